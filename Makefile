@@ -1,0 +1,26 @@
+# The same on Windows: run the commands behind the tabs with .venv\Scripts\python.exe instead of $(PY).
+PY = .venv/bin/python
+
+.PHONY: check format test test-slow test-gpu bench
+
+check:          ## everything that has to be green before a commit
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -m pytest
+
+format:         ## mend what ruff can mend
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+test:           ## the fast tests
+	$(PY) -m pytest
+
+test-slow:      ## the fast, slow and browser tests
+	$(PY) -m pytest -m "not gpu and not network"
+
+test-gpu:       ## on a machine with a CUDA device
+	$(PY) -m pytest -m gpu
+
+bench:          ## speed of the Amharic front end
+	$(PY) benchmarks/front_end.py

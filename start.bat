@@ -1,0 +1,73 @@
+@echo off
+rem start.bat             open the page
+rem start.bat test ...    run the tests (more words go to pytest)
+rem start.bat VERB ...    the same as python -m utils VERB ...
+rem The first start makes .venv and installs requirements.txt; later starts only compare a stamp.
+setlocal enabledelayedexpansion
+cd /d "%~dp0"
+set PYTHONUTF8=1
+set VENV=.venv\Scripts\python.exe
+
+%VENV% -c "" >nul 2>&1
+if errorlevel 1 (
+  call :find_python
+  if not defined FOUND (
+    echo Python 3.11 or 3.12 was not found. Install one of them, tick "Add to PATH", and start again.
+    exit /b 1
+  )
+  if exist .venv echo The folder .venv does not work; making it again.
+  if exist .venv rmdir /s /q .venv
+  !FOUND! -m venv .venv
+  if errorlevel 1 exit /b 1
+)
+call :install requirements.txt .venv\installed
+if errorlevel 1 exit /b 1
+
+if "%~1"=="" goto page
+set FIRST=%~1
+if "!FIRST:~0,2!"=="--" goto page
+if "%~1"=="test" goto test
+%VENV% -m utils %*
+exit /b %errorlevel%
+
+:page
+%VENV% xtts_demo.py %*
+exit /b %errorlevel%
+
+:test
+call :install tests\requirements.txt .venv\installed-tests
+if errorlevel 1 exit /b 1
+for /f "tokens=1,* delims= " %%a in ("%*") do set REST=%%b
+%VENV% -m pytest !REST!
+exit /b %errorlevel%
+
+:find_python
+for %%p in ("py -3.11" "py -3.12" "python3" "python") do (
+  if not defined FOUND (
+    %%~p -c "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))" >nul 2>&1
+    if not errorlevel 1 set FOUND=%%~p
+  )
+)
+exit /b 0
+
+:install
+rem %1 list of packages, %2 the copy that was installed last
+fc /b %1 %2.txt >nul 2>&1 && fc /b constraints.txt %2-constraints.txt >nul 2>&1 && exit /b 0
+echo Installing %1 (the first time several GB and minutes) ...
+where nvidia-smi >nul 2>&1
+if not errorlevel 1 if "%1"=="requirements.txt" call :install_cuda_torch
+%VENV% -m pip install --disable-pip-version-check -r %1
+if errorlevel 1 (
+  echo The installation broke off. Look at the lines above, then start again: it goes on where it was.
+  exit /b 1
+)
+copy /y %1 %2.txt >nul
+copy /y constraints.txt %2-constraints.txt >nul
+exit /b 0
+
+:install_cuda_torch
+rem PyPI's torch for Windows has no CUDA; uv knows where the build for this driver is
+%VENV% -m pip install --disable-pip-version-check uv
+for /f "tokens=1" %%t in ('findstr /b /c:"torch==" /c:"torchaudio==" requirements.txt') do set TORCH=!TORCH! %%t
+%VENV% -m uv pip install --python %VENV% --torch-backend=auto !TORCH!
+exit /b 0

@@ -1,0 +1,24 @@
+"""What several tests share: a disk that fills up at once."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of 512 KiB; needs the right to mount one."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if (
+        sys.platform != "linux"
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)], check=False, capture_output=True
+        ).returncode
+    ):
+        pytest.skip("no right to mount a small disk here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)

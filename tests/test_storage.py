@@ -1,0 +1,71 @@
+"""Files are replaced whole or not at all; a full disk is one clear error."""
+
+import multiprocessing
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from utils.errors import StorageError
+from utils.storage import locked, write_atomically
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    write_atomically(path, "old")
+    write_atomically(path, "ሰላም")
+    assert path.read_text(encoding="utf-8") == "ሰላም"
+    assert [child.name for child in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_a_full_disk_leaves_the_old_file(small_disk: Path) -> None:
+    path = small_disk / "state.json"
+    write_atomically(path, "old")
+    with pytest.raises(StorageError, match="No space left on device"):
+        write_atomically(path, "x" * 2_000_000)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert [child.name for child in small_disk.iterdir()] == ["state.json"]
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="gone"):
+        write_atomically(tmp_path / "gone" / "x", "text")
+
+
+def test_a_lock_is_held_by_one_thread_at_a_time(tmp_path: Path) -> None:
+    inside, seen = 0, []
+
+    def enter() -> None:
+        nonlocal inside
+        with locked(tmp_path / ".lock"):
+            inside += 1
+            seen.append(inside)
+            time.sleep(0.01)
+            inside -= 1
+
+    threads = [threading.Thread(target=enter) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [1] * 8
+
+
+def hold_for_ever(path: Path, ready: str) -> None:
+    with locked(path):
+        Path(ready).touch()
+        time.sleep(60)
+
+
+def test_a_lock_is_free_once_its_holder_is_killed(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    holder = multiprocessing.get_context("spawn").Process(target=hold_for_ever, args=(tmp_path / ".lock", str(ready)))
+    holder.start()
+    while not ready.exists():
+        time.sleep(0.01)
+    holder.kill()
+    holder.join()
+    began = time.monotonic()
+    with locked(tmp_path / ".lock"):
+        assert time.monotonic() - began < 5

@@ -1,0 +1,1 @@
+"""Fine-tune XTTS v2 on Amharic: data, training, speech, and the page that joins them."""

@@ -1,0 +1,130 @@
+"""List, show, watch, stop, resume or delete runs."""
+
+import argparse
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from utils import runs
+from utils.config import Config
+from utils.events import Event, read_events, read_tail
+from utils.paths import OUTPUT, Project, project
+
+POLL_SECONDS = 0.2
+
+
+def add_project(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say which project is meant."""
+    parser.add_argument("--project", default="default", help="name of the project (default: default)")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take what to do and with which run."""
+    add_project(parser)
+    parser.add_argument("action", nargs="?", default="list", choices=["list", *ACTIONS], help="default: list")
+    parser.add_argument("name", nargs="?", default="", help="the run; not needed for list")
+    parser.add_argument("--now", action="store_true", help="with stop: end it at once, without saving")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do one thing with the runs of a project."""
+    place = project(arguments.project, arguments.output)
+    if arguments.action == "list":
+        return show_list(place)
+    return ACTIONS[arguments.action](runs.find_run(place, arguments.name), arguments)
+
+
+def show_list(place: Project) -> int:
+    """Print one line a run."""
+    for found in runs.list_runs(place):
+        state = found.look()
+        print(f"{found.name:<32} {state.status:<10} {state.message}".rstrip())
+    return 0
+
+
+def show(found: runs.Run, _arguments: argparse.Namespace) -> int:
+    """Print the state, the settings and the end of the log."""
+    state = found.look()
+    began = datetime.fromtimestamp(state.created).astimezone().isoformat(timespec="seconds")
+    print(f"{found.name}: {state.status} (process {state.pid}, began {began}) {state.message}".rstrip())
+    print(found.config.read_text(encoding="utf-8"))
+    print(read_tail(found.log))
+    return 0
+
+
+def stop(found: runs.Run, arguments: argparse.Namespace) -> int:
+    """Stop a run, saving first unless told otherwise."""
+    if arguments.now:
+        runs.stop_now(found)
+    else:
+        runs.stop_and_save(found)
+        print(f"{found.name} will save and end at its next step.")
+    return 0
+
+
+def resume(found: runs.Run, _arguments: argparse.Namespace) -> int:
+    """Go on with a run and follow it."""
+    return follow(runs.resume(found), offset=found.events.stat().st_size if found.events.exists() else 0)
+
+
+def delete(found: runs.Run, _arguments: argparse.Namespace) -> int:
+    """Delete a run that is not at work."""
+    runs.delete(found)
+    print(f"{found.name} is deleted.")
+    return 0
+
+
+def watch(found: runs.Run, _arguments: argparse.Namespace) -> int:
+    """Follow a run until it ends."""
+    return follow(found)
+
+
+def start_and_follow(verb: str, config: Config, arguments: argparse.Namespace) -> int:
+    """Start a run as the page does; follow it unless told to leave it alone."""
+    started = runs.start(verb, config, project(arguments.project, arguments.output))
+    print(f"{started.name} is at work in {started.folder}", flush=True)
+    return 0 if arguments.detach else follow(started)
+
+
+def follow(found: runs.Run, *, offset: int = 0) -> int:
+    """Print events until the run ends; Ctrl-C asks it to save and end, a second one ends it at once."""
+    asked = False
+    while True:
+        try:
+            offset, status = _print_new(found, offset)
+            if status not in runs.ACTIVE:
+                return 0 if status in {runs.Status.FINISHED, runs.Status.STOPPED} else 1
+            time.sleep(POLL_SECONDS)
+        except KeyboardInterrupt:
+            print("Stopping at once." if asked else "Saving and stopping; Ctrl-C again stops at once.", flush=True)
+            (runs.stop_now if asked else runs.stop_and_save)(found)
+            asked = True
+
+
+def _print_new(found: runs.Run, offset: int) -> tuple[int, runs.Status]:
+    state = found.look()  # before the events: what it wrote last is then surely printed
+    look = read_events(found.events, offset)
+    for event in look.events:
+        print(line(event), flush=True)
+    if state.status is runs.Status.LOST:
+        print(state.message)
+    return look.offset, state.status
+
+
+def line(event: Event) -> str:
+    """Write one event as a line for people."""
+    fields = " ".join(
+        f"{name}={value}" for name, value in event.items() if name not in {"time", "kind"} and value != ""
+    )
+    return f"{event['kind']} {fields}".rstrip()
+
+
+ACTIONS: dict[str, Callable[[runs.Run, argparse.Namespace], int]] = {
+    "show": show,
+    "watch": watch,
+    "stop": stop,
+    "resume": resume,
+    "delete": delete,
+}

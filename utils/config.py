@@ -1,0 +1,212 @@
+"""Every setting, declared once: its type, bounds, default, title and one honest sentence.
+
+The form, the flags, the YAML files and the reference page are generated from these fields.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from utils.errors import ConfigError
+from utils.languages import canonical
+
+Language = Annotated[str, AfterValidator(canonical)]
+
+
+class Config(BaseModel):
+    """A frozen set of settings that refuses what it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @classmethod
+    def parse(cls, values: Mapping[str, object], *, source: str = "the settings") -> Self:
+        """Check all values at once; every fault is reported, with the field, the value and the bound."""
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            faults = [describe(fault, cls.model_fields) for fault in error.errors()]
+            raise ConfigError(f"{source}: {'; '.join(faults)}.") from error
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a YAML file."""
+        return cls.parse(read_yaml(path), source=str(path))
+
+    def to_yaml(self) -> str:
+        """Write every setting, defaults included, in the order of declaration."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def read_yaml(path: Path) -> dict[str, object]:
+    """Read a YAML file that holds one mapping of settings."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid YAML: {error}") from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+        raise ConfigError(f"{path} has to hold 'setting: value' lines.")
+    return values
+
+
+def describe(fault: ErrorDetails, known: Iterable[str]) -> str:
+    """Say what is wrong with one setting: its name, the bad value and the rule."""
+    name = ".".join(map(str, fault["loc"])) or "together"
+    if fault["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(name, known, n=1)
+        return f"{name}: no such setting" + (f" (did you mean {near[0]}?)" if near else "")
+    rule = fault["msg"].removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
+    return f"{name}: {rule}" if name == "together" else f"{name}: {fault['input']!r} {rule}"
+
+
+class TrainConfig(Config):
+    """How a model is fine-tuned."""
+
+    custom_model: str = Field(
+        "", title="Custom model", description="A folder or .pth to start from; empty: the base version."
+    )
+    version: Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"] = Field(
+        "v2.0.2",
+        title="Base version",
+        description="Which published XTTS to start from; tiny is a small one for trials.",
+    )
+    language: Language = Field(
+        "am", title="Language", description="Spoken language of the clips; am, amh and Amharic are one."
+    )
+    use_amharic_g2p: bool = Field(
+        True,
+        title="Amharic G2P",
+        description="Train on sounds written in Latin letters instead of on the Ethiopic letters.",
+    )
+    train_csv: str = Field("", title="Training list", description="metadata_train.csv; empty: the one of the project.")
+    eval_csv: str = Field("", title="Evaluation list", description="metadata_eval.csv; empty: the one of the project.")
+    output_path: str = Field("output", title="Project folder", description="Holds dataset, runs and finished models.")
+
+    num_epochs: int = Field(10, ge=1, le=1000, title="Epochs", description="Passes over the training clips.")
+    batch_size: int = Field(8, ge=1, le=512, title="Batch size", description="Clips on the device at the same time.")
+    grad_acumm: int = Field(
+        2, ge=1, le=512, title="Gradient accumulation", description="Batches summed before one update."
+    )
+    max_audio_length: float = Field(
+        11.6,
+        ge=1.0,
+        le=11.6,
+        title="Longest clip (s)",
+        description="Longer clips are set aside with a reason, never cut.",
+    )
+    learning_rate: float = Field(
+        5e-6, gt=0, le=1e-2, title="Learning rate", description="Highest rate of the schedule."
+    )
+    weight_decay: float = Field(1e-2, ge=0, le=1, title="Weight decay", description="Pull of the weights towards zero.")
+    lr_scheduler: Literal["cosine", "linear", "constant"] = Field(
+        "cosine", title="Schedule", description="How the rate falls after the warm-up, counted in updates."
+    )
+    warmup_steps: int = Field(
+        100, ge=0, le=100_000, title="Warm-up", description="Updates over which the rate rises from 0."
+    )
+    gradient_clip: float = Field(
+        1.0, gt=0, le=1000, title="Gradient clip", description="Longest gradient that is applied."
+    )
+    label_smoothing: float = Field(
+        0.0, ge=0, lt=1, title="Label smoothing", description="Probability given to other codes."
+    )
+    seed: int = Field(0, ge=0, lt=2**32, title="Seed", description="Same seed, same data and same device: same run.")
+    num_workers: int = Field(2, ge=0, le=64, title="Loading processes", description="Processes that read the features.")
+
+    enable_grad_checkpoint: bool = Field(
+        False,
+        title="Gradient Checkpointing",
+        description="Compute activations twice instead of keeping them: less memory.",
+    )
+    enable_sdpa: bool = Field(
+        True, title="Fast Attention (SDPA)", description="Fused attention in GPT, conditioning encoder and perceiver."
+    )
+    enable_mixed_precision: bool = Field(
+        True, title="Mixed Precision (FP16/BF16)", description="Half-precision arithmetic where this device has it."
+    )
+    enable_ema: bool = Field(False, title="EMA", description="Keep a running average of the weights and export it.")
+    ema_decay: float = Field(
+        0.999, gt=0, lt=1, title="EMA decay", description="Share of the average kept at each update."
+    )
+    freeze_first_n_gpt_layers: int = Field(
+        0, ge=0, le=30, title="Frozen GPT layers", description="First layers of the GPT that are not trained."
+    )
+    freeze_conditioning: bool = Field(
+        False, title="Freeze conditioning", description="Leave the part that listens to the reference untrained."
+    )
+
+    save_step: int = Field(1000, ge=1, title="Save every (steps)", description="Updates between two checkpoints.")
+    save_n_checkpoints: int = Field(
+        1, ge=1, le=100, title="Checkpoints kept", description="Newest ones kept besides the best."
+    )
+    early_stopping_patience: int = Field(
+        0,
+        ge=0,
+        le=1000,
+        title="Early stopping",
+        description="Evaluations without improvement before the end; 0: never.",
+    )
+    tracker: Literal["none", "tensorboard", "wandb", "trackio"] = Field(
+        "none", title="Tracker", description="Where the curves are sent besides events.jsonl."
+    )
+
+
+class DatasetConfig(Config):
+    """How recordings become clips with text."""
+
+    language: Language = Field("am", title="Language", description="Spoken language of the recordings.")
+    segmenter: Literal["vad", "energy"] = Field(
+        "vad", title="Segmenter", description="Cut by speech detection or by loudness."
+    )
+    min_seconds: float = Field(
+        1.0, ge=0.3, le=11.6, title="Shortest clip (s)", description="Shorter clips are set aside."
+    )
+    max_seconds: float = Field(
+        11.6, ge=1.0, le=11.6, title="Longest clip (s)", description="The limit of XTTS is 11.6."
+    )
+    padding_seconds: float = Field(
+        0.15, ge=0.0, le=0.5, title="Padding (s)", description="Silence kept around the speech."
+    )
+    whisper_model: str = Field("large-v3", title="Whisper model", description="Size, or folder of a converted model.")
+    device: Literal["auto", "cuda", "cpu"] = Field("auto", title="Device", description="Where the transcription runs.")
+    eval_share: float = Field(
+        0.05, gt=0, le=0.5, title="Evaluation share", description="Part of the recordings kept for evaluation."
+    )
+
+    @model_validator(mode="after")
+    def shortest_below_longest(self) -> Self:
+        """Refuse limits that leave no clip."""
+        if self.min_seconds >= self.max_seconds:
+            raise ValueError(f"min_seconds ({self.min_seconds}) must be below max_seconds ({self.max_seconds})")
+        return self
+
+
+class SpeechConfig(Config):
+    """How a text is spoken."""
+
+    language: Language = Field("am", title="Language", description="Language of the text.")
+    temperature: float = Field(0.75, gt=0, le=2, title="Temperature", description="Higher: livelier and less reliable.")
+    top_k: int = Field(50, ge=1, le=1026, title="Top k", description="Codes considered at each step.")
+    top_p: float = Field(0.85, gt=0, le=1, title="Top p", description="Probability mass considered at each step.")
+    repetition_penalty: float = Field(
+        10.0, ge=1, le=50, title="Repetition penalty", description="Weight against repeats."
+    )
+    speed: float = Field(1.0, ge=0.5, le=2.0, title="Speed", description="Rate of speech without a change of pitch.")
+    seed: int = Field(0, ge=0, lt=2**32, title="Seed", description="Same seed, same text and same voice: same audio.")
+
+
+class RehearsalConfig(Config):
+    """How long a rehearsal counts."""
+
+    seconds: float = Field(20.0, ge=0.1, le=86_400, title="Seconds", description="How long the rehearsal counts.")
+    ticks_per_second: float = Field(
+        2.0, gt=0, le=100, title="Ticks per second", description="Events written each second."
+    )

@@ -1,0 +1,107 @@
+"""The child's side of a run: says that it lives, writes events, and hears when it should stop."""
+
+import dataclasses
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Self
+
+from utils.errors import AmharicTtsError, StorageError
+from utils.events import EventLog
+from utils.processes import identity, machine
+from utils.runs import Run, Status
+
+HEARTBEAT_SECONDS = 5.0
+
+
+class Stop(Exception):  # noqa: N818  # a wish, not an error
+    """Raised by a job at a safe point once somebody asked it to stop."""
+
+
+class Job:
+    """One run at work, as a context: entering says who works, leaving says how it ended.
+
+    Args:
+        run: The run whose work this process does.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.events = EventLog(run.events)
+        self._ended = threading.Event()
+        self._signalled = False
+        self._writing = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self._write(
+            status=Status.RUNNING, pid=os.getpid(), identity=identity(os.getpid()), machine=machine(), message=""
+        )
+        signal.signal(signal.SIGTERM, self._on_signal)
+        self._beating = threading.Thread(target=self._beat, daemon=True)
+        self._beating.start()
+        self.events.emit("started", pid=os.getpid())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._ended.set()
+        self._beating.join()
+        status, message = outcome(error)
+        if error is not None and status is Status.FAILED:
+            traceback.print_exception(error)
+        self._try(lambda: self.events.emit("ended", status=status, message=message))
+        self._try(lambda: self._write(status=status, message=message))
+        self.events.close()
+        return isinstance(error, Exception)
+
+    def wish(self) -> str:
+        """Return "save" or "now" once somebody asked this run to stop, else nothing."""
+        if self._signalled:
+            return "save"
+        try:
+            return self.run.stop_file.read_text(encoding="utf-8").strip()
+        except OSError:
+            return ""  # there is no wish, or it is being written at this moment and is heard next time
+
+    def stop_if_asked(self, save: Callable[[], None]) -> None:
+        """Raise Stop when somebody asked for it, after saving when that was asked too."""
+        wish = self.wish()
+        if wish == "save":
+            save()
+        if wish:
+            raise Stop(wish)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002  # the signature of a handler
+        self._signalled = True
+
+    def _beat(self) -> None:
+        while not self._ended.wait(HEARTBEAT_SECONDS):
+            self._try(self._write)
+
+    def _write(self, **changes: object) -> None:
+        with self._writing:
+            state = dataclasses.replace(self.run.read_state(), heartbeat=time.time(), **changes)  # type: ignore[arg-type]
+            self.run.write_state(state)
+
+    def _try(self, action: Callable[[], None]) -> None:
+        """Do what is not worth losing the run for when the disk is full; the log tells of it."""
+        try:
+            action()
+        except StorageError as error:
+            print(error, flush=True)  # noqa: T201  # the child's output is its log
+
+
+def outcome(error: BaseException | None) -> tuple[Status, str]:
+    """Put the end of a job into a status and one sentence."""
+    if error is None:
+        return Status.FINISHED, ""
+    if isinstance(error, Stop):
+        return Status.STOPPED, "Its work was saved." if str(error) == "save" else "It was stopped without saving."
+    if isinstance(error, AmharicTtsError):
+        return Status.FAILED, str(error)
+    return Status.FAILED, f"{type(error).__name__}: {error}. The log has the details; please report it."

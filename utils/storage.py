@@ -1,0 +1,89 @@
+"""Writing that survives a crash: whole files or none, and locks that die with their holder."""
+
+import contextlib
+import errno
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from utils.errors import StorageError
+
+T = TypeVar("T")
+PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # seconds; virus scanners let go within this time
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a file as a whole; on any failure the old one is left as it was."""
+    temporary: Path | None = None
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+        temporary = Path(name)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        patiently(lambda: temporary.replace(path))
+    except OSError as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        raise storage_error(path, error) from error
+
+
+def read_text(path: Path) -> str:
+    """Read a file that another process may be replacing at this moment."""
+    return patiently(lambda: path.read_text(encoding="utf-8"))
+
+
+def patiently(action: Callable[[], T]) -> T:
+    """Try again while Windows refuses access because somebody else has the file open for an instant."""
+    for pause in PAUSES:
+        try:
+            return action()
+        except PermissionError:
+            if sys.platform != "win32":
+                raise
+            time.sleep(pause)
+    return action()
+
+
+def storage_error(path: Path, error: OSError) -> StorageError:
+    """Say why a file could not be written, and what to do about it."""
+    return StorageError(
+        f"{path} cannot be written: {error.strerror or error}.",
+        hint="Free some space or choose another folder; what was there before is untouched.",
+    )
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock between threads and processes; the system frees it when its holder dies."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise storage_error(path, error) from error
+    try:
+        _acquire(descriptor)
+        yield
+    finally:
+        os.close(descriptor)  # closing frees the lock on every system
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _acquire(descriptor: int) -> None:
+        while True:
+            try:
+                return msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # gives up after ten seconds, so ask again
+            except OSError as error:
+                if error.errno != errno.EDEADLK:
+                    raise
+else:
+    import fcntl
+
+    def _acquire(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
