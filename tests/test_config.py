@@ -23,6 +23,7 @@ CONFIGS = (TrainConfig, DatasetConfig, SpeechConfig, RehearsalConfig)
         ("enable_sdpa", "perhaps", "enable_sdpa: 'perhaps' should be a valid boolean"),
         ("num_epoch", 5, "num_epoch: no such setting (did you mean num_epochs?)"),
         ("zzz", 1, "zzz: no such setting"),
+        ("custom_model", "a\x85b", "custom_model: 'a\\x85b' holds a control character"),
         ("language", "Klingonish", "language: 'Klingonish'"),
     ],
 )
@@ -72,7 +73,7 @@ def test_defaults_survive_yaml(tmp_path: Path, config: type[Config]) -> None:
         TrainConfig,
         num_epochs=st.integers(1, 1000),
         learning_rate=st.floats(1e-9, 1e-2),
-        custom_model=st.text(max_size=20),
+        custom_model=st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=20),
         enable_ema=st.booleans(),
     )
 )

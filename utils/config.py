@@ -4,6 +4,7 @@ The form, the flags, the YAML files and the reference page are generated from th
 """
 
 import difflib
+import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -15,7 +16,16 @@ from pydantic_core import ErrorDetails
 from utils.errors import ConfigError
 from utils.languages import canonical
 
+
+def printable(text: str) -> str:
+    """Refuse letters that no name or path holds and that YAML cannot carry."""
+    if any(unicodedata.category(letter) in {"Cc", "Cs"} for letter in text):
+        raise ValueError("holds a control character")
+    return text
+
+
 Language = Annotated[str, AfterValidator(canonical)]
+Text = Annotated[str, AfterValidator(printable)]
 
 
 class Config(BaseModel):
@@ -70,7 +80,7 @@ def describe(fault: ErrorDetails, known: Iterable[str]) -> str:
 class TrainConfig(Config):
     """How a model is fine-tuned."""
 
-    custom_model: str = Field(
+    custom_model: Text = Field(
         "", title="Custom model", description="A folder or .pth to start from; empty: the base version."
     )
     version: Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"] = Field(
@@ -86,9 +96,9 @@ class TrainConfig(Config):
         title="Amharic G2P",
         description="Train on sounds written in Latin letters instead of on the Ethiopic letters.",
     )
-    train_csv: str = Field("", title="Training list", description="metadata_train.csv; empty: the one of the project.")
-    eval_csv: str = Field("", title="Evaluation list", description="metadata_eval.csv; empty: the one of the project.")
-    output_path: str = Field("output", title="Project folder", description="Holds dataset, runs and finished models.")
+    train_csv: Text = Field("", title="Training list", description="metadata_train.csv; empty: the one of the project.")
+    eval_csv: Text = Field("", title="Evaluation list", description="metadata_eval.csv; empty: the one of the project.")
+    output_path: Text = Field("output", title="Project folder", description="Holds dataset, runs and finished models.")
 
     num_epochs: int = Field(10, ge=1, le=1000, title="Epochs", description="Passes over the training clips.")
     batch_size: int = Field(8, ge=1, le=512, title="Batch size", description="Clips on the device at the same time.")
@@ -175,7 +185,7 @@ class DatasetConfig(Config):
     padding_seconds: float = Field(
         0.15, ge=0.0, le=0.5, title="Padding (s)", description="Silence kept around the speech."
     )
-    whisper_model: str = Field("large-v3", title="Whisper model", description="Size, or folder of a converted model.")
+    whisper_model: Text = Field("large-v3", title="Whisper model", description="Size, or folder of a converted model.")
     device: Literal["auto", "cuda", "cpu"] = Field("auto", title="Device", description="Where the transcription runs.")
     eval_share: float = Field(
         0.05, gt=0, le=0.5, title="Evaluation share", description="Part of the recordings kept for evaluation."

@@ -3,7 +3,8 @@
     AmharicTtsError          base of all; carries an optional ``hint``
     ├── ConfigError          a setting is unknown, malformed or out of bounds
     ├── AudioError           a recording cannot be read or written
-    ├── TextError            a text or a language cannot be handled
+    ├── TextError            a text cannot be handled
+    │   ├── UnknownLanguageError   no language goes by this name (in languages.py)
     │   └── VocabularyError  a vocabulary does not fit the text or the model
     ├── DataError            a dataset or its manifest is broken
     ├── RunError             a run cannot be started, found or stopped

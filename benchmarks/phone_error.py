@@ -1,0 +1,160 @@
+"""Measure how well words are pronounced: `python benchmarks/phone_error.py LIST.tsv` (written form, tab, phones).
+
+Several accepted pronunciations are separated by `|`; the nearest counts. A phone is a symbol with its length, so a
+missed geminate is one wrong phone; beside it every figure is given with length ignored.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from utils.amharic.phonemes import phonemize
+
+_PHONE = re.compile(r"(?:[td]͡[ʃʒ]|[^\sːʼ͡])ʼ?ː?")
+_GAP = "-"
+Pairs = list[tuple[str, str]]
+
+
+@dataclass
+class Score:
+    """What was counted over a list; the rates are in per cent."""
+
+    words: int = 0
+    phones: int = 0
+    wrong_words: int = 0
+    wrong_phones: int = 0
+    wrong_words_without_length: int = 0
+    wrong_phones_without_length: int = 0
+    vowels: int = 0
+    wrong_vowels: int = 0
+    geminates: int = 0
+    found: int = 0
+    spurious: int = 0
+    worst: list[tuple[int, str, str, str]] = field(default_factory=list)
+
+    def add(self, written: str, expected: str, spoken: str) -> None:
+        """Count one word."""
+        pairs = align(split(expected), split(spoken))
+        wrong = sum(a != b for a, b in pairs)
+        bare = sum(
+            a.rstrip("ː") != b.rstrip("ː") for a, b in align(split(expected, length=False), split(spoken, length=False))
+        )
+        self.words += 1
+        self.phones += sum(a != _GAP for a, _ in pairs)
+        self.wrong_words += wrong > 0
+        self.wrong_phones += wrong
+        self.wrong_words_without_length += bare > 0
+        self.wrong_phones_without_length += bare
+        self.vowels += sum(a == "ɨ" for a, _ in pairs)
+        self.wrong_vowels += sum((a == "ɨ") != (b == "ɨ") for a, b in pairs)
+        self.geminates += sum("ː" in a for a, _ in pairs)
+        self.found += sum("ː" in a and "ː" in b for a, b in pairs)
+        self.spurious += sum("ː" in b and "ː" not in a for a, b in pairs)
+        if wrong:
+            self.worst.append((wrong, written, expected, spoken))
+
+    def rates(self) -> dict[str, float]:
+        """Return the figures that are compared."""
+        precision = self.found / max(self.found + self.spurious, 1)
+        recall = self.found / max(self.geminates, 1)
+        return {
+            "phone error %": 100 * self.wrong_phones / max(self.phones, 1),
+            "word error %": 100 * self.wrong_words / max(self.words, 1),
+            "phone error % without length": 100 * self.wrong_phones_without_length / max(self.phones, 1),
+            "word error % without length": 100 * self.wrong_words_without_length / max(self.words, 1),
+            "wrong ɨ": self.wrong_vowels,
+            "of ɨ": self.vowels,
+            "geminate precision": precision,
+            "geminate recall": recall,
+            "geminate F1": 2 * precision * recall / max(precision + recall, 1e-9),
+            "spurious geminates": self.spurious,
+        }
+
+
+def split(phones: str, *, length: bool = True) -> list[str]:
+    """Cut a pronunciation into phones, each with its length."""
+    found = _PHONE.findall(phones.replace("g", "ɡ").replace("ʷ", "w"))
+    return found if length else [phone.rstrip("ː") for phone in found]
+
+
+def align(expected: list[str], spoken: list[str]) -> Pairs:
+    """Pair the phones of two pronunciations with the fewest differences; a difference of length alone costs less."""
+    table = [[(0.0, "")] * (len(spoken) + 1) for _ in range(len(expected) + 1)]
+    for i in range(len(expected) + 1):
+        for j in range(len(spoken) + 1):
+            if i or j:
+                table[i][j] = min(_moves(table, expected, spoken, i, j))
+    return list(_traced(table, expected, spoken))[::-1]
+
+
+def _moves(
+    table: list[list[tuple[float, str]]], expected: list[str], spoken: list[str], i: int, j: int
+) -> Iterator[tuple[float, str]]:
+    if i and j:
+        yield table[i - 1][j - 1][0] + _cost(expected[i - 1], spoken[j - 1]), "both"
+    if i:
+        yield table[i - 1][j][0] + 1, "expected"
+    if j:
+        yield table[i][j - 1][0] + 1, "spoken"
+
+
+def _cost(a: str, b: str) -> float:
+    if a == b:
+        return 0
+    return 0.999 if a.rstrip("ː") == b.rstrip("ː") else 1
+
+
+def _traced(table: list[list[tuple[float, str]]], expected: list[str], spoken: list[str]) -> Iterator[tuple[str, str]]:
+    i, j = len(expected), len(spoken)
+    while i or j:
+        move = table[i][j][1]
+        a = expected[i - 1] if move != "spoken" else _GAP
+        b = spoken[j - 1] if move != "expected" else _GAP
+        i, j = i - (move != "spoken"), j - (move != "expected")
+        yield a, b
+
+
+def score(path: Path, backend: str) -> Score:
+    """Pronounce every word of a list and count."""
+    result = Score()
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            written, accepted = line.split("\t")[:2]
+            spoken = phonemize(written, backend)
+            variants = [variant.strip() for variant in accepted.split("|")]
+            nearest = min(variants, key=lambda variant: _distance(variant, spoken))
+            result.add(written, nearest, spoken)
+    return result
+
+
+def _distance(variant: str, spoken: str) -> int:
+    return sum(a != b for a, b in align(split(variant), split(spoken)))
+
+
+def main() -> None:
+    """Print the figures and the worst words."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("list", type=Path, help="tab-separated: written form, phones")
+    parser.add_argument("--backend", default="rules", choices=("rules", "epitran"))
+    parser.add_argument("--worst", type=int, default=40, help="how many wrong words to show")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    arguments = parser.parse_args()
+    result = score(arguments.list, arguments.backend)
+    if arguments.json:
+        print(json.dumps(result.rates() | asdict(result), ensure_ascii=False))
+        return
+    print(f"{result.words} words, {result.phones} phones, {result.geminates} geminates")
+    for name, value in result.rates().items():
+        print(f"{name:32}{value:8.2f}")
+    for wrong, written, expected, spoken in sorted(result.worst, reverse=True)[: arguments.worst]:
+        print(f"{wrong}  {written}  expected {expected}  said {spoken}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The word lists and a project's own pronunciations."""
+
+from pathlib import Path
+
+import pytest
+
+from utils.amharic import lexicon
+from utils.amharic.alphabet import PronunciationError
+from utils.amharic.fidel import read
+from utils.amharic.tables import TableError
+
+
+def test_the_list_holds_at_least_1500_stems() -> None:
+    assert sum(not entry.is_verb for entry in lexicon.words().values()) >= 1_500
+
+
+@pytest.mark.parametrize("written", ["ሠላም", "ሰላም"])
+def test_homophones_share_an_entry(written: str) -> None:
+    assert lexicon.words()[read(written)].codes == "sElam"
+
+
+def test_every_listed_plural_has_its_geminate() -> None:
+    plurals = [entry for key, entry in lexicon.words().items() if key.endswith("oc") and not entry.is_verb]
+    assert [entry for entry in plurals if not entry.codes.endswith("c:")] == []
+
+
+@pytest.mark.parametrize(("said", "codes"), [("ሰናːይ", "sEn:ay"), ("sən:aj", "=sEn:ay"), ("sənːaj", "=sEn:ay")])
+def test_an_override_is_marked_letters_or_phones(said: str, codes: str) -> None:
+    entry = lexicon.with_overrides({"ሠናይ": said})[read("ሰናይ")]
+    assert (entry.codes, entry.source) == (codes, "override")
+
+
+def test_an_override_with_a_symbol_that_is_no_phone_is_refused() -> None:
+    with pytest.raises(PronunciationError, match="'7'"):
+        lexicon.with_overrides({"ጎራ": "go7"})
+
+
+def test_an_override_must_be_an_amharic_word() -> None:
+    with pytest.raises(PronunciationError, match="'abc'"):
+        lexicon.with_overrides({"abc": "a"})
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [("ልብː\tn", "expected an Amharic word"), ("lib\tn\theart", "'lib'"), ("ልብː\tn\theart\tli%", "'%'")],
+)
+def test_a_bad_line_is_named(line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "words.tsv").write_text(f"# a list\n{line}\n", encoding="utf-8")
+    monkeypatch.setattr(lexicon, "FOLDER", tmp_path)
+    with pytest.raises(TableError, match=rf"words\.tsv:2: .*{message}"):
+        lexicon.words.__wrapped__()
+
+
+def test_the_first_file_wins_and_closed_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.tsv").write_text("ገና\tadv\tstill\nልብː\tn\theart\n", encoding="utf-8")
+    (tmp_path / "closed.tsv").write_text("ገናː\tn\tChristmas\n", encoding="utf-8")
+    monkeypatch.setattr(lexicon, "FOLDER", tmp_path)
+    assert {key: entry.source for key, entry in lexicon.words.__wrapped__().items()} == {"gEna": "closed", "lb": "a"}

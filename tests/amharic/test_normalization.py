@@ -1,0 +1,104 @@
+"""Written Amharic becomes spoken Amharic; any text is accepted, and what is spoken stays as it is."""
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from utils.amharic.letters import ETHIOPIC, fold
+from utils.amharic.normalization import normalize, normalize_with_report
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+def pairs(name: str) -> list[tuple[str, str, str, str]]:
+    lines = (DATA / name).read_text(encoding="utf-8").splitlines()
+    cells = [line.split("\t") for line in lines if line.strip() and not line.startswith("#")]
+    return [(kind, written, spoken, certainty) for kind, written, spoken, certainty in cells]
+
+
+def alike(text: str) -> str:
+    return " ".join(fold(text).split())
+
+
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [(written, spoken) for _, written, spoken, _ in pairs("amharic_normalization_pairs.tsv")],
+)
+def test_the_given_pairs(written: str, spoken: str) -> None:
+    assert alike(normalize(written)) in {alike(variant) for variant in spoken.split("|")}
+
+
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [(written, spoken) for _, written, spoken, _ in pairs("amharic_normalization_more.tsv")],
+)
+def test_our_own_pairs(written: str, spoken: str) -> None:
+    assert alike(normalize(written)) in {alike(variant) for variant in spoken.split("|")}
+
+
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [
+        ("ዶ/ር አበበ በ2010 ዓ.ም. 3 ት/ቤቶችን ከፈቱ።", "ዶክተር አበበ በሁለት ሺህ አስር አመተ ምህረት ሶስት ትምህርት ቤቶችን ከፈቱ."),
+        ("ከጠዋቱ 3፡30 ሰዓት እስከ 5፡00 ሰዓት", "ከጠዋቱ ሶስት ሰአት ተኩል እስከ አምስት ሰአት"),
+        ("ዋጋው 1,250.50 ብር ነው፤ 15% ቅናሽ አለው።", "ዋጋው አንድ ሺህ ሁለት መቶ ሃምሳ ብር ከሃምሳ ሳንቲም ነው; አስራ አምስት በመቶ ቅናሽ አለው."),
+        ("የ21ኛው ክ/ዘመን", "የሃያ አንደኛው ክፍለ ዘመን"),
+        ("info@example.com", "ኢንፎ አት ኤክሳምፕል ነጥብ ኮም"),
+        ("አለ\u135f", "አለ\u135f"),
+        ("", ""),
+        ("።", "."),
+    ],
+)
+def test_running_text(written: str, spoken: str) -> None:
+    assert normalize(written) == spoken
+
+
+@pytest.mark.parametrize("sign", ["😀", "★", "→", "©"])
+def test_signs_that_cannot_be_spoken_are_dropped_and_counted(sign: str) -> None:
+    report = normalize_with_report(f"ሰላም {sign}{sign} ለሁሉም")
+    assert report.text == "ሰላም ለሁሉም"
+    assert report.dropped == {sign: 2}
+
+
+TEXTS = st.text(st.characters() | st.sampled_from("ሀለዓም.፡።/-0123459፩፻፼ በከ$%½:@+aGዶርት\u135f"))
+
+
+@given(TEXTS)
+@example("\ud800")
+@example("5:30፡30-5/6.7")
+@example("ዓ. ም. ቁ. 5")
+@settings(max_examples=400, deadline=None)
+def test_any_text_is_accepted_and_its_result_stays(text: str) -> None:
+    once = normalize(text)
+    assert normalize(once) == once
+    assert not any("0" <= letter <= "9" or "፩" <= letter <= "፼" for letter in once)
+
+
+def seconds(text: str) -> float:
+    normalize("1 ዓ.ም.")  # reads the tables
+    began = time.process_time()
+    normalize(text)
+    return time.process_time() - began
+
+
+def test_a_megabyte_takes_less_than_three_seconds() -> None:
+    text = (DATA / "amharic_sentences.txt").read_text(encoding="utf-8")
+    size = len(text.encode())
+    assert seconds(text * (1_000_000 // size + 1)) < 3.0
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["7", ".", "ት/", "፻", "1,", "1 ", "$1", "a@", "www.", "በ5", "ሀ.ለ/", "5:", '" ', "-", "😀", "\ud800", "1/2-"],
+)
+def test_odd_texts_take_time_in_proportion_to_their_length(piece: str) -> None:
+    once = seconds(piece * 20_000)
+    assert seconds(piece * 80_000) < 8 * once + 0.2
+
+
+def test_only_letters_and_plain_marks_are_left_of_ethiopic_text() -> None:
+    text = normalize("«ሰላም»፣ ፨ እንዴት፡ነህ፧ ፤፥፦ ፠ ፡፡")
+    assert all(letter in ' .,;:?"' or ETHIOPIC[0] <= letter <= "\u135a" for letter in text)

@@ -1,0 +1,108 @@
+"""Numbers in words, read back by a parser that knows nothing of the grammar that wrote them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from utils.amharic.numbers import GEEZ, cardinal, geez_value, ordinal, with_ending
+
+ONES = "ዜሮ አንድ ሁለት ሦስት አራት አምስት ስድስት ሰባት ስምንት ዘጠኝ".split()
+TENS = "አሥር ሃያ ሠላሳ አርባ ሃምሳ ስልሳ ሰባ ሰማንያ ዘጠና".split()
+VALUES = (
+    {word: value for value, word in enumerate(ONES)}
+    | {word: 10 * value for value, word in enumerate(TENS, start=1)}
+    | {"አሥራ": 10}
+)  # fmt: skip
+SCALES = {"ሺህ": 10**3, "ሚሊዮን": 10**6, "ቢሊዮን": 10**9, "ትሪሊዮን": 10**12, "ኳድሪሊዮን": 10**15}
+
+
+def read_back(words: str) -> int:
+    """Add up word by word: a scale multiplies what stands before it."""
+    total = group = 0
+    for word in words.split():
+        if word in SCALES:
+            total, group = total + group * SCALES[word], 0
+        elif word == "መቶ":
+            group *= 100
+        else:
+            group += VALUES[word]
+    return total + group
+
+
+@given(st.integers(0, 10**6))
+def test_numbers_to_a_million_are_read_back(number: int) -> None:
+    assert read_back(cardinal(number)) == number
+
+
+@given(st.integers(0, 10**18 - 1))
+def test_large_numbers_are_read_back(number: int) -> None:
+    assert read_back(cardinal(number)) == number
+
+
+def test_every_number_below_two_thousand_has_words_of_its_own() -> None:
+    assert len({cardinal(number) for number in range(2000)}) == 2000
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (11, "አሥራ አንድ"), (10, "አሥር"), (110, "አንድ መቶ አሥር"), (10_000, "አሥር ሺህ"), (11_000, "አሥራ አንድ ሺህ"),
+        (1_100, "አንድ ሺህ አንድ መቶ"), (100_000, "አንድ መቶ ሺህ"), (10**15, "አንድ ኳድሪሊዮን"),
+    ],
+)  # fmt: skip
+def test_numbers_are_spelled_out(number: int, words: str) -> None:
+    assert cardinal(number) == words
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (1, "አንደኛ"), (9, "ዘጠነኛ"), (10, "አሥረኛ"), (11, "አሥራ አንደኛ"), (20, "ሃያኛ"), (100, "መቶኛ"), (101, "አንድ መቶ አንደኛ"),
+        (110, "አንድ መቶ አሥረኛ"), (1000, "ሺህኛ"), (2000, "ሁለት ሺህኛ"),
+    ],
+)  # fmt: skip
+def test_ranks_are_spelled_out(number: int, words: str) -> None:
+    assert ordinal(number) == words
+
+
+@pytest.mark.parametrize(
+    ("digits", "ending", "words"),
+    [
+        ("5", "ቱ", "አምስቱ"),
+        ("10", "ሩ", "አሥሩ"),
+        ("20", "ዎቹ", "ሃያዎቹ"),
+        ("9", "ኙ", "ዘጠኙ"),
+        ("3", "ኛው", "ሦስተኛው"),
+        ("1", "ዱ", "አንዱ"),
+    ],
+)
+def test_endings_join_the_number(digits: str, ending: str, words: str) -> None:
+    assert with_ending(digits, ending) == words
+
+
+@pytest.mark.parametrize(
+    ("numeral", "value"),
+    [("፩", 1), ("፲፩", 11), ("፻", 100), ("፪፻", 200), ("፲፱፻፹፯", 1987), ("፼", 10_000),
+     ("፲፼", 100_000), ("፻፼", 10**6), ("፼፼", 10**8), ("፳፻፲፯", 2017)],
+)  # fmt: skip
+def test_geez_numerals_are_read_by_place(numeral: str, value: int) -> None:
+    assert geez_value(numeral) == str(value)
+
+
+def to_geez(number: int) -> str:
+    """Write a number in Ge'ez: two digits a pair, ፻ behind odd pairs, ፼ behind even ones."""
+    letters = {value: letter for letter, value in GEEZ.items()}
+    pairs = [number // 100**place % 100 for place in range(4)]
+    text = ""
+    for place in (3, 2, 1, 0):
+        pair = pairs[place]
+        sign = {0: "", 1: "፻", 2: "", 3: "፻"}[place]
+        ones = letters.get(pair - pair % 10, "") + letters.get(pair % 10, "")
+        text += (ones if not (pair == 1 and sign) else "") + (sign if pair else "")
+        text += "፼" if place == 2 and any(pairs[2:]) else ""
+    return text
+
+
+@given(st.integers(1, 10**8 - 1))
+def test_any_geez_numeral_is_read_back(number: int) -> None:
+    assert geez_value(to_geez(number)) == str(number)

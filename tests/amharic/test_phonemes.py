@@ -1,0 +1,130 @@
+"""Text to phones."""
+
+import re
+import unicodedata
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from utils.amharic.alphabet import PHONES
+from utils.amharic.fidel import values
+from utils.amharic.latin import from_latin, to_latin
+from utils.amharic.phonemes import phonemize
+
+BLOCKS = ((0x1200, 0x135B), (0x1380, 0x1390), (0x2D80, 0x2DE0), (0xAB00, 0xAB30), (0x1E7E0, 0x1E800))
+ASSIGNED = [chr(code) for start, end in BLOCKS for code in range(start, end) if unicodedata.category(chr(code)) == "Lo"]
+ETHIOPIC = re.compile("[\u1200-\u135a\u1380-\u138f\u2d80-\u2dde\uab01-\uab2e\U0001e7e0-\U0001e7fe]")
+AMHARIC = st.text(st.sampled_from([*values(), " ", "።", "፣", "\u135f", "ː", "5", "x"]))
+
+
+@pytest.mark.parametrize(
+    ("written", "phones"),
+    [
+        ("ሰላም", "səlam"), ("ሁለት", "hulətː"), ("አማርኛ", "amarɨɲːa"), ("ቤቶች", "betot͡ʃː"), ("ሰበረ", "səbːərə"),
+        ("ልብ", "lɨbː"),
+        ("ስለዚህ", "sɨləzːih"), ("እነዚህ", "ɨnːəzːih"), ("ልጅነት", "lɨd͡ʒɨnːət"), ("ቋንቋ", "kʼwankʼwa"), ("ዓይን", "ajn"),
+    ],
+)  # fmt: skip
+def test_words_are_spoken(written: str, phones: str) -> None:
+    assert phonemize(written) == phones
+
+
+def test_everything_but_the_words_stays_where_it_is() -> None:
+    assert phonemize("ሰላም፣  ቤት 12 ok\nልጅ።") == "səlam,  bet 12 ok\nlɨd͡ʒ."
+    assert phonemize("") == ""
+    assert phonemize("no Amharic!") == "no Amharic!"
+
+
+def test_a_gemination_mark_in_the_text_is_honoured() -> None:
+    assert phonemize("ገና\u135f ገና") == "ɡənːa ɡəna"
+
+
+@pytest.mark.parametrize("said", ["ገናː", "ɡənːa", "gən:a"])
+def test_an_override_wins_and_is_found_under_affixes(said: str) -> None:
+    assert phonemize("ገና የገናን", overrides={"ገና": said}) == "ɡənːa jəɡənːan"
+
+
+def test_an_override_that_begins_with_a_vowel_has_its_glottal_stop_after_a_prefix() -> None:
+    assert phonemize("ኤርትራ የኤርትራ", overrides={"ኤርትራ": "ertra"}) == "ertra jəʔertɨra"
+
+
+def test_the_letters_themselves_are_a_backend() -> None:
+    assert phonemize("ሰላም፣ ዓለም።", "fidel") == "ሰላም፣ ዓለም።"
+
+
+def test_an_unknown_backend_is_refused_with_the_choices() -> None:
+    with pytest.raises(ValueError, match="rules, epitran, fidel"):
+        phonemize("ሰላም", "espeak")
+
+
+def test_no_ethiopic_letter_is_left_over() -> None:
+    phones = phonemize(" ".join(f"{letter} ሰ{letter}ላ{letter}" for letter in ASSIGNED))
+    assert not ETHIOPIC.search(phones)
+
+
+def test_every_known_letter_is_spoken_in_known_phones() -> None:
+    phones = phonemize(" ".join(values())).split(" ")
+    assert len(phones) == len(values())
+    assert all(phones)
+    assert set("".join(phones)) <= set("".join(PHONES) + "ː")
+
+
+@given(st.text())
+def test_any_text_is_accepted(text: str) -> None:
+    assert not ETHIOPIC.search(phonemize(text))
+
+
+@given(AMHARIC)
+def test_what_is_spoken_can_be_written_in_latin_letters_and_read_back(text: str) -> None:
+    phones = phonemize(text)
+    assert from_latin(to_latin(phones)) == phones
+
+
+@given(AMHARIC)
+def test_spaces_and_digits_are_neither_lost_nor_added(text: str) -> None:
+    kept = " 5x,."
+    written = Counter(text.replace("።", ".").replace("፣", ","))
+    spoken = Counter(phonemize(text))
+    assert {sign: spoken[sign] for sign in kept} == {sign: written[sign] for sign in kept}
+
+
+def test_long_words_take_linear_time() -> None:
+    assert len(phonemize("ትክልስብ" * 20_000)) > 100_000
+
+
+@pytest.mark.parametrize(
+    ("written", "phones"),
+    [
+        ("ኧረ", "ərə"), ("ጐንደር", "ɡwəndər"), ("ቈላ", "kʼwəla"), ("ሀገር", "haɡər"), ("አገር", "aɡər"), ("ዐርብ", "arɨb"),
+        ("ቅዳሜ", "kʼɨdame"),
+        ("ጽዮን", "sʼɨjon"), ("ⶀ", "lwa"), ("ፀሐይ፣ ቤት", "sʼəhaj, bet"),
+    ],
+)  # fmt: skip
+def test_the_known_faults_of_epitran_are_mended(written: str, phones: str) -> None:
+    pytest.importorskip("epitran")
+    assert phonemize(written, "epitran") == phones
+
+
+def test_epitran_leaves_no_letter_over() -> None:
+    pytest.importorskip("epitran")
+    assert not ETHIOPIC.search(phonemize(" ".join(values()), "epitran"))
+
+
+def test_importing_epitran_leaves_logging_alone() -> None:
+    pytest.importorskip("epitran")
+    import logging
+
+    before = logging.getLogger().level
+    phonemize("ሰላም", "epitran")
+    assert logging.getLogger().level == before
+
+
+def test_a_missing_epitran_is_said_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    from utils.amharic import epitran_backend
+
+    monkeypatch.setitem(__import__("sys").modules, "epitran", None)
+    epitran_backend._engine.cache_clear()
+    with pytest.raises(ImportError, match="pip install epitran"):
+        phonemize("ሰላም", "epitran")

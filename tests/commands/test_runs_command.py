@@ -1,0 +1,56 @@
+"""`python -m utils runs` and `rehearse`, as a person types them."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from utils.__main__ import main
+from utils.paths import ROOT
+
+
+def words(*rest: str, output: Path) -> list[str]:
+    return [*rest, "--output", str(output)]
+
+
+def only_run(output: Path) -> str:
+    (folder,) = (path for path in (output / "default" / "runs").iterdir() if path.is_dir())
+    return folder.name
+
+
+def test_a_rehearsal_is_followed_to_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words("rehearse", "--seconds", "0.2", "--ticks-per-second", "10", output=tmp_path)) == 0
+    text = capsys.readouterr().out
+    assert "progress step=2 total=2" in text
+    assert "ended status=finished" in text
+
+
+def test_runs_are_listed_shown_stopped_and_deleted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words("rehearse", "--seconds", "60", "--detach", output=tmp_path)) == 0
+    name = only_run(tmp_path)
+    assert main(words("runs", output=tmp_path)) == 0
+    assert main(words("runs", "delete", name, output=tmp_path)) == 1
+    assert main(words("runs", "stop", name, "--now", output=tmp_path)) == 0
+    assert main(words("runs", "show", name, output=tmp_path)) == 0
+    assert main(words("runs", "delete", name, output=tmp_path)) == 0
+    captured = capsys.readouterr()
+    assert f"{name:<32} running" in captured.out
+    assert "seconds: 60.0" in captured.out
+    assert "is at work. Stop it first." in captured.err
+    assert f"{name} is deleted." in captured.out
+
+
+def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "utils", *words("rehearse", "--ticks-per-second", "20", output=tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        while "progress" not in process.stdout.readline():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read()
+    assert "saved step=" in rest
+    assert "ended status=stopped" in rest
+    assert process.returncode == 0

@@ -1,0 +1,62 @@
+"""The command line: quick help, clear faults."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from utils.__main__ import known_verbs, main
+from utils.paths import ROOT
+
+WITHOUT_HEAVY = """
+import sys
+from utils.__main__ import main
+try:
+    main(sys.argv[1:])
+finally:
+    assert not {"torch", "gradio", "TTS"} & set(sys.modules)
+"""
+
+
+@pytest.mark.parametrize(("words", "limit"), [(["--help"], 1.0), (["train", "--help"], 1.5)])
+def test_help_is_quick(words: list[str], limit: float) -> None:
+    def once() -> float:
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "utils", *words], cwd=ROOT, check=True, capture_output=True)
+        return time.perf_counter() - began
+
+    assert min(once() for _ in range(3)) < limit
+
+
+@pytest.mark.parametrize("verb", sorted(known_verbs()))
+def test_help_of_a_verb_needs_neither_torch_nor_gradio(verb: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT_HEAVY, verb, "--help"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert f"python -m utils {verb}" in run.stdout
+
+
+def test_the_overview_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    text = capsys.readouterr().out
+    assert all(f"  {verb} " in text for verb in known_verbs())
+
+
+def test_an_unknown_verb_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fly"]) == 2
+    assert "No such command: fly." in capsys.readouterr().err
+
+
+def test_an_error_is_one_sentence_with_its_cure(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["runs", "show", "none", "--output", str(tmp_path)]) == 1
+    assert "RunError: There is no run 'none'" in capsys.readouterr().err
+
+
+def test_train_shows_what_it_would_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--config", str(ROOT / "configs/amharic.yaml"), "--num-epochs", "5", "--show"]) == 0
+    text = capsys.readouterr().out
+    assert "num_epochs: 5" in text
+    assert text.startswith("# python -m utils train ")

@@ -1,0 +1,67 @@
+"""What README says is so: its commands exist, its tree is the disk, its links lead somewhere."""
+
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from utils.__main__ import known_verbs
+from utils.paths import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+COMMANDS = [line for kind, text in BLOCKS if kind == "bash" for line in text.splitlines() if line.startswith("./")]
+VERBS = sorted({verb for line in COMMANDS for verb in shlex.split(line, comments=True)[1:2] if verb in known_verbs()})
+TREE = next(text for kind, text in BLOCKS if not kind)
+
+
+def test_readme_begins_with_two_commands() -> None:
+    first = README[: README.index("## ")]
+    assert "./start.sh  " in first
+    assert "./start.sh test" in first
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_of_readme_exists(line: str) -> None:
+    words = shlex.split(line, comments=True)[1:]
+    assert not words or words[0] in {"test", "--share", *known_verbs()}
+
+
+@pytest.mark.parametrize("line", [line for line in COMMANDS if shlex.split(line, comments=True)[1:2] != ["test"]])
+def test_the_flags_of_a_command_are_known(line: str) -> None:
+    words = shlex.split(line, comments=True)[1:]
+    run = subprocess.run(
+        [sys.executable, *(["-m", "utils"] if words and words[0] in VERBS else ["xtts_demo.py"]), *words, "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "usage" in run.stdout
+
+
+@pytest.mark.parametrize("line", [line for line in TREE.splitlines() if line.strip()])
+def test_the_tree_is_the_disk(line: str) -> None:
+    first, _, rest = line.partition(" ")
+    place = ROOT / first
+    assert place.exists()
+    if line.startswith("utils/ "):
+        names = re.match(r" *((?:\w+ )+)", rest)
+        assert names
+        assert [name for name in names[1].split() if not (ROOT / "utils" / f"{name}.py").exists()] == []
+
+
+def test_every_module_of_utils_is_in_the_tree() -> None:
+    listed = set(re.findall(r"\w+", TREE))
+    there = {path.stem for path in (ROOT / "utils").iterdir() if path.stem[0] not in "_."}
+    assert there <= listed
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+def test_links_lead_somewhere(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    targets = [target for target in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in target]
+    assert [target for target in targets if not (ROOT / target).exists()] == []

@@ -1,0 +1,106 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.xtts.small_vocabulary import write_vocabulary
+from utils.errors import DataError
+from utils.xtts.coverage import LONGEST_SHOWN, Row, measure, read_rows, report
+from utils.xtts.tokenizer import Tokenizer, prepare
+from utils.xtts.vocabulary import Vocabulary
+
+
+@pytest.fixture
+def tokenizer(tmp_path: Path) -> Tokenizer:
+    return prepare(Vocabulary.load(write_vocabulary(tmp_path / "base")), "am")
+
+
+@pytest.fixture
+def poor(tmp_path: Path) -> Tokenizer:
+    return prepare(Vocabulary.load(write_vocabulary(tmp_path / "poor", without="ə")), "am", allow_missing=True)
+
+
+def write_list(folder: Path, *lines: str) -> Path:
+    path = folder / "metadata.csv"
+    path.write_text("\n".join(["audio_file|text|speaker_name", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def write_tone(path: Path, seconds: float) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, np.zeros(int(22_050 * seconds), dtype=np.float32), 22_050)
+
+
+def test_a_text_the_vocabulary_holds_has_no_unknown_tokens(tokenizer: Tokenizer) -> None:
+    coverage = measure(tokenizer, [Row(2, "ሰላም ለዓለም።"), Row(3, "እንደምን ነህ?")], "amh")
+    assert (coverage.sentences, coverage.unknown, coverage.unknown_share) == (2, 0, 0.0)
+    assert not coverage.lacking
+
+
+def test_every_lacking_symbol_is_counted_with_its_lines(poor: Tokenizer) -> None:
+    coverage = measure(poor, [Row(2, "ሰላም"), Row(3, "ሰው ሰበረ"), Row(4, "ቡና")], "am")
+    assert coverage.lacking == {"ə": 2}
+    assert coverage.unreadable == [2, 3]
+    assert coverage.unknown == 5 or coverage.unknown > 2
+    assert "ə U+0259 in 2 lines" in report(coverage)
+
+
+def test_the_longest_sentences_come_first_and_over_long_ones_are_named(tokenizer: Tokenizer) -> None:
+    rows = [Row(line, "ሰላም ለዓለም " * line) for line in range(1, 41)]
+    coverage = measure(tokenizer, rows, "am")
+    lengths = [length.tokens for length in coverage.longest]
+    assert lengths == sorted(lengths, reverse=True)
+    assert [length.line for length in coverage.longest] == [40, 39, 38, 37, 36][:LONGEST_SHOWN]
+    assert coverage.too_long
+    assert coverage.too_long[-1] == 40
+
+
+def test_tokens_per_second_come_from_the_recordings_that_are_there(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    write_tone(tmp_path / "wavs" / "a.wav", 2.0)
+    path = write_list(tmp_path, "wavs/a.wav|ሰላም|x", "wavs/missing.wav|ሰላም ለዓለም|x")
+    coverage = measure(tokenizer, read_rows(path), "am")
+    assert coverage.timed_sentences == 1
+    assert coverage.tokens_per_second == pytest.approx(len(tokenizer.encode("ሰላም", "am")) / 2.0)
+
+
+def test_without_recordings_the_pace_is_not_known(tokenizer: Tokenizer) -> None:
+    coverage = measure(tokenizer, [Row(1, "ሰላም")], "am")
+    assert coverage.tokens_per_second is None
+    assert "not known" in report(coverage)
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        ("audio_file|text|speaker_name\na.wav|ሰላም|x\n", [(2, "ሰላም")]),
+        ('\ufeffaudio_file|text\r\na.wav|ሰላም "ኳ"\r\n', [(2, 'ሰላም "ኳ"')]),
+        ("ሰላም\n\nቡና\n", [(1, "ሰላም"), (3, "ቡና")]),
+        ("", []),
+    ],
+    ids=["list", "list from Windows", "plain text", "empty"],
+)
+def test_lists_and_plain_texts_are_read_with_line_numbers(
+    tmp_path: Path, content: str, rows: list[tuple[int, str]]
+) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(content.encode())
+    assert [(row.line, row.text) for row in read_rows(path)] == rows
+
+
+def test_a_line_without_text_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"metadata\.csv:3: no text"):
+        list(read_rows(write_list(tmp_path, "a.wav|ሰላም|x", "b.wav||x")))
+
+
+def test_a_broken_recording_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").write_text("no audio")
+    with pytest.raises(DataError, match=r"a\.wav is no readable recording"):
+        list(read_rows(write_list(tmp_path, "a.wav|ሰላም|x")))
+
+
+def test_a_list_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "metadata.csv"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match=r"metadata\.csv cannot be read as UTF-8"):
+        list(read_rows(path))

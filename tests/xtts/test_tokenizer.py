@@ -1,0 +1,211 @@
+import json
+import shutil
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.data.make_amharic_sentences import SENTENCES, fidel, sentences
+from tests.xtts.small_vocabulary import MARKS, write_vocabulary
+from utils.errors import VocabularyError
+from utils.xtts.packs import TEXT_MODES, AmharicPack, TextMode
+from utils.xtts.tokenizer import SETTINGS_FILE, Tokenizer, prepare
+from utils.xtts.vocabulary import Vocabulary
+
+AMHARIC = SENTENCES.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Vocabulary:
+    return Vocabulary.load(write_vocabulary(tmp_path_factory.mktemp("base")))
+
+
+@pytest.fixture(scope="module", params=TEXT_MODES)
+def tokenizer(base: Vocabulary, request: pytest.FixtureRequest) -> Tokenizer:
+    return prepare(base, "amh", mode=request.param, texts=AMHARIC)
+
+
+@pytest.fixture(scope="module")
+def latin(base: Vocabulary) -> Tokenizer:
+    return prepare(base, "amh")
+
+
+def test_the_sentences_are_what_their_script_writes() -> None:
+    assert sentences() == AMHARIC
+    assert len(AMHARIC) >= 2_000
+
+
+def test_the_sentences_hold_every_letter_of_the_fidel() -> None:
+    assert len(fidel()) == len([c for c in range(0x1200, 0x135B) if unicodedata.category(chr(c)) == "Lo"])
+    assert not set(fidel()) - set("".join(AMHARIC))
+
+
+def test_no_sentence_has_an_unknown_symbol(tokenizer: Tokenizer) -> None:
+    assert {symbol for text in AMHARIC for symbol in tokenizer.read(text, "am").unknown} == set()
+
+
+def test_training_and_speech_read_the_same_ids(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    run, ready = tmp_path / "run", tmp_path / "ready"
+    run.mkdir()
+    tokenizer.save(run)
+    shutil.copytree(run, ready)
+    training, speech = Tokenizer.load(run), Tokenizer.load(ready)
+    for text in AMHARIC:
+        assert training.encode(text, "am") == speech.encode(text, "amh_ET") == list(speech.read(text, "Amharic").ids)
+
+
+def test_latin_adds_nothing_but_the_language(base: Vocabulary, latin: Tokenizer) -> None:
+    assert latin.vocabulary.ids.keys() - base.ids.keys() == {"[am]"}
+
+
+def test_ipa_adds_single_symbols(base: Vocabulary) -> None:
+    added = prepare(base, "am", mode="ipa").vocabulary.ids.keys() - base.ids.keys() - {"[am]"}
+    assert {"ɨ", "ʔ", "ɲ", "ː"} <= added
+    assert {len(token) for token in added} == {1}
+
+
+def test_fidel_adds_pieces_that_the_model_really_reads(base: Vocabulary) -> None:
+    tokenizer = prepare(base, "am", mode="fidel", texts=AMHARIC)
+    added = tokenizer.vocabulary.ids.keys() - base.ids.keys() - {"[am]"}
+    used = {token for text in AMHARIC for token in tokenizer.read(text, "am").tokens}
+    assert len({token for token in used & added if len(token) > 1}) > 300
+    assert tokenizer.read("ጰራቅሊጦስ", "am").unknown == ()
+
+
+@pytest.mark.parametrize("mode", TEXT_MODES)
+def test_old_tokens_keep_their_rows(base: Vocabulary, mode: TextMode) -> None:
+    ids = prepare(base, "am", mode=mode, texts=AMHARIC).vocabulary.ids
+    assert {token: ids[token] for token in base.ids} == base.ids
+
+
+def test_missing_letters_are_refused_with_the_whole_list(tmp_path: Path) -> None:
+    poor = Vocabulary.load(write_vocabulary(tmp_path, without="əñ"))
+    with pytest.raises(VocabularyError, match=r"lacks 2 symbols.*: ñ ə"):
+        prepare(poor, "am")
+    assert prepare(poor, "am", mode="ipa").encode("ሰላም", "am")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("ሰላም", "səlam"), ("ሰላም።", "səlam."), ("ሰላም፧", "səlam?"), ("ሰላም\n\tለዓለም", "səlam ")],
+)
+def test_what_the_model_reads(latin: Tokenizer, written: str, read: str) -> None:
+    assert latin.read(written, "am").read.startswith(read)
+
+
+def test_ids_open_with_the_language_and_spell_what_is_read(latin: Tokenizer) -> None:
+    reading = latin.read("ጤና ይስጥልኝ፣ እንደምን ነዎት?", "am")
+    assert reading.tokens[0] == "[am]"
+    assert "[SPACE]" in reading.tokens
+    assert latin.decode(reading.ids) == reading.read
+
+
+def test_settings_travel_with_the_model(base: Vocabulary, tmp_path: Path) -> None:
+    made = prepare(base, "Amharic", mode="ipa", overrides={"ገና": "ɡənːa"})
+    made.save(tmp_path)
+    loaded = Tokenizer.load(tmp_path)
+    assert loaded.settings == made.settings
+    assert loaded.notices == ()
+    assert "ɡənːa" in loaded.read("ገና ነው", "am").read
+
+
+def test_another_vocabulary_is_refused_with_both_hashes(latin: Tokenizer, tmp_path: Path) -> None:
+    latin.save(tmp_path)
+    other = latin.vocabulary.with_symbols("ɨ")
+    other.save(tmp_path)
+    with pytest.raises(VocabularyError, match=f"vocab.json .*{other.hash}.*{latin.vocabulary.hash}"):
+        Tokenizer.load(tmp_path)
+
+
+def test_another_front_end_is_noticed(latin: Tokenizer, tmp_path: Path) -> None:
+    latin.save(tmp_path)
+    path = tmp_path / SETTINGS_FILE
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"front_end": "0" * 16}), encoding="utf-8")
+    (notice,) = Tokenizer.load(tmp_path).notices
+    assert "0" * 16 in notice
+
+
+@pytest.mark.parametrize("content", ["{", "{}", '{"mode": "klingon"}'])
+def test_damaged_settings_are_refused(latin: Tokenizer, tmp_path: Path, content: str) -> None:
+    latin.save(tmp_path)
+    (tmp_path / SETTINGS_FILE).write_text(content, encoding="utf-8")
+    with pytest.raises(VocabularyError, match=r"text\.json is damaged"):
+        Tokenizer.load(tmp_path)
+
+
+def test_a_published_model_reads_its_own_languages_and_no_other(base: Vocabulary, tmp_path: Path) -> None:
+    base.save(tmp_path)
+    published = Tokenizer.load(tmp_path)
+    assert published.encode("Hello there.", "en")
+    with pytest.raises(VocabularyError, match=r"no \[am\] token: this model does not speak Amharic"):
+        published.encode("ሰላም", "am")
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [("en", "Dr. Lee paid $20, then left."), ("fr", "Ça va?"), ("ru", "Привет")]
+)
+def test_old_languages_get_the_ids_of_plain_coqui(latin: Tokenizer, tmp_path: Path, language: str, text: str) -> None:
+    from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
+
+    stock = VoiceBpeTokenizer(latin.vocabulary.save(tmp_path))
+    assert latin.encode(text, language) == stock.encode(text, language)
+
+
+@pytest.mark.parametrize(("typed", "read"), [("“yes” – no…", '"yes" - no...'), ("naïve café", "naïve café")])
+def test_marks_the_vocabulary_lacks_are_read_as_common_ones(latin: Tokenizer, typed: str, read: str) -> None:
+    assert latin.read(typed, "en").read == read
+
+
+def test_a_symbol_without_spelling_is_refused_by_name(latin: Tokenizer) -> None:
+    with pytest.raises(VocabularyError, match="no symbol for 😀"):
+        latin.encode("hello 😀", "en")
+
+
+@pytest.mark.parametrize("typed", ["[STOP]", "[am]", "[en] hello [START]"])
+def test_tokens_typed_as_text_do_not_act_as_tokens(latin: Tokenizer, typed: str) -> None:
+    tokens = latin.read(typed, "ff" if "[ff]" in latin.vocabulary.ids else "en").tokens
+    assert set(tokens[1:]) & latin.vocabulary.special <= {"[SPACE]", "[UNK]"}
+
+
+@pytest.mark.parametrize("text", ["", " ", "።", "\N{ZERO WIDTH SPACE}", "ሀ"])
+def test_almost_nothing_is_read_without_complaint(latin: Tokenizer, text: str) -> None:
+    assert latin.encode(text, "am")[0] == latin.vocabulary.ids["[am]"]
+
+
+@given(text=st.text(max_size=60))
+def test_any_string_is_either_read_whole_or_refused_by_name(latin: Tokenizer, text: str) -> None:
+    reading = latin.read(text, "am")
+    assert ("[UNK]" in reading.tokens) == bool(reading.unknown)
+    if reading.unknown:
+        with pytest.raises(VocabularyError, match="no symbol for"):
+            latin.encode(text, "am")
+    else:
+        assert latin.decode(latin.encode(text, "am")) == reading.read
+
+
+@pytest.mark.parametrize("mode", TEXT_MODES)
+def test_any_other_script_can_be_read(base: Vocabulary, mode: TextMode) -> None:
+    texts = ["ሰላም ንዓለም።", "ಕನ್ನಡ ಭಾಷೆ", "Waa caadi!"]
+    tokenizer = prepare(base, "ti", mode=mode, texts=texts)
+    assert all(len(tokenizer.encode(text, "ti")) > 3 for text in texts)
+
+
+def test_long_sentences_are_cut_at_clauses_to_fit_the_model(latin: Tokenizer) -> None:
+    text = "ልጆቹ ሜዳ ላይ ኳስ ይጫወታሉ፣ " * 30 + "በሰላም ግቡ። ደህና እደሩ።"
+    pieces = latin.split(text, "am")
+    assert max(len(latin.encode(piece, "am")) for piece in pieces) <= AmharicPack().token_limit
+    assert " ".join(pieces).split() == text.split()
+    assert all(piece[-1] in "፣።" for piece in pieces)
+
+
+def test_a_word_without_end_is_still_cut(latin: Tokenizer) -> None:
+    pieces = latin.split("ሰላም" * 400, "am")
+    assert "".join(pieces) == "ሰላም" * 400
+
+
+def test_the_small_vocabulary_is_built_as_the_published_one(base: Vocabulary) -> None:
+    assert {"[STOP]": 0, "[UNK]": 1, "[SPACE]": 2}.items() <= base.ids.items()
+    assert base.bpe.encode("[en]the").tokens == ["[en]", "the"]
+    assert set(MARKS) <= base.ids.keys()

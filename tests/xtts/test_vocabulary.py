@@ -1,0 +1,189 @@
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.xtts.small_vocabulary import vocabulary_data, write_vocabulary
+from utils.errors import VocabularyError
+from utils.xtts.packs import pack_for
+from utils.xtts.subwords import Subwords, chunks, count_words, learn
+from utils.xtts.vocabulary import Vocabulary, related_tokens, resize_rows
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Vocabulary:
+    return Vocabulary.load(write_vocabulary(tmp_path))
+
+
+def old_rows_kept(old: Vocabulary, new: Vocabulary) -> bool:
+    return all(new.ids[token] == row for token, row in old.ids.items())
+
+
+def test_a_language_is_one_token_behind_the_last_row(base: Vocabulary) -> None:
+    extended = base.with_language("[am]")
+    assert (extended.ids["[am]"], extended.size) == (base.size, base.size + 1)
+    assert extended.bpe.encode("[am]the").tokens == ["[am]", "the"]
+    assert old_rows_kept(base, extended)
+
+
+def test_adding_twice_adds_once(base: Vocabulary) -> None:
+    once = base.with_language("[am]").with_symbols("ɨʔ")
+    assert once.with_language("[am]").with_symbols("ʔɨ").hash == once.hash
+
+
+def test_missing_symbols_are_listed_and_added(base: Vocabulary) -> None:
+    assert base.lacking("aɨ ʔ’") == ["ɨ", "ʔ"]
+    extended = base.with_symbols("aɨʔ")
+    assert extended.bpe.encode("ɨʔ").tokens == ["ɨ", "ʔ"]
+    assert old_rows_kept(base, extended)
+
+
+@pytest.mark.parametrize("style", ["text", "pairs"])
+def test_learned_tokens_come_with_their_merges(style: str) -> None:
+    data = vocabulary_data()
+    if style == "pairs":
+        data["model"]["merges"] = [merge.split(" ") for merge in data["model"]["merges"]]
+    extended = Vocabulary(data).with_subwords(Subwords(("ሰ", "ላ", "ም", "ሰላ", "ሰላም"), (("ሰ", "ላ"), ("ሰላ", "ም"))))
+    assert extended.bpe.encode("ሰላም[SPACE]the").tokens == ["ሰላም", "[SPACE]", "the"]
+    assert len({type(merge) for merge in extended.data["model"]["merges"]}) == 1
+    assert old_rows_kept(Vocabulary(data), extended)
+
+
+def test_what_is_saved_is_what_is_read(base: Vocabulary, tmp_path: Path) -> None:
+    extended = base.with_language("[am]").with_symbols("ɨ")
+    read = Vocabulary.load(extended.save(tmp_path))
+    assert (read.hash, read.ids) == (extended.hash, extended.ids)
+
+
+def test_stock_coqui_opens_the_extended_file(base: Vocabulary, tmp_path: Path) -> None:
+    from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
+
+    stock = VoiceBpeTokenizer(base.with_language("[am]").save(tmp_path))
+    assert stock.get_number_tokens() == base.size + 1
+    assert stock.tokenizer.token_to_id("[am]") == base.size
+
+
+def test_the_hash_follows_the_content_not_the_layout(base: Vocabulary, tmp_path: Path) -> None:
+    path = tmp_path / "indented.json"
+    path.write_text(json.dumps(vocabulary_data(), indent=4), encoding="utf-8")
+    assert Vocabulary.load(path).hash == base.hash
+    assert base.with_language("[am]").hash != base.hash
+
+
+def test_a_foreign_vocabulary_is_named_with_both_hashes(base: Vocabulary) -> None:
+    with pytest.raises(VocabularyError) as caught:
+        base.verify("0" * 64)
+    assert all(part in str(caught.value) for part in (base.source, base.hash, "0" * 64))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "not valid JSON"),
+        ("[]", "no BPE"),
+        ('{"model": {"type": "WordLevel"}}', "no BPE"),
+        (json.dumps(vocabulary_data() | {"pre_tokenizer": {"type": "Nonsense"}}), "refuses it"),
+        (json.dumps(vocabulary_data()).replace("[SPACE]", "[SPAZE]"), r"no \[SPACE\]"),
+    ],
+)
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    path = tmp_path / "vocab.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(VocabularyError, match=message):
+        Vocabulary.load(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(VocabularyError, match=r"vocab\.json cannot be read"):
+        Vocabulary.load(tmp_path / "vocab.json")
+
+
+# --- growing the model ---
+
+
+@pytest.mark.parametrize("shape", [(6,), ()], ids=["embedding", "bias"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_old_rows_stay_bit_for_bit(base: Vocabulary, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    extended = base.with_language("[am]").with_symbols("ɨʔː")
+    weight = torch.randn(base.size, *shape).to(dtype)
+    resized = resize_rows(weight, base, extended, pack_for("am"))
+    assert (resized.shape, resized.dtype) == ((base.size + 4, *shape), dtype)
+    assert torch.equal(resized[: base.size], weight)
+
+
+def test_rows_are_carried_over_by_token_not_by_number(base: Vocabulary) -> None:
+    data = vocabulary_data()
+    turned = {token: base.size - 1 - row for token, row in data["model"]["vocab"].items()}
+    data["model"]["vocab"] = turned
+    data["added_tokens"] = sorted(
+        ({**token, "id": turned[token["content"]]} for token in data["added_tokens"]), key=lambda token: token["id"]
+    )
+    other = Vocabulary(data).checked()
+    weight = torch.randn(base.size, 4)
+    resized = resize_rows(weight, base, other, pack_for("am"))
+    assert all(torch.equal(resized[other.ids[token]], weight[row]) for token, row in base.ids.items())
+
+
+def test_the_language_row_copies_its_nearest_language(base: Vocabulary) -> None:
+    extended = base.with_language("[am]")
+    weight = torch.randn(base.size, 8)
+    resized = resize_rows(weight, base, extended, pack_for("am"))
+    assert torch.equal(resized[extended.ids["[am]"]], weight[base.ids["[it]"]])
+
+
+def test_new_rows_stay_near_their_relatives_and_apart_from_each_other(base: Vocabulary) -> None:
+    extended = base.with_symbols("ɨʔː")
+    weight = torch.randn(base.size, 512) * 0.02
+    resized = resize_rows(weight, base, extended, pack_for("am"))
+    new = resized[base.size :]
+    assert related_tokens(base, extended, pack_for("am"))["ɨ"] == ["ï"]
+    assert torch.allclose(resized[extended.ids["ɨ"]], weight[base.ids["ï"]], atol=0.02 * 0.05 * 6)
+    assert torch.cdist(new, new)[~torch.eye(3, dtype=torch.bool)].min() > 0
+    assert new.std() < 2 * weight.std()
+
+
+def test_the_same_seed_gives_the_same_rows(base: Vocabulary) -> None:
+    extended = base.with_symbols("ɨʔ")
+    weight = torch.randn(base.size, 8)
+    first, second, other = (resize_rows(weight, base, extended, pack_for("am"), seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(first, second)
+    assert not torch.equal(first, other)
+
+
+def test_a_model_of_another_size_is_refused(base: Vocabulary) -> None:
+    with pytest.raises(VocabularyError, match=f"{base.size - 3} text rows"):
+        resize_rows(torch.zeros(base.size - 3, 2), base, base.with_language("[am]"), pack_for("am"))
+
+
+# --- learning pieces of words ---
+
+
+def test_frequent_words_become_pieces() -> None:
+    learned = learn(["ሰላም ለዓለም ሰላም ለሁሉ"] * 10, 12)
+    assert "ሰላም" in learned.tokens
+    assert all("".join(pair) in learned.tokens for pair in learned.merges)
+
+
+def test_the_size_and_the_alphabet_are_kept() -> None:
+    learned = learn(["ሰላም ለዓለም"] * 5, 60, alphabet="ጰፐ")
+    assert {"ጰ", "ፐ", "ሰ"} <= set(learned.tokens)
+    assert len(learn([" ".join(f"ሀ{chr(0x1200 + n)}" for n in range(80))] * 3, 90).tokens) <= 90
+
+
+def test_words_are_counted_in_bounded_memory() -> None:
+    rare = (
+        " ".join(f"ቃል{chr(0x1200 + n // 80)}{chr(0x1250 + n % 80)}" for n in range(block, block + 50))
+        for block in range(0, 5000, 50)
+    )
+    counts = count_words((f"ሰላም {text}" for text in rare), limit=500)
+    assert len(counts) <= 1000 + 51
+    assert counts["ሰላም"] == 100
+
+
+def test_a_text_without_line_ends_is_read_in_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("ሰላም ለዓለም " * 200_000, encoding="utf-8")
+    sizes = [len(piece) for piece in chunks(path)]
+    assert max(sizes) < 1 << 21
+    assert count_words(chunks(path)) == {"ሰላም": 200_000, "ለዓለም": 200_000}

@@ -1,0 +1,84 @@
+"""Why a text is read as it is: every step from the written form to what the model sees, word by word."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from utils.amharic.alphabet import decode
+from utils.amharic.fidel import WORD, read, unknown
+from utils.amharic.gemination import Marking, mark
+from utils.amharic.latin import to_latin
+from utils.amharic.lexicon import with_overrides
+from utils.amharic.normalization import normalize_with_report
+from utils.amharic.phonemes import phonemize
+from utils.amharic.syllables import insert_vowels
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One Ethiopic word: its letters, its sounds, and what decided which consonants are geminate."""
+
+    normalized: str
+    phones: str
+    latin: str
+    gemination: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A text on its way to the model; the counters name what could not be read and what was left out."""
+
+    written: str
+    normalized: str
+    phones: str
+    latin: str
+    words: tuple[Word, ...]
+    unknown: Counter[str]
+    unspoken: Counter[str]
+    dropped: Counter[str]
+
+
+def explain(text: str, overrides: Mapping[str, str] | None = None) -> Explanation:
+    """Follow a text from its written form to what the model reads.
+
+    `unknown` counts Ethiopic letters without a known sound, `unspoken` the digits and foreign letters that are left in
+    the phones, `dropped` the signs that normalising took out.
+    """
+    normalized, dropped = normalize_with_report(text)
+    phones = phonemize(normalized, overrides=overrides)
+    return Explanation(
+        written=text,
+        normalized=normalized,
+        phones=phones,
+        latin=to_latin(phones),
+        words=explain_words(normalized, overrides),
+        unknown=unknown(normalized),
+        unspoken=Counter(character for character in WORD.sub("", normalized) if character.isalnum()),
+        dropped=Counter(dropped),
+    )
+
+
+def explain_words(normalized: str, overrides: Mapping[str, str] | None = None) -> tuple[Word, ...]:
+    """Explain each Ethiopic word of a normalised text."""
+    listed = with_overrides(overrides)
+    found = []
+    for word in WORD.findall(normalized):
+        marking = mark(read(word), listed)
+        (phones,) = insert_vowels([marking.codes])
+        found.append(Word(word, phones, to_latin(phones), reason(marking)))
+    return tuple(found)
+
+
+def reason(marking: Marking) -> str:
+    """Say in words what decided the geminates of a word."""
+    parts = marking.parts
+    if marking.source == "mark":
+        return "mark in the text, otherwise " + reason(Marking(marking.codes, parts[0], parts[1:]))
+    if marking.source == "word list":
+        return f"word list ({parts[0]})"
+    if marking.source == "affixes":
+        before, stem, after, *source = parts
+        pieces = [decode(before) + "-" if before else "", decode(stem), "-" + decode(after) if after else ""]
+        how = f"{source[0]} ({source[1]})" if source else "not listed"
+        return f"affixes: {' + '.join(filter(None, pieces))}, stem {how}"
+    return f"shape {parts[0]}" if marking.source == "shape" else marking.source

@@ -1,0 +1,106 @@
+"""Latin words, acronyms and addresses, written in fidel as Amharic speakers say them."""
+
+import re
+import unicodedata
+from functools import cache
+
+from utils.amharic.tables import mapping
+
+LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+WORD = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+(?:['’-][A-Za-z\u00c0-\u024f\u1e00-\u1eff]+)*")
+ADDRESS = re.compile(
+    r"(?<![\w@.])(?:https?://|www\.)[\x21-\x7e]{1,2000}|(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}",
+    re.ASCII,
+)
+DOMAIN = re.compile(
+    r"(?<![\w.])[a-z0-9-]{2,64}(?:\.[a-z0-9-]{2,64}){0,5}\.(?:com|org|net|gov|edu|info|et)(?![\w])", re.IGNORECASE
+)
+SIGNS = {".": "ነጥብ", "@": "አት", "/": "ስላሽ", ":": "", "-": "ሰረዝ", "_": "ሰረዝ"}
+SPELLED = 5  # capital letters up to which an unknown word is read letter by letter
+VOWEL = re.compile("[aeiouy]")
+CLITIC = re.compile(r"(?<=[A-Za-z])[’'](?=[sS]\b)")
+# the plain consonants of English spelling, by the first letter of their fidel row; two letters before one
+CONSONANTS = {
+    "sch": "ሸ", "tch": "ቸ", "sh": "ሸ", "ch": "ቸ", "th": "ተ", "ph": "ፈ", "kh": "ከ", "gh": "ገ", "ck": "ከ", "qu": "ከ",
+    "ng": "ነገ", "zh": "ዠ", "wh": "ወ", "kn": "ነ", "ts": "ጸ", "ny": "ኘ", "b": "በ", "c": "ከ", "d": "ደ", "f": "ፈ", "g": "ገ",
+    "h": "ኸ", "j": "ጀ", "k": "ከ", "l": "ለ", "m": "መ", "n": "ነ", "p": "ፐ", "q": "ቀ", "r": "ረ", "s": "ሰ", "t": "ተ",
+    "v": "ቨ", "w": "ወ", "x": "ከሰ", "y": "የ", "z": "ዘ",
+}  # fmt: skip
+VOWELS = {
+    "ee": 2,
+    "ea": 2,
+    "ie": 2,
+    "oo": 1,
+    "ou": 1,
+    "ai": 4,
+    "ay": 4,
+    "ei": 4,
+    "au": 6,
+    "oa": 6,
+    "a": 3,
+    "e": 4,
+    "i": 2,
+    "o": 6,
+    "u": 1,
+}
+PIECE = re.compile("|".join(sorted([*CONSONANTS, *VOWELS], key=len, reverse=True)))
+ALONE = "አኡኢአኤእኦ"  # a vowel with no consonant before it, by its order
+BARE = 5  # the order of a consonant without a vowel
+
+
+def spell_latin(text: str) -> str:
+    """Write every Latin word, acronym and address of a text in fidel."""
+    if not LATIN.search(text):
+        return text
+    text = ADDRESS.sub(lambda match: spell_address(match[0]), text)
+    text = DOMAIN.sub(lambda match: spell_address(match[0]), text)
+    return WORD.sub(lambda match: f" {spell_word(match[0])} ", CLITIC.sub("", text))
+
+
+def spell_address(address: str) -> str:
+    """Read a link or an e-mail address aloud: its words, and its signs by name."""
+    address = re.sub(r"^https?://", "", address).rstrip("/.,;:!?)")
+    pieces = re.findall(r"[A-Za-z]+|[0-9]+|.", address)
+    return " " + " ".join(SIGNS.get(piece, piece) for piece in pieces if piece.isalnum() or piece in SIGNS) + " "
+
+
+def spell_word(word: str) -> str:
+    """Say one Latin word: from the list, letter by letter, or by its sounds."""
+    plain = unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode()
+    known = mapping("latin_words.tsv").get(plain.lower())
+    if known:
+        return known
+    if "-" in plain or "'" in plain:
+        return " ".join(spell_word(part) for part in re.split("['-]", plain) if part)
+    if len(plain) == 1 or (plain.isupper() and len(plain) <= SPELLED) or not VOWEL.search(plain.lower()):
+        return " ".join(mapping("letter_names.tsv")[letter] for letter in plain.upper())
+    return transliterate(plain.lower())
+
+
+def transliterate(word: str) -> str:
+    """Write a word in fidel by its letters, a consonant and the vowel behind it in one letter."""
+    written: list[str] = []
+    open_end = False  # whether the last letter still waits for its vowel
+    for piece in PIECE.findall(_silent_end(word)):
+        if piece in VOWELS:
+            order = VOWELS[piece]
+            written[-1:] = [_in_order(written[-1], order)] if open_end else [*written[-1:], ALONE[order]]
+            open_end = False
+        elif not (open_end and written[-1] == _bare(piece)[-1]):  # a doubled consonant is written once
+            written.extend(_bare(piece))
+            open_end = True
+    return "".join(written)
+
+
+@cache
+def _bare(piece: str) -> list[str]:
+    return [chr(ord(letter) + BARE) for letter in CONSONANTS[piece]]
+
+
+def _in_order(letter: str, order: int) -> str:
+    return chr(ord(letter) - BARE + order)
+
+
+def _silent_end(word: str) -> str:
+    """Drop the e that ends words such as "page" and "nike"."""
+    return word[:-1] if len(word) > 3 and word[-1] == "e" and word[-2] not in "aeiou" else word

@@ -1,0 +1,184 @@
+"""Which consonants are geminate, and why.
+
+Amharic does not write gemination. For each word the first of these that knows decides: a gemination mark in the text,
+the project's own list, the word list, a listed stem with affixes, certain affixes and the shape of the word, nothing.
+"""
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from utils.amharic.affixes import NO_SUFFIX, Prefix, Readings, Suffix, prefixes, suffixes
+from utils.amharic.alphabet import CONSONANT_CODES, PHONES, SLOT, VOWEL_CODES
+from utils.amharic.lexicon import Entry, Words
+from utils.amharic.tables import rows
+
+
+class Marking(NamedTuple):
+    """A code word with its geminates marked, what decided (`mark`, `override`, `word list`, …), and its parts."""
+
+    codes: str
+    source: str
+    parts: tuple[str, ...] = ()
+
+
+_SHORTEST_STEM = 2
+_LETTER = re.compile(f"([{CONSONANT_CODES}])(:?)")
+_CLUSTER = re.compile(f"({SLOT})(?={SLOT})")
+_SWALLOWED = ((False, "a"), (True, "E"), (True, "u"))
+_NEGATIVE = frozenset({"Hal", "Ha"})
+_Ending = tuple[str, Readings]
+
+
+def mark(word: str, words: Words) -> Marking:
+    """Mark the geminates of a code word; those marked already stay so, the others are decided as ever."""
+    if ":" not in word:
+        return _mark(word, words)
+    found = _mark(word.replace(":", ""), words)
+    marked = iter([length for _, length in _LETTER.findall(word)])
+    codes = _LETTER.sub(lambda match: match[1] + (next(marked, "") or match[2]), found.codes)
+    return Marking(codes, "mark", (found.source, *found.parts))
+
+
+def _mark(word: str, words: Words) -> Marking:
+    entry = words.get(word)
+    if entry:
+        return Marking(entry.codes, _name(entry), (entry.source,))
+    endings = _endings(word)
+    return _by_stem(word, endings, words) or _by_affix(word, endings) or _by_shape(word) or Marking(word, "none")
+
+
+def _name(entry: Entry) -> str:
+    return "override" if entry.source == "override" else "word list"
+
+
+def _endings(word: str) -> list[_Ending]:
+    """Return the chains of suffixes that the word may end in, shortest first."""
+    known, longest = suffixes(), _longest_suffix()
+    starts = range(len(word) - 1, max(len(word) - longest, 1) - 1, -1)
+    return [(word[start:], readings) for start in starts if (readings := known.get(word[start:]))]
+
+
+@cache
+def _longest_suffix() -> int:
+    return max(map(len, suffixes()))
+
+
+def _by_stem(word: str, endings: list[_Ending], words: Words) -> Marking | None:
+    """Find the longest listed stem inside the word."""
+    best, longest = None, _SHORTEST_STEM - 1
+    for prefix in (None, *prefixes().get(word[0], ())) if word else ():
+        if prefix and not word.startswith(prefix.written):
+            continue
+        rest = prefix.swallowed + word[len(prefix.written) :] if prefix else word
+        for ending, readings in (("", NO_SUFFIX), *endings) if prefix else endings:
+            stem = rest[: len(rest) - len(ending)]
+            if len(stem) <= longest:
+                break
+            found = _listed(stem, readings, words)
+            if found and _fits(prefix, *found):
+                best, longest = _joined(prefix, *found), len(stem)
+    return best
+
+
+def _listed(stem: str, readings: Readings, words: Words) -> tuple[Entry, str, Suffix] | None:
+    """Return the entry of a stem, its codes and the suffix after them, if the list has it."""
+    entry = words.get(stem)
+    if entry:
+        context = _context(stem)
+        suffix = readings.get((entry.is_verb, context))
+        if not suffix and entry.is_verb and _is_noun_too(stem):
+            suffix = readings.get((False, context))
+        if suffix:
+            return entry, entry.codes, suffix
+    for is_verb, vowel in _SWALLOWED:
+        swallowing = readings.get((is_verb, vowel))
+        if swallowing and (entry := words.get(stem + vowel)) and entry.is_verb == is_verb:
+            return entry, entry.codes[:-1], swallowing
+    return None
+
+
+def _is_noun_too(verb: str) -> bool:
+    """Say whether a verb form is an infinitive (መስበር) or an agent (ሰባሪ), which take the suffixes of nouns."""
+    return verb.startswith("m") or verb.endswith("i")
+
+
+def _context(stem: str) -> str:
+    return "V" if stem[-1] in VOWEL_CODES else "C"
+
+
+def _fits(prefix: Prefix | None, entry: Entry, codes: str, suffix: Suffix) -> bool:
+    if prefix and prefix.kind == "verb" and not entry.is_verb:
+        return False
+    negative = prefix is not None and prefix.written in _NEGATIVE
+    if negative != suffix.marked.endswith("m") and (negative or entry.is_verb):
+        return False
+    return _consonants(codes) >= max(suffix.least, prefix.least if prefix else 0)
+
+
+def _consonants(codes: str) -> int:
+    return len(_LETTER.findall(codes))
+
+
+def _joined(prefix: Prefix | None, entry: Entry, codes: str, suffix: Suffix) -> Marking:
+    stem, end = codes.lstrip("="), suffix.marked
+    if prefix:
+        stem = stem[len(prefix.swallowed) :]
+        if not entry.is_verb and stem[0] != "H":
+            # A noun keeps its first vowel after a prefix: የልጅ jəlɨd͡ʒ, although jəld͡ʒ could be said.
+            stem = _CLUSTER.sub(r"\1I", stem, count=1) if _CLUSTER.match(stem) else stem
+        if prefix.written in _NEGATIVE and end.endswith("m"):
+            end += ":"
+    before = prefix.marked if prefix else ""
+    return Marking(before + stem + end, "affixes", (before, codes, end, _name(entry), entry.source))
+
+
+def _by_affix(word: str, endings: list[_Ending]) -> Marking | None:
+    """Mark affixes that are certain although the stem is not listed."""
+    before, stem = _certain_prefix(word)
+    end = ""
+    for ending, readings in reversed(endings):
+        rest = stem[: len(stem) - len(ending)]
+        suffix = rest and readings.get((False, _context(rest)))
+        # ፍጥነት and እምነት are no *ፍጥ-ነት, *እም-ነት: a stem without a vowel needs a consonant more.
+        least = suffix.least + VOWEL_CODES.isdisjoint(rest) if suffix else 0
+        if suffix and suffix.certain and _consonants(rest) >= least:
+            stem, end = rest, suffix.marked
+            break
+    if not before and not end:
+        return None
+    shape = None if end else _by_shape(stem)
+    stem = shape.codes if shape else stem
+    return Marking(before + stem + end, "affixes", (before, stem, end))
+
+
+def _certain_prefix(word: str) -> tuple[str, str]:
+    for prefix in reversed(prefixes().get(word[:1], [])):
+        rest = word[len(prefix.written) :]
+        if prefix.certain and word.startswith(prefix.written) and _consonants(rest) >= _SHORTEST_STEM:
+            return prefix.marked, rest
+    return "", word
+
+
+def _by_shape(word: str) -> Marking | None:
+    for shape, name in _shapes().get(word[-1:], ()):
+        if match := shape.fullmatch(word):
+            return Marking(f"{match[1]}:{match[2]}", "shape", (name,))
+    return None
+
+
+@cache
+def _shapes() -> dict[str, list[tuple[re.Pattern[str], str]]]:
+    """Return the shapes by the last letter of the words they fit, in the order of the file."""
+    parts = PHONES | {"C": f"[{CONSONANT_CODES}]W?", "...": ".*"}
+    part = re.compile("|".join(re.escape(name) for name in sorted(parts, key=len, reverse=True)))
+    found: dict[str, list[tuple[re.Pattern[str], str]]] = {}
+    for name, _ in rows("shapes.tsv", columns=2):
+        before, after = name.split("ː")
+        head, tail = ("".join(parts[token] for token in part.findall(half)) for half in (before, after))
+        # ʔ and h are never geminate.
+        shape = re.compile(f"({head})(?<![hH])({tail})")
+        lasts = part.findall(name.replace("ː", ""))[-1]
+        for last in CONSONANT_CODES if lasts == "C" else parts[lasts]:
+            found.setdefault(last, []).append((shape, name))
+    return found

@@ -1,0 +1,102 @@
+"""The word list: which consonants are geminate, from `data/lexicon/*.tsv`, the verbs and a project's own list."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from utils.amharic.alphabet import VOWEL_CODES, PronunciationError, encode_loosely
+from utils.amharic.fidel import WORD, read
+from utils.amharic.tables import DATA, TableError
+from utils.amharic.verbs import TABLE, all_forms
+
+FOLDER = DATA / "lexicon"
+# Where two files list the same letters the earlier one wins; files not named here follow in alphabetical order.
+_FIRST = ("closed",)
+_NOUN_SUFFIXES = "nhX"
+
+
+class Entry(NamedTuple):
+    """A word as it is said: codes with `:` after geminates, or after `=` the complete pronunciation, ɨ included."""
+
+    codes: str
+    is_verb: bool
+    source: str
+
+
+Words = Mapping[str, Entry]
+
+
+@cache
+def words() -> dict[str, Entry]:
+    """Return every listed word and verb form by its codes without gemination, so homophones meet in one key."""
+    listed: dict[str, Entry] = {}
+    for path in sorted(FOLDER.glob("*.tsv"), key=_priority):
+        if path.name != Path(TABLE).name:
+            for key, entry in _listed(path):
+                listed.setdefault(key, entry)
+    verbs = {key: entry for key, entry in _verb_forms() if not _is_suffixed(key, listed)}
+    return verbs | listed
+
+
+def with_overrides(overrides: Mapping[str, str] | None) -> Words:
+    """Return the word list with a project's own pronunciations before it; they are found under affixes too."""
+    return _merged(frozenset(overrides.items())) if overrides else words()
+
+
+@lru_cache(maxsize=4)
+def _merged(overrides: frozenset[tuple[str, str]]) -> dict[str, Entry]:
+    merged = words().copy()
+    for written, spoken in overrides:
+        if not WORD.fullmatch(written):
+            raise PronunciationError(f"override {written!r}: the written form must be one Amharic word")
+        merged[_key(written)] = Entry(spoken_codes(spoken), is_verb=False, source="override")
+    return merged
+
+
+def spoken_codes(spoken: str) -> str:
+    """Read a pronunciation: Ethiopic letters with ː after geminates, or phones."""
+    if WORD.fullmatch(spoken):
+        return read(spoken)
+    codes = encode_loosely(spoken)
+    # The glottal stop before a first vowel is not written in phones, but it is heard after a prefix.
+    return "=H" + codes if codes[:1] in VOWEL_CODES else "=" + codes
+
+
+def _priority(path: Path) -> tuple[bool, str]:
+    return path.stem not in _FIRST, path.stem
+
+
+def _listed(path: Path) -> Iterator[tuple[str, Entry]]:
+    for number, cells in _rows(path):
+        marked, kind = cells[0], cells[1]
+        try:
+            codes = spoken_codes(cells[3]) if len(cells) == 4 else read(marked)
+        except PronunciationError as error:
+            raise TableError(f"{path}:{number}: {error}") from error
+        yield _key(marked), Entry(codes, kind == "v", path.stem)
+
+
+def _verb_forms() -> Iterator[tuple[str, Entry]]:
+    codes = read("\n".join(all_forms().values()))  # all at once: there are more than a hundred thousand
+    for key, marked in zip(codes.replace(":", "").split("\n"), codes.split("\n"), strict=True):
+        yield key, Entry(marked, is_verb=True, source="verbs")
+
+
+def _is_suffixed(verb: str, listed: Words) -> bool:
+    """Say whether a verb form is written like a listed word with -ን, -ህ or -ሽ, which is met far more often: ነገርን."""
+    return verb[-1] in _NOUN_SUFFIXES and verb[:-1] in listed
+
+
+def _key(marked: str) -> str:
+    return read(marked).replace(":", "")
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), start=1):
+        if line.strip() and not line.startswith("#"):
+            cells = [cell.strip() for cell in line.split("\t")]
+            if not 3 <= len(cells) <= 4 or not WORD.fullmatch(cells[0]):
+                expected = "an Amharic word, its kind, its meaning and perhaps its phones, between tabs"
+                raise TableError(f"{path}:{number}: expected {expected}; found {cells!r}")
+            yield number, cells

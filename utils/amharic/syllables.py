@@ -1,0 +1,115 @@
+"""Where ɨ is heard: Amharic writes no vowel in the sixth order and breaks the clusters that are hard to say.
+
+Going from left to right over each run of consonants, a geminate counting as two: a word never begins with two
+consonants; two between vowels part as coda and onset; where three meet, or two at the end of a word, the first stays a
+coda if it is at least as sonorous as the second, otherwise ɨ follows it.
+"""
+
+import re
+from collections.abc import Iterable
+
+from utils.amharic.alphabet import SLOT, decode
+
+_SONORITY = dict.fromkeys("wy", 7) | dict.fromkeys("r", 6) | dict.fromkeys("l", 5) | dict.fromkeys("mnN", 4)
+_SONORITY |= dict.fromkeys("fvszXZh", 3) | dict.fromkeys("bdgJ", 2) | dict.fromkeys("ptkcTKPSCH", 1)
+# Clusters said together although the second consonant is the more sonorous: ልብስ lɨbs, ጥቅስ tʼɨkʼs, ታክስ taks.
+_WITH_S = frozenset({"bs", "ks", "ps", "Ks"})
+# Pairs that stay together after a consonant: the first after any (አምስት amɨst, ፋሽስት faʃɨst), the others, a nasal and its
+# stop, after a liquid or nasal (ስምንት sɨmɨnt, ቅርንጫፍ kʼɨrɨnt͡ʃʼaf).
+_TIGHT = frozenset({"st", "Xt", "sT"})
+_NASAL = frozenset({"n" + stop for stop in "tdkgTKcCJsSz"} | {"m" + stop for stop in "bpP"})
+# At the end of a word -ም and -ን are suffixes more often than parts of the stem: ወይም wəjɨm, ቤታቸውን betat͡ʃːəwɨn.
+_SUFFIXED = frozenset({"ym", "wm", "wn"})
+# Equals that part: ምግብ mɨɡɨb, ወንድምን wəndɨmɨn. Voiceless equals stay: ወቅት wəkʼt.
+_PARTING = frozenset("bdgJmnN")
+
+_LONGEST_KEPT = 6  # slots; longer runs are noise, and remembering them would let the table grow without end
+_SLOT = re.compile(SLOT)
+_RUN = re.compile(f"=[^>]*|<(?:{SLOT})+>?|(?:{SLOT}){{2,}}>?")
+
+
+def insert_vowels(words: Iterable[str]) -> list[str]:
+    """Return the phones of code words, with ɨ where it is heard; a word that begins with `=` is complete already."""
+    # One text and one pass: a call for each word would cost more than the work itself.
+    text = "<" + ">\n<".join(words) + ">"
+    return decode(_RUN.sub(_broken, text)).split("\n")
+
+
+class _Runs(dict[str, str]):
+    """The runs of consonants seen so far, each with its vowels: a few hundred in any amount of Amharic."""
+
+    def __missing__(self, run: str) -> str:
+        if run[0] == "=":
+            return run.removeprefix("=H")
+        broken = _break(_SLOT.findall(run), initial=run[0] == "<", final=run[-1] == ">")
+        if len(run) <= _LONGEST_KEPT:
+            self[run] = broken
+        return broken
+
+
+_runs = _Runs()
+
+
+def _broken(match: re.Match[str]) -> str:
+    return _runs[match[0]]
+
+
+def _break(slots: list[str], *, initial: bool, final: bool) -> str:
+    if not initial:
+        return "".join(_after_vowel(slots, final=final))
+    first, *rest = slots
+    onset = "" if first == "H" else first  # a glottal stop that begins a word is not written
+    if not rest and not final:
+        return onset
+    return onset + "I" + "".join(_after_vowel(rest, final=final))
+
+
+def _after_vowel(slots: list[str], *, final: bool) -> list[str]:
+    out: list[str] = []
+    place, end = 0, len(slots)
+    while end - place > 1:
+        # No rule looks further than the fourth consonant.
+        first, second, *rest = slots[place : place + 4]
+        if not rest and not final:
+            return [*out, first, "I", second] if _never_meet(first, second) else [*out, first, second]
+        if not _is_coda(first, second, rest):
+            out += [first, "I"]
+            place += 1
+        elif not rest or first + second == "ks":
+            out += [first, second]
+            place += 2
+        elif _is_diphthong(first, second, rest):
+            out.append(first)
+            place += 1
+        else:
+            out += [first, second, "I"]
+            place += 2
+    return out + slots[place:]
+
+
+def _is_coda(first: str, second: str, rest: list[str]) -> bool:
+    """Say whether the first consonant closes the syllable, before a consonant that has no vowel after it."""
+    if _never_meet(first, second) or (rest and _is_pair(first, second, rest)):
+        return False
+    if not rest and (second in "Hh" or first + second in _SUFFIXED):
+        return False
+    if first[0] in _PARTING and _SONORITY[first[0]] == _SONORITY[second[0]]:
+        return False
+    return first + second in _WITH_S or _SONORITY[first[0]] >= _SONORITY[second[0]]
+
+
+def _never_meet(first: str, second: str) -> bool:
+    return ":" in first or ":" in second or first[0] in "Hh" or first[0] == second[0]
+
+
+def _is_pair(first: str, second: str, rest: list[str]) -> bool:
+    """Say whether the second and third consonant stay together and leave the first to a syllable of its own."""
+    pair = second + rest[0][0]
+    if pair in _TIGHT:
+        return first not in "wy" or len(rest) == 1
+    return pair in _NASAL and first in "rlmn"
+
+
+def _is_diphthong(first: str, second: str, rest: list[str]) -> bool:
+    """Say whether a glide belongs to the vowel, so that two more may follow: ሳይንስ sajns, አውስትራሊያ awstɨralija."""
+    return first == "y" or (first == "w" and second + rest[0] in _TIGHT)

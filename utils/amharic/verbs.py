@@ -1,0 +1,329 @@
+"""Amharic verbs: from one marked citation form and its class to the marked forms of the whole paradigm.
+
+A form is ordinary fidel with `ː` after every letter whose consonant is geminate. Which consonant that is depends on the
+class and on the tense, and only the tables below say so. Digits are radicals, the letter after a digit is its vowel,
+`ː` makes it geminate; the vowel of the last radical belongs to the ending. A verb with one radical less than its
+pattern is weak: the last radical has been lost and the one before it takes the endings (ሰማː after 1ə2əː3).
+
+Classes: A ሰበːረ, B ፈለːገ (geminate throughout), C ባረːከ (a after the first radical), Q መሰከːረ (four radicals), F ሰባበːረ (a
+before the geminate), M ቆመ ሳመ ሄደ (lost middle radical), R ተቋቋመ (M doubled), VA አለːፈ and VB አሰːበ (begin with a vowel),
+V as VB, but behind the consonant of a prefix.
+
+Stems, joined to the class as in A-t: t passive-reflexive ተ-, T the same when ተ- took the place of the first radical
+(ታየː C-T), a and as causative አ- and አስ-, at causative with a geminate first radical, ast አስተ-, tn and an five radicals
+whose first, mostly ን, has no vowel (ተንቀሳቀːሰ F-tn, አስማːማ C-an).
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from utils.amharic.tables import TableError, rows
+
+TABLE = "lexicon/verbs.tsv"
+
+# perfective, imperfective, jussive (and imperative), gerund, infinitive, agent; to be read by the numbers below.
+_ACTIVE = {
+    "A": "1ə2əː3 1ə2ɨ3 1ɨ2ə3 1ə2ɨ3 1ɨ2ə3 1ə2a3",
+    "B": "1ə2əː3 1ə2ɨː3 1ə2ɨː3 1ə2ɨː3 1ə2əː3 1ə2aː3",
+    "C": "1a2əː3 1a2ɨ3 1a2ɨ3 1a2ɨ3 1a2ə3 1a2a3",
+    "Q": "1ə2ə3əː4 1ə2ə3ɨː4 1ə2ɨ3ɨ4 1ə2ɨ3ɨ4 1ə2ɨ3ə4 1ə2ɨ3a4",
+    "F": "1ə2a3əː4 1ə2a3ɨː4 1ə2a3ɨ4 1ə2a3ɨ4 1ə2a3ə4 1ə2a3a4",
+    "Mə": "1ə2 1ə2 1ɨ2 1ə2 1ə2 1a2",
+    "Ma": "1a2 1ɨ2 1a2 1ɨ2 1a2 1a2",
+    "Me": "1e2 1e2 1i2 1e2 1e2 1e2",
+    "R": "1a2a3 1a2ɨ3 1a2ɨ3 1a2ɨ3 1a2a3 1a2a3",
+    "VA": "1a2əː3 1a2ɨ3 2ə3 1a2ɨ3 1a2ə3 1a2a3",
+    "V": "1a2əː3 1a2ɨː3 1a2ɨː3 1a2ɨː3 1a2əː3 1a2aː3",
+}
+_PASSIVE = {
+    "A": "1ə2əː3 1ə2əː3 1ə2ə3 1ə2ɨ3 1ə2ə3 1ə2a3",
+    "B": "1ə2əː3 1ə2əː3 1ə2əː3 1ə2ɨː3 1ə2əː3 1ə2aː3",
+    "C": "1a2əː3 1a2əː3 1a2ə3 1a2ɨ3 1a2ə3 1a2a3",
+    "Q": "1ə2ə3əː4 1ə2ə3əː4 1ə2ɨ3ə4 1ə2ɨ3ɨ4 1ə2ɨ3ə4 1ə2ɨ3a4",
+    "F": "1ə2a3əː4 1ə2a3əː4 1ə2a3ə4 1ə2a3ɨ4 1ə2a3ə4 1ə2a3a4",
+    "Mə": "1ə2 1ə2 1ə2 1ə2 1ə2 1a2",
+    "Ma": "1a2 1a2 1a2 1ɨ2 1a2 1a2",
+    "Me": "1e2 1e2 1e2 1i2 1e2 1e2",
+    "R": "1a2a3 1a2a3 1a2a3 1a2ɨ3 1a2a3 1a2a3",
+    "V": "1a2əː3 1a2əː3 1a2əː3 1a2ɨː3 1a2əː3 1a2aː3",
+}
+_CAUSATIVE = _ACTIVE | {
+    "A": _ACTIVE["B"],  # አስ- makes every A a B: yasnäggər; only አ- below keeps A apart
+    "A-a": "1ə2əː3 1ə2ɨ3 1ɨ2ɨ3 1ɨ2ɨ3 1ɨ2ə3 1ɨ2a3",
+    "C": "1a2əː3 1a2ɨː3 1a2ɨ3 1a2ɨ3 1a2ə3 1a2a3",
+    "Mə": "1ə2 1ə2 1ɨ2 1ɨ2 1ə2 1a2",
+    "Ma": "1a2 1ɨ2 1ɨ2 1ɨ2 1a2 1a2",
+    "Me": "1e2 1e2 1i2 1i2 1e2 1e2",
+}
+# The noun of manner: አነጋገር annäɡaɡär "way of speaking".
+_MANNER = {"A": "1əː2a2ə3", "B": "1əː2a2ə3", "Q": "1əː2ə3a3ə4", "Mə": "1aː1a2"}
+
+# The letters that the last radical of a stem may show, as places in its list: the orders 0-6, the eighth column, then
+# those that depend on the verb: in the perfective's third person and its others, without an ending, palatalised.
+_E, _U, _A, _LONG, _SIXTH, _O, _WA = 0, 1, 3, 4, 5, 6, 7
+_THIRD, _FIRST, _OTHER, _BARE, _I, _PALATAL, _IYA, _LONG_E = range(8, 16)
+
+Ending = tuple[str, int, str]
+Endings = tuple[Ending, ...]
+# A prefix, the place of the last radical's letter, and what follows it; first and third persons, then the second ones,
+# which are left out where a form is seldom addressed to anybody. Present tenses end in አለː.
+_PERFECT: Endings = (
+    ("", _THIRD, ""), ("", _THIRD, "ችː"), ("", _FIRST, ""), ("", _OTHER, "ን"), ("", _U, ""),
+)  # fmt: skip
+_PERFECT_YOU: Endings = (("", _OTHER, "ህ"), ("", _OTHER, "ሽ"), ("", _A, "ችːሁ"))
+_IMPERFECT: Endings = (
+    ("ይ", _BARE, ""), ("ት", _BARE, ""), ("እ", _BARE, ""), ("እን", _BARE, ""), ("ይ", _U, ""),
+    ("ይ", _A, "ልː"), ("ት", _A, "ለːችː"), ("እ", _A, "ለːሁ"), ("እን", _A, "ለːን"), ("ይ", _A, "ሉː"),
+)  # fmt: skip
+_IMPERFECT_YOU: Endings = (
+    ("ት", _I, ""), ("ት", _PALATAL, ""), ("ት", _U, ""), ("ት", _A, "ለːህ"), ("ት", _IYA, "ለːሽ"), ("ት", _A, "ላːችːሁ"),
+)  # fmt: skip
+_GERUND: Endings = (
+    ("", _O, ""), ("", _A, ""), ("", _LONG_E, ""), ("", _E, "ን"), ("", _E, "ው"),
+    ("", _WA, "ልː"), ("", _A, "ለːችː"), ("", _LONG_E, "ያለːሁ"), ("", _E, "ናልː"), ("", _E, "ዋልː"),
+)  # fmt: skip
+_GERUND_YOU: Endings = (
+    ("", _E, "ህ"), ("", _E, "ሽ"), ("", _A, "ችːሁ"), ("", _E, "ሃልː"), ("", _E, "ሻልː"), ("", _A, "ችːኋልː"),
+)  # fmt: skip
+_JUSSIVE: Endings = (("ይ", _BARE, ""), ("ት", _BARE, ""), ("ል", _BARE, ""), ("እን", _BARE, ""), ("ይ", _U, ""))
+_JUSSIVE_YOU: Endings = (("ት", _I, ""), ("ት", _PALATAL, ""), ("ት", _U, ""))
+_IMPERATIVE: Endings = (("", _BARE, ""), ("", _I, ""), ("", _PALATAL, ""), ("", _U, ""))
+
+_VOWELS = {vowel: order for order, vowel in enumerate("əuiaeɨo")}
+_PERFECTIVE, _IMPERFECTIVE, _JUSSIVE_OF, _GERUND_OF, _INFINITIVE, _AGENT, _IMPERATIVE_OF = range(7)
+# The tenses in which a person or መ- stands before the stem, so that the ተ- of the passive melts into its first radical.
+_PREFIXED = {_IMPERFECTIVE, _JUSSIVE_OF, _INFINITIVE}
+
+_PALATALS = dict(zip("ደተጠሰዘነለጸጀቸጨሸዠኘየ", "ጀቸጨሸዠኘየጨጀቸጨሸዠኘየ", strict=True))
+_LABIAL_ROWS = {"ቈ": "ቀ", "ኈ": "ሀ", "ኰ": "ከ", "ጐ": "ገ"}
+_LABIAL_A = {"ቀ": "ቋ", "ሀ": "ኋ", "ከ": "ኳ", "ገ": "ጓ"}
+_LABIAL_ORDERS = {_E: _O, _SIXTH: _U, _A: _WA}  # after a labialised consonant ə is heard as o, ɨ as u
+_NEVER_LONG = "ሀኸአ"
+
+_PART = re.compile("([1-4])([əuiaeɨo]?)(ː?)")
+
+
+class Radical(NamedTuple):
+    """A consonant: the first letter of its row, and whether it is labialised (ቆ, ቁ, ቋ as forms of qʷ)."""
+
+    row: str
+    labial: bool = False
+
+    def letter(self, order: int, mark: str = "") -> str:
+        """Return the letter for a vowel order, with a gemination mark where the consonant can bear one."""
+        if self.labial:
+            order = _LABIAL_ORDERS.get(order, order)
+        if self.row == "አ" and order == _A:
+            return "አ"
+        letter = _LABIAL_A.get(self.row, "") if order == _WA else ""
+        return (letter or chr(ord(self.row) + order)) + ("" if self.row in _NEVER_LONG else mark)
+
+
+class Root(NamedTuple):
+    """A verb taken apart: radicals, class, stem, what stands before them, and the last vowel if it is weak."""
+
+    radicals: tuple[Radical, ...]
+    group: str
+    stem: str
+    prefix: str
+    weak: int | None = None
+
+    def pattern(self, tense: int) -> str:
+        """Return the pattern of a tense."""
+        table = _ACTIVE if not self.stem else _PASSIVE if self.stem in {"t", "T", "tn"} else _CAUSATIVE
+        key = "A-a" if (self.group, self.stem) == ("A", "a") else self.group
+        return table[key].split()[_JUSSIVE_OF if tense == _IMPERATIVE_OF else tense]
+
+    def before(self, tense: int) -> tuple[str, bool]:
+        """Return the prefix of a tense and whether the first radical is geminate after it."""
+        assimilated = self.stem == "at" or (self.stem == "as" and self.prefix == "አ")
+        if self.stem in {"t", "T", "tn"} and tense in _PREFIXED:
+            return self.prefix.removeprefix("ተ"), self.stem != "tn"
+        if self.group == "VA" and tense == _IMPERATIVE_OF:
+            return "እ", False
+        return self.prefix, assimilated
+
+
+class Stem(NamedTuple):
+    """One tense of a verb: everything before the last radical, and the letters that this radical may show."""
+
+    head: str
+    letters: tuple[str, ...]
+
+    def forms(self, endings: tuple[Ending, ...]) -> list[str]:
+        """Return the stem with each person's prefix and ending; an initial አ melts into the prefix: ይ + አልፍ = ያልፍ."""
+        head, letters = self
+        if head.startswith("አ"):
+            head, endings = head[1:], _melted(endings)
+        return [f"{prefix}{head}{letters[place]}{rest}" for prefix, place, rest in endings]
+
+
+def inflect(citation: str, kind: str) -> Iterator[str]:
+    """Yield the marked forms of one verb, the likelier of two homographs first; affixes make the negatives."""
+    root = read(citation, kind)
+    for step in _STEPS:
+        yield from step(root, you=True)
+
+
+def derive(citation: str, kind: str, stem: str) -> Iterator[str]:
+    """Yield the marked forms, without the second persons, of a stem (t, a or as) made from a verb's plain stem."""
+    root = _derived(read(citation, kind), stem)
+    for step in _STEPS:
+        yield from step(root, you=False)
+
+
+@cache
+def all_forms() -> dict[str, str]:
+    """Return every form of every verb: as it is written, without marks → with marks.
+
+    Two forms may be written alike (ይማር: yəmmar "he learns", yəmar "let him pardon"). The first one found is kept: first
+    the listed verbs in the order of the table, then the stems derived from them; jussives and contracted forms last.
+    """
+    table = rows(TABLE, columns=4)
+    listed = [read(citation, kind) for citation, kind, _, _ in table]
+    derived = [
+        _derived(root, stem)
+        for root, (*_, stems) in zip(listed, table, strict=True)
+        if stems != "-"
+        for stem in stems.split(",")
+    ]
+    forms: list[str] = []
+    for step in _STEPS:
+        for root in listed:
+            forms.extend(step(root, you=True))
+        for root in derived:
+            forms.extend(step(root, you=False))
+    # Read backwards, so that the first of two forms with one spelling is written last and stays.
+    forms.reverse()
+    return dict(zip("\n".join(forms).replace("ː", "").split("\n"), forms, strict=True))
+
+
+def read(citation: str, kind: str) -> Root:
+    """Take a marked citation form apart; one that its class does not make is refused."""
+    group, _, stem = kind.partition("-")
+    word = citation.replace("ː", "")
+    prefix = _prefix(word, stem)
+    letters = [_taken_apart(letter) for letter in word[len(prefix) :]]
+    if group == "M":
+        group += {_A: "a", _LONG: "e"}.get(letters[0][1], "ə")
+    group = "V" if group == "VB" else group
+    root = Root(tuple(radical for radical, _ in letters), group, stem, prefix)
+    if group not in _CAUSATIVE:
+        raise TableError(f"{TABLE}: {citation}: no such class: {kind}; the docstring of verbs.py lists them")
+    missing = int(root.pattern(_PERFECTIVE)[-1]) - len(letters)
+    if missing == 1:
+        root = root._replace(weak=letters[-1][1])
+    found = _stem(root, _PERFECTIVE).forms(_PERFECT[:1])[0] if missing in {0, 1} else "nothing: count its radicals"
+    if found != citation:
+        raise TableError(f"{TABLE}: {citation}: class {kind} makes {found}; correct the marks or the class")
+    return root
+
+
+def _prefix(word: str, stem: str) -> str:
+    known = {"": "", "T": "", "t": "ተ", "a": "አ", "at": "አ", "as": "አስ", "ast": "አስተ", "tn": word[:2], "an": word[:2]}
+    if stem not in known:
+        raise TableError(f"{TABLE}: {word}: no such stem: {stem}; use one of {', '.join(filter(None, known))}")
+    # አስ- is not written out before ስ: አሰማ.
+    return "አ" if stem == "as" and not word.startswith("አስ") else known[stem]
+
+
+def _taken_apart(letter: str) -> tuple[Radical, int]:
+    row, order = chr(ord(letter) & ~7), ord(letter) & 7
+    if row in _LABIAL_ROWS:
+        return Radical(_LABIAL_ROWS[row], labial=True), order
+    if order in {_O, _WA}:
+        return Radical(row, labial=True), _E if order == _O else _A
+    return Radical(row), order
+
+
+def _derived(root: Root, stem: str) -> Root:
+    if root.group in {"VA", "V"}:  # the consonant of the prefix takes the place of the first radical
+        row, prefix, stem = {"t": ("ተ", "", "T"), "as": ("ሰ", "አ", "a")}[stem]
+        group = "C" if (root.group, stem) == ("VA", "T") else "V"
+        return root._replace(radicals=(Radical(row), *root.radicals[1:]), group=group, stem=stem, prefix=prefix)
+    prefix = {"t": "ተ", "a": "አ", "as": "አ" if root.radicals[0].row == "ሰ" else "አስ"}[stem]
+    return root._replace(stem=stem, prefix=prefix)
+
+
+def _indicative(root: Root, *, you: bool) -> Iterator[str]:
+    yield from _stem(root, _PERFECTIVE).forms(_PERFECT + _PERFECT_YOU if you else _PERFECT)
+    yield from _stem(root, _IMPERFECTIVE).forms(_IMPERFECT + _IMPERFECT_YOU if you else _IMPERFECT)
+    gerund = _stem(root, _GERUND_OF)
+    if root.weak is not None:  # ት stands for the lost radical: ሰምቶ
+        gerund = Stem(gerund.head + gerund.letters[_SIXTH], _letters(Radical("ተ"), "", None))
+    yield from gerund.forms(_GERUND + _GERUND_YOU if you else _GERUND)
+    yield from _nouns(root)
+
+
+def _nouns(root: Root) -> Iterator[str]:
+    """Yield the infinitive, the nouns of instrument and agent and, of a plain stem, the noun of manner."""
+    ending = ("መ", _SIXTH, "") if root.weak is None else ("መ", root.weak, "ት")
+    yield from _stem(root, _INFINITIVE).forms((ending, ("መ", _IYA, "")))
+    yield from _stem(root, _AGENT).forms((("", _PALATAL if root.weak is None else _I, ""),))
+    if not root.stem and root.group in _MANNER:
+        yield from _stem(root, _AGENT, _MANNER[root.group]).forms((("አ", _SIXTH, ""),))
+
+
+def _jussive(root: Root, *, you: bool) -> Iterator[str]:
+    yield from _stem(root, _JUSSIVE_OF).forms(_JUSSIVE + _JUSSIVE_YOU if you else _JUSSIVE)
+    if you:
+        yield from _stem(root, _IMPERATIVE_OF).forms(_IMPERATIVE)
+
+
+def _contracted(root: Root, *, you: bool) -> Iterator[str]:
+    """Yield the forms in which equal radicals with no vowel between them are written once: ይዘላል beside ይዘልላል."""
+    if len(root.radicals) != 3 or root.radicals[1] != root.radicals[2]:
+        return
+    present, past = (_IMPERFECT + _IMPERFECT_YOU, _GERUND + _GERUND_YOU) if you else (_IMPERFECT, _GERUND)
+    for tense, endings in ((_IMPERFECTIVE, present), (_GERUND_OF, past)):
+        pattern = root.pattern(tense)
+        if pattern.endswith(("ə2ɨ3", "a2ɨ3")):
+            yield from _stem(root, tense, pattern[:-3] + "3ː").forms(endings)
+
+
+_STEPS = (_indicative, _jussive, _contracted)  # the likelier forms first
+
+
+def _stem(root: Root, tense: int, pattern: str = "") -> Stem:
+    prefix, geminate = root.before(tense)
+    radicals = root.radicals
+    *parts, (last, _, mark) = [part for part in _parts(pattern or root.pattern(tense)) if part[0] < len(radicals)]
+    head = [radicals[number].letter(order, mark) for number, order, mark in parts]
+    if geminate and radicals[0].row not in _NEVER_LONG:
+        head[0] += "ː"
+    return Stem(prefix + "".join(head), _letters(radicals[last], mark, root.weak))
+
+
+@cache
+def _parts(pattern: str) -> tuple[tuple[int, int, str], ...]:
+    return tuple((int(digit) - 1, _VOWELS.get(vowel, _SIXTH), mark) for digit, vowel, mark in _PART.findall(pattern))
+
+
+@cache
+def _letters(radical: Radical, mark: str, weak: int | None) -> tuple[str, ...]:
+    orders = [radical.letter(order, mark) for order in range(8)]
+    third, other, bare = (_E, _SIXTH, _SIXTH) if weak is None else (weak, weak, _A if weak == _A else _SIXTH)
+    soft = Radical(_PALATALS.get(radical.row, radical.row), radical.labial and radical.row not in _PALATALS)
+    i = soft.letter(2, mark)
+    palatal = radical.row in _PALATALS
+    return (
+        *orders,
+        *(orders[third], orders[other] + ("ኩ" if weak is None else "ሁ"), orders[other], orders[bare], i),
+        soft.letter(_SIXTH, mark) if palatal else i,
+        soft.letter(_A, mark) if palatal else i + "ያ",
+        soft.letter(_LONG, "ː"),
+    )
+
+
+@cache
+def _melted(endings: tuple[Ending, ...]) -> tuple[Ending, ...]:
+    return tuple((_with_a(prefix), place, rest) for prefix, place, rest in endings)
+
+
+def _with_a(prefix: str) -> str:
+    if not prefix:
+        return "አ"
+    bare = prefix.removesuffix("ː")
+    return bare[:-1] + _taken_apart(bare[-1])[0].letter(_A) + prefix[len(bare) :]
