@@ -1,0 +1,117 @@
+"""A real page in a process of its own, and a tab of a real browser that notes what goes wrong in it."""
+
+import contextlib
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Queue
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+from utils import runs
+from utils.paths import ROOT, Project
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+START_SECONDS = 60.0
+
+
+class Served:
+    """The page, started as a person starts it; what it prints is in ``lines``."""
+
+    def __init__(self, output: Path, *words: str) -> None:
+        self.output = output
+        self.words = words
+        self.lines: list[str] = []
+        self.url = ""
+        self.start()
+
+    def start(self) -> None:
+        words = [sys.executable, "xtts_demo.py", "--output", str(self.output), *self.words]
+        self.process = subprocess.Popen(
+            words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+        )
+        self._arrived: Queue[str] = Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+        self.url = self.wait_for(r"page is at (\S+)")
+
+    def wait_for(self, pattern: str) -> str:
+        """Wait for a line and return its first group."""
+        for line in self.lines:
+            if found := re.search(pattern, line):
+                return found[1]
+        while True:
+            line = self._arrived.get(timeout=START_SECONDS)
+            self.lines.append(line)
+            if found := re.search(pattern, line):
+                return found[1]
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._arrived.put(line)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.lines.clear()
+
+    def project(self, name: str = "default") -> Project:
+        return Project(self.output / name)
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """Debian's browser; Playwright is never asked to download one."""
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        yield found
+        found.close()
+
+
+@contextlib.contextmanager
+def serving(output: Path, *words: str) -> Iterator[Served]:
+    """The page for one folder; what it started ends with it."""
+    output.mkdir(exist_ok=True)
+    page = Served(output, *words)
+    try:
+        yield page
+    finally:
+        page.kill()
+        for folder in output.iterdir():
+            for run in runs.list_runs(Project(folder)):
+                runs.stop_now(run, grace=0.5)
+
+
+@dataclass
+class Seen:
+    """One tab of the browser, with everything that went wrong in it."""
+
+    page: Page
+    origin: str
+    complaints: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+
+    def hear(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(f"{message.type}: {message.text}")
+
+    def judge(self, request: Request) -> None:
+        if not request.url.startswith((self.origin, "data:", "blob:")):
+            self.strangers.append(request.url)
+
+
+def watch(page: Page, origin: str) -> Seen:
+    """Note every complaint and every request that leaves the origin."""
+    seen = Seen(page, origin)
+    page.on("console", seen.hear)
+    page.on("pageerror", lambda error: seen.complaints.append(f"exception: {error}"))
+    page.on("request", seen.judge)
+    return seen

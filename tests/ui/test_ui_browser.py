@@ -1,0 +1,172 @@
+"""The page in a real browser: what a person does on the System tab, and what must not get lost."""
+
+import time
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.ui.serving import Seen, Served
+from utils import runs
+from utils.runs import Status
+
+pytestmark = pytest.mark.browser
+
+
+def open_system(page: Page) -> None:
+    page.get_by_role("tab", name="System").click()
+    expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible()
+
+
+def start_rehearsal(page: Page, seconds: int = 600) -> None:
+    page.get_by_label("Seconds").fill(str(seconds))
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.locator("#run-facts")).to_contain_text("running")
+
+
+def test_the_page_paints_within_three_seconds(browser: Browser, served: Served) -> None:
+    page = browser.new_page()
+    began = time.perf_counter()
+    page.goto(served.url)
+    expect(page.get_by_role("tab", name="System")).to_be_visible(timeout=3000)
+    assert time.perf_counter() - began < 3
+    page.close()
+
+
+def test_the_readings_come_by_themselves(seen: Seen) -> None:
+    expect(seen.page.locator("#readings")).to_contain_text("GiB free")
+    expect(seen.page.locator("#readings")).to_contain_text("Processor")
+
+
+def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served: Served) -> None:
+    page = seen.page
+    open_system(page)
+    expect(page.locator("#run-reasons")).to_contain_text("Choose a run first")
+    start_rehearsal(page)
+    expect(page.locator("#run-facts")).to_contain_text("progress step=")
+    expect(page.get_by_role("button", name="Delete", exact=True)).to_be_disabled()
+    expect(page.locator("#run-reasons")).to_contain_text("stop it first")
+    page.get_by_role("button", name="Stop and save").click()
+    expect(page.locator("#run-facts")).to_contain_text("Its work was saved.")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator("#run-facts")).to_contain_text("running")
+    page.get_by_role("button", name="Stop now").click()
+    expect(page.locator("#run-facts")).to_contain_text("stopped")
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator("#run-question")).to_contain_text("cannot be undone")
+    page.get_by_role("button", name="Yes, delete it").click()
+    expect(page.locator("#run-facts")).to_contain_text("No run yet")
+    expect(page.locator("#run-question")).to_be_hidden()
+    assert runs.list_runs(served.project()) == []
+    assert seen.complaints == []
+    assert seen.strangers == []
+
+
+def test_a_reload_and_a_second_tab_see_the_run(seen: Seen) -> None:
+    open_system(seen.page)
+    start_rehearsal(seen.page)
+    seen.page.reload()
+    open_system(seen.page)
+    expect(seen.page.locator("#run-facts")).to_contain_text("running")
+    second = seen.page.context.new_page()
+    second.goto(seen.origin)
+    open_system(second)
+    expect(second.locator("#run-facts")).to_contain_text("running")
+    second.get_by_role("button", name="Stop now").click()
+    expect(seen.page.locator("#run-facts")).to_contain_text("stopped")
+    assert seen.complaints == []
+
+
+def test_two_clicks_in_two_tabs_start_one_run(seen: Seen, served: Served) -> None:
+    second = seen.page.context.new_page()
+    second.goto(seen.origin)
+    for page in (seen.page, second):
+        open_system(page)
+        page.get_by_label("Seconds").fill("600")
+    for page in (seen.page, second):
+        page.get_by_role("button", name="Start", exact=True).dblclick()
+    for page in (seen.page, second):
+        expect(page.locator("#run-facts")).to_contain_text("running")
+    assert len(runs.list_runs(served.project())) == 1
+
+
+def test_a_run_survives_the_death_of_the_page(seen: Seen, served: Served, browser: Browser) -> None:
+    open_system(seen.page)
+    start_rehearsal(seen.page)
+    (run,) = runs.list_runs(served.project())
+    before = run.look()
+    served.kill()
+    served.start()
+    page = browser.new_page()
+    page.goto(served.url)
+    open_system(page)
+    expect(page.locator("#run-facts")).to_contain_text("running")
+    assert run.look().pid == before.pid
+    page.get_by_role("button", name="Stop and save").click()
+    expect(page.locator("#run-facts")).to_contain_text("stopped")
+    assert run.look().status is Status.STOPPED
+    page.close()
+
+
+def test_a_tab_left_open_finds_the_restarted_page(seen: Seen, served: Served) -> None:
+    open_system(seen.page)
+    start_rehearsal(seen.page)
+    served.kill()
+    served.start()
+    seen.page.wait_for_event("load", timeout=60_000)  # gradio's own: it loads the page anew once the server is back
+    expect(seen.page.locator("#run-facts")).to_contain_text("running")
+    seen.page.get_by_role("button", name="Stop now").click()
+    expect(seen.page.locator("#run-facts")).to_contain_text("stopped")
+
+
+def test_faults_in_a_form_are_told_together(seen: Seen, served: Served) -> None:
+    open_system(seen.page)
+    seen.page.get_by_label("Seconds").fill("0")
+    seen.page.get_by_label("Ticks per second").fill("1000")
+    seen.page.get_by_role("button", name="Start", exact=True).click()
+    toast = seen.page.get_by_test_id("toast-body")
+    expect(toast).to_contain_text("seconds: 0")
+    expect(toast).to_contain_text("ticks_per_second: 1000")
+    assert runs.list_runs(served.project()) == []
+
+
+def test_the_language_changes_and_is_remembered(seen: Seen) -> None:
+    page = seen.page
+    page.get_by_label("አማርኛ").check()
+    expect(page.get_by_role("tab", name="ሲስተም")).to_be_visible()
+    page.get_by_role("tab", name="ሲስተም").click()
+    expect(page.get_by_role("button", name="ኮምፒውተሩን መርምር")).to_be_visible()
+    expect(page.locator("#readings")).to_contain_text("ማህደረ ትውስታ")
+    assert page.evaluate("document.documentElement.lang") == "am"
+    page.reload()
+    expect(page.get_by_role("button", name="ኮምፒውተሩን መርምር")).to_be_visible()
+    assert seen.complaints == []
+
+
+def test_a_project_is_made_and_a_bad_name_is_refused(seen: Seen, served: Served) -> None:
+    picker = seen.page.get_by_label("Project")
+    picker.fill("የአበበ ድምፅ")
+    picker.press("Enter")
+    expect(seen.page.get_by_text("Project የአበበ ድምፅ is made.")).to_be_visible()
+    assert served.project("የአበበ ድምፅ").root.is_dir()
+    picker.fill("../../etc")
+    picker.press("Enter")
+    expect(seen.page.get_by_text("cannot be a folder name")).to_be_visible()
+    expect(picker).to_have_value("የአበበ ድምፅ")
+    assert seen.complaints == []
+
+
+def test_the_doctor_answers_with_a_table(seen: Seen) -> None:
+    open_system(seen.page)
+    seen.page.get_by_role("button", name="Examine this computer").click()
+    table = seen.page.locator("#doctor table")
+    expect(table).to_contain_text("Python", timeout=120_000)
+    expect(table).to_contain_text("✓ pass")
+
+
+def test_a_text_is_explained_while_it_is_typed(seen: Seen) -> None:
+    expect(seen.page.locator("#explanation")).to_contain_text("səlam")
+    seen.page.locator("#text textarea").fill("3 ልጆች")
+    expect(seen.page.locator("#explanation")).to_contain_text("ሶስት ልጆች")
+    seen.page.locator("#text textarea").fill("")
+    expect(seen.page.locator("#explanation")).to_contain_text("Nothing to explain")
+    assert seen.complaints == []

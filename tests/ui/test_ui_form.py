@@ -1,0 +1,77 @@
+"""Forms are made from the fields of a config, and read back into one."""
+
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from utils.config import Config, DatasetConfig, RehearsalConfig, SpeechConfig, TrainConfig
+from utils.errors import ConfigError
+from utils.ui.form import build_form, fine_step, read_form
+
+CONFIGS = [TrainConfig, DatasetConfig, SpeechConfig, RehearsalConfig]
+
+
+def held(form: dict[str, Any]) -> dict[str, object]:
+    """What gradio hands to a handler when nobody has touched the form."""
+    return {name: widget.value for name, widget in form.items()}
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_an_untouched_form_is_the_default_config(config: type[Config]) -> None:
+    form = build_form(config)
+    assert list(form) == list(config.model_fields)
+    assert read_form(held(form), config) == config()
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_every_widget_carries_its_title_and_its_sentence(config: type[Config]) -> None:
+    for name, widget in build_form(config).items():
+        field = config.model_fields[name]
+        assert widget.label == field.title
+        assert (widget.info or "").startswith(field.description or "?")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("enable_sdpa", gr.Checkbox),
+        ("version", gr.Dropdown),
+        ("language", gr.Dropdown),
+        ("num_epochs", gr.Number),
+        ("learning_rate", gr.Number),
+        ("max_audio_length", gr.Slider),
+        ("freeze_first_n_gpt_layers", gr.Slider),
+        ("train_csv", gr.Textbox),
+    ],
+)
+def test_the_kind_of_field_decides_the_widget(name: str, kind: type) -> None:
+    assert type(build_form(TrainConfig, only=[name])[name]) is kind
+
+
+def test_a_field_without_a_widget_keeps_its_default() -> None:
+    config = read_form({"num_epochs": 3, "enable_sdpa": False, "lr_scheduler": "linear"}, TrainConfig)
+    assert (config.num_epochs, config.enable_sdpa, config.lr_scheduler) == (3, False, "linear")
+    assert config.batch_size == TrainConfig().batch_size
+
+
+def test_all_faults_are_reported_together() -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_form({"num_epochs": 0, "batch_size": None, "language": "Klingonish!"}, TrainConfig)
+    assert all(name in str(caught.value) for name in ("num_epochs", "batch_size", "language"))
+
+
+def test_a_form_opens_with_the_values_of_a_saved_config() -> None:
+    saved = RehearsalConfig(seconds=7, ticks_per_second=3)
+    form = build_form(RehearsalConfig, values=saved)
+    assert read_form(held(form), RehearsalConfig) == saved
+
+
+def test_a_field_that_does_not_exist_is_a_fault_of_ours() -> None:
+    with pytest.raises(KeyError, match="epochs"):
+        build_form(TrainConfig, only=("epochs",))
+
+
+@pytest.mark.parametrize(("span", "step"), [(10.6, 0.1), (0.5, 0.01), (1.0, 0.01), (64, 1.0)])
+def test_a_slider_has_at_least_twenty_steps(span: float, step: float) -> None:
+    assert fine_step(span) == pytest.approx(step)

@@ -1,0 +1,218 @@
+"""What the page answers to real requests: nothing outside the project folders, nobody without the password."""
+
+import http.client
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import gradio as gr
+import pytest
+from gradio_client import Client  # type: ignore[import-untyped]
+
+from utils import runs
+from utils.paths import ROOT, Project
+from utils.ui import access, app
+from utils.ui.words import amharic
+
+WHO = access.Credentials("abebe", "a secret")
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("output")
+
+
+@pytest.fixture(scope="module")
+def address(output: Path) -> Iterator[app.Address]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE", "NO_PROXY"):
+            patch.setenv(name, "")  # so that what the page sets is taken back
+        blocks, found = app.launch(output, host="127.0.0.1", port=7940, share=False, who=None)
+        yield found
+        blocks.close(verbose=False)
+
+
+def ask(address: app.Address, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=10)
+    try:
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def test_the_page_answers(address: app.Address) -> None:
+    status, body = ask(address, "/")
+    assert status == 200
+    assert b"gradio" in body
+
+
+def test_the_page_names_no_other_host_for_fonts_or_scripts(address: app.Address) -> None:
+    for path in ("/", "/theme.css"):
+        _, body = ask(address, path)
+        assert b"fonts.googleapis" not in body
+        assert b"cdnjs" not in body
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/etc/passwd",
+        "../../../../etc/passwd",
+        "{output}/../../../../../../etc/passwd",
+        "{root}/utils/config.py",
+        "{root}/xtts_demo.py",
+        "utils/config.py",
+        "requirements.txt",
+        "{stranger}",
+        "{temp}/gradio",
+        "{output}/link",
+        "file:///etc/passwd",
+        "https://example.org/x",
+        "/proc/self/environ",
+    ],
+)
+@pytest.mark.parametrize("coded", [False, True])
+def test_files_outside_the_project_folders_are_refused(
+    address: app.Address, output: Path, tmp_path: Path, path: str, coded: bool
+) -> None:
+    link = output / "link"
+    if not link.is_symlink():
+        link.symlink_to("/etc/passwd")
+    stranger = tmp_path / "secret.wav"
+    stranger.write_text("secret", encoding="utf-8")
+    path = path.format(output=output, root=ROOT, stranger=stranger, temp=tempfile.gettempdir())
+    status, body = ask(address, f"/gradio_api/file={quote(path, safe='' if coded else '/:')}")
+    assert status in {403, 404}
+    assert b"root:" not in body
+    assert body != b"secret"
+
+
+def test_files_of_a_project_are_given(address: app.Address, output: Path) -> None:
+    (output / "sound.txt").write_text("selam", encoding="utf-8")
+    assert ask(address, f"/gradio_api/file={output}/sound.txt") == (200, b"selam")
+
+
+def test_uploads_land_in_the_folder_of_the_projects(address: app.Address, output: Path) -> None:
+    body = b'--x\r\nContent-Disposition: form-data; name="files"; filename="../../evil.txt"\r\n\r\nhello\r\n--x--\r\n'
+    connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=10)
+    connection.request("POST", "/gradio_api/upload", body, {"Content-Type": "multipart/form-data; boundary=x"})
+    answer = connection.getresponse().read().decode()
+    connection.close()
+    (landed,) = (output / ".uploads").rglob("evil.txt")
+    assert str(landed) in answer
+    assert landed.is_relative_to(output / ".uploads")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("GET", "/", {"Host": "evil.example"}),
+        ("POST", "/gradio_api/upload", {"Origin": "http://evil.example"}),
+        ("POST", "/gradio_api/run/predict", {"Origin": "null"}),
+    ],
+)
+def test_other_sites_in_the_same_browser_are_refused(
+    address: app.Address, method: str, path: str, headers: dict[str, str]
+) -> None:
+    assert ask(address, path, method, **headers)[0] == 403
+
+
+def test_a_program_can_drive_the_page(address: app.Address, output: Path) -> None:
+    client = Client(address.url, verbose=False)
+    client.predict(project="default", seconds=600, api_name="/rehearse")
+    (run,) = runs.list_runs(Project(output / "default"))
+    try:
+        with pytest.raises(Exception, match="at work"):
+            client.predict("default", run.name, "en", api_name="/delete_run")
+        assert run.folder.is_dir()
+        client.predict("default", run.name, "en", api_name="/stop_now")
+        assert run.look().status is runs.Status.STOPPED
+        client.predict("default", run.name, "en", api_name="/delete_run")
+        assert not run.folder.exists()
+    finally:
+        if run.folder.exists():
+            runs.stop_now(run)
+
+
+@pytest.mark.parametrize("run", ["../../etc", "", "no-such-run"])
+def test_no_run_outside_the_project_can_be_named(address: app.Address, run: str) -> None:
+    with pytest.raises(Exception, match=r"folder name|no run"):
+        Client(address.url, verbose=False).predict("default", run, "en", api_name="/delete_run")
+
+
+def test_a_poll_is_answered_at_once_with_a_hundred_runs(address: app.Address, output: Path) -> None:
+    project = Project(output / "many")
+    for number in range(100):
+        run = runs.Run(project.runs / f"r{number:03}")
+        run.folder.mkdir(parents=True)
+        run.write_state(runs.State("rehearse", runs.Status.STOPPED, created=time.time()))
+    client = Client(address.url, verbose=False)
+    client.predict("many", None, "en", api_name="/show_run")
+    began = time.perf_counter()
+    client.predict("many", None, "en", api_name="/show_run")
+    assert time.perf_counter() - began < 0.5  # the client's own time included
+
+
+def test_a_visitor_without_the_password_sees_nothing(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE", "NO_PROXY"):
+            patch.setenv(name, "")
+        blocks, found = app.launch(tmp_path, host="127.0.0.1", port=7945, share=False, who=WHO)
+        try:
+            (tmp_path / "sound.txt").write_text("selam", encoding="utf-8")
+            for path in ("/config", "/gradio_api/info", f"/gradio_api/file={tmp_path}/sound.txt"):
+                assert ask(found, path)[0] == 401
+            Client(found.url, auth=(WHO.user, WHO.password), verbose=False)
+        finally:
+            blocks.close(verbose=False)
+
+
+def test_a_taken_port_is_left_to_its_owner(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch, socket.socket() as other:
+        patch.setenv("GRADIO_TEMP_DIR", "")
+        patch.setenv("GRADIO_EXAMPLES_CACHE", "")
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        blocks, found = app.launch(tmp_path, host="127.0.0.1", port=taken, share=False, who=None)
+        blocks.close(verbose=False)
+        assert found.port > taken
+
+
+def test_every_word_of_the_page_has_an_amharic_one(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRADIO_TEMP_DIR", "")
+        patch.setenv("GRADIO_EXAMPLES_CACHE", "")
+        blocks = app.build(tmp_path)
+    shown = {
+        app.split(text)[1]
+        for block in blocks.blocks.values()
+        for place in ("label", "info", "placeholder")
+        if isinstance(text := getattr(block, place, None), str) and text
+    }
+    shown |= {app.split(one.value)[1] for one in blocks.blocks.values() if isinstance(one, gr.Button | gr.Markdown)}
+    assert shown - set(amharic()) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# Amharic voices", "# የአማርኛ ድምፆች"),
+        ("Events written each second. [> 0, ≤ 100]", "በየሰከንዱ የሚጻፉ ክስተቶች። [> 0, ≤ 100]"),
+        ("Unknown", "Unknown"),
+    ],
+)
+def test_marks_and_bounds_stay_when_words_are_translated(text: str, expected: str) -> None:
+    assert app.translated(text, "am") == expected
+
+
+def test_a_project_is_found_again_or_made(tmp_path: Path) -> None:
+    assert app.project_names(tmp_path) == ["default"]
+    assert app.open_project(tmp_path, " አንድ ") == ("አንድ", True)
+    assert app.open_project(tmp_path, "አንድ") == ("አንድ", False)
+    assert app.project_names(tmp_path) == ["አንድ"]

@@ -1,0 +1,110 @@
+"""What the page shows of plain facts."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from utils.doctor import Finding
+from utils.errors import RunError
+from utils.monitor import Reading
+from utils.runs import ACTIVE, Run, State, Status
+from utils.ui import views
+from utils.ui.examination import read_findings
+
+NASTY = "<img src=x onerror=alert(1)>"
+
+
+def make_run(folder: Path, status: Status = Status.STOPPED, message: str = "") -> Run:
+    folder.mkdir(parents=True)
+    run = Run(folder)
+    run.write_state(State(verb="rehearse", status=status, created=time.time(), message=message))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("status", "stop", "resume", "delete"),
+    [
+        (Status.STARTING, True, False, False),
+        (Status.RUNNING, True, False, False),
+        (Status.STOPPED, False, True, True),
+        (Status.FAILED, False, True, True),
+        (Status.LOST, False, True, True),
+        (Status.FINISHED, False, False, True),
+        (Status.UNREADABLE, False, False, True),
+    ],
+)
+def test_each_status_allows_its_actions(status: Status, stop: bool, resume: bool, delete: bool) -> None:
+    abilities = views.ABILITIES[status]
+    assert (not abilities.stop, not abilities.resume, not abilities.delete) == (stop, resume, delete)
+
+
+@pytest.mark.parametrize("status", sorted(Status))
+def test_every_disabled_button_says_why(status: Status) -> None:
+    said = views.reasons(views.ABILITIES[status], "en")
+    assert ("Resume" in said) == bool(views.ABILITIES[status].resume)
+    assert ("Stop now" in said) == (status not in ACTIVE)
+    assert ("Delete" in said) == (status in ACTIVE)
+
+
+def test_without_a_run_one_sentence_says_so() -> None:
+    assert views.reasons(views.NOTHING_CHOSEN, "en").count("Choose a run first.") == 1
+
+
+def test_nothing_that_a_run_tells_becomes_html(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r1", message=NASTY)
+    run.events.write_text(json.dumps({"kind": NASTY, "note": NASTY}) + "\n", encoding="utf-8")
+    assert "<img" not in views.run_facts(run, run.look(), "en")
+    assert "<img" not in views.findings([Finding(NASTY, "fail", NASTY, NASTY)], "en")
+
+
+def test_progress_comes_from_the_last_event(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r1")
+    lines = [json.dumps({"kind": "progress", "step": step, "total": 9}) for step in (1, 2, 3)]
+    run.events.write_text("\n".join(lines) + '\n{"kind": "progr', encoding="utf-8")
+    shown = views.run_facts(run, run.look(), "en")
+    assert '<progress max="9" value="3"' in shown
+    assert "progress step=3 total=9" in shown
+
+
+def test_a_large_log_is_shown_at_once(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "r1")
+    for path in (run.log, run.events):
+        with path.open("wb") as file:
+            file.truncate(1 << 30)  # a sparse gigabyte
+            file.seek(0, 2)
+            file.write(b'\n{"kind": "progress", "step": 1, "total": 2}\n')
+    began = time.perf_counter()
+    assert views.last_event(run) is not None
+    assert views.log_tail(run).endswith("2}\n")
+    assert time.perf_counter() - began < 0.3
+
+
+def test_a_hundred_runs_are_listed_within_a_poll(tmp_path: Path) -> None:
+    found = [make_run(tmp_path / f"r{number:03}") for number in range(100)]
+    began = time.perf_counter()
+    choices = views.run_choices(found, "en")
+    assert time.perf_counter() - began < 0.3
+    assert choices[7] == ("r007 · stopped", "r007")
+
+
+def test_the_worst_finding_comes_first() -> None:
+    found = [Finding("a", "pass", ""), Finding("b", "fail", ""), Finding("c", "warn", "")]
+    shown = views.findings(found, "en")
+    assert shown.index("✗ fail") < shown.index("! warn") < shown.index("✓ pass")
+
+
+def test_what_cannot_be_read_is_a_dash() -> None:
+    reading = Reading(0.0, None, None, None, None, None, None, None, 3.25, 16.0, 12.4, None)
+    shown = views.readings(reading, "en")
+    assert all(text in shown for text in ("none", "3.2 of 16.0 GiB", "12 %", "– free"))
+    assert "ነፃ" in views.readings(reading, "am")
+
+
+def test_a_doctor_that_breaks_off_says_why() -> None:
+    assert read_findings('[{"name": "Python", "verdict": "pass", "detail": "3.11", "cure": ""}]')[0].name == "Python"
+    with pytest.raises(RunError, match="ModuleNotFoundError: six"):
+        read_findings("", "Traceback\nModuleNotFoundError: six")
+    with pytest.raises(RunError, match="printed nothing readable"):
+        read_findings('{"name": 1}')

@@ -1,0 +1,114 @@
+"""Who may reach the page: its port, its password, and the requests that are refused."""
+
+import ipaddress
+import re
+import secrets
+import socket
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from utils.errors import ConfigError
+
+PORTS_TRIED = 100
+LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+ELSEWHERE = re.compile(r"/(file|proxy)=\w+:/")  # gradio would fetch such an address in the visitor's name
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What a visitor has to type."""
+
+    user: str
+    password: str
+    generated: bool = False
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this computer can reach the address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def credentials(auth: str, *, exposed: bool) -> Credentials | None:
+    """Read ``user:password``; a page that others can reach gets a password of its own when none was given."""
+    if not auth:
+        return Credentials("amharic", secrets.token_urlsafe(12), generated=True) if exposed else None
+    user, _, password = auth.partition(":")
+    if not user or not password:
+        raise ConfigError("--auth has to look like user:password.", hint="Give both, with a colon between them.")
+    return Credentials(user, password)
+
+
+def free_port(host: str, wanted: int) -> int:
+    """Return the wanted port or the next one that is free."""
+    for port in range(wanted, min(wanted + PORTS_TRIED, 65_536)):
+        if _is_free(host, port):
+            return port
+    raise ConfigError(f"No port from {wanted} on is free on {host}.", hint="Choose another one with --port.")
+
+
+def _is_free(host: str, port: int) -> bool:
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise ConfigError(f"{host} is no address of this computer: {error.strerror}.", hint="See --host.") from error
+    with socket.socket(family, kind) as probe:
+        if sys.platform != "win32":  # there the option would let two programs share the port
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+        except OSError:
+            return False
+    return True
+
+
+class Doorkeeper:
+    """Refuses requests that no page of ours makes, before any other code sees them.
+
+    Other sites open in the same browser can send requests to a page on this computer: by its address (then the origin
+    differs) or by a name of theirs that points to 127.0.0.1 (then the host is not ours).
+
+    Args:
+        app: The application behind it.
+        local: Whether the page is for this computer only.
+    """
+
+    def __init__(self, app: Application, *, local: bool) -> None:
+        self.app = app
+        self.local = local
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a refused request, hand on every other."""
+        reason = refusal(scope, local=self.local) if scope["type"] == "http" else ""
+        if not reason:
+            await self.app(scope, receive, send)
+            return
+        head = [(b"content-type", b"text/plain; charset=utf-8")]
+        await send({"type": "http.response.start", "status": 403, "headers": head})
+        await send({"type": "http.response.body", "body": reason.encode()})
+
+
+def refusal(scope: Scope, *, local: bool) -> str:
+    """Say why a request is refused; empty when it is welcome."""
+    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+    host = headers.get("host", "")
+    if local and urlsplit(f"//{host}").hostname not in LOCAL_NAMES:
+        return f"This page answers only as localhost, not as {host}."
+    origin = headers.get("origin")
+    if origin and scope["method"] != "GET" and urlsplit(origin).netloc != headers.get("x-forwarded-host", host):
+        return f"{origin} may not send anything to this page."
+    if ELSEWHERE.search(scope["path"]):
+        return "This page fetches nothing from elsewhere."
+    return ""

@@ -1,0 +1,180 @@
+"""The runs of the open project: list, state, log, and the buttons that act on the one that is chosen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from utils import runs
+from utils.errors import AmharicTtsError
+from utils.paths import Project
+from utils.ui import views
+from utils.ui.page import QUIET, Page, handler, tell
+from utils.ui.words import say
+
+
+@dataclass(frozen=True)
+class RunPanel:
+    """The widgets of the panel, named for what they show."""
+
+    page: Page
+    chosen: gr.Radio
+    facts: gr.HTML
+    log: gr.Textbox
+    stop_and_save: gr.Button
+    stop_now: gr.Button
+    resume: gr.Button
+    delete: gr.Button
+    reasons: gr.HTML
+    question: gr.HTML
+    confirmation: gr.Column
+    confirm: gr.Button
+    keep: gr.Button
+
+    @property
+    def inputs(self) -> list[Any]:
+        """Return what every handler reads: project, run, language."""
+        return [self.page.project, self.chosen, self.page.language]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """Return what ``show`` fills, in its order."""
+        buttons = [self.stop_and_save, self.stop_now, self.resume, self.delete]
+        return [self.chosen, self.facts, self.log, self.reasons, *buttons]
+
+    def show(self, project: str, run: str | None, language: str) -> tuple[Any, ...]:
+        """Read the disk once and show what it says; it is asked every few seconds, so an error stays in its place."""
+        try:
+            found = runs.list_runs(self.page.open(project))
+            chosen = next((one for one in found if one.name == run), found[0] if found else None)
+            choices = gr.update(choices=views.run_choices(found, language))
+            if chosen is None or chosen.name != run:  # else leave the choice alone: a person may be moving it now
+                choices["value"] = chosen.name if chosen else None
+            return choices, *self._details(chosen, language)
+        except AmharicTtsError as error:
+            return (
+                gr.update(choices=[], value=None),
+                views.note(str(error)),
+                "",
+                "",
+                *[gr.update(interactive=False)] * 4,
+            )
+
+    def _details(self, chosen: runs.Run | None, language: str) -> tuple[Any, ...]:
+        if chosen is None:
+            facts, log, abilities = views.note(say("No run yet.", language)), "", views.NOTHING_CHOSEN
+        else:
+            state = chosen.look()
+            facts, log = views.run_facts(chosen, state, language), views.log_tail(chosen)
+            abilities = views.ABILITIES[state.status]
+        locks = (abilities.stop, abilities.stop, abilities.resume, abilities.delete)
+        return facts, log, views.reasons(abilities, language), *(gr.update(interactive=not why) for why in locks)
+
+    def act(self, action: Callable[[runs.Run], object], sentence: str) -> Callable[..., tuple[Any, ...]]:
+        """Make the handler that does one thing with the chosen run, says so, and shows what came of it."""
+
+        @handler
+        def acted(project: str, run: str | None, language: str) -> tuple[Any, ...]:
+            found = runs.find_run(self.page.open(project), run or "")
+            action(found)
+            tell(say(sentence, language, name=found.name))
+            return self.show(project, run, language)
+
+        return acted
+
+    def started(self, start: Callable[[Project], runs.Run], project: str, language: str) -> tuple[Any, ...]:
+        """Start a run, say so, and show it as the chosen one."""
+        run = start(self.page.open(project))
+        tell(say("{name} is at work.", language, name=run.name))
+        choices, *details = self.show(project, run.name, language)
+        return choices | {"value": run.name}, *details
+
+
+def build_run_panel(page: Page) -> RunPanel:
+    """Lay out the panel and tie it to the disk."""
+    with gr.Row():
+        with gr.Column(scale=2, min_width=280):
+            chosen = gr.Radio([], label="Run", elem_id="runs", interactive=True)
+            facts = gr.HTML(elem_id="run-facts")
+            with gr.Row():
+                stop_and_save = gr.Button("Stop and save", interactive=False, min_width=150)
+                stop_now = gr.Button("Stop now", variant="stop", interactive=False, min_width=150)
+                resume = gr.Button("Resume", interactive=False, min_width=150)
+                delete = gr.Button("Delete", interactive=False, min_width=150)
+            reasons = gr.HTML(elem_id="run-reasons")
+            with gr.Column(visible=False) as confirmation:
+                question = gr.HTML(elem_id="run-question")
+                with gr.Row():
+                    confirm = gr.Button("Yes, delete it", variant="stop", min_width=150)
+                    keep = gr.Button("Keep it", min_width=150)
+        with gr.Column(scale=3, min_width=280):
+            log = gr.Textbox(
+                label="Log",
+                lines=12,
+                max_lines=12,
+                interactive=False,
+                elem_id="run-log",
+                placeholder="Nothing is printed yet.",
+            )
+    panel = RunPanel(
+        page,
+        chosen,
+        facts,
+        log,
+        stop_and_save,
+        stop_now,
+        resume,
+        delete,
+        reasons,
+        question,
+        confirmation,
+        confirm,
+        keep,
+    )
+    _tie(panel)
+    return panel
+
+
+def _tie(panel: RunPanel) -> None:
+    show = handler(panel.show)
+    # The names of runs are checked below the page, not against the list that one browser tab happened to show.
+    raw: dict[str, Any] = {"preprocess": False}
+    quiet = QUIET | raw
+    gr.on(
+        [*panel.page.refresh, panel.chosen.input],
+        show,
+        panel.inputs,
+        panel.outputs,
+        api_name="show_run",
+        trigger_mode="always_last",
+        **quiet,
+    )
+    for button, action, sentence, name in (
+        (panel.stop_and_save, runs.stop_and_save, "{name} will save and end at its next step.", "stop_and_save"),
+        (panel.stop_now, runs.stop_now, "{name} has ended.", "stop_now"),
+        (panel.resume, runs.resume, "{name} is at work.", "resume_run"),
+    ):
+        button.click(
+            panel.act(action, sentence), panel.inputs, panel.outputs, api_name=name, concurrency_limit=None, **raw
+        )
+    _tie_delete(panel, raw, quiet)
+
+
+def _tie_delete(panel: RunPanel, raw: dict[str, Any], quiet: dict[str, Any]) -> None:
+    """Ask before deleting, about the run that is chosen at that moment; another choice withdraws the question."""
+
+    def ask(run: str | None, language: str) -> tuple[Any, Any]:
+        words = say("Delete {name} with everything in it? This cannot be undone.", language, name=run)
+        return views.note(words), gr.update(visible=True)
+
+    def hide() -> Any:  # noqa: ANN401  # gradio's updates have no type
+        return gr.update(visible=False)
+
+    private: dict[str, Any] = {"api_visibility": "private", **quiet}
+    panel.delete.click(ask, panel.inputs[1:], [panel.question, panel.confirmation], **private)
+    gr.on([panel.keep.click, panel.chosen.change], hide, None, panel.confirmation, **private)
+    delete = panel.act(runs.delete, "{name} is deleted.")
+    panel.confirm.click(delete, panel.inputs, panel.outputs, api_name="delete_run", **raw).then(
+        hide, None, panel.confirmation, **private
+    )

@@ -1,0 +1,72 @@
+"""The looks: fonts that are on the computer already, colours for light and dark, and a little CSS."""
+
+import gradio as gr
+
+# System fonts only, so that nothing is fetched: the Ethiopic ones of Linux, Windows, SIL and macOS behind a Latin one.
+ETHIOPIC = ("Noto Sans Ethiopic", "Nyala", "Ebrima", "Abyssinica SIL", "Kefa")
+FONTS = ("system-ui", "Segoe UI", "Noto Sans", *ETHIOPIC, "sans-serif")
+FIXED_FONTS = ("ui-monospace", "Consolas", "Noto Sans Mono", *ETHIOPIC, "monospace")
+
+CSS = """
+.gradio-container { width: 100%; max-width: 1240px !important; margin: 0 auto !important; }
+.gradio-container .prose h2 { margin: 0.5em 0 0; }
+#top { align-items: center; }
+#top h1 { margin: 0; font-size: 1.4rem; }
+.html-container { padding: 0 !important; }
+.scroll { overflow: auto; max-height: 36rem; margin-block: 4px 12px; }
+table.facts { border-collapse: collapse; width: 100%; margin: 0 !important;
+  border: 0 !important; font-size: var(--text-sm); }
+table.facts :is(thead, tbody, tr) { border: 0 !important; }
+table.facts th, table.facts td { text-align: start; vertical-align: top; padding: 6px 10px;
+  border: 0 !important; border-bottom: 1px solid var(--border-color-primary) !important; overflow-wrap: break-word; }
+table.facts.stack td { overflow-wrap: anywhere; }
+table.facts th { color: var(--body-text-color-subdued); font-weight: 600; white-space: nowrap; }
+table.facts td.mark { white-space: nowrap; font-weight: 600; }
+.pass, .finished { color: #047857; }
+.warn, .stopped, .lost { color: #92400e; }
+.fail, .failed, .unreadable { color: #b91c1c; }
+.running, .starting { color: #1d4ed8; }
+.dark .pass, .dark .finished { color: #6ee7b7; }
+.dark .warn, .dark .stopped, .dark .lost { color: #fcd34d; }
+.dark .fail, .dark .failed, .dark .unreadable { color: #fca5a5; }
+.dark .running, .dark .starting { color: #93c5fd; }
+.cards { display: flex; flex-wrap: wrap; gap: 4px 24px; font-size: var(--text-sm); }
+.cards small { color: var(--body-text-color-subdued); font-size: inherit; margin-inline-end: 6px; }
+.cards b { font-variant-numeric: tabular-nums; }
+progress { width: 100%; height: 8px; appearance: none; border: 0; border-radius: 4px; overflow: hidden;
+  background: var(--border-color-primary); }
+progress::-webkit-progress-bar { background: var(--border-color-primary); }
+progress::-webkit-progress-value { background: #059669; }
+progress::-moz-progress-bar { background: #059669; }
+#runs .wrap { flex-flow: column nowrap; max-height: 16rem; overflow: auto; gap: 4px; }
+#runs label { width: 100%; flex-shrink: 0; overflow-wrap: anywhere; }
+.hint { color: var(--body-text-color-subdued); font-size: var(--text-sm); margin: 2px 0; }
+button[role="tab"].selected { color: #047857 !important; }
+.dark button[role="tab"].selected { color: #6ee7b7 !important; }
+@media (max-width: 600px) {
+  .gradio-container { padding: 8px !important; }
+  table.facts:not(.stack) :is(th, td) { padding-inline: 4px; white-space: normal; }
+  table.facts.stack thead { position: absolute; clip-path: inset(50%); }
+  table.facts.stack tr { display: block; padding: 6px 0;
+    border-bottom: 1px solid var(--border-color-primary) !important; }
+  table.facts.stack td { display: block; border: 0 !important; padding: 1px 4px; }
+}
+"""
+
+
+def theme() -> gr.themes.Base:
+    """Make the theme; its button colour keeps a contrast of more than 4.5 with its white text."""
+    return gr.themes.Default(
+        primary_hue="emerald", secondary_hue="slate", neutral_hue="slate", font=FONTS, font_mono=FIXED_FONTS
+    ).set(
+        button_primary_background_fill="*primary_700",
+        button_primary_background_fill_dark="*primary_700",
+        button_primary_background_fill_hover="*primary_800",
+        button_primary_background_fill_hover_dark="*primary_600",
+        button_cancel_background_fill="#b91c1c",
+        block_info_text_color="*neutral_600",
+        block_info_text_color_dark="*neutral_300",
+        body_text_color_subdued="*neutral_600",
+        body_text_color_subdued_dark="*neutral_300",
+        color_accent="*primary_700",
+    )

@@ -1,0 +1,62 @@
+"""Open the page in the browser; it works on this computer and stays on it unless told otherwise."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from utils.errors import AmharicTtsError
+from utils.paths import OUTPUT
+from utils.ui import access
+
+PORT = 7860
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Start the page, say where it is, and stay until Ctrl-C."""
+    arguments = parser().parse_args(words)
+    try:
+        serve(arguments)
+    except AmharicTtsError as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return 1
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Name what can be chosen; everything else is chosen on the page."""
+    found = argparse.ArgumentParser(description=__doc__)
+    found.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this computer only)")
+    found.add_argument("--port", type=int, default=PORT, help=f"first port to try (default: {PORT})")
+    found.add_argument("--share", action="store_true", help="make a public link through gradio's servers")
+    found.add_argument("--auth", default="", metavar="USER:PASSWORD", help="ask visitors for this")
+    found.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
+    return found
+
+
+def serve(arguments: argparse.Namespace) -> None:
+    """Check who may come in before anything slow is loaded, then open the page."""
+    exposed = arguments.share or not access.is_loopback(arguments.host)
+    who = access.credentials(arguments.auth, exposed=exposed)
+    from utils.ui import app  # gradio takes seconds: --help and a wrong --auth need not wait
+
+    page, address = app.launch(
+        arguments.output, host=arguments.host, port=arguments.port, share=arguments.share, who=who
+    )
+    moved = address.port != arguments.port
+    write(f"{f'Port {arguments.port} is taken; the' if moved else 'The'} page is at {address.url}")
+    if address.shared:
+        write(f"Public link: {address.shared}")
+    if who and who.generated:
+        write(f"Visitors need the user {who.user} and the password {who.password}")
+    page.block_thread()
+
+
+def write(sentence: str) -> None:
+    """Write one line to the terminal at once."""
+    sys.stdout.write(f"{sentence}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
