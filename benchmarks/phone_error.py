@@ -1,7 +1,7 @@
 """Measure how well words are pronounced: `python benchmarks/phone_error.py LIST.tsv` (written form, tab, phones).
 
-Several accepted pronunciations are separated by `|`; the nearest counts. A phone is a symbol with its length, so a
-missed geminate is one wrong phone; beside it every figure is given with length ignored.
+Several accepted pronunciations are separated by `|` or tabs; the nearest counts. A phone is a symbol with its length,
+so a missed geminate is one wrong phone; beside it every figure is given with length ignored.
 """
 
 import argparse
@@ -125,9 +125,9 @@ def score(path: Path, backend: str) -> Score:
     result = Score()
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
-            written, accepted = line.split("\t")[:2]
+            written, *accepted = line.replace("|", "\t").split("\t")
             spoken = phonemize(written, backend)
-            variants = [variant.strip() for variant in accepted.split("|")]
+            variants = [variant.strip() for variant in accepted if variant.strip()]
             nearest = min(variants, key=lambda variant: _distance(variant, spoken))
             result.add(written, nearest, spoken)
     return result
@@ -140,7 +140,7 @@ def _distance(variant: str, spoken: str) -> int:
 def main() -> None:
     """Print the figures and the worst words."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("list", type=Path, help="tab-separated: written form, phones")
+    parser.add_argument("list", type=Path, help="tab-separated: written form, accepted phones")
     parser.add_argument("--backend", default="rules", choices=("rules", "epitran"))
     parser.add_argument("--worst", type=int, default=40, help="how many wrong words to show")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")

@@ -7,7 +7,9 @@ from utils.amharic.gemination import mark
 from utils.amharic.lexicon import Entry
 
 LISTED = ("ልብː", "ልጅ", "ቤት", "አበባ", "ከተማ", "ተማሪ", "ሰው", "አገር", "ነገር", "ምሽትː", "ቆሎ")
-VERBS = ("ሄደ", "ይሄድ", "ትሄድ", "ሰበːረ", "ይሰብር", "እሰብር", "መስበር", "ሆነ", "ይወዳልː")
+VERBS = (
+    "ሄደ", "ይሄድ", "ትሄድ", "እሄድ", "ሰበːረ", "ይሰብር", "እሰብር", "እንሰብር", "ሰብሮ", "መስበር", "ሆነ", "ይወዳልː", "ያስːብ",
+)  # fmt: skip
 WORDS = {
     read(marked).replace(":", ""): Entry(read(marked), is_verb=marked in VERBS, source="test")
     for marked in (*LISTED, *VERBS)
@@ -33,10 +35,13 @@ def test_affixes_of_a_listed_noun_follow_their_rules(written: str, expected: str
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ("የሄደው", "የሄደው"), ("የሚሄድ", "የሚːሄድ"), ("ስለሚሰብር", "ስለሚːሰብር"), ("የማይሄድ", "የማːይሄድ"), ("የምትሄድ", "የምːትሄድ"),
+        ("የሄደው", "የሄደው"), ("የሚሄድ", "የሚːሄድ"), ("ስለሚሰብር", "ስለሚːሰብር"), ("የማይሄድ", "የማːይሄድ"), ("የምትሄድ", "የምːትːሄድ"),
         ("የምሰብር", "የምːሰብር"),
         ("ሲሄድ", "ሲሄድ"), ("እየሄደ", "እየːሄደ"), ("ሰበረኝ", "ሰበːረኝː"), ("ሰበራቸው", "ሰበːራቸːው"), ("ሆነልኝ", "ሆነልːኝː"),
-        ("አልሄደም", "አልሄደምː"), ("በመስበር", "በመስበር"),
+        ("አልሄደም", "አልሄደምː"), ("በመስበር", "በመስበር"), ("አትሄድም", "አትːሄድምː"), ("አንሰብርም", "አንːሰብርምː"),
+        ("አልሰብርም", "አልሰብርምː"), ("ስንሰብር", "ስንːሰብር"), ("ብሰብር", "ብሰብር"), ("ሳልሄድ", "ሳልሄድ"),
+        ("ይሰብረዋል", "ይሰብረዋልː"), ("ይሰብረኛል", "ይሰብረኛːልː"), ("ይሰብራችኋል", "ይሰብራችːኋልː"), ("ሰብሮታል", "ሰብሮታልː"),
+        ("ሰብሯቸዋል", "ሰብሯቸːዋልː"), ("እሰብረዋለሁ", "እሰብረዋለːሁ"), ("የሚያስብ", "የሚːያስːብ"),
     ],
 )  # fmt: skip
 def test_affixes_of_a_listed_verb_follow_their_rules(written: str, expected: str) -> None:
@@ -86,6 +91,11 @@ def test_a_listed_word_without_geminates_blocks_the_shapes() -> None:
     listed = WORDS | {"nEgE": Entry("nEgE", is_verb=False, source="test")}
     assert mark("nEgE", listed).codes == "nEgE"
     assert mark("nEgE", WORDS).codes == "nEg:E"
+
+
+def test_a_labialised_spelling_is_geminate_where_the_rounded_one_is() -> None:
+    listed = WORDS | {read("ጎበኘ"): Entry(read("ጎበኘː"), is_verb=True, source="test")}
+    assert mark(read("ጐበኘ"), listed).codes == "gWEbEN:E"
 
 
 def test_the_longest_stem_wins() -> None:

@@ -1,5 +1,6 @@
 """The word lists and a project's own pronunciations."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,12 @@ from utils.amharic.tables import TableError
 
 def test_the_list_holds_at_least_1500_stems() -> None:
     assert sum(not entry.is_verb for entry in lexicon.words().values()) >= 1_500
+
+
+def test_no_word_is_listed_twice() -> None:
+    files = sorted(lexicon.FOLDER.glob("*.tsv"))
+    keys = [key for path in files if path.stem != "verbs" for key, _ in lexicon._listed(path)]
+    assert [key for key, count in Counter(keys).items() if count > 1] == []
 
 
 @pytest.mark.parametrize("written", ["ሠላም", "ሰላም"])
@@ -55,4 +62,13 @@ def test_the_first_file_wins_and_closed_comes_first(tmp_path: Path, monkeypatch:
     (tmp_path / "a.tsv").write_text("ገና\tadv\tstill\nልብː\tn\theart\n", encoding="utf-8")
     (tmp_path / "closed.tsv").write_text("ገናː\tn\tChristmas\n", encoding="utf-8")
     monkeypatch.setattr(lexicon, "FOLDER", tmp_path)
-    assert {key: entry.source for key, entry in lexicon.words.__wrapped__().items()} == {"gEna": "closed", "lb": "a"}
+    found = {key: entry.source for key, entry in lexicon.words.__wrapped__().items() if not entry.is_verb}
+    assert found == {"gEna": "closed", "lb": "a"}
+
+
+def test_derived_verbs_are_found() -> None:
+    assert lexicon.words()[read("ተሰበረ")] == lexicon.Entry("tEsEb:ErE", is_verb=True, source="verbs")
+
+
+def test_a_noun_with_a_suffix_comes_before_a_verb_with_the_same_letters() -> None:
+    assert read("ነገርን") not in lexicon.words()

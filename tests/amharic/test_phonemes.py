@@ -1,8 +1,12 @@
 """Text to phones."""
 
+import json
 import re
+import subprocess
+import sys
 import unicodedata
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +17,7 @@ from utils.amharic.fidel import values
 from utils.amharic.latin import from_latin, to_latin
 from utils.amharic.phonemes import phonemize
 
+ROOT = Path(__file__).parent.parent.parent
 BLOCKS = ((0x1200, 0x135B), (0x1380, 0x1390), (0x2D80, 0x2DE0), (0xAB00, 0xAB30), (0x1E7E0, 0x1E800))
 ASSIGNED = [chr(code) for start, end in BLOCKS for code in range(start, end) if unicodedata.category(chr(code)) == "Lo"]
 ETHIOPIC = re.compile("[\u1200-\u135a\u1380-\u138f\u2d80-\u2dde\uab01-\uab2e\U0001e7e0-\U0001e7fe]")
@@ -34,6 +39,13 @@ def test_words_are_spoken(written: str, phones: str) -> None:
 def test_everything_but_the_words_stays_where_it_is() -> None:
     assert phonemize("ሰላም፣  ቤት 12 ok\nልጅ።") == "səlam,  bet 12 ok\nlɨd͡ʒ."
     assert phonemize("") == ""
+
+
+def test_quotation_marks_are_not_heard() -> None:
+    assert phonemize('"ሰላም" \'ቤት\' በ"አገር"') == "səlam bet bəʔaɡər"
+
+
+def test_what_is_not_amharic_stays() -> None:
     assert phonemize("no Amharic!") == "no Amharic!"
 
 
@@ -69,6 +81,17 @@ def test_every_known_letter_is_spoken_in_known_phones() -> None:
     assert len(phones) == len(values())
     assert all(phones)
     assert set("".join(phones)) <= set("".join(PHONES) + "ː")
+
+
+@pytest.mark.parametrize(
+    ("name", "phone_error", "word_error"), [("amharic_judge", 0.5, 2.0), ("amharic_pronunciations", 0.5, 2.0)]
+)
+def test_few_phones_of_known_words_are_wrong(name: str, phone_error: float, word_error: float) -> None:
+    command = [sys.executable, "benchmarks/phone_error.py", f"tests/data/{name}.tsv", "--json"]
+    measured = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
+    assert measured["phone error %"] <= phone_error
+    assert measured["word error %"] <= word_error
+    assert measured["geminate F1"] >= 0.96
 
 
 @given(st.text())

@@ -35,7 +35,8 @@ def test_two_final_consonants_stay_if_sonority_falls(written: str, phones: str) 
     [
         ("አፍሪካ", "afrika"), ("እንግዳ", "ɨnɡɨda"), ("ትምህርት", "tɨmhɨrt"), ("መንግሥት", "mənɡɨst"), ("ጥቅምት", "tʼɨkʼɨmt"),
         ("አምስት", "amɨst"), ("ስምንት", "sɨmɨnt"), ("ቅርንጫፍ", "kʼɨrɨnt͡ʃʼaf"), ("ክርስቲያን", "kɨrɨstijan"),
-        ("አውስትራሊያ", "awstɨralija"), ("ሳይንስ", "sajns"), ("ኦክስፎርድ", "oksford"), ("አህያ", "ahɨja"), ("ማዕዘን", "maʔɨzən"),
+        ("አውስትራሊያ", "awstɨralija"), ("ሳይንስ", "sajns"), ("ኦክስፎርድ", "oksford"), ("ሃይድሮጂን", "hajdɨrod͡ʒin"),
+        ("አህያ", "ahɨja"), ("ማዕዘን", "maʔɨzən"),
     ],
 )  # fmt: skip
 def test_longer_runs_part_from_left_to_right(written: str, phones: str) -> None:
@@ -48,6 +49,7 @@ def test_longer_runs_part_from_left_to_right(written: str, phones: str) -> None:
         ("ልብː", "lɨbː"),
         ("አማርኛː", "amarɨɲːa"),
         ("ትክːል", "tɨkːɨl"),
+        ("ትግርኛː", "tɨɡrɨɲːa"),
         ("ብልː", "bɨlː"),
         ("ቋːንቋ", "kʼːwankʼwa"),
         ("ትልːቅ", "tɨlːɨkʼ"),

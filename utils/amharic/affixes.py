@@ -33,13 +33,13 @@ NO_SUFFIX: Readings = {(verb, after): Suffix("", 2, certain=False) for verb in (
 
 @cache
 def prefixes() -> dict[str, list[Prefix]]:
-    """Return the prefixes by their first letter, shorter ones first."""
+    """Return the prefixes by the way they are written, longer ones first."""
     found: dict[str, list[Prefix]] = {}
     for phones, kind, swallowed, least, certain, _ in rows("prefixes.tsv", columns=6):
         marked, lost = encode(phones), encode(swallowed.replace("∅", ""))
         prefix = Prefix(marked.replace(":", ""), marked, kind, lost, int(least), certain == "yes")
-        found.setdefault(marked[0], []).append(prefix)
-    return {first: sorted(group, key=lambda prefix: len(prefix.written)) for first, group in found.items()}
+        found.setdefault(prefix.written, []).append(prefix)
+    return dict(sorted(found.items(), key=lambda item: -len(item[0])))
 
 
 @cache

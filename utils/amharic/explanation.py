@@ -10,7 +10,7 @@ from utils.amharic.gemination import Marking, mark
 from utils.amharic.latin import to_latin
 from utils.amharic.lexicon import with_overrides
 from utils.amharic.normalization import normalize_with_report
-from utils.amharic.phonemes import phonemize
+from utils.amharic.phonemes import phonemize, plain_punctuation
 from utils.amharic.syllables import insert_vowels
 
 
@@ -62,7 +62,7 @@ def explain_words(normalized: str, overrides: Mapping[str, str] | None = None) -
     """Explain each Ethiopic word of a normalised text."""
     listed = with_overrides(overrides)
     found = []
-    for word in WORD.findall(normalized):
+    for word in WORD.findall(plain_punctuation(normalized)):
         marking = mark(read(word), listed)
         (phones,) = insert_vowels([marking.codes])
         found.append(Word(word, phones, to_latin(phones), reason(marking)))

@@ -5,6 +5,7 @@ the project's own list, the word list, a listed stem with affixes, certain affix
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -25,8 +26,8 @@ class Marking(NamedTuple):
 _SHORTEST_STEM = 2
 _LETTER = re.compile(f"([{CONSONANT_CODES}])(:?)")
 _CLUSTER = re.compile(f"({SLOT})(?={SLOT})")
-_SWALLOWED = ((False, "a"), (True, "E"), (True, "u"))
-_NEGATIVE = frozenset({"Hal", "Ha"})
+_NEGATIVE = frozenset({"Hal", "Hay", "Hat", "Han"})
+_COMMANDS = frozenset({"Hay", "Hat"})  # without -ም: አይሂድ, አትሂድ
 _Ending = tuple[str, Readings]
 
 
@@ -35,15 +36,22 @@ def mark(word: str, words: Words) -> Marking:
     if ":" not in word:
         return _mark(word, words)
     found = _mark(word.replace(":", ""), words)
-    marked = iter([length for _, length in _LETTER.findall(word)])
-    codes = _LETTER.sub(lambda match: match[1] + (next(marked, "") or match[2]), found.codes)
-    return Marking(codes, "mark", (found.source, *found.parts))
+    return Marking(_with_lengths(found.codes, word), "mark", (found.source, *found.parts))
+
+
+def _with_lengths(codes: str, marked: str) -> str:
+    """Make those consonants geminate that are so in another marking of the same word."""
+    lengths = iter([length for _, length in _LETTER.findall(marked)])
+    return _LETTER.sub(lambda match: match[1] + (next(lengths, "") or match[2]), codes)
 
 
 def _mark(word: str, words: Words) -> Marking:
     entry = words.get(word)
     if entry:
         return Marking(entry.codes, _name(entry), (entry.source,))
+    if "WE" in word:  # ጐበኘ is another spelling of ጎበኘ
+        found = _mark(word.replace("WE", "o"), words)
+        return found._replace(codes=_with_lengths(word, found.codes))
     endings = _endings(word)
     return _by_stem(word, endings, words) or _by_affix(word, endings) or _by_shape(word) or Marking(word, "none")
 
@@ -65,20 +73,32 @@ def _longest_suffix() -> int:
 
 
 def _by_stem(word: str, endings: list[_Ending], words: Words) -> Marking | None:
-    """Find the longest listed stem inside the word."""
+    """Find the longest listed stem inside the word; a glottal stop that a prefix has swallowed does not count."""
     best, longest = None, _SHORTEST_STEM - 1
-    for prefix in (None, *prefixes().get(word[0], ())) if word else ():
-        if prefix and not word.startswith(prefix.written):
-            continue
-        rest = prefix.swallowed + word[len(prefix.written) :] if prefix else word
+    for prefix in (None, *_beginnings(word)):
+        rest = word[len(prefix.written) :] if prefix else word
+        swallowed = prefix.swallowed if prefix else ""
         for ending, readings in (("", NO_SUFFIX), *endings) if prefix else endings:
-            stem = rest[: len(rest) - len(ending)]
-            if len(stem) <= longest:
+            stem = swallowed + rest[: len(rest) - len(ending)]
+            length = len(stem) - swallowed.startswith("H")
+            if length <= longest:
                 break
             found = _listed(stem, readings, words)
             if found and _fits(prefix, *found):
-                best, longest = _joined(prefix, *found), len(stem)
+                best, longest = _joined(prefix, *found), length
     return best
+
+
+def _beginnings(word: str) -> Iterator[Prefix]:
+    """Yield the prefixes that the word may begin with, longest first."""
+    known = prefixes()
+    for length in _prefix_lengths():
+        yield from known.get(word[:length], ())
+
+
+@cache
+def _prefix_lengths() -> list[int]:
+    return sorted(set(map(len, prefixes())), reverse=True)
 
 
 def _listed(stem: str, readings: Readings, words: Words) -> tuple[Entry, str, Suffix] | None:
@@ -91,9 +111,8 @@ def _listed(stem: str, readings: Readings, words: Words) -> tuple[Entry, str, Su
             suffix = readings.get((False, context))
         if suffix:
             return entry, entry.codes, suffix
-    for is_verb, vowel in _SWALLOWED:
-        swallowing = readings.get((is_verb, vowel))
-        if swallowing and (entry := words.get(stem + vowel)) and entry.is_verb == is_verb:
+    for (is_verb, vowel), swallowing in readings.items():
+        if vowel not in "CV" and (entry := words.get(stem + vowel)) and entry.is_verb == is_verb:
             return entry, entry.codes[:-1], swallowing
     return None
 
@@ -111,7 +130,10 @@ def _fits(prefix: Prefix | None, entry: Entry, codes: str, suffix: Suffix) -> bo
     if prefix and prefix.kind == "verb" and not entry.is_verb:
         return False
     negative = prefix is not None and prefix.written in _NEGATIVE
-    if negative != suffix.marked.endswith("m") and (negative or entry.is_verb):
+    if suffix.marked.endswith("m"):
+        if entry.is_verb and not negative and not _is_noun_too(entry.codes):
+            return False
+    elif prefix and negative and prefix.written not in _COMMANDS:
         return False
     return _consonants(codes) >= max(suffix.least, prefix.least if prefix else 0)
 
@@ -153,9 +175,9 @@ def _by_affix(word: str, endings: list[_Ending]) -> Marking | None:
 
 
 def _certain_prefix(word: str) -> tuple[str, str]:
-    for prefix in reversed(prefixes().get(word[:1], [])):
+    for prefix in _beginnings(word):
         rest = word[len(prefix.written) :]
-        if prefix.certain and word.startswith(prefix.written) and _consonants(rest) >= _SHORTEST_STEM:
+        if prefix.certain and _consonants(rest) >= _SHORTEST_STEM:
             return prefix.marked, rest
     return "", word
 

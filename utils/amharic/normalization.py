@@ -89,7 +89,7 @@ def speak_signs(text: str) -> str:
     return text.translate(_signs())
 
 
-def plain_punctuation(text: str) -> str:
+def tidy_punctuation(text: str) -> str:
     """Turn Ethiopic punctuation into the plain marks that the model knows."""
     return text.translate(SPOKEN_MARKS)
 
@@ -110,7 +110,7 @@ STEPS = (
     spell_latin,
     speak_signs,
     fold,
-    plain_punctuation,
+    tidy_punctuation,
 )  # read left to right
 
 

@@ -7,23 +7,11 @@ from utils.amharic.gemination import mark
 from utils.amharic.lexicon import with_overrides
 from utils.amharic.syllables import insert_vowels
 
-# Ethiopic punctuation is in no vocabulary of the model; each sign has a familiar equal. Apostrophes are letters of the
-# Latin mode.
+# Ethiopic punctuation is in no vocabulary of the model; each sign has a familiar equal. Quotation marks are not heard,
+# the model may lack them, and in the Latin mode an apostrophe is a letter.
 _PUNCTUATION = str.maketrans(
-    {
-        "፠": None,
-        "፡": " ",
-        "።": ".",
-        "፣": ",",
-        "፤": ";",
-        "፥": ":",
-        "፦": ":",
-        "፧": "?",
-        "፨": ".",
-        "'": '"',
-        "‘": '"',
-        "’": '"',
-    }
+    {"፠": None, "፡": " ", "።": ".", "፣": ",", "፤": ";", "፥": ":", "፦": ":", "፧": "?", "፨": "."}
+    | dict.fromkeys("\"'‘’“”")
 )
 
 
@@ -47,7 +35,7 @@ def phonemize(text: str, backend: str = "rules", overrides: Mapping[str, str] | 
 
 
 def plain_punctuation(text: str) -> str:
-    """Replace Ethiopic punctuation and single quotes by their familiar equals."""
+    """Replace Ethiopic punctuation by its familiar equals and leave quotation marks out."""
     return text.translate(_PUNCTUATION)
 
 

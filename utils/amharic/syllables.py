@@ -89,7 +89,11 @@ def _after_vowel(slots: list[str], *, final: bool) -> list[str]:
 
 def _is_coda(first: str, second: str, rest: list[str]) -> bool:
     """Say whether the first consonant closes the syllable, before a consonant that has no vowel after it."""
-    if _never_meet(first, second) or (rest and _is_pair(first, second, rest)):
+    if _never_meet(first, second):
+        return False
+    if rest and ":" in rest[0]:  # the ɨ before the geminate gives the second a syllable: ትግርኛ tɨɡrɨɲːa
+        return True
+    if rest and _is_pair(first, second, rest):
         return False
     if not rest and (second in "Hh" or first + second in _SUFFIXED):
         return False
@@ -111,5 +115,5 @@ def _is_pair(first: str, second: str, rest: list[str]) -> bool:
 
 
 def _is_diphthong(first: str, second: str, rest: list[str]) -> bool:
-    """Say whether a glide belongs to the vowel, so that two more may follow: ሳይንስ sajns, አውስትራሊያ awstɨralija."""
-    return first == "y" or (first == "w" and second + rest[0] in _TIGHT)
+    """Say whether a glide belongs to the vowel, so that a coda may follow it: ሳይንስ sajns, አውስትራሊያ awstɨralija."""
+    return (first == "y" and second + rest[0] in _NASAL) or (first == "w" and second + rest[0] in _TIGHT)

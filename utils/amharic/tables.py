@@ -24,20 +24,21 @@ def mapping(name: str) -> dict[str, str]:
 
 def read_rows(path: Path, *, columns: int) -> tuple[tuple[str, ...], ...]:
     """Read the rows of one file anywhere on disk, for tables that belong to a user's project."""
-    return tuple(cells for _, cells in _numbered_rows(path, columns))
+    return tuple(cells for _, cells in numbered_rows(path, columns))
 
 
 def read_mapping(path: Path) -> dict[str, str]:
     """Read a two-column file anywhere on disk as a dictionary; a key written twice is an error."""
     found: dict[str, str] = {}
-    for number, (key, value) in _numbered_rows(path, 2):
+    for number, (key, value) in numbered_rows(path, 2):
         if key in found:
             raise TableError(f"{path}:{number}: {key!r} is written twice; remove one of the two lines")
         found[key] = value
     return found
 
 
-def _numbered_rows(path: Path, columns: int) -> list[tuple[int, tuple[str, ...]]]:
+def numbered_rows(path: Path, columns: int) -> list[tuple[int, tuple[str, ...]]]:
+    """Read the rows of one file with their line numbers, for faults that only a closer look finds."""
     found = []
     for number, line in enumerate(_text(path).split("\n"), start=1):
         if not line.strip() or line.startswith("#"):

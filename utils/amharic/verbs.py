@@ -17,9 +17,10 @@ whose first, mostly ን, has no vowel (ተንቀሳቀːሰ F-tn, አስማːማ
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
-from utils.amharic.tables import TableError, rows
+from utils.amharic.tables import DATA, TableError, numbered_rows
 
 TABLE = "lexicon/verbs.tsv"
 
@@ -61,9 +62,10 @@ _CAUSATIVE = _ACTIVE | {
 _MANNER = {"A": "1əː2a2ə3", "B": "1əː2a2ə3", "Q": "1əː2ə3a3ə4", "Mə": "1aː1a2"}
 
 # The letters that the last radical of a stem may show, as places in its list: the orders 0-6, the eighth column, then
-# those that depend on the verb: in the perfective's third person and its others, without an ending, palatalised.
+# those that depend on the verb: in the perfective's three persons (ሰበረ ሰበርኩ ሰበርክ) and its others, without an ending,
+# palatalised.
 _E, _U, _A, _LONG, _SIXTH, _O, _WA = 0, 1, 3, 4, 5, 6, 7
-_THIRD, _FIRST, _OTHER, _BARE, _I, _PALATAL, _IYA, _LONG_E = range(8, 16)
+_THIRD, _FIRST, _SECOND, _OTHER, _BARE, _I, _PALATAL, _IYA, _LONG_E = range(8, 17)
 
 Ending = tuple[str, int, str]
 Endings = tuple[Ending, ...]
@@ -72,7 +74,7 @@ Endings = tuple[Ending, ...]
 _PERFECT: Endings = (
     ("", _THIRD, ""), ("", _THIRD, "ችː"), ("", _FIRST, ""), ("", _OTHER, "ን"), ("", _U, ""),
 )  # fmt: skip
-_PERFECT_YOU: Endings = (("", _OTHER, "ህ"), ("", _OTHER, "ሽ"), ("", _A, "ችːሁ"))
+_PERFECT_YOU: Endings = (("", _SECOND, ""), ("", _OTHER, "ህ"), ("", _OTHER, "ሽ"), ("", _A, "ችːሁ"))
 _IMPERFECT: Endings = (
     ("ይ", _BARE, ""), ("ት", _BARE, ""), ("እ", _BARE, ""), ("እን", _BARE, ""), ("ይ", _U, ""),
     ("ይ", _A, "ልː"), ("ት", _A, "ለːችː"), ("እ", _A, "ለːሁ"), ("እን", _A, "ለːን"), ("ይ", _A, "ሉː"),
@@ -181,14 +183,7 @@ def all_forms() -> dict[str, str]:
     Two forms may be written alike (ይማር: yəmmar "he learns", yəmar "let him pardon"). The first one found is kept: first
     the listed verbs in the order of the table, then the stems derived from them; jussives and contracted forms last.
     """
-    table = rows(TABLE, columns=4)
-    listed = [read(citation, kind) for citation, kind, _, _ in table]
-    derived = [
-        _derived(root, stem)
-        for root, (*_, stems) in zip(listed, table, strict=True)
-        if stems != "-"
-        for stem in stems.split(",")
-    ]
+    listed, derived = _read_table(DATA / TABLE)
     forms: list[str] = []
     for step in _STEPS:
         for root in listed:
@@ -198,6 +193,19 @@ def all_forms() -> dict[str, str]:
     # Read backwards, so that the first of two forms with one spelling is written last and stays.
     forms.reverse()
     return dict(zip("\n".join(forms).replace("ː", "").split("\n"), forms, strict=True))
+
+
+def _read_table(path: Path) -> tuple[list[Root], list[Root]]:
+    """Read the listed verbs and the stems derived from them; a bad line is named."""
+    listed, derived = [], []
+    for number, (citation, kind, _, stems) in numbered_rows(path, 4):
+        try:
+            root = read(citation, kind)
+            listed.append(root)
+            derived += [_derived(root, stem) for stem in stems.split(",") if stem != "-"]
+        except TableError as error:
+            raise TableError(f"{path}:{number}: {error}") from error
+    return listed, derived
 
 
 def read(citation: str, kind: str) -> Root:
@@ -211,20 +219,20 @@ def read(citation: str, kind: str) -> Root:
     group = "V" if group == "VB" else group
     root = Root(tuple(radical for radical, _ in letters), group, stem, prefix)
     if group not in _CAUSATIVE:
-        raise TableError(f"{TABLE}: {citation}: no such class: {kind}; the docstring of verbs.py lists them")
+        raise TableError(f"{citation}: no such class: {kind}; the docstring of verbs.py lists them")
     missing = int(root.pattern(_PERFECTIVE)[-1]) - len(letters)
     if missing == 1:
         root = root._replace(weak=letters[-1][1])
     found = _stem(root, _PERFECTIVE).forms(_PERFECT[:1])[0] if missing in {0, 1} else "nothing: count its radicals"
     if found != citation:
-        raise TableError(f"{TABLE}: {citation}: class {kind} makes {found}; correct the marks or the class")
+        raise TableError(f"{citation}: class {kind} makes {found}; correct the marks or the class")
     return root
 
 
 def _prefix(word: str, stem: str) -> str:
     known = {"": "", "T": "", "t": "ተ", "a": "አ", "at": "አ", "as": "አስ", "ast": "አስተ", "tn": word[:2], "an": word[:2]}
     if stem not in known:
-        raise TableError(f"{TABLE}: {word}: no such stem: {stem}; use one of {', '.join(filter(None, known))}")
+        raise TableError(f"{word}: no such stem: {stem}; use one of {', '.join(filter(None, known))}")
     # አስ- is not written out before ስ: አሰማ.
     return "አ" if stem == "as" and not word.startswith("አስ") else known[stem]
 
@@ -310,7 +318,8 @@ def _letters(radical: Radical, mark: str, weak: int | None) -> tuple[str, ...]:
     palatal = radical.row in _PALATALS
     return (
         *orders,
-        *(orders[third], orders[other] + ("ኩ" if weak is None else "ሁ"), orders[other], orders[bare], i),
+        *(orders[third], orders[other] + ("ኩ" if weak is None else "ሁ")),
+        *(orders[other] + ("ክ" if weak is None else "ህ"), orders[other], orders[bare], i),
         soft.letter(_SIXTH, mark) if palatal else i,
         soft.letter(_A, mark) if palatal else i + "ያ",
         soft.letter(_LONG, "ː"),
