@@ -8,7 +8,9 @@ cd /d "%~dp0"
 set PYTHONUTF8=1
 set VENV=.venv\Scripts\python.exe
 
-%VENV% -c "" >nul 2>&1
+rem a Python that was exchanged, or killed while it was given pip, does not work
+%VENV% -c "import sys, importlib.util as u; sys.exit(not ((3, 11) <= sys.version_info < (3, 13) and u.find_spec('pip')))" >nul 2>&1
+if not errorlevel 1 if not exist .venv\installed.txt %VENV% -m pip --version >nul 2>&1
 if errorlevel 1 (
   call :find_python
   if not defined FOUND (
@@ -20,6 +22,7 @@ if errorlevel 1 (
   !FOUND! -m venv .venv
   if errorlevel 1 exit /b 1
 )
+if exist .venv\installed.txt call :forget_broken
 call :install requirements.txt .venv\installed
 if errorlevel 1 exit /b 1
 
@@ -48,6 +51,16 @@ for %%p in ("py -3.11" "py -3.12" "python3" "python") do (
     if not errorlevel 1 set FOUND=%%~p
   )
 )
+exit /b 0
+
+:forget_broken
+rem pip believes the record of a package even when its files are gone, so the record goes too
+set BROKEN=
+for /f "delims=" %%b in ('%VENV% -m utils.packages') do set BROKEN=%%b
+if not defined BROKEN exit /b 0
+echo Missing, damaged or of another version in .venv: !BROKEN!; mending.
+%VENV% -m pip uninstall -y !BROKEN! >nul 2>&1
+del .venv\installed.txt
 exit /b 0
 
 :install

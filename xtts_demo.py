@@ -10,6 +10,7 @@ from utils.paths import OUTPUT
 from utils.ui import access
 
 PORT = 7860
+LAST_PORT = 65_535
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -27,11 +28,18 @@ def parser() -> argparse.ArgumentParser:
     """Name what can be chosen; everything else is chosen on the page."""
     found = argparse.ArgumentParser(description=__doc__)
     found.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this computer only)")
-    found.add_argument("--port", type=int, default=PORT, help=f"first port to try (default: {PORT})")
+    found.add_argument("--port", type=port, default=PORT, help=f"first port to try (default: {PORT})")
     found.add_argument("--share", action="store_true", help="make a public link through gradio's servers")
     found.add_argument("--auth", default="", metavar="USER:PASSWORD", help="ask visitors for this")
     found.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
     return found
+
+
+def port(word: str) -> int:
+    """Read the number of a port."""
+    if not word.isdecimal() or not 1 <= int(word) <= LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{word} is no port; choose one from 1 to {LAST_PORT}")
+    return int(word)
 
 
 def serve(arguments: argparse.Namespace) -> None:

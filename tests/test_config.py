@@ -17,6 +17,9 @@ CONFIGS = (TrainConfig, DatasetConfig, SpeechConfig, RehearsalConfig)
     ("name", "value", "said"),
     [
         ("num_epochs", 0, "num_epochs: 0 should be greater than or equal to 1"),
+        ("num_epochs", True, "num_epochs: True should be a number"),
+        ("learning_rate", False, "learning_rate: False should be a number"),
+        pytest.param("seed", 16**5000, "seed: an enormous number should be less than", id="enormous"),
         ("num_epochs", "many", "num_epochs: 'many' should be a valid integer"),
         ("learning_rate", float("nan"), "learning_rate: nan should be a finite number"),
         ("lr_scheduler", "stairs", "lr_scheduler: 'stairs' should be 'cosine', 'linear' or 'constant'"),
@@ -31,6 +34,13 @@ def test_a_fault_names_the_field_the_value_and_the_rule(name: str, value: object
     with pytest.raises(ConfigError) as caught:
         TrainConfig.parse({name: value})
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [[[["x"] * 9] * 99] * 999, "\n" * 100_000, {"a": {"b": {"c": 1}}}])
+def test_a_large_bad_value_is_told_in_a_line(value: object) -> None:
+    with pytest.raises(ConfigError) as caught:
+        TrainConfig.parse({"train_csv": value})
+    assert len(str(caught.value)) < 400
 
 
 def test_all_faults_are_reported_together() -> None:
@@ -95,6 +105,11 @@ def test_every_field_has_a_title_and_a_sentence(config: type[Config]) -> None:
     ("content", "said"),
     [
         (b"a: [", "is not valid YAML"),
+        (b"seed: 1\n\tbatch_size: 4\n", "line 2"),
+        (b"batch_size: 4\nseed: 1\nbatch_size: 8\n", "line 3: batch_size is given twice"),
+        (b"seed: 2026-99-99\n", "month must be in 1..12"),
+        (b"seed: " + b"9" * 5000, "is not valid YAML"),
+        (b"train_csv: " + b"[" * 20_000, "is not valid YAML"),
         (b"- a\n- b\n", "has to hold 'setting: value' lines"),
         (b"5: 3\n", "has to hold 'setting: value' lines"),
         (b"\xff\xfe\x00", "is not valid YAML"),

@@ -34,8 +34,11 @@ def test_a_package_of_another_version_is_named(tmp_path: Path, monkeypatch: pyte
 def make_model(folder: Path, *, leave_out: str = "", cut: str = "") -> None:
     folder.mkdir(parents=True)
     for name in doctor.MODEL_FILES:
-        with zipfile.ZipFile(folder / name, "w") as file:
-            file.writestr("data", "x" * 1000)
+        if name.endswith(".json"):
+            (folder / name).write_text(json.dumps(["x"] * 100), encoding="utf-8")
+        else:
+            with zipfile.ZipFile(folder / name, "w") as file:
+                file.writestr("data", "x" * 1000)
         if name == cut:
             (folder / name).write_bytes((folder / name).read_bytes()[:68])
     (folder / leave_out).unlink() if leave_out else None
@@ -47,6 +50,7 @@ def make_model(folder: Path, *, leave_out: str = "", cut: str = "") -> None:
         ("", "", "pass", "v2.0.2 is whole"),
         ("vocab.json", "", "fail", "vocab.json is missing"),
         ("", "model.pth", "fail", "model.pth is cut short"),
+        ("", "vocab.json", "fail", "vocab.json is cut short"),
     ],
 )
 def test_a_broken_base_model_is_found(

@@ -91,6 +91,11 @@ def test_the_tail_of_a_log_begins_at_a_whole_line(path: Path) -> None:
     assert len(tail) <= 100
 
 
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="cannot be read"):
+        read_events(tmp_path)
+
+
 WATCHER = """
 import resource, sys
 from pathlib import Path

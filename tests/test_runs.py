@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -129,6 +131,7 @@ def test_stop_now_does_not_save(place: Project) -> None:
     assert "saved" not in kinds(run)
 
 
+@pytest.mark.slow
 def test_a_child_that_hears_nothing_is_ended_all_the_same(place: Project) -> None:
     run = runs.start("rehearse", LONG, place)
     pid = run.look().pid
@@ -188,6 +191,7 @@ def working(**changes: object) -> State:
         ({"machine": "elsewhere", "heartbeat": time.time() - 1000}, Status.LOST),
         ({"pid": 0, "status": Status.STARTING}, Status.STARTING),
         ({"pid": 0, "status": Status.STARTING, "heartbeat": time.time() - 1000}, Status.LOST),
+        ({"pid": 0, "status": Status.STARTING, "heartbeat": time.time() + 1000}, Status.LOST),
         ({"status": Status.FAILED, "pid": 0}, Status.FAILED),
     ],
 )
@@ -209,8 +213,28 @@ def test_a_run_on_another_machine_is_not_ended_from_here(place: Project) -> None
         runs.stop_now(run, grace=0)
 
 
+def worded(**changes: object) -> str:
+    return json.dumps(dataclasses.asdict(working()) | changes)
+
+
 @pytest.mark.parametrize(
-    "content", ["", "{", "[]", "null", "{}", '{"status": "dancing"}', '{"status": "failed"}', "\x00" * 50]
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "{}",
+        '{"status": "dancing"}',
+        '{"status": "failed"}',
+        "\x00" * 50,
+        "[" * 100_000,
+        worded(heartbeat="soon", machine="elsewhere"),
+        worded(created=1e300),
+        worded(pid=[1]),
+        worded(message=None),
+        worded(verb="../../x"),
+    ],
 )
 def test_an_unreadable_state_is_shown_and_can_be_deleted(place: Project, content: str) -> None:
     run = fake(place, working())
@@ -218,6 +242,94 @@ def test_an_unreadable_state_is_shown_and_can_be_deleted(place: Project, content
     assert [found.look().status for found in runs.list_runs(place)] == [Status.UNREADABLE]
     runs.delete(run)
     assert runs.list_runs(place) == []
+
+
+@pytest.mark.slow
+def test_a_run_mends_its_spoiled_state_and_can_be_stopped(place: Project) -> None:
+    run = runs.start("rehearse", LONG, place)
+    run.state_file.write_text("{", encoding="utf-8")
+    assert run.look().status is Status.UNREADABLE
+    wait_for(lambda: run.look().status is Status.RUNNING)
+    assert runs.stop_now(run).status is Status.STOPPED
+
+
+def test_a_run_whose_folder_is_gone_ends_by_itself(place: Project) -> None:
+    run = runs.start("rehearse", LONG, place)
+    pid = run.look().pid
+    shutil.rmtree(run.folder)
+    wait_for(lambda: identity(pid) == "")
+
+
+@pytest.mark.parametrize("wish", [b"", b"\xff\xfe", b"please"])
+def test_a_stop_file_of_any_content_saves(place: Project, wish: bytes) -> None:
+    run = runs.start("rehearse", LONG, place)
+    run.stop_file.write_bytes(wish)
+    assert ended(run) is Status.STOPPED
+    assert run.look().message == "Its work was saved."
+
+
+@pytest.mark.slow
+def test_stop_now_does_not_save_in_a_slow_step_either(place: Project) -> None:
+    run = runs.start("rehearse", RehearsalConfig(seconds=60, ticks_per_second=0.5), place)
+    wait_for(lambda: "started" in kinds(run))
+    assert runs.stop_now(run, grace=0.1).status is Status.STOPPED
+    assert "saved" not in kinds(run)
+
+
+def test_a_start_that_never_came_to_a_process_can_be_stopped(place: Project) -> None:
+    run = fake(place, working(pid=0, identity="", machine="", status=Status.STARTING))
+    assert runs.stop_now(run, grace=0.1).status is Status.STOPPED
+
+
+@pytest.mark.slow
+def test_a_page_that_dies_before_its_run_says_who_it_is_leaves_one_run(place: Project) -> None:
+    spawn_and_die = (
+        "import os, sys\nfrom pathlib import Path\nfrom utils import runs\n"
+        "from utils.config import RehearsalConfig\nfrom utils.paths import Project\n"
+        "place = Project(Path(sys.argv[1]))\nruns.make_folder(place.runs)\n"
+        "runs._spawn(runs._create('rehearse', RehearsalConfig(seconds=60), place))\nos._exit(1)\n"
+    )
+    subprocess.run([sys.executable, "-c", spawn_and_die, str(place.root)], cwd=ROOT, check=False)
+    run = runs.start("rehearse", LONG, place)
+    wait_for(lambda: run.look().status is Status.RUNNING)
+    assert runs.list_runs(place) == [run]
+
+
+def test_a_log_that_cannot_be_written_fails_the_run_at_once(place: Project) -> None:
+    run = runs.start("rehearse", SHORT, place)
+    assert ended(run) is Status.FINISHED
+    run.log.unlink()
+    run.log.mkdir()
+    with pytest.raises(StorageError, match=r"log\.txt"):
+        runs.resume(run)
+    assert run.look().status is Status.FAILED
+
+
+def test_a_run_is_not_resumed_beside_another_of_its_kind(place: Project) -> None:
+    first = runs.start("rehearse", LONG, place)
+    runs.stop_now(first)
+    second = runs.start("rehearse", LONG, place)
+    with pytest.raises(RunBusyError, match=second.name):
+        runs.resume(first)
+    assert first.look().status is Status.STOPPED
+
+
+def test_what_a_killed_delete_left_goes_with_the_next_start(place: Project) -> None:
+    left = place.runs / ".deleted-20260101-000000-rehearse-1"
+    left.mkdir(parents=True)
+    (left / "model.pth").write_bytes(b"large")
+    runs.start("rehearse", SHORT, place)
+    assert not left.exists()
+
+
+@pytest.mark.slow
+def test_a_full_disk_keeps_no_run_alive(small_disk: Path) -> None:
+    place = Project(small_disk / "project")
+    run = runs.start("rehearse", RehearsalConfig(seconds=60, ticks_per_second=2), place)
+    pid = run.look().pid
+    fill(small_disk)
+    assert runs.stop_now(run).status not in runs.ACTIVE
+    assert identity(pid) == ""
 
 
 def test_a_state_from_a_later_version_is_read(place: Project) -> None:

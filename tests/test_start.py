@@ -2,9 +2,11 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -16,22 +18,30 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="start.bat does 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A copy of what start.sh touches, with nothing to install and pip replaced by one that takes notes."""
-    for name in ("start.sh", "constraints.txt"):
-        shutil.copy(ROOT / name, tmp_path)
+    """A copy of what start.sh touches, with nothing to install, in a folder that is hard on scripts."""
+    tmp_path = tmp_path / "የእኔ ሥራ (1)"
+    (tmp_path / "utils").mkdir(parents=True)
+    for name in (
+        "start.sh",
+        "constraints.txt",
+        "utils/__init__.py",
+        "utils/packages.py",
+        "utils/paths.py",
+        "utils/errors.py",
+    ):
+        shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "requirements.txt").write_text("# nothing\n", encoding="utf-8")
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "requirements.txt").write_text("# nothing\n", encoding="utf-8")
     (tmp_path / "xtts_demo.py").write_text("import sys; print('page', *sys.argv[1:])\n", encoding="utf-8")
-    (tmp_path / "utils").mkdir()
     (tmp_path / "utils" / "__main__.py").write_text("import sys; print('verb', *sys.argv[1:])\n", encoding="utf-8")
     return tmp_path
 
 
 def start(checkout: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["./start.sh", *words],
-        cwd=checkout,
+        [checkout / "start.sh", *words],
+        cwd="/",
         env=os.environ | environment,
         capture_output=True,
         text=True,
@@ -40,11 +50,19 @@ def start(checkout: Path, *words: str, **environment: str) -> subprocess.Complet
     )
 
 
-def give_modules(checkout: Path) -> None:
-    """Stand-ins for the packages whose presence start.sh asks for."""
-    (site,) = (checkout / ".venv" / "lib").glob("python*/site-packages")
-    for name in "gradio torch torchaudio TTS transformers faster_whisper pandas epitran pydantic yaml".split():
-        (site / f"{name}.py").touch()
+def want_a_package(checkout: Path) -> None:
+    """Put a package of one line beside the checkout, and on its list."""
+    with zipfile.ZipFile(checkout / "stand_in-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("stand_in.py", "there = True\n")
+        wheel.writestr("stand_in-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: stand-in\nVersion: 1.0\n")
+        wheel.writestr("stand_in-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr("stand_in-1.0.dist-info/RECORD", "")
+    (checkout / "requirements.txt").write_text("stand-in==1.0\n", encoding="utf-8")
+
+
+def site(checkout: Path) -> Path:
+    (found,) = (checkout / ".venv" / "lib").glob("python*/site-packages")
+    return found
 
 
 @pytest.mark.slow
@@ -52,7 +70,6 @@ def test_the_first_start_makes_the_environment_and_the_next_ones_do_not(checkout
     first = start(checkout)
     assert (first.returncode, first.stdout) == (0, "page\n"), first.stderr
     assert "Installing requirements.txt" in first.stderr
-    give_modules(checkout)
     began = time.perf_counter()
     second = start(checkout, "--port", "7870")
     assert (second.stdout, second.stderr) == ("page --port 7870\n", "")
@@ -67,21 +84,63 @@ def test_the_first_start_makes_the_environment_and_the_next_ones_do_not(checkout
         (lambda venv: (venv / "bin" / "python").unlink(), "does not work; making it again"),
         (lambda venv: (venv / ".installed").unlink(), "Installing requirements.txt"),
         (
-            lambda venv: next(venv.glob("lib/python*/site-packages/torch.py")).unlink(),
-            "Some packages in .venv are missing",
+            lambda venv: shutil.rmtree(next(venv.glob("lib/python*/site-packages/pip"))),
+            "does not work; making it again",
         ),
         (lambda venv: (venv.parent / "requirements.txt").write_text("# new\n"), "Installing requirements.txt"),
     ],
-    ids=["no python", "half made", "a package is gone", "a new list"],
+    ids=["no python", "half made", "no pip", "a new list"],
 )
 def test_a_broken_environment_is_mended(checkout: Path, harm: object, said: str) -> None:
     assert start(checkout).returncode == 0
-    give_modules(checkout)
     assert callable(harm)
     harm(checkout / ".venv")
     mended = start(checkout)
     assert (mended.returncode, mended.stdout) == (0, "page\n"), mended.stderr
     assert said in mended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gone", ["stand_in.py", "stand_in-1.0.dist-info"])
+def test_a_package_that_lost_its_files_is_installed_again(checkout: Path, gone: str) -> None:
+    want_a_package(checkout)
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": checkout.as_uri()}
+    assert start(checkout, **offline).returncode == 0
+    lost = site(checkout) / gone
+    shutil.rmtree(lost) if lost.is_dir() else lost.unlink()
+    mended = start(checkout, **offline)
+    assert (mended.returncode, mended.stdout) == (0, "page\n"), mended.stderr
+    assert "stand-in==1.0; mending" in mended.stderr
+    assert lost.exists()
+    assert "mending" not in start(checkout).stderr
+
+
+@pytest.mark.slow
+def test_a_start_that_was_killed_while_python_got_pip_is_mended(checkout: Path) -> None:
+    killed = subprocess.Popen([checkout / "start.sh"], stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not (checkout / ".venv" / "bin" / "python").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.wait()
+    mended = start(checkout)
+    assert (mended.returncode, mended.stdout) == (0, "page\n"), mended.stderr
+
+
+@pytest.mark.slow
+def test_two_starts_at_the_same_time_make_one_environment(checkout: Path) -> None:
+    both = [subprocess.Popen([checkout / "start.sh"], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [one.communicate(timeout=120)[0] for one in both] == ["page\n"] * 2
+
+
+@pytest.mark.slow
+def test_a_link_to_the_script_starts_the_same(checkout: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "voice").symlink_to("../chain")
+    (tmp_path / "chain").symlink_to(checkout / "start.sh")
+    done = subprocess.run([tmp_path / "bin" / "voice", "doctor"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "verb doctor\n"), done.stderr
 
 
 @pytest.mark.slow
@@ -107,6 +166,7 @@ def test_the_batch_file_knows_the_same_words() -> None:
     text = (ROOT / "start.bat").read_bytes()
     assert b"\r\n" in text
     for word in (
+        b"-m utils.packages",
         b"requirements.txt",
         b"tests\\requirements.txt",
         b"-m utils",

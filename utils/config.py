@@ -4,13 +4,23 @@ The form, the flags, the YAML files and the reference page are generated from th
 """
 
 import difflib
+import reprlib
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 
 from utils.errors import ConfigError
@@ -32,6 +42,15 @@ class Config(BaseModel):
     """A frozen set of settings that refuses what it does not know."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def no_switch_for_a_number(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse ``num_epochs: yes``, which pydantic would take for 1."""
+        field = cls.model_fields[info.field_name or ""]
+        if isinstance(value, bool) and field.annotation in {int, float}:
+            raise ValueError("should be a number")
+        return value
 
     @classmethod
     def parse(cls, values: Mapping[str, object], *, source: str = "the settings") -> Self:
@@ -55,16 +74,35 @@ class Config(BaseModel):
 def read_yaml(path: Path) -> dict[str, object]:
     """Read a YAML file that holds one mapping of settings."""
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        values = yaml.load(path.read_text(encoding="utf-8-sig"), _Loader)  # noqa: S506  # a SafeLoader
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not valid YAML: {error}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or number that cannot be
+        raise ConfigError(f"{path} is not valid YAML: {_where(error)}.") from error
     if values is None:
         return {}
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise ConfigError(f"{path} has to hold 'setting: value' lines.")
     return values
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads plain YAML and refuses a setting that is given twice, of which the last would win unsaid."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value} is given twice", key.start_mark)
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)
+
+
+def _where(error: Exception) -> str:
+    """Say in one line what is wrong with a YAML file, and in which line of it."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        return f"line {error.problem_mark.line + 1}: {error.problem}"
+    return " ".join(str(error).split())
 
 
 def describe(fault: ErrorDetails, known: Iterable[str]) -> str:
@@ -74,7 +112,16 @@ def describe(fault: ErrorDetails, known: Iterable[str]) -> str:
         near = difflib.get_close_matches(name, known, n=1)
         return f"{name}: no such setting" + (f" (did you mean {near[0]}?)" if near else "")
     rule = fault["msg"].removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
-    return f"{name}: {rule}" if name == "together" else f"{name}: {fault['input']!r} {rule}"
+    return f"{name}: {rule}" if name == "together" else f"{name}: {_shortened(fault['input'])} {rule}"
+
+
+def _shortened(value: object) -> str:
+    """Quote a bad value, however large it is."""
+    if isinstance(value, int) and value.bit_length() > 256:
+        return "an enormous number"
+    short = reprlib.Repr()
+    short.maxstring, short.maxother, short.maxlevel = 120, 120, 2
+    return short.repr(value)
 
 
 class TrainConfig(Config):
@@ -232,6 +279,11 @@ class DatasetConfig(Config):
         True, title="Transcribe", description="Find the text of clips that have none; without it they are set aside."
     )
     whisper_model: Text = Field("large-v3", title="Whisper model", description="Size, or folder of a converted model.")
+    second_model: Text = Field(
+        "",
+        title="Second model",
+        description="Folder or name of a CTC model (MMS and the like) whose opinion is compared; empty: none.",
+    )
     device: Literal["auto", "cuda", "cpu"] = Field("auto", title="Device", description="Where the transcription runs.")
 
     min_speech_ratio: float = Field(

@@ -1,8 +1,7 @@
 """Looks at this computer and says what works, what does not, and how to mend it."""
 
-import importlib.metadata
+import json
 import platform
-import re
 import shutil
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import psutil
 
+from utils import packages as pinned
 from utils import paths
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Verdict = Literal["pass", "warn", "fail"]
 GIB = 2**30
 MODEL_FILES = ("model.pth", "dvae.pth", "mel_stats.pth", "vocab.json", "config.json", "speakers_xtts.pth")
-PIN = re.compile(r"^([A-Za-z0-9_.-]+)==(\S+)", re.MULTILINE)
 INSTALL_AGAIN = "Run start.sh (Windows: start.bat) again; it installs what is missing."
 
 
@@ -63,21 +62,17 @@ def python_version(_output: Path) -> Iterator[Finding]:
 
 def packages(_output: Path) -> Iterator[Finding]:
     """Every pinned package is here in its version."""
-    pins = PIN.findall(paths.REQUIREMENTS.read_text(encoding="utf-8"))
-    found = {name: _installed(name) for name, _ in pins}
-    for name, wanted in pins:
-        have = found[name]
+    pins = pinned.pins()
+    others = {
+        name: have for name, wanted in pins.items() if not pinned.as_pinned(have := pinned.installed(name), wanted)
+    }
+    for name, have in others.items():
         if have is None:
-            yield Finding(name, "fail", f"missing, {wanted} is wanted", INSTALL_AGAIN)
-        elif have.partition("+")[0] != wanted:
-            yield Finding(name, "warn", f"{have}, tested with {wanted}", INSTALL_AGAIN)
-    right = sum(
-        have is not None and have.partition("+")[0] == wanted
-        for (_, wanted), have in zip(pins, found.values(), strict=True)
-    )
-    yield Finding(
-        "Packages", "pass" if right == len(pins) else "warn", f"{right} of {len(pins)} as pinned in requirements.txt"
-    )
+            yield Finding(name, "fail", f"missing or damaged, {pins[name]} is wanted", INSTALL_AGAIN)
+        else:
+            yield Finding(name, "warn", f"{have}, tested with {pins[name]}", INSTALL_AGAIN)
+    right = f"{len(pins) - len(others)} of {len(pins)} as pinned in requirements.txt"
+    yield Finding("Packages", "warn" if others else "pass", right)
 
 
 def torch_device(_output: Path) -> Iterator[Finding]:
@@ -213,11 +208,7 @@ def base_model(_output: Path) -> Iterator[Finding]:
 
 def _model_finding(folder: Path) -> Finding:
     missing = [name for name in MODEL_FILES if not (folder / name).exists()]
-    torn = [
-        name
-        for name in MODEL_FILES
-        if name.endswith(".pth") and name not in missing and not zipfile.is_zipfile(folder / name)
-    ]
+    torn = [name for name in MODEL_FILES if name not in missing and not _is_whole(folder / name)]
     if not missing and not torn:
         return Finding("Base model", "pass", f"{folder.name} is whole")
     faults = [*(f"{name} is missing" for name in missing), *(f"{name} is cut short" for name in torn)]
@@ -226,11 +217,15 @@ def _model_finding(folder: Path) -> Finding:
     )
 
 
-def _installed(name: str) -> str | None:
+def _is_whole(path: Path) -> bool:
+    """Tell whether a file reaches its end: weights are zip archives, whose list of contents comes last."""
+    if path.suffix != ".json":
+        return zipfile.is_zipfile(path)
     try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+        json.loads(path.read_bytes())
+    except ValueError:
+        return False
+    return True
 
 
 def _has_nvidia_driver() -> bool:

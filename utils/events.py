@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from utils.errors import StorageError
 from utils.storage import storage_error
 
 Event = dict[str, object]
@@ -77,6 +78,12 @@ def read_events(path: Path, offset: int = 0, limit: int = BLOCK) -> Look:
     return Look([event for event in parsed if event is not None], offset + whole)
 
 
+def event_line(event: Event) -> str:
+    """Write one event as a line for people."""
+    fields = (f"{name}={value}" for name, value in event.items() if name not in {"time", "kind"} and value != "")
+    return " ".join([str(event["kind"]), *fields])
+
+
 def tail_offset(path: Path, size: int = BLOCK) -> int:
     """Return an offset near the end of a file from which a late watcher may start."""
     return max(0, _size(path) - size)
@@ -97,12 +104,14 @@ def read_block(path: Path, offset: int, limit: int) -> bytes:
             return file.read(limit)
     except FileNotFoundError:
         return b""
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}.", hint="Delete it or mend its rights.") from error
 
 
 def _parse(line: bytes) -> Event | None:
     try:
         event = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return event if isinstance(event, dict) and "kind" in event else None
 

@@ -32,6 +32,7 @@ class Job:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.events = EventLog(run.events)
+        self._state = run.read_state()  # from here on this process alone says it, so a spoiled file is mended
         self._ended = threading.Event()
         self._signalled = False
         self._writing = threading.Lock()
@@ -61,12 +62,12 @@ class Job:
 
     def wish(self) -> str:
         """Return "save" or "now" once somebody asked this run to stop, else nothing."""
-        if self._signalled:
-            return "save"
         try:
-            return self.run.stop_file.read_text(encoding="utf-8").strip()
-        except OSError:
-            return ""  # there is no wish, or it is being written at this moment and is heard next time
+            if not self.run.folder.exists():
+                return "now"  # deleted under our feet: nobody could see or stop this process any more
+            return "now" if self.run.stop_file.read_bytes().strip() == b"now" else "save"
+        except OSError:  # there is no wish, or it is being written at this moment and is heard next time
+            return "save" if self._signalled else ""
 
     def stop_if_asked(self, save: Callable[[], None]) -> None:
         """Raise Stop when somebody asked for it, after saving when that was asked too."""
@@ -85,8 +86,8 @@ class Job:
 
     def _write(self, **changes: object) -> None:
         with self._writing:
-            state = dataclasses.replace(self.run.read_state(), heartbeat=time.time(), **changes)  # type: ignore[arg-type]
-            self.run.write_state(state)
+            self._state = dataclasses.replace(self._state, heartbeat=time.time(), **changes)  # type: ignore[arg-type]
+            self.run.write_state(self._state)
 
     def _try(self, action: Callable[[], None]) -> None:
         """Do what is not worth losing the run for when the disk is full; the log tells of it."""

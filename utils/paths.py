@@ -14,6 +14,7 @@ MODELS = OUTPUT / ".models"  # one folder a published version
 LICENCE_CONSENT = OUTPUT / ".settings" / "licence-consent.json"
 
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names that Windows keeps for devices
+MOST_BYTES = 200  # systems allow 255, and what is deleted or half written gets a longer name for a while
 ALLOWED = re.compile(r"[\w][\w .-]{0,63}")
 
 
@@ -51,10 +52,11 @@ def list_projects(output: Path = OUTPUT) -> list[str]:
     return sorted(path.name for path in output.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
-def checked_name(name: str) -> str:
+def checked_name(name: object) -> str:
     """Return a name that is safe as a folder on every system, or say what is wrong with it."""
-    name = name.strip()
-    if not ALLOWED.fullmatch(name) or RESERVED.fullmatch(name) or name.endswith("."):
+    name = name.strip() if isinstance(name, str) else ""  # programs may send the page anything
+    too_long = len(name.encode(errors="replace")) > MOST_BYTES
+    if not ALLOWED.fullmatch(name) or RESERVED.fullmatch(name) or name.endswith(".") or too_long:
         raise StorageError(
             f"{name!r} cannot be a folder name.",
             hint="Begin with a letter or digit; then up to 63 letters (Ethiopic too), digits, spaces or any of . _ -",

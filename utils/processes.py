@@ -49,12 +49,12 @@ def end_tree(pid: int, recorded: str, *, grace: float = 5.0) -> bool:
     Returns:
         Whether the recorded process was alive and has been ended.
     """
-    if not is_alive(pid, recorded):
-        return False
     try:
-        parent = psutil.Process(pid)
+        parent = psutil.Process(pid)  # before the question, so that what is asked about is what will be signalled
+        if not is_alive(pid, recorded):
+            return False
         family = [*parent.children(recursive=True), parent]
-    except psutil.NoSuchProcess:
+    except (psutil.NoSuchProcess, ValueError, OverflowError):  # gone, or no number that a process can have
         return False
     _signal(family, "terminate")
     _, left = psutil.wait_procs(family, timeout=grace)

@@ -4,7 +4,9 @@ A run is a folder. Its state is what the folder says and whether the process tha
 in memory, so the page may be closed, restarted or opened twice.
 """
 
+import contextlib
 import dataclasses
+import functools
 import json
 import os
 import shutil
@@ -15,6 +17,9 @@ import time
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from utils.config import Config
 from utils.errors import RunBusyError, RunError, StorageError
@@ -25,6 +30,8 @@ from utils.storage import locked, read_text, storage_error, write_atomically
 START_SECONDS = 60.0  # a cold Python on a busy disk has taken 20
 SILENT_SECONDS = 60.0  # a heartbeat comes every 5
 POLL_SECONDS = 0.05
+
+Moment = Annotated[float, Field(ge=0, le=4e9)]  # seconds since 1970, within what calendars can show
 
 
 class Status(StrEnum):
@@ -44,15 +51,15 @@ ACTIVE = frozenset({Status.STARTING, Status.RUNNING})
 
 @dataclass(frozen=True)
 class State:
-    """What state.json holds."""
+    """What state.json holds; its types are checked when it is read."""
 
-    verb: str
+    verb: Annotated[str, Field(pattern=r"^[a-z][a-z-]*$")]
     status: Status
-    created: float
+    created: Moment
     pid: int = 0
     identity: str = ""
     machine: str = ""
-    heartbeat: float = 0.0
+    heartbeat: Moment = 0.0
     message: str = ""
 
 
@@ -99,12 +106,15 @@ class Run:
     def read_state(self) -> State:
         """Read the state as it was last written."""
         try:
-            values = json.loads(read_text(self.state_file))
-            known = {field.name for field in dataclasses.fields(State)}
-            values = {name: value for name, value in values.items() if name in known}
-            return State(**(values | {"status": Status(values["status"])}))
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise RunError(f"{self.state_file} cannot be read: {error}.", hint="The run can be deleted.") from error
+            return _checker().validate_json(read_text(self.state_file))
+        except OSError as error:
+            reason = error.strerror or str(error)
+        except ValidationError as error:
+            first = error.errors()[0]
+            reason = " ".join([*map(str, first["loc"]), first["msg"]])
+        except ValueError as error:
+            reason = str(error)
+        raise RunError(f"{self.state_file} cannot be read: {reason}.", hint="The run can be deleted.")
 
     def write_state(self, state: State) -> None:
         """Replace the state as a whole."""
@@ -124,11 +134,10 @@ class Run:
 def start(verb: str, config: Config, project: Project) -> Run:
     """Start a run of a verb, or return the one that is at work already."""
     make_folder(project.runs)
+    _sweep(project.runs)
     with locked(project.runs / ".lock"):
-        for run in list_runs(project):
-            state = run.look()
-            if state.verb == verb and state.status in ACTIVE:
-                return run
+        if active := _active(verb, project.runs):
+            return active
         run = _create(verb, config, project)
         _launch(run)
     return run
@@ -141,7 +150,9 @@ def resume(run: Run) -> Run:
         if state.status is Status.UNREADABLE:
             raise RunError(state.message)
         if state.status not in ACTIVE:
-            run.stop_file.unlink(missing_ok=True)
+            if other := _active(state.verb, run.folder.parent):
+                raise RunBusyError(f"{other.name} is at work.", hint="Stop it first.")
+            _withdraw_stop(run)
             fresh = State(state.verb, Status.STARTING, state.created, heartbeat=time.time())
             run.write_state(fresh)
             _launch(run)
@@ -150,13 +161,25 @@ def resume(run: Run) -> Run:
 
 def list_runs(project: Project) -> list[Run]:
     """List the runs of a project, newest first."""
-    if not project.runs.is_dir():
+    return _runs_in(project.runs)
+
+
+def _runs_in(folder: Path) -> list[Run]:
+    try:
+        folders = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    except (FileNotFoundError, NotADirectoryError):
         return []
-    folders = [path for path in project.runs.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    except OSError as error:
+        raise RunError(f"{folder} cannot be read: {error.strerror}.", hint="Mend the rights of the folder.") from error
     return [Run(path) for path in sorted(folders, reverse=True)]
 
 
-def find_run(project: Project, name: str) -> Run:
+def _active(verb: str, folder: Path) -> Run | None:
+    looks = ((run, run.look()) for run in _runs_in(folder))
+    return next((run for run, state in looks if state.verb == verb and state.status in ACTIVE), None)
+
+
+def find_run(project: Project, name: object) -> Run:
     """Find a run by its name."""
     run = Run(inside(project.runs, checked_name(name)))
     if not run.folder.is_dir():
@@ -181,9 +204,13 @@ def stop_now(run: Run, *, grace: float = 10.0) -> State:
         write_atomically(run.stop_file, "now")
     except StorageError:
         grace = 0.0  # a full disk must not keep a run alive: end the process itself
-    if not _wait_until_gone(state, grace):
-        end_tree(state.pid, state.identity)
-        run.write_state(dataclasses.replace(run.read_state(), status=Status.STOPPED, message="It was ended at once."))
+    _wait_until_gone(run, grace)
+    state = run.look()
+    end_tree(state.pid, state.identity)
+    left = run.look()  # it may have found the time to say itself how it ended
+    if left.status in ACTIVE or left.status is Status.LOST:
+        with contextlib.suppress(StorageError):  # on a full disk it is shown as lost, which is true too
+            run.write_state(dataclasses.replace(left, status=Status.STOPPED, message="It was ended at once."))
     return run.look()
 
 
@@ -197,7 +224,17 @@ def delete(run: Run) -> None:
             run.folder.rename(doomed)
         except OSError as error:
             raise RunBusyError(f"{run.name} is in use: {error.strerror}.", hint="Close what has it open.") from error
-    shutil.rmtree(doomed)
+    _sweep(run.folder.parent)
+    if doomed.exists():
+        raise RunBusyError(
+            f"Parts of {run.name} are left in {doomed}.", hint="Close what has them open, then start a run."
+        )
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what was renamed to be deleted, also by a page that was killed in the middle of it."""
+    for doomed in folder.glob(".deleted-*"):
+        shutil.rmtree(doomed, ignore_errors=True)  # another page may be at it; the next sweep takes the rest
 
 
 def make_folder(path: Path) -> None:
@@ -230,20 +267,29 @@ def _free_folder(wanted: Path) -> Path:
 
 def _launch(run: Run) -> None:
     """Start the child and wait until it has written who it is, so that whoever looks next finds it alive."""
-    process = _spawn(run)
+    try:
+        process = _spawn(run)
+    except StorageError as error:
+        _mark_failed(run, str(error))
+        raise
     threading.Thread(target=process.wait, daemon=True).start()  # or it stays a zombie
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
+        is_over = process.poll() is not None  # asked first: a short run may write its end and be gone after the look
         state = run.read_state()
         if state.pid or state.status not in ACTIVE:
             return
-        if process.poll() is not None:
+        if is_over:
             break
         time.sleep(POLL_SECONDS)
     process.kill()
     message = f"The process did not start; the reason is in {run.log}."
-    run.write_state(dataclasses.replace(run.read_state(), status=Status.FAILED, message=message))
+    _mark_failed(run, message)
     raise RunError(f"{run.name}: {message}")
+
+
+def _mark_failed(run: Run, message: str) -> None:
+    run.write_state(dataclasses.replace(run.read_state(), status=Status.FAILED, message=message))
 
 
 def _spawn(run: Run) -> subprocess.Popen[bytes]:
@@ -271,10 +317,11 @@ def _windows_flags() -> int:
 
 def _lives(state: State) -> bool:
     """Tell whether the process is there; on another machine only its heartbeat can say."""
+    silence = abs(time.time() - state.heartbeat)  # abs: a clock that was set back keeps nobody alive
     if not state.pid:
-        return time.time() - state.heartbeat < START_SECONDS
+        return silence < START_SECONDS
     if state.machine != machine():
-        return time.time() - state.heartbeat < SILENT_SECONDS
+        return silence < SILENT_SECONDS
     return is_alive(state.pid, state.identity)
 
 
@@ -283,10 +330,22 @@ def _refuse_elsewhere(run: Run, state: State) -> None:
         raise RunError(f"{run.name} runs on {state.machine}.", hint="Stop it there, or use stop and save.")
 
 
-def _wait_until_gone(state: State, grace: float) -> bool:
+def _wait_until_gone(run: Run, grace: float) -> None:
     deadline = time.monotonic() + grace
-    while is_alive(state.pid, state.identity):
-        if time.monotonic() >= deadline:
-            return False
+    while time.monotonic() < deadline:
+        state = run.look()  # each time anew: a run that was only starting says meanwhile who it is
+        if state.status not in ACTIVE and not is_alive(state.pid, state.identity):
+            return
         time.sleep(POLL_SECONDS)
-    return True
+
+
+def _withdraw_stop(run: Run) -> None:
+    try:
+        run.stop_file.unlink(missing_ok=True)
+    except OSError as error:
+        raise storage_error(run.stop_file, error) from error
+
+
+@functools.cache
+def _checker() -> TypeAdapter[State]:
+    return TypeAdapter(State)

@@ -139,10 +139,30 @@ def test_a_program_can_drive_the_page(address: app.Address, output: Path) -> Non
             runs.stop_now(run)
 
 
-@pytest.mark.parametrize("run", ["../../etc", "", "no-such-run"])
-def test_no_run_outside_the_project_can_be_named(address: app.Address, run: str) -> None:
+@pytest.mark.parametrize("run", ["../../etc", "", "no-such-run", None, 5, ["a"], {"a": 1}])
+def test_no_run_outside_the_project_can_be_named(address: app.Address, run: object) -> None:
     with pytest.raises(Exception, match=r"folder name|no run"):
         Client(address.url, verbose=False).predict("default", run, "en", api_name="/delete_run")
+
+
+@pytest.mark.parametrize("name", ["../up", "\U00010280" * 64, 5, ["a"], {"a": 1}])
+def test_a_name_that_is_none_makes_no_project(address: app.Address, output: Path, name: object) -> None:
+    before = list(output.iterdir())
+    answer = Client(address.url, verbose=False).predict(name, "en", api_name="/open_project")
+    assert "value" not in answer
+    assert list(output.iterdir()) == before
+
+
+def test_a_run_with_a_damaged_file_can_still_be_chosen_and_deleted(address: app.Address, output: Path) -> None:
+    run = runs.Run(output / "damaged" / "runs" / "r1")
+    (run.folder / "events.jsonl").mkdir(parents=True)
+    run.write_state(runs.State("rehearse", runs.Status.STOPPED, created=time.time()))
+    client = Client(address.url, verbose=False)
+    chosen, facts, *_ = client.predict("damaged", "r1", "en", api_name="/show_run")
+    assert chosen["choices"] == [["r1 · stopped", "r1"]]
+    assert "cannot be read" in facts
+    client.predict("damaged", "r1", "en", api_name="/delete_run")
+    assert not run.folder.exists()
 
 
 def test_a_poll_is_answered_at_once_with_a_hundred_runs(address: app.Address, output: Path) -> None:
@@ -155,7 +175,7 @@ def test_a_poll_is_answered_at_once_with_a_hundred_runs(address: app.Address, ou
     client.predict("many", None, "en", api_name="/show_run")
     began = time.perf_counter()
     client.predict("many", None, "en", api_name="/show_run")
-    assert time.perf_counter() - began < 0.5  # the client's own time included
+    assert time.perf_counter() - began < app.TICK_SECONDS
 
 
 def test_a_visitor_without_the_password_sees_nothing(tmp_path: Path) -> None:

@@ -26,6 +26,13 @@ def test_the_page_is_for_this_computer_unless_told_otherwise() -> None:
     assert (arguments.host, arguments.port, arguments.share) == ("127.0.0.1", 7860, False)
 
 
+@pytest.mark.parametrize("word", ["-5", "0", "65536", "many", "²"])
+def test_what_is_no_port_is_refused(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        xtts_demo.parser().parse_args([f"--port={word}"])
+    assert "choose one from 1 to 65535" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:
     with socket.socket() as other:

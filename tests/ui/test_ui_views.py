@@ -78,14 +78,14 @@ def test_a_large_log_is_shown_at_once(tmp_path: Path) -> None:
     began = time.perf_counter()
     assert views.last_event(run) is not None
     assert views.log_tail(run).endswith("2}\n")
-    assert time.perf_counter() - began < 0.3
+    assert time.perf_counter() - began < 2  # a poll comes every two seconds
 
 
 def test_a_hundred_runs_are_listed_within_a_poll(tmp_path: Path) -> None:
     found = [make_run(tmp_path / f"r{number:03}") for number in range(100)]
     began = time.perf_counter()
     choices = views.run_choices(found, "en")
-    assert time.perf_counter() - began < 0.3
+    assert time.perf_counter() - began < 2  # a poll comes every two seconds
     assert choices[7] == ("r007 · stopped", "r007")
 
 

@@ -40,5 +40,6 @@ def _counted(job: Job) -> int:
     last, offset = 0, 0
     while (look := read_events(job.run.events, offset)).offset > offset:
         offset = look.offset
-        last = max([last, *(int(str(event["step"])) for event in look.events if event["kind"] == "progress")])
+        steps = (event.get("step") for event in look.events if event["kind"] == "progress")
+        last = max([last, *(step for step in steps if isinstance(step, int))])
     return last

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from utils import runs
 from utils.config import Config
-from utils.events import Event, read_events, read_tail
+from utils.errors import RunError
+from utils.events import event_line, read_events, read_tail, tail_offset
 from utils.paths import OUTPUT, Project, project
 
 POLL_SECONDS = 0.2
@@ -33,12 +34,17 @@ def run(arguments: argparse.Namespace) -> int:
     place = project(arguments.project, arguments.output)
     if arguments.action == "list":
         return show_list(place)
+    if not arguments.name:
+        raise RunError(f"Which run? Write: runs {arguments.action} NAME.", hint="The names come with: runs list.")
     return ACTIONS[arguments.action](runs.find_run(place, arguments.name), arguments)
 
 
 def show_list(place: Project) -> int:
     """Print one line a run."""
-    for found in runs.list_runs(place):
+    found_runs = runs.list_runs(place)
+    if not found_runs:
+        print(f"There is no run in {place.root}.")
+    for found in found_runs:
         state = found.look()
         print(f"{found.name:<32} {state.status:<10} {state.message}".rstrip())
     return 0
@@ -49,7 +55,7 @@ def show(found: runs.Run, _arguments: argparse.Namespace) -> int:
     state = found.look()
     began = datetime.fromtimestamp(state.created).astimezone().isoformat(timespec="seconds")
     print(f"{found.name}: {state.status} (process {state.pid}, began {began}) {state.message}".rstrip())
-    print(found.config.read_text(encoding="utf-8"))
+    print(read_tail(found.config))
     print(read_tail(found.log))
     return 0
 
@@ -66,7 +72,8 @@ def stop(found: runs.Run, arguments: argparse.Namespace) -> int:
 
 def resume(found: runs.Run, _arguments: argparse.Namespace) -> int:
     """Go on with a run and follow it."""
-    return follow(runs.resume(found), offset=found.events.stat().st_size if found.events.exists() else 0)
+    told = tail_offset(found.events, 0)  # before the start: what it tells first is new
+    return follow(runs.resume(found), offset=told)
 
 
 def delete(found: runs.Run, _arguments: argparse.Namespace) -> int:
@@ -93,9 +100,11 @@ def follow(found: runs.Run, *, offset: int = 0) -> int:
     asked = False
     while True:
         try:
-            offset, status = _print_new(found, offset)
+            before, (offset, status) = offset, _print_new(found, offset)
+            if offset > before:
+                continue  # one look is bounded: read on before judging that all has been said
             if status not in runs.ACTIVE:
-                return 0 if status in {runs.Status.FINISHED, runs.Status.STOPPED} else 1
+                return _farewell(found.look())
             time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
             print("Stopping at once." if asked else "Saving and stopping; Ctrl-C again stops at once.", flush=True)
@@ -107,18 +116,14 @@ def _print_new(found: runs.Run, offset: int) -> tuple[int, runs.Status]:
     state = found.look()  # before the events: what it wrote last is then surely printed
     look = read_events(found.events, offset)
     for event in look.events:
-        print(line(event), flush=True)
-    if state.status is runs.Status.LOST:
-        print(state.message)
+        print(event_line(event), flush=True)
     return look.offset, state.status
 
 
-def line(event: Event) -> str:
-    """Write one event as a line for people."""
-    fields = " ".join(
-        f"{name}={value}" for name, value in event.items() if name not in {"time", "kind"} and value != ""
-    )
-    return f"{event['kind']} {fields}".rstrip()
+def _farewell(state: runs.State) -> int:
+    if state.status in {runs.Status.LOST, runs.Status.UNREADABLE}:
+        print(state.message)  # any other end has told itself as an event
+    return 0 if state.status in {runs.Status.FINISHED, runs.Status.STOPPED} else 1
 
 
 ACTIONS: dict[str, Callable[[runs.Run, argparse.Namespace], int]] = {

@@ -8,12 +8,11 @@ import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from utils.errors import ConfigError
 
 PORTS_TRIED = 100
-LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 ELSEWHERE = re.compile(r"/(file|proxy)=\w+:/")  # gradio would fetch such an address in the visitor's name
 
 Scope = MutableMapping[str, Any]
@@ -104,11 +103,18 @@ def refusal(scope: Scope, *, local: bool) -> str:
     """Say why a request is refused; empty when it is welcome."""
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
     host = headers.get("host", "")
-    if local and urlsplit(f"//{host}").hostname not in LOCAL_NAMES:
+    if local and not is_loopback(_split(f"//{host}").hostname or ""):
         return f"This page answers only as localhost, not as {host}."
     origin = headers.get("origin")
-    if origin and scope["method"] != "GET" and urlsplit(origin).netloc != headers.get("x-forwarded-host", host):
+    if origin and scope["method"] != "GET" and _split(origin).netloc != headers.get("x-forwarded-host", host):
         return f"{origin} may not send anything to this page."
     if ELSEWHERE.search(scope["path"]):
         return "This page fetches nothing from elsewhere."
     return ""
+
+
+def _split(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError:  # no address at all
+        return SplitResult("", "", "", "", "")

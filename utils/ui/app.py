@@ -90,12 +90,13 @@ def open_project(output: Path, name: str) -> tuple[str, bool]:
 def tie_projects(page: Page) -> None:
     """Open the project that a person chooses; a new name makes a new one, a bad name is refused."""
 
-    def choose(name: str | None, language: str) -> Update:
+    @handler
+    def choose(name: str, language: str) -> Update:
         try:
-            opened, is_new = open_project(page.output, name or "")
+            opened, is_new = open_project(page.output, name)
         except AmharicTtsError as error:
             gr.Warning(escape(str(error)), duration=ERROR_SECONDS)
-            return gr.update(value=project_names(page.output)[0])
+            return gr.update()  # what was typed stays; no other project is opened in its place
         if is_new:
             tell(say("Project {name} is made.", language, name=opened))
         return gr.update(choices=project_names(page.output), value=opened)

@@ -32,8 +32,8 @@ def build_explanation(page: Page) -> gr.Textbox:
     tables = gr.HTML(elem_id="explanation")
 
     @handler
-    def explain_text(text: str, page_language: str) -> str:
-        return show(explain(text), page_language)
+    def explain_text(text: str | None, page_language: str) -> str:
+        return show(explain(text or ""), page_language)
 
     gr.on(
         [page.blocks.load, page.language.change, box.change],

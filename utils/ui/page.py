@@ -47,9 +47,9 @@ class Page:
         """Return the events after which everything live is read anew."""
         return [self.blocks.load, self.clock.tick, self.language.change, self.project.change]
 
-    def open(self, name: str | None) -> paths.Project:
+    def open(self, name: str) -> paths.Project:
         """Return the project of this name."""
-        return paths.project(name or "", self.output)
+        return paths.project(name, self.output)
 
 
 def handler(function: Callable[P, R]) -> Callable[P, R]:

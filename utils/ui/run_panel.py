@@ -66,7 +66,10 @@ class RunPanel:
             facts, log, abilities = views.note(say("No run yet.", language)), "", views.NOTHING_CHOSEN
         else:
             state = chosen.look()
-            facts, log = views.run_facts(chosen, state, language), views.log_tail(chosen)
+            try:
+                facts, log = views.run_facts(chosen, state, language), views.log_tail(chosen)
+            except AmharicTtsError as error:  # a damaged file of one run: the others, and its deletion, are still there
+                facts, log = views.note(str(error)), ""
             abilities = views.ABILITIES[state.status]
         locks = (abilities.stop, abilities.stop, abilities.resume, abilities.delete)
         return facts, log, views.reasons(abilities, language), *(gr.update(interactive=not why) for why in locks)
@@ -76,7 +79,7 @@ class RunPanel:
 
         @handler
         def acted(project: str, run: str | None, language: str) -> tuple[Any, ...]:
-            found = runs.find_run(self.page.open(project), run or "")
+            found = runs.find_run(self.page.open(project), run)
             action(found)
             tell(say(sentence, language, name=found.name))
             return self.show(project, run, language)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 from utils.doctor import Finding
-from utils.events import Event, read_events, read_tail, tail_offset
+from utils.events import Event, event_line, read_events, read_tail, tail_offset
 from utils.monitor import Reading
 from utils.runs import ACTIVE, Run, State, Status
 from utils.ui.words import say
@@ -96,12 +96,6 @@ def last_event(run: Run) -> Event | None:
     """Return the newest event of a run without reading its whole log."""
     events = read_events(run.events, tail_offset(run.events, LAST_BYTES), LAST_BYTES).events
     return events[-1] if events else None
-
-
-def event_line(event: Event) -> str:
-    """Write one event as a line for people."""
-    fields = (f"{name}={value}" for name, value in event.items() if name not in {"time", "kind"} and value != "")
-    return " ".join([str(event["kind"]), *fields])
 
 
 def log_tail(run: Run) -> str:
