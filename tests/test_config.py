@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from utils.config import Config, DatasetConfig, RehearsalConfig, SpeechConfig, TrainConfig
+from utils.config import Config, DatasetConfig, FeaturesConfig, RehearsalConfig, SpeechConfig, TrainConfig
 from utils.errors import ConfigError
 
-CONFIGS = (TrainConfig, DatasetConfig, SpeechConfig, RehearsalConfig)
+CONFIGS = (TrainConfig, DatasetConfig, FeaturesConfig, SpeechConfig, RehearsalConfig)
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,7 @@ def test_a_missing_folder_has_no_free_space_and_nothing_fails(tmp_path: Path) ->
     assert read_once(tmp_path / "nowhere").disk_free_gib is None
 
 
+@pytest.mark.slow
 def test_a_busy_processor_shows_in_a_single_reading() -> None:
     done = threading.Event()
     worker = threading.Thread(target=lambda: [sum(range(1000)) for _ in iter(done.is_set, True)])

@@ -149,6 +149,7 @@ def test_stopping_what_has_ended_changes_nothing(place: Project) -> None:
     assert not run.stop_file.exists()
 
 
+@pytest.mark.slow
 def test_a_stopped_run_can_be_resumed(place: Project) -> None:
     run = runs.start("rehearse", RehearsalConfig(seconds=1, ticks_per_second=10), place)
     wait_for(lambda: len(steps(run)) >= 2)
@@ -305,6 +306,7 @@ def test_a_log_that_cannot_be_written_fails_the_run_at_once(place: Project) -> N
     assert run.look().status is Status.FAILED
 
 
+@pytest.mark.slow
 def test_a_run_is_not_resumed_beside_another_of_its_kind(place: Project) -> None:
     first = runs.start("rehearse", LONG, place)
     runs.stop_now(first)
@@ -339,6 +341,7 @@ def test_a_state_from_a_later_version_is_read(place: Project) -> None:
     assert run.look().status is Status.FINISHED
 
 
+@pytest.mark.slow
 def test_bad_settings_in_the_folder_fail_with_a_sentence(place: Project) -> None:
     run = runs.start("rehearse", SHORT, place)
     assert ended(run) is Status.FINISHED

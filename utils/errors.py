@@ -7,6 +7,9 @@
     │   ├── UnknownLanguageError   no language goes by this name (in languages.py)
     │   └── VocabularyError  a vocabulary does not fit the text or the model
     ├── DataError            a dataset or its manifest is broken
+    ├── RecognitionError     a recogniser cannot be had or gave up (in dataset/transcription.py)
+    ├── DownloadError        an address cannot or may not be fetched (in dataset/public_addresses.py)
+    ├── ModelFileError       a file of a model is missing or damaged (in xtts/codes.py)
     ├── RunError             a run cannot be started, found or stopped
     │   └── RunBusyError     the run or its project is at work already
     └── StorageError         the disk is full, or a folder cannot be written

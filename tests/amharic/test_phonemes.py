@@ -117,6 +117,7 @@ def test_long_words_take_linear_time() -> None:
     assert len(phonemize("ትክልስብ" * 20_000)) > 100_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "phones"),
     [

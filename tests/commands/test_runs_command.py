@@ -44,6 +44,7 @@ def test_runs_are_listed_shown_stopped_and_deleted(tmp_path: Path, capsys: pytes
     assert f"{name} is deleted." in captured.out
 
 
+@pytest.mark.slow
 def test_a_resumed_run_is_followed_from_its_first_new_event(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words("rehearse", "--seconds", "0.1", output=tmp_path)) == 0
     capsys.readouterr()
@@ -51,6 +52,7 @@ def test_a_resumed_run_is_followed_from_its_first_new_event(tmp_path: Path, caps
     assert capsys.readouterr().out.startswith("started")
 
 
+@pytest.mark.slow
 def test_a_log_larger_than_one_look_is_watched_to_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words("rehearse", "--seconds", "0.1", output=tmp_path)) == 0
     name = only_run(tmp_path)
@@ -60,6 +62,7 @@ def test_a_log_larger_than_one_look_is_watched_to_its_end(tmp_path: Path, capsys
     assert capsys.readouterr().out.endswith("last\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [None, bytes(range(256))])
 def test_a_run_with_spoiled_settings_is_shown(tmp_path: Path, content: bytes | None) -> None:
     assert main(words("rehearse", "--seconds", "0.1", output=tmp_path)) == 0

@@ -143,6 +143,7 @@ def test_a_fingerprint_tells_front_ends_apart() -> None:
     assert len(prints) == 3
 
 
+@pytest.mark.slow
 def test_reading_amharic_loads_neither_torch_nor_coqui() -> None:
     script = (
         "import sys; from utils.xtts.packs import pack_for; p = pack_for('am');"

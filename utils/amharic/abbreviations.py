@@ -1,50 +1,74 @@
 """Abbreviations with strokes and dots (ት/ቤቶች, ዓ.ም., በመ/ቤቱ), written out with their prefixes and endings."""
 
 import re
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
 
 from utils.amharic.letters import ETHIOPIC, fold
 from utils.amharic.numbers import attach, same_consonant
-from utils.amharic.quantities import is_unit
+from utils.amharic.quantities import is_unit, unit_words
 from utils.amharic.tables import mapping, rows
 
 CANDIDATE = re.compile(
     rf"(?<![{ETHIOPIC}])[{ETHIOPIC}]{{1,12}}(?:[./][{ETHIOPIC}]{{1,12}}){{1,8}}(?:\.(?![{ETHIOPIC}])|/)?"
+    rf"|(?<=[{ETHIOPIC}])\.(?=[{ETHIOPIC}](?![{ETHIOPIC}]))"  # what is left of a longer row of letters
 )
-SPACED_YEAR = re.compile(r"([ዓዐአኣ])\. (?=[ምዓ]\.)")  # ዓ. ም. is written with a space as well
-BARE = re.compile(rf"(?<![{ETHIOPIC}./])([{ETHIOPIC}]{{0,3}}ወዘተ)\.")
+SPACED_YEAR = re.compile(rf"(?<![{ETHIOPIC}])([በከለየ]?[ዓዐአኣ])\. (?=[ምዓ]\.)")  # ዓ. ም. is written with a space as well
 AFTER_NUMBER = re.compile(r"[0-9]\s?$")
-ENDINGS = re.compile("(?:[ችቹውዋንምናስያኛ]|ዎች|ዎቹ|ታችን|ታቸው|ቸው|ነት){0,3}")
+VERSE = re.compile("[0-9][:፥][0-9]")
+NO_MINUTE = "(?![0-5][0-9](?![0-9]))"  # ማርቆስ 5:30 is somebody's time of day, ማር. 5:30 a verse
+SENTENCE_DOT = re.compile(rf"(?<=[{ETHIOPIC}]{{2}})\.(?=[{ETHIOPIC}]{{2}})")
+LETTER_DOT = re.compile(r"\.(?! )")
+WORD = re.compile(rf"[{ETHIOPIC}]{{2}}")
+DOT = re.compile(r"\.")
+BEFORE_DIGIT = re.compile(r"\s?[0-9]")
+ENDINGS = re.compile("(?:[ችቹቻውዋንምናስያኛ]|ዎች|ዎቹ|ታችን|ታቸው|ችን|ቸው|ነት){0,3}")
 MOST_STROKES = 5
 PREFIXES = ("እስከ", "እንደ", "ስለ", "ወደ", "በየ", "ከየ", "ለየ", "የ", "በ", "ከ", "ለ")
 
 
 def expand_abbreviations(text: str) -> str:
     """Write out every abbreviation of a text."""
+    if VERSE.search(text):
+        text = _chapters().sub(_read_verse, text)
     if "." not in text and "/" not in text:
         return text
     text = SPACED_YEAR.sub(r"\1.", text)
-    text = _before_numbers().sub(lambda match: f"{mapping('before_numbers.tsv')[match[1]]} ", text)
-    text = CANDIDATE.sub(_expand_here, text)
-    return BARE.sub(r"\1 ", text)
+    text = _before_numbers().sub(lambda match: f"{match[1]}{_counted()[match[2]]} ", text)
+    return CANDIDATE.sub(_expand_here, text)
 
 
 def _expand_here(match: re.Match[str]) -> str:
+    if match[0] == ".":
+        return " "
     counted = AFTER_NUMBER.search(match.string, max(0, match.start() - 2), match.start())
-    return match[0] if counted and is_unit(match[0]) else f"{expand(match[0])} "
+    if counted and is_unit(match[0]):
+        return match[0]
+    spoken = expand(match[0])
+    if BEFORE_DIGIT.match(match.string, match.end()):  # መ/ቁ. 12: the dot belongs to the abbreviation
+        spoken = spoken.rstrip(".")
+    return f"{spoken} "
 
 
+def _read_verse(match: re.Match[str]) -> str:
+    """Read ዮሐ. 3፥16 as chapter and verse, which would otherwise be a time of day."""
+    name = mapping("bible_books.tsv").get(match["book"], match["book"])
+    name = name.removeprefix("የ") if match["prefix"] else name
+    return f"{match['prefix']}{name}{match['gospel']} ምዕራፍ {match['chapter']} ቁጥር "
+
+
+@lru_cache(maxsize=1024)  # a text repeats its abbreviations
 def expand(written: str) -> str:
     """Write out one candidate; what is no abbreviation keeps its words, parted by a stop or a space."""
     plain = written.rstrip("./").replace("/", ".")
     if plain.count(".") > MOST_STROKES:
         return _unknown(written, plain)
     for prefix in ("", *(prefix for prefix in PREFIXES if plain.startswith(prefix) and len(plain) > len(prefix))):
-        spoken = _whole(plain[len(prefix) :]) or _name(plain[len(prefix) :])
+        rest = plain[len(prefix) :]
+        spoken = _whole(rest) or unit_words(rest) or _run_on(rest) or _name(rest)
         if spoken:
             stop = "." if "/" in written and written.endswith(".") else ""  # with strokes, the dot ends the sentence
-            return prefix + spoken + stop
+            return prefix + (spoken.removeprefix("የ") if prefix else spoken) + stop
     return _unknown(written, plain)
 
 
@@ -56,31 +80,64 @@ def _whole(plain: str) -> str:
     for end in range(len(plain) - 1, 1, -1):
         stems = _stems().get(fold(plain[:end]), ())
         for last, spoken in sorted(stems, key=lambda stem: stem[0] != fold(plain[end])):
-            if same_consonant(last, fold(plain[end])) and "." in plain[:end] and ENDINGS.fullmatch(plain[end + 1 :]):
-                return (
-                    attach(spoken, plain[end:]) if same_consonant(spoken[-1], plain[end]) else spoken + plain[end + 1 :]
-                )
+            if same_consonant(last, fold(plain[end])) and "." in plain[:end]:
+                ended = _with_ending(spoken, plain[end:])
+                if ended:
+                    return ended
     return ""
+
+
+def _with_ending(spoken: str, written: str) -> str:
+    """Join an ending, written from the abbreviation's last letter on: (ዶክተር, ሮች) and (ጠቅላይ ሚኒስትር, ሚሩ)."""
+    if len(written) > 1 and same_consonant(spoken[-1], written[1]) and ENDINGS.fullmatch(written[2:]):
+        return attach(spoken, written[1:])
+    if not ENDINGS.fullmatch(written[1:]):
+        return ""
+    return attach(spoken, written) if same_consonant(spoken[-1], written[0]) else spoken + written[1:]
+
+
+def _run_on(plain: str) -> str:
+    """Write out an abbreviation with dots and what follows it without a space (ዓ.ም.የተሠራ, ጠ/ሚ/ጽ/ቤት)."""
+    for head, tail in reversed(_cuts(plain)):
+        if "." in head and len(tail) > 1 and _whole(head):
+            return f"{_whole(head)} {expand(tail)}"
+    return ""
+
+
+def _cuts(plain: str) -> list[tuple[str, str]]:
+    """Part letters with dots in two at every dot."""
+    return [(plain[: dot.start()], plain[dot.end() :]) for dot in DOT.finditer(plain)][:MOST_STROKES]
 
 
 def _name(plain: str) -> str:
     """Write out ገ/ሚካኤል and the like: a short first part before a word of two letters and more."""
     first, _, rest = plain.partition(".")
-    spoken = _firsts().get(first) or _firsts().get(fold(first))
-    if not spoken or len(rest) < 2:
+    spoken = _firsts().get(first) or _folded_firsts().get(fold(first))
+    if not spoken or len(rest.rpartition(".")[2]) < 2:
         return ""
     return f"{spoken} {_whole(rest) or _name(rest) or rest.replace('.', ' ')}"
 
 
 def _unknown(written: str, plain: str) -> str:
-    parts = plain.split(".")
-    if (
-        all(len(part) == 1 for part in parts)
-        or (len(parts) > 2 and all(len(part) <= 2 for part in parts))
-        or "." not in written.rstrip(".")
-    ):
-        return " ".join(parts) + ("." if "/" in written and written.endswith(".") else "")
-    return written.replace("/", " ").replace(".", ". ")
+    """Read what is on no list: by strokes into pieces, a piece with dots as an acronym or as separate sentences."""
+    stop = "." if "/" in written and written.endswith(".") else ""
+    for head, tail in _cuts(plain):
+        known = (_whole(tail) or _run_on(tail)) if "." in tail and WORD.search(plain) else ""
+        if known:  # የካ/ክ/ከተማ; letters alone are an acronym
+            return f"{_acronym(head)}{' ' if '/' in written else '. '}{known}{stop}"
+    return " ".join(_acronym(piece) for piece in written.rstrip("./").split("/")) + stop
+
+
+def _acronym(dotted: str) -> str:
+    """Read ቢ.ቢ.ሲ letter by letter, ኢ.ሕ.አ.ፓ as a word; a dot between longer parts ends a sentence."""
+    parts = dotted.split(".")
+    if all(part in _letter_names() for part in parts):
+        return " ".join(parts)
+    if max(map(len, parts)) == 1:
+        return ("" if len(parts) > 2 else " ").join(parts)
+    if len(parts) > 2 and max(map(len, parts)) == 2:
+        return " ".join(parts)
+    return LETTER_DOT.sub(" ", SENTENCE_DOT.sub(". ", dotted))
 
 
 @cache
@@ -108,6 +165,33 @@ def _firsts() -> Mapping[str, str]:
 
 
 @cache
+def _folded_firsts() -> Mapping[str, str]:
+    return {fold(written): spoken for written, spoken in reversed(list(_firsts().items()))}
+
+
+@cache
+def _letter_names() -> frozenset[str]:
+    return frozenset({*mapping("letter_names.tsv").values(), "ደብልዩ", "ደብሊዩ", "ዩ", "ዜድ"})
+
+
+@cache
 def _before_numbers() -> re.Pattern[str]:
-    known = "|".join(sorted(map(re.escape, mapping("before_numbers.tsv")), key=len, reverse=True))
-    return re.compile(rf"(?<![{ETHIOPIC}./])({known})\.\s?(?=[0-9])")
+    return re.compile(rf"(?<![{ETHIOPIC}./])([በከለየ]?)({_any_of(_counted())})\.\s?(?=[0-9])")
+
+
+@cache
+def _chapters() -> re.Pattern[str]:
+    books = mapping("bible_books.tsv")
+    return re.compile(
+        rf"(?<![{ETHIOPIC}./])(?P<prefix>[በከለየ]?)(?P<book>{_any_of({*books, *books.values()})})(?P<gospel>(?: ወንጌል)?)"
+        rf"(?P<dot>\. ?)?(?(dot)| )(?P<chapter>[0-9]{{1,3}})(?:፥|:(?(dot)|{NO_MINUTE}))(?=[0-9])"
+    )
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+
+
+@cache
+def _counted() -> Mapping[str, str]:
+    return {**mapping("bible_books.tsv"), **mapping("before_numbers.tsv")}

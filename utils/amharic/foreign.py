@@ -4,7 +4,8 @@ import re
 import unicodedata
 from functools import cache
 
-from utils.amharic.tables import mapping
+from utils.amharic.letters import ETHIOPIC
+from utils.amharic.tables import mapping, rows
 
 LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 WORD = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+(?:['’-][A-Za-z\u00c0-\u024f\u1e00-\u1eff]+)*")
@@ -15,6 +16,11 @@ ADDRESS = re.compile(
 DOMAIN = re.compile(
     r"(?<![\w.])[a-z0-9-]{2,64}(?:\.[a-z0-9-]{2,64}){0,5}\.(?:com|org|net|gov|edu|info|et)(?![\w])", re.IGNORECASE
 )
+INITIALS = re.compile(r"(?<![A-Za-z])(?:(?:[A-Z]\.){2,8}|[AaPp]\.[Mm]\.)")  # U.S.A., P.O., a.m.
+CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
+LONGEST_PREFIX = 5
+PREFIXED = re.compile(rf"(?:^|[^{ETHIOPIC}])([{ETHIOPIC}]{{1,4}})$")
+ENDED = re.compile(rf"[{ETHIOPIC}]{{1,4}}(?![{ETHIOPIC}])")
 SIGNS = {".": "ነጥብ", "@": "አት", "/": "ስላሽ", ":": "", "-": "ሰረዝ", "_": "ሰረዝ"}
 SPELLED = 5  # capital letters up to which an unknown word is read letter by letter
 VOWEL = re.compile("[aeiouy]")
@@ -54,7 +60,27 @@ def spell_latin(text: str) -> str:
         return text
     text = ADDRESS.sub(lambda match: spell_address(match[0]), text)
     text = DOMAIN.sub(lambda match: spell_address(match[0]), text)
-    return WORD.sub(lambda match: f" {spell_word(match[0])} ", CLITIC.sub("", text))
+    text = INITIALS.sub(lambda match: match[0].replace(".", "") + " ", CLITIC.sub("", text))
+    return WORD.sub(_spell_here, text)
+
+
+def _spell_here(match: re.Match[str]) -> str:
+    """Say a word where it stands: a prefix before it and an ending behind it stay attached (በFacebookን)."""
+    before = PREFIXED.search(match.string, max(0, match.start() - LONGEST_PREFIX), match.start())
+    attached = before and before[1] in _prefixes()
+    behind = ENDED.match(match.string, match.end())
+    ended = behind and behind[0] in _endings()
+    return f"{'' if attached else ' '}{spell_word(match[0])}{'' if ended else ' '}"
+
+
+@cache
+def _prefixes() -> frozenset[str]:
+    return frozenset(prefix for prefix, _ in rows("number_prefixes.tsv", columns=2))
+
+
+@cache
+def _endings() -> frozenset[str]:
+    return frozenset(ending for ending, _ in rows("number_suffixes.tsv", columns=2))
 
 
 def spell_address(address: str) -> str:
@@ -70,8 +96,9 @@ def spell_word(word: str) -> str:
     known = mapping("latin_words.tsv").get(plain.lower())
     if known:
         return known
-    if "-" in plain or "'" in plain:
-        return " ".join(spell_word(part) for part in re.split("['-]", plain) if part)
+    parts = [part for part in re.split("['-]", CAMEL.sub("-", plain)) if part]
+    if parts != [plain]:
+        return "".join(f" {spell_word(part)}" for part in parts).strip()
     if len(plain) == 1 or (plain.isupper() and len(plain) <= SPELLED) or not VOWEL.search(plain.lower()):
         return " ".join(mapping("letter_names.tsv")[letter] for letter in plain.upper())
     return transliterate(plain.lower())

@@ -38,6 +38,8 @@ SPACES = re.compile(r"\s+")
 REPEATED = re.compile(r"([.,;:?!'\"()-])(?:\s*\1)+")
 BEFORE_MARK = re.compile(r"\s+([.,;:?!)])")
 AFTER_MARK = re.compile(r"([.,;:?!])(?=[^\s.,;:?!'\")-])")
+# the dot of an abbreviation, even when it also ended the sentence: last, for only here do all dots look alike
+AND_SO_ON = re.compile(rf"(?<![{ETHIOPIC}])([{ETHIOPIC}]{{0,3}}ወዘተ)\.")
 DASH = re.compile(r"\s*-\s*")
 
 
@@ -98,7 +100,8 @@ def tidy_spaces(text: str) -> str:
     """Leave one space between words, none before a mark, and no mark twice."""
     text = DASH.sub(" ", text) if "-" in text else text
     text = REPEATED.sub(r"\1", SPACES.sub(" ", text))
-    return AFTER_MARK.sub(r"\1 ", BEFORE_MARK.sub(r"\1", text)).strip()
+    text = AFTER_MARK.sub(r"\1 ", BEFORE_MARK.sub(r"\1", text)).strip()
+    return AND_SO_ON.sub(r"\1", text) if "ወዘተ." in text else text
 
 
 STEPS = (

@@ -19,11 +19,15 @@ FRACTIONS = {
     "⅕": ("1", "5"),
     "⅛": ("1", "8"),
 }
+QUARTERS = {"15": " ከሩብ", "30": " ተኩል"}
 SIGN = "(?:(?<![^\\s(])[-−])"
 WHOLE = "(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)"
 DECIMAL = f"{WHOLE}(?:\\.[0-9]+)?"
 SCALE = "(?:\\s?(?:ሺህ|ሺ|ሚሊዮን|ሚልዮን|ቢሊዮን|ቢልዮን|ትሪሊዮን|ትሪልዮን|million|billion))"
+SPACED_THOUSANDS = re.compile("(?<![0-9+])(?<![0-9+] )[1-9][0-9]{0,2}(?: [0-9]{3})*? 000(?![ -]?[0-9])")
+UNTIL = "\\s?[-–—]\\s?(?=[0-9])"
 LONGEST_PREFIX = 12
+LONGEST_ENDING = 4
 NEEDED = re.compile("[0-9፩-፼½⅓⅔¼¾⅕⅛]")
 OTHER_DIGIT = re.compile(r"[^\D0-9]")
 LETTERS_BEFORE = re.compile(f"[{ETHIOPIC}]+$")
@@ -34,7 +38,8 @@ def read_quantities(text: str) -> str:
     text = OTHER_DIGIT.sub(lambda match: str(int(match[0])), text)
     if not NEEDED.search(text):
         return text
-    return _pattern().sub(_read, geez_to_digits(text))
+    text = SPACED_THOUSANDS.sub(lambda match: match[0].replace(" ", ""), geez_to_digits(text))
+    return _pattern().sub(_read, text)
 
 
 def _read(match: re.Match[str]) -> str:
@@ -58,19 +63,26 @@ def _clock(found: Found) -> str:
     """Read a time of day as it is said, never moving it by six hours."""
     hour, minute, second = found["hour"].lstrip("0") or "0", found["minute"], found["second"]
     spoken = f"{say(hour)} ሰዓት"
-    if minute == "30" and not second:
-        return f"{spoken} ተኩል "
-    if minute == "15" and not second:
-        return f"{spoken} ከሩብ "
-    if minute != "00":
+    if minute in QUARTERS and not second:
+        spoken += QUARTERS[minute]
+    elif minute != "00":
         spoken += f" ከ{say(minute.lstrip('0'))} ደቂቃ"
-    return f"{spoken} ከ{say(second.lstrip('0') or '0')} ሰከንድ " if second else f"{spoken} "
+    if second:
+        spoken += f" ከ{say(second.lstrip('0') or '0')} ሰከንድ"
+    return f"{_from(found)}{spoken} እስከ " if found["until"] else f"{spoken} "
+
+
+def _from(found: Found) -> str:
+    """Return the ከ that opens a range, where the writer has not already put a prefix there (በ5-8, ከቀኑ 5-8)."""
+    before = found.string[max(0, found.start() - LONGEST_PREFIX) : found.start()]
+    said = _letters_before(found) in _prefixes() or re.search(rf"(?<![{ETHIOPIC}])ከ[{ETHIOPIC}]*\s?$", before)
+    return "" if said else "ከ"
 
 
 def _telephone(found: Found) -> str:
     written = found[0]
     groups = re.findall("[0-9]+", written)
-    return ("ፕላስ " if written.startswith("+") else "") + " ".join(one_by_one(group) for group in groups) + " "
+    return ("ፕላስ " if "+" in written else "") + " ".join(one_by_one(group) for group in groups) + " "
 
 
 def _money(found: Found) -> str:
@@ -78,6 +90,8 @@ def _money(found: Found) -> str:
     amount, scale = found["amount"] or found["sum"], (found["scale"] or found["scale_before"] or "").strip()
     ending = found["coin_end"] or ""
     whole, _, cents = amount.replace(",", "").partition(".")
+    if found["most"]:
+        return f"{_from(found)}{number(amount)} እስከ {number(found['most'])} {scale} {name} "
     if scale or len(cents) not in {0, 2}:
         return f"{number(amount)} {scale} {name}{ending} "
     if cents.strip("0") and whole != "0":
@@ -88,9 +102,18 @@ def _money(found: Found) -> str:
 def _mixed(found: Found) -> str:
     whole, sign = found["mixed_whole"], found["mixed"]
     over, under = FRACTIONS[sign] if sign in FRACTIONS else sign.split("/")
-    if not whole:
-        return f"{fraction(over, under)} "
-    return f"{say(whole)} ተኩል " if (over, under) == ("1", "2") else f"{say(whole)} ከ{fraction(over, under)} "
+    half = (over, under) == ("1", "2")
+    if half and not whole and (found["mixed_end"] or "").startswith("ኛ"):
+        return f"አንድ ሁለተ{found['mixed_end']} "
+    spoken = fraction(over, under) if not whole else say(whole) + (" ተኩል" if half else f" ከ{fraction(over, under)}")
+    return f"{spoken}{_unit(found['mixed_unit'])}{_fraction_end(spoken, found['mixed_end'] or '')} "
+
+
+def _fraction_end(spoken: str, written: str) -> str:
+    """Join what stands behind a fraction; the ኛ of 1/3ኛ is already said."""
+    if spoken.endswith("ኛ"):
+        written = written.removeprefix("ኛ")
+    return written if len(written) < LONGEST_ENDING else f" {written}"
 
 
 def fraction(over: str, under: str) -> str:
@@ -105,8 +128,15 @@ def _range(found: Found) -> str:
     low, high = found["low"], found["high"]
     if len(low) < 3 and float(low) >= float(high.replace(",", "")):
         return f"{number(low)} ለ{number(high)} "  # a score
-    start = "" if _letters_before(found) in _prefixes() else "ከ"
-    return f"{start}{number(low)} እስከ {number(high)}{_unit(found['range_unit'])} "
+    return f"{_from(found)}{number(low)} እስከ {number(high)}{_unit(found['range_unit'])} "
+
+
+def _ranks(found: Found) -> str:
+    return f"{_from(found)}{with_ending(found['rank'], 'ኛ')} እስከ "
+
+
+def _until(dash: str | None) -> str:
+    return "እስከ " if dash else ""
 
 
 def _score(found: Found) -> str:
@@ -115,11 +145,15 @@ def _score(found: Found) -> str:
 
 def _percent(found: Found) -> str:
     spoken = "መቶ" if found["share"] == "100" else number(found["share"])
-    return f"{spoken} በመቶ{found['share_end']} "
+    return f"{spoken} በመቶ{found['share_end']} {_until(found['share_until'])}"
 
 
 def _measure(found: Found) -> str:
-    return f"{number(found['measure'])}{_unit(found['unit'])} "
+    return f"{number(found['measure'])}{_scale(found['thousands'])}{_unit(found['unit'])} {_until(found['unit_until'])}"
+
+
+def _scale(written: str) -> str:
+    return f" {written.strip()}" if written else ""
 
 
 def _unit(written: str | None) -> str:
@@ -133,10 +167,16 @@ def _unit(written: str | None) -> str:
     return " " + (_units().get(plain) or _units()[plain.replace("/", ".")])
 
 
+def unit_words(written: str) -> str:
+    """Say a unit that stands without a number (በካ.ሜ); empty for anything else."""
+    return _unit(written).strip() if "." in written and is_unit(written) else ""
+
+
 def is_unit(written: str) -> bool:
     """Tell whether letters with dots or strokes are a unit, alone or for each of something."""
     plain = written.rstrip(".")
-    return plain.replace("/", ".") in _units() or plain.rpartition("/")[0].replace("/", ".") in _units()
+    each, _, per = plain.rpartition("/")
+    return plain.replace("/", ".") in _units() or (each.replace("/", ".") in _units() and "." not in per)
 
 
 def _plain(found: Found) -> str:
@@ -145,7 +185,7 @@ def _plain(found: Found) -> str:
         return f"{number(digits)} "
     spoken = number(digits)
     if ending in _endings() and "." not in digits:
-        return with_ending(digits.replace(",", ""), ending)
+        return with_ending(digits.replace(",", "").lstrip("-−"), ending)  # no rank is negative: the sign is a dash
     if len(ending) <= 4 and same_consonant(spoken[-1], ending[0]) and ending[0] not in "ሚመ":
         return attach(spoken, ending)
     return f"{spoken} {ending}"
@@ -165,6 +205,7 @@ READERS: Mapping[str, Callable[[Found], str]] = {
     "is_telephone": _telephone,
     "is_money": _money,
     "is_mixed": _mixed,
+    "is_ranks": _ranks,
     "is_range": _range,
     "is_score": _score,
     "is_percent": _percent,
@@ -180,20 +221,26 @@ def _pattern() -> re.Pattern[str]:
     unit = rf"(?:{units})(?:/(?:{units}|[{ETHIOPIC}]+))?\.?(?![A-Za-z{ETHIOPIC}])"
     end = f"(?![{ETHIOPIC}])"
     shapes = {
-        "is_date": r"(?P<date>(?<![0-9])[0-9]{1,4}(?P<cut>[/.-])[0-9]{1,2}(?P=cut)[0-9]{1,4}(?![0-9/]))",
+        "is_date": r"(?P<date>(?<![0-9])[0-9]{1,4}(?P<cut>[/.-])[0-9]{1,2}(?P=cut)[0-9]{1,4}(?![0-9/]|-[0-9]))",
         "is_clock": r"(?P<hour>(?<![0-9:])[0-9]{1,2})(?::|\.(?=[0-5][0-9]\s?ሰዓት))(?P<minute>[0-5][0-9])"
-        rf"(?::(?P<second>[0-5][0-9]))?(?![0-9:])(?:\s?ሰዓት{end})?",
-        "is_telephone": r"\+[0-9](?:[ -]?[0-9]){6,14}(?![0-9])|(?<![0-9])0[0-9]{2,3}(?:[ -][0-9]{2,4}){2,4}(?![0-9])"
+        rf"(?::(?P<second>[0-5][0-9]))?(?![0-9:])(?:\s?ሰዓት{end})?"
+        r"(?P<until>\s?[-–—]\s?(?=[0-9]{1,2}:[0-5][0-9]))?",
+        "is_telephone": r"\(?\+[0-9]{1,3}\)?(?:[ -]?[0-9]){6,12}(?![0-9])"
+        r"|(?<![0-9])0(?=(?:[ /-]?[0-9]){8,9}(?![0-9]))[0-9]{1,3}(?:[ /-][0-9]{2,6}){1,4}(?![0-9])"
         "|(?<![0-9])0[0-9]{8,9}(?![0-9])",
-        "is_money": rf"(?P<sign>{coins})\s?(?P<amount>{DECIMAL})(?P<scale>{SCALE}?)"
+        "is_money": rf"(?P<sign>{coins})\s?(?P<amount>{DECIMAL})(?:\s?[-–—]\s?(?P<most>{DECIMAL}))?(?P<scale>{SCALE}?)"
         rf"|(?P<sum>{DECIMAL})(?P<scale_before>{SCALE}?)\s?(?P<coin>{coins})(?:(?P<coin_end>[{ETHIOPIC}]{{0,6}})|(?![A-Za-z]))",
         "is_mixed": r"(?:(?P<mixed_whole>[0-9]+)(?:\s(?=[0-9])|\s?(?=[½-⅞¼¾])))?"
-        "(?P<mixed>[½⅓⅔¼¾⅕⅛]|(?<![0-9/])[0-9]{1,6}/[0-9]{1,6}(?![0-9/]))",
-        "is_range": rf"(?P<low>{DECIMAL})\s?[-–—−]\s?(?P<high>{DECIMAL})"
+        "(?P<mixed>[½⅓⅔¼¾⅕⅛]|(?<![0-9/])[0-9]{1,6}/[0-9]{1,6}(?![0-9/]))"
+        rf"(?:(?P<mixed_unit>\s?{unit})|(?P<mixed_end>[{ETHIOPIC}]{{0,6}}))",
+        "is_ranks": rf"(?P<rank>[0-9]+)ኛ?{UNTIL}(?=[0-9]+[ኛኞ])",
+        "is_range": rf"(?P<low>(?<![A-Za-z]-){DECIMAL})\s?[-–—−]\s?(?P<high>{DECIMAL})"
         rf"(?P<range_unit>\s?{unit})?(?![-0-9–{ETHIOPIC}])",
         "is_score": rf"(?P<ours>[0-9]+)\s?ለ\s?(?P<theirs>[0-9]+){end}",
-        "is_percent": rf"(?P<share>{SIGN}?{DECIMAL})\s?[%％](?P<share_end>[{ETHIOPIC}]{{0,4}})",
-        "is_measure": rf"(?P<measure>{SIGN}?{DECIMAL})\s?(?P<unit>{unit})",
+        "is_percent": rf"(?P<share>{SIGN}?{DECIMAL})\s?[%％](?P<share_end>[{ETHIOPIC}]{{0,4}})"
+        rf"(?P<share_until>{UNTIL})?",
+        "is_measure": rf"(?P<measure>{SIGN}?{DECIMAL})(?P<thousands>{SCALE}?)\s?(?P<unit>{unit})"
+        rf"(?P<unit_until>{UNTIL})?",
         "is_plain": rf"(?P<plain>{SIGN}?{DECIMAL})(?P<ending>[{ETHIOPIC}]*)",
     }
     return re.compile("|".join(f"(?:{shape})(?P<{name}>)" for name, shape in shapes.items()))

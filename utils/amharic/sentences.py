@@ -8,6 +8,7 @@ END = re.compile(r"(?:[።፧፨?!]|[፡:]{2}|\.)+[\"'”’»)\]]*")
 LINE = re.compile(r"[\n\r\u2028\u2029]+")
 INSIDE = re.compile(rf"(?:^|[^{ETHIOPIC}A-Za-z])(?:[{ETHIOPIC}A-Za-z]{{1,3}}[./])*[{ETHIOPIC}A-Za-z]$")  # ዓ.ም  አ.አ  J
 SHORT = re.compile(rf"(?:^|[^{ETHIOPIC}])(?:ቁጥ|ገጽ|ምዕ|አን|መዝ|ማቴ|ማር|ሉቃ|ዮሐ|ዘፍ|[{ETHIOPIC}]{{0,2}}ወዘተ)$")
+NUMBERED = re.compile(r"(?:^|\s)[0-9፩-፼]{1,2}$")  # 1. the first point of a list
 WINDOW = 24  # letters before a stop that decide what it is
 
 
@@ -33,7 +34,7 @@ def _ends(line: str, match: re.Match[str]) -> bool:
     if after and not after.isspace() and not ("\u1200" <= after <= "\u135a"):
         return False  # 3.14, example.com, a mark before a mark
     before = line[max(0, match.start() - WINDOW) : match.start()]
-    return not (INSIDE.search(before) or SHORT.search(before) or _dotted_word(before, after))
+    return not (NUMBERED.search(before) or INSIDE.search(before) or SHORT.search(before) or _dotted_word(before, after))
 
 
 def _dotted_word(before: str, after: str) -> bool:

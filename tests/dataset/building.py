@@ -1,0 +1,66 @@
+"""Small datasets for tests: recordings with known utterances, and a recogniser that says what it is told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.dataset.recordings import generated, recording
+from utils.audio import Samples
+from utils.config import DatasetConfig
+from utils.dataset.build import Report, build
+from utils.dataset.clip import Clip, Cue, Scores, Span
+from utils.dataset.found import Found, Recording
+from utils.dataset.transcription import Transcript
+from utils.paths import Project
+
+SETTINGS = DatasetConfig(segmenter="energy", workers=1)
+WORDS = ("ሰላም ለሁላችሁም ዛሬ", "እናቴ ገበያ ሄደች", "ልጆቹ በትምህርት ቤት ይማራሉ", "ውሃው በጣም ቀዝቃዛ ነው", "ቡና እንጠጣ")
+
+
+@dataclass
+class Says:
+    """A recogniser that hears the same in every clip, and counts them."""
+
+    text: str = "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን"
+    name: str = "says"
+    heard: int = 0
+
+    def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:  # noqa: ARG002
+        self.heard += len(clips)
+        return [Transcript(self.text, 0.9) for _ in clips]
+
+
+def recordings(folder: Path, count: int, *, seconds: float = 8.0, first: int = 0) -> Found:
+    """Write recordings whose every utterance has a subtitle."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    for number in range(first, first + count):
+        known = recording(seconds, seed=number, pauses=(0.7, 1.2), speech=generated())
+        cues = tuple(Cue(span, WORDS[index % len(WORDS)]) for index, span in enumerate(known.utterances))
+        made.append(Recording(known.save(folder / f"talk{number}.wav"), f"speaker{number % 2}", cues=cues))
+    return Found(tuple(made))
+
+
+def built(found: Found, project: Project, settings: DatasetConfig = SETTINGS) -> Report:
+    return build(found, project, settings, silent)
+
+
+def silent(kind: str, **fields: object) -> None:
+    """Hear nothing."""
+
+
+def clip(number: int, *, recording: str = "r0", **changes: object) -> Clip:
+    """Make a row without any audio behind it."""
+    span = Span(10.0 * number, 10.0 * number + 4)
+    values: dict[str, object] = {
+        "id": f"{recording}-{number}",
+        "recording": recording,
+        "source": f"/in/{recording}.wav",
+        "span": span,
+        "speaker": "speaker",
+        "text": f"ሰላም {number}",
+        "audio": f"wavs/{recording}-{number}.wav",
+        "content": f"c-{recording}-{number}",
+        "scores": Scores(speech_ratio=0.8, snr_db=30.5, chars_per_second=12.25),
+    }
+    return Clip(**(values | changes))  # type: ignore[arg-type]

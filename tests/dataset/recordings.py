@@ -1,0 +1,144 @@
+"""Recordings whose speech and pauses are known to the sample: utterances laid out on a noise floor."""
+
+import functools
+import io
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import soundfile
+
+from utils.audio import Samples, resample
+from utils.dataset.clip import Span
+
+RATE = 16_000
+VOWELS = (
+    (730, 1090, 2440),
+    (270, 2290, 3010),
+    (300, 870, 2240),
+    (530, 1840, 2480),
+    (570, 840, 2410),
+    (490, 1350, 1690),
+)
+WIDTHS = (80, 100, 140)  # Hz, of the formants
+SENTENCES = (
+    "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው",
+    "እናቴ ገበያ ሄዳ ቲማቲም ገዛች",
+    "ልጆቹ በትምህርት ቤት ይማራሉ",
+    "ውሃው በጣም ቀዝቃዛ ነው",
+    "ነገ ጠዋት ወደ ከተማ እንሄዳለን ብለው ነገሩኝ",
+    "መጽሐፉን ጠረጴዛው ላይ አስቀምጠው",
+    "ቡና እንጠጣ ከዚያ ሥራ እንጀምራለን",
+    "ዝናቡ ሌሊቱን ሙሉ ሲዘንብ አደረ",
+)
+VOICES = ("am", "am+f2", "am+m3")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A recording and the truth about it."""
+
+    samples: Samples
+    utterances: tuple[Span, ...]
+
+    @property
+    def seconds(self) -> float:
+        return self.samples.size / RATE
+
+    def save(self, path: Path) -> Path:
+        soundfile.write(path, self.samples, RATE, subtype="PCM_16")
+        return path
+
+
+def recording(
+    seconds: float,
+    *,
+    seed: int = 0,
+    pauses: tuple[float, float] = (0.3, 1.5),
+    noise_db: float = -65.0,
+    speech: Sequence[Samples] | None = None,
+) -> Known:
+    """Lay utterances out until the time is full, beginning with a pause and ending in the middle of nothing."""
+    random = np.random.default_rng(seed)
+    spoken = utterances() if speech is None else speech
+    samples = (random.standard_normal(round(seconds * RATE)) * 10 ** (noise_db / 20)).astype(np.float32)
+    spans: list[Span] = []
+    at = random.uniform(*pauses)
+    while True:
+        one = spoken[int(random.integers(len(spoken)))]
+        begin = round(at * RATE)
+        if begin + one.size > samples.size:
+            return Known(samples, tuple(spans))
+        samples[begin : begin + one.size] += one
+        spans.append(Span(begin / RATE, (begin + one.size) / RATE))
+        at = spans[-1].end + random.uniform(*pauses)
+
+
+@functools.cache
+def utterances() -> tuple[Samples, ...]:
+    """Return spoken sentences: by espeak-ng where it is installed, else by the generator below."""
+    return espeak() if shutil.which("espeak-ng") else generated()
+
+
+@functools.cache
+def espeak() -> tuple[Samples, ...]:
+    return tuple(_said(sentence, voice) for sentence in SENTENCES for voice in VOICES)
+
+
+def _said(sentence: str, voice: str) -> Samples:
+    words = ["espeak-ng", "-v", voice, "--stdout", sentence]
+    wave = subprocess.run(words, capture_output=True, check=True).stdout
+    samples, rate = soundfile.read(io.BytesIO(wave), dtype="float32")
+    return trimmed(resample(samples, rate, RATE) * 0.6)
+
+
+def trimmed(samples: Samples, level: float = 0.003) -> Samples:
+    """Cut off what is silent at both ends, so that the truth begins and ends with sound."""
+    loud = np.flatnonzero(np.abs(samples) > level)
+    return samples[loud[0] : loud[-1] + 1]
+
+
+@functools.cache
+def generated() -> tuple[Samples, ...]:
+    return tuple(babble(seconds, seed=seed) for seed, seconds in enumerate(np.linspace(1.2, 5.5, 16)))
+
+
+def babble(seconds: float, *, seed: int = 0, syllable: float = 0.19) -> Samples:
+    """Say vowels and fricatives in the rhythm of syllables: pulses through formants, as a voice does it."""
+    random = np.random.default_rng(seed)
+    size, pitch = round(seconds * RATE), random.uniform(95, 200)
+    parts = list(_syllables(size, pitch, random, syllable))
+    samples = np.concatenate(parts)[:size]
+    ramp = np.minimum(1, np.arange(size) / 80)
+    return np.asarray(samples / np.abs(samples).max() * 0.4 * np.minimum(ramp, ramp[::-1]), np.float32)
+
+
+def _syllables(
+    size: int, pitch: float, random: np.random.Generator, syllable: float
+) -> Iterator[npt.NDArray[np.float64]]:
+    done = 0
+    while done < size:
+        length = round(random.uniform(0.8, 1.2) * syllable * RATE)
+        onset = round(random.uniform(0.15, 0.3) * length)
+        hiss = np.diff(random.standard_normal(onset), prepend=0) * 0.03
+        tone = _vowel(length - onset, pitch * random.uniform(0.9, 1.15), random)
+        envelope = 0.25 + 0.75 * np.sin(np.linspace(0.3, np.pi - 0.3, tone.size))
+        yield np.concatenate([hiss, tone * envelope])
+        done += length
+
+
+def _vowel(size: int, pitch: float, random: np.random.Generator) -> npt.NDArray[np.float64]:
+    frequency = pitch * np.linspace(1.05, 0.95, size) * (1 + 0.01 * random.standard_normal(size).cumsum() / 40)
+    phase = np.cumsum(frequency) / RATE
+    pulses = np.diff(np.floor(phase), prepend=0) + 0.002 * random.standard_normal(size)
+    turn = np.exp(-2j * np.pi * np.fft.rfftfreq(size))
+    response = 1 / (1 - 0.95 * turn)
+    for formant, width in zip(VOWELS[int(random.integers(len(VOWELS)))], WIDTHS, strict=True):
+        radius = np.exp(-np.pi * width / RATE)
+        response = response / (1 - 2 * radius * np.cos(2 * np.pi * formant / RATE) * turn + (radius * turn) ** 2)
+    tone = np.fft.irfft(np.fft.rfft(pulses) * response, size)
+    return np.asarray(tone / (np.abs(tone).max() + 1e-9), np.float64)

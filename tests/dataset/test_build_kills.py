@@ -1,0 +1,159 @@
+"""kill -9 while a dataset is built, at every touch of the disk: what is there is whole, and it goes on."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import pytest
+import soundfile
+
+from tests.dataset.building import SETTINGS, built, recordings
+from utils.dataset.found import Found
+from utils.dataset.manifest import Manifest, Source
+from utils.dataset.rows import list_files, read_list
+from utils.errors import DataError
+from utils.paths import ROOT, Project
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and fork")
+TOUCHES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree")
+EVERY = 13  # of the points in the fast test; the slow one takes them all
+
+
+class Expected(NamedTuple):
+    """The dataset that a build without interruption makes, and how often it touches the disk."""
+
+    found: Found
+    clips: dict[str, object]
+    points: int
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> Expected:
+    folder = tmp_path_factory.mktemp("whole")
+    found = recordings(folder / "in", 3, seconds=15)
+    place = Project(folder / "project")
+    counted = folder / "points"
+    in_child(found, place, kill_at=0, counted=counted)
+    return Expected(found, dict(Manifest(place.dataset).read().clips), int(counted.read_text()))
+
+
+def in_child(found: Found, place: Project, kill_at: int, counted: Path | None = None) -> int | None:
+    """Build in a fork of this process, which kills itself when it touches the dataset for the n-th time."""
+    child = multiprocessing.get_context("fork").Process(target=build_until, args=(found, place, kill_at, counted))
+    child.start()
+    child.join()
+    return child.exitcode
+
+
+def build_until(found: Found, place: Project, kill_at: int, counted: Path | None) -> None:
+    touched, write = 0, os.write
+
+    def touch() -> bool:
+        nonlocal touched
+        touched += 1
+        return touched == kill_at
+
+    def watch(event: str, arguments: tuple[object, ...]) -> None:
+        if event in TOUCHES and str(arguments[0]).startswith(str(place.root)) and touch():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def write_half(descriptor: int, content: bytes) -> int:
+        if touch():
+            write(descriptor, content[: len(content) // 2])
+            os.kill(os.getpid(), signal.SIGKILL)
+        return write(descriptor, content)
+
+    sys.addaudithook(watch)
+    os.write = write_half  # type: ignore[assignment]  # this process ends here
+    built(found, place)
+    if counted:
+        counted.write_text(str(touched))
+
+
+def assert_whole(place: Project) -> dict[str, Source]:
+    """Check that whatever is there can be read; return the finished recordings."""
+    contents = Manifest(place.dataset).read()
+    for clip in contents.clips.values():
+        assert soundfile.info(place.dataset / clip.audio).duration == pytest.approx(clip.span.seconds, abs=0.01)
+    try:
+        lists = list_files(place.dataset)
+    except DataError:  # killed before the first list
+        return contents.recordings
+    for row in (row for path in lists for row in read_list(path)):
+        assert not row.fault
+        assert row.path.is_file()
+    return contents.recordings
+
+
+def check_kills(expected: Expected, folder: Path, step: int) -> None:
+    assert expected.points > 40
+    for point in range(1, expected.points + 1, step):
+        place = Project(folder / f"killed-{point}")
+        assert in_child(expected.found, place, point) == -signal.SIGKILL, point
+        finished = assert_whole(place)
+        written = {path: path.stat().st_mtime_ns for path in (place.dataset / "wavs").glob("*.wav")} if finished else {}
+        report = built(expected.found, place)
+        assert (report.added, report.known) == (3 - len(finished), len(finished))
+        assert Manifest(place.dataset).read().clips == expected.clips
+        assert_whole(place)
+        assert not [path for path in place.dataset.rglob(".*") if path.name.startswith(".saving")]
+        untouched = [path for path in written if path.name.partition("-")[0] in finished]
+        assert all(path.stat().st_mtime_ns == written[path] for path in untouched)
+
+
+@pytest.mark.slow
+def test_a_build_that_is_killed_leaves_a_dataset_and_goes_on(expected: Expected, tmp_path: Path) -> None:
+    check_kills(expected, tmp_path, EVERY)
+
+
+@pytest.mark.slow
+def test_a_build_can_be_killed_wherever_it_touches_the_disk(expected: Expected, tmp_path: Path) -> None:
+    check_kills(expected, tmp_path, 1)
+
+
+BUILD = """
+import sys
+from pathlib import Path
+from tests.dataset.building import SETTINGS, built, recordings
+from utils.paths import Project
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    found = recordings(folder / "in", 12, seconds=30)
+    print("ready", flush=True)
+    built(found, Project(folder / "project"), SETTINGS.model_copy(update={"workers": 2}))
+"""
+
+
+@pytest.mark.slow
+def test_a_pool_that_is_killed_at_any_time_leaves_no_process_and_goes_on(tmp_path: Path) -> None:
+    script = tmp_path / "build.py"
+    script.write_text(BUILD, encoding="utf-8")
+    place = Project(tmp_path / "project")
+    finished: dict[str, Source] = {}
+    for number in range(12):
+        with subprocess.Popen(
+            [sys.executable, str(script), str(tmp_path)],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout
+            process.stdout.readline()
+            time.sleep(0.5 + 0.25 * number)
+            children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+            process.kill()
+        _, alive = psutil.wait_procs(children, timeout=5)
+        assert not alive
+        later = assert_whole(place)
+        assert finished.items() <= later.items()
+        finished = later
+    report = built(recordings(tmp_path / "in", 12, seconds=30), place, SETTINGS)
+    assert len(report.contents.recordings) == 12
+    assert len(finished) > 0

@@ -1,0 +1,196 @@
+import itertools
+import random
+
+import numpy as np
+import pytest
+
+from utils.config import DatasetConfig
+from utils.dataset.clip import Cue, Span
+from utils.dataset.cutting import clock, cut, cut_cues, faded
+
+SETTINGS = DatasetConfig()
+Times = tuple[float, float]
+
+
+def spans(*times: Times) -> list[Span]:
+    return [Span(*one) for one in times]
+
+
+def times(found: list[Span]) -> list[Times]:
+    return [(round(one.start, 3), round(one.end, 3)) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("speech", "seconds", "expected"),
+    [
+        ([], 10, []),
+        ([(1, 3)], 10, [(0.85, 3.15)]),
+        ([(0, 3)], 3.05, [(0, 3.05)]),
+        ([(1, 3), (3.2, 5)], 10, [(0.85, 5.15)]),
+        ([(1, 3), (4, 6)], 10, [(0.85, 3.15), (3.85, 6.15)]),
+        ([(1, 7), (7.2, 13)], 20, [(0.85, 7.1), (7.1, 13.15)]),
+        ([(1, 5), (5.2, 9), (9.4, 13)], 20, [(0.85, 9.15), (9.25, 13.15)]),
+        ([(1, 3), (4.2, 4.6)], 10, [(0.85, 4.75)]),
+        ([(1, 3), (8, 8.4)], 10, [(0.85, 3.15), (7.85, 8.55)]),
+        ([(1, 12.5)], 20, [(0.95, 12.55)]),
+        ([(1, 14)], 20, [(1, 14)]),
+        ([(0, 6), (6, 12), (12, 18)], 18, [(0, 6), (6, 12), (12, 18)]),
+    ],
+    ids=[
+        "nothing",
+        "padding on both sides",
+        "padding ends with the recording",
+        "short neighbours are merged",
+        "a long pause parts",
+        "padding never reaches a neighbour",
+        "long speech is split at the deepest pause",
+        "a clip that is too short joins its neighbour",
+        "but not over a long pause",
+        "padding yields to the limit",
+        "speech that is too long stays whole, for the rules to set aside",
+        "speech without pauses is cut where it was parted",
+    ],
+)
+def test_cuts(speech: list[Times], seconds: float, expected: list[Times]) -> None:
+    assert times(cut(spans(*speech), seconds, SETTINGS)) == expected
+
+
+def some_speech(seed: int) -> tuple[list[Span], float]:
+    chance = random.Random(seed)
+    at, speech = chance.choice([0.0, 0.5]), []
+    for _ in range(chance.randrange(40)):
+        speech.append(Span(at, at + chance.uniform(0.1, 11.3)))
+        at = speech[-1].end + chance.choice([0.0, chance.uniform(0.1, 0.6), chance.uniform(0.1, 5)])
+    return speech, at
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_all_speech_lies_in_one_clip_each_and_no_limit_is_broken(seed: int) -> None:
+    speech, seconds = some_speech(seed)
+    clips = cut(speech, seconds, SETTINGS)
+    for span in speech:
+        assert sum(clip.start <= span.start and span.end <= clip.end for clip in clips) == 1
+    assert all(one.end <= other.start for one, other in itertools.pairwise(clips))
+    assert all(clip.start >= 0 and clip.end <= seconds and clip.seconds <= 11.6 + 1e-6 for clip in clips)
+
+
+def cues(*told: tuple[float, float, str]) -> list[Cue]:
+    return [Cue(Span(start, end), text) for start, end, text in told]
+
+
+SPEECH = spans((1, 3), (3.3, 5), (8, 10), (10.2, 12), (20, 22))
+
+
+@pytest.mark.parametrize(
+    ("told", "expected", "warned"),
+    [
+        ([(1, 3, "a")], ["0.85-3.15 a", "3.15-5.15 ", "7.85-12.15 ", "19.85-22.15 "], 0),
+        (
+            [(1, 3, "a"), (3.3, 5, "b"), (8, 12, "c"), (20, 22, "d")],
+            ["0.85-5.15 a b", "7.85-12.15 c", "19.85-22.15 d"],
+            0,
+        ),
+        (
+            [(0.7, 3.2, "a"), (3.2, 5.3, "b"), (7.6, 12.4, "c"), (20.3, 21.6, "d")],
+            ["0.85-5.15 a b", "7.85-12.15 c", "19.85-22.15 d"],
+            0,
+        ),
+        (
+            [(20, 22, "d"), (8, 12, "c"), (3.3, 5, "b"), (1, 3, "a")],
+            ["0.85-5.15 a b", "7.85-12.15 c", "19.85-22.15 d"],
+            0,
+        ),
+        (
+            [(1, 5, "a"), (8, 11, "c"), (9, 12, "d"), (20, 22, "e")],
+            ["0.85-5.15 a", "7.85-12.15 c d", "19.85-22.15 e"],
+            0,
+        ),
+        (
+            [(1, 5, "a"), (8, 12, "c"), (14, 16, "x"), (20, 22, "e")],
+            ["0.85-5.15 a", "7.85-12.15 c", "13.85-16.15 x", "19.85-22.15 e"],
+            0,
+        ),
+        (
+            [(1, 5, "a"), (6, 6, "y"), (7, 7.5, " "), (8, 12, "c"), (20, 22, "e"), (3600, 3602, "z")],
+            ["0.85-5.15 a", "7.85-12.15 c", "19.85-22.15 e"],
+            3,
+        ),
+        (
+            [(1, 5, "a"), (8, 12, "c"), (20, 20.7, "e")],
+            ["0.85-5.15 a", "7.85-12.15 c", "19.85-22.15 "],
+            1,
+        ),
+        ([], ["0.85-5.15 ", "7.85-12.15 ", "19.85-22.15 "], 0),
+    ],
+    ids=[
+        "speech without a subtitle comes back without text",
+        "merged over short pauses, not over long ones",
+        "sloppy times are snapped to the pauses",
+        "out of order",
+        "overlapping ones stay together",
+        "a subtitle over silence keeps its times",
+        "what holds nothing is named",
+        "a subtitle that ends in the middle of speech",
+        "no subtitles",
+    ],
+)
+def test_subtitles(told: list[tuple[float, float, str]], expected: list[str], warned: int) -> None:
+    clips, warnings = cut_cues(cues(*told), SPEECH, 30, SETTINGS)
+    assert [f"{clip.span.start:.4g}-{clip.span.end:.4g} {clip.text}" for clip in clips] == expected
+    assert len(warnings) == warned
+
+
+def test_a_warning_says_where_and_what() -> None:
+    _, (warning,) = cut_cues(cues((3661, 3662, "ሰላም")), SPEECH, 30, SETTINGS)
+    assert warning == "The subtitle at 1:01:01.0 lies behind the end of the recording (0:00:30.0); it was left out: ሰላም"
+
+
+def test_subtitles_that_cannot_be_parted_and_are_too_long_leave_their_speech_without_text() -> None:
+    speech = spans((0, 6), (6.2, 12), (12.2, 18))
+    told = cues((0, 4, "a"), (4, 9, "b"), (9, 15, "c"), (15, 18, "d"))
+    clips, (warning,) = cut_cues(told, speech, 18, SETTINGS)
+    assert {clip.text for clip in clips} == {""}
+    assert all(clip.span.seconds <= 11.6 for clip in clips)
+    assert warning.endswith("a b c d")
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_every_subtitle_is_in_one_clip_or_in_a_warning(seed: int) -> None:
+    speech, seconds = some_speech(seed)
+    chance = random.Random(1000 + seed)
+    told = []
+    for number, span in enumerate(speech):
+        for part in range(chance.choice([0, 1, 1, 1, 2])):
+            start = span.start + part * span.seconds / 2 + chance.uniform(-0.6, 0.6)
+            told.append((start, start + chance.uniform(-0.2, 1.5) * span.seconds, f"<{number}/{part}>"))
+    clips, warnings = cut_cues(cues(*told), speech, seconds, SETTINGS)
+    for *_, text in told:
+        assert sum(text in clip.text for clip in clips) + sum(text in warning for warning in warnings) == 1
+    for span in speech:
+        assert sum(clip.span.start <= span.start and span.end <= clip.span.end for clip in clips) == 1
+    for clip in clips:
+        assert clip.span.seconds <= 11.6 + 1e-6 or clip.text.count("<") == 1
+        assert all(not span.start < edge < span.end for span in speech for edge in (clip.span.start, clip.span.end))
+    assert all(one.span.end <= other.span.start for one, other in itertools.pairwise(clips))
+
+
+def test_fades_begin_and_end_at_zero_and_leave_the_rest() -> None:
+    samples = np.ones(22_050, np.float32)
+    result = faded(samples, 22_050)
+    assert result[0] == result[-1] == 0
+    assert np.all(result[110:-110] == 1)
+    assert np.all(np.diff(result[:110]) > 0)
+    assert samples[0] == 1
+    assert result.dtype == np.float32
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 219])
+def test_fades_fit_into_any_length(size: int) -> None:
+    assert faded(np.ones(size, np.float32), 22_050).size == size
+
+
+@pytest.mark.parametrize(
+    ("seconds", "written"), [(0, "0:00:00.0"), (59.97, "0:01:00.0"), (3723.4, "1:02:03.4"), (-1, "0:00:00.0")]
+)
+def test_times_are_written_as_a_clock_shows_them(seconds: float, written: str) -> None:
+    assert clock(seconds) == written

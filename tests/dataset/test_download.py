@@ -1,0 +1,206 @@
+"""Addresses bring their sound and the captions of the asked language; nothing private is reached."""
+
+import functools
+import http.server
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from utils import audio
+from utils.dataset import download
+from utils.dataset.download import DownloadError, Fetched, _captions, fetch
+from utils.dataset.public_addresses import check_address, is_address, only_public
+from utils.dataset.sources import find
+
+VTT = "WEBVTT\n\n00:00.100 --> 00:00.900\n{}\n"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A web site on this machine: a sound file, pages with a video and captions, a page that leads elsewhere."""
+    folder = tmp_path_factory.mktemp("site")
+    audio.save(folder / "talk.wav", np.zeros(8000, np.float32), 8000)
+    (folder / "am.vtt").write_text(VTT.format("ሰላም ለሁላችሁ"), encoding="utf-8")
+    (folder / "en.vtt").write_text(VTT.format("hello everybody"), encoding="utf-8")
+    track = '<track kind="subtitles" srclang="{0}" src="/{0}.vtt">'
+    page = '<html><head><title>{0}</title></head><body><video src="/talk.wav?{0}">{1}</video></body></html>'
+    both = page.format("both", track.format("en") + track.format("am"))
+    (folder / "both.html").write_text(both, encoding="utf-8")
+    (folder / "english.html").write_text(page.format("english", track.format("en")), encoding="utf-8")
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files without a word."""
+
+    def log_message(self, *words: object) -> None:
+        """Say nothing."""
+
+
+def fetched(site: str, page: str, folder: Path, language: str = "am", **more: Any) -> Fetched:
+    pytest.importorskip("yt_dlp", reason="the optional package yt-dlp is not installed")
+    return fetch(f"{site}/{page}", folder, language=language, allow_private=True, **more)
+
+
+def test_a_media_file_is_fetched_whole(site: str, tmp_path: Path) -> None:
+    heard: list[float] = []
+    names: list[str] = []
+
+    def tell(name: str, share: float) -> None:
+        names.append(name)
+        heard.append(share)
+
+    found = fetched(site, "talk.wav", tmp_path, tell=tell)
+    assert {found.media[0].name} >= set(names) - {f"{found.media[0].name}.part"}
+    assert [audio.duration(path) for path in found.media] == [1.0]
+    assert heard[-1] == 1.0
+    assert "no captions in the asked language (am)" in found.warnings[0]
+
+
+def test_a_second_call_fetches_nothing_again(site: str, tmp_path: Path) -> None:
+    first = fetched(site, "talk.wav", tmp_path)
+    changed = first.media[0].stat().st_mtime_ns
+    assert fetched(site, "talk.wav", tmp_path) == first
+    assert first.media[0].stat().st_mtime_ns == changed
+
+
+@pytest.mark.parametrize(
+    ("page", "language", "text"),
+    [
+        ("both.html", "am", "ሰላም ለሁላችሁ"),
+        ("both.html", "amh", "ሰላም ለሁላችሁ"),
+        ("both.html", "English", "hello everybody"),
+        ("english.html", "am", ""),
+        ("both.html", "fr", ""),
+    ],
+)
+def test_captions_come_in_the_asked_language_only(
+    site: str, tmp_path: Path, page: str, language: str, text: str
+) -> None:
+    found = fetched(site, page, tmp_path, language)
+    assert [text in path.read_text(encoding="utf-8") for path in found.subtitles] == ([True] if text else [])
+    assert len(found.media) == 1
+    assert bool(found.warnings) == (not text)
+
+
+def test_what_was_fetched_becomes_a_recording_with_its_cues(site: str, tmp_path: Path) -> None:
+    found = fetched(site, "both.html", tmp_path)
+    recordings = find([*found.media, *found.subtitles], language="am").recordings
+    assert [[cue.text for cue in recording.cues] for recording in recordings] == [["ሰላም ለሁላችሁ"]]
+
+
+def test_an_address_without_a_file_is_refused_with_its_reason(site: str, tmp_path: Path) -> None:
+    with pytest.raises(DownloadError, match=r"nothing.mp3 cannot be fetched: .*404"):
+        fetched(site, "nothing.mp3", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("file:///etc/passwd", "no address that can be fetched"),
+        ("ftp://example.org/a.mp3", "no address that can be fetched"),
+        ("http://", "no address that can be fetched"),
+        ("http://[::1", "no address that can be fetched"),
+        ("http://localhost/a.mp3", "private network"),
+        ("http://127.0.0.1:8000/a.mp3", "private network"),
+        ("http://2130706433/a.mp3", "private network"),
+        ("http://10.0.0.5/a.mp3", "private network"),
+        ("https://192.168.1.1/", "private network"),
+        ("http://169.254.169.254/latest/", "private network"),
+        ("http://[::1]/a.mp3", "private network"),
+        ("http://[::ffff:127.0.0.1]/a.mp3", "private network"),
+        ("http://[fd00::1]/a.mp3", "private network"),
+        ("http://0.0.0.0/a.mp3", "private network"),
+        ("http://100.64.0.1/a.mp3", "private network"),
+        ("http://user@127.0.0.1/a.mp3", "private network"),
+    ],
+)
+def test_addresses_that_lead_inside_are_refused(tmp_path: Path, url: str, reason: str) -> None:
+    with pytest.raises(DownloadError, match=reason):
+        fetch(url, tmp_path, language="am")
+
+
+def test_public_addresses_pass() -> None:
+    check_address("https://1.1.1.1/talk.mp3")
+    check_address("http://[2606:4700:4700::1111]:8080/talk.mp3")
+    check_address("http://127.0.0.1/talk.mp3", allow_private=True)
+
+
+def test_a_page_cannot_redirect_to_a_private_address(
+    site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("yt_dlp", reason="the optional package yt-dlp is not installed")
+
+    def as_if_public(url: str, *, allow_private: bool) -> None:
+        """Let the first look pass."""
+
+    monkeypatch.setattr(download, "check_address", as_if_public)
+    with pytest.raises(DownloadError, match="leads into a private network"):
+        fetch(f"{site}/talk.wav", tmp_path, language="am")
+
+
+def test_the_guard_holds_its_own_thread_only_and_goes_away(site: str) -> None:
+    port = int(site.rsplit(":", 1)[1])
+    reached: list[int] = []
+
+    def connect() -> None:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            reached.append(connection.getpeername()[1])
+
+    with only_public():
+        with pytest.raises(OSError, match="private network"):
+            socket.create_connection(("localhost", port), timeout=5)
+        other = threading.Thread(target=connect)
+        other.start()
+        other.join()
+    connect()
+    assert reached == [port, port]
+
+
+@pytest.mark.parametrize(
+    ("info", "name"),
+    [
+        ({"subtitles": {"en": [], "am": []}}, "am"),
+        ({"subtitles": {"am-ET": []}, "automatic_captions": {"am-orig": [], "am": []}}, "am-ET"),
+        ({"automatic_captions": {"am": [], "am-orig": [], "en": []}}, "am-orig"),
+        ({"automatic_captions": {"am": [], "en-orig": []}}, ""),
+        ({"automatic_captions": {"am": []}, "language": "am"}, "am"),
+        ({"automatic_captions": {"am": []}, "language": "en"}, ""),
+        ({"subtitles": {"en": [], "live_chat": []}}, ""),
+        ({}, ""),
+    ],
+)
+def test_captions_by_people_come_first_and_translations_never(info: dict[str, Any], name: str) -> None:
+    assert _captions(info, "am") == name
+
+
+def test_without_the_package_the_way_to_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yt_dlp", None)
+    with pytest.raises(DownloadError, match="pip install yt-dlp"):
+        fetch("https://1.1.1.1/talk.mp3", tmp_path, language="am")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("https://a.org/b", True),
+        ("ftp://a/b", True),
+        ("C:/talks/a.wav", False),
+        ("talks/a.wav", False),
+        ("c://a", False),
+    ],
+)
+def test_addresses_are_told_from_paths(text: str, expected: bool) -> None:
+    assert is_address(text) is expected

@@ -1,0 +1,215 @@
+"""Datasets that somebody made already are read whole, and never lead out of their folder."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from utils import audio
+from utils.dataset.existing import is_dataset, read
+from utils.dataset.found import Found
+from utils.dataset.sound_tables import read_hub
+from utils.errors import DataError
+
+HEADER = "audio_file|text|speaker_name\n"
+
+
+def sound(path: Path, seconds: float = 0.1) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    audio.save(path, np.linspace(-0.1, 0.1, round(seconds * 8000), dtype=np.float32), 8000)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with wavs/a.wav, wavs/b.wav, wavs/c.wav, and a file outside of it."""
+    for number, name in enumerate("abc", start=1):
+        sound(tmp_path / "set" / "wavs" / f"{name}.wav", number / 10)
+    sound(tmp_path / "outside.wav")
+    return tmp_path / "set"
+
+
+def listed(folder: Path, text: str | bytes, name: str = "metadata.csv") -> Found:
+    (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
+    return read(folder / name)
+
+
+def rows(found: Found) -> list[tuple[str, str, str]]:
+    return [(recording.path.name, recording.text, recording.speaker) for recording in found.recordings]
+
+
+AB = [("a.wav", "ሰላም ነው", "speaker"), ("b.wav", "ደህና ነኝ", "speaker")]
+AB_ABEBE = [(name, text, "አበበ") for name, text, _ in AB]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("a|ሰላም ነው\nb|ደህና ነኝ\n", AB, id="file and text"),
+        pytest.param("a|ሰላም 1|ሰላም ነው\nb|ደህና ነኝ|\n", AB, id="LJSpeech: the spoken text, else the written one"),
+        pytest.param("a|1 2 3|ሰላም ነው ወይ እንዴት\n", [("a.wav", "ሰላም ነው ወይ እንዴት", "speaker")], id="LJSpeech, one line"),
+        pytest.param(HEADER + "wavs/a.wav|ሰላም ነው|አበበ\nwavs/b.wav|ደህና ነኝ|አበበ\n", AB_ABEBE, id="with header"),
+        pytest.param("wavs/a.wav|ሰላም ነው|አበበ\nwavs/b.wav|ደህና ነኝ|አበበ\n", AB_ABEBE, id="without header"),
+        pytest.param("wavs/a.wav|ሰላም ነው|አበበ\n", AB_ABEBE[:1], id="without header, one line"),
+        pytest.param("a|ሰላም ነው|አበበ\nb|ደህና ነኝ|አበበ\n", AB_ABEBE, id="names without ending, one speaker"),
+        pytest.param("wavs\\a.wav|ሰላም ነው|አበበ\nwavs\\b.wav|ደህና ነኝ|አበበ\n", AB_ABEBE, id="Windows paths"),
+        pytest.param("wavs/a.wav,ሰላም ነው", AB[:1], id="comma, no header"),
+        pytest.param('path,sentence\nA.WAV,"ሰላም ነው"\nb.wav,"ደህና\nነኝ"\n', AB, id="comma, quoted, a line break inside"),
+        pytest.param("client_id\tpath\tsentence\nአበበ\ta.wav\tሰላም ነው\nአበበ\tb\tደህና ነኝ\n", AB_ABEBE, id="tab"),
+        pytest.param("file_name;text\na.wav;ሰላም ነው\nb.wav;ደህና ነኝ\n", AB, id="semicolon"),
+        pytest.param('a|"ሰላም ""ነው"""\n', [("a.wav", 'ሰላም "ነው"', "speaker")], id="pipe, quoted by a program"),
+        pytest.param('a|"ሰላም" አለ "ነው"\n', [("a.wav", '"ሰላም" አለ "ነው"', "speaker")], id="pipe, marks of the text"),
+        pytest.param("a|ሰላም፣ ነው, ወይ; አዎ\n", [("a.wav", "ሰላም፣ ነው, ወይ; አዎ", "speaker")], id="commas inside"),
+        pytest.param("\n  a | ሰላም   ነው \n\n", AB[:1], id="blanks"),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "crlf", "mojibake"])
+def test_every_way_of_writing_a_list_is_read(
+    folder: Path, text: str, expected: list[tuple[str, str, str]], encoding: str
+) -> None:
+    raw = {
+        "crlf": text.replace("\n", "\r\n").encode(),
+        "mojibake": text.encode().decode("latin-1").encode(),
+    }.get(encoding) or text.encode(encoding if encoding.startswith("utf") else "utf-8")
+    found = listed(folder, raw)
+    assert rows(found) == expected
+    assert [problem for problem in found.problems if "decoded wrongly" not in problem.sentence] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "told"),
+    [
+        ("a|ሰላም ነው\nx|ደህና\n", ["a.wav"], "line 2: no such sound file: x"),
+        ("a|ሰላም ነው\n../outside.wav|ደህና\n", ["a.wav"], "line 2: ../outside.wav lies outside"),
+        ("a|ሰላም ነው\n/etc/passwd|ደህና\n", ["a.wav"], "line 2: /etc/passwd lies outside"),
+        ("a|ሰላም ነው\nlink.wav|ደህና\n", ["a.wav"], "line 2: link.wav lies outside"),
+        ("a|ሰላም ነው\n|ደህና\n", ["a.wav"], "line 2: no sound file is named"),
+        ("a|ሰላም ነው\nb|ደህና|x|y\nc|አዎ\n", ["a.wav", "c.wav"], "line 2: 4 cells instead of 2"),
+        ("a\na|ሰላም ነው\n", ["a.wav"], "line 1: 1 cells instead of 2"),
+        (HEADER + "a|ሰላም ነው\nb|ደህና|አበበ\n", ["b.wav"], "line 2: 2 cells instead of 3"),
+        ("a|ሰላም ነው\na|ሰላም ነው\n", ["a.wav"], "1 lines name a file again"),
+        ("a|ሰላም ነው\na|ደህና\n", ["a.wav"], "give different texts"),
+        ('path,text\na,ሰላም\nb,"ደህና\nc,አዎ\n', ["a.wav", "c.wav"], "line 3: a quotation mark is not closed"),
+        (b"a|\xff\xe1\x88\xb0\xe1\x88\x8b\xe1\x88\x9d\n", ["a.wav"], "1 damaged letters"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_told_with_its_number(
+    folder: Path, text: str | bytes, kept: list[str], told: str
+) -> None:
+    (folder / "wavs" / "link.wav").symlink_to(folder.parent / "outside.wav")
+    found = listed(folder, text)
+    assert [recording.path.name for recording in found.recordings] == kept
+    assert [told in problem.sentence for problem in found.problems] == [True]
+
+
+def test_a_line_without_text_stays_and_is_told(folder: Path) -> None:
+    found = listed(folder, "a|ሰላም\nb|\n")
+    assert [recording.text for recording in found.recordings] == ["ሰላም", ""]
+    assert found.recordings[1].warnings == ("metadata.csv, line 2: no text is given.",)
+
+
+def test_a_folder_is_read_by_all_its_lists_and_tells_of_sound_that_none_names(folder: Path) -> None:
+    (folder / "metadata_train.csv").write_text(HEADER + "wavs/a.wav|ሰላም|አበበ\n", encoding="utf-8")
+    (folder / "metadata_eval.csv").write_text(HEADER + "wavs/b.wav|ደህና|አበበ\n", encoding="utf-8")
+    found = read(folder)
+    assert {recording.path.name for recording in found.recordings} == {"a.wav", "b.wav"}
+    assert [problem.sentence for problem in found.problems] == ["1 sound files are named by no line: c.wav."]
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "only one cell\nand another\n", "audio_file|text\n"])
+def test_an_empty_list_gives_nothing(folder: Path, text: str) -> None:
+    (folder / "metadata.csv").write_text(text, encoding="utf-8")
+    if text.startswith("audio_file"):
+        assert rows(read(folder / "metadata.csv")) == []
+    else:
+        with pytest.raises(DataError, match="no line of two cells"):
+            read(folder / "metadata.csv")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "stream.arrow", "file.arrow"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_table_is_read_with_its_sound_inside_or_beside(folder: Path, tmp_path: Path, kind: str, inside: bool) -> None:
+    table(folder / "data" / f"train.{kind}", folder, inside=inside)
+    found = read(folder, workspace=tmp_path / "fetched")
+    assert [(recording.text, recording.speaker) for recording in found.recordings] == [("ሰላም", "1"), ("", "2")]
+    assert found.recordings[0].path.read_bytes() == (folder / "wavs" / "a.wav").read_bytes()
+    assert found.recordings[1].warnings[0].endswith("row 2: no text is given.")
+    assert ["row 3: it holds no sound" in problem.sentence for problem in found.problems] == [True]
+    assert read(folder, workspace=tmp_path / "fetched") == found
+
+
+def table(path: Path, folder: Path, *, inside: bool) -> None:
+    import pyarrow as pa
+    from pyarrow import ipc, parquet
+
+    sounds = [
+        {
+            "bytes": (folder / "wavs" / name).read_bytes() if inside else None,
+            "path": f"../wavs/{name}" if inside else name,
+        }
+        for name in ("a.wav", "b.wav")
+    ]
+    rows = pa.table({"audio": [*sounds, None], "sentence": ["ሰላም", None, "አዎ"], "speaker_id": [1, 2, 3]})
+    path.parent.mkdir()
+    if not inside:
+        (folder / "wavs").rename(path.parent / "wavs")
+        (folder / "wavs").symlink_to(path.parent / "wavs")
+    if path.suffix == ".parquet":
+        parquet.write_table(rows, path)
+        return
+    writer = ipc.new_stream if path.stem.endswith("stream") else ipc.new_file
+    with writer(path, rows.schema) as sink:
+        sink.write_table(rows)
+
+
+def test_sound_inside_a_table_needs_a_folder_to_go_to(folder: Path) -> None:
+    table(folder / "data" / "train.parquet", folder, inside=True)
+    found = read(folder)
+    assert not found.recordings
+    assert "no folder to unpack it into" in found.problems[0].sentence
+
+
+@pytest.mark.parametrize("name", ["broken.parquet", "broken.arrow"])
+def test_a_broken_table_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"PAR1 no table at all")
+    with pytest.raises(DataError, match="cannot be read as a table"):
+        read(tmp_path / name)
+
+
+def test_a_table_without_sound_or_text_is_refused_with_its_columns(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"x": [1], "y": [2]}), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="has the columns x, y"):
+        read(tmp_path / "a.parquet")
+
+
+def test_the_hub_needs_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
+    with pytest.raises(DataError, match="pip install datasets"):
+        read_hub("owner/name", tmp_path)
+
+
+def test_the_hub_is_read_through_its_package(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("datasets", reason="the optional package datasets is not installed")
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    table(folder / "data" / "train.parquet", folder, inside=True)
+    found = read_hub(str(folder / "data"), tmp_path / "fetched")
+    assert [recording.text for recording in found.recordings] == ["ሰላም", ""]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "expected"),
+    [
+        ("metadata.csv", "a|b", True),
+        ("metadata_train.csv", "a|b", True),
+        ("train.tsv", "client_id\tpath\tsentence\n", True),
+        ("notes.csv", "date,amount\n", False),
+        ("notes.txt", "text", False),
+        ("x.parquet", "", True),
+        ("talk.wav", "", False),
+    ],
+)
+def test_a_dataset_is_told_from_a_folder_of_recordings(tmp_path: Path, name: str, content: str, expected: bool) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert is_dataset(tmp_path) is expected

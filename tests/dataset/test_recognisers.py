@@ -1,0 +1,238 @@
+"""The real recognisers, small and with random weights: everything but the sense of what they say."""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.dataset.tiny_whisper import make_whisper
+from utils.audio import Samples
+from utils.dataset.clip import Span
+from utils.dataset.isolation import Isolated
+from utils.dataset.recognisers.ctc import Frame, ctc_words
+from utils.dataset.transcription import CTC, RATE, Engine, RecognitionError, Transcript, Word
+
+if TYPE_CHECKING:
+    from utils.dataset.recognisers.whisper import Whisper
+
+LETTERS = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ሀለሐመሠረሰሸቀበ"]
+
+
+@pytest.fixture(scope="module")
+def whisper_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_whisper(tmp_path_factory.mktemp("whisper"))
+
+
+@pytest.fixture(scope="module")
+def clips() -> list[Samples]:
+    """Sounds that differ in length, pitch and noise; one lasts 5 ms."""
+    kinds = [(1.13, 0.1, 0.1), (2.345, 0.01, 0.001), (0.005, 0.3, 0.0), (5.0, 0.001, 0.5), (0.29, 0.5, 0.0)]
+    random = np.random.default_rng(0)
+    return [
+        (np.sin(np.arange(round(RATE * seconds)) * pitch) + noise * random.standard_normal(round(RATE * seconds)))
+        .clip(-1, 1)
+        .astype(np.float32)
+        for seconds, pitch, noise in kinds
+    ]
+
+
+def texts(heard: Sequence[Transcript]) -> list[str]:
+    return [one.text for one in heard]
+
+
+@pytest.mark.slow
+def test_whisper_hears_several_clips_as_it_hears_each(whisper_folder: Path, clips: list[Samples]) -> None:
+    with Isolated(Engine(str(whisper_folder), "cpu")) as recogniser:
+        together = recogniser.transcribe(clips, "Amharic")
+        alone = [recogniser.transcribe([clip], "am")[0] for clip in clips]
+    assert texts(together) == texts(alone)
+    assert len(set(texts(together))) >= 4, "what is heard has to matter, else the order is not tested"
+    assert [one.confidence for one in together] == pytest.approx([one.confidence for one in alone], rel=0.05)
+    assert all(0 < one.confidence < 1 for one in together)
+
+
+@pytest.mark.slow
+def test_whisper_is_told_the_language_and_guesses_one_it_does_not_know(
+    whisper_folder: Path, clips: list[Samples]
+) -> None:
+    with Isolated(Engine(str(whisper_folder), "cpu")) as recogniser:
+        amharic, english, tigrinya = (
+            texts(recogniser.transcribe(clips, name)) for name in ("amh_ET", "en", "Tigrinya")
+        )
+    assert amharic != english
+    assert all(tigrinya)
+
+
+@pytest.mark.slow
+def test_word_times_are_kept_and_lie_inside_their_clip(whisper_folder: Path, clips: list[Samples]) -> None:
+    with Isolated(Engine(str(whisper_folder), "cpu", "float32")) as recogniser:
+        heard = recogniser.transcribe(clips, "am")
+    for one, clip in zip(heard, clips, strict=True):
+        assert " ".join(word.text for word in one.words) == one.text
+        assert all(0 <= word.span.start <= word.span.end <= clip.size / RATE for word in one.words)
+    assert max(word.span.end for word in heard[3].words) > 2.5, "times count from the start of the clip, over all of it"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("engine", "language", "sentence"),
+    [
+        (Engine("", "cpu", "float16"), "am", "This cpu cannot compute in float16. It can in"),
+        (Engine("", "cpu"), "Klingonish", "No language is called"),
+    ],
+)
+def test_whisper_says_what_it_cannot_do(whisper_folder: Path, engine: Engine, language: str, sentence: str) -> None:
+    engine = Engine(str(whisper_folder), engine.device, engine.compute_type)
+    with Isolated(engine) as recogniser, pytest.raises(RecognitionError) as caught:
+        recogniser.transcribe([np.zeros(RATE, np.float32)], language)
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.slow
+def test_whisper_refuses_what_it_would_hear_in_part(whisper_folder: Path) -> None:
+    with (
+        Isolated(Engine(str(whisper_folder))) as recogniser,
+        pytest.raises(RecognitionError, match=r"30\.1 s is too long"),
+    ):
+        recogniser.transcribe([np.zeros(round(30.1 * RATE), np.float32)], "am")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("tokenizer.json", "", "holds no tokenizer.json. Convert the original with"),
+        ("preprocessor_config.json", json.dumps({"feature_size": 128}), "hears 80 frequency bands"),
+    ],
+)
+def test_a_folder_that_is_not_whole_is_explained(
+    whisper_folder: Path, tmp_path: Path, name: str, content: str, sentence: str
+) -> None:
+    folder = Path(shutil.copytree(whisper_folder, tmp_path / "copy"))
+    if content:
+        (folder / name).write_text(content, encoding="utf-8")
+    else:
+        (folder / name).unlink()
+    with pytest.raises(RecognitionError) as caught:
+        Isolated(Engine(str(folder))).start()
+    assert sentence in str(caught.value)
+
+
+@pytest.mark.slow
+def test_a_text_that_fills_the_output_is_heard_in_halves_and_trusted_no_more_than_a_loop(
+    tmp_path: Path, clips: list[Samples]
+) -> None:
+    folder = make_whisper(tmp_path, endless=True)
+    with Isolated(Engine(str(folder), "cpu")) as recogniser:
+        short, long = recogniser.transcribe([clips[1], clips[3]], "am")
+    assert [len(one.words) for one in (short, long)] == [pytest.approx(224, abs=3), pytest.approx(448, abs=6)]
+    assert short.confidence == long.confidence == 0.0
+    assert [word.span.start for word in long.words] == sorted(word.span.start for word in long.words)
+
+
+@pytest.mark.slow
+def test_too_little_memory_halves_the_batch(
+    whisper_folder: Path, clips: list[Samples], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from utils.dataset.recognisers.whisper import Whisper
+
+    whisper, sizes = Whisper(Engine(str(whisper_folder), "cpu")), []
+    whole: Callable[[Whisper, Sequence[Samples], str | None], list[Transcript]] = Whisper._batch
+
+    def small(self: "Whisper", some: Sequence[Samples], code: str | None) -> list[Transcript]:
+        sizes.append(len(some))
+        if len(some) > 2:
+            raise RuntimeError("CUDA failed with error out of memory")
+        return whole(self, some, code)
+
+    expected = texts(whisper.transcribe(clips, "am"))
+    monkeypatch.setattr(Whisper, "_batch", small)
+    assert texts(whisper.transcribe(clips, "am")) == expected
+    assert sizes == [5, 2, 3, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("frames", "words"),
+    [
+        ("", []),
+        ("__", []),
+        ("_ሰሰ_ላ_", [("ሰላ", 0.1, 0.5)]),
+        ("ሰ_ሰ", [("ሰሰ", 0.0, 0.3)]),
+        ("|ሰላ||_ም_|", [("ሰላ", 0.1, 0.3), ("ም", 0.6, 0.7)]),
+    ],
+)
+def test_ctc_frames_become_words(frames: str, words: list[tuple[str, float, float]]) -> None:
+    symbols = [Frame({"_": "", "|": " "}.get(letter, letter), 0.5) for letter in frames]
+    clip = np.zeros(RATE, np.float32)
+    found = list(ctc_words(symbols, 0.1, clip))
+    assert found == [Word(text, Span(start, end), 0.5) for text, start, end in words]
+
+
+def make_ctc(folder: Path, *, adapters: bool) -> Path:
+    """Write a tiny Wav2Vec2 with random weights; with adapters it is laid out like MMS."""
+    import torch
+    from safetensors.torch import save_file
+    from transformers import (
+        Wav2Vec2Config,
+        Wav2Vec2CTCTokenizer,
+        Wav2Vec2FeatureExtractor,
+        Wav2Vec2ForCTC,
+        Wav2Vec2Processor,
+    )
+
+    torch.manual_seed(0)
+    letters = {letter: number for number, letter in enumerate(LETTERS)}
+    vocabulary = folder / "vocab.json"
+    vocabulary.write_text(json.dumps({"eng": letters, "amh": letters} if adapters else letters), encoding="utf-8")
+    tokenizer = Wav2Vec2CTCTokenizer(str(vocabulary), target_lang="eng" if adapters else None)  # type: ignore[no-untyped-call]
+    extractor = Wav2Vec2FeatureExtractor(return_attention_mask=True)  # type: ignore[no-untyped-call]
+    Wav2Vec2Processor(extractor, tokenizer).save_pretrained(folder)  # type: ignore[no-untyped-call]
+    config = Wav2Vec2Config(
+        vocab_size=len(LETTERS),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        conv_dim=(8,) * 7,
+        num_conv_pos_embeddings=16,
+        num_conv_pos_embedding_groups=2,
+        initializer_range=1.0,
+        feat_extract_norm="layer",
+        do_stable_layer_norm=True,
+        adapter_attn_dim=4 if adapters else None,
+    )
+    model = Wav2Vec2ForCTC(config)
+    model.save_pretrained(folder)
+    if adapters:
+        weights = {name: torch.randn_like(weight) for name, weight in model._get_adapters().items()}  # type: ignore[no-untyped-call]
+        save_file(weights, folder / "adapter.amh.safetensors")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("adapters", [False, True])
+def test_a_ctc_model_gives_a_second_opinion(tmp_path: Path, clips: list[Samples], adapters: bool) -> None:
+    folder = make_ctc(tmp_path, adapters=adapters)
+    with Isolated(Engine(str(folder), "cpu", factory=CTC)) as recogniser:
+        heard = recogniser.transcribe(clips, "am")
+        assert texts(recogniser.transcribe(clips[::-1], "amh")) == texts(heard)[::-1]
+        if adapters:
+            with pytest.raises(RecognitionError, match=r"cannot be set to Tigrinya \(tir\)"):
+                recogniser.transcribe(clips, "ti")
+    assert any(one.text for one in heard)
+    for one, clip in zip(heard, clips, strict=True):
+        assert set(one.text) <= {*LETTERS[5:], " "}
+        assert all(0 <= word.span.start <= word.span.end <= clip.size / RATE for word in one.words)
+        assert 0 <= one.confidence <= 1
+
+
+@pytest.mark.slow
+def test_a_ctc_model_that_cannot_be_had_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(RecognitionError, match="give the folder of a model that is here"):
+        Isolated(Engine("somebody/ctc", factory=CTC)).start()

@@ -1,0 +1,296 @@
+"""Subtitles as people have them become cues that one can trust, and every change is told."""
+
+from pathlib import Path
+
+import pytest
+
+from utils.dataset.clip import Cue, Span
+from utils.dataset.subtitles import Cues, fit, read_cues
+from utils.errors import DataError
+
+GOOD = "1\n00:00:01,000 --> 00:00:02,500\nሰላም ነው?\n\n2\n00:00:03,000 --> 00:00:04,000\nደህና\nነኝ።\n"
+GOOD_CUES = [(1.0, 2.5, "ሰላም ነው?"), (3.0, 4.0, "ደህና ነኝ።")]
+
+
+def srt(*cues: tuple[str, str, str]) -> str:
+    return "".join(
+        f"{number}\n{start} --> {end}\n{text}\n\n" for number, (start, end, text) in enumerate(cues, start=1)
+    )
+
+
+def reading(folder: Path, text: str | bytes, name: str = "film.am.srt") -> Cues:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_cues(path)
+
+
+def plain(found: Cues) -> list[tuple[float, float, str]]:
+    return [(cue.span.start, cue.span.end, cue.text) for cue in found.cues]
+
+
+def as_cp1252(text: str) -> str:
+    """Read UTF-8 the way a program with a Western code page does."""
+    return "".join(bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in text.encode())
+
+
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        (GOOD.encode(), ""),
+        (GOOD.encode("utf-8-sig"), ""),
+        (GOOD.encode("utf-16"), ""),
+        (GOOD.encode("utf-16-le"), ""),
+        (GOOD.encode("utf-16-be"), ""),
+        (GOOD.replace("\n", "\r\n").encode(), ""),
+        (GOOD.replace("\n", "\r").encode(), ""),
+        (as_cp1252(GOOD).encode(), "decoded wrongly"),
+        (GOOD.encode().decode("latin-1").encode(), "decoded wrongly"),
+        (as_cp1252(as_cp1252(GOOD)).encode(), "decoded wrongly"),
+        (GOOD.replace("\n\n", "\n").encode(), ""),
+        (GOOD.replace(",000", "").replace("00:0", "0:").encode(), ""),
+        (GOOD.replace("ነኝ", "<i>ነኝ</i>").replace("ሰላም", "{\\an8}<font color='#fff'>ሰላም</font>").encode(), ""),
+        (GOOD.replace("ደህና\n", "- ደህና\n- ").replace("ሰላም", "&gt;&gt; ሰላም&lrm;").encode(), ""),
+    ],
+)
+def test_every_way_of_writing_gives_the_same_cues(tmp_path: Path, raw: bytes, told: str) -> None:
+    found = reading(tmp_path, raw)
+    assert plain(found) == GOOD_CUES
+    assert [warning for warning in found.warnings if told not in warning] == []
+    assert bool(found.warnings) == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("text", "cues", "told"),
+    [
+        pytest.param(
+            srt(("0:0:5", "0:0:6", "ሁለት"), ("0:0:1", "0:0:2", "አንድ")),
+            [(1, 2, "አንድ"), (5, 6, "ሁለት")],
+            ["Sorted by time, because they stand out of order: 1 cue (0:00:01.0)"],
+            id="out of order",
+        ),
+        pytest.param(
+            srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:3", "0:0:4", " "), ("0:0:5", "0:0:6", "ሁለት")),
+            [(1, 2, "አንድ"), (5, 6, "ሁለት")],
+            ["Without text: 1 cue (0:00:03.0)"],
+            id="empty",
+        ),
+        pytest.param(
+            srt(("0:0:1", "0:0:3,2", "አንድ"), ("0:0:3", "0:0:5", "ሁለት"), ("0:0:6", "0:0:7", "ሦስት")),
+            [(1, 3, "አንድ"), (3, 5, "ሁለት"), (6, 7, "ሦስት")],
+            ["Ended where the next one begins: 1 cue (0:00:01.0)"],
+            id="a short overlap is an inexact border",
+        ),
+        pytest.param(
+            srt(("0:0:1", "0:0:5", "አንድ"), ("0:0:3", "0:0:7", "ሁለት"), ("0:0:8", "0:0:9", "ሦስት")),
+            [(1, 7, "አንድ ሁለት"), (8, 9, "ሦስት")],
+            ["Joined with the one before", "1 cue (0:00:03.0)"],
+            id="a long overlap is joined",
+        ),
+        pytest.param(
+            srt(*((f"0:0:{n}", f"0:0:{min(n + 5, 12)}", f"ቃል {n}") for n in (1, 3, 6, 9))),
+            [(1, 3, "ቃል 1"), (3, 6, "ቃል 3"), (6, 9, "ቃል 6"), (9, 12, "ቃል 9")],
+            ["Ended where the next one begins: 3 cues"],
+            id="overlap throughout is a display that lingers",
+        ),
+        pytest.param(
+            srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:4", "0:0:3", "ሁለት")),
+            [(1, 2, "አንድ")],
+            ["end before they begin: 1 cue (0:00:04.0): 'ሁለት'"],
+            id="ends before it begins",
+        ),
+        pytest.param(
+            srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:3", "0:0:xx", "ሁለት ነገር"), ("0:0:5", "0:0:6", "ሦስት")),
+            [(1, 2, "አንድ"), (5, 6, "ሦስት")],
+            ["Line 6 has no readable times", "ሁለት ነገር"],
+            id="damaged times",
+        ),
+        pytest.param(
+            srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:3", "0:0:4", "ሰላ\ufffd")),
+            [(1, 2, "አንድ")],
+            ["letters are lost for good: 1 cue (0:00:03.0)"],
+            id="lost letters",
+        ),
+        pytest.param(
+            srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:3", "0:0:4", "???? ??? ????")),
+            [(1, 2, "አንድ")],
+            ["letters are lost for good: 1 cue"],
+            id="letters that became question marks",
+        ),
+        pytest.param(
+            srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:1", "0:0:2", "አንድ"), ("0:0:4", "0:0:5", "አንድ")),
+            [(1, 2, "አንድ"), (4, 5, "አንድ")],
+            ["Taken once, because they stand there again: 1 cue (0:00:01.0)"],
+            id="twice in the file",
+        ),
+        pytest.param(
+            srt(("0:0:1", "0:0:2", "[ሙዚቃ]"), ("0:0:3", "0:0:4", "♪ ላላ ♪")),
+            [(3, 4, "ላላ")],
+            ["[ሙዚቃ] (1)", "♪ (2)", "Without text: 1 cue"],
+            id="notes that nobody says",
+        ),
+        pytest.param(
+            srt(*((f"0:0:{n}", f"0:0:{n + 1}", f"አበበ፦ ቃል {n}") for n in range(3)), ("0:0:5", "0:0:6", "ABEBE: ደግሞ")),
+            [(0, 1, "ቃል 0"), (1, 2, "ቃል 1"), (2, 3, "ቃል 2"), (5, 6, "ደግሞ")],
+            ["አበበ (3), ABEBE (1)", "2 speakers take turns"],
+            id="names of speakers",
+        ),
+        pytest.param(
+            srt(*((f"0:0:{n}", f"0:0:{n + 1}", f"እንዲህ አለ፦ ቃል {n}") for n in range(3)), ("0:0:5", "0:0:6", "ሰዓቱ 3፦ 20")),
+            [*((n, n + 1, f"እንዲህ አለ፦ ቃል {n}") for n in range(3)), (5, 6, "ሰዓቱ 3፦ 20")],
+            [],
+            id="a colon that belongs to the speech",
+        ),
+        pytest.param(
+            srt(("0:0:1", "0:0:2", "በዓመቱ\n1998"), ("0:0:3", "0:0:4", "-5 ዲግሪ"), ("0:0:5", "0:0:6", "1998")),
+            [(1, 2, "በዓመቱ 1998"), (3, 4, "-5 ዲግሪ"), (5, 6, "1998")],
+            [],
+            id="numbers that are spoken",
+        ),
+        pytest.param(
+            srt(("1:0:1", "1:0:2", "አንድ")), [(3601, 3602, "አንድ")], [], id="hours stay until the length is known"
+        ),
+    ],
+)  # fmt: skip
+def test_a_flawed_file_gives_right_cues_and_a_clear_warning(
+    tmp_path: Path, text: str, cues: list[tuple[float, float, str]], told: list[str]
+) -> None:
+    found = reading(tmp_path, text)
+    assert plain(found) == cues
+    assert [piece for piece in told if not any(piece in warning for warning in found.warnings)] == []
+    assert bool(found.warnings) == bool(told)
+    assert all(warning.startswith("film.am.srt: ") for warning in found.warnings)
+
+
+ROLLING = """WEBVTT
+Kind: captions
+Language: am
+
+00:00:00.000 --> 00:00:02.000 align:start position:0%
+ 
+ሰላም<00:00:00.500><c> ለሁላችሁ</c>
+
+00:00:02.000 --> 00:00:02.010 align:start position:0%
+ሰላም ለሁላችሁ
+ 
+
+00:00:02.010 --> 00:00:04.000 align:start position:0%
+ሰላም ለሁላችሁ
+ዛሬ<00:00:02.500><c> ዛሬ</c><00:00:03.000><c> ነው</c>
+
+00:00:04.000 --> 00:00:04.010 align:start position:0%
+ዛሬ ዛሬ ነው
+ 
+
+00:00:04.010 --> 00:00:06.000 align:start position:0%
+ዛሬ ዛሬ ነው
+ነገ አይደለም
+"""  # noqa: W293 - the blanks are in the files of the best-known site
+
+
+def test_rolling_captions_are_taken_once(tmp_path: Path) -> None:
+    found = reading(tmp_path, ROLLING, "talk.am.vtt")
+    assert plain(found) == [(0, 2, "ሰላም ለሁላችሁ"), (2.01, 4, "ዛሬ ዛሬ ነው"), (4.01, 6, "ነገ አይደለም")]
+    assert any("roll" in warning for warning in found.warnings)
+
+
+def test_captions_that_grow_word_by_word_are_taken_once(tmp_path: Path) -> None:
+    words = "አንድ ሁለት ሦስት አራት".split()
+    text = srt(*((f"0:0:{n}", f"0:0:{n + 1}", " ".join(words[: n + 1])) for n in range(4)))
+    assert [cue.text for cue in reading(tmp_path, text).cues] == words
+
+
+def test_words_that_are_said_twice_stay_twice(tmp_path: Path) -> None:
+    text = srt(("0:0:0", "0:0:1", "አዎ"), ("0:0:1", "0:0:2", "አዎ"), ("0:0:2", "0:0:3", "ነው"), ("0:0:3", "0:0:4", "ይሁን"))
+    assert [cue.text for cue in reading(tmp_path, text).cues] == ["አዎ", "አዎ", "ነው", "ይሁን"]
+
+
+def test_notes_names_and_styles_of_vtt_are_no_speech(tmp_path: Path) -> None:
+    text = (
+        "WEBVTT\n\nSTYLE\n::cue { color: white }\n\nintro\n00:01.000 --> 00:02.000 line:0\n<v Abebe>ሰላም</v>\n\n"
+        "NOTE checked\nby hand\n\n2nd\n00:03.000 --> 00:04.000\nደህና\n1998\n"
+    )
+    assert plain(reading(tmp_path, text, "a.vtt")) == [(1, 2, "ሰላም"), (3, 4, "ደህና 1998")]
+
+
+def test_ass_gives_the_spoken_lines_only(tmp_path: Path) -> None:
+    lines = [
+        "Dialogue: 0,0:00:03.00,0:00:04.50,Default,,0,0,0,,ደህና{\\i1}\\Nነኝ{\\i0}፣ አንተስ?",
+        "Dialogue: 0,0:00:0x.00,0:00:04.50,Default,,0,0,0,,ጠፋ",
+        "Comment: 0,0:00:03.00,0:00:04.50,Default,,0,0,0,,not shown",
+        "Dialogue: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,{\\p1}m 0 0 l 10 10{\\p0}",
+        "Dialogue: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,{\\an8}ሰላም",
+    ]
+    head = (
+        "[Script Info]\n\n[V4+ Styles]\nStyle: Default,Arial,no size\n\n[Events]\n"
+        "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
+    )
+    found = reading(tmp_path, head + "\n".join(lines) + "\n", "a.ass")
+    assert plain(found) == [(1, 2, "ሰላም"), (3, 4.5, "ደህና ነኝ፣ አንተስ?")]
+    assert any("Line 9 has no readable times" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize("raw", [b"", b"no times in here\n", b"\x00\x01\x02\xff" * 50, b"[Script Info]\n[Events]\n"])
+def test_a_file_without_cues_is_refused(tmp_path: Path, raw: bytes) -> None:
+    with pytest.raises(DataError, match="holds no cue"):
+        reading(tmp_path, raw)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be read"):
+        read_cues(tmp_path / "no.srt")
+
+
+@pytest.mark.parametrize(
+    ("starts", "seconds", "fitted", "told"),
+    [
+        pytest.param([1, 5], 10, [1, 5], "", id="all inside"),
+        pytest.param([3601, 3605], 10, [1, 5], "All times are 1 h ahead", id="an hour ahead"),
+        pytest.param([36_001, 36_005], 10, [1, 5], "All times are 10 h ahead", id="ten hours ahead"),
+        pytest.param([3601, 3605, 7000], 5400, [1, 5, 3400], "All times are 1 h ahead", id="longer than an hour"),
+        pytest.param([3601, 3605], 5400, [3601, 3605], "", id="an hour of music first"),
+        pytest.param(
+            [1, 3605, 8],
+            10,
+            [1, 5, 8],
+            "Moved by whole hours into the gap where they belong: 1 cue",
+            id="one cue an hour ahead",
+        ),
+        pytest.param(
+            [1, 3601, 8],
+            10,
+            [1, 8],
+            "beyond the end of the recording (10.0 s): 1 cue (1:00:01.0), of 3",
+            id="an hour ahead, but no gap",
+        ),
+        pytest.param(
+            [1, 50, 60],
+            10,
+            [1],
+            "beyond the end of the recording (10.0 s): 2 cues (0:00:50.0, 0:01:00.0), of 3",
+            id="no whole hour",
+        ),
+        pytest.param(
+            [50, 60],
+            10,
+            [],
+            "beyond the end of the recording (10.0 s): 2 cues (0:00:50.0, 0:01:00.0), of 2",
+            id="none fits",
+        ),
+        pytest.param([1, 9.5], 10, [1, 9.5], "", id="half a second beyond"),
+    ],
+)
+def test_cues_are_held_against_the_length_of_the_recording(
+    starts: list[float], seconds: float, fitted: list[float], told: str
+) -> None:
+    cues = tuple(Cue(Span(start, start + 1), f"ቃል {start}") for start in sorted(starts))
+    found = fit(Cues(cues, ("before",)), seconds, "film.srt")
+    assert [cue.span.start for cue in found.cues] == fitted
+    assert all(cue.span.end <= seconds for cue in found.cues)
+    assert found.warnings[0] == "before"
+    assert [told in warning for warning in found.warnings[1:]] == ([True] if told else [])
+
+
+def test_a_cue_that_reaches_far_beyond_the_end_is_cut_and_told() -> None:
+    found = fit(Cues((Cue(Span(8, 14), "ቃል"),)), 10, "film.srt")
+    assert found.cues == (Cue(Span(8, 10), "ቃል"),)
+    assert "Cut at the end of the recording (10.0 s): 1 cue (0:00:08.0)" in found.warnings[0]

@@ -1,0 +1,89 @@
+"""What a clip is, and what came of it: one row of the manifest."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+Status = Literal["kept", "aside"]
+Split = Literal["train", "eval", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a recording, in seconds from its first sample."""
+
+    start: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        """Return how long it is."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """A stretch of a recording with the text that a subtitle gives it."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What was measured of a clip; None was not measured.
+
+    Attributes:
+        speech_ratio: Share of the clip that is speech.
+        snr_db: Level of the speech over the level of the pauses.
+        clipping: Share of the samples at full scale.
+        loudness_lufs: Loudness by ITU-R BS.1770.
+        chars_per_second: Letters of the text a second of audio.
+        confidence: How sure the recogniser was, 0 to 1.
+        second_cer: Share of letters in which a second recogniser differs.
+    """
+
+    speech_ratio: float | None = None
+    snr_db: float | None = None
+    clipping: float | None = None
+    loudness_lufs: float | None = None
+    chars_per_second: float | None = None
+    confidence: float | None = None
+    second_cer: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """One stretch of one recording with its text.
+
+    Attributes:
+        id: Stable name, made from the recording's content and the span.
+        recording: Content hash of the recording.
+        source: Path or address that the recording came from.
+        span: Where in the recording it lies.
+        speaker: Who speaks.
+        text: What is said, as it was written.
+        audio: Its own file below the dataset folder; empty when it was set aside before one was written.
+        content: Hash of its samples.
+        scores: What was measured.
+        split: Where it belongs.
+        status: Kept or set aside.
+        reason: Why it was set aside.
+    """
+
+    id: str
+    recording: str
+    source: str
+    span: Span
+    speaker: str
+    text: str
+    audio: str = ""
+    content: str = ""
+    scores: Scores = Scores()
+    split: Split = ""
+    status: Status = "kept"
+    reason: str = ""
+
+    def aside(self, reason: str) -> "Clip":
+        """Return this clip set aside for a reason."""
+        return dataclasses.replace(self, status="aside", reason=reason)

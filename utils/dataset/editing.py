@@ -1,0 +1,110 @@
+"""Changes to a finished dataset: a text, what is set aside, the split. Each is a new row, so each can be undone."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils.dataset import split
+from utils.dataset.clip import Clip
+from utils.dataset.lists import read_language, write_lists
+from utils.dataset.manifest import LOCK, Contents, Manifest, opened
+from utils.errors import DataError
+from utils.storage import locked
+
+
+@dataclass
+class Session:
+    """A dataset while its lock is held."""
+
+    book: Manifest
+    contents: Contents
+
+    def change(self, clips: Sequence[Clip]) -> None:
+        """Write new rows for these clips."""
+        self.book.change(clips)
+        self.contents.clips.update({clip.id: clip for clip in clips})
+
+    def settle(self, share: float, by: split.By) -> str:
+        """Choose the split of kept clips that have none; return what a person should know about it."""
+        choice = split.assign(self.contents.clips.values(), share, by)
+        self.change(
+            [dataclasses.replace(self.contents.clips[name], split=side) for name, side in choice.splits.items()]
+        )
+        return choice.note
+
+
+@contextmanager
+def editing(folder: Path) -> Iterator[Session]:
+    """Open a dataset for changes; the lists are made anew at the end."""
+    opened(folder)
+    with locked(folder / LOCK):
+        book = Manifest(folder)
+        book.repair()
+        session = Session(book, book.read())
+        yield session
+        write_lists(folder, session.contents.clips.values(), read_language(folder))
+
+
+def change_text(folder: Path, name: str, text: str) -> Clip:
+    """Give a clip another text."""
+    if not text.strip():
+        raise DataError(f"The new text of {name} is empty.", hint="To leave the clip out use: dataset edit --aside.")
+    return _change(folder, [name], lambda clip: dataclasses.replace(clip, text=text.strip()))[0]
+
+
+def set_aside(folder: Path, name: str, reason: str) -> Clip:
+    """Leave a clip out for a reason."""
+    return _change(folder, [name], lambda clip: clip.aside(reason))[0]
+
+
+def restore(folder: Path, names: Sequence[str]) -> list[Clip]:
+    """Take clips back that were set aside, into the split of their neighbours."""
+    return _change(folder, names, _kept)
+
+
+def undo(folder: Path, name: str) -> Clip:
+    """Take back the last change of a clip; a second time takes the undoing back."""
+    versions = Manifest(folder).history(name)
+
+    def earlier(clip: Clip) -> Clip:
+        """Return the last version that differs in more than its split, which stays."""
+        same_side = [dataclasses.replace(version, split=clip.split) for version in reversed(versions)]
+        found = next((version for version in same_side if version != clip), None)
+        if found is None:
+            raise DataError(f"Clip {name} has not been changed.", hint="There is nothing to take back.")
+        return found
+
+    return _change(folder, [name], earlier)[0]
+
+
+def resplit(folder: Path, share: float, by: split.By) -> str:
+    """Choose the split of all clips anew; return what a person should know about it."""
+    with editing(folder) as session:
+        contents = session.contents
+        fresh = {name: dataclasses.replace(clip, split="") for name, clip in contents.clips.items()}
+        choice = split.assign(fresh.values(), share, by)
+        wanted = [dataclasses.replace(clip, split=choice.splits.get(name, "")) for name, clip in fresh.items()]
+        session.change([clip for clip in wanted if clip != contents.clips[clip.id]])
+        return choice.note
+
+
+def _kept(clip: Clip) -> Clip:
+    if not clip.text.strip():
+        raise DataError(f"Clip {clip.id} has no text.", hint="Give it one first: dataset edit --text.")
+    if not clip.audio:
+        raise DataError(f"Clip {clip.id} has no sound.")
+    return dataclasses.replace(clip, status="kept", reason="")
+
+
+def _change(folder: Path, names: Sequence[str], change: Callable[[Clip], Clip]) -> list[Clip]:
+    """Change clips, all of them or none; one that comes back is split as its neighbours are."""
+    with editing(folder) as session:
+        clips = session.contents.clips
+        for name in names:
+            if name not in clips:
+                raise DataError(f"There is no clip {name!r} in {folder}.", hint="Clips are listed in manifest.csv.")
+        session.change([change(clips[name]) for name in names])
+        session.settle(0.05, "recording")
+        return [clips[name] for name in names]

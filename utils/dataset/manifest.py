@@ -1,0 +1,167 @@
+"""Every clip and every recording that a dataset knows, in two files that only grow.
+
+``manifest.csv`` has a row for each change of a clip; the last one for an id counts, the earlier ones are its history.
+``recordings.csv`` has a row for each recording that is finished, written after its clips and their rows are on disk.
+Only clips of finished recordings count, so a crash leaves a dataset as it was before a recording or after it.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from utils.dataset.clip import Clip, Scores, Span
+from utils.dataset.table import Table
+from utils.errors import DataError
+
+MANIFEST, RECORDINGS, LOCK = "manifest.csv", "recordings.csv", ".lock"
+SCORES = [one.name for one in fields(Scores)]
+CLIP_COLUMNS = [
+    *("id", "recording", "source", "start", "end", "speaker", "text"),
+    *SCORES,
+    *("status", "reason", "content", "split", "audio"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that was worked through; the same content under another path is a row of its own.
+
+    Attributes:
+        recording: Content hash; empty when the file could not be read.
+        path: Where it was found.
+        size: Bytes it had.
+        changed: Time of its last change, in nanoseconds.
+        seconds: Length of its sound.
+        reason: Why nothing came of it; empty when it is finished.
+        warnings: What was odd about it, in sentences.
+    """
+
+    recording: str
+    path: str
+    size: int = 0
+    changed: int = 0
+    seconds: float = 0.0
+    reason: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+SOURCE_COLUMNS = [one.name for one in fields(Source)]
+
+
+@dataclass
+class Contents:
+    """What a dataset holds at one moment.
+
+    Attributes:
+        clips: By id, in the order in which they came.
+        recordings: The finished ones, by content hash.
+        files: What was last said of each path.
+    """
+
+    clips: dict[str, Clip] = field(default_factory=dict)
+    recordings: dict[str, Source] = field(default_factory=dict)
+    files: dict[str, Source] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> list[Clip]:
+        """Return the clips that are in use."""
+        return [clip for clip in self.clips.values() if clip.status == "kept"]
+
+    @property
+    def bad(self) -> list[Source]:
+        """Return the files of which nothing came."""
+        return [source for source in self.files.values() if source.reason]
+
+
+class Manifest:
+    """The two files of one dataset folder.
+
+    Args:
+        folder: The dataset folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.rows = Table(folder / MANIFEST, CLIP_COLUMNS)
+        self.sources = Table(folder / RECORDINGS, SOURCE_COLUMNS)
+
+    def read(self) -> Contents:
+        """Read what counts: the last row of each clip whose recording is finished."""
+        contents = Contents()
+        for line in self.sources.read():
+            source = _source(line.cells)
+            contents.files[source.path] = source
+            if source.recording and not source.reason:
+                contents.recordings.setdefault(source.recording, source)
+        rows = {line.cells[0]: line.cells for line in self.rows.read() if line.cells[1] in contents.recordings}
+        contents.clips = {name: _clip(cells) for name, cells in rows.items()}
+        return contents
+
+    def history(self, name: str) -> list[Clip]:
+        """Return every version of a clip, oldest first."""
+        return [_clip(line.cells) for line in self.rows.read() if line.cells[0] == name]
+
+    def repair(self) -> None:
+        """Cut off the rows of a recording that was not finished; they are the last ones."""
+        finished = self.read().recordings
+        for line in self.rows.read():
+            if line.cells[1] not in finished:
+                self.rows.cut(line.offset)
+                return
+
+    def add(self, source: Source, clips: Sequence[Clip]) -> None:
+        """Add a recording with its clips, whose audio has to be on disk."""
+        self.change(clips)
+        self.note(source)
+
+    def note(self, source: Source) -> None:
+        """Write what came of a file."""
+        self.sources.append([_source_cells(source)])
+
+    def change(self, clips: Iterable[Clip]) -> None:
+        """Write a new row for each of these clips."""
+        self.rows.append(map(_clip_cells, clips))
+
+
+def opened(folder: Path) -> Contents:
+    """Read a dataset that has to be there."""
+    if not (folder / MANIFEST).is_file():
+        raise DataError(f"{folder} holds no {MANIFEST}.", hint="Make a dataset with: python -m utils prepare.")
+    return Manifest(folder).read()
+
+
+def _clip_cells(clip: Clip) -> list[str]:
+    scores = ["" if (value := getattr(clip.scores, name)) is None else str(float(value)) for name in SCORES]
+    place = [clip.id, clip.recording, clip.source, str(float(clip.span.start)), str(float(clip.span.end))]
+    end = [clip.status, clip.reason, clip.content, clip.split, clip.audio]
+    return [*place, clip.speaker, clip.text, *scores, *end]
+
+
+def _clip(cells: list[str]) -> Clip:
+    name, recording, source, start, end, speaker, text, *rest = cells
+    try:
+        scores = Scores(*(float(cell) if cell else None for cell in rest[: len(SCORES)]))
+        span = Span(float(start), float(end))
+    except ValueError as error:
+        raise DataError(f"{MANIFEST}: clip {name} is damaged: {error}.", hint="Remove its last line.") from error
+    status, reason, content, split, audio = rest[len(SCORES) :]
+    if status not in {"kept", "aside"} or split not in {"train", "eval", ""}:
+        raise DataError(
+            f"{MANIFEST}: clip {name} has status {status!r} and split {split!r}.", hint="Mend its last line."
+        )
+    return Clip(name, recording, source, span, speaker, text, audio, content, scores, split, status, reason)  # type: ignore[arg-type]
+
+
+def _source_cells(source: Source) -> list[str]:
+    cells = dataclasses.asdict(source) | {"warnings": "\n".join(source.warnings), "seconds": float(source.seconds)}
+    return [str(cells[name]) for name in SOURCE_COLUMNS]
+
+
+def _source(cells: list[str]) -> Source:
+    recording, path, size, changed, seconds, reason, warnings = cells
+    try:
+        numbers = int(size), int(changed), float(seconds)
+    except ValueError as error:
+        raise DataError(f"{RECORDINGS}: the row of {path} is damaged: {error}.", hint="Remove it.") from error
+    return Source(recording, path, *numbers, reason, tuple(warnings.splitlines()))

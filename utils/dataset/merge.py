@@ -1,0 +1,99 @@
+"""Two datasets become one; the one that is added is only read."""
+
+import dataclasses
+import shutil
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils.dataset.clip import Clip
+from utils.dataset.editing import editing
+from utils.dataset.lists import WAVS, read_language
+from utils.dataset.manifest import Contents, Source, opened
+from utils.errors import DataError
+from utils.storage import patiently, storage_error
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a merge does, or would do.
+
+    Attributes:
+        recordings: New recordings with their clips.
+        known: Recordings that are there already and stay as they are.
+        duplicates: Clips whose very sound is there already; they come in set aside.
+        missing: Clips whose audio file is not there; they are left out.
+    """
+
+    recordings: tuple[tuple[Source, tuple[Clip, ...]], ...]
+    known: int
+    duplicates: int
+    missing: tuple[str, ...]
+
+    def __str__(self) -> str:
+        clips = [clip for _, group in self.recordings for clip in group]
+        minutes = sum(clip.span.seconds for clip in clips if clip.status == "kept") / 60
+        sentences = [f"{len(self.recordings)} recordings with {len(clips)} clips come in ({minutes:.1f} min kept)."]
+        if self.known:
+            sentences.append(f"{self.known} recordings are there already and stay as they are.")
+        if self.duplicates:
+            sentences.append(f"{self.duplicates} clips are there already and are set aside as duplicates.")
+        if self.missing:
+            sentences.append(f"{len(self.missing)} clips have no audio file and are left out: {self.missing[0]} …")
+        return " ".join(sentences)
+
+
+def merge(target: Path, other: Path, *, dry_run: bool) -> Plan:
+    """Add the recordings of another dataset with their clips and their split.
+
+    Args:
+        target: The dataset that grows.
+        other: The dataset that is added.
+        dry_run: Only say what would happen.
+    """
+    if target.resolve() == other.resolve():
+        raise DataError(f"{target} cannot be merged with itself.", hint="Name another dataset.")
+    mine, theirs = read_language(target), read_language(other)
+    if mine != theirs:
+        raise DataError(f"{target} is of language {mine!r}, {other} of {theirs!r}.", hint="Keep them apart.")
+    if dry_run:
+        return plan(opened(target), other)
+    with editing(target) as session:
+        made = plan(session.contents, other)
+        for source, clips in made.recordings:
+            for clip in clips:
+                _copy(other / clip.audio, target / WAVS / Path(clip.audio).name) if clip.audio else None
+            session.book.add(source, clips)
+            session.contents.clips.update({clip.id: clip for clip in clips})
+        return made
+
+
+def plan(mine: Contents, other: Path) -> Plan:
+    """Say what a merge would do."""
+    theirs = opened(other)
+    sounds = {clip.content for clip in mine.kept}
+    groups: defaultdict[str, list[Clip]] = defaultdict(list)
+    missing, duplicates = [], 0
+    for clip in theirs.clips.values():
+        if clip.recording in mine.recordings:
+            continue
+        if clip.audio and not (other / clip.audio).is_file():
+            missing.append(clip.audio)
+            continue
+        twice = clip.status == "kept" and clip.content in sounds
+        duplicates += twice
+        groups[clip.recording].append(dataclasses.replace(clip.aside("duplicate"), split="") if twice else clip)
+    new = {name: source for name, source in theirs.recordings.items() if name not in mine.recordings}
+    recordings = tuple((source, tuple(groups[name])) for name, source in new.items())
+    return Plan(recordings, len(theirs.recordings) - len(new), duplicates, tuple(missing))
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file so that it appears under its name only when it is complete."""
+    temporary = target.with_name(f".{target.name}.partial")
+    try:
+        shutil.copyfile(source, temporary)
+        patiently(lambda: temporary.replace(target))
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise storage_error(target, error) from error

@@ -1,0 +1,48 @@
+"""The statistics of a dataset as pictures for a report."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from utils.dataset.statistics import Statistics
+from utils.storage import patiently, storage_error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BINS = 40
+
+
+def draw(found: Statistics, path: Path) -> None:
+    """Draw lengths, pace, noise and phonemes into one PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 7), layout="constrained")
+    FigureCanvasAgg(figure)  # no window, and no state shared with other users of matplotlib
+    (lengths, pace), (snr, phonemes) = figure.subplots(2, 2)
+    _histogram(lengths, found.seconds, "Length of the clips", "seconds")
+    _histogram(pace, found.pace, "Pace", "letters a second")
+    _histogram(snr, found.snr, "Noise", "SNR in dB")
+    _bars(phonemes, found.phonemes)
+    temporary = path.with_name(f".{path.name}.partial")
+    try:
+        figure.savefig(temporary, format="png", dpi=120)
+        patiently(lambda: temporary.replace(path))
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise storage_error(path, error) from error
+
+
+def _histogram(axes: "Axes", values: Sequence[float], title: str, unit: str) -> None:
+    axes.set(title=title, xlabel=unit, ylabel="clips")
+    if values:
+        axes.hist(values, bins=BINS)
+    else:
+        axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes)
+
+
+def _bars(axes: "Axes", counts: dict[str, int]) -> None:
+    axes.set(title="Phonemes", ylabel="times", yscale="symlog")
+    axes.bar(range(len(counts)), list(counts.values()))
+    axes.set_xticks(range(len(counts)), list(counts), rotation=90, fontsize=8)

@@ -1,0 +1,84 @@
+"""Sentences to read into a microphone, so chosen that few of them hold every sound in many surroundings."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+from utils.amharic import normalize, phonemize
+from utils.amharic.alphabet import PHONES, encode
+from utils.amharic.fidel import WORD
+
+SENTENCES = Path(__file__).parent / "data" / "prompts_am.txt"
+RARE = 3.0  # how much more a sound is worth than a pair of sounds
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The sounds of some texts.
+
+    Attributes:
+        counts: How often each sound occurs, geminates with their single sound.
+        missing: Sounds of the language that do not occur.
+    """
+
+    counts: Counter[str]
+    missing: tuple[str, ...]
+
+
+def choose(count: int, sentences: Sequence[str] | None = None, read: Iterable[str] = ()) -> list[str]:
+    """Choose sentences one after the other, each the one that adds most to what was read before.
+
+    A sound or a pair of sounds is worth less each time it has occurred, and a long sentence has to bring more than a
+    short one. So the first few sentences hold every sound, and all of them together each pair as evenly as can be.
+
+    Args:
+        count: How many are wanted; fewer are given when there are no more.
+        sentences: From which; those shipped with the product by default.
+        read: What was recorded already; it is not given again.
+    """
+    read = list(read)
+    done = set(read)
+    units = {text: found for text in sentences or shipped() if text not in done and (found := _units(text))}
+    counts = Counter(unit for text in read for unit in _units(text))
+    chosen: list[str] = []
+    while units and len(chosen) < count:
+        best = max(units, key=lambda text: _worth(units[text], counts))
+        counts.update(units.pop(best))
+        chosen.append(best)
+    return chosen
+
+
+def coverage(texts: Iterable[str]) -> Coverage:
+    """Count the sounds of texts."""
+    codes = {code: phone for phone, code in PHONES.items()}
+    counts = Counter(codes[code] for text in texts for code in _codes(text) if code in codes)
+    return Coverage(counts, tuple(phone for phone in PHONES if phone not in counts))
+
+
+@cache
+def shipped() -> tuple[str, ...]:
+    """Return the sentences that come with the product."""
+    return tuple(line for line in SENTENCES.read_text(encoding="utf-8").split("\n") if line)
+
+
+def _worth(units: Sequence[str], counts: Counter[str]) -> float:
+    """Add up what each unit is still worth, for each sound that has to be read."""
+    values = ((RARE if len(unit) == 1 else 1.0) / (1 + counts[unit]) for unit in set(units))
+    return sum(values) / math.sqrt(len(units))
+
+
+def _units(text: str) -> tuple[str, ...]:
+    """Return the sounds of a text, and the pairs of sounds inside its words."""
+    words = _codes(text).split()
+    return tuple(unit for word in words for unit in (*word, *map("".join, pairwise(word))))
+
+
+@cache
+def _codes(text: str) -> str:
+    """Write the Amharic words of a text with one letter a sound; length is left out."""
+    words = phonemize(" ".join(WORD.findall(normalize(text)))).split()
+    return " ".join(map(encode, words)).replace(":", "").replace("W", "w")

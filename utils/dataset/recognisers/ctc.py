@@ -1,0 +1,109 @@
+"""CTC models by transformers, such as MMS: a second opinion, found in another way than Whisper's."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from utils import languages
+from utils.audio import Samples
+from utils.dataset.recognisers.downloads import obtaining
+from utils.dataset.transcription import RATE, Engine, RecognitionError, Transcript, Word, heard_word
+
+if TYPE_CHECKING:
+    import torch
+
+SHORTEST = RATE // 10  # samples; a shorter clip is followed by silence
+
+
+class Frame(NamedTuple):
+    """What the model reads in one frame, and how likely it finds it."""
+
+    symbol: str
+    probability: float
+
+
+class Ctc:
+    """A CTC model by transformers.
+
+    Args:
+        engine: Its model is a hub name or a folder, with weights for one language or an adapter for each.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        import torch
+        from huggingface_hub import hf_hub_download
+        from transformers import AutoModelForCTC, AutoProcessor
+
+        self.name = engine.name
+        self.device: str = engine.device
+        if engine.device == "auto":
+            self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        with obtaining(engine.model):
+            if not Path(engine.model).is_dir():
+                hf_hub_download(engine.model, "config.json")  # fails at once where transformers tries for minutes
+            processor: Any = AutoProcessor  # untyped
+            self._processor = processor.from_pretrained(engine.model, trust_remote_code=False)
+            self._model = AutoModelForCTC.from_pretrained(engine.model, trust_remote_code=False).to(self.device).eval()
+        self._adapter = ""
+
+    def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:
+        """Return what is said in each clip; one at a time, so that none depends on its neighbours."""
+        self._speak(language)
+        return [self._heard(clip) for clip in clips]
+
+    def _heard(self, clip: Samples) -> Transcript:
+        import torch
+
+        padded = np.pad(clip, (0, max(0, SHORTEST - clip.size)))
+        values = self._processor(padded, sampling_rate=RATE, return_tensors="pt").to(self.device)
+        with torch.inference_mode():
+            best = self._model(**values).logits[0].softmax(-1).max(-1)
+        seconds_per_frame = padded.size / len(best.indices) / RATE
+        words = tuple(ctc_words(self._frames(best.indices, best.values), seconds_per_frame, clip))
+        confidence = float(np.mean([word.confidence for word in words])) if words else 0.0
+        return Transcript(" ".join(word.text for word in words), confidence, words)
+
+    def _frames(self, ids: "torch.Tensor", probabilities: "torch.Tensor") -> Iterator[Frame]:
+        """Yield each frame with its letter: a space between words, nothing for the blank and other signs."""
+        tokenizer = self._processor.tokenizer
+        silent = {tokenizer.pad_token, *tokenizer.all_special_tokens} - {tokenizer.word_delimiter_token}
+        symbols = tokenizer.convert_ids_to_tokens(ids.tolist())
+        for symbol, probability in zip(symbols, probabilities.tolist(), strict=True):
+            meant = "" if symbol in silent else symbol.replace(tokenizer.word_delimiter_token, " ")
+            yield Frame(meant, probability)
+
+    def _speak(self, language: str) -> None:
+        """Load the adapter of a language into a model that has one for each; they are named by three letters."""
+        if getattr(self._model.config, "adapter_attn_dim", None) is None:
+            return
+        known = languages.find(language)
+        code = next((name for name in (known.code, *known.aliases) if len(name) == 3), known.code)
+        if code == self._adapter:
+            return
+        try:
+            self._processor.tokenizer.set_target_lang(code)
+            self._model.load_adapter(code)
+        except (OSError, ValueError) as error:
+            reason = str(error).partition("\n")[0]
+            raise RecognitionError(f"{self.name} cannot be set to {known.name} ({code}): {reason}") from error
+        self._adapter = code
+
+
+def ctc_words(frames: Iterable[Frame], seconds_per_frame: float, clip: Samples) -> Iterator[Word]:
+    """Merge equal neighbours, drop blanks, and split at spaces."""
+    letters: list[tuple[str, float]] = []
+    first = last = position = 0
+    for symbol, run in groupby([*frames, Frame(" ", 1.0)], key=lambda frame: frame.symbol):
+        probabilities = [frame.probability for frame in run]
+        if symbol == " " and letters:
+            text, likely = "".join(letter for letter, _ in letters), float(np.mean([one for _, one in letters]))
+            yield heard_word(text, first * seconds_per_frame, last * seconds_per_frame, likely, clip)
+            letters = []
+        elif symbol.strip():
+            first = first if letters else position
+            letters.append((symbol, max(probabilities)))
+            last = position + len(probabilities)
+        position += len(probabilities)

@@ -1,0 +1,87 @@
+"""What can be measured of a clip without knowing what is said in it."""
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from utils.audio import Samples
+from utils.dataset.clip import Scores, Span
+
+if TYPE_CHECKING:
+    from pyloudnorm import Meter
+
+FRAME_SECONDS = 0.016
+SILENCE = 1e-10  # power: -100 dB, the floor of 16 bits; below it every pause is equally quiet
+FULL_SCALE = 0.99  # a clipped peak that was resampled or stored with loss is no longer exactly 1
+LOUDNESS_SECONDS = 0.4  # one block of BS.1770: there is no loudness of less
+FEWEST_PAUSE_FRAMES = 5
+QUIET_SHARE = 0.1  # without a pause the quietest tenth, closures of consonants mostly, stands in for the noise
+
+
+def measure(samples: Samples, rate: int, speech: Sequence[Span], text: str) -> Scores:
+    """Measure a clip as it was recorded, before its loudness is changed.
+
+    Args:
+        samples: Its sound.
+        rate: Samples per second.
+        speech: Where it holds speech, in seconds from its first sample.
+        text: What is said; empty when it is not known yet.
+    """
+    seconds = samples.size / rate
+    spoken = sum(max(0.0, min(seconds, span.end) - max(0.0, span.start)) for span in speech)
+    return Scores(
+        speech_ratio=min(1.0, spoken / seconds) if seconds else 0.0,
+        snr_db=signal_to_noise(samples, rate, speech),
+        clipping=float(np.mean(np.abs(samples) >= FULL_SCALE)) if samples.size else 0.0,
+        loudness_lufs=loudness(samples, rate),
+        chars_per_second=letters(text) / seconds if text and seconds else None,
+    )
+
+
+def letters(text: str) -> int:
+    """Count letters and digits; signs and spaces take no time."""
+    return sum(letter.isalnum() for letter in text)
+
+
+def signal_to_noise(samples: Samples, rate: int, speech: Sequence[Span]) -> float | None:
+    """Estimate how far the speech stands above the noise in its pauses, in dB; None without speech."""
+    size = max(1, round(FRAME_SECONDS * rate))
+    frames = samples[: samples.size - samples.size % size].reshape(-1, size)
+    power = np.maximum(np.einsum("ij,ij->i", frames, frames) / size - frames.mean(axis=1) ** 2, 0.0)
+    inside = _inside(power.size, size / rate, speech)
+    if not inside.any():
+        return None
+    pauses = power[~inside]
+    if pauses.size < FEWEST_PAUSE_FRAMES:
+        pauses = np.sort(power)[: math.ceil(power.size * QUIET_SHARE)]
+    noise = max(SILENCE, float(np.median(pauses)))
+    signal = max(SILENCE, float(power[inside].mean()) - noise)
+    return 10 * math.log10(signal / noise)
+
+
+def _inside(count: int, step: float, speech: Sequence[Span]) -> npt.NDArray[np.bool_]:
+    """Mark the frames that touch speech."""
+    inside = np.zeros(count, np.bool_)
+    for span in speech:
+        inside[max(0, math.floor(span.start / step)) : max(0, math.ceil(span.end / step))] = True
+    return inside
+
+
+def loudness(samples: Samples, rate: int) -> float | None:
+    """Return the loudness in LUFS by BS.1770; None for silence and for less than 0.4 s."""
+    if samples.size < LOUDNESS_SECONDS * rate:
+        return None
+    with np.errstate(divide="ignore"):
+        found = float(_meter(rate).integrated_loudness(samples))
+    return found if math.isfinite(found) else None
+
+
+@functools.cache
+def _meter(rate: int) -> "Meter":
+    from pyloudnorm import Meter
+
+    return Meter(rate)
