@@ -11,9 +11,7 @@ from utils.paths import project
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take a dataset, and a vocabulary when tokens are wanted too."""
-    parser.epilog = (
-        "Tokens are counted with --vocab or --model. Exit code 1: a file's header cannot be read."
-    )
+    parser.epilog = "Tokens are counted with --vocab or --model. Exit code 1: a file's header cannot be read."
     parser.add_argument("place", type=Path, nargs="?", help="dataset folder or list (default: that of the project)")
     add_project(parser)
     add_vocabulary(parser)
