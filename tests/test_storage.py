@@ -69,3 +69,11 @@ def test_a_lock_is_free_once_its_holder_is_killed(tmp_path: Path) -> None:
     began = time.monotonic()
     with locked(tmp_path / ".lock"):
         assert time.monotonic() - began < 5
+
+
+def test_an_error_in_the_middle_of_writing_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    write_atomically(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(path, "\ud800")
+    assert [(child.name, child.read_text(encoding="utf-8")) for child in tmp_path.iterdir()] == [("state.json", "old")]

@@ -25,7 +25,7 @@ from utils.config import Config
 from utils.errors import RunBusyError, RunError, StorageError
 from utils.paths import ROOT, Project, checked_name, inside
 from utils.processes import end_tree, is_alive, machine
-from utils.storage import locked, read_text, storage_error, write_atomically
+from utils.storage import locked, make_folder, read_text, storage_error, write_atomically
 
 START_SECONDS = 60.0  # a cold Python on a busy disk has taken 20
 SILENT_SECONDS = 60.0  # a heartbeat comes every 5
@@ -235,14 +235,6 @@ def _sweep(folder: Path) -> None:
     """Remove what was renamed to be deleted, also by a page that was killed in the middle of it."""
     for doomed in folder.glob(".deleted-*"):
         shutil.rmtree(doomed, ignore_errors=True)  # another page may be at it; the next sweep takes the rest
-
-
-def make_folder(path: Path) -> None:
-    """Make a folder with its parents."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error(path, error) from error
 
 
 def _create(verb: str, config: Config, project: Project) -> Run:

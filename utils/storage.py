@@ -8,28 +8,46 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 from utils.errors import StorageError
 
 T = TypeVar("T")
+PARTIAL = ".partial"
 PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # seconds; virus scanners let go within this time
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file as a whole; on any failure the old one is left as it was."""
+    """Replace a text file as a whole; on any failure the old one is left as it was."""
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of another only once it is complete and on disk."""
     temporary: Path | None = None
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=PARTIAL, dir=path.parent)
         temporary = Path(name)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         patiently(lambda: temporary.replace(path))
-    except OSError as error:
+    except BaseException as error:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise storage_error(path, error) from error
+        raise
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder with its parents."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
         raise storage_error(path, error) from error
 
 

@@ -5,7 +5,8 @@ import unicodedata
 from functools import cache
 
 from utils.amharic.letters import ETHIOPIC
-from utils.amharic.tables import mapping, rows
+from utils.amharic.numbers import joined_before, joined_behind
+from utils.amharic.tables import mapping
 
 LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 WORD = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+(?:['’-][A-Za-z\u00c0-\u024f\u1e00-\u1eff]+)*")
@@ -67,20 +68,10 @@ def spell_latin(text: str) -> str:
 def _spell_here(match: re.Match[str]) -> str:
     """Say a word where it stands: a prefix before it and an ending behind it stay attached (በFacebookን)."""
     before = PREFIXED.search(match.string, max(0, match.start() - LONGEST_PREFIX), match.start())
-    attached = before and before[1] in _prefixes()
+    attached = before and before[1] in joined_before()
     behind = ENDED.match(match.string, match.end())
-    ended = behind and behind[0] in _endings()
+    ended = behind and behind[0] in joined_behind()
     return f"{'' if attached else ' '}{spell_word(match[0])}{'' if ended else ' '}"
-
-
-@cache
-def _prefixes() -> frozenset[str]:
-    return frozenset(prefix for prefix, _ in rows("number_prefixes.tsv", columns=2))
-
-
-@cache
-def _endings() -> frozenset[str]:
-    return frozenset(ending for ending, _ in rows("number_suffixes.tsv", columns=2))
 
 
 def spell_address(address: str) -> str:

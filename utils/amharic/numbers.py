@@ -81,6 +81,18 @@ def attach(word: str, ending: str) -> str:
     return word[:-1] + ending if same_consonant(word[-1], ending[0]) else word + ending
 
 
+@cache
+def joined_before() -> frozenset[str]:
+    """Return the prefixes that are written together with figures or Latin words."""
+    return frozenset(prefix for prefix, _ in rows("number_prefixes.tsv", columns=2))
+
+
+@cache
+def joined_behind() -> frozenset[str]:
+    """Return the endings that are written together with figures or Latin words."""
+    return frozenset(ending for ending, _ in rows("number_suffixes.tsv", columns=2))
+
+
 def same_consonant(left: str, right: str) -> bool:
     """Tell whether two letters stand in the same row of the fidel, eight code points each."""
     return ord(left) >> 3 == ord(right) >> 3

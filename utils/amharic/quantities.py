@@ -5,7 +5,16 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from utils.amharic.letters import ETHIOPIC
-from utils.amharic.numbers import attach, geez_to_digits, one_by_one, same_consonant, say, with_ending
+from utils.amharic.numbers import (
+    attach,
+    geez_to_digits,
+    joined_before,
+    joined_behind,
+    one_by_one,
+    same_consonant,
+    say,
+    with_ending,
+)
 from utils.amharic.tables import rows
 
 Found = re.Match[str]
@@ -44,7 +53,7 @@ def read_quantities(text: str) -> str:
 
 def _read(match: re.Match[str]) -> str:
     before = _letters_before(match)
-    apart = " " if before and before not in _prefixes() else ""
+    apart = " " if before and before not in joined_before() else ""
     return apart + READERS[match.lastgroup or ""](match)
 
 
@@ -75,7 +84,7 @@ def _clock(found: Found) -> str:
 def _from(found: Found) -> str:
     """Return the ከ that opens a range, where the writer has not already put a prefix there (በ5-8, ከቀኑ 5-8)."""
     before = found.string[max(0, found.start() - LONGEST_PREFIX) : found.start()]
-    said = _letters_before(found) in _prefixes() or re.search(rf"(?<![{ETHIOPIC}])ከ[{ETHIOPIC}]*\s?$", before)
+    said = _letters_before(found) in joined_before() or re.search(rf"(?<![{ETHIOPIC}])ከ[{ETHIOPIC}]*\s?$", before)
     return "" if said else "ከ"
 
 
@@ -184,7 +193,7 @@ def _plain(found: Found) -> str:
     if not ending:
         return f"{number(digits)} "
     spoken = number(digits)
-    if ending in _endings() and "." not in digits:
+    if ending in joined_behind() and "." not in digits:
         return with_ending(digits.replace(",", "").lstrip("-−"), ending)  # no rank is negative: the sign is a dash
     if len(ending) <= 4 and same_consonant(spoken[-1], ending[0]) and ending[0] not in "ሚመ":
         return attach(spoken, ending)
@@ -258,13 +267,3 @@ def _currencies() -> Mapping[str, tuple[str, str]]:
 @cache
 def _units() -> Mapping[str, str]:
     return {written: spoken for written, spoken in rows("units.tsv", columns=2) if written != "%"}
-
-
-@cache
-def _prefixes() -> frozenset[str]:
-    return frozenset(prefix for prefix, _ in rows("number_prefixes.tsv", columns=2))
-
-
-@cache
-def _endings() -> frozenset[str]:
-    return frozenset(ending for ending, _ in rows("number_suffixes.tsv", columns=2))

@@ -5,8 +5,6 @@ table may be far larger than memory, and what is not asked for is not read.
 """
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,11 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from utils.errors import DataError
-from utils.storage import patiently, storage_error
+from utils.storage import PARTIAL, make_folder, replacing
 
 KEY = "key"
 ENDING = ".arrow"
-PARTIAL = ".partial"
 HINT = "Run python -m utils features again: it makes anew what is missing or damaged."
 
 Array = npt.NDArray[Any]
@@ -186,18 +183,6 @@ def _key_digest(keys: Sequence[str]) -> str:
 
 def _write(path: Path, batch: pa.RecordBatch) -> None:
     """Write a file that appears under its name only when it is complete and on disk."""
-    temporary: Path | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=PARTIAL, dir=path.parent)
-        temporary = Path(name)
-        with os.fdopen(descriptor, "wb") as file:
-            with pa.ipc.new_file(file, batch.schema) as writer:
-                writer.write_batch(batch)
-            file.flush()
-            os.fsync(file.fileno())
-        patiently(lambda: temporary.replace(path))
-    except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        raise storage_error(path, error) from error
+    make_folder(path.parent)
+    with replacing(path) as file, pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)

@@ -13,7 +13,7 @@ from starlette.middleware import Middleware
 
 from utils import monitor, paths
 from utils.errors import AmharicTtsError
-from utils.runs import make_folder
+from utils.storage import make_folder
 from utils.ui import access, theme, views
 from utils.ui.page import ERROR_SECONDS, QUIET, Page, handler, tell
 from utils.ui.tabs import system, text
