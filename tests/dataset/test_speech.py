@@ -161,14 +161,15 @@ def test_the_energy_slicer_obeys_its_settings(changes: dict[str, float], expecte
 
 
 LONG = """
-import resource, sys
+import sys
 from pathlib import Path
+from tests.peak import peak_mb
 from utils.config import DatasetConfig
 from utils.dataset.cutting import cut
 from utils.dataset.speech import speech_spans
 settings = DatasetConfig()
 print(len(cut(speech_spans(Path(sys.argv[1]), settings), 36_000, settings)))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(peak_mb())
 """
 
 
