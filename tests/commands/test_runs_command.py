@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from utils.__main__ import main
+from utils.commands.runs import progress_bar
 from utils.events import BLOCK
 from utils.paths import ROOT
 
@@ -91,3 +92,21 @@ def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
     assert "saved step=" in rest
     assert "ended status=stopped" in rest
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "bar"),
+    [
+        ({"step": 1, "total": 2}, "[###############---------------]  50%  1 of 2"),
+        (
+            {"step": 0, "total": 3, "percent": 10.0, "seconds_left": 75},
+            "[###---------------------------]  10%  0 of 3, about 0:01:15 left",
+        ),
+        (
+            {"step": 3, "total": 3, "percent": 100.0, "seconds_left": None},
+            "[##############################] 100%  3 of 3",
+        ),
+    ],
+)
+def test_progress_is_a_bar_with_the_time_that_is_left(fields: dict[str, object], bar: str) -> None:
+    assert progress_bar({"kind": "progress"} | fields) == bar

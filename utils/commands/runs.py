@@ -1,18 +1,21 @@
 """List, show, watch, stop, resume or delete runs."""
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from utils import runs
 from utils.config import Config
 from utils.errors import RunError
-from utils.events import event_line, read_events, read_tail, tail_offset
+from utils.events import Event, event_line, read_events, read_tail, tail_offset
 from utils.paths import OUTPUT, Project, project
 
 POLL_SECONDS = 0.2
+BAR = 30
+CLEAR = "\r\033[K"
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:
@@ -116,8 +119,27 @@ def _print_new(found: runs.Run, offset: int) -> tuple[int, runs.Status]:
     state = found.look()  # before the events: what it wrote last is then surely printed
     look = read_events(found.events, offset)
     for event in look.events:
-        print(event_line(event), flush=True)
+        print_event(event)
     return look.offset, state.status
+
+
+def print_event(event: Event) -> None:
+    """Print one event; on a terminal, progress is a bar that stays in its line."""
+    if not sys.stdout.isatty():
+        print(event_line(event), flush=True)
+    elif event["kind"] == "progress":
+        print(f"{CLEAR}{progress_bar(event)}", end="", flush=True)
+    else:
+        print(f"{CLEAR}{event_line(event)}", flush=True)
+
+
+def progress_bar(event: Event) -> str:
+    """Draw how far a run is and how long it will take."""
+    step, total = float(str(event["step"])), float(str(event["total"])) or 1.0
+    share = float(str(event.get("percent", 100 * step / total))) / 100
+    left = event.get("seconds_left")
+    ends = f", about {timedelta(seconds=round(float(str(left))))} left" if left is not None else ""
+    return f"[{'#' * round(share * BAR):-<{BAR}}] {share:4.0%}  {step:.0f} of {total:.0f}{ends}"
 
 
 def _farewell(state: runs.State) -> int:
