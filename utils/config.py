@@ -342,6 +342,12 @@ class DatasetConfig(Config):
     workers: int = Field(
         0, ge=0, le=256, title="Processes", description="Recordings worked on at a time; 0: one for each core."
     )
+    engine: Literal["local", "ray"] = Field(
+        "local",
+        title="Engine",
+        description="Processes of this machine, or Ray (pip install ray) on the cluster that RAY_ADDRESS names: all of "
+        "its machines need recordings and project in the same shared folder. Transcription stays on this machine.",
+    )
 
     @model_validator(mode="after")
     def shortest_below_longest(self) -> Self:

@@ -137,6 +137,41 @@ def test_a_text_is_edited_and_undone(output: Path) -> None:
     assert opened(folder).clips[clip.id] == clip
 
 
+def test_clips_are_judged_again_first_in_words_and_then_in_deed(
+    output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Project(output / "default").dataset
+    before = opened(folder).clips
+    (tmp_path / "limits.yaml").write_text("max_seconds: 3\nmin_snr_db: 100\n", encoding="utf-8")
+    command = words("dataset", "filter", "--config", str(tmp_path / "limits.yaml"), "--min-snr-db", "10", output=output)
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"to be set aside +\d+ clips, \d+\.\d s\n  too long +\d+ clips", text)
+    assert "Nothing was changed. To do it add: --apply" in text
+    assert opened(folder).clips == before
+    assert main([*command, "--apply"]) == 0
+    changed = [clip for clip in opened(folder).clips.values() if clip != before[clip.id]]
+    assert {clip.reason for clip in changed} == {"too long"}
+    assert "This was done." in capsys.readouterr().out
+    assert main(words("dataset", "filter", "--apply", output=output)) == 0
+    assert opened(folder).clips == before
+    assert main(words("dataset", "filter", "--min-seconds", "5", "--max-seconds", "3", output=output)) == 1
+    assert "must be below" in capsys.readouterr().err
+
+
+def test_speakers_are_listed_and_renamed(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Project(output / "default").dataset
+    assert main(words("dataset", "rename", output=output)) == 0
+    text = capsys.readouterr().out
+    assert re.match(r"speaker  \d+ clips\n", text)
+    assert "they are standard already" in text
+    assert main(words("dataset", "rename", "--speaker", "speaker=Abebe", output=output)) == 0
+    assert {clip.speaker for clip in opened(folder).clips.values()} == {"Abebe"}
+    assert main(words("dataset", "rename", "--speaker", "Abebe=a", "--speaker", "Abebe=b", output=output)) == 1
+    assert "renamed twice" in capsys.readouterr().err
+    assert main(words("dataset", "rename", "--speaker", "Abebe=speaker", output=output)) == 0
+
+
 @pytest.mark.slow
 def test_a_dataset_is_split_again_exported_and_merged(
     output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -154,7 +189,9 @@ def test_a_dataset_is_split_again_exported_and_merged(
     assert "1 recordings with" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("action", ["validate", "stats", "merge", "resplit", "export", "restore", "edit"])
+@pytest.mark.parametrize(
+    "action", ["validate", "stats", "merge", "resplit", "export", "restore", "filter", "rename", "edit"]
+)
 def test_every_action_has_a_help_of_its_own(action: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["dataset", action, "--help"])

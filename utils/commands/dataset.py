@@ -4,22 +4,27 @@ Every change is a new row in manifest.csv, so nothing is lost: ``edit --undo`` t
 """
 
 import argparse
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 from utils.commands.check_text import add_vocabulary, open_tokenizer
 from utils.commands.runs import add_project
+from utils.config import DatasetConfig
+from utils.errors import ConfigError
+from utils.flags import flag, read_flags, sentence, shape
 from utils.paths import project
 
 SHOWN = 200  # faults and clips printed; the rest is counted
+FILE_NAMES = "Audio files are named by recording and time: they are standard already and keep their names."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take what to do; each has its own help."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, (act, describe) in ACTIONS.items():
-        sentence = (act.__doc__ or "").partition("\n")[0]
-        action = actions.add_parser(name, help=sentence, description=sentence)
+        summary = (act.__doc__ or "").partition("\n")[0]
+        action = actions.add_parser(name, help=summary, description=summary)
         add_project(action)
         describe(action)
 
@@ -143,6 +148,65 @@ def _describe_restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", help="all that were set aside for this reason")
 
 
+def filter_again(folder: Path, arguments: argparse.Namespace) -> int:
+    """Judge all clips again by other limits; only say what would change, until --apply is given."""
+    from utils.dataset.filtering import refilter
+
+    print(refilter(folder, read_flags(arguments, DatasetConfig), apply=arguments.apply))
+    print("This was done." if arguments.apply else "Nothing was changed. To do it add: --apply")
+    return 0
+
+
+def _describe_filter(parser: argparse.ArgumentParser) -> None:
+    from utils.dataset.filtering import LIMITS
+
+    parser.description = (
+        f"{parser.description} A kept clip outside the limits is set aside with the reason; a clip that a rule had set"
+        " aside and that is within them comes back. What was set aside by hand, and duplicates, stay aside."
+    )
+    parser.epilog = (
+        "A limit that is not given has its default, also where the dataset was prepared with another one: --config"
+        " with the config.yaml of that run takes them all from there. A clip that was brought back by hand is judged"
+        " like any other. To take a filter back, filter again by the earlier limits; for one clip: dataset edit --undo."
+    )
+    parser.add_argument("--apply", action="store_true", help="make the changes instead of only counting them")
+    group = parser.add_argument_group("limits")
+    group.add_argument("--config", type=Path, metavar="FILE.yaml", help="Settings file; flags win over it.")
+    for name in LIMITS:
+        field = DatasetConfig.model_fields[name]
+        group.add_argument(flag(name), dest=name, default=argparse.SUPPRESS, help=sentence(field), **shape(field))
+
+
+def rename(folder: Path, arguments: argparse.Namespace) -> int:
+    """Give speakers other names, or make two of them one; without names, list them."""
+    from utils.dataset.editing import rename_speakers
+    from utils.dataset.manifest import opened
+
+    if not arguments.speaker:
+        clips = opened(folder).clips.values()
+        for speaker, count in Counter(clip.speaker for clip in clips).most_common():
+            print(f"{speaker}  {count} clips")
+        print(FILE_NAMES)
+        return 0
+    names = dict(arguments.speaker)
+    if len(names) < len(arguments.speaker):
+        raise ConfigError("A speaker is to be renamed twice.", hint="Give each old name once.")
+    for old, count in rename_speakers(folder, names).items():
+        print(f"{old} is {names[old]} now: {count} clips.")
+    return 0
+
+
+def _describe_rename(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = f"{FILE_NAMES} The split stays as it is. To take it back, rename again; for one clip: edit --undo."
+    parser.add_argument(
+        "--speaker",
+        type=_names,
+        action="append",
+        metavar="OLD=NEW",
+        help="may be given several times; all are renamed at once, so a=b with b=a swaps two",
+    )
+
+
 def edit(folder: Path, arguments: argparse.Namespace) -> int:
     """Change the text of a clip, set it aside, or take its last change back."""
     from utils.dataset import editing
@@ -161,7 +225,7 @@ def _describe_edit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("clip", help="id of the clip, as in manifest.csv")
     change = parser.add_mutually_exclusive_group(required=True)
     change.add_argument("--text", help="what is really said")
-    change.add_argument("--aside", metavar="REASON", help="leave the clip out")
+    change.add_argument("--aside", metavar="REASON", help="leave the clip out; not in the words of a rule")
     change.add_argument("--undo", action="store_true", help="take the last change back")
 
 
@@ -170,6 +234,13 @@ def _share(written: str) -> float:
     if not 0 < value <= 0.5:
         raise argparse.ArgumentTypeError("it has to be above 0 and at most 0.5")
     return value
+
+
+def _names(written: str) -> tuple[str, str]:
+    old, sign, new = written.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError("it has to be OLD=NEW")
+    return old, new.strip()
 
 
 Act = Callable[[Path, argparse.Namespace], int]
@@ -181,5 +252,7 @@ ACTIONS: dict[str, tuple[Act, Describe]] = {
     "resplit": (resplit, _describe_resplit),
     "export": (export, _describe_export),
     "restore": (restore, _describe_restore),
+    "filter": (filter_again, _describe_filter),
+    "rename": (rename, _describe_rename),
     "edit": (edit, _describe_edit),
 }

@@ -3,6 +3,7 @@
 Order matters: the audio of a recording's clips, then their rows, then the line that says it is finished.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -10,7 +11,7 @@ import logging
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -25,12 +26,12 @@ from utils.dataset.lists import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.manifest import LOCK, Contents, Manifest, Source
 from utils.dataset.pipeline import RATE, process, wants_text
 from utils.dataset.progress import Emit, Progress
+from utils.dataset.ray_engine import in_cluster
 from utils.dataset.transcription import Recogniser, RecognitionError
 from utils.errors import AmharicTtsError, DataError, StorageError
 from utils.jobs import Stop
 from utils.paths import Project
-from utils.runs import make_folder
-from utils.storage import locked
+from utils.storage import locked, make_folder
 
 logger = logging.getLogger(__name__)
 CLIP_FILE = re.compile(r"([0-9a-f]{16})-\d{8,}-\d{8,}\.wav")
@@ -146,15 +147,16 @@ class _Builder:
         for problem in found.problems:
             self._bad(problem.path, problem.sentence)
         tasks = self._unseen(found.recordings)
-        for outcome in self._engine(tasks, recogniser, second):
-            if isinstance(outcome.error, FATAL):
-                raise outcome.error
-            if outcome.result is None:
-                self._bad(outcome.task.recording.path, _sentence(outcome.error))
-            else:
-                self._add(outcome.task, outcome.result)
-            self.look()
-            self.progress.reached(str(outcome.task.recording.path), 1.0)
+        with contextlib.closing(self._engine(tasks, recogniser, second)) as outcomes:  # ends processes before the lock
+            for outcome in outcomes:
+                if isinstance(outcome.error, FATAL):
+                    raise outcome.error
+                if outcome.result is None:
+                    self._bad(outcome.task.recording.path, _sentence(outcome.error))
+                else:
+                    self._add(outcome.task, outcome.result)
+                self.look()
+                self.progress.reached(str(outcome.task.recording.path), 1.0)
 
     def finish(self) -> None:
         """Choose the split of the new clips and write the lists."""
@@ -198,12 +200,14 @@ class _Builder:
 
     def _engine(
         self, tasks: Sequence[Task], recogniser: Recogniser | None, second: Recogniser | None
-    ) -> Iterator[Outcome[Task, Made]]:
+    ) -> Generator[Outcome[Task, Made], None, None]:
         """Use all cores for what has its text; what a recogniser listens to waits for it, one after the other."""
         silent = [task for task in tasks if recogniser is not None and wants_text(task.recording)]
         others = [task for task in tasks if recogniser is None or not wants_text(task.recording)]
         workers = min(self.settings.workers or available_cores(), len(others))
-        if workers > 1:
+        if self.settings.engine == "ray" and others:
+            yield from in_cluster(make_clips, others, self.settings.workers, self._heard)
+        elif workers > 1:
             yield from in_pool(make_clips, others, workers, self._heard)
         else:
             yield from in_turn(make_clips, others, self._heard)
@@ -216,6 +220,8 @@ class _Builder:
 
     def _add(self, task: Task, made: Made) -> None:
         """Commit a recording."""
+        if self.settings.engine == "ray":
+            _refuse_missing(self.folder, made.clips)
         source = Source(
             task.content, str(task.recording.path.absolute()), task.size, task.changed, made.seconds, "", made.warnings
         )
@@ -265,6 +271,16 @@ def _sentence(error: BaseException | None) -> str:
         return str(error)
     logger.error("This should not happen; please report it.", exc_info=error)
     return f"{type(error).__name__}: {error}. The log has the details; please report it."
+
+
+def _refuse_missing(folder: Path, clips: Sequence[Clip]) -> None:
+    """Refuse clips that a machine wrote to a disk of its own."""
+    for clip in clips:
+        if clip.audio and not (folder / clip.audio).is_file():
+            raise StorageError(
+                f"{folder / clip.audio} was written on another machine and is not here.",
+                hint="Keep the recordings and the project in a folder that all machines of the Ray cluster share.",
+            )
 
 
 def _refuse_other_language(folder: Path, language: str) -> None:

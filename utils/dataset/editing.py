@@ -1,15 +1,17 @@
-"""Changes to a finished dataset: a text, what is set aside, the split. Each is a new row, so each can be undone."""
+"""Changes to a finished dataset: a text, a name, what is set aside, the split. Each is a new row and can be undone."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from utils.dataset import split
 from utils.dataset.clip import Clip
-from utils.dataset.lists import read_language, write_lists
+from utils.dataset.lists import plain, read_language, write_lists
 from utils.dataset.manifest import LOCK, Contents, Manifest, opened
+from utils.dataset.rules import REASONS
+from utils.dataset.scores import letters
 from utils.errors import DataError
 from utils.storage import locked
 
@@ -48,14 +50,26 @@ def editing(folder: Path) -> Iterator[Session]:
 
 
 def change_text(folder: Path, name: str, text: str) -> Clip:
-    """Give a clip another text."""
-    if not text.strip():
+    """Give a clip another text; what was measured of the old one is forgotten."""
+    text = text.strip()
+    if not text:
         raise DataError(f"The new text of {name} is empty.", hint="To leave the clip out use: dataset edit --aside.")
-    return _change(folder, [name], lambda clip: dataclasses.replace(clip, text=text.strip()))[0]
+
+    def said(clip: Clip) -> Clip:
+        pace = letters(text) / clip.span.seconds if clip.span.seconds else None
+        scores = dataclasses.replace(clip.scores, chars_per_second=pace, confidence=None, second_cer=None)
+        return dataclasses.replace(clip, text=text, scores=scores)
+
+    return _change(folder, [name], said)[0]
 
 
 def set_aside(folder: Path, name: str, reason: str) -> Clip:
-    """Leave a clip out for a reason."""
+    """Leave a clip out for a reason, which must not be that of a rule: ``dataset filter`` takes such clips back."""
+    if reason in REASONS:
+        raise DataError(
+            f"{reason!r} is what a rule says, and dataset filter may take such clips back.",
+            hint=f"Say it in other words, such as {reason + ' to my ear'!r}.",
+        )
     return _change(folder, [name], lambda clip: clip.aside(reason))[0]
 
 
@@ -88,6 +102,29 @@ def resplit(folder: Path, share: float, by: split.By) -> str:
         wanted = [dataclasses.replace(clip, split=choice.splits.get(name, "")) for name, clip in fresh.items()]
         session.change([clip for clip in wanted if clip != contents.clips[clip.id]])
         return choice.note
+
+
+def rename_speakers(folder: Path, names: Mapping[str, str]) -> dict[str, int]:
+    """Give speakers other names, all at once; two that get one name become one speaker.
+
+    Args:
+        folder: The dataset folder.
+        names: New names by old ones.
+
+    Returns:
+        The number of clips, set-aside ones included, by old name.
+    """
+    for new in names.values():
+        if not new or plain(new) != new:
+            raise DataError(f"{new!r} cannot be the name of a speaker.", hint='Leave out |, " and needless spaces.')
+    with editing(folder) as session:
+        clips = list(session.contents.clips.values())
+        known = sorted({clip.speaker for clip in clips})
+        if unknown := next((old for old in names if old not in known), None):
+            raise DataError(f"There is no speaker {unknown!r} in {folder}.", hint=f"There are: {', '.join(known)}.")
+        renamed = [clip for clip in clips if names.get(clip.speaker, clip.speaker) != clip.speaker]
+        session.change([dataclasses.replace(clip, speaker=names[clip.speaker]) for clip in renamed])
+        return {old: sum(clip.speaker == old for clip in renamed) for old in names}
 
 
 def _kept(clip: Clip) -> Clip:

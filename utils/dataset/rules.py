@@ -79,3 +79,4 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("low confidence", _low_confidence),
     ("recognisers disagree", _recognisers_disagree),
 )
+REASONS = frozenset(reason for reason, _ in RULES)

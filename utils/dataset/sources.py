@@ -129,6 +129,8 @@ class _Search:
                 names.folders.clear()  # the lists say what belongs to it
             else:
                 self._take(*(here / name for name in names.files))
+                if here != folder and _is_media(here) and not _holds_media(names):
+                    self.problem(here, "It is a folder without sound, although its name is that of a recording.")
         if before == len(self.media) + len(self.parts):
             self.problem(folder, "It holds no sound, no video and no dataset.")
 
@@ -210,6 +212,11 @@ def _folders(root: Path, onerror: Callable[[OSError], None]) -> Iterator[tuple[P
 
 def _is_media(path: Path) -> bool:
     return path.suffix.lower() in MEDIA
+
+
+def _holds_media(names: _Names) -> bool:
+    """Tell whether sound may lie in a folder or below it."""
+    return bool(names.folders) or any(_is_media(Path(name)) for name in names.files)
 
 
 def _transcript(media: Path) -> tuple[str, tuple[str, ...]]:

@@ -1,0 +1,124 @@
+"""Every bad input that one meets, all in one folder between good recordings: the good ones are finished."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+import soundfile
+
+from tests.dataset.building import SETTINGS, WORDS, built
+from tests.dataset.recordings import RATE, generated, recording
+from utils.audio import Samples, resample
+from utils.dataset import sources
+from utils.dataset.build import Report
+from utils.dataset.statistics import account
+from utils.paths import Project
+
+SECONDS = 8.0
+
+
+def speech(seed: int) -> Samples:
+    return recording(SECONDS, seed=seed, pauses=(0.7, 1.2), speech=generated()).samples
+
+
+def no_bytes(path: Path) -> None:
+    path.touch()
+
+
+def text(path: Path) -> None:
+    path.write_text("ይህ ድምፅ አይደለም።\n" * 50, encoding="utf-8")
+
+
+def header_alone(path: Path) -> None:
+    soundfile.write(path, np.zeros(0, np.float32), RATE, subtype="PCM_16")
+
+
+def cut_in_its_header(path: Path) -> None:
+    soundfile.write(path, speech(1), RATE, subtype="PCM_16")
+    path.write_bytes(path.read_bytes()[:30])
+
+
+def not_a_number(path: Path) -> None:
+    samples = speech(2)
+    samples[samples.size // 2] = np.nan
+    soundfile.write(path, samples, RATE, subtype="FLOAT")
+
+
+def video_without_sound(path: Path) -> None:
+    with av.open(path, "w") as container:
+        pictures = container.add_stream("mpeg4", rate=10)
+        pictures.width = pictures.height = 64
+        for _ in range(10):
+            container.mux(pictures.encode(av.VideoFrame(64, 64, "yuv420p")))
+        container.mux(pictures.encode())
+
+
+def cut_in_the_middle(path: Path) -> None:
+    soundfile.write(path, speech(3), RATE, subtype="PCM_16")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+
+
+def eight_channels(path: Path) -> None:
+    soundfile.write(path, np.repeat(speech(4)[:, None], 8, axis=1), RATE, subtype="PCM_16")
+
+
+def at_rate(rate: int, path: Path) -> None:
+    soundfile.write(path, resample(speech(rate), RATE, rate), rate, subtype="PCM_16")
+
+
+BAD: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a 0-byte.wav": (no_bytes, "is empty (0 bytes)"),
+    "b text.wav": (text, "cannot be decoded"),
+    "c header alone.wav": (header_alone, "holds no sound"),
+    "d cut header.wav": (cut_in_its_header, "cut off or damaged"),
+    "e nan.wav": (not_a_number, "not a finite number at 4.000 s"),
+    "f folder.wav": (Path.mkdir, "is a folder without sound"),
+    "g film.mp4": (video_without_sound, "has no sound"),
+}
+ODD: dict[str, tuple[Callable[[Path], object], float]] = {  # all the sound that there is gets used
+    "h cut.wav": (cut_in_the_middle, SECONDS / 2),
+    "i 8 channels.wav": (eight_channels, SECONDS),
+    "j 8 kHz.wav": (partial(at_rate, 8_000), SECONDS),
+    "k 192 kHz.wav": (partial(at_rate, 192_000), SECONDS),
+}
+GOOD = ("0 first.wav", "z last.wav")
+
+
+@pytest.fixture(scope="module")
+def batch(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Return what came of a folder that holds all of them."""
+    folder = tmp_path_factory.mktemp("batch")
+    for name, (make, _) in (BAD | ODD).items():
+        make(folder / name)
+    for number, name in enumerate(GOOD):
+        soundfile.write(folder / name, speech(10 + number), RATE, subtype="PCM_16")
+    for path in folder.glob("*.wav"):
+        path.with_suffix(".txt").write_text(WORDS[0] * 3, encoding="utf-8")
+    found = sources.find([folder], language="am")
+    return built(found, Project(tmp_path_factory.mktemp("out")), SETTINGS)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_in_the_ledger_with_its_reason(batch: Report, name: str) -> None:
+    (fault,) = [entry.fault for entry in account(batch.contents).faults if Path(entry.source).name == name]
+    assert BAD[name][1] in fault
+    assert name in account(batch.contents).render()
+
+
+@pytest.mark.parametrize("name", [*GOOD, *ODD])
+def test_the_rest_of_the_batch_is_finished(batch: Report, name: str) -> None:
+    (entry,) = [entry for entry in account(batch.contents).entries if Path(entry.source).name == name]
+    assert not entry.fault
+    assert entry.seconds == pytest.approx(ODD[name][1] if name in ODD else SECONDS, abs=0.01)
+    assert entry.kept > entry.seconds / 2
+    assert entry.kept + sum(entry.aside.values()) + entry.between == pytest.approx(entry.seconds, abs=0.01)
+
+
+def test_nothing_else_is_in_the_ledger(batch: Report) -> None:
+    names = {Path(entry.source).name for entry in account(batch.contents).entries}
+    assert names == {*BAD, *ODD, *GOOD}
+    assert (batch.added, len(batch.bad)) == (len(GOOD) + len(ODD), len(BAD))

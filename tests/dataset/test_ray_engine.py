@@ -1,0 +1,104 @@
+"""The Ray engine makes what the local one makes, on a Ray of this machine with two workers."""
+
+import dataclasses
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.dataset.building import SETTINGS, built, recordings, silent
+from tests.dataset.ray_work import die_on_talk1, halfway
+from utils.dataset.build import build
+from utils.dataset.found import Found
+from utils.dataset.manifest import Manifest
+from utils.dataset.ray_engine import in_cluster
+from utils.errors import ConfigError
+from utils.jobs import Stop
+from utils.paths import Project
+
+RAY = SETTINGS.model_copy(update={"engine": "ray", "workers": 2})
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    pytest.importorskip("ray", reason="ray is optional: pip install ray")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    return Project(tmp_path / "project")
+
+
+def dataset(place: Project) -> tuple[object, ...]:
+    """Everything but the order of rows, which is that of finishing."""
+    folder = place.dataset
+    lists = {path.name: sorted(path.read_bytes().splitlines()) for path in folder.glob("metadata_*.csv")}
+    wavs = {path.name: path.read_bytes() for path in folder.glob("wavs/*")}
+    return Manifest(folder).read().clips, lists, wavs, (folder / "lang.txt").read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("segmenter", ["energy", "vad"])
+def test_ray_makes_the_same_dataset_and_tells_of_progress(place: Project, tmp_path: Path, segmenter: str) -> None:
+    found = recordings(tmp_path / "in", 4)
+    broken = tmp_path / "in" / "broken.wav"
+    broken.write_bytes(b"no sound")
+    found = Found((*found.recordings, dataclasses.replace(found.recordings[0], path=broken)))
+    other, shares = Project(tmp_path / "other"), []
+
+    def emit(kind: str, **fields: object) -> None:
+        if kind == "progress":
+            shares.append(fields["percent"])
+
+    local = built(found, other, SETTINGS.model_copy(update={"segmenter": segmenter}))
+    handler = signal.getsignal(signal.SIGTERM)
+    report = build(found, place, RAY.model_copy(update={"segmenter": segmenter}), emit)
+    for ours, theirs in zip(dataset(place), dataset(other), strict=True):
+        assert ours == theirs
+    assert len(report.contents.kept) >= 4
+    assert (report.added, report.bad) == (4, local.bad)
+    assert shares[-1] == 100.0
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
+@pytest.mark.slow
+def test_a_build_on_ray_that_was_stopped_goes_on_where_it_was(place: Project, tmp_path: Path) -> None:
+    found = recordings(tmp_path / "in", 4)
+
+    def stop_after_the_first() -> None:
+        if Manifest(place.dataset).read().recordings:
+            raise Stop("save")
+
+    with pytest.raises(Stop):
+        build(found, place, RAY, silent, look=stop_after_the_first)
+    finished = len(Manifest(place.dataset).read().recordings)
+    assert 0 < finished < 4
+    report = built(found, place, RAY)
+    assert (report.added, report.known) == (4 - finished, finished)
+
+
+@pytest.mark.slow
+def test_tasks_on_ray_tell_how_far_they_are_and_bring_errors_with_their_cure(place: Project) -> None:
+    heard: list[tuple[int | None, float]] = []
+    outcomes = list(in_cluster(halfway, [1, 2, 3], 2, lambda task, share: heard.append((task, share))))
+    assert sorted(outcome.result for outcome in outcomes if outcome.result) == [10, 20]
+    (error,) = [outcome.error for outcome in outcomes if outcome.task == 3]
+    assert (str(error), getattr(error, "hint", "")) == ("odd cure", "cure")
+    assert {(1, 0.5), (2, 0.5), (None, 0.0)} <= set(heard)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_ray_worker_that_dies_takes_only_its_recording_with_it(
+    place: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("utils.dataset.build.make_clips", die_on_talk1)
+    report = built(recordings(tmp_path / "in", 3), place, RAY)
+    ((path, sentence),) = [(problem.path.name, problem.sentence) for problem in report.bad]
+    assert (report.added, path) == (2, "talk1.wav")
+    assert "died" in sentence
+
+
+def test_a_missing_ray_is_said_with_its_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ConfigError, match="not installed") as caught:
+        built(recordings(tmp_path / "in", 1), Project(tmp_path / "project"), RAY)
+    assert "pip install ray" in caught.value.hint
