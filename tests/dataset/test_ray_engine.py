@@ -2,6 +2,7 @@
 
 import dataclasses
 import signal
+import socket
 import sys
 from pathlib import Path
 
@@ -102,3 +103,13 @@ def test_a_missing_ray_is_said_with_its_cure(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(ConfigError, match="not installed") as caught:
         built(recordings(tmp_path / "in", 1), Project(tmp_path / "project"), RAY)
     assert "pip install ray" in caught.value.hint
+
+
+@pytest.mark.slow
+def test_a_cluster_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray")
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))  # bound and not listening: refused at once
+        monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{deaf.getsockname()[1]}")
+        with pytest.raises(ConfigError, match=r"Ray does not start \(127\.0\.0\.1:"):
+            list(in_cluster(halfway, [1], 1, lambda *_: None))

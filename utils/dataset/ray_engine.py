@@ -9,6 +9,7 @@ import functools
 import importlib
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -20,6 +21,7 @@ from utils.paths import ROOT
 
 T = TypeVar("T")
 R = TypeVar("R")
+ANSWER_SECONDS = 10.0
 INSTALL = "Install it with: pip install ray. Or take --engine local, which uses every core of this machine."
 
 
@@ -73,12 +75,13 @@ def _connected(ray: Any, workers: int) -> Iterator[None]:  # noqa: ANN401
     here = {"num_cpus": workers or available_cores(), "include_dashboard": False}
     handler = signal.getsignal(signal.SIGTERM)
     try:
+        _knock(address)
         ray.init(
             address or "local",
             runtime_env={"py_modules": [str(ROOT / "utils")]},  # other machines need the packages, but not this program
             **({} if address else here),
         )
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         hint = "Set RAY_ADDRESS to the cluster, as in 10.0.0.5:6379, or unset it to stay on this machine."
         raise ConfigError(f"Ray does not start ({address or 'here'}): {error}", hint=hint) from error
     if threading.current_thread() is threading.main_thread():
@@ -87,6 +90,13 @@ def _connected(ray: Any, workers: int) -> Iterator[None]:  # noqa: ANN401
         yield
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Find out whether anybody answers there: Ray itself would wait for minutes, deaf to a wish to stop."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=ANSWER_SECONDS).close()
 
 
 def _outcome(ray: Any, reference: Any, task: T) -> Outcome[T, Any]:  # noqa: ANN401
