@@ -17,6 +17,8 @@ from utils.dataset.build import Report
 from utils.dataset.statistics import account
 from utils.paths import Project
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 8.0
 
 

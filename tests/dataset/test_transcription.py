@@ -222,6 +222,8 @@ import os, sys, threading, time
 from utils.dataset.isolation import Isolated
 from utils.dataset.transcription import Engine
 import numpy as np
+
+pytestmark = pytest.mark.slow
 recogniser = Isolated(Engine(sys.argv[1], factory="tests.dataset.fake_recognisers:Sleeping"))
 recogniser.start()
 threading.Thread(target=recogniser.transcribe, args=([np.zeros(1, np.float32)], "am"), daemon=True).start()

@@ -17,6 +17,8 @@ from utils.paths import ROOT, Project
 from utils.ui import access, app
 from utils.ui.words import amharic
 
+pytestmark = pytest.mark.slow
+
 WHO = access.Credentials("abebe", "a secret")
 
 

@@ -10,6 +10,8 @@ import torch
 from tests.xtts.small_dvae import MEL_STATS, PUBLISHED, SMALL, babble, make_dvae, write_dvae
 from utils.xtts.codes import RATE, AudioEncoder, ModelFileError
 
+pytestmark = pytest.mark.slow
+
 LENGTHS = (1.0, 1.3, 2.0, 2.31, 3.3, 5.0, 5.001, 7.7, 11.6)
 
 
