@@ -17,6 +17,8 @@ from utils.__main__ import main
 from utils.dataset.manifest import opened
 from utils.paths import ROOT, Project
 
+pytestmark = pytest.mark.slow
+
 
 def subtitled(folder: Path, count: int, *, seconds: float = 10, first: int = 0) -> Path:
     """Write recordings with subtitles beside them."""

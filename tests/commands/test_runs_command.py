@@ -13,6 +13,8 @@ from utils.commands.runs import progress_bar
 from utils.events import BLOCK
 from utils.paths import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 def words(*rest: str, output: Path) -> list[str]:
     return [*rest, "--output", str(output)]

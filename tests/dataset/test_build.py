@@ -23,6 +23,8 @@ from utils.errors import DataError, StorageError
 from utils.jobs import Stop
 from utils.paths import Project
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Project:

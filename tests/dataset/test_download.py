@@ -18,6 +18,8 @@ from utils.dataset.download import DownloadError, Fetched, _captions, fetch
 from utils.dataset.public_addresses import check_address, is_address, only_public
 from utils.dataset.sources import find
 
+pytestmark = pytest.mark.slow
+
 VTT = "WEBVTT\n\n00:00.100 --> 00:00.900\n{}\n"
 
 

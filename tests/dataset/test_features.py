@@ -31,6 +31,8 @@ from utils.xtts.codes import AudioEncoder
 from utils.xtts.tokenizer import Tokenizer, prepare
 from utils.xtts.vocabulary import Vocabulary
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ("ሰላም ነው።", "ዛሬ ጠዋት ወደ ገበያ ሄድኩ።", "ልጆቹ ትምህርት ቤት ናቸው።")
 
 

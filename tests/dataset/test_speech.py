@@ -17,6 +17,8 @@ from utils.dataset.cutting import cut
 from utils.dataset.speech import SECONDS_PER_BLOCK, listen, spans_of, speech_spans
 from utils.paths import ROOT
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = DatasetConfig()
 ENERGY = DatasetConfig(segmenter="energy")
 VOICES = [

@@ -18,6 +18,8 @@ from utils.dataset.isolation import Isolated, Patience
 from utils.dataset.transcription import Device, Engine, RecognitionError, Word, second_cer
 from utils.paths import ROOT
 
+pytestmark = pytest.mark.slow
+
 Fake = Callable[..., Isolated]
 
 
@@ -222,8 +224,6 @@ import os, sys, threading, time
 from utils.dataset.isolation import Isolated
 from utils.dataset.transcription import Engine
 import numpy as np
-
-pytestmark = pytest.mark.slow
 recogniser = Isolated(Engine(sys.argv[1], factory="tests.dataset.fake_recognisers:Sleeping"))
 recogniser.start()
 threading.Thread(target=recogniser.transcribe, args=([np.zeros(1, np.float32)], "am"), daemon=True).start()
