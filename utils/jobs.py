@@ -7,6 +7,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -41,7 +42,7 @@ class Job:
         self._write(
             status=Status.RUNNING, pid=os.getpid(), identity=identity(os.getpid()), machine=machine(), message=""
         )
-        signal.signal(signal.SIGTERM, self._on_signal)
+        self._hear_signals()
         self._beating = threading.Thread(target=self._beat, daemon=True)
         self._beating.start()
         self.events.emit("started", pid=os.getpid())
@@ -77,6 +78,11 @@ class Job:
         if wish:
             raise Stop(wish)
 
+    def _hear_signals(self) -> None:
+        """Take the system's request to end as a wish to save; only the main thread may, so others do without."""
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, self._on_signal)
+
     def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002  # the signature of a handler
         self._signalled = True
 
@@ -95,6 +101,48 @@ class Job:
             action()
         except StorageError as error:
             print(error, flush=True)  # noqa: T201  # the child's output is its log
+
+
+class Member(Job):
+    """One of several processes that do the work of a run; another one keeps its state.
+
+    Args:
+        run: The run whose work this process shares.
+        speaks: Whether it writes the events of all.
+    """
+
+    def __init__(self, run: Run, *, speaks: bool) -> None:
+        super().__init__(run)
+        if not speaks:
+            self.events.close()
+            self.events = Silence(run.events)
+
+    def __enter__(self) -> Self:
+        self._hear_signals()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self.events.close()
+        status, message = outcome(error)
+        if status is Status.FAILED:  # whoever keeps the state learns the cause from the events
+            with EventLog(self.run.events) as events:
+                events.emit("failed", message=message)
+        return isinstance(error, Stop)
+
+
+class Silence(EventLog):
+    """Writes nothing: one process speaks for all."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def emit(self, kind: str, **fields: object) -> None:
+        """Drop an event."""
+
+    def close(self) -> None:
+        """Close nothing."""
 
 
 def outcome(error: BaseException | None) -> tuple[Status, str]:

@@ -143,6 +143,15 @@ def start(verb: str, config: Config, project: Project) -> Run:
     return run
 
 
+def create(verb: str, config: Config, project: Project) -> Run:
+    """Make the folder of a run whose work this very process will do."""
+    make_folder(project.runs)
+    with locked(project.runs / ".lock"):
+        if active := _active(verb, project.runs):
+            raise RunBusyError(f"{active.name} is at work.", hint="Stop it first.")
+        return _create(verb, config, project)
+
+
 def resume(run: Run) -> Run:
     """Start a run again in its own folder, with the settings that it has; nothing happens when it is at work."""
     with locked(run.folder.parent / ".lock"):

@@ -1,27 +1,69 @@
-"""Check the settings of a fine-tuning run and show what they come to."""
+"""Fine-tune a model on the clips of a project; the same as the page does when Train is clicked."""
 
 import argparse
+import os
 import sys
+from pathlib import Path
 
+from utils import runs
+from utils.commands.runs import follow
 from utils.config import TrainConfig
-from utils.errors import RunError
 from utils.flags import add_flags, command_line, read_flags
+from utils.jobs import Job, Member
+from utils.paths import OUTPUT, Project, project
 
 CONFIG = TrainConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take every setting of the training."""
+    parser.add_argument("--project", default="", help="name of the project; instead of --output-path")
     parser.add_argument("--show", action="store_true", help="print the effective settings and the command, then end")
+    parser.add_argument("--detach", action="store_true", help="return at once and let it run")
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the effective settings; the trainer itself is not part of this version."""
-    config = read_flags(arguments, CONFIG)
-    sys.stdout.write(f"# {command_line('train', config)}\n{config.to_yaml()}")
+    """Start the training as the page does and follow it; one of several processes joins the others."""
+    config = complete(read_flags(arguments, CONFIG), arguments.project)
     if arguments.show:
+        sys.stdout.write(f"# {command_line('train', config)}\n{config.to_yaml()}")
         return 0
-    raise RunError(
-        "This version checks settings but cannot train yet.", hint="CHANGELOG.md tells what each version can do."
-    )
+    if "RANK" in os.environ:
+        return join(config)
+    started = runs.start("train", config, Project(Path(config.output_path)))
+    print(f"{started.name} is at work in {started.folder}", flush=True)
+    return 0 if arguments.detach else follow(started)
+
+
+def complete(config: TrainConfig, name: str) -> TrainConfig:
+    """Name files and folders so that they mean the same from the folder in which the run works."""
+    folder = project(name, OUTPUT).root if name else Path(config.output_path)
+    paths = {"output_path": str(folder.resolve())}
+    for field in ("custom_model", "train_csv", "eval_csv"):
+        if named := getattr(config, field):
+            paths[field] = str(Path(named).resolve())
+    return config.model_copy(update=paths)
+
+
+def join(config: TrainConfig) -> int:
+    """Work as one of the processes that torchrun or accelerate launch has started."""
+    from utils.training.distribution import shared_run
+
+    first = os.environ["RANK"] == "0"
+    place = shared_run(config)
+    with Job(place) if first else Member(place, speaks=False) as job:
+        work(job, config)
+    return 1 if place.read_state().status is runs.Status.FAILED else 0
+
+
+def work(job: Job, config: TrainConfig) -> None:
+    """Train in this process, or in several that it watches over."""
+    from utils.training import distribution
+
+    if config.num_processes > 1 and not distribution.is_member():
+        distribution.launch(job, config.num_processes)
+        return
+    from utils import gpt_train
+
+    gpt_train.train(job, config)

@@ -93,6 +93,9 @@ class TrainConfig(Config):
     gradient_clip: float = Field(
         1.0, gt=0, le=1000, title="Gradient clip", description="Longest gradient that is applied."
     )
+    dropout: float = Field(
+        0.1, ge=0, lt=1, title="Dropout", description="Share of the activations left out at random while training."
+    )
     label_smoothing: float = Field(
         0.0, ge=0, lt=1, title="Label smoothing", description="Probability given to other codes."
     )
@@ -226,6 +229,7 @@ class TrainConfig(Config):
         return [
             (apart and self.grad_acumm > 1, "step_in_backward needs grad_acumm 1, because it keeps no gradients"),
             (apart and self.num_processes > 1, "step_in_backward works with one process only"),
+            (apart and self.batch_tokens > 0, "step_in_backward needs batches by clips, so batch_tokens 0"),
             (apart and self.offload_optimizer, "step_in_backward excludes offload_optimizer"),
             (apart and self.optimizer != "adamw", "step_in_backward works with optimizer adamw only"),
             (self.offload_optimizer and self.optimizer != "adamw", "offload_optimizer works with optimizer adamw only"),

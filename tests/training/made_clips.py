@@ -1,0 +1,33 @@
+"""Clips that exist in memory alone, for tests of everything that reads clips."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from utils.training.clips import ClipLengths
+from utils.training.packing import Example
+
+
+def made_lengths(count: int, *, seed: int = 0, seconds: tuple[float, float] = (0.5, 11.5)) -> ClipLengths:
+    """Draw lengths as a speaker has them: most clips last about 5 s."""
+    random = np.random.default_rng(seed)
+    drawn = np.clip(random.gamma(6, 0.9, count), *seconds)
+    samples = (drawn * 22_050).astype(np.int64)
+    ids = (drawn * 14).astype(np.int64) + random.integers(1, 9, count)
+    return ClipLengths(samples, -(-samples // 1024), samples // 256 + 1, ids)
+
+
+@dataclass
+class MadeClips:
+    """A source that notes what is read of it; each number of a clip tells which clip it is of."""
+
+    lengths: ClipLengths
+    read_clips: list[int] = field(default_factory=list)
+
+    def read(self, clip: int, start: int, frames: int) -> Example:
+        self.read_clips.append(clip)
+        random = np.random.default_rng(clip)
+        ids = random.integers(1, 99, self.lengths.ids[clip])
+        codes = random.integers(0, 1024, self.lengths.codes[clip]).astype(np.int16)
+        mel = random.standard_normal((int(self.lengths.frames[clip]), 80), np.float32).astype(np.float16)
+        return Example(ids, codes, mel[start : start + frames])

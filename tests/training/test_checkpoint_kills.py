@@ -1,0 +1,256 @@
+"""kill -9 while a run saves, at every touch of the disk and at random moments: what is there is whole."""
+
+import io
+import multiprocessing
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from utils.training import checkpoints, saving
+from utils.training.checkpoints import About
+from utils.training.saving import Snapshot
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and fork")
+TOUCHES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree")
+EVERY = 17  # of the points in the fast test; the slow one takes them all
+FORK = multiprocessing.get_context("fork")
+
+Work = Callable[[Path], None]
+
+
+def state(update: int, size: int = 100) -> dict[str, torch.Tensor]:
+    return {f"gpt.{name}": torch.full((size,), float(update)) for name in "abc"}
+
+
+def save(run: Path, update: int, size: int = 100) -> None:
+    optimizer = {"state": {0: {"step": torch.tensor(float(update)), "exp_avg": torch.full((size,), float(update))}}}
+    guards = {"rolled_back": update}
+    ema = state(update, size)
+    saving.save(run / "resume", Snapshot(update, state(update, size), optimizer, ema=ema, guards=guards))
+
+
+def publish(run: Path, step: int, size: int = 100) -> None:
+    """Do what a run does after an evaluation that was better than all before."""
+    about = About(step=step, eval_loss=1 / step)
+    checkpoints.write(run, state(step, size), about, fill=lambda folder: (folder / "vocab.json").write_text("{}"))
+    checkpoints.mark_best(run, step)
+    checkpoints.prune(run, keep=1)
+
+
+def loaded(run: Path) -> int:
+    """Read the state, check that all of it is of the same update, and return which."""
+    found = saving.load(run / "resume")
+    first = found.optimizer["state"][0]
+    everything = [*found.weights.values(), *(found.ema or {}).values(), first["exp_avg"], first["step"]]
+    assert all(bool((tensor == found.update).all()) for tensor in everything)
+    assert found.guards == {"rolled_back": found.update}
+    assert [path.name for path in run.glob("*resume*")] == ["resume"]
+    return found.update
+
+
+def listed(run: Path) -> list[int]:
+    """List the checkpoints, check that each is whole and that the best is among them."""
+    found = checkpoints.index(run)
+    for one in found:
+        assert not one.fault
+        assert one.about
+        weights = checkpoints.read_state(one.folder)
+        assert all(bool((weight == one.step).all()) for weight in weights.values())
+    steps = [one.step for one in found]
+    assert checkpoints.best_step(run) in steps
+    return steps
+
+
+def in_child(work: Callable[..., None], *arguments: Any) -> int | None:
+    child = FORK.Process(target=work, args=arguments)
+    child.start()
+    child.join()
+    return child.exitcode
+
+
+class Killer:
+    """Kills this process when it touches a folder for the n-th time: in the middle, where it is a write."""
+
+    def __init__(self, folder: Path, kill_at: int) -> None:
+        self.folder, self.kill_at, self.touched = str(folder), kill_at, 0
+        self.open, self.sync = io.open, os.fsync
+
+    def is_due(self) -> bool:
+        self.touched += 1
+        return self.touched == self.kill_at
+
+    def touch(self) -> None:
+        if self.is_due():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(self, event: str, arguments: tuple[object, ...]) -> None:
+        if event in TOUCHES and isinstance(arguments[0], str | Path):
+            path = str(arguments[0])
+            if path.startswith(self.folder) or not Path(path).is_absolute():  # rmtree names files from their folder
+                self.touch()
+
+    def open_file(self, path: Any, mode: str = "r", buffering: int = -1, *rest: Any, **options: Any) -> Any:
+        if (mode, buffering) != ("wb", 0):
+            return self.open(path, mode, buffering, *rest, **options)
+        return HalfWriting(path, self)
+
+    def flush(self, descriptor: int) -> None:
+        self.touch()
+        self.sync(descriptor)
+
+
+class HalfWriting(io.FileIO):
+    """A file whose writer may die in the middle of a write."""
+
+    def __init__(self, path: Path, killer: Killer) -> None:
+        super().__init__(path, "w")
+        self.killer = killer
+
+    def write(self, content: Any) -> int:
+        if self.killer.is_due():
+            super().write(content[: len(content) // 2])
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().write(content) or 0
+
+
+def until(run: Path, work: Work, kill_at: int, counted: Path | None = None) -> None:
+    torch.set_num_threads(1)  # the threads of the parent did not come along
+    killer = Killer(run, kill_at)
+    sys.addaudithook(killer.watch)
+    io.open = killer.open_file  # type: ignore[assignment]  # this process ends here
+    os.fsync = killer.flush  # type: ignore[assignment]
+    work(run)
+    if counted:
+        counted.write_text(str(killer.touched))
+
+
+def count_points(run: Path, work: Work) -> int:
+    assert in_child(until, run, work, 0, run / "points") == 0
+    return int((run / "points").read_text())
+
+
+def save_again(run: Path) -> None:
+    save(run, 2)
+
+
+def publish_again(run: Path) -> None:
+    publish(run, 3)
+
+
+def check_saves(folder: Path, step: int) -> None:
+    counting = folder / "counting"
+    save(counting, 1)
+    points = count_points(counting, save_again)
+    assert points > 30
+    reached = set()
+    for point in range(1, points + 1, step):
+        run = folder / f"killed-{point}"
+        save(run, 1)
+        assert in_child(until, run, save_again, point) == -signal.SIGKILL, point
+        assert saving.can_resume(run / "resume"), point
+        reached.add(loaded(run))
+        save(run, 3)
+        assert loaded(run) == 3
+    assert reached == {1, 2} or step > 1
+
+
+def check_checkpoints(folder: Path, step: int) -> None:
+    counting = folder / "counting"
+    publish(counting, 2)
+    points = count_points(counting, publish_again)
+    assert points > 30
+    reached = set()
+    for point in range(1, points + 1, step):
+        run = folder / f"killed-{point}"
+        publish(run, 2)
+        assert in_child(until, run, publish_again, point) == -signal.SIGKILL, point
+        reached.add(tuple(listed(run)))
+        publish(run, 4)
+        assert listed(run) == [4]
+        assert {path.name for path in (run / "checkpoints").iterdir()} == {"step_4", "best.json"}
+    assert reached == {(2,), (3, 2), (3,)} or step > 1
+
+
+def test_a_save_that_is_killed_leaves_a_whole_state(tmp_path: Path) -> None:
+    check_saves(tmp_path, EVERY)
+
+
+@pytest.mark.slow
+def test_a_save_can_be_killed_wherever_it_touches_the_disk(tmp_path: Path) -> None:
+    check_saves(tmp_path, 1)
+
+
+def between_renames(run: Path) -> None:
+    """Leave what a kill between the two renames leaves."""
+    save(run, 1)
+    (run / "resume").rename(run / ".resume.old-1")
+    save(run, 2)  # takes up the old one first
+    (run / "resume").rename(run / ".resume.new-2")
+    save(run / "other", 1)
+    (run / "other" / "resume").rename(run / ".resume.old-1")
+
+
+def load(run: Path) -> None:
+    loaded(run)
+
+
+@pytest.mark.slow
+def test_a_run_can_be_killed_again_while_it_mends_what_a_kill_has_left(tmp_path: Path) -> None:
+    counting = tmp_path / "counting"
+    between_renames(counting)
+    for point in range(1, count_points(counting, load) + 1):
+        run = tmp_path / f"killed-{point}"
+        between_renames(run)
+        assert in_child(until, run, load, point) == -signal.SIGKILL
+        assert loaded(run) == 2
+
+
+def test_a_checkpoint_that_is_killed_shows_no_damaged_one(tmp_path: Path) -> None:
+    check_checkpoints(tmp_path, EVERY)
+
+
+@pytest.mark.slow
+def test_checkpoints_can_be_killed_wherever_they_touch_the_disk(tmp_path: Path) -> None:
+    check_checkpoints(tmp_path, 1)
+
+
+def save_on_and_on(run: Path, first: int, done: Connection) -> None:
+    torch.set_num_threads(1)
+    for update in range(first, 10_000):
+        save(run, update, size=100_000)  # 2.8 MB
+        done.send(update)
+        publish(run, update, size=100_000)
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_at_random_moments_always_goes_on(tmp_path: Path) -> None:
+    moments = random.Random(5)
+    update = 0
+    for _ in range(20):
+        receiving, sending = FORK.Pipe(duplex=False)
+        child = FORK.Process(target=save_on_and_on, args=(tmp_path, update + 1, sending))
+        child.start()
+        sending.close()
+        saved = receiving.recv()
+        time.sleep(moments.uniform(0, 0.4))
+        child.kill()
+        child.join()
+        while receiving.poll():
+            try:
+                saved = receiving.recv()
+            except EOFError:
+                break
+        update = loaded(tmp_path)
+        assert update in {saved, saved + 1}
+        if checkpoints.best_step(tmp_path) is not None:
+            assert listed(tmp_path)
+    assert update >= 20

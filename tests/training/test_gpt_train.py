@@ -1,0 +1,179 @@
+"""Whole runs with the tiny model: they learn, say what they do, and survive whatever happens to them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.training.trainable import write_dataset
+from utils.config import TrainConfig
+from utils.errors import AmharicTtsError
+from utils.events import Event, read_events
+from utils.jobs import Job
+from utils.paths import ROOT, Project
+from utils.runs import Run, Status, create
+from utils.training import checkpoints, saving
+from utils.training.tensors import read_tensors
+
+pytestmark = pytest.mark.slow
+
+QUICK: dict[str, Any] = {
+    "version": "tiny",
+    "batch_size": 2,
+    "grad_acumm": 2,
+    "learning_rate": 1e-3,
+    "enable_mixed_precision": False,
+    "sample_texts": "-",
+    "num_epochs": 100,
+    "max_steps": 6,
+    "save_step": 3,
+}
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make one dataset, whose features the first run encodes for all of them."""
+    return write_dataset(tmp_path_factory.mktemp("shared") / "dataset")
+
+
+def settings(project: Path, dataset: Path, **changes: object) -> TrainConfig:
+    lists = {"train_csv": str(dataset / "metadata_train.csv"), "eval_csv": str(dataset / "metadata_eval.csv")}
+    return TrainConfig.parse({**QUICK, **lists, "output_path": str(project), **changes})
+
+
+def trained(project: Path, dataset: Path, **changes: object) -> Run:
+    """Train in this process."""
+    from utils.gpt_train import train
+
+    config = settings(project, dataset, **changes)
+    run = create("train", config, Project(project))
+    go_on(run, train, config)
+    return run
+
+
+def go_on(run: Run, train: Any, config: TrainConfig) -> None:
+    failures: list[BaseException] = []
+    with Job(run) as job:
+        try:
+            train(job, config)
+        except BaseException as error:
+            failures.append(error)
+            raise
+    for failure in failures:
+        raise failure
+
+
+def events(run: Run, kind: str) -> list[Event]:
+    return [event for event in read_events(run.events).events if event["kind"] == kind]
+
+
+def weights(run: Run) -> dict[str, torch.Tensor]:
+    return read_tensors(run.folder / saving.FOLDER / saving.WEIGHTS)
+
+
+def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, dataset: Path) -> Run:
+    return trained(tmp_path_factory.mktemp("whole"), dataset)
+
+
+def test_a_run_tells_every_update_with_its_figures(whole: Run) -> None:
+    told = events(whole, "train")
+    assert [event["step"] for event in told] == [1, 2, 3, 4, 5, 6]
+    wanted = {"loss", "loss_text", "loss_audio", "learning_rate", "grad_norm", "samples_per_second", "seconds_left"}
+    assert all(wanted <= event.keys() for event in told)
+
+
+def test_a_run_learns(whole: Run) -> None:
+    losses = [float(str(event["loss"])) for event in events(whole, "evaluation")]
+    assert losses[-1] < 0.75 * losses[0]
+
+
+def test_the_best_checkpoint_is_marked_and_holds_half_precision(whole: Run) -> None:
+    best = checkpoints.find(whole.folder, "best")
+    assert best.about is not None
+    assert best.about.eval_loss == min(float(str(event["loss"])) for event in events(whole, "evaluation"))
+    assert {part.dtype for part in checkpoints.read_state(best.folder).values()} == {torch.float16}
+
+
+def test_the_same_seed_gives_the_same_weights(whole: Run, tmp_path: Path, dataset: Path) -> None:
+    assert same(weights(trained(tmp_path, dataset)), weights(whole))
+
+
+def test_another_seed_gives_other_weights(whole: Run, tmp_path: Path, dataset: Path) -> None:
+    assert not same(weights(trained(tmp_path, dataset, seed=1)), weights(whole))
+
+
+@pytest.mark.parametrize(("batch_size", "grad_acumm"), [(4, 1), (1, 4)])
+def test_batch_size_times_accumulation_is_what_counts(
+    whole: Run, tmp_path: Path, dataset: Path, batch_size: int, grad_acumm: int
+) -> None:
+    cut = trained(tmp_path, dataset, batch_size=batch_size, grad_acumm=grad_acumm, max_steps=1)
+    first, other = (events(run, "train")[0] for run in (whole, cut))
+    assert float(str(other["loss"])) == pytest.approx(float(str(first["loss"])), rel=0.02)  # dropout falls elsewhere
+    assert other["step"] == 1
+
+
+class Broken(RuntimeError):
+    """Stands for whatever ends a process."""
+
+
+@pytest.mark.parametrize("at", [2, 3, 4, 5])
+def test_an_interrupted_run_goes_on_to_the_same_weights(
+    whole: Run, tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    from utils.gpt_train import train
+    from utils.training.step import Stepper
+
+    config = settings(tmp_path, dataset)
+    run = create("train", config, Project(tmp_path))
+    take = Stepper.take
+
+    def breaking(self: Stepper, update: Any) -> Any:
+        if update.number == at:
+            raise Broken
+        return take(self, update)
+
+    monkeypatch.setattr(Stepper, "take", breaking)
+    with pytest.raises(Broken):
+        go_on(run, train, config)
+    assert run.read_state().status is Status.FAILED
+    monkeypatch.undo()
+    go_on(run, train, config)
+    assert same(weights(run), weights(whole))
+    assert [event["step"] for event in events(run, "train")][-1] == 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"train_csv": "/nowhere.csv"}, "prepare"),
+        ({"max_audio_length": 1.0}, "max_audio_length"),
+        ({"freeze_first_n_gpt_layers": 30}, "4"),
+        ({"custom_model": "/nowhere"}, "/nowhere"),
+    ],
+)
+def test_a_fault_is_told_with_its_cure(tmp_path: Path, dataset: Path, changes: dict[str, object], words: str) -> None:
+    with pytest.raises(AmharicTtsError, match=words):
+        trained(tmp_path, dataset, **changes)
+
+
+def test_changed_clips_are_refused_at_a_resume(tmp_path: Path) -> None:
+    from utils.gpt_train import train
+
+    own = write_dataset(tmp_path / "dataset")
+    run = trained(tmp_path, own)
+    lists = own / "metadata_train.csv"
+    lists.write_text("\n".join(lists.read_text().splitlines()[:-1]) + "\n")
+    with pytest.raises(AmharicTtsError, match="clips have changed"):
+        go_on(run, train, settings(tmp_path, own))

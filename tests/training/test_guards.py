@@ -1,0 +1,147 @@
+"""What watches a run, on scripted losses and fake shortages of memory."""
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from utils.training.guards import EarlyStopping, MicroBatches, NonFiniteGuard, Overfitting, Verdict
+from utils.training.memory import NoRoomError
+
+if TYPE_CHECKING:
+    from utils.training.packing import PackedBatch
+
+GO, SKIP, BACK, UP = Verdict.GO, Verdict.SKIP, Verdict.ROLL_BACK, Verdict.GIVE_UP
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("losses", "verdicts"),
+    [
+        ([1.0, 2.0], [GO, GO]),
+        ([NAN, 1.0, INF, 1.0, -INF], [SKIP, GO, SKIP, GO, SKIP]),
+        ([NAN, NAN, 1.0, NAN, NAN, NAN], [SKIP, SKIP, GO, SKIP, SKIP, BACK]),
+        ([NAN] * 12, [SKIP, SKIP, BACK] * 3 + [SKIP, SKIP, UP]),
+    ],
+)
+def test_bad_updates_are_left_out_then_the_run_goes_back_then_stops(
+    losses: list[float], verdicts: list[Verdict]
+) -> None:
+    guard = NonFiniteGuard()
+    assert [guard.check(loss, 1.0) for loss in losses] == verdicts
+
+
+def test_an_infinite_gradient_counts_like_an_infinite_loss() -> None:
+    guard = NonFiniteGuard(patience=2)
+    assert [guard.check(1.0, INF), guard.check(NAN, NAN)] == [SKIP, BACK]
+
+
+@pytest.mark.parametrize(
+    ("loss", "scale", "verdict"),
+    [(1.0, 1024.0, SKIP), (1.0, 1.0, UP), (1.0, 0.5, UP), (1.0, None, UP), (NAN, 1024.0, UP)],
+)
+def test_an_overflow_of_fp16_counts_only_once_its_scale_is_used_up(
+    loss: float, scale: float | None, verdict: Verdict
+) -> None:
+    guard = NonFiniteGuard(patience=1, rollbacks=0)
+    assert guard.check(loss, INF, scale=scale) is verdict
+    assert guard.sentence
+
+
+def test_the_cause_says_what_was_not_finite_and_where() -> None:
+    guard = NonFiniteGuard(patience=1, rollbacks=0)
+    guard.check(NAN, 1.0, clips=[f"clip{number}" for number in range(9)])
+    assert "the loss is nan (clips clip0, clip1, clip2, clip3, clip4, ...)" in guard.cause
+    assert "learning_rate" in guard.cure
+
+
+def test_a_guard_goes_on_counting_after_a_resume() -> None:
+    guard, later = NonFiniteGuard(), NonFiniteGuard()
+    guard.check(NAN, 1.0)
+    guard.check(NAN, 1.0)
+    later.load_state_dict(guard.state_dict())
+    assert later.check(NAN, 1.0) is BACK
+    assert later.state_dict() == {"streak": 0, "rolled_back": 1, "skipped": 3}
+
+
+@pytest.mark.parametrize(
+    ("patience", "losses", "better", "over"),
+    [
+        (2, [3.0, 2.0, 2.0, 2.5], [True, True, False, False], True),
+        (2, [3.0, 3.5, 2.0, 2.5], [True, False, True, False], False),
+        (2, [NAN, 3.0, NAN, INF], [False, True, False, False], True),
+        (0, [3.0, 4.0, 5.0, 6.0], [True, False, False, False], False),
+    ],
+)
+def test_the_run_ends_early_after_so_many_evaluations_without_gain(
+    patience: int, losses: list[float], better: list[bool], over: bool
+) -> None:
+    stopping = EarlyStopping(patience)
+    assert [stopping.better(loss) for loss in losses] == better
+    later = EarlyStopping(patience)
+    later.load_state_dict(stopping.state_dict())
+    assert stopping.is_over is later.is_over is over
+
+
+@pytest.mark.parametrize(
+    ("train", "held_back", "warned_at"),
+    [
+        ([5, 4, 3, 2], [3, 3.1, 3.2, 3.3], [3]),
+        ([5, 4, 3, 2, 1, 0], [3, 3.1, 3.2, 3.3, 3.4, 3.5], [3]),  # once an episode
+        ([5, 4, 3, 2], [3, 3.1, 3.1, 3.3], []),
+        ([2, 3, 4, 5], [3, 3.1, 3.2, 3.3], []),  # both rise: something else is wrong
+        ([9, 8, 7, 6, 5, 4, 3, 2], [3, 3.1, 3.2, 3.3, 3.0, 3.1, 3.2, 3.3], [3, 7]),
+    ],
+)
+def test_learning_by_heart_is_told_once_an_episode(
+    train: list[float], held_back: list[float], warned_at: list[int]
+) -> None:
+    watch = Overfitting(evaluations=3)
+    said = []
+    for losses in zip(train, held_back, strict=True):
+        said.append(watch.look(*losses))
+        resumed = Overfitting(evaluations=3)
+        resumed.load_state_dict(watch.state_dict())
+        watch = resumed
+    assert [number for number, sentence in enumerate(said) if sentence] == warned_at
+
+
+class Clips:
+    """A batch that holds nothing but numbers."""
+
+    def __init__(self, *clips: int) -> None:
+        self.ids = clips
+
+    @property
+    def clips(self) -> int:
+        return len(self.ids)
+
+    def halves(self) -> tuple["Clips", "Clips"]:
+        middle = (self.clips + 1) // 2
+        return Clips(*self.ids[:middle]), Clips(*self.ids[middle:])
+
+
+def cut(micro: MicroBatches, *batches: Clips) -> list[tuple[int, ...]]:
+    return [cast("Any", piece).ids for piece in micro.cut(cast("list[PackedBatch]", list(batches)))]
+
+
+def test_batches_are_halved_and_no_clip_is_lost() -> None:
+    micro = MicroBatches(5)
+    batches = Clips(1, 2, 3, 4, 5), Clips(6, 7), Clips()
+    assert cut(micro, *batches) == [(1, 2, 3, 4, 5), (6, 7), ()]
+    assert "from here on 3, in 2 times" in micro.on_oom()
+    assert cut(micro, *batches) == [(1, 2, 3), (4, 5), (6,), (7,), ()]
+    micro.on_oom()
+    resumed = MicroBatches(5)
+    resumed.load_state_dict(micro.state_dict())
+    assert cut(resumed, *batches) == [(1, 2), (3,), (4,), (5,), (6,), (7,), ()]
+
+
+@pytest.mark.parametrize(("size", "halvings"), [(64, 3), (4, 2), (1, 0)])
+def test_after_three_halvings_or_at_one_clip_the_run_stops_with_a_plan(size: int, halvings: int) -> None:
+    micro = MicroBatches(size)
+    for _ in range(halvings):
+        cut(micro, Clips(*range(size)))
+        micro.on_oom()
+    cut(micro, Clips(*range(size)))
+    with pytest.raises(NoRoomError, match="memory-plan"):
+        micro.on_oom()

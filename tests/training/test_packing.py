@@ -1,0 +1,166 @@
+"""Batches: what is packed with a clip changes nothing for it, and a batch can be split."""
+
+import io
+import pickle
+from collections.abc import Iterator
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tests.training.small_gpt import small_gpt
+from utils.errors import RunError
+from utils.training.packing import PROMPT, Example, PackedBatch, PackedGpt, Tokens, pack
+
+TOKENS = Tokens(start_text=99, stop_text=0, start_audio=1024, stop_audio=1025)
+SIZES = [(5, 11), (20, 60), (3, 34), (9, 21), (12, 12)]
+MASKED = np.array([[0, 0], [10, 35], [0, 17], [0, 0], [4, 9]])
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def model() -> PackedGpt:
+    return PackedGpt(small_gpt()).eval()
+
+
+def examples(sizes: list[tuple[int, int]] = SIZES, frames: int = 43) -> list[Example]:
+    random = np.random.default_rng(0)
+    return [
+        Example(
+            random.integers(1, 99, ids).astype(np.int32),
+            random.integers(0, 1024, codes).astype(np.int16),
+            random.standard_normal((frames, 80)).astype(np.float16),
+        )
+        for ids, codes in sizes
+    ]
+
+
+def learnt(model: PackedGpt, batches: list[PackedBatch]) -> Tensor:
+    """Return the sums of both losses and all gradients of their sum, in one row."""
+    model.zero_grad()
+    sums = [model(batch) for batch in batches]
+    made = torch.stack([torch.stack(one) for one in sums]).sum(0)
+    made.sum().backward()  # type: ignore[no-untyped-call]
+    gradients = [weight.grad for weight in model.parameters()]
+    return torch.cat([made.detach(), *(gradient.flatten() for gradient in gradients if gradient is not None)])
+
+
+def assert_same(one: Tensor, other: Tensor) -> None:
+    torch.testing.assert_close(one[:2], other[:2], rtol=1e-5, atol=1e-5)
+    assert float((one - other).norm() / other.norm()) < 1e-5
+
+
+def test_a_clip_is_spelled_out_as_coqui_does_it() -> None:
+    clip = Example(np.array([7, 8]), np.array([500, 600, 700], np.int16), np.ones((43, 80), np.float16))
+    batch = pack([clip, clip], TOKENS, masked=np.array([[0, 0], [1, 3]]))
+    parts = {name: part.tolist() for name, part in batch.parts._asdict().items()}
+    assert parts["text_ids"] == [99, 7, 8] * 2
+    assert parts["text_targets"] == [7, 8, 0] * 2
+    assert parts["text_positions"] == [0, 1, 2] * 2
+    assert parts["text_places"] == [32, 33, 34, 42 + 32, 42 + 33, 42 + 34]
+    assert parts["audio_ids"] == [1024, 500, 600, 700, 1025, 1025, 1025] * 2
+    assert parts["audio_positions"] == [0, 1, 2, 3, 4, 5, 6] * 2
+    assert parts["audio_places"] == [*range(35, 42), *range(42 + 35, 42 + 42)]
+    assert parts["counted_targets"] == [500, 600, 700, 1025, 1025, 1025, 1025, 500, 1025, 1025, 1025, 1025]
+    assert parts["counted_places"] == [*range(35, 42), 77, 80, 81, 82, 83]
+    assert (batch.length, batch.clips, batch.text_count, batch.audio_count) == (42, 2, 6, 12)
+    assert (batch.positions, batch.padded) == (84, 84)
+    assert batch.mel.shape == (2, 80, 43)
+    assert batch.mel.dtype == torch.float16
+
+
+def test_the_model_needs_what_the_clips_say(model: PackedGpt) -> None:
+    assert Tokens.of(model.gpt) == TOKENS
+
+
+def test_a_batch_is_the_sum_of_its_clips(model: PackedGpt) -> None:
+    clips = examples()
+    alone = [pack([clip], TOKENS, masked=MASKED[row : row + 1]) for row, clip in enumerate(clips)]
+    assert_same(learnt(model, [pack(clips, TOKENS, masked=MASKED)]), learnt(model, alone))
+
+
+@pytest.mark.parametrize("shape", [{"length": 200}, {"rows": 8}, {"length": 160, "rows": 6}])
+def test_padding_changes_nothing(model: PackedGpt, shape: dict[str, int]) -> None:
+    padded = pack(examples(), TOKENS, masked=MASKED, **shape)
+    assert padded.padded == shape.get("length", 117) * shape.get("rows", 5)
+    assert_same(learnt(model, [padded]), learnt(model, [pack(examples(), TOKENS, masked=MASKED)]))
+
+
+def test_what_stands_in_the_padding_is_not_looked_at(model: PackedGpt, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = pack(examples(), TOKENS)
+    before = model(batch)
+    embedded = PackedGpt._embedded
+
+    def filled(self: PackedGpt, one: PackedBatch) -> Tensor:
+        matrix = embedded(self, one)
+        for row, sizes in enumerate(one.rows):
+            matrix[row, PROMPT + sizes.text + sizes.audio :] = 100.0
+        return matrix
+
+    monkeypatch.setattr(PackedGpt, "_embedded", filled)
+    torch.testing.assert_close(model(batch), before)
+
+
+def test_halves_add_up_down_to_single_clips(model: PackedGpt) -> None:
+    whole = pack(examples(), TOKENS, masked=MASKED)
+    expected = learnt(model, [whole])
+    batches = [whole]
+    while len(batches) < 5:
+        batches = [half for one in batches for half in (one.halves() if one.clips > 1 else [one])]
+        assert_same(learnt(model, batches), expected)
+        assert {one.length for one in batches} == {whole.length}
+        assert sum(one.audio_count for one in batches) == whole.audio_count
+    with pytest.raises(RunError, match=r"cannot be halved any further\. Lower max_audio_length"):
+        batches[0].halves()
+
+
+def test_halves_leave_out_rows_without_a_clip(model: PackedGpt) -> None:
+    halves = pack(examples(), TOKENS, masked=MASKED, rows=8, length=160).halves()
+    assert [(half.clips, half.padded) for half in halves] == [(3, 480), (2, 320)]
+    assert_same(learnt(model, list(halves)), learnt(model, [pack(examples(), TOKENS, masked=MASKED)]))
+
+
+def test_a_batch_without_clips_teaches_nothing_and_fails_nowhere(model: PackedGpt) -> None:
+    empty = pack([], TOKENS)
+    assert (empty.clips, empty.text_count, empty.audio_count, empty.positions) == (0, 0, 0, 0)
+    made = learnt(model, [empty])  # every weight has a gradient, which processes that wait for each other need
+    assert len(made) == 2 + sum(weight.numel() for weight in model.parameters())
+    assert not made.any()
+
+
+def test_a_batch_travels_by_value(model: PackedGpt) -> None:
+    batch = pack(examples(), TOKENS, masked=MASKED)
+    pickled = io.BytesIO()
+    ForkingPickler(pickled).dump(batch)
+    back = pickle.loads(pickled.getvalue())
+    assert (back.rows, back.length) == (batch.rows, batch.length)
+    assert torch.equal(back.mel, batch.mel)
+    assert all(torch.equal(*pair) for pair in zip(back.parts, batch.parts, strict=True))
+    assert batch.to("cpu").rows == batch.rows
+
+
+def test_heads_run_on_the_positions_that_count_alone(model: PackedGpt) -> None:
+    batch = pack(examples(), TOKENS, masked=MASKED)
+    seen: dict[str, int] = {}
+
+    def watch(name: str) -> Any:
+        return lambda _module, inputs: seen.update({name: len(inputs[0])})
+
+    hooks = [
+        model.gpt.text_head.register_forward_pre_hook(watch("text")),
+        model.gpt.mel_head.register_forward_pre_hook(watch("audio")),
+    ]
+    model(batch)
+    for hook in hooks:
+        hook.remove()
+    assert seen == {"text": batch.text_count, "audio": batch.audio_count}

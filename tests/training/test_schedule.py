@@ -1,0 +1,108 @@
+"""Tests of the learning rate's curve."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.optim.lr_scheduler import LRScheduler
+
+from utils.config import TrainConfig
+from utils.training.schedule import make_schedule, preview, scale_rates, total_updates, warmup_updates
+
+PEAK = 2e-4
+
+
+def optimizer() -> torch.optim.Optimizer:
+    return torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=PEAK)
+
+
+def rates(schedule: LRScheduler, updates: int) -> list[float]:
+    """Return the rate of each of the next updates."""
+    found = []
+    for _ in range(updates):
+        found.append(float(schedule.optimizer.param_groups[0]["lr"]))
+        schedule.optimizer.step()
+        schedule.step()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("clips", "effective", "epochs", "most", "updates"),
+    [
+        (100, 16, 1, 0, 7),
+        (96, 16, 3, 0, 18),
+        (100, 16, 3, 0, 21),
+        (100, 16, 3, 20, 20),
+        (100, 16, 3, 50, 21),
+        (1, 16, 2, 0, 2),
+    ],
+)
+def test_updates_are_counted(clips: int, effective: int, epochs: int, most: int, updates: int) -> None:
+    assert total_updates(clips, effective, epochs, most) == updates
+
+
+@pytest.mark.parametrize(
+    ("total", "steps", "share", "warmup"),
+    [(10_000, 100, 0.1, 100), (200, 100, 0.1, 20), (5, 100, 0.1, 0), (50, 0, 1, 0)],
+)
+def test_the_rise_is_a_bounded_share_of_the_run(total: int, steps: int, share: float, warmup: int) -> None:
+    assert warmup_updates(total, steps, share) == warmup
+
+
+def falling(kind: str, done: float) -> float:
+    return {"cosine": 0.5 * (1 + math.cos(math.pi * done)), "linear": 1 - done, "constant": 1.0}[kind]
+
+
+@pytest.mark.parametrize("kind", ["cosine", "linear", "constant"])
+@pytest.mark.parametrize(("total", "warmup"), [(40, 4), (40, 0), (7, 7), (1, 0)])
+def test_the_curve_has_its_closed_form(kind: Any, total: int, warmup: int) -> None:
+    found = rates(make_schedule(optimizer(), kind, total, warmup, 1.0), total)
+    rise = [PEAK * (update + 1) / warmup for update in range(warmup)][: max(0, warmup - 1)]
+    fall = [PEAK * falling(kind, (update + 1 - warmup) / (total + 1 - warmup)) for update in range(len(rise), total)]
+    assert found == pytest.approx(rise + fall, rel=1e-6)
+    assert min(found) > 0, "every update learns"
+
+
+@pytest.mark.parametrize("kind", ["cosine", "linear", "constant"])
+@pytest.mark.parametrize("total", [3, 10, 30, 300])
+def test_a_short_run_reaches_its_rate(kind: Any, total: int) -> None:
+    assert max(rates(make_schedule(optimizer(), kind, total, 100, 0.1), total)) > 0.7 * PEAK
+    assert max(rates(make_schedule(optimizer(), "constant", total, 100, 0.1), total)) == pytest.approx(PEAK)
+
+
+@pytest.mark.parametrize("kind", ["cosine", "linear"])
+def test_after_the_last_update_the_rate_stays_small(kind: Any) -> None:
+    schedule = make_schedule(optimizer(), kind, 20, 2, 0.1)
+    *_, last = rates(schedule, 20)
+    assert rates(schedule, 30) == pytest.approx([last] * 30)
+
+
+@pytest.mark.parametrize("kind", ["cosine", "linear", "constant"])
+def test_the_preview_shows_the_curve_of_the_run(kind: Any) -> None:
+    config = TrainConfig(learning_rate=PEAK, lr_scheduler=kind, warmup_steps=5, warmup_share=0.2)
+    assert preview(config, 50) == pytest.approx(rates(make_schedule(optimizer(), kind, 50, 5, 0.2), 50))
+
+
+@pytest.mark.parametrize("kind", ["cosine", "linear", "constant"])
+def test_a_resumed_run_goes_on_with_the_curve(kind: Any) -> None:
+    whole = rates(make_schedule(optimizer(), kind, 30, 4, 0.5), 30)
+    first = make_schedule(optimizer(), kind, 30, 4, 0.5)
+    begun = rates(first, 11)
+    second = make_schedule(optimizer(), kind, 30, 4, 0.5)
+    second.load_state_dict(first.state_dict())
+    second.optimizer.load_state_dict(first.optimizer.state_dict())
+    assert begun + rates(second, 19) == whole
+
+
+def test_the_whole_curve_can_be_lowered_and_a_checkpoint_keeps_it() -> None:
+    whole = rates(make_schedule(optimizer(), "cosine", 30, 4, 0.5), 30)
+    lowered = make_schedule(optimizer(), "cosine", 30, 4, 0.5)
+    rates(lowered, 10)
+    scale_rates(lowered, 0.5)
+    assert rates(lowered, 5) == pytest.approx([rate / 2 for rate in whole[10:15]])
+    resumed = make_schedule(optimizer(), "cosine", 30, 4, 0.5)
+    resumed.load_state_dict(lowered.state_dict())
+    resumed.optimizer.load_state_dict(lowered.optimizer.state_dict())
+    assert rates(resumed, 15) == pytest.approx([rate / 2 for rate in whole[15:]])

@@ -1,0 +1,168 @@
+"""The processes that train together: how they are started, what they agree on, and who writes.
+
+Every process runs the same loop over its own part of each update. The first one writes events and files.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule
+from torch.optim import Optimizer
+
+from utils.config import TrainConfig
+from utils.errors import ConfigError, RunError
+from utils.events import read_events
+from utils.jobs import Job, Stop
+from utils.paths import ROOT, Project
+from utils.processes import end_tree, identity
+from utils.runs import Run, create
+from utils.training.sharding import is_sharded
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+POLL_SECONDS = 0.5
+
+
+def is_member() -> bool:
+    """Tell whether torchrun or accelerate launch started this process as one of several."""
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def launch(job: Job, count: int) -> None:
+    """Start the processes of a run on this machine and wait until all of them have ended."""
+    available = torch.cuda.device_count()
+    if available and count > available:
+        raise ConfigError(
+            f"num_processes: {count} processes for {available} GPUs.", hint=f"Choose {available} or fewer."
+        )
+    offset = job.run.events.stat().st_size
+    words = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", "-m"]
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // count))
+    group = subprocess.Popen(
+        [*words, "utils", "work", str(job.run.folder), "--member"],
+        cwd=ROOT,
+        env=os.environ | {"OMP_NUM_THREADS": threads},
+    )
+    who = identity(group.pid)
+    try:
+        while group.poll() is None:
+            if job.wish() == "now":
+                end_tree(group.pid, who)
+            _wait(group)
+    finally:
+        end_tree(group.pid, who)
+    job.stop_if_asked(save=_nothing)  # the members have saved
+    if group.returncode:
+        raise RunError(_cause(job, offset) or f"A training process ended with code {group.returncode}; see log.txt.")
+
+
+def shared_run(config: TrainConfig) -> Run:
+    """Make the folder of a run that several processes were started for; all of them return it."""
+    from accelerate import PartialState
+    from accelerate.utils import broadcast_object_list
+
+    state = PartialState(cpu=not torch.cuda.is_available())
+    name = [""]
+    if state.is_main_process:
+        name = [str(create("train", config, Project(Path(config.output_path))).folder)]
+    broadcast_object_list(name)
+    return Run(Path(name[0]))
+
+
+def _wait(group: "subprocess.Popen[bytes]") -> None:
+    try:
+        group.wait(POLL_SECONDS)
+    except subprocess.TimeoutExpired:
+        return
+
+
+def _nothing() -> None:
+    """Save nothing: whoever did the work has saved it."""
+
+
+def _cause(job: Job, offset: int) -> str:
+    """Return what the first process that failed had to say."""
+    failures = [
+        str(event.get("message")) for event in read_events(job.run.events, offset).events if event["kind"] == "failed"
+    ]
+    return failures[0] if failures else ""
+
+
+class Ranks:
+    """What this process is among those that train together.
+
+    Args:
+        accelerator: Knows the group and the device.
+    """
+
+    def __init__(self, accelerator: "Accelerator") -> None:
+        self.accelerator = accelerator
+        self.index: int = accelerator.process_index
+        self.count: int = accelerator.num_processes
+        self.is_first: bool = accelerator.is_main_process
+
+    def summed(self, values: Sequence[float] | Tensor) -> list[float]:
+        """Add numbers up over all processes."""
+        tensor = torch.as_tensor(values, dtype=torch.float32, device=self.accelerator.device)
+        if self.count > 1:
+            torch.distributed.all_reduce(tensor)
+        return [float(value) for value in tensor.tolist()]
+
+    def prepare(self, model: nn.Module, optimizer: Optimizer) -> tuple[nn.Module, Optimizer]:
+        """Wrap both for several processes and for half precision; a sharded model is ready as it is."""
+        if is_sharded(model):
+            return model, optimizer
+        prepared: tuple[nn.Module, Optimizer] = self.accelerator.prepare(model, optimizer)
+        return prepared
+
+    def accumulating(self, model: nn.Module, *, last: bool) -> contextlib.AbstractContextManager[object]:
+        """Let the processes exchange gradients in the last batch of an update only."""
+        if isinstance(model, FSDPModule):
+            model.set_requires_gradient_sync(last)
+            return contextlib.nullcontext()
+        return contextlib.nullcontext() if last else self.accelerator.no_sync(model)
+
+    def gathered(self, mine: object) -> list[Any]:
+        """Return what every process brings, in their order."""
+        found: list[Any] = [mine] * self.count
+        if self.count > 1:
+            torch.distributed.all_gather_object(found, mine)
+        return found
+
+    def meet(self) -> None:
+        """Wait until all processes are here."""
+        self.accelerator.wait_for_everyone()
+
+    def agreed_wish(self, wish: str) -> str:
+        """Return what the first process heard, so that all stop after the same update."""
+        number = {"": 0.0, "save": 1.0, "now": 2.0}[wish] if self.is_first else 0.0
+        return ("", "save", "now")[round(self.summed([number])[0])] if self.count > 1 else wish
+
+    def raise_agreed(self, wish: str) -> None:
+        """Stop when that was agreed upon."""
+        if wish:
+            raise Stop(wish)
+
+
+def make_accelerator(config: TrainConfig, precision: str) -> "Accelerator":
+    """Join the group of processes, if there is one, and choose the device.
+
+    Args:
+        config: The settings of the run.
+        precision: "bf16", "fp16" or "no".
+    """
+    from accelerate import Accelerator
+
+    return Accelerator(
+        cpu=not torch.cuda.is_available(),
+        mixed_precision=precision,
+        log_with=None if config.tracker == "none" else config.tracker,
+    )

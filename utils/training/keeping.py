@@ -1,0 +1,215 @@
+"""Saves a run and restores it: the state to go on from, and the checkpoints that people choose from."""
+
+import contextlib
+import dataclasses
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from utils.config import TrainConfig
+from utils.errors import RunError
+from utils.runs import Run
+from utils.speedups.adapters import merged_state
+from utils.training import checkpoints, saving
+from utils.training.checkpoints import About
+from utils.training.guards import EarlyStopping, Overfitting
+from utils.training.loop import Keeping, Position
+from utils.training.preparation import Base
+from utils.training.progress import Meter
+from utils.training.saving import Snapshot
+from utils.training.sharding import is_sharded, load_states, whole_states
+from utils.training.step import Stepper, plain
+from utils.xtts.tokenizer import Tokenizer
+
+MAY_CHANGE = {"num_epochs", "max_steps", "save_step", "save_n_checkpoints", "eval_step", "sample_texts", "num_workers"}
+
+
+@dataclass
+class Keeper(Keeping):
+    """Saves what one run consists of.
+
+    Attributes:
+        run: Where everything about it lies.
+        config: Its settings.
+        base: The model that it began with.
+        dataset_hash: Fingerprint of its clips.
+        gpt: coqui's GPT, without wrappers.
+        stepper: Holds model, optimiser, schedule and guards.
+        stopping: Knows when it gets no better.
+        overfitting: Knows when it learns by heart.
+        meter: Knows how long it was at work.
+        reading: How the model reads.
+        per_epoch: Updates of an epoch.
+        speak: Speaks the sentences to listen to, with the weights that the model has at that moment.
+        tell: Writes events.
+    """
+
+    run: Run
+    config: TrainConfig
+    base: Base
+    dataset_hash: str
+    gpt: nn.Module
+    stepper: Stepper
+    stopping: EarlyStopping
+    overfitting: Overfitting
+    meter: Meter
+    reading: Tokenizer
+    per_epoch: int
+    speak: Callable[[int], None]
+    tell: Callable[..., None]
+
+    @property
+    def folder(self) -> Path:
+        """Return where the state to go on from lies."""
+        return self.run.folder / saving.FOLDER
+
+    def save(self, at: Position) -> None:
+        """Write everything that exact resuming needs."""
+        snapshot = self._snapshot(at)
+        if self.stepper.ranks.is_first:
+            saving.save(self.folder, snapshot)
+            self.tell("saved", step=at.update)
+        self.stepper.ranks.meet()
+
+    def restore(self) -> Position | None:
+        """Go on from what was saved last, every generator of random numbers included; None at the first start."""
+        if not saving.can_resume(self.folder):
+            return None
+        snapshot = self._loaded()
+        self._check(snapshot)
+        for name, part in self._counting().items():
+            part.load_state_dict(snapshot.guards[name])
+        self.meter.add_earlier(snapshot.seconds)
+        return self._take(snapshot)
+
+    def roll_back(self) -> Position | None:
+        """Go back to what was saved last; what counts troubles and halvings goes on counting."""
+        if not saving.can_resume(self.folder):
+            return None
+        snapshot = self._loaded()
+        for name in ("stopping", "overfitting"):
+            self._counting()[name].load_state_dict(snapshot.guards[name])
+        at = self._take(snapshot)
+        if self.stepper.ranks.is_first:
+            for later in checkpoints.index(self.run.folder):
+                if later.step > at.update:
+                    checkpoints.delete(later)
+        return at
+
+    def publish(self, at: Position, *, best: bool, spoken: bool) -> None:
+        """Write a checkpoint, speak with its weights, and remove older ones."""
+        run = self.run.folder
+        with self._speaking_weights() as state:
+            if self.stepper.ranks.is_first:
+                if not checkpoints.place(run, at.update).exists():
+                    folder = checkpoints.write(run, state, self._about(at), self.reading.save)
+                    self.tell("checkpoint", step=at.update, folder=str(folder), best=best)
+                if spoken and not is_sharded(self.stepper.model):  # one process alone cannot gather the weights
+                    self.speak(at.update)
+        if self.stepper.ranks.is_first:
+            if best:
+                checkpoints.mark_best(run, at.update, at.best_loss)
+            checkpoints.prune(run, keep=self.config.save_n_checkpoints)
+        self.stepper.ranks.meet()
+
+    def _loaded(self) -> Snapshot:
+        """Load on the first process while the others wait, because loading also sweeps what a kill has left."""
+        with self.stepper.ranks.accelerator.main_process_first():
+            return saving.load(self.folder)
+
+    @contextlib.contextmanager
+    def _speaking_weights(self) -> Iterator[dict[str, Tensor]]:
+        """Give the weights to speak with: averaged where there is an average, adapters merged in."""
+        ema, model = self.stepper.ema, self.stepper.model
+        with ema.swapped() if ema is not None else contextlib.nullcontext():
+            if is_sharded(model):
+                whole, _ = whole_states(model, self.stepper.optimizer)
+                yield {name.removeprefix("gpt."): part for name, part in whole.items()}
+            else:
+                yield merged_state(self.gpt)
+
+    def _snapshot(self, at: Position) -> Snapshot:
+        step = self.stepper
+        scaler = step.ranks.accelerator.scaler
+        weights, moments = self._states()
+        return Snapshot(
+            update=at.update,
+            weights=weights,
+            optimizer=moments,
+            samples=at.samples,
+            ema=step.ema.state_dict() if step.ema is not None else None,
+            scheduler=step.schedule.state_dict(),
+            scaler=scaler.state_dict() if scaler is not None else None,
+            guards={name: part.state_dict() for name, part in self._counting().items()},
+            random={"processes": step.ranks.gathered(saving.capture_rng())},
+            seconds=self.meter.seconds,
+            config_hash=config_hash(self.config),
+            dataset_hash=self.dataset_hash,
+            extra=dataclasses.asdict(at),
+        )
+
+    def _states(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        step = self.stepper
+        if is_sharded(step.model):
+            return whole_states(step.model, step.optimizer)
+        return self.gpt.state_dict(), plain(step.optimizer).state_dict()
+
+    def _take(self, snapshot: Snapshot) -> Position:
+        """Put everything back where it was."""
+        step = self.stepper
+        if is_sharded(step.model):
+            load_states(step.model, step.optimizer, snapshot.weights, snapshot.optimizer)
+        else:
+            self.gpt.load_state_dict(snapshot.weights)
+            plain(step.optimizer).load_state_dict(snapshot.optimizer)
+        step.schedule.load_state_dict(snapshot.scheduler)
+        if step.ema is not None and snapshot.ema is not None:
+            step.ema.load_state_dict(snapshot.ema)
+        if step.ranks.accelerator.scaler is not None and snapshot.scaler is not None:
+            step.ranks.accelerator.scaler.load_state_dict(snapshot.scaler)
+        states = snapshot.random["processes"]
+        saving.restore_rng(states[step.ranks.index % len(states)])
+        return Position(**snapshot.extra)
+
+    def _counting(self) -> dict[str, Any]:
+        step = self.stepper
+        return {"guard": step.guard, "micro": step.micro, "stopping": self.stopping, "overfitting": self.overfitting}
+
+    def _check(self, snapshot: Snapshot) -> None:
+        if snapshot.dataset_hash != self.dataset_hash:
+            raise RunError(
+                "The clips have changed since this run was saved, so it cannot go on exactly.",
+                hint="Start a new run from its checkpoint: checkpoints promote, then --custom-model with ready/.",
+            )
+        if snapshot.config_hash != config_hash(self.config):
+            raise RunError(
+                "The settings of this run were changed after it was saved.",
+                hint=f"Put them back; only {', '.join(sorted(MAY_CHANGE))} may change.",
+            )
+
+    def _about(self, at: Position) -> About:
+        losses = at.eval_losses if at.evaluated == at.update else {}
+        return About(
+            step=at.update,
+            epoch=round(at.update / self.per_epoch, 3),
+            train_loss=at.train_loss,
+            eval_loss=losses.get("loss"),
+            eval_text=losses.get("text"),
+            eval_audio=losses.get("audio"),
+            base=str(self.base.folder),
+            base_fingerprint=self.base.fingerprint,
+            config_hash=config_hash(self.config),
+            vocabulary_hash=self.reading.vocabulary.hash,
+            is_average=self.stepper.ema is not None,
+            settings=self.config.model_dump(mode="json"),
+        )
+
+
+def config_hash(config: TrainConfig) -> str:
+    """Hash the settings that the course of a run depends on."""
+    values = config.model_dump_json(exclude=MAY_CHANGE)
+    return hashlib.blake2b(values.encode(), digest_size=8).hexdigest()

@@ -1,0 +1,85 @@
+"""The same sentences spoken at every checkpoint, so that a person hears where a run is going."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import nn
+
+from utils import audio
+from utils.config import TrainConfig
+from utils.dataset.clip import Clip
+from utils.errors import AmharicTtsError
+from utils.jobs import Job
+from utils.paths import inside
+from utils.storage import make_folder
+from utils.training.checkpoints import PREFIX, SAMPLES
+from utils.training.material import Material
+from utils.training.preparation import Base
+from utils.xtts.codes import RATE
+from utils.xtts.speaking import OUTPUT_RATE, Speaker
+from utils.xtts.tokenizer import Tokenizer
+
+NONE = "-"
+SENTENCES = 3
+REFERENCE_SECONDS = 6.0
+MOST_SECONDS = 12.0  # an untrained model does not find the end by itself
+
+
+@dataclass
+class Listening:
+    """Speaks the sentences of a run.
+
+    Attributes:
+        job: Whose folder takes the sound, and whose events tell of it.
+        gpt: coqui's GPT, as it is at that moment.
+        speaker: The rest of the model.
+        texts: What is said.
+        language: Its language.
+        reference: A clip of the evaluation list.
+        seed: The same for every checkpoint.
+    """
+
+    job: Job
+    gpt: nn.Module
+    speaker: Speaker
+    texts: tuple[str, ...]
+    language: str
+    reference: Path
+    seed: int
+
+    def __call__(self, step: int) -> None:
+        """Speak all sentences; a failure is told and loses nothing but the sound."""
+        folder = self.job.run.folder / SAMPLES / f"{PREFIX}{step}"
+        make_folder(folder)
+        for number, text in enumerate(self.texts, 1):
+            try:
+                path = self._speak(text, folder / f"{number}.wav")
+            except (AmharicTtsError, RuntimeError) as error:
+                self.job.events.emit("warning", message=f"A sentence could not be spoken: {error}", text=text)
+                continue
+            self.job.events.emit("sample", step=step, text=text, file=str(path))
+
+    def _speak(self, text: str, path: Path) -> Path:
+        heard = audio.load(self.reference, RATE, end=REFERENCE_SECONDS)
+        speech = self.speaker.speak(self.gpt, text, self.language, heard, seconds_at_most=MOST_SECONDS, seed=self.seed)
+        audio.save(path, speech.samples, OUTPUT_RATE)
+        return path
+
+
+def make_listening(
+    job: Job, config: TrainConfig, gpt: nn.Module, base: Base, reading: Tokenizer, material: Material
+) -> Listening:
+    """Choose the sentences and the voice: the settings' sentences, or the first ones of the evaluation list."""
+    if config.sample_texts.strip() == NONE:
+        texts: tuple[str, ...] = ()
+    elif config.sample_texts.strip():
+        texts = tuple(text.strip() for text in config.sample_texts.split("|") if text.strip())
+    else:
+        texts = tuple(dict.fromkeys(clip.text for clip in material.held_back))[:SENTENCES]
+    reference = inside(material.folder, longest(material.held_back).audio)
+    return Listening(job, gpt, Speaker(base.folder, reading), texts, config.language, reference, config.seed)
+
+
+def longest(clips: tuple[Clip, ...]) -> Clip:
+    """Return the clip that a voice is heard best in."""
+    return max(clips, key=lambda clip: clip.span.seconds)

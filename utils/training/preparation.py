@@ -1,0 +1,144 @@
+"""What has to be there before the first update: base model, way of reading, and the features of all clips."""
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils.config import TrainConfig
+from utils.dataset import features
+from utils.dataset.clip import Clip
+from utils.dataset.features import Features
+from utils.errors import ConfigError, DataError, RunError
+from utils.jobs import Job
+from utils.languages import AMHARIC
+from utils.storage import make_folder, read_text, write_atomically
+from utils.training.clips import Limits, StoreSource, choose
+from utils.xtts import model, tokenizer, weights
+from utils.xtts.codes import AudioEncoder, best_device
+from utils.xtts.packs import TextMode
+from utils.xtts.tokenizer import SETTINGS_FILE, Tokenizer
+from utils.xtts.vocabulary import FILE_NAME, Vocabulary
+
+READING = "reading"  # folder of a run: how its model reads, fixed at its first start
+BASE_FILE = "base.json"
+PROGRESS_SECONDS = 0.5
+SHOWN = 20  # clips set aside that are named one by one
+
+
+@dataclass(frozen=True)
+class Base:
+    """The model that a run starts from.
+
+    Attributes:
+        folder: Where it lies.
+        fingerprint: Tells it from any other.
+    """
+
+    folder: Path
+    fingerprint: str
+
+
+def find_base(job: Job, config: TrainConfig) -> Base:
+    """Find the model to start from; a run that goes on finds the one that it began with."""
+    note = job.run.folder / BASE_FILE
+    if not note.exists():
+        folder = weights.base_folder(config.version, config.custom_model, weights.Source(on_step=_fetching(job)))
+        base = Base(folder, model.fingerprint(folder))
+        write_atomically(note, json.dumps({"folder": str(base.folder), "fingerprint": base.fingerprint}))
+        return base
+    known = json.loads(read_text(note))
+    base = Base(Path(known["folder"]), known["fingerprint"])
+    if not base.folder.is_dir() or model.fingerprint(base.folder) != base.fingerprint:
+        raise RunError(f"{base.folder} is no longer the model that this run began with.", hint="Put it back.")
+    return base
+
+
+def _fetching(job: Job) -> Callable[[weights.Step], None]:
+    last = [0.0]
+
+    def tell(step: weights.Step) -> None:
+        job.stop_if_asked(_nothing)
+        if time.monotonic() - last[0] > PROGRESS_SECONDS or step.done == step.total:
+            last[0] = time.monotonic()
+            job.events.emit("progress", part=step.part, step=step.done, total=step.total)
+
+    return tell
+
+
+def find_reading(job: Job, config: TrainConfig, base: Base, clips: Sequence[Clip]) -> Tokenizer:
+    """Fix how the model reads the language, once for the run: as its base does, or in a way made for the language."""
+    folder = job.run.folder / READING
+    if not (folder / FILE_NAME).exists():
+        make_folder(folder)
+        reading = _inherited(config, base)
+        if reading is None:
+            texts = (clip.text for clip in clips)
+            reading = tokenizer.prepare(
+                Vocabulary.load(base.folder / FILE_NAME), config.language, mode=text_mode(config), texts=texts
+            )
+        reading.save(folder)
+    loaded = Tokenizer.load(folder)
+    for notice in loaded.notices:
+        job.events.emit("warning", message=notice)
+    return loaded
+
+
+def text_mode(config: TrainConfig) -> TextMode:
+    """Return what the model reads: Latin letters for sounds, or the letters of Amharic themselves."""
+    return "fidel" if config.language == AMHARIC.code and not config.use_amharic_g2p else "latin"
+
+
+def _inherited(config: TrainConfig, base: Base) -> Tokenizer | None:
+    """Return the reading of a base that was trained here for this language."""
+    if not (base.folder / SETTINGS_FILE).exists():
+        return None
+    known = Tokenizer.load(base.folder)
+    if known.settings is None or known.settings.language != config.language:
+        return None
+    if known.settings.mode != text_mode(config):
+        raise ConfigError(
+            f"use_amharic_g2p: {base.folder} was trained to read {known.settings.mode}, not {text_mode(config)}.",
+            hint="Switch it as that model has it, or start from a published version.",
+        )
+    return known
+
+
+def encode(job: Job, folder: Path, base: Base, reading: Tokenizer, clips: Sequence[Clip], language: str) -> Features:
+    """Encode every clip that has no features yet, and open the store."""
+    encoder = AudioEncoder.load(base.folder, best_device("auto"))
+    problems = 0
+    with closing(features.build(folder, clips, encoder, reading, language)) as steps:
+        for step in steps:
+            for problem in step.problems:
+                job.events.emit("problem", message=problem)
+            problems += len(step.problems)
+            job.events.emit(
+                "progress",
+                part=step.part,
+                step=step.done,
+                total=step.total,
+                percent=step.percent,
+                seconds_left=step.seconds_left,
+            )
+            job.stop_if_asked(save=steps.close)
+    job.events.emit("features", clips=len(clips), problems=problems)
+    return Features.open(folder, encoder.fingerprint, features.text_fingerprint(reading, language))
+
+
+def choose_clips(job: Job, store: Features, clips: Sequence[Clip], limits: Limits, what: str) -> StoreSource:
+    """Take the clips that can be used, and say why the others cannot."""
+    chosen = choose(store, clips, limits)
+    for clip, reason in chosen.aside[:SHOWN]:
+        job.events.emit("aside", clip=clip.audio, message=reason)
+    job.events.emit("clips", split=what, used=len(chosen.source.clips), aside=len(chosen.aside))
+    if not chosen.source.clips:
+        reasons = "; ".join(f"{clip.audio}: {reason}" for clip, reason in chosen.aside[:3])
+        raise DataError(f"No clip of the {what} list can be used. {reasons}", hint="Raise the limits or prepare again.")
+    return chosen.source
+
+
+def _nothing() -> None:
+    """Save nothing: what is fetched so far stays."""

@@ -1,0 +1,53 @@
+"""From a checkpoint to ready/: a model folder that speaks, also in plain coqui-tts."""
+
+from pathlib import Path
+
+from utils.errors import AmharicTtsError, RunError
+from utils.paths import Project, inside
+from utils.training.checkpoints import Checkpoint, read_state
+from utils.training.folders import DamagedError
+
+
+def promote(checkpoint: Checkpoint, ready: Path, reference: Path | None = None) -> Path:
+    """Write the model of a checkpoint; the one that was in the folder stays until the new one is complete.
+
+    Args:
+        checkpoint: What to make of it; an adapter has to be merged before it is written as a checkpoint.
+        ready: Where.
+        reference: A clip whose voice it speaks with; None keeps the one of the base.
+    """
+    from utils.xtts.export import write_ready
+    from utils.xtts.model import fingerprint
+    from utils.xtts.tokenizer import Tokenizer
+
+    about = checkpoint.about
+    if about is None:
+        raise DamagedError(checkpoint.fault, hint="Choose another checkpoint.")
+    if about.is_adapter:
+        raise RunError(f"{checkpoint.folder} holds an adapter alone.", hint="Choose a checkpoint of the whole model.")
+    base = Path(about.base)
+    if not base.is_dir() or (about.base_fingerprint and fingerprint(base) != about.base_fingerprint):
+        raise RunError(
+            f"{base} is no longer the model that this checkpoint was trained from.",
+            hint="Put it back: the voice's other parts come from there.",
+        )
+    tokenizer = Tokenizer.load(checkpoint.folder)
+    if about.vocabulary_hash and tokenizer.vocabulary.hash != about.vocabulary_hash:
+        raise DamagedError(f"{checkpoint.folder} has another vocabulary than its weights.", hint="Choose another one.")
+    losses = {"train_loss": about.train_loss, "eval_loss": about.eval_loss}
+    known = {"run": checkpoint.run.name, "step": about.step, "epoch": about.epoch, **losses}
+    return write_ready(ready, base, read_state(checkpoint.folder), tokenizer, reference, known)
+
+
+def voice_of(checkpoint: Checkpoint) -> Path | None:
+    """Find the clip that the run spoke its samples with; None when its dataset is no longer there."""
+    from utils.config import TrainConfig
+    from utils.training import material
+
+    settings = checkpoint.about.settings if checkpoint.about else {}
+    try:
+        clips = material.read(TrainConfig.parse(settings), Project(checkpoint.run.parent.parent))
+    except AmharicTtsError:
+        return None
+    longest = max(clips.held_back, key=lambda clip: clip.span.seconds)
+    return inside(clips.folder, longest.audio)

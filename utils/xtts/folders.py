@@ -1,0 +1,105 @@
+"""Replacing a whole folder: the old one stays until the new one is complete and on disk."""
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from utils.errors import StorageError
+from utils.storage import PARTIAL, make_folder, patiently, storage_error
+
+SPARE = 64 << 20  # bytes that stay free beside what is written
+
+
+@contextlib.contextmanager
+def replacing_folder(path: Path, ours: Collection[str] | None = None) -> Iterator[Path]:
+    """Give an empty folder to fill, which then takes the place of another.
+
+    Two renames make the change; whoever is killed between them finds the old folder put back at the next call.
+
+    Args:
+        path: The folder to replace.
+        ours: Names of files that are replaced or go; others are somebody's own and move over. None: all go.
+    """
+    make_folder(path.parent)
+    before = path.parent / f".{path.name}.before"
+    new: Path | None = None
+    try:
+        _clear(before, path, ours)
+        new = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=PARTIAL, dir=path.parent))
+        yield new
+        flush(new)
+        new.chmod(0o755)  # mkdtemp makes it readable for its owner alone
+        if path.exists():
+            patiently(lambda: path.rename(before))
+        patiently(lambda: new.rename(path))
+        _clear(before, path, ours)
+    except OSError as error:
+        raise storage_error(path, error) from error
+    finally:
+        if new is not None:
+            shutil.rmtree(new, ignore_errors=True)
+
+
+def _clear(before: Path, path: Path, ours: Collection[str] | None) -> None:
+    """Put the old folder back where no new one came, or else remove it, save for what is not ours."""
+    if not before.exists():
+        return
+    if not path.exists():
+        before.rename(path)
+        return
+    for entry in list(before.iterdir()) if ours is not None else []:
+        if entry.name not in (ours or ()) and not (path / entry.name).exists():
+            entry.rename(path / entry.name)
+    shutil.rmtree(before, ignore_errors=True)  # what cannot be removed now is removed at the next call
+
+
+def flush(folder: Path) -> None:
+    """Wait until every file of a folder is on the disk itself."""
+    for path in folder.iterdir():
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+    if sys.platform != "win32":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def require_space(folder: Path, size: int) -> None:
+    """Refuse to begin writing what the disk cannot hold."""
+    make_folder(folder)
+    free = shutil.disk_usage(folder).free
+    if free < size + SPARE:
+        raise StorageError(
+            f"{folder} has {free / 1e9:.1f} GB free; writing needs {(size + SPARE) / 1e9:.1f} GB.",
+            hint="Free some space, or choose another folder; what was there before is untouched.",
+        )
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file that nobody changes a second name, or copy it where the system cannot; it outlives the first name."""
+    try:
+        os.link(source.resolve(), target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def share(source: Path, target: Path) -> None:
+    """Point to a file that stays where it is, or copy it where the system has no links."""
+    if target.exists() and _same(source, target):
+        return
+    target.unlink(missing_ok=True)
+    try:
+        target.symlink_to(source.resolve())
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _same(source: Path, target: Path) -> bool:
+    one, other = source.stat(), target.stat()
+    return source.samefile(target) or (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
