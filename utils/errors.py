@@ -9,7 +9,11 @@
     ├── DataError            a dataset or its manifest is broken
     ├── RecognitionError     a recogniser cannot be had or gave up (in dataset/transcription.py)
     ├── DownloadError        an address cannot or may not be fetched (in dataset/public_addresses.py)
+    │   └── UnreachableError the hub cannot be reached (in xtts/hub.py)
     ├── ModelFileError       a file of a model is missing or damaged (in xtts/codes.py)
+    ├── LicenceError         nobody has agreed to the licence of the model yet (in xtts/licence.py)
+    ├── SpeedupError         a switch cannot act on this model or machine (in speedups/change.py)
+    ├── NoRoomError          memory does not suffice (in training/memory.py)
     ├── RunError             a run cannot be started, found or stopped
     │   └── RunBusyError     the run or its project is at work already
     └── StorageError         the disk is full, or a folder cannot be written

@@ -1,11 +1,10 @@
 """Fine-tuning XTTS: the recipe, from the lists of clips to a voice, in the order in which it happens."""
 
 import inspect
-import math
+import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
@@ -18,24 +17,27 @@ from utils.paths import Project
 from utils.speedups.change import Change
 from utils.speedups.dropout import set_dropout
 from utils.speedups.optimizers import make_optimizer
-from utils.training import checkpoints, material, preparation
+from utils.training import checkpoints, material, memory, preparation
 from utils.training.batches import Share, UpdatePlan, lengths_grid
 from utils.training.clips import Limits
 from utils.training.distribution import Ranks, make_accelerator
 from utils.training.ema import Ema
-from utils.training.evaluation import Losses, evaluate
+from utils.training.evaluation import Judge
 from utils.training.guards import EarlyStopping, Overfitting
 from utils.training.keeping import Keeper
 from utils.training.listening import make_listening
 from utils.training.loading import UpdateLoader, eval_batches
-from utils.training.loop import Loop, Position
+from utils.training.loop import Loop
 from utils.training.material import Material
+from utils.training.memory_parts import Longest, ModelShape
 from utils.training.packing import PackedGpt, Tokens
 from utils.training.preparation import Base
 from utils.training.progress import Meter
+from utils.training.promoting import promote
 from utils.training.schedule import make_schedule
 from utils.training.sharding import shard
 from utils.training.step import Stepper
+from utils.training.tracking import Tracking
 from utils.training_optimizations import TrainingOptimizer
 from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
@@ -103,18 +105,25 @@ class Gathered:
 def train(job: Job, config: TrainConfig) -> TrainResult:
     """Do the work of a run; one that was interrupted goes on where it was saved."""
     switches = TrainingOptimizer.from_config(config)
-    ranks = Ranks(make_accelerator(config, switches.get_mixed_precision_config().dtype))
+    ranks = Ranks(make_accelerator(config, switches.get_mixed_precision_config().dtype, job.run))
     with ranks.accelerator.main_process_first():  # the others find everything made
         gathered = gather(job, config)
     torch.manual_seed(config.seed + ranks.index)
     gpt = load_gpt(gathered.base.folder, gathered.reading)
+    shape = ModelShape.of(gpt)
     for change in (set_dropout(gpt, config.dropout), *switches.apply(gpt).values()):
         tell_change(job, change)
-    loop, keeper = build(job, config, ranks, gathered, gpt)
+    tracking = Tracking(config, ranks.accelerator, job.run, partial(warn, job))
+    loop, keeper = build(job, config, ranks, gathered, gpt, tracking)
+    job.events.emit("what_is_on", parts=switches.what_is_on(gpt))
+    tell_memory(job, memory.predict(shape, config, Longest.of(loop.loader.plan.lengths), memory.detect(config)))
     if earlier := keeper.restore():
         loop.at = earlier
         job.events.emit("resumed", step=earlier.update, epoch=round(earlier.update / loop.per_epoch, 3))
     loop.run()
+    tracking.close()
+    if ranks.is_first:
+        make_ready(job, keeper)
     best = loop.at.best_update
     return TrainResult(
         run=job.run.folder,
@@ -124,6 +133,14 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
         eval_losses=loop.at.eval_losses,
         seconds=loop.meter.seconds,
     )
+
+
+def make_ready(job: Job, keeper: Keeper) -> None:
+    """Make the voice of the project from the first run that finishes; another one takes its place when promoted."""
+    ready = Project(job.run.folder.parent.parent).ready
+    if not ready.exists() and checkpoints.best_step(job.run.folder) is not None:
+        promote(checkpoints.find(job.run.folder, "best"), ready, keeper.speak.reference)
+        job.events.emit("ready", folder=str(ready))
 
 
 def gather(job: Job, config: TrainConfig) -> Gathered:
@@ -137,46 +154,32 @@ def gather(job: Job, config: TrainConfig) -> Gathered:
     return Gathered(clips, base, reading, store)
 
 
-def build(job: Job, config: TrainConfig, ranks: Ranks, gathered: Gathered, gpt: nn.Module) -> tuple[Loop, Keeper]:
-    """Put together what learns and what keeps it."""
+def build(
+    job: Job, config: TrainConfig, ranks: Ranks, gathered: Gathered, gpt: nn.Module, tracking: Tracking
+) -> tuple[Loop, Keeper]:
+    """Put together what learns, what judges, and what keeps it."""
     device = ranks.accelerator.device
     limits, tokens = Limits.of(config, gpt), Tokens.of(gpt)
     source = preparation.choose_clips(job, gathered.store, gathered.clips.train, limits, "train")
     held_back = preparation.choose_clips(job, gathered.store, gathered.clips.held_back, limits, "eval")
     plan = UpdatePlan.of(config, source.lengths, ranks.count)
+    total = min(config.max_steps or sys.maxsize, len(plan) * config.num_epochs)
     grid = lengths_grid(source.lengths) if config.use_compile else ()
     share = Share(config.batch_size, config.batch_tokens, ranks.index, ranks.count, grid)
-    total = min(config.max_steps or math.inf, len(plan) * config.num_epochs)
 
     model = PackedGpt(gpt.to(device), config.label_smoothing)
     if config.sharding == "fsdp":
         tell_change(job, shard(model, ranks.accelerator.mixed_precision, ranks.count))
     optimizer, change = make_optimizer(model, config, device)
     tell_change(job, change)
-    schedule = make_schedule(optimizer, config.lr_scheduler, int(total), config.warmup_steps, config.warmup_share)
+    schedule = make_schedule(optimizer, config.lr_scheduler, total, config.warmup_steps, config.warmup_share)
     ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
-    prepared, prepared_optimizer = ranks.prepare(model, optimizer)
+    wrapped, wrapped_optimizer = ranks.prepare(model, optimizer)
+    stepper = Stepper(config, ranks, wrapped, wrapped_optimizer, schedule, ema, partial(warn, job))
 
-    def warn(message: str) -> None:
-        job.events.emit("warning", message=message)
-
-    stepper = Stepper(config, ranks, prepared, prepared_optimizer, schedule, ema, warn)
-    pin = device.type == "cuda"
-    loader = UpdateLoader(source, plan, tokens, share, workers=config.num_workers, pin=pin)
-    meter = Meter(int(total), processes=ranks.count, device=device)
-
-    def judge() -> tuple[Losses, dict[str, Any]]:
-        def once() -> Losses:
-            batches = partial(eval_batches, held_back, tokens, share)
-            return evaluate(prepared, batches, ranks, config.text_loss_weight)
-
-        raw = once()
-        if ema is None:
-            return raw, {}
-        with ema.swapped():
-            return once(), {"loss_without_ema": raw.loss}
-
+    meter = Meter(total, processes=ranks.count, device=device)
     stopping, overfitting = EarlyStopping(config.early_stopping_patience), Overfitting()
+    judge = Judge(wrapped, partial(eval_batches, held_back, tokens, share), ranks, config.text_loss_weight, ema)
     keeper = Keeper(
         run=job.run,
         config=config,
@@ -193,9 +196,32 @@ def build(job: Job, config: TrainConfig, ranks: Ranks, gathered: Gathered, gpt: 
         tell=job.events.emit,
     )
     loop = Loop(
-        config, job, stepper, loader, len(plan), int(total), judge, keeper, meter, stopping, overfitting, Position()
+        config=config,
+        job=job,
+        stepper=stepper,
+        loader=UpdateLoader(source, plan, tokens, share, workers=config.num_workers, pin=device.type == "cuda"),
+        per_epoch=len(plan),
+        total=total,
+        judge=judge,
+        keeping=keeper,
+        meter=meter,
+        stopping=stopping,
+        overfitting=overfitting,
+        track=tracking.log,
     )
     return loop, keeper
+
+
+def tell_memory(job: Job, plan: memory.MemoryPlan) -> None:
+    """Write down what the run will need, and warn where that is more than there is."""
+    job.events.emit("memory_plan", fits=plan.fits, message=plan.sentence, parts=plan.parts)
+    if not plan.fits:
+        warn(job, f"{plan.sentence} See what would fit: python -m utils memory-plan.")
+
+
+def warn(job: Job, message: str) -> None:
+    """Tell a person something that does not end the run."""
+    job.events.emit("warning", message=message)
 
 
 def tell_change(job: Job, change: Change) -> None:

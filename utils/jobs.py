@@ -36,6 +36,7 @@ class Job:
         self._state = run.read_state()  # from here on this process alone says it, so a spoiled file is mended
         self._ended = threading.Event()
         self._signalled = False
+        self._handler: signal._HANDLER = None
         self._writing = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -53,6 +54,7 @@ class Job:
     ) -> bool:
         self._ended.set()
         self._beating.join()
+        self._let_go_of_signals()
         status, message = outcome(error)
         if error is not None and status is Status.FAILED:
             traceback.print_exception(error)
@@ -81,7 +83,12 @@ class Job:
     def _hear_signals(self) -> None:
         """Take the system's request to end as a wish to save; only the main thread may, so others do without."""
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, self._on_signal)
+            self._handler = signal.signal(signal.SIGTERM, self._on_signal)
+
+    def _let_go_of_signals(self) -> None:
+        """Give the signal back, because the process may go on with other things."""
+        if self._handler is not None:
+            signal.signal(signal.SIGTERM, self._handler)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002  # the signature of a handler
         self._signalled = True
@@ -124,6 +131,7 @@ class Member(Job):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
+        self._let_go_of_signals()
         self.events.close()
         status, message = outcome(error)
         if status is Status.FAILED:  # whoever keeps the state learns the cause from the events

@@ -3,8 +3,8 @@
 import contextlib
 import errno
 import os
+import secrets
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,9 +28,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of another only once it is complete and on disk."""
     temporary: Path | None = None
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=PARTIAL, dir=path.parent)
-        temporary = Path(name)
-        with os.fdopen(descriptor, "wb") as file:
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL}")
+        with temporary.open("xb") as file:  # not mkstemp, whose files nobody else may read
             yield file
             file.flush()
             os.fsync(file.fileno())

@@ -1,85 +1,19 @@
 """Whole runs with the tiny model: they learn, say what they do, and survive whatever happens to them."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from tests.training.running import events, go_on, same, settings, trained, weights
 from tests.training.trainable import write_dataset
-from utils.config import TrainConfig
 from utils.errors import AmharicTtsError
-from utils.events import Event, read_events
-from utils.jobs import Job
-from utils.paths import ROOT, Project
+from utils.paths import Project
 from utils.runs import Run, Status, create
-from utils.training import checkpoints, saving
-from utils.training.tensors import read_tensors
+from utils.training import checkpoints
 
 pytestmark = pytest.mark.slow
-
-QUICK: dict[str, Any] = {
-    "version": "tiny",
-    "batch_size": 2,
-    "grad_acumm": 2,
-    "learning_rate": 1e-3,
-    "enable_mixed_precision": False,
-    "sample_texts": "-",
-    "num_epochs": 100,
-    "max_steps": 6,
-    "save_step": 3,
-}
-
-
-@pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make one dataset, whose features the first run encodes for all of them."""
-    return write_dataset(tmp_path_factory.mktemp("shared") / "dataset")
-
-
-def settings(project: Path, dataset: Path, **changes: object) -> TrainConfig:
-    lists = {"train_csv": str(dataset / "metadata_train.csv"), "eval_csv": str(dataset / "metadata_eval.csv")}
-    return TrainConfig.parse({**QUICK, **lists, "output_path": str(project), **changes})
-
-
-def trained(project: Path, dataset: Path, **changes: object) -> Run:
-    """Train in this process."""
-    from utils.gpt_train import train
-
-    config = settings(project, dataset, **changes)
-    run = create("train", config, Project(project))
-    go_on(run, train, config)
-    return run
-
-
-def go_on(run: Run, train: Any, config: TrainConfig) -> None:
-    failures: list[BaseException] = []
-    with Job(run) as job:
-        try:
-            train(job, config)
-        except BaseException as error:
-            failures.append(error)
-            raise
-    for failure in failures:
-        raise failure
-
-
-def events(run: Run, kind: str) -> list[Event]:
-    return [event for event in read_events(run.events).events if event["kind"] == kind]
-
-
-def weights(run: Run) -> dict[str, torch.Tensor]:
-    return read_tensors(run.folder / saving.FOLDER / saving.WEIGHTS)
-
-
-def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
-    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +58,7 @@ def test_batch_size_times_accumulation_is_what_counts(
     assert other["step"] == 1
 
 
-class Broken(RuntimeError):
+class BrokenError(RuntimeError):
     """Stands for whatever ends a process."""
 
 
@@ -141,11 +75,11 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(
 
     def breaking(self: Stepper, update: Any) -> Any:
         if update.number == at:
-            raise Broken
+            raise BrokenError
         return take(self, update)
 
     monkeypatch.setattr(Stepper, "take", breaking)
-    with pytest.raises(Broken):
+    with pytest.raises(BrokenError):
         go_on(run, train, config)
     assert run.read_state().status is Status.FAILED
     monkeypatch.undo()

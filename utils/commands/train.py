@@ -11,14 +11,18 @@ from utils.config import TrainConfig
 from utils.flags import add_flags, command_line, read_flags
 from utils.jobs import Job, Member
 from utils.paths import OUTPUT, Project, project
+from utils.xtts.licence import accept_licence
 
 CONFIG = TrainConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take every setting of the training."""
-    parser.add_argument("--project", default="", help="name of the project; instead of --output-path")
+    parser.add_argument("--project", default="", help="name of the project; or give its folder as --output-path")
     parser.add_argument("--show", action="store_true", help="print the effective settings and the command, then end")
+    parser.add_argument(
+        "--accept-licence", action="store_true", help="agree to the licence of the published model, once for all runs"
+    )
     parser.add_argument("--detach", action="store_true", help="return at once and let it run")
     add_flags(parser, CONFIG)
 
@@ -29,6 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.show:
         sys.stdout.write(f"# {command_line('train', config)}\n{config.to_yaml()}")
         return 0
+    if arguments.accept_licence:
+        accept_licence()
     if "RANK" in os.environ:
         return join(config)
     started = runs.start("train", config, Project(Path(config.output_path)))
@@ -38,12 +44,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 def complete(config: TrainConfig, name: str) -> TrainConfig:
     """Name files and folders so that they mean the same from the folder in which the run works."""
-    folder = project(name, OUTPUT).root if name else Path(config.output_path)
-    paths = {"output_path": str(folder.resolve())}
+    paths = {"output_path": str(_folder(config, name).resolve())}
     for field in ("custom_model", "train_csv", "eval_csv"):
         if named := getattr(config, field):
             paths[field] = str(Path(named).resolve())
     return config.model_copy(update=paths)
+
+
+def _folder(config: TrainConfig, name: str) -> Path:
+    """Return the folder of the project that is meant; without a word, the one that the other commands take too."""
+    if not name and config.output_path != TrainConfig().output_path:
+        return Path(config.output_path)
+    whole = Path(config.output_path)
+    return whole if not name and Project(whole).dataset.is_dir() else project(name or "default", OUTPUT).root
 
 
 def join(config: TrainConfig) -> int:

@@ -129,6 +129,9 @@ class TrainConfig(Config):
     enable_fused_optimizer: bool = Field(
         True, title="Fused optimiser", description="Update all weights in one kernel instead of one after another."
     )
+    enable_fused_gelu: bool = Field(
+        True, title="Fused GELU", description="Compute the activation of each layer in one kernel: faster, less memory."
+    )
     optimizer: Literal["adamw", "adamw_8bit", "adafactor"] = Field(
         "adamw", title="Optimiser", description="adamw_8bit needs a GPU and bitsandbytes; adafactor keeps least."
     )

@@ -40,6 +40,7 @@ AUDIO = {"samples": pa.int32(), "codes": pa.list_(pa.int16()), "mel": pa.list_(p
 TEXT = {"ids": pa.list_(pa.int32())}
 AUDIO_ROWS = 512  # clips a shard: what a kill loses is 15 s of work on two cores
 TEXT_ROWS = 4096
+READERS = ("packs.py", "subwords.py", "tokenizer.py", "vocabulary.py")  # what texts go through beside utils/amharic
 BATCH_SECONDS = 60.0  # sound encoded at once, padding included
 
 
@@ -148,10 +149,10 @@ def text_fingerprint(tokenizer: "Tokenizer", language: str) -> str:
 def _front_end() -> str:
     """Hash the programs and word lists that texts go through."""
     digest = hashlib.blake2b(digest_size=8)
-    for folder in ("amharic", "xtts"):
-        for path in sorted((ROOT / "utils" / folder).rglob("*")):
-            if path.is_file() and path.suffix != ".pyc":
-                digest.update(path.read_bytes())
+    rules = [path for path in sorted((ROOT / "utils" / "amharic").rglob("*")) if path.suffix != ".pyc"]
+    for path in (*rules, *(ROOT / "utils" / "xtts" / name for name in READERS)):
+        if path.is_file():
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -24,6 +24,7 @@ from utils.paths import ROOT, Project
 from utils.processes import end_tree, identity
 from utils.runs import Run, create
 from utils.training.sharding import is_sharded
+from utils.training.tracking import is_missing, logging_folder
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -152,17 +153,21 @@ class Ranks:
             raise Stop(wish)
 
 
-def make_accelerator(config: TrainConfig, precision: str) -> "Accelerator":
+def make_accelerator(config: TrainConfig, precision: str, run: Run) -> "Accelerator":
     """Join the group of processes, if there is one, and choose the device.
 
     Args:
         config: The settings of the run.
         precision: "bf16", "fp16" or "no".
+        run: Whose folder takes the files of a tracker.
     """
     from accelerate import Accelerator
+    from accelerate.utils import DistributedDataParallelKwargs
 
     return Accelerator(
+        kwargs_handlers=[DistributedDataParallelKwargs(gradient_as_bucket_view=True)],  # else each gradient is twice
         cpu=not torch.cuda.is_available(),
         mixed_precision=precision,
-        log_with=None if config.tracker == "none" else config.tracker,
+        log_with=None if config.tracker == "none" or is_missing(config) else config.tracker,
+        project_dir=str(logging_folder(run)),
     )

@@ -1,12 +1,14 @@
 """How good the model is on clips that it never learnt from: always the same ones, in the same order."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import nn
 
 from utils.training.distribution import Ranks
+from utils.training.ema import Ema
 from utils.training.packing import PackedBatch
 
 
@@ -18,28 +20,45 @@ class Losses(NamedTuple):
     loss: float
 
 
-def evaluate(
-    model: nn.Module, batches: Callable[[], Iterable[PackedBatch]], ranks: Ranks, text_weight: float
-) -> Losses:
-    """Pass over all evaluation clips; neither weights nor random numbers change.
+@dataclass
+class Judge:
+    """Passes over all evaluation clips; neither weights nor random numbers change.
 
-    Args:
+    Attributes:
         model: The prepared model.
         batches: Gives the batches of this process, from the first one.
         ranks: The processes that share them.
         text_weight: Weight of the text's loss.
+        ema: The average of the weights, if there is one.
     """
-    was_training = model.training
-    model.eval()
-    totals = torch.zeros(4, device=ranks.accelerator.device)
-    try:
-        with torch.no_grad():
-            for batch in batches():
-                made = model(batch.to(ranks.accelerator.device))
-                counts = totals.new_tensor([batch.text_count, batch.audio_count])
-                totals += torch.cat([torch.stack([made.text, made.audio]).float(), counts])
-    finally:
-        model.train(was_training)
-    text, audio, texts, audios = ranks.summed(totals)
-    losses = text / texts, audio / audios
-    return Losses(*losses, text_weight * losses[0] + losses[1])
+
+    model: nn.Module
+    batches: Callable[[], Iterable[PackedBatch]]
+    ranks: Ranks
+    text_weight: float
+    ema: Ema | None = None
+
+    def all(self) -> tuple[Losses, dict[str, float]]:
+        """Judge the weights that will be exported, and beside an average the weights themselves."""
+        raw = self.losses()
+        if self.ema is None:
+            return raw, {}
+        with self.ema.swapped():
+            return self.losses(), {"loss_without_ema": raw.loss}
+
+    def losses(self) -> Losses:
+        """Judge the weights as they are now."""
+        was_training = self.model.training
+        self.model.eval()
+        totals = torch.zeros(4, device=self.ranks.accelerator.device)
+        try:
+            with torch.no_grad():
+                for batch in self.batches():
+                    made = self.model(batch.to(self.ranks.accelerator.device))
+                    counts = totals.new_tensor([batch.text_count, batch.audio_count])
+                    totals += torch.cat([torch.stack([made.text, made.audio]).float(), counts])
+        finally:
+            self.model.train(was_training)
+        text, audio, texts, audios = self.ranks.summed(totals)
+        means = text / texts, audio / audios
+        return Losses(*means, self.text_weight * means[0] + means[1])

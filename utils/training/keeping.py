@@ -17,6 +17,7 @@ from utils.speedups.adapters import merged_state
 from utils.training import checkpoints, saving
 from utils.training.checkpoints import About
 from utils.training.guards import EarlyStopping, Overfitting
+from utils.training.listening import Listening
 from utils.training.loop import Keeping, Position
 from utils.training.preparation import Base
 from utils.training.progress import Meter
@@ -59,7 +60,7 @@ class Keeper(Keeping):
     meter: Meter
     reading: Tokenizer
     per_epoch: int
-    speak: Callable[[int], None]
+    speak: Listening
     tell: Callable[..., None]
 
     @property

@@ -18,11 +18,13 @@ from utils.training.preparation import Base
 from utils.xtts.codes import RATE
 from utils.xtts.speaking import OUTPUT_RATE, Speaker
 from utils.xtts.tokenizer import Tokenizer
+from utils.xtts.weights import TINY
 
 NONE = "-"
 SENTENCES = 3
 REFERENCE_SECONDS = 6.0
-MOST_SECONDS = 12.0  # an untrained model does not find the end by itself
+MOST_SECONDS = 12.0
+TINY_SECONDS = 3.0  # it does not find the end by itself, and its vocoder is as large as any
 
 
 @dataclass
@@ -37,6 +39,7 @@ class Listening:
         language: Its language.
         reference: A clip of the evaluation list.
         seed: The same for every checkpoint.
+        most_seconds: Where a sentence is cut that does not end by itself.
     """
 
     job: Job
@@ -46,6 +49,7 @@ class Listening:
     language: str
     reference: Path
     seed: int
+    most_seconds: float
 
     def __call__(self, step: int) -> None:
         """Speak all sentences; a failure is told and loses nothing but the sound."""
@@ -61,7 +65,9 @@ class Listening:
 
     def _speak(self, text: str, path: Path) -> Path:
         heard = audio.load(self.reference, RATE, end=REFERENCE_SECONDS)
-        speech = self.speaker.speak(self.gpt, text, self.language, heard, seconds_at_most=MOST_SECONDS, seed=self.seed)
+        speech = self.speaker.speak(
+            self.gpt, text, self.language, heard, seconds_at_most=self.most_seconds, seed=self.seed
+        )
         audio.save(path, speech.samples, OUTPUT_RATE)
         return path
 
@@ -77,7 +83,8 @@ def make_listening(
     else:
         texts = tuple(dict.fromkeys(clip.text for clip in material.held_back))[:SENTENCES]
     reference = inside(material.folder, longest(material.held_back).audio)
-    return Listening(job, gpt, Speaker(base.folder, reading), texts, config.language, reference, config.seed)
+    most = TINY_SECONDS if config.version == TINY and not config.custom_model else MOST_SECONDS
+    return Listening(job, gpt, Speaker(base.folder, reading), texts, config.language, reference, config.seed, most)
 
 
 def longest(clips: tuple[Clip, ...]) -> Clip:

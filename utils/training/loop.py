@@ -8,7 +8,7 @@ from typing import Any
 from utils.config import TrainConfig
 from utils.errors import RunError
 from utils.jobs import Job
-from utils.training.evaluation import Losses
+from utils.training.evaluation import Judge
 from utils.training.guards import EarlyStopping, Overfitting, Verdict
 from utils.training.loading import Update, UpdateLoader
 from utils.training.progress import Meter
@@ -77,11 +77,12 @@ class Loop:
         loader: Gives them.
         per_epoch: Updates of an epoch.
         total: Updates of the run.
-        judge: Evaluates the model; several named results where there is an average of the weights.
+        judge: Evaluates the model.
         keeping: Saves and restores.
         meter: Knows rates and the time that is left.
         stopping: Knows when it gets no better.
         overfitting: Knows when it learns by heart.
+        track: Sends figures to a tracker.
         at: Where the run is.
     """
 
@@ -91,12 +92,13 @@ class Loop:
     loader: UpdateLoader
     per_epoch: int
     total: int
-    judge: Callable[[], tuple[Losses, dict[str, Any]]]
+    judge: Judge
     keeping: Keeping
     meter: Meter
     stopping: EarlyStopping
     overfitting: Overfitting
-    at: Position
+    track: Callable[[dict[str, Any], int], None]
+    at: Position = field(default_factory=Position)
     _bar: float = 0.0
     _saved: int = -1
 
@@ -142,19 +144,17 @@ class Loop:
         self.stepper.ranks.raise_agreed(wish)
 
     def _tell(self, update: Update, outcome: Outcome) -> None:
-        figures = self.meter.fields(update)
-        epoch = round(self.at.update / self.per_epoch, 3)
-        self.job.events.emit(
-            "train",
-            step=self.at.update,
-            epoch=epoch,
-            loss=outcome.loss,
-            loss_text=outcome.text,
-            loss_audio=outcome.audio,
-            grad_norm=outcome.norm,
-            learning_rate=outcome.rate,
-            **figures,
-        )
+        figures = {
+            "epoch": round(self.at.update / self.per_epoch, 3),
+            "loss": outcome.loss,
+            "loss_text": outcome.text,
+            "loss_audio": outcome.audio,
+            "grad_norm": outcome.norm,
+            "learning_rate": outcome.rate,
+            **self.meter.fields(update),
+        }
+        self.job.events.emit("train", step=self.at.update, **figures)
+        self.track({f"train/{name}": value for name, value in figures.items()}, self.at.update)
         if outcome.verdict is Verdict.SKIP:
             self.job.events.emit("warning", message=self.stepper.guard.sentence)
         if time.monotonic() - self._bar > PROGRESS_SECONDS or self.at.update == self.total:
@@ -165,20 +165,14 @@ class Loop:
     def _evaluate(self) -> None:
         """Judge the model; what is better than ever before becomes the best checkpoint."""
         began = time.monotonic()
-        losses, more = self.judge()
+        losses, more = self.judge.all()
         every = self.config.eval_step or self.per_epoch
         self.meter.leave_out(time.monotonic() - began, "evaluation", every)
         at = self.at
         first, at.evaluated, at.eval_losses = at.evaluated < 0, at.update, losses._asdict()
-        self.job.events.emit(
-            "evaluation",
-            step=at.update,
-            epoch=round(at.update / self.per_epoch, 3),
-            loss=losses.loss,
-            loss_text=losses.text,
-            loss_audio=losses.audio,
-            **more,
-        )
+        figures = {"loss": losses.loss, "loss_text": losses.text, "loss_audio": losses.audio, **more}
+        self.job.events.emit("evaluation", step=at.update, epoch=round(at.update / self.per_epoch, 3), **figures)
+        self.track({f"evaluation/{name}": value for name, value in figures.items()}, at.update)
         if first and not at.update:
             return  # the base model: it is what the others are compared with, and no checkpoint
         if at.train_loss is not None and (sentence := self.overfitting.look(at.train_loss, losses.audio)):

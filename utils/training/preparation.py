@@ -14,16 +14,19 @@ from utils.dataset.features import Features
 from utils.errors import ConfigError, DataError, RunError
 from utils.jobs import Job
 from utils.languages import AMHARIC
+from utils.paths import Project
 from utils.storage import make_folder, read_text, write_atomically
 from utils.training.clips import Limits, StoreSource, choose
 from utils.xtts import model, tokenizer, weights
 from utils.xtts.codes import AudioEncoder, best_device
+from utils.xtts.folders import link_or_copy
 from utils.xtts.packs import TextMode
 from utils.xtts.tokenizer import SETTINGS_FILE, Tokenizer
 from utils.xtts.vocabulary import FILE_NAME, Vocabulary
 
 READING = "reading"  # folder of a run: how its model reads, fixed at its first start
 BASE_FILE = "base.json"
+START = "start"  # folder of a run: the voice that it began with, where that was the project's own
 PROGRESS_SECONDS = 0.5
 SHOWN = 20  # clips set aside that are named one by one
 
@@ -46,6 +49,7 @@ def find_base(job: Job, config: TrainConfig) -> Base:
     note = job.run.folder / BASE_FILE
     if not note.exists():
         folder = weights.base_folder(config.version, config.custom_model, weights.Source(on_step=_fetching(job)))
+        folder = _kept(folder, job)
         base = Base(folder, model.fingerprint(folder))
         write_atomically(note, json.dumps({"folder": str(base.folder), "fingerprint": base.fingerprint}))
         return base
@@ -54,6 +58,18 @@ def find_base(job: Job, config: TrainConfig) -> Base:
     if not base.folder.is_dir() or model.fingerprint(base.folder) != base.fingerprint:
         raise RunError(f"{base.folder} is no longer the model that this run began with.", hint="Put it back.")
     return base
+
+
+def _kept(folder: Path, job: Job) -> Path:
+    """Hold on to the project's own voice: a promoted checkpoint will take its place, and the run still needs it."""
+    if folder.resolve() != Project(job.run.folder.parent.parent).ready.resolve():
+        return folder
+    own = job.run.folder / START
+    make_folder(own)
+    for path in folder.iterdir():
+        if path.is_file() and not (own / path.name).exists():
+            link_or_copy(path, own / path.name)
+    return own
 
 
 def _fetching(job: Job) -> Callable[[weights.Step], None]:

@@ -1,7 +1,5 @@
 """An update that learns nothing: a model of random numbers and the longest clips there may be, to see what it takes."""
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import nn
@@ -11,7 +9,7 @@ from utils.speedups.optimizers import make_optimizer
 from utils.training.batch_size import Trial, try_step
 from utils.training.ema import Ema
 from utils.training.memory_parts import Longest, ModelShape
-from utils.training.packing import AUDIO_EXTRA, BANDS, TEXT_EXTRA, Example, PackedBatch, PackedGpt, Tokens, pack
+from utils.training.packing import AUDIO_EXTRA, BANDS, TEXT_EXTRA, Example, PackedBatch, PackedGpt, Sums, Tokens, pack
 
 
 def random_gpt(shape: ModelShape) -> nn.Module:
@@ -45,6 +43,26 @@ def longest_batch(tokens: Tokens, longest: Longest, clips: int) -> PackedBatch:
     return pack([example] * clips, tokens)
 
 
+class UnderAutocast(nn.Module):
+    """A model whose forward pass, and no more, runs under autocast, as ``accelerate`` has it.
+
+    Args:
+        model: The model.
+        device: Where it is.
+        dtype: What matrix products compute in; float32 for no autocast.
+    """
+
+    def __init__(self, model: PackedGpt, device: torch.device, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.model, self.device, self.dtype = model, device, dtype
+
+    def forward(self, batch: PackedBatch) -> Sums:
+        """Return the summed losses of a batch."""
+        with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
+            sums: Sums = self.model(batch)
+        return sums
+
+
 class Rehearsal:
     """A model that is ready to be updated, as a run would have it.
 
@@ -60,11 +78,9 @@ class Rehearsal:
         self, gpt: nn.Module, config: TrainConfig, longest: Longest, device: torch.device, dtype: torch.dtype
     ) -> None:
         self.tokens, self.longest, self.device = Tokens.of(gpt), longest, device
-        self.model: Any = PackedGpt(gpt.to(device), config.label_smoothing).train()
+        self.model = UnderAutocast(PackedGpt(gpt.to(device), config.label_smoothing), device, dtype).train()
         self.optimizer, _ = make_optimizer(self.model, config, device)
         self.ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
-        if dtype != torch.float32:
-            self.model.forward = torch.autocast(device.type, dtype)(self.model.forward)
 
     def measure(self, clips: int) -> Trial:
         """Take an update with so many clips and say what it took; the model is as good as before, being random."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from utils import languages
+from utils import audio, languages
 from utils.errors import StorageError
 from utils.xtts.checkpoint import CURE, compare, read_weights
-from utils.xtts.codes import DVAE_FILE, MEL_FILE, ModelFileError
+from utils.xtts.codes import DVAE_FILE, MEL_FILE, RATE, ModelFileError
 from utils.xtts.folders import link_or_copy, replacing_folder, require_space
 from utils.xtts.model import CONFIG_FILE, GPT_PREFIX, MODEL_FILE, SPEAKERS_FILE, fingerprint, outline, read_config
 from utils.xtts.tokenizer import SETTINGS_FILE
@@ -69,7 +69,7 @@ def write_ready(
         for path in shared:
             link_or_copy(path, new / path.name)
         if sound.is_file():
-            (new / REFERENCE_FILE).write_bytes(sound.read_bytes())
+            _write_sound(sound, new / REFERENCE_FILE)
     return folder
 
 
@@ -112,6 +112,13 @@ def _save(weights: Mapping[str, Tensor], path: Path) -> None:
             f"{path} cannot be written: {str(error).splitlines()[0]}.",
             hint="Free some space or choose another folder; what was there before is untouched.",
         ) from error
+
+
+def _write_sound(source: Path, path: Path) -> None:
+    if source.suffix.lower() == path.suffix:
+        path.write_bytes(source.read_bytes())
+    else:
+        audio.save(path, audio.load(source, RATE), RATE)
 
 
 def _write_json(path: Path, data: Mapping[str, object]) -> None:

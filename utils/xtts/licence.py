@@ -45,5 +45,6 @@ def require_licence(path: Path = LICENCE_CONSENT) -> None:
     if not licence_accepted(path):
         raise LicenceError(
             f"XTTS v2 comes under the {LICENCE}, for non-commercial use only, and nobody has agreed to it yet.",
-            hint=f"Read it beside the model on the Hugging Face hub; then pass --accept-licence or set {VARIABLE}=1.",
+            hint="Read it beside the model on the hub; to agree, add --accept-licence to the command, "
+            f"or set {VARIABLE}=1.",
         )

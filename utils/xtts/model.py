@@ -3,10 +3,12 @@
 A folder is laid out as the hub has it: model.pth, config.json, vocab.json, and beside them what sound needs.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,23 +85,36 @@ def new_gpt(args: "XttsArgs", vocabulary: Vocabulary) -> nn.Module:
     """
     from utils.xtts.modules import GPT
 
-    gpt: nn.Module = GPT(
-        layers=args.gpt_layers,
-        model_dim=args.gpt_n_model_channels,
-        heads=args.gpt_n_heads,
-        start_text_token=vocabulary.ids[START],
-        stop_text_token=vocabulary.ids[STOP],
-        number_text_tokens=vocabulary.size,
-        max_text_tokens=args.gpt_max_text_tokens,
-        max_mel_tokens=args.gpt_max_audio_tokens,
-        max_prompt_tokens=args.gpt_max_prompt_tokens,
-        num_audio_tokens=args.gpt_num_audio_tokens,
-        start_audio_token=args.gpt_start_audio_token,
-        stop_audio_token=args.gpt_stop_audio_token,
-        use_perceiver_resampler=args.gpt_use_perceiver_resampler,
-        code_stride_len=args.gpt_code_stride_len,
-    )
+    with quiet_transformers():
+        gpt: nn.Module = GPT(
+            layers=args.gpt_layers,
+            model_dim=args.gpt_n_model_channels,
+            heads=args.gpt_n_heads,
+            start_text_token=vocabulary.ids[START],
+            stop_text_token=vocabulary.ids[STOP],
+            number_text_tokens=vocabulary.size,
+            max_text_tokens=args.gpt_max_text_tokens,
+            max_mel_tokens=args.gpt_max_audio_tokens,
+            max_prompt_tokens=args.gpt_max_prompt_tokens,
+            num_audio_tokens=args.gpt_num_audio_tokens,
+            start_audio_token=args.gpt_start_audio_token,
+            stop_audio_token=args.gpt_stop_audio_token,
+            use_perceiver_resampler=args.gpt_use_perceiver_resampler,
+            code_stride_len=args.gpt_code_stride_len,
+        )
     return gpt
+
+
+@contextlib.contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Keep transformers from warning about tokens of GPT-2 that coqui never uses, each time a GPT is built."""
+    logger = logging.getLogger("transformers")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def outline(args: "XttsArgs", vocabulary: Vocabulary) -> nn.Module:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from utils.audio import Samples
 from utils.errors import AudioError, TextError
 from utils.xtts.codes import RATE
-from utils.xtts.model import load_vocoder
+from utils.xtts.model import load_vocoder, quiet_transformers
 
 if TYPE_CHECKING:
     from utils.xtts.modules import GPT
@@ -134,7 +134,8 @@ def lent(gpt: "GPT", limit: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), _uncompiled():
         try:
             gpt.eval()
-            gpt.init_gpt_for_inference()
+            with quiet_transformers():
+                gpt.init_gpt_for_inference()
             gpt.max_gen_mel_tokens = min(limit, int(gpt.max_gen_mel_tokens))
             yield
         finally:

@@ -164,18 +164,19 @@ def _model(config: "XttsConfig", vocabulary: Vocabulary, sizes: Sizes, stats: Te
 
 
 def _views(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Replace what is large by views, and what is small and has no values yet by ones, as in a norm."""
+    """Replace what is large by views, and what is small and has no values yet by ones and zeros, as in a norm."""
     runs: dict[int, Tensor] = {}
     made = {}
     for name, weight in weights.items():
         if weight.ndim > 1 and weight.numel() > SHORT and ".torch_spec." not in name:
             scale = round(math.log2(math.sqrt(weight[0].numel())))  # the inputs of one output
-            run = runs.setdefault(scale, torch.randn(RUN) / 2**scale)
-            made[name] = run.as_strided(weight.shape, _strides(weight.shape))
+            if scale not in runs:
+                runs[scale] = torch.randn(RUN) / 2**scale
+            made[name] = runs[scale].as_strided(weight.shape, _strides(weight.shape))
+        elif weight.is_meta:
+            made[name] = torch.full(weight.shape, float(name.endswith(("weight", "gamma"))))
         else:
-            made[name] = (
-                torch.full_like(weight, name.endswith(("weight", "gamma")), device="cpu") if weight.is_meta else weight
-            )
+            made[name] = weight
     return made
 
 

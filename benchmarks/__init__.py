@@ -1,0 +1,1 @@
+"""Programs that measure; started by hand, never by the tool."""

@@ -1,0 +1,142 @@
+"""What the training benchmark finds, and the figures that follow from it."""
+
+from dataclasses import dataclass, field
+from statistics import median
+
+from benchmarks.training_plan import Memory, Plan, Round
+
+EPOCHS = 3  # that the one-time feature pass is spread over
+
+
+@dataclass
+class Measured:
+    """What was found of one side.
+
+    Attributes:
+        rounds: Its rounds, without the first, which warms up.
+        memory: What its process has needed during them.
+        loss_before: Mean loss over all clips with the initial weights.
+        loss_after: The same behind the last round.
+        updates: Updates between the two.
+        notes: What a reader should know of it.
+    """
+
+    rounds: list[Round]
+    memory: Memory
+    loss_before: float
+    loss_after: float
+    updates: int
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def speed(self) -> float:
+        """Return the clips a second, the median of the rounds."""
+        return median(one.speed for one in self.rounds)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Return the slowest and the fastest round."""
+        speeds = [one.speed for one in self.rounds]
+        return min(speeds), max(speeds)
+
+    @property
+    def sound(self) -> float:
+        """Return the seconds of sound a second, the median of the rounds."""
+        return median(one.sound / one.seconds for one in self.rounds)
+
+    @property
+    def work(self) -> float:
+        """Return the processor seconds for a clip, the median of the rounds."""
+        return median(one.work / one.clips for one in self.rounds)
+
+
+@dataclass
+class Comparison:
+    """Both sides under one plan.
+
+    Attributes:
+        plan: The conditions.
+        coqui: Plain coqui.
+        ours: Our training.
+        feature_seconds: What our one-time pass over all clips took.
+        hardware: What it ran on.
+        command: What was typed.
+        date: When.
+    """
+
+    plan: Plan
+    coqui: Measured
+    ours: Measured
+    feature_seconds: float
+    hardware: str
+    command: str
+    date: str
+
+    @property
+    def ratios(self) -> list[float]:
+        """Return how many times faster ours was in each pair of rounds."""
+        return [ours.speed / coqui.speed for ours, coqui in zip(self.ours.rounds, self.coqui.rounds, strict=True)]
+
+    @property
+    def ratio(self) -> float:
+        """Return how many times faster ours is: the quotient of the medians."""
+        return self.ours.speed / self.coqui.speed
+
+    @property
+    def speed_with_features(self) -> float:
+        """Return our clips a second when the feature pass is spread over a few epochs."""
+        return 1 / (1 / self.ours.speed + self.feature_seconds / self.plan.clips / EPOCHS)
+
+    @property
+    def ratio_with_features(self) -> float:
+        """Return how many times faster ours is then."""
+        return self.speed_with_features / self.coqui.speed
+
+    @property
+    def memory_share(self) -> float:
+        """Return our peak as a share of coqui's, on the device that computes."""
+        if self.plan.device == "cuda":
+            return self.ours.memory.device / self.coqui.memory.device
+        return self.ours.memory.peak / self.coqui.memory.peak
+
+
+@dataclass
+class SwitchRow:
+    """What one switch does.
+
+    Attributes:
+        name: In words.
+        settings: The fields that were changed.
+        speed: Clips a second as a multiple of the baseline's.
+        peak: Peak of the device that computes, in MiB.
+        loss: Mean loss over all clips after the updates.
+        note: What it changed, or why it was refused.
+    """
+
+    name: str
+    settings: dict[str, object]
+    speed: float | None = None
+    peak: float | None = None
+    loss: float | None = None
+    note: str = ""
+
+
+@dataclass
+class SwitchTable:
+    """All switches under one plan.
+
+    Attributes:
+        plan: The conditions.
+        updates: After which the loss is taken.
+        rows: One for each switch; the first is the baseline.
+        hardware: What it ran on.
+        command: What was typed.
+        date: When.
+    """
+
+    plan: Plan
+    updates: int
+    rows: list[SwitchRow]
+    hardware: str
+    command: str
+    date: str

@@ -1,0 +1,149 @@
+"""Our training: features made once, then the very pieces that a run is made of, without its files and events."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import partial
+from statistics import median
+from typing import Any
+
+import torch
+
+from benchmarks.training_data import LANGUAGE, RATE, Material
+from benchmarks.training_plan import Plan, Round
+from utils.config import TrainConfig
+from utils.dataset import features
+from utils.dataset.features import Features
+from utils.runs import Run
+from utils.speedups.dropout import set_dropout
+from utils.speedups.optimizers import make_optimizer
+from utils.training.batches import Share, UpdatePlan, lengths_grid
+from utils.training.clips import Limits, choose
+from utils.training.distribution import Ranks, make_accelerator
+from utils.training.ema import Ema
+from utils.training.evaluation import Judge
+from utils.training.loading import Update, UpdateLoader, eval_batches
+from utils.training.packing import PackedGpt, Tokens
+from utils.training.schedule import make_schedule
+from utils.training.step import Stepper
+from utils.training_optimizations import TrainingOptimizer
+from utils.xtts.codes import AudioEncoder
+from utils.xtts.model import load_gpt
+from utils.xtts.tokenizer import Tokenizer
+
+LAST = 10**6  # updates; the benchmark ends before
+
+
+class OurSide:
+    """Our loop over the clips of a plan, whose features are there already; put together as ``utils.gpt_train`` does."""
+
+    reads_with = "the feature store"
+
+    def __init__(self, plan: Plan, material: Material) -> None:
+        self.config = config = config_of(plan)
+        switches = TrainingOptimizer.from_config(config)
+        self.ranks = Ranks(make_accelerator(config, switches.get_mixed_precision_config().dtype, Run(material.folder)))
+        device = self.ranks.accelerator.device
+        torch.manual_seed(plan.seed)
+        self.gpt: Any = load_gpt(material.model)
+        acted = [set_dropout(self.gpt, config.dropout), *switches.apply(self.gpt).values()]
+
+        self.source = choose(_store(material), material.clips(), Limits.of(config, self.gpt)).source
+        self.tokens, self.plan = Tokens.of(self.gpt), UpdatePlan.of(config, self.source.lengths)
+        grid = lengths_grid(self.source.lengths) if config.use_compile else ()
+        self.share = Share(config.batch_size, config.batch_tokens, grid=grid)
+        self.packed = PackedGpt(self.gpt.to(device), config.label_smoothing)
+        optimizer, change = make_optimizer(self.packed, config, device)
+        schedule = make_schedule(optimizer, config.lr_scheduler, LAST, config.warmup_steps, config.warmup_share)
+        ema = Ema(self.gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
+        self.model, prepared = self.ranks.prepare(self.packed, optimizer)
+        self.warnings: list[str] = []
+        self.stepper = Stepper(config, self.ranks, self.model, prepared, schedule, ema, self.warnings.append)
+        pin = device.type == "cuda"
+        loader = UpdateLoader(self.source, self.plan, self.tokens, self.share, workers=config.num_workers, pin=pin)
+        self.updates, self.waited = loader.run(0, LAST), 0.0
+        self.acted = [f"{one.name}: {one.detail}" for one in [*acted, change]]
+
+    def round(self, updates: int) -> Round:
+        """Make some updates and tell what they took."""
+        began, worked = time.perf_counter(), time.process_time()
+        sound, clips, loss = 0.0, 0, 0.0
+        for update in self._some(updates):
+            loss = self.stepper.take(update).loss
+            clips += update.clips
+            sound += float(self.source.lengths.samples[self.plan[update.number].clips].sum()) / RATE
+        return Round(time.perf_counter() - began, time.process_time() - worked, clips, sound, loss)
+
+    def _some(self, updates: int) -> Iterator[Update]:
+        for _ in range(updates):
+            asked = time.perf_counter()
+            update = next(self.updates)
+            self.waited += time.perf_counter() - asked
+            yield update
+
+    def loss(self) -> float:
+        """Return the mean loss over all clips, without dropout and smoothing, as our evaluation does it."""
+        batches = partial(eval_batches, self.source, self.tokens, self.share)
+        with self._sharp():
+            return Judge(self.model, batches, self.ranks, self.config.text_loss_weight).losses().loss
+
+    @contextmanager
+    def _sharp(self) -> Iterator[None]:
+        """Leave label smoothing out, so that losses can be compared."""
+        smoothing, self.packed.label_smoothing = self.packed.label_smoothing, 0.0
+        try:
+            yield
+        finally:
+            self.packed.label_smoothing = smoothing
+
+    def loading_seconds(self) -> float:
+        """Return how long it has waited for its loader."""
+        return self.waited
+
+    def changes(self) -> list[str]:
+        """Say what the switches changed, and what went wrong since."""
+        return [*self.acted, *self.warnings]
+
+
+def config_of(plan: Plan) -> TrainConfig:
+    """Return our configuration under a plan: fp32, the batch and rate of coqui, then the plan's own settings."""
+    settings: dict[str, object] = {
+        "version": "tiny",
+        "language": LANGUAGE,
+        "batch_size": plan.batch,
+        "grad_acumm": plan.accumulation,
+        "learning_rate": plan.rate,
+        "lr_scheduler": "constant",
+        "warmup_steps": 0,
+        "enable_mixed_precision": False,
+        "seed": plan.seed,
+    }
+    return TrainConfig.parse(settings | plan.settings, source="the benchmark")
+
+
+def encode(plan: Plan, material: Material, passes: int = 1) -> float:
+    """Make the features of all clips anew, some times, and return the median of the seconds.
+
+    The loading of the DVAE counts; the import of coqui's modules, in the first pass, is part of that pass alone.
+    """
+    torch.set_num_threads(plan.threads)
+    return median(_encoded(plan, material) for _ in range(passes))
+
+
+def _encoded(plan: Plan, material: Material) -> float:
+    shutil.rmtree(material.dataset / features.FOLDER, ignore_errors=True)
+    began = time.perf_counter()
+    encoder, tokenizer = AudioEncoder.load(material.model, plan.device), Tokenizer.load(material.model)
+    problems: list[str] = []
+    with closing(features.build(material.dataset, material.clips(), encoder, tokenizer, LANGUAGE)) as steps:
+        for step in steps:
+            problems.extend(step.problems)
+    if problems:
+        raise RuntimeError(f"{len(problems)} clips could not be encoded: {problems[0]}")
+    return time.perf_counter() - began
+
+
+def _store(material: Material) -> Features:
+    encoder, tokenizer = AudioEncoder.load(material.model), Tokenizer.load(material.model)
+    return Features.open(material.dataset, encoder.fingerprint, features.text_fingerprint(tokenizer, LANGUAGE))

@@ -1,0 +1,196 @@
+"""The training benchmark: both sides read the same, its figures follow from its rounds, and it runs from end to end."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import training, training_report, training_switches
+from benchmarks.training_data import LANGUAGE, LETTERS_PER_SECOND, RATE, TEXT_ROWS, babble, sentence, write_clips
+from benchmarks.training_findings import Comparison, Measured, SwitchRow, SwitchTable
+from benchmarks.training_plan import Memory, Plan, Round
+from utils.audio import duration
+from utils.config import TrainConfig
+from utils.dataset.manifest import opened
+from utils.paths import ROOT
+
+TINY = ["--layers", "1", "--dim", "64", "--clips", "4", "--batch", "2", "--threads", "1"]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clips") / "dataset"
+    write_clips(folder, 3, seed=0)
+    return folder
+
+
+def test_clips_are_2_to_9_seconds_long_in_the_list_and_in_the_manifest(dataset: Path) -> None:
+    clips = opened(dataset).kept
+    rows = (dataset / "metadata_train.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[0] == "audio_file|text|speaker_name"
+    assert [row.split("|")[:2] for row in rows[1:]] == [[clip.audio, clip.text] for clip in clips]
+    assert sorted(round(duration(dataset / clip.audio), 2) for clip in clips) == [2.0, 5.5, 9.0]
+    assert sorted(round(clip.span.seconds, 2) for clip in clips) == [2.0, 5.5, 9.0]
+    assert len({clip.content for clip in clips}) == 3
+
+
+def test_texts_and_sounds_are_as_long_as_they_should_be_and_the_same_for_a_seed() -> None:
+    first, again = (np.random.default_rng(5) for _ in range(2))
+    text = sentence(6.0, first)
+    assert len(text) == pytest.approx(6 * LETTERS_PER_SECOND, abs=10)
+    wave = babble(1.5, first)
+    assert wave.shape == (1.5 * RATE,)
+    assert 0.3 < np.abs(wave).max() < 0.5
+    assert text == sentence(6.0, again)
+    assert np.array_equal(wave, babble(1.5, again))
+
+
+def test_both_sides_read_the_same_ids(tmp_path: Path) -> None:
+    from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
+
+    from utils.xtts.tiny_vocabulary import small_vocabulary
+    from utils.xtts.tokenizer import Tokenizer
+
+    small_vocabulary(TEXT_ROWS).save(tmp_path)
+    text = sentence(9.0, np.random.default_rng(0))
+    theirs = VoiceBpeTokenizer(vocab_file=tmp_path / "vocab.json")
+    ids = Tokenizer.load(tmp_path).encode(text, LANGUAGE)
+    assert ids == theirs.encode(text, LANGUAGE)
+    assert len(text) / 3 < len(ids) < len(text)
+    assert theirs.get_number_tokens() == TEXT_ROWS
+
+
+@pytest.mark.parametrize("name", list(training_switches.SWITCHES))
+def test_every_row_is_a_valid_configuration_that_differs_from_the_baseline(name: str) -> None:
+    settings = training_switches.settings_of(name, Plan(layers=30))
+    config = TrainConfig.parse({"grad_acumm": 1, "enable_mixed_precision": False, **settings})
+    assert all(getattr(config, field) == value for field, value in settings.items())
+    default = TrainConfig(grad_acumm=1, enable_mixed_precision=False)
+    assert (config == default) == (name == "baseline")
+
+
+def test_half_of_the_layers_means_half_of_those_of_the_plan() -> None:
+    assert training_switches.settings_of("half of the layers frozen", Plan(layers=6)) == {
+        "freeze_first_n_gpt_layers": 3
+    }
+
+
+def test_what_is_slow_on_a_cpu_is_left_out_there_with_a_reason_unless_it_is_asked_for() -> None:
+    names = training_switches.chosen(None, "cpu")
+    (row,) = training_switches.left_out(names)
+    assert {*names, row.name} == set(training_switches.SWITCHES)
+    assert row.note.startswith("left out: ")
+    assert training_switches.chosen(None, "cuda") == list(training_switches.SWITCHES)
+    assert training_switches.chosen([row.name], "cpu") == [row.name]
+
+
+def measured(*seconds: float, peak: float, loss: float) -> Measured:
+    rounds = [Round(one, 2 * one, 8, 44.0, 5.0) for one in seconds]
+    return Measured(rounds, Memory(300.0, peak, peak / 2, 0.0), 7.0, loss, 4, ["a note"])
+
+
+@pytest.fixture
+def comparison() -> Comparison:
+    coqui, ours = measured(8.0, 10.0, 16.0, peak=2000, loss=6.0), measured(4.0, 2.0, 5.0, peak=1000, loss=5.7)
+    return Comparison(Plan(clips=16), coqui, ours, 12.0, "a machine", "a command", "2026-01-01")
+
+
+def test_figures_follow_from_the_medians_of_the_rounds(comparison: Comparison) -> None:
+    assert (comparison.coqui.speed, comparison.ours.speed) == (0.8, 2.0)
+    assert comparison.ratio == 2.5
+    assert comparison.ratios == [2.0, 5.0, 3.2]
+    assert comparison.ours.range == (1.6, 4.0)
+    assert comparison.ours.work == 1.0
+    assert comparison.memory_share == 0.5
+    assert comparison.speed_with_features == pytest.approx(1 / (0.5 + 12 / 16 / 3))
+    assert comparison.ratio_with_features == pytest.approx(4 / 3 / 0.8)
+
+
+def test_the_page_shows_what_the_json_holds(comparison: Comparison, tmp_path: Path) -> None:
+    page = training_report.comparison_page(comparison)
+    path = training_report.save("name", training_report.comparison_data(comparison), page, tmp_path)
+    assert path.read_text(encoding="utf-8") == page
+    data = json.loads((tmp_path / "name.json").read_text(encoding="utf-8"))
+    assert data["ratio"] == 2.5
+    assert data["plan"]["layers"] == 6
+    assert "| clips a second, median of the rounds | 0.800 | 2.000 | 2.50 x |" in page
+    assert "| peak RAM, MiB | 2000 | 1000 | 50% |" in page
+    assert "| the same after 4 updates | 6.0000 | 5.7000 | -5.00% |" in page
+
+
+def test_a_refused_switch_has_a_reason_and_no_figure() -> None:
+    rows = [
+        SwitchRow("baseline", {}, 1.0, 500.0, 6.0),
+        SwitchRow("torch.compile", {"use_compile": True}, note="refused: not here"),
+    ]
+    page = training_report.switch_page(SwitchTable(Plan(), 100, rows, "a machine", "a command", "2026-01-01"))
+    assert "| baseline | 1.00 x | 500 | 6.0000 | +0.00% |  |" in page
+    assert "| torch.compile |  |  |  |  | refused: not here |" in page
+
+
+def test_the_empty_table_names_the_command_and_no_figure() -> None:
+    command = "python benchmarks/training.py --device cuda --layers 30 --dim 1024 --switches"
+    assert command in training_report.EMPTY
+    assert not any(letter.isdigit() for letter in training_report.EMPTY.replace(command, ""))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", {"layers": 6, "dim": 512, "batch": 8, "workers": 0}),
+        ("--switches", {"layers": 2, "dim": 128, "batch": 2, "settings": {}}),
+        ("--switches --layers 3", {"layers": 3, "dim": 128}),
+        ("--switches --device cuda --layers 30 --dim 1024", {"layers": 30, "dim": 1024, "batch": 8, "clips": 64}),
+        ("--workers 2 --threads 1", {"workers": 2, "threads": 1}),
+        ("--device cuda", {"settings": {"enable_mixed_precision": True, "enable_grad_checkpoint": True}}),
+        ("--device cuda --switches", {"settings": {}}),
+        ("--set enable_ema=true lora_rank=8", {"settings": {"enable_ema": True, "lora_rank": 8}}),
+    ],
+)
+def test_the_command_line_gives_the_plan(words: str, expected: dict[str, object]) -> None:
+    plan = training.plan_of(training.parser().parse_args(words.split()))
+    assert {name: getattr(plan, name) for name in expected} == expected
+
+
+def run(words: list[str], folder: Path) -> str:
+    command = [sys.executable, "benchmarks/training.py", *TINY, *words, "--results", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_comparison_runs_and_both_sides_begin_with_the_same_loss(tmp_path: Path) -> None:
+    run(["--rounds", "1", "--updates", "1"], tmp_path)
+    (path,) = tmp_path.glob("training_*.json")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert found["ratio"] > 0
+    assert found["ours"]["loss_before"] == pytest.approx(found["coqui"]["loss_before"], rel=0.01)
+    assert found["ours"]["loss_after"] != found["ours"]["loss_before"]
+    memory = found["coqui"]["memory"]
+    assert memory["peak"] >= memory["training"] > memory["start"] > 0
+
+
+@pytest.mark.slow
+def test_switches_are_measured_beside_a_baseline_and_a_refusal_is_a_row(tmp_path: Path) -> None:
+    rows = ["baseline", "8-bit optimiser"]
+    run(["--switches", "--updates", "4", "--only", *rows], tmp_path)
+    (path,) = tmp_path.glob("training_switches_*cores*.json")
+    baseline, refused = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    assert baseline["speed"] > 0
+    assert baseline["loss"] > 0
+    assert refused["speed"] is None
+    assert refused["note"].startswith("refused: ")
+    (empty,) = tmp_path.glob("training_switches_gpu_*.md")
+    assert empty.read_text(encoding="utf-8") == training_report.EMPTY
+
+
+@pytest.mark.slow
+def test_the_profile_names_the_parts_of_a_step(tmp_path: Path) -> None:
+    said = run(["--profile", "--both", "--updates", "1"], tmp_path)
+    for part in ("conditioning encoder, forward", "conditioning encoder, backward", "GPT, forward", "optimiser"):
+        assert said.count(part) == 2, said
+    assert not list(tmp_path.iterdir())

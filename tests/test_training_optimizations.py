@@ -1,0 +1,173 @@
+"""Tests of the recipe of speed-ups: each switch moves something that lives."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from tests.training.small_gpt import small_gpt
+from utils.config import TrainConfig
+from utils.speedups import SpeedupError, compilation, kernels, memory_cap, precision
+from utils.training.packing import PackedGpt
+from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations, coqui_gpt
+
+PLAIN = {"enable_sdpa": False, "enable_mixed_precision": False, "dropout": 0.0}
+
+
+class Holder(nn.Module):
+    """A model that holds another by a name, as coqui's Xtts, its GPTTrainer and torch's DDP do."""
+
+    def __init__(self, name: str, held: nn.Module) -> None:
+        super().__init__()
+        self.add_module(name, held)
+
+
+@pytest.fixture(autouse=True)
+def _all_kernels_afterwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(compilation, "check_compiler", lambda _: None)
+    yield
+    kernels.choose("auto", "cpu")
+
+
+def optimizer(**settings: object) -> TrainingOptimizer:
+    return TrainingOptimizer.from_config(TrainConfig.parse(PLAIN | settings, source="test"), "cpu")
+
+
+def without_dropout(**settings: Any) -> Any:
+    gpt = small_gpt(**settings)
+    for module in gpt.gpt.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+    return gpt
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "changed", "reading", "value"),
+    [
+        ({"enable_sdpa": True}, "enable_sdpa", 8, "attention of conditioning_encoder", "6 x sdpa (flash)"),
+        ({"enable_sdpa": False}, "enable_sdpa", 3, "attention of gpt", "3 x eager (none)"),
+        ({"enable_sdpa": True, "attention_kernel": "math"}, "attention_kernel", 3, "kernels allowed", "math"),
+        ({"enable_grad_checkpoint": True}, "enable_grad_checkpoint", 9, "checkpointed layers of gpt", 3),
+        (
+            {"enable_grad_checkpoint": True, "checkpoint_every": 2},
+            "enable_grad_checkpoint",
+            5,
+            "checkpointed layers of conditioning_encoder",
+            3,
+        ),
+        ({"freeze_first_n_gpt_layers": 2}, "freeze_first_n_gpt_layers", 2, "frozen layers of gpt", 2),
+        ({"freeze_conditioning": True}, "freeze_conditioning", 54, "frozen weights of conditioning", 54),
+        ({"enable_lora": True}, "enable_lora", 12, "adapted layers", 12),
+        ({"enable_lora": True, "lora_targets": "attention"}, "enable_lora", 6, "adapted layers", 6),
+        ({"use_compile": True}, "use_compile", 3, "compiled layers of gpt", 3),
+    ],
+)
+def test_a_switch_moves_what_lives(
+    settings: dict[str, Any], name: str, changed: int, reading: str, value: str | int
+) -> None:
+    gpt = without_dropout(layers=3)
+    switches = optimizer(**settings)
+    before = switches.what_is_on(gpt)
+    changes = switches.apply(PackedGpt(gpt))
+    after = switches.what_is_on(gpt)
+    assert changes[name].changed == changed
+    assert after[reading] == value
+    assert before[reading] != value
+
+
+def test_adapters_in_frozen_layers_do_not_train() -> None:
+    gpt = small_gpt(layers=3)
+    optimizer(enable_lora=True, freeze_first_n_gpt_layers=2).apply(gpt)
+    trained = {name.split(".")[2] for name, weight in gpt.named_parameters() if weight.requires_grad and ".h." in name}
+    assert trained == {"2"}
+
+
+def test_nothing_is_on_before() -> None:
+    on = optimizer().what_is_on(small_gpt())
+    assert {reading: value for reading, value in on.items() if value not in {0, "off"}} == {
+        "attention of gpt": "2 x sdpa (math)",  # transformers' default; dropout excludes the faster kernel of a CPU
+        "attention of conditioning_encoder": "6 x eager (none)",
+        "attention of conditioning_perceiver": "2 x eager (none)",
+        "kernels allowed": "cudnn, efficient, flash, math",
+        "weights": "torch.float32",
+        "TF32": on["TF32"],  # torch begins with convolutions on
+    }
+
+
+def test_a_kernel_needs_fused_attention() -> None:
+    with pytest.raises(SpeedupError, match="math is a fused kernel, and enable_sdpa is off"):
+        optimizer(attention_kernel="math").apply(small_gpt())
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda gpt: gpt,
+        PackedGpt,
+        lambda gpt: Holder("gpt", gpt),  # Xtts
+        lambda gpt: Holder("xtts", Holder("gpt", gpt)),  # GPTTrainer
+        lambda gpt: Holder("module", PackedGpt(gpt)),  # DDP
+    ],
+)
+def test_the_gpt_is_found_wherever_it_is(wrap: Callable[[nn.Module], nn.Module]) -> None:
+    gpt = small_gpt()
+    assert coqui_gpt(wrap(gpt)) is gpt
+
+
+@pytest.mark.parametrize("pick", [lambda gpt: gpt.gpt, lambda gpt: Holder("other", gpt), lambda _: nn.Linear(1, 1)])
+def test_a_model_without_it_is_refused(pick: Callable[[Any], nn.Module]) -> None:
+    with pytest.raises(SpeedupError, match=r"does not hold coqui's GPT.*not the GPT-2 inside it"):
+        coqui_gpt(pick(small_gpt()))
+
+
+def test_the_number_format_comes_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "processor_flags", lambda: frozenset({"avx512_bf16"}))
+    switches = optimizer(enable_mixed_precision=True)
+    assert switches.get_mixed_precision_config().dtype == "bf16"
+    change = switches.apply(small_gpt())["enable_mixed_precision"]
+    assert (change.changed, change.detail) == (1, "this CPU multiplies bf16 (avx512_bf16)")
+    assert optimizer().apply(small_gpt())["enable_mixed_precision"].changed == 0
+
+
+def test_memory_is_counted_from_what_lives() -> None:
+    gpt, switches = small_gpt(), optimizer(freeze_conditioning=True)
+    switches.optimize_model(gpt)
+    held = switches.memory_statistics(gpt)
+    assert held["weight_bytes"] == 4 * held["parameters"]
+    assert 0 < held["trained_parameters"] < held["parameters"]
+    assert (held["gradient_bytes"], held["process_ram_bytes"] > 2**20) == (0, True)
+    gpt.mel_head.weight.grad = torch.zeros_like(gpt.mel_head.weight)
+    assert switches.memory_statistics(gpt)["gradient_bytes"] == gpt.mel_head.weight.nbytes
+
+
+@pytest.mark.parametrize(
+    ("device", "cores", "workers", "pinned"), [("cpu", 16, 0, False), ("cuda", 2, 0, True), ("cuda", 8, 2, True)]
+)
+def test_loading_fits_the_machine(device: str, cores: int, workers: int, pinned: bool) -> None:
+    settings = UnslothStyleOptimizations(device, cores).dataloader_settings()
+    assert settings["num_workers"] == workers
+    assert settings["pin_memory"] == pinned
+    assert settings["persistent_workers"] == (workers > 0)
+    data: Any = range(4)
+    torch.utils.data.DataLoader(data, **settings)  # type: ignore[arg-type]  # torch accepts them together
+
+
+def test_a_machine_is_switched_without_a_configuration() -> None:
+    machine, gpt = UnslothStyleOptimizations("cpu"), small_gpt()
+    assert machine.enable_tf32().detail.startswith("not on this device")
+    assert machine.compile_model(gpt, backend="eager").changed == compilation.compiled(gpt) == 2
+
+
+def test_the_limit_of_memory_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+
+    def cap(fraction: float, device: torch.device) -> Any:
+        seen.append(fraction)
+        return real(fraction, device)
+
+    real = memory_cap.cap_memory
+    monkeypatch.setattr(memory_cap, "cap_memory", cap)
+    optimizer(max_memory_fraction=0.5).apply(small_gpt())
+    assert seen == [0.5]

@@ -1,0 +1,65 @@
+"""Runs of the tiny model in this process, for tests."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from utils.config import TrainConfig
+from utils.events import Event, read_events
+from utils.jobs import Job
+from utils.paths import Project
+from utils.runs import Run, create
+from utils.training import saving
+from utils.training.tensors import read_tensors
+
+QUICK: dict[str, Any] = {
+    "version": "tiny",
+    "batch_size": 2,
+    "grad_acumm": 2,
+    "learning_rate": 1e-3,
+    "enable_mixed_precision": False,
+    "sample_texts": "-",
+    "num_epochs": 100,
+    "max_steps": 6,
+    "save_step": 3,
+}
+
+
+def settings(project: Path, dataset: Path, **changes: object) -> TrainConfig:
+    lists = {"train_csv": str(dataset / "metadata_train.csv"), "eval_csv": str(dataset / "metadata_eval.csv")}
+    return TrainConfig.parse({**QUICK, **lists, "output_path": str(project), **changes})
+
+
+def trained(project: Path, dataset: Path, **changes: object) -> Run:
+    """Train in this process."""
+    from utils.gpt_train import train
+
+    config = settings(project, dataset, **changes)
+    run = create("train", config, Project(project))
+    go_on(run, train, config)
+    return run
+
+
+def go_on(run: Run, train: Any, config: TrainConfig) -> None:
+    failures: list[BaseException] = []
+    with Job(run) as job:
+        try:
+            train(job, config)
+        except BaseException as error:
+            failures.append(error)
+            raise
+    for failure in failures:
+        raise failure
+
+
+def events(run: Run, kind: str) -> list[Event]:
+    return [event for event in read_events(run.events).events if event["kind"] == kind]
+
+
+def weights(run: Run) -> dict[str, torch.Tensor]:
+    return read_tensors(run.folder / saving.FOLDER / saving.WEIGHTS)
+
+
+def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)

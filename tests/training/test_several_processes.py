@@ -1,0 +1,65 @@
+"""Two processes that train together come to what one process does with the same effective batch."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.training.running import QUICK, events
+from utils.flags import flag
+from utils.paths import ROOT, Project
+from utils.runs import Run, Status, list_runs
+from utils.training import checkpoints
+
+pytestmark = pytest.mark.slow
+
+
+def train_by_command(project: Path, dataset: Path, *words: str, launcher: tuple[str, ...] = ()) -> Run:
+    values = QUICK | {
+        "train_csv": dataset / "metadata_train.csv",
+        "eval_csv": dataset / "metadata_eval.csv",
+        "output_path": project,
+        "dropout": 0,
+    }
+    flags = [f"{flag(name)}={value}" for name, value in values.items() if not isinstance(value, bool)]
+    start = [sys.executable, *(launcher or ("-m",)), "utils", "train", *flags, "--no-enable-mixed-precision", *words]
+    done = subprocess.run(start, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
+    (run,) = list_runs(Project(project))
+    assert run.read_state().status is Status.FINISHED, done.stdout[-1500:] + done.stderr[-1500:]
+    return run
+
+
+def curve(run: Run, kind: str) -> list[float]:
+    return [float(str(event["loss"])) for event in events(run, kind)]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory, dataset: Path) -> Run:
+    return train_by_command(tmp_path_factory.mktemp("alone"), dataset, "--grad-acumm=2")
+
+
+@pytest.mark.parametrize(
+    ("words", "launcher"),
+    [
+        (("--num-processes=2",), ()),
+        (("--num-processes=2", "--sharding=fsdp"), ()),
+        ((), ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m")),
+    ],
+    ids=["num_processes", "fsdp", "torchrun"],
+)
+def test_two_processes_come_to_the_same_curve(
+    tmp_path: Path, dataset: Path, alone: Run, words: tuple[str, ...], launcher: tuple[str, ...]
+) -> None:
+    together = train_by_command(tmp_path, dataset, "--grad-acumm=1", *words, launcher=launcher)
+    for kind in ("train", "evaluation"):
+        assert curve(together, kind) == pytest.approx(curve(alone, kind), rel=1e-4)
+    assert [event["step"] for event in events(together, "train")] == [1, 2, 3, 4, 5, 6]
+    assert not checkpoints.find(together.folder, "best").fault
+
+
+def test_what_one_process_says_is_the_cause_of_the_run(tmp_path: Path, dataset: Path) -> None:
+    with pytest.raises(AssertionError):
+        train_by_command(tmp_path, dataset, "--num-processes=2", "--max-audio-length=1")
+    (run,) = list_runs(Project(tmp_path))
+    assert "max_audio_length" in run.read_state().message

@@ -1,0 +1,199 @@
+"""Every switch in a whole run: it says what it changed, the run learns, and its checkpoint speaks in coqui's names."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.training.running import events, go_on, settings, trained, weights
+from utils.errors import AmharicTtsError
+from utils.paths import Project
+from utils.runs import create
+from utils.training import checkpoints
+from utils.training.loading import Update
+from utils.training.packing import PackedBatch
+from utils.training.step import Stepper
+
+pytestmark = pytest.mark.slow
+
+SWITCHES: list[tuple[dict[str, Any], str]] = [
+    ({"enable_grad_checkpoint": True}, "enable_grad_checkpoint"),
+    ({"enable_sdpa": False}, "enable_sdpa"),
+    ({"enable_ema": True}, ""),
+    ({"enable_lora": True}, "enable_lora"),
+    ({"enable_lora": True, "use_dora": True, "lora_targets": "attention"}, "enable_lora"),
+    ({"freeze_first_n_gpt_layers": 2}, "freeze_first_n_gpt_layers"),
+    ({"freeze_conditioning": True}, "freeze_conditioning"),
+    ({"enable_fused_optimizer": False}, ""),
+    ({"optimizer": "adafactor"}, "optimizer"),
+    ({"offload_optimizer": True}, "offload_optimizer"),
+    ({"step_in_backward": True, "grad_acumm": 1, "batch_size": 4}, "step_in_backward"),
+    ({"embedding_warmup_steps": 2}, ""),
+    ({"batch_tokens": 600}, ""),
+    ({"num_workers": 1}, ""),
+    ({"tracker": "tensorboard"}, ""),
+]
+
+
+@pytest.mark.parametrize(("changes", "name"), SWITCHES, ids=lambda value: str(value) if isinstance(value, dict) else "")
+def test_a_switch_acts_and_the_run_learns(
+    tmp_path: Path,
+    dataset: Path,
+    changes: dict[str, Any],
+    name: str,
+) -> None:
+    run = trained(tmp_path, dataset, **changes)
+    if name:
+        (told,) = [event for event in events(run, "optimization") if event["name"] == name]
+        assert int(str(told["changed"])) > 0
+    losses = [float(str(event["loss"])) for event in events(run, "evaluation")]
+    assert losses[-1] < losses[0]
+    state = checkpoints.read_state(checkpoints.find(run.folder, "newest").folder)
+    assert "gpt.h.0.attn.c_attn.weight" in state
+    assert "mel_head.weight" in state
+
+
+def test_curves_reach_the_tracker(tmp_path: Path, dataset: Path) -> None:
+    run = trained(tmp_path, dataset, tracker="tensorboard", max_steps=2)
+    assert list(run.folder.rglob("events.out.tfevents*"))
+
+
+def test_a_missing_tracker_is_told_and_loses_nothing(tmp_path: Path, dataset: Path) -> None:
+    run = trained(tmp_path, dataset, tracker="wandb", max_steps=2)
+    assert [event for event in events(run, "warning") if "wandb" in str(event["message"])]
+    assert len(events(run, "train")) == 2
+
+
+def short_of_memory(most: int) -> Any:
+    """Let a forward pass fail that has more clips than fit."""
+    from utils.training.packing import PackedGpt
+
+    forward = PackedGpt.forward
+
+    def limited(self: PackedGpt, batch: PackedBatch) -> Any:
+        if self.training and batch.clips > most:
+            raise torch.OutOfMemoryError("CUDA out of memory (made up)")
+        return forward(self, batch)
+
+    return limited
+
+
+def test_memory_that_runs_out_halves_the_batches_and_changes_nothing_else(
+    tmp_path: Path,
+    dataset: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = trained(tmp_path / "plain", dataset, dropout=0, batch_size=4, grad_acumm=1)
+    monkeypatch.setattr("utils.training.packing.PackedGpt.forward", short_of_memory(1))
+    short = trained(tmp_path / "short", dataset, dropout=0, batch_size=4, grad_acumm=1)
+    for one, other in zip(events(plain, "train"), events(short, "train"), strict=True):
+        assert float(str(one["loss"])) == pytest.approx(float(str(other["loss"])), rel=1e-5)
+    assert sum("Memory" in str(event["message"]) for event in events(short, "warning")) == 2
+
+
+def test_memory_that_never_suffices_ends_the_run_with_the_plan(
+    tmp_path: Path,
+    dataset: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("utils.training.packing.PackedGpt.forward", short_of_memory(0))
+    with pytest.raises(AmharicTtsError, match="memory-plan"):
+        trained(tmp_path, dataset)
+
+
+def poisoned(numbers: set[int]) -> Any:
+    """Let the loss of some updates be no number."""
+    gradients = Stepper._gradients
+
+    def spoiled(self: Stepper, update: Update) -> Any:
+        sums = gradients(self, update)
+        return sums * float("nan") if update.number in numbers else sums
+
+    return spoiled
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind", "words"),
+    [
+        ({3}, "warning", "left out"),
+        ({3, 4, 5}, "warning", "half the rate"),
+    ],
+)
+def test_updates_that_are_not_finite_are_left_out(
+    tmp_path: Path,
+    dataset: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    numbers: set[int],
+    kind: str,
+    words: str,
+) -> None:
+    remaining = set(numbers)
+    spoiled = poisoned(remaining)
+
+    def once(self: Stepper, update: Update) -> Any:
+        sums = spoiled(self, update)
+        remaining.discard(update.number)
+        return sums
+
+    monkeypatch.setattr(Stepper, "_gradients", once)
+    run = trained(tmp_path, dataset, max_steps=8)
+    assert [event for event in events(run, kind) if words in str(event["message"])]
+    assert all(bool(torch.isfinite(part).all()) for part in weights(run).values())
+    assert events(run, "train")[-1]["step"] == 8
+
+
+def test_a_run_that_is_never_finite_ends_with_its_cause(
+    tmp_path: Path,
+    dataset: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Stepper, "_gradients", poisoned(set(range(2, 100))))
+    with pytest.raises(AmharicTtsError, match="not finite"):
+        trained(tmp_path, dataset, max_steps=50, save_step=1)
+
+
+def test_a_run_that_gets_no_better_ends_early(tmp_path: Path, dataset: Path) -> None:
+    run = trained(tmp_path, dataset, learning_rate=1e-2, max_steps=60, early_stopping_patience=2, eval_step=2)
+    assert len(events(run, "train")) < 60
+
+
+def test_sentences_are_spoken_at_checkpoints(tmp_path: Path, dataset: Path) -> None:
+    run = trained(tmp_path, dataset, max_steps=2, save_step=2, sample_texts="ሰላም ነው")
+    (sample,) = events(run, "sample")
+    assert Path(str(sample["file"])).stat().st_size > 1000
+
+
+def test_the_first_run_that_finishes_makes_the_voice_and_a_second_one_goes_on_from_it(
+    tmp_path: Path,
+    dataset: Path,
+) -> None:
+    first = trained(tmp_path, dataset, max_steps=4)
+    ready = Project(tmp_path).ready
+    assert (ready / "model.pth").is_file()
+    second = trained(tmp_path, dataset, max_steps=1, custom_model=str(ready))
+    before, after = events(first, "evaluation")[-1], events(second, "evaluation")[0]
+    assert float(str(after["loss"])) == pytest.approx(float(str(before["loss"])), rel=0.01)
+
+
+def test_letters_of_amharic_can_be_learnt_themselves(tmp_path: Path, dataset: Path) -> None:
+    run = trained(tmp_path, dataset, use_amharic_g2p=False, max_steps=2)
+    assert len(events(run, "train")) == 2
+
+
+def test_settings_that_changed_are_refused_at_a_resume(tmp_path: Path, dataset: Path) -> None:
+    from utils.gpt_train import train
+
+    run = trained(tmp_path, dataset, max_steps=2, save_step=2)
+    longer = settings(tmp_path, dataset, max_steps=4)
+    go_on(run, train, longer)
+    assert events(run, "train")[-1]["step"] == 4
+    with pytest.raises(AmharicTtsError, match="settings"):
+        go_on(run, train, settings(tmp_path, dataset, max_steps=6, learning_rate=1e-4))
+
+
+def test_two_runs_of_one_project_do_not_work_at_the_same_time(tmp_path: Path, dataset: Path) -> None:
+    config = settings(tmp_path, dataset)
+    create("train", config, Project(tmp_path))
+    with pytest.raises(AmharicTtsError, match="at work"):
+        create("train", config, Project(tmp_path))

@@ -1,0 +1,14 @@
+"""Writes an XTTS v2 of the published size with random weights, in the hub's layout.
+
+The tensors have their full size, 467 million parameters; on disk they are views onto a few short runs of random
+numbers, so that the folder takes a few megabytes and is written in seconds.
+"""
+
+from pathlib import Path
+
+from utils.xtts import tiny
+
+
+def write_full_size(folder: Path, seed: int = 0) -> Path:
+    """Write it, unless it is there."""
+    return tiny.build(folder, seed, tiny.PUBLISHED)

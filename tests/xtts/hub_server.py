@@ -1,0 +1,88 @@
+"""A hub on this machine: serves files with the headers that huggingface_hub reads, and breaks off when told to."""
+
+import contextlib
+import hashlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+LARGE = 1000  # bytes from which a file has a SHA-256 instead of git's hash
+
+
+@dataclass
+class Hub:
+    """What is served, and what was asked for.
+
+    Attributes:
+        files: Content by revision and name.
+        break_off: How often to send half of what was asked for, by name.
+        announced: Hashes to announce instead of the true ones, by name.
+        requests: Method, revision, name and range of every request.
+    """
+
+    files: dict[tuple[str, str], bytes]
+    break_off: dict[str, int] = field(default_factory=dict)
+    announced: dict[str, str] = field(default_factory=dict)
+    requests: list[tuple[str, str, str, str]] = field(default_factory=list)
+    endpoint: str = ""
+
+    def downloads(self) -> list[str]:
+        return [name for method, _, name, _ in self.requests if method == "GET"]
+
+
+def etag(content: bytes) -> str:
+    if len(content) >= LARGE:
+        return hashlib.sha256(content).hexdigest()
+    return hashlib.sha1(f"blob {len(content)}\0".encode() + content).hexdigest()
+
+
+@contextlib.contextmanager
+def serving(hub: Hub) -> Iterator[Hub]:
+    """Serve until the block is left."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_HEAD(self) -> None:
+            self.answer("HEAD")
+
+        def do_GET(self) -> None:
+            self.answer("GET")
+
+        def answer(self, method: str) -> None:
+            revision, _, name = self.path.partition("/resolve/")[2].partition("/")
+            hub.requests.append((method, revision, name, self.headers.get("Range", "")))
+            content = hub.files.get((revision, name))
+            if content is None:
+                self.send_response(404)
+                self.send_header("X-Error-Code", "EntryNotFound")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            first = int(self.headers.get("Range", "bytes=0-")[6:].partition("-")[0])
+            rest = content[first:]
+            self.send_response(206 if first else 200)
+            self.send_header("Content-Length", str(len(rest)))
+            if first:
+                self.send_header("Content-Range", f"bytes {first}-{len(content) - 1}/{len(content)}")
+            self.send_header("ETag", f'"{hub.announced.get(name, etag(content))}"')
+            self.send_header("X-Repo-Commit", "0" * 40)
+            self.end_headers()
+            if method == "GET":
+                broken = hub.break_off.get(name, 0)
+                hub.break_off[name] = broken - 1
+                self.wfile.write(rest[: len(rest) // 2] if broken > 0 else rest)
+                self.close_connection = True
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    hub.endpoint = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,189 @@
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from utils.xtts.checkpoint import read_weights
+from utils.xtts.codes import ModelFileError
+from utils.xtts.model import fingerprint, gpt_state, load_gpt, match_of, read_config
+from utils.xtts.tokenizer import Tokenizer, prepare
+from utils.xtts.vocabulary import Vocabulary
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture
+def folder(tiny_folder: Path, tmp_path: Path) -> Path:
+    """A copy to change."""
+    return shutil.copytree(tiny_folder, tmp_path / "model")
+
+
+def rewrite(folder: Path, content: Any) -> None:
+    torch.save(content, folder / "model.pth")
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name].float(), other[name].float()) for name in one)
+
+
+def test_the_gpt_is_filled_in_full_precision_and_draws_no_random_number(tiny_folder: Path) -> None:
+    before = torch.random.get_rng_state()
+    gpt = load_gpt(tiny_folder)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert {weight.dtype for weight in gpt.parameters()} == {torch.float32}
+    assert same(gpt.state_dict(), gpt_state(tiny_folder))
+    assert (gpt.start_text_token, gpt.stop_text_token) == (
+        Vocabulary.load(tiny_folder / "vocab.json").ids["[START]"],
+        0,
+    )
+
+
+def wrapped(weights: dict[str, torch.Tensor], kind: str) -> Any:
+    if kind == "bare":
+        return weights
+    if kind == "trainer":  # as coqui's Trainer saves the whole GPTTrainer
+        more = {"dvae.codebook.embed": torch.ones(2), "torch_mel_spectrogram_dvae.mel_stft.x": torch.ones(2)}
+        return {"config": {}, "model": {f"xtts.{name}": weights[name] for name in weights} | more, "step": 3}
+    if kind == "generating":  # saved after a sentence was spoken
+        twice = {f"gpt.gpt_inference.transformer.{name}": torch.ones(2) for name in ("h.0", "wte")}
+        return {"model": weights | twice | {"gpt.gpt.wte.weight": torch.ones(2)}}
+    from TTS.tts.models.xtts import XttsConfig
+
+    return {"config": XttsConfig(), "model": weights}
+
+
+@pytest.mark.parametrize("kind", ["bare", "trainer", "generating", "published"])
+@pytest.mark.parametrize("zipped", [True, False], ids=["zip", "old format"])
+def test_every_way_of_saving_gives_the_same_weights(tmp_path: Path, kind: str, zipped: bool) -> None:
+    from TTS.tts.models.xtts import _legacy_safe_globals
+
+    weights = {"gpt.mel_head.bias": torch.arange(5.0), "hifigan_decoder.x": torch.ones(2), "mel_stats": torch.ones(80)}
+    with _legacy_safe_globals():  # classes go by the names they had when the model was published
+        torch.save(wrapped(weights, kind), tmp_path / "model.pth", _use_new_zipfile_serialization=zipped)
+    assert same(read_weights(tmp_path / "model.pth"), weights)
+
+
+class Evil:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (print, ("code of the file ran",))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "is missing"),
+        (b"version https://git-lfs.github.com/spec/v1", "cannot be read"),
+        (b"", "cannot be read"),
+        (pickle.dumps(Evil(), protocol=2), "cannot be read"),
+    ],
+    ids=["missing", "pointer", "empty", "code"],
+)
+def test_a_wrong_file_is_named(folder: Path, content: bytes | None, said: str, capsys: Any) -> None:
+    path = folder / "model.pth"
+    path.unlink() if content is None else path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=f"model.pth {said}"):
+        load_gpt(folder)
+    assert "ran" not in capsys.readouterr().out
+
+
+def test_a_truncated_file_is_named(folder: Path) -> None:
+    path = folder / "model.pth"
+    path.write_bytes(path.read_bytes()[:-5000])
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        load_gpt(folder)
+
+
+def test_code_in_a_file_that_torch_wrote_is_not_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rewrite(folder, {"model": Evil()})
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        load_gpt(folder)
+    assert "ran" not in capsys.readouterr().out
+
+
+def changed(weights: dict[str, torch.Tensor], change: str) -> dict[str, torch.Tensor]:
+    weights = dict(weights)
+    if change == "prefix":
+        return {f"module.{name}": weight for name, weight in weights.items()}
+    if change == "half":
+        return dict(list(weights.items())[: len(weights) // 2])
+    if change == "one token more":
+        rows = weights["gpt.text_head.bias"]
+        return weights | {"gpt.text_head.bias": torch.cat([rows, rows[:1]])}
+    return {name: torch.ones(3) for name in ("a", "b")}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("prefix", r"0\.0% of .* missing \(conditioning_encoder\.init\.weight, "),
+        ("half", "missing"),
+        ("one token more", r"wrong shape \(text_head.bias \[\d+\] instead of \[\d+\]\)"),
+        ("other", r"0\.0%"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused_with_names(folder: Path, change: str, said: str) -> None:
+    weights = read_weights(folder / "model.pth")
+    rewrite(folder, {"model": changed({name: weights[name].clone() for name in weights if "gpt." in name}, change)})
+    with pytest.raises(ModelFileError, match=said) as caught:
+        load_gpt(folder)
+    assert caught.value.hint
+
+
+def test_a_little_that_is_missing_is_drawn_and_reported(folder: Path) -> None:
+    weights = {name: weight.clone() for name, weight in read_weights(folder / "model.pth").items() if "gpt." in name}
+    del weights["gpt.final_norm.weight"]
+    rewrite(folder, {"model": weights | {"gpt.extra": torch.ones(1)}})
+    match = match_of(folder)
+    assert (match.missing, match.unexpected, match.complete) == (("final_norm.weight",), ("extra",), False)
+    assert "1 missing (final_norm.weight); 1 unknown (extra)" in str(match)
+    assert torch.equal(load_gpt(folder).final_norm.weight, torch.ones(64))
+
+
+def test_new_tokens_get_rows_and_old_ones_keep_theirs(tiny_folder: Path, amharic: Tokenizer) -> None:
+    old = Vocabulary.load(tiny_folder / "vocab.json").ids
+    new = amharic.vocabulary.ids
+    before, after = gpt_state(tiny_folder), load_gpt(tiny_folder, amharic)
+    assert (
+        after.text_embedding.weight.shape[0] == after.text_head.weight.shape[0] == after.number_text_tokens == len(new)
+    )
+    for name in ("text_embedding.weight", "text_head.weight", "text_head.bias"):
+        rows = after.get_parameter(name)
+        assert all(torch.equal(rows[new[token]], before[name][old[token]].float()) for token in old)
+    assert torch.equal(after.text_embedding.weight[new["[am]"]], before["text_embedding.weight"][old["[it]"]].float())
+
+
+def test_the_noise_of_new_rows_differs_between_embedding_and_head(tiny_folder: Path) -> None:
+    base = Vocabulary.load(tiny_folder / "vocab.json")
+    gpt = load_gpt(tiny_folder, prepare(base, "am", mode="ipa"))
+    row = base.size + 1
+    assert not torch.equal(gpt.text_embedding.weight[row], gpt.text_head.weight[row])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "config.json is missing"),
+        ("{", "is no config of XTTS"),
+        ("{}", "is no config of XTTS"),
+        ('{"model_args": {"gpt_layers": 2}}', "XTTS v1"),
+    ],
+)
+def test_a_wrong_config_is_named(folder: Path, content: str | None, said: str) -> None:
+    path = folder / "config.json"
+    path.unlink() if content is None else path.write_text(content)
+    with pytest.raises(ModelFileError, match=said):
+        read_config(folder)
+
+
+def test_a_fingerprint_tells_models_apart_and_not_copies(folder: Path, tiny_folder: Path) -> None:
+    assert fingerprint(folder) == fingerprint(tiny_folder)
+    weights = {name: weight.clone() for name, weight in read_weights(folder / "model.pth").items() if "gpt." in name}
+    prints = set()
+    for _ in range(2):
+        rewrite(folder, {"model": weights})
+        prints.add(fingerprint(folder))
+        weights["gpt.gpt.h.0.attn.c_attn.bias"][7] += 1
+    assert len(prints) == 2

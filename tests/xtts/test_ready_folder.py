@@ -1,0 +1,181 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import soundfile
+import torch
+
+from utils import audio
+from utils.errors import StorageError
+from utils.xtts import export, folders, tiny
+from utils.xtts.checkpoint import read_weights
+from utils.xtts.codes import AudioEncoder, ModelFileError
+from utils.xtts.export import write_ready
+from utils.xtts.model import load_gpt, match_of
+from utils.xtts.tokenizer import Tokenizer
+
+State = dict[str, torch.Tensor]
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_folder: Path, amharic: Tokenizer) -> State:
+    """Weights that are not those of the base."""
+    state = load_gpt(tiny_folder, amharic).state_dict()
+    return {name: weight + 0.01 for name, weight in state.items()}
+
+
+@pytest.fixture(scope="module")
+def ready(tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    audio.save(folder / "voice.wav", tiny.murmur(1.0, 3), 22_050)
+    return write_ready(folder / "ready", tiny_folder, trained, amharic, folder / "voice.wav", {"steps": 20})
+
+
+def test_it_holds_all_that_speech_and_further_training_need(ready: Path) -> None:
+    assert {path.name for path in ready.iterdir()} == set(export.OURS)
+    about = json.loads((ready / "about.json").read_text())
+    assert (about["steps"], about["base"], about["precision"]) == (20, "tiny", "full")
+
+
+def test_the_reference_becomes_a_wav_whatever_it_was(
+    tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path: Path
+) -> None:
+    soundfile.write(tmp_path / "voice.flac", tiny.murmur(1.0, 3), 22_050)
+    folder = write_ready(tmp_path / "ready", tiny_folder, trained, amharic, tmp_path / "voice.flac", {})
+    assert soundfile.info(folder / "reference.wav").format == "WAV"
+    assert audio.duration(folder / "reference.wav") == pytest.approx(1.0)
+
+
+def test_plain_coqui_loads_it_with_every_key(ready: Path, trained: State) -> None:
+    from TTS.tts.configs.xtts_config import XttsConfig
+    from TTS.tts.models.xtts import Xtts
+
+    config = XttsConfig()
+    config.load_json(str(ready / "config.json"))
+    assert config.languages[-1] == "am"
+    model = Xtts(config)
+    model.load_checkpoint(config, checkpoint_dir=str(ready), strict=True)
+    found = model.gpt.state_dict()
+    assert all(torch.equal(found[name], weight) for name, weight in trained.items())
+
+
+def test_training_goes_on_from_it_with_the_same_weights_and_ears(
+    ready: Path, tiny_folder: Path, trained: State
+) -> None:
+    tokenizer = Tokenizer.load(ready)
+    gpt = load_gpt(ready, tokenizer)
+    assert match_of(ready).complete
+    assert all(torch.equal(weight, trained[name]) for name, weight in gpt.state_dict().items())
+    assert tokenizer.encode("ሰላም", "am")
+    assert AudioEncoder.load(ready).fingerprint == AudioEncoder.load(tiny_folder).fingerprint
+
+
+def test_the_rest_of_the_model_is_that_of_the_base(ready: Path, tiny_folder: Path) -> None:
+    one, other = read_weights(ready / "model.pth"), read_weights(tiny_folder / "model.pth")
+    rest = [name for name in one if not name.startswith("gpt.")]
+    assert len(rest) == sum(not name.startswith("gpt.") for name in other) > 500
+    assert all(torch.equal(one[name], other[name]) for name in rest)
+
+
+def test_half_precision_halves_the_gpt_and_loads_in_full(
+    tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path: Path
+) -> None:
+    sizes = []
+    for half in (False, True):
+        folder = write_ready(tmp_path / f"{half}", tiny_folder, trained, amharic, None, {}, half=half)
+        sizes.append((folder / "model.pth").stat().st_size)
+    gpt = load_gpt(folder)
+    assert gpt.mel_head.weight.dtype == torch.float32
+    assert torch.allclose(gpt.mel_head.weight, trained["mel_head.weight"], rtol=1e-3)
+    assert sizes[0] - sizes[1] > 0.9 * 2 * sum(weight.numel() for weight in trained.values())
+
+
+def test_weights_that_share_memory_are_written_once(
+    tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path: Path
+) -> None:
+    """An average or a sharded model may keep all weights in one long row."""
+    row = torch.cat([weight.flatten() for weight in trained.values()])
+    parts = torch.split(row, [weight.numel() for weight in trained.values()])
+    views = {name: part.view(trained[name].shape) for name, part in zip(trained, parts, strict=True)}
+    folder = write_ready(tmp_path / "views", tiny_folder, views, amharic, None, {})
+    assert (folder / "model.pth").stat().st_size < 4 * row.numel() + 3e6
+
+
+def test_what_generating_hangs_into_the_gpt_is_left_out(tiny_folder: Path, amharic: Tokenizer, tmp_path: Path) -> None:
+    gpt = load_gpt(tiny_folder, amharic)
+    gpt.init_gpt_for_inference()
+    assert any(name.startswith(export.TWICE) for name in gpt.state_dict())
+    assert match_of(write_ready(tmp_path / "ready", tiny_folder, gpt.state_dict(), amharic, None, {})).complete
+
+
+@pytest.mark.parametrize("change", ["lacking", "foreign", "old vocabulary"])
+def test_other_weights_are_refused_and_nothing_is_touched(
+    tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path: Path, change: str
+) -> None:
+    folder = tmp_path / "ready"
+    folder.mkdir()
+    (folder / "model.pth").write_text("old")
+    state = dict(trained)
+    if change == "lacking":
+        del state["mel_head.bias"]
+    elif change == "foreign":
+        state["lora_a"] = torch.ones(1)
+    else:
+        state = load_gpt(tiny_folder).state_dict()
+    with pytest.raises(ModelFileError, match="not those of coqui's GPT"):
+        write_ready(folder, tiny_folder, state, amharic, None, {})
+    assert [path.name for path in tmp_path.rglob("*")] == ["ready", "model.pth"]
+
+
+def test_the_old_model_is_replaced_as_a_whole_and_foreign_files_stay(
+    tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path: Path
+) -> None:
+    folder = tmp_path / "ready"
+    write_ready(folder, tiny_folder, trained, amharic, None, {"steps": 1})
+    (folder / "notes").mkdir()
+    (folder / "notes" / "mine.txt").write_text("kept")
+    (folder / "voice.wav").write_text("kept")
+    write_ready(folder, folder, trained, amharic, None, {"steps": 2})  # from itself, as a continued training does
+    assert json.loads((folder / "about.json").read_text())["steps"] == 2
+    assert (folder / "notes" / "mine.txt").read_text() == (folder / "voice.wav").read_text() == "kept"
+    assert [path.name for path in tmp_path.iterdir()] == ["ready"]
+    assert (tiny_folder / "dvae.pth").is_file()
+
+
+def test_a_disk_without_room_is_refused_before_writing(
+    tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 10**6))
+    with pytest.raises(StorageError, match=r"0\.0 GB free; writing needs 0\.2 GB"):
+        write_ready(tmp_path / "ready", tiny_folder, trained, amharic, None, {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fills_up_all_the_same_leaves_the_old_model(
+    tiny_folder: Path, amharic: Tokenizer, trained: State, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "require_space", lambda *_: None)
+    folder = small_disk / "ready"
+    folder.mkdir()
+    (folder / "model.pth").write_text("old")
+    with pytest.raises(StorageError, match="cannot be written"):
+        write_ready(folder, tiny_folder, trained, amharic, None, {})
+    assert [path.name for path in small_disk.rglob("*")] == ["ready", "model.pth"]
+
+
+@pytest.mark.parametrize("after", ["old gone", "both there"])
+def test_a_kill_between_the_two_renames_is_mended_by_the_next_call(tmp_path: Path, after: str) -> None:
+    folder, before = tmp_path / "ready", tmp_path / ".ready.before"
+    before.mkdir()
+    (before / "model.pth").write_text("old")
+    (before / "mine.txt").write_text("mine")
+    if after == "both there":
+        folder.mkdir()
+        (folder / "model.pth").write_text("new")
+    with pytest.raises(RuntimeError), folders.replacing_folder(folder, ours=["model.pth"]):
+        raise RuntimeError
+    assert (folder / "model.pth").read_text() == ("old" if after == "old gone" else "new")
+    assert (folder / "mine.txt").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["ready"]
