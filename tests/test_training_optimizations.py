@@ -61,7 +61,9 @@ def without_dropout(**settings: Any) -> Any:
         ({"freeze_conditioning": True}, "freeze_conditioning", 54, "frozen weights of conditioning", 54),
         ({"enable_lora": True}, "enable_lora", 12, "adapted layers", 12),
         ({"enable_lora": True, "lora_targets": "attention"}, "enable_lora", 6, "adapted layers", 6),
-        ({"use_compile": True}, "use_compile", 3, "compiled layers of gpt", 3),
+        pytest.param(
+            {"use_compile": True}, "use_compile", 3, "compiled layers of gpt", 3, marks=pytest.mark.slow
+        ),  # torch loads its compiler
     ],
 )
 def test_a_switch_moves_what_lives(

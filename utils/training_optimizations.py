@@ -15,6 +15,7 @@ from utils.config import TrainConfig
 from utils.speedups import (
     Change,
     SpeedupError,
+    activation,
     adapters,
     attention,
     checkpointing,
@@ -84,6 +85,7 @@ class TrainingOptimizer:
             yield freezing.freeze_first_layers(gpt, config.freeze_first_n_gpt_layers)
         if config.freeze_conditioning:
             yield freezing.freeze_conditioning(gpt)
+        yield activation.fuse_gelu(gpt) if config.enable_fused_gelu else activation.write_out_gelu(gpt)
         yield self.configure_sdpa(gpt)
         yield self.configure_kernel(gpt)
         if config.enable_grad_checkpoint:

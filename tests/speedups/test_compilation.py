@@ -1,4 +1,4 @@
-"""Tests of the compiled layers; nothing but the last test runs a compiler."""
+"""Tests of the compiled layers; the default ones run none."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -33,6 +33,7 @@ def out(gpt: Any, length: int) -> tuple[Tensor, Tensor]:
     return found.detach(), gpt.gpt.h[0].mlp.c_fc.weight.grad
 
 
+@pytest.mark.slow
 def test_all_layers_share_one_graph_for_each_length() -> None:
     gpt, counter = small_gpt(layers=3, dim=32).train(), CompileCounter()
     names = list(gpt.state_dict())

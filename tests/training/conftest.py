@@ -15,7 +15,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_dataset(tmp_path_factory.mktemp("shared") / "dataset")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def one_thread() -> Iterator[None]:
     """Compute small models on one core: threads that wait for each other take longer than the work."""
     threads = torch.get_num_threads()

@@ -32,8 +32,8 @@ class FusedAttentionBlock(AttentionBlock):  # type: ignore[misc]  # coqui has no
     def _attended(self, frames: Tensor) -> Tensor:
         triples = F.linear(frames, self.qkv.weight.squeeze(-1), self.qkv.bias)
         batch, length, _ = triples.shape
-        parts = triples.view(batch, length, self.num_heads, 3, -1).unbind(3)
-        heads = F.scaled_dot_product_attention(*(part.transpose(1, 2) for part in parts))
+        query, key, value = triples.view(batch, length, self.num_heads, 3, -1).unbind(3)
+        heads = F.scaled_dot_product_attention(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2))
         return heads.transpose(1, 2).flatten(2)
 
 

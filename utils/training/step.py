@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from accelerate.optimizer import AcceleratedOptimizer
 from torch import Tensor, nn
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
@@ -123,7 +124,11 @@ class Stepper:
         """Shorten the gradient to the limit and return how long it was."""
         if self.config.step_in_backward:
             return float(plain(self.optimizer).last_norm)  # type: ignore[attr-defined]
-        return length(self.ranks.accelerator.clip_grad_norm_(self.weights, self.config.gradient_clip))
+        self.ranks.accelerator.unscale_gradients()
+        norm = get_total_norm([weight.grad for weight in self.weights if weight.grad is not None])
+        if length(norm) > self.config.gradient_clip:  # torch's own clipping multiplies every gradient, by 1 too
+            clip_grads_with_norm_(self.weights, self.config.gradient_clip, norm)
+        return length(norm)
 
     def _apply(self, loss: float, norm: float) -> Verdict:
         """Apply the gradient where it is finite."""
