@@ -18,6 +18,7 @@ from utils.speedups import (
     activation,
     adapters,
     attention,
+    byte_dropout,
     checkpointing,
     compilation,
     freezing,
@@ -87,6 +88,8 @@ class TrainingOptimizer:
             yield freezing.freeze_conditioning(gpt)
         yield activation.fuse_gelu(gpt) if config.enable_fused_gelu else activation.write_out_gelu(gpt)
         yield self.configure_sdpa(gpt)
+        if config.enable_byte_dropout and config.enable_sdpa and self.device.type == "cpu" and not config.use_compile:
+            yield byte_dropout.use_byte_dropout(gpt)
         yield self.configure_kernel(gpt)
         if config.enable_grad_checkpoint:
             yield self.apply_gradient_checkpointing(gpt)

@@ -96,6 +96,9 @@ class TrainConfig(Config):
     dropout: float = Field(
         0.1, ge=0, lt=1, title="Dropout", description="Share of the activations left out at random while training."
     )
+    enable_byte_dropout: bool = Field(
+        True, title="Fast dropout (CPU)", description="On a CPU, decide about eight numbers with one random draw."
+    )
     label_smoothing: float = Field(
         0.0, ge=0, lt=1, title="Label smoothing", description="Probability given to other codes."
     )

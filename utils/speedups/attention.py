@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from utils.speedups import conditioning, kernels
+from utils.speedups.byte_dropout import DroppingAttention
 from utils.speedups.change import Change, SpeedupError
 
 FUSED, WRITTEN_OUT, FLASH_2 = "sdpa", "eager", "flash_attention_2"  # as transformers names them
@@ -21,7 +22,8 @@ class Part:
     Attributes:
         layers: How many attentions it has.
         implementation: "sdpa", "eager" or "flash_attention_2".
-        kernel: What computes it in training: "flash", "efficient", "math", "cudnn", or "none" for nothing of torch's.
+        kernel: What computes it in training: "flash", "efficient", "math", "cudnn", "byte dropout"
+            for ours on a CPU, or "none" for nothing of torch's.
     """
 
     layers: int
@@ -71,6 +73,8 @@ def report(gpt: nn.Module, device: torch.device | str = "cpu", dtype: torch.dtyp
     attentions = _gpt2_attentions(gpt)
     first, implementation = attentions[0], _gpt2_implementation(attentions)
     kernel = kernels.taken(device, dtype, first.head_dim, dropout=dropout(gpt), causal=True)
+    if all(isinstance(layer, DroppingAttention) for layer in attentions) and dropout(gpt) and dtype == torch.float32:
+        kernel = "byte dropout"
     parts = {"gpt": Part(len(attentions), implementation, kernel if implementation == FUSED else "none")}
     for name, listener in _listeners(gpt).items():
         layers, fused = conditioning.count(listener)
