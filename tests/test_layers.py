@@ -95,9 +95,9 @@ def test_importing_rows_0_and_1_does_nothing_and_needs_no_torch() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", FILES, ids=module)
-def test_importing_a_module_does_nothing(path: Path) -> None:
-    assert importing([module(path)], forbidden=HEAVY if path in LIGHT else set()) == ""
+@pytest.mark.parametrize("name", sorted({room(module(path)) for path in FILES if path not in LIGHT}))
+def test_importing_a_room_does_nothing(name: str) -> None:
+    assert importing([module(path) for path in FILES if room(module(path)) == name], forbidden=set()) == ""
 
 
 def test_commands_import_nothing_heavy() -> None:

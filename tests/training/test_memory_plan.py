@@ -20,6 +20,7 @@ from utils.config import TrainConfig
 from utils.errors import ConfigError
 from utils.speedups.activation import fuse_gelu
 from utils.speedups.adapters import add_lora
+from utils.speedups.byte_dropout import use_byte_dropout
 from utils.speedups.checkpointing import checkpoint_blocks
 from utils.speedups.conditioning import fuse
 from utils.speedups.dropout import set_dropout
@@ -87,6 +88,8 @@ def prepared(config: TrainConfig, *, dropout: bool, **sizes: Any) -> Any:
     if config.enable_fused_gelu:
         fuse_gelu(gpt)
     set_dropout(gpt, 0.1 if dropout else 0.0)
+    if config.enable_byte_dropout and config.enable_sdpa:
+        use_byte_dropout(gpt)
     return gpt.train()
 
 
@@ -153,6 +156,7 @@ PLAIN: dict[str, Any] = {"enable_mixed_precision": False, "batch_size": CLIPS}
         ({"enable_sdpa": False}, 2, 64),
         pytest.param({"enable_sdpa": False}, 3, 256, marks=pytest.mark.slow),
         ({"enable_fused_gelu": False}, 2, 64),
+        ({"enable_byte_dropout": False}, 2, 64),
         ({"freeze_conditioning": True, "freeze_first_n_gpt_layers": 1}, 2, 64),
         pytest.param({"freeze_conditioning": True, "enable_sdpa": False}, 3, 128, marks=pytest.mark.slow),
         ({"enable_grad_checkpoint": True}, 2, 64),
@@ -167,7 +171,8 @@ def test_what_backward_needs_is_within_a_tenth_of_what_is_kept(
 ) -> None:
     config = TrainConfig(**PLAIN, **settings)
     gpt = prepared(config, dropout=dropout, layers=layers, dim=dim)
-    how = Arithmetic("cpu", False, config.enable_sdpa, dropout, config.enable_fused_gelu)
+    by_byte = config.enable_byte_dropout and config.enable_sdpa
+    how = Arithmetic("cpu", False, config.enable_sdpa, dropout, config.enable_fused_gelu, by_byte)
     assert calculated(gpt, config, how) == pytest.approx(kept_by(PackedGpt(gpt), batch_of(gpt)), rel=0.1)
 
 
@@ -207,7 +212,7 @@ def imagined_gpu(monkeypatch: pytest.MonkeyPatch, *, half: bool) -> Iterator[Non
 def test_a_gpu_would_keep_what_is_calculated(
     settings: dict[str, Any], half: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = TrainConfig(batch_size=CLIPS, **settings)
+    config = TrainConfig(batch_size=CLIPS, enable_byte_dropout=False, **settings)
     with imagined_gpu(monkeypatch, half=half):
         gpt = prepared(config, dropout=True, layers=2, dim=256)
         kept = kept_by(PackedGpt(gpt), imagined(batch_of(gpt)))
@@ -234,7 +239,7 @@ LONG_REFERENCE = replace(LONGEST, frames=1500)
     ],
 )
 def test_the_peak_of_a_step_is_met_and_hardly_exceeded(settings: dict[str, Any], longest: Longest) -> None:
-    config = TrainConfig.parse(PLAIN | {"dropout": 0, "grad_acumm": 1} | settings)
+    config = TrainConfig.parse(PLAIN | {"dropout": 0, "grad_acumm": 1, "enable_byte_dropout": False} | settings)
     half = config.enable_mixed_precision
     with FakeTensorMode(allow_non_fake_inputs=True):
         model = PackedGpt(prepared(config, dropout=False, layers=8, dim=256, text_tokens=300))

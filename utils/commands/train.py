@@ -78,5 +78,8 @@ def work(job: Job, config: TrainConfig) -> None:
         distribution.launch(job, config.num_processes)
         return
     from utils import gpt_train
+    from utils.speedups.memory_cap import allocator_environment
 
+    for name, value in allocator_environment().items():  # heard when CUDA starts, which is later
+        os.environ.setdefault(name, value)
     gpt_train.train(job, config)

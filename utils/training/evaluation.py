@@ -50,6 +50,8 @@ class Judge:
         """Judge the weights as they are now."""
         was_training = self.model.training
         self.model.eval()
+        packed = self.ranks.accelerator.unwrap_model(self.model)
+        smoothing, packed.label_smoothing = packed.label_smoothing, 0.0  # else no two runs could be compared
         totals = torch.zeros(4, device=self.ranks.accelerator.device)
         try:
             with torch.no_grad():
@@ -58,6 +60,7 @@ class Judge:
                     counts = totals.new_tensor([batch.text_count, batch.audio_count])
                     totals += torch.cat([torch.stack([made.text, made.audio]).float(), counts])
         finally:
+            packed.label_smoothing = smoothing
             self.model.train(was_training)
         text, audio, texts, audios = self.ranks.summed(totals)
         means = text / texts, audio / audios

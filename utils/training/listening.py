@@ -11,6 +11,7 @@ from utils.dataset.clip import Clip
 from utils.errors import AmharicTtsError
 from utils.jobs import Job
 from utils.paths import inside
+from utils.speedups import kernels
 from utils.storage import make_folder
 from utils.training.checkpoints import PREFIX, SAMPLES
 from utils.training.material import Material
@@ -65,9 +66,10 @@ class Listening:
 
     def _speak(self, text: str, path: Path) -> Path:
         heard = audio.load(self.reference, RATE, end=REFERENCE_SECONDS)
-        speech = self.speaker.speak(
-            self.gpt, text, self.language, heard, seconds_at_most=self.most_seconds, seed=self.seed
-        )
+        with kernels.every_kernel():  # the one chosen for training may not know the masks of speaking
+            speech = self.speaker.speak(
+                self.gpt, text, self.language, heard, seconds_at_most=self.most_seconds, seed=self.seed
+            )
         audio.save(path, speech.samples, OUTPUT_RATE)
         return path
 

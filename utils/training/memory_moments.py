@@ -46,7 +46,9 @@ class Device:
 def arithmetic(config: TrainConfig, device: Device) -> Arithmetic:
     """Say how a run computes on a device."""
     half = config.enable_mixed_precision and device.half
-    return Arithmetic(device.kind, half, config.enable_sdpa, config.dropout > 0, config.enable_fused_gelu)
+    drops = config.dropout > 0
+    by_byte = config.enable_byte_dropout and config.enable_sdpa and device.kind == "cpu" and not half
+    return Arithmetic(device.kind, half, config.enable_sdpa, drops, config.enable_fused_gelu, by_byte)
 
 
 def fixed_bytes(shape: ModelShape, config: TrainConfig, device: Device) -> Parts:

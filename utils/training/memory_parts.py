@@ -133,6 +133,7 @@ class Arithmetic:
         fused: Whether attention is fused, so that its weights are never stored.
         dropout: Whether activations are dropped.
         fused_gelu: Whether the activation function keeps its input alone.
+        byte_dropout: Whether a CPU remembers in a byte whether a number was dropped.
     """
 
     kind: Literal["cuda", "cpu"] = "cpu"
@@ -140,6 +141,7 @@ class Arithmetic:
     fused: bool = True
     dropout: bool = False
     fused_gelu: bool = False
+    byte_dropout: bool = False
 
     @property
     def narrow(self) -> int:
@@ -148,10 +150,10 @@ class Arithmetic:
 
     @property
     def noise(self) -> int:
-        """Bytes that remember whether a number was dropped; a CPU keeps the factor, a GPU a byte."""
+        """Bytes that remember whether a number was dropped; torch keeps a byte on a GPU, the factor on a CPU."""
         if not self.dropout:
             return 0
-        return 1 if self.kind == "cuda" else self.narrow
+        return 1 if self.kind == "cuda" or self.byte_dropout else self.narrow
 
     @property
     def gelu(self) -> int:
@@ -173,6 +175,8 @@ class Arithmetic:
     @property
     def pair(self) -> int:
         """Bytes kept for each pair of positions and head in plain attention."""
+        if self.dropout and self.byte_dropout:
+            return WIDE + self.noise
         softmax, rest = WIDE, HALF if self.half else 0
         return softmax + rest + (self.noise + (0 if self.half else WIDE) if self.dropout else 0)
 
