@@ -68,7 +68,7 @@ def train_gpt(**settings: object) -> TrainResult:
     """Fine-tune in this process and return what came of it; every setting of TrainConfig is a keyword.
 
     Example:
-        train_gpt(version="tiny", language="amh", output_path="./output", num_epochs=5)
+        train_gpt(version="tiny", language="Amharic", output_path="./output", num_epochs=5)
     """
     config = TrainConfig.parse(settings, source="train_gpt")
     run = runs.create("train", config, Project(Path(config.output_path).resolve()))

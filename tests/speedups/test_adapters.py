@@ -20,6 +20,8 @@ from utils.speedups.adapters import (
 from utils.speedups.freezing import TEXT_ROWS, freeze_first_layers, train_text_rows_only
 from utils.training.packing import Example, PackedGpt, Tokens, pack
 
+pytestmark = pytest.mark.slow
+
 LAYERS, DIM, RANK = 2, 64, 4
 SIZES = {"c_attn": (DIM, 3 * DIM), "attn.c_proj": (DIM, DIM), "c_fc": (DIM, 4 * DIM), "mlp.c_proj": (4 * DIM, DIM)}
 

@@ -11,6 +11,8 @@ from tests.training.small_gpt import small_gpt
 from utils.speedups import SpeedupError
 from utils.speedups.offloading import OffloadedAdamW
 
+pytestmark = pytest.mark.slow
+
 SETTINGS: dict[str, Any] = {"lr": 1e-3, "betas": (0.9, 0.96), "weight_decay": 0.1}
 
 

@@ -12,6 +12,8 @@ from tests.speedups.lessons import farthest, learn, loss
 from tests.training.small_gpt import small_gpt
 from utils.speedups.step_in_backward import StepInBackward
 
+pytestmark = pytest.mark.slow
+
 SETTINGS: dict[str, Any] = {"lr": 1e-3, "betas": (0.9, 0.96), "weight_decay": 0.1}
 
 

@@ -15,6 +15,8 @@ from utils.training.memory_parts import Longest, ModelShape
 from utils.training.packing import PackedGpt, Tokens
 from utils.training.rehearsal import Rehearsal, longest_batch, random_gpt
 
+pytestmark = pytest.mark.slow
+
 LONGEST = Longest.allowed(1.0, 10)
 
 

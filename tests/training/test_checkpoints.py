@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from utils import folders
 from utils.errors import AmharicTtsError, RunError, StorageError
-from utils.training import checkpoints, folders
+from utils.training import checkpoints
 from utils.training.checkpoints import About, find, index, mark_best, prune, read_state, write
 from utils.training.comparing import compare
 

@@ -24,6 +24,8 @@ from utils.training.clips import ClipLengths, Limits, StoreSource, choose
 from utils.training.loading import Update, UpdateLoader, eval_batches, eval_groups
 from utils.training.packing import PackedBatch, PackedGpt, Tokens
 
+pytestmark = pytest.mark.slow
+
 TOKENS = Tokens(start_text=99, stop_text=0, start_audio=1024, stop_audio=1025)
 LENGTHS = made_lengths(45, seconds=(0.5, 2.5))
 

@@ -33,6 +33,8 @@ from utils.training.memory_parts import Arithmetic, Longest, ModelShape
 from utils.training.memory_trained import Trained
 from utils.training.packing import AUDIO_EXTRA, TEXT_EXTRA, Example, PackedBatch, PackedGpt, Tokens, pack
 
+pytestmark = pytest.mark.slow
+
 CLIPS = 2
 SMALL = Longest(32 + 21 + 64, frames=100, text=21, audio=64)
 LONGEST = Longest.allowed(11.6, 200)

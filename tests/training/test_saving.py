@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 from transformers.optimization import Adafactor
 
+from utils import folders
 from utils.errors import StorageError
-from utils.training import folders, saving
+from utils.training import saving
 from utils.training.saving import Snapshot, capture_rng, load, restore_rng, save
 from utils.training.tensors import put_together, read_tensors, smaller, take_apart, write_tensors
 

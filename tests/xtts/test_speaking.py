@@ -12,7 +12,7 @@ from utils.xtts.speaking import OUTPUT_RATE, Speaker
 from utils.xtts.tokenizer import Tokenizer
 
 VOICE = tiny.murmur(1.0, seed=11)
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
 
 
 class QuickVocoder(torch.nn.Module):

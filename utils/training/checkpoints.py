@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from utils import folders
 from utils.errors import RunError, StorageError
+from utils.folders import DamagedError, Digests
 from utils.storage import make_folder, read_text, write_atomically
-from utils.training import folders
-from utils.training.folders import DamagedError, Digests
 
 if TYPE_CHECKING:
     import torch

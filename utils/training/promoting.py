@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from utils.errors import AmharicTtsError, RunError
+from utils.folders import DamagedError
 from utils.paths import Project, inside
 from utils.training.checkpoints import Checkpoint, read_state
-from utils.training.folders import DamagedError
 
 
 def promote(checkpoint: Checkpoint, ready: Path, reference: Path | None = None) -> Path:

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from utils.errors import StorageError
+from utils.folders import DamagedError, Digests, check_hashes, mend, newest_whole, publish, read_manifest
 from utils.storage import write_atomically
-from utils.training.folders import DamagedError, Digests, check_hashes, mend, newest_whole, publish, read_manifest
 from utils.training.tensors import count_bytes, put_together, read_tensors, take_apart, write_tensors
 
 FOLDER = "resume"

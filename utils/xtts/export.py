@@ -12,9 +12,10 @@ from torch import Tensor
 
 from utils import audio, languages
 from utils.errors import StorageError
+from utils.folders import require_space
 from utils.xtts.checkpoint import CURE, compare, read_weights
 from utils.xtts.codes import DVAE_FILE, MEL_FILE, RATE, ModelFileError
-from utils.xtts.folders import link_or_copy, replacing_folder, require_space
+from utils.xtts.folders import link_or_copy, replacing_folder
 from utils.xtts.model import CONFIG_FILE, GPT_PREFIX, MODEL_FILE, SPEAKERS_FILE, fingerprint, outline, read_config
 from utils.xtts.tokenizer import SETTINGS_FILE
 from utils.xtts.vocabulary import FILE_NAME as VOCABULARY_FILE
@@ -60,7 +61,7 @@ def write_ready(
     weights = {GPT_PREFIX + name: _plain(weight, half=half) for name, weight in gpt.items()} | others
     shared = [base / name for name in SHARED if (base / name).is_file()]
     sound = reference or base / REFERENCE_FILE
-    require_space(folder.parent, sum(map(_size, weights.values())) + sum(path.stat().st_size for path in shared))
+    require_space(folder, sum(map(_size, weights.values())) + sum(path.stat().st_size for path in shared))
     with replacing_folder(folder, OURS) as new:
         _save(weights, new / MODEL_FILE)
         tokenizer.save(new)

@@ -8,10 +8,7 @@ import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from utils.errors import StorageError
 from utils.storage import PARTIAL, make_folder, patiently, storage_error
-
-SPARE = 64 << 20  # bytes that stay free beside what is written
 
 
 @contextlib.contextmanager
@@ -68,17 +65,6 @@ def flush(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def require_space(folder: Path, size: int) -> None:
-    """Refuse to begin writing what the disk cannot hold."""
-    make_folder(folder)
-    free = shutil.disk_usage(folder).free
-    if free < size + SPARE:
-        raise StorageError(
-            f"{folder} has {free / 1e9:.1f} GB free; writing needs {(size + SPARE) / 1e9:.1f} GB.",
-            hint="Free some space, or choose another folder; what was there before is untouched.",
-        )
 
 
 def link_or_copy(source: Path, target: Path) -> None:

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from utils.folders import require_space
 from utils.paths import LICENCE_CONSENT, MODELS
 from utils.storage import locked, make_folder, read_text, write_atomically
 from utils.xtts import tiny
 from utils.xtts.checkpoint import accept, read_weights
 from utils.xtts.codes import DVAE_FILE, MEL_FILE, ModelFileError
-from utils.xtts.folders import require_space, share
+from utils.xtts.folders import share
 from utils.xtts.hub import Published, UnreachableError, fetch, look_up
 from utils.xtts.licence import require_licence
 from utils.xtts.model import CONFIG_FILE, MODEL_FILE, SPEAKERS_FILE, VOCODER_PREFIX, match_of
@@ -111,7 +112,7 @@ def _complete(known: "Verified", version: str, names: Sequence[str], source: Sou
     known.remember(file for file in found if file not in wanted)
     if wanted:
         require_licence(source.consent)
-        require_space(folder, sum(file.size for file in wanted))
+        require_space(folder / wanted[0].name, sum(file.size for file in wanted))
     for index, file in enumerate(wanted):
         fetch(file, folder, _Progress(wanted, index, source.on_step))
         known.remember([file])

@@ -166,6 +166,7 @@ def hash_file(path: Path) -> str:
 
 def require_space(target: Path, needed: int) -> None:
     """Refuse to begin writing what the disk has no room for."""
+    make_folder(target.parent)
     wanted = math.ceil(needed * SPARE) + SMALL_FILES
     free = shutil.disk_usage(target.parent).free
     if free < wanted:
