@@ -17,10 +17,11 @@ test:           ## the fast tests
 	$(PY) -m pytest
 
 test-slow:      ## the fast, slow and browser tests
-	$(PY) -m pytest -m "not gpu and not network"
+	$(PY) -m pytest -n 0 -m "not gpu and not network"
 
 test-gpu:       ## on a machine with a CUDA device
-	$(PY) -m pytest -m gpu
+	$(PY) -m pytest -n 0 -m gpu
 
-bench:          ## speed of the Amharic front end
+bench:          ## speed of the Amharic front end, and training side by side with plain coqui-tts
 	$(PY) benchmarks/front_end.py
+	$(PY) benchmarks/training.py

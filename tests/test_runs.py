@@ -99,6 +99,7 @@ def test_two_pages_start_one_run_and_it_outlives_them(place: Project) -> None:
     assert run.look().status is Status.RUNNING
 
 
+@pytest.mark.slow
 def test_a_killed_child_is_lost_and_goes_on_where_it_was(place: Project) -> None:
     run = runs.start("rehearse", RehearsalConfig(seconds=1.5, ticks_per_second=20), place)
     wait_for(lambda: len(steps(run)) >= 5)

@@ -131,11 +131,13 @@ def test_the_known_faults_of_epitran_are_mended(written: str, phones: str) -> No
     assert phonemize(written, "epitran") == phones
 
 
+@pytest.mark.slow
 def test_epitran_leaves_no_letter_over() -> None:
     pytest.importorskip("epitran")
     assert not ETHIOPIC.search(phonemize(" ".join(values()), "epitran"))
 
 
+@pytest.mark.slow
 def test_importing_epitran_leaves_logging_alone() -> None:
     pytest.importorskip("epitran")
     import logging

@@ -46,6 +46,7 @@ def test_no_sentence_has_an_unknown_symbol(tokenizer: Tokenizer) -> None:
     assert {symbol for text in AMHARIC for symbol in tokenizer.read(text, "am").unknown} == set()
 
 
+@pytest.mark.slow
 def test_training_and_speech_read_the_same_ids(tokenizer: Tokenizer, tmp_path: Path) -> None:
     run, ready = tmp_path / "run", tmp_path / "ready"
     run.mkdir()
