@@ -79,8 +79,9 @@ def read_events(path: Path, offset: int = 0, limit: int = BLOCK) -> Look:
 
 
 def event_line(event: Event) -> str:
-    """Write one event as a line for people."""
-    fields = (f"{name}={value}" for name, value in event.items() if name not in {"time", "kind"} and value != "")
+    """Write one event as a line for people; what has parts says them as a message too."""
+    told = ((name, value) for name, value in event.items() if name not in {"time", "kind"} and value != "")
+    fields = (f"{name}={value}" for name, value in told if not isinstance(value, dict))
     return " ".join([str(event["kind"]), *fields])
 
 

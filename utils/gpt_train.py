@@ -12,6 +12,7 @@ from torch import nn
 from utils import runs
 from utils.config import TrainConfig
 from utils.dataset.features import Features
+from utils.errors import ConfigError
 from utils.jobs import Job
 from utils.paths import Project
 from utils.speedups.change import Change
@@ -20,7 +21,7 @@ from utils.speedups.optimizers import make_optimizer
 from utils.training import checkpoints, material, memory, preparation
 from utils.training.batches import Share, UpdatePlan, lengths_grid
 from utils.training.clips import Limits
-from utils.training.distribution import Ranks, make_accelerator
+from utils.training.distribution import Ranks, is_member, make_accelerator
 from utils.training.ema import Ema
 from utils.training.evaluation import Judge
 from utils.training.guards import EarlyStopping, Overfitting
@@ -39,6 +40,7 @@ from utils.training.sharding import shard
 from utils.training.step import Stepper
 from utils.training.tracking import Tracking
 from utils.training_optimizations import TrainingOptimizer
+from utils.xtts.codes import AudioEncoder, best_device
 from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
 
@@ -67,10 +69,14 @@ class TrainResult:
 def train_gpt(**settings: object) -> TrainResult:
     """Fine-tune in this process and return what came of it; every setting of TrainConfig is a keyword.
 
+    A run that somebody stops raises ``utils.jobs.Stop`` after it was saved.
+
     Example:
         train_gpt(version="tiny", language="Amharic", output_path="./output", num_epochs=5)
     """
     config = TrainConfig.parse(settings, source="train_gpt")
+    if config.num_processes > 1 and not is_member():
+        raise ConfigError("train_gpt works in one process.", hint="Use the command: python -m utils train.")
     run = runs.create("train", config, Project(Path(config.output_path).resolve()))
     failures: list[Exception] = []
     results: list[TrainResult] = []
@@ -115,7 +121,8 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
         tell_change(job, change)
     tracking = Tracking(config, ranks.accelerator, job.run, partial(warn, job))
     loop, keeper = build(job, config, ranks, gathered, gpt, tracking)
-    job.events.emit("what_is_on", parts=switches.what_is_on(gpt))
+    live = switches.what_is_on(gpt)
+    job.events.emit("what_is_on", message="; ".join(f"{name}: {state}" for name, state in live.items()), parts=live)
     tell_memory(job, memory.predict(shape, config, Longest.of(loop.loader.plan.lengths), memory.detect(config)))
     if earlier := keeper.restore():
         loop.at = earlier
@@ -150,7 +157,8 @@ def gather(job: Job, config: TrainConfig) -> Gathered:
         job.events.emit("problem", message=fault)
     base = preparation.find_base(job, config)
     reading = preparation.find_reading(job, config, base, clips.train)
-    store = preparation.encode(job, clips.folder, base, reading, clips.clips, config.language)
+    encoder = AudioEncoder.load(base.folder, best_device("auto"))
+    store = preparation.encode(job, clips.folder, encoder, reading, clips.clips, config.language)
     return Gathered(clips, base, reading, store)
 
 

@@ -324,7 +324,7 @@ def test_the_command_encodes_a_project_as_a_run(setting: Setting, model: Path) -
     assert clips[0] in setting.open()
     (run,) = (path for path in (project / "runs").iterdir() if path.is_dir())
     kinds = [event["kind"] for event in read_events(run / "events.jsonl").events]
-    assert kinds == ["started", "progress", "progress", "result", "ended"]
+    assert kinds == ["started", "progress", "progress", "features", "ended"]
 
 
 PASS = """

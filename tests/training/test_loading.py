@@ -3,7 +3,6 @@
 import dataclasses
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -28,14 +27,6 @@ pytestmark = pytest.mark.slow
 
 TOKENS = Tokens(start_text=99, stop_text=0, start_audio=1024, stop_audio=1025)
 LENGTHS = made_lengths(45, seconds=(0.5, 2.5))
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def loader(share: Share, *, clips: int = 8, workers: int = 0, seed: int = 0) -> tuple[UpdateLoader, MadeClips]:

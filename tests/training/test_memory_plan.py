@@ -99,15 +99,6 @@ def calculated(gpt: Any, config: TrainConfig, how: Arithmetic) -> int:
     return sum(Step(ModelShape.of(gpt), config, SMALL, how).kept.values())
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Leave the other cores to others: these models are too small to share."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 # Parameters
 
 

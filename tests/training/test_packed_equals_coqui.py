@@ -1,6 +1,5 @@
 """Our way through coqui's GPT against coqui's own: the same loss and the same gradients, and two faults of upstream."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,6 @@ from utils.training.packing import Example, PackedGpt, Tokens, pack
 
 TEXT_WEIGHT = 0.01
 LENGTHS = [(1, 12), (17, 40), (60, 130), (7, 252)]  # ids, codes
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

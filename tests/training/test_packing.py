@@ -2,7 +2,6 @@
 
 import io
 import pickle
-from collections.abc import Iterator
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -18,14 +17,6 @@ from utils.training.packing import PROMPT, Example, PackedBatch, PackedGpt, Toke
 TOKENS = Tokens(start_text=99, stop_text=0, start_audio=1024, stop_audio=1025)
 SIZES = [(5, 11), (20, 60), (3, 34), (9, 21), (12, 12)]
 MASKED = np.array([[0, 0], [10, 35], [0, 17], [0, 0], [4, 9]])
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -54,6 +54,23 @@ def test_a_switch_acts_and_the_run_learns(
     assert "mel_head.weight" in state
 
 
+def test_an_adapter_is_saved_by_itself_too_and_fits(tmp_path: Path, dataset: Path) -> None:
+    from utils.speedups.adapters import add_lora, load_adapter, merged_state
+    from utils.training.keeping import ADAPTER
+    from utils.training.tensors import read_tensors
+    from utils.xtts import model, tiny
+    from utils.xtts.tokenizer import Tokenizer
+
+    run = trained(tmp_path, dataset, enable_lora=True, lora_rank=4, max_steps=2)
+    folder = checkpoints.find(run.folder, "newest").folder
+    gpt = model.load_gpt(tiny.build(tmp_path / "tiny"), Tokenizer.load(folder))
+    add_lora(gpt, 4, 32.0)
+    load_adapter(gpt, read_tensors(folder / ADAPTER))
+    whole = checkpoints.read_state(folder, torch.float32)
+    for name, part in merged_state(gpt).items():
+        torch.testing.assert_close(part, whole[name], rtol=2e-3, atol=1e-4)
+
+
 def test_curves_reach_the_tracker(tmp_path: Path, dataset: Path) -> None:
     run = trained(tmp_path, dataset, tracker="tensorboard", max_steps=2)
     assert list(run.folder.rglob("events.out.tfevents*"))

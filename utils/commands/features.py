@@ -4,7 +4,6 @@ What is there already is kept, so a second run only encodes what is new, and a r
 """
 
 import argparse
-from contextlib import closing
 from pathlib import Path
 
 from utils.commands.runs import add_project, start_and_follow
@@ -34,27 +33,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def work(job: Job, config: FeaturesConfig) -> None:
     """Encode what is missing, and say at the end how much is there and what is not."""
-    from utils.dataset import features, lists, manifest
+    from utils.dataset import lists, manifest
+    from utils.training import preparation
     from utils.xtts.codes import AudioEncoder, best_device
     from utils.xtts.tokenizer import Tokenizer
 
-    dataset = job.run.folder.parent.parent / "dataset"
+    dataset, model = job.run.folder.parent.parent / "dataset", Path(config.model)
     clips, language = manifest.opened(dataset).kept, lists.read_language(dataset)
-    encoder = AudioEncoder.load(Path(config.model), best_device(config.device))
-    tokenizer = Tokenizer.load(Path(config.model))
-    problems = 0
-    with closing(features.build(dataset, clips, encoder, tokenizer, language, thorough=config.thorough)) as steps:
-        for step in steps:
-            for problem in step.problems:
-                job.events.emit("problem", message=problem)
-            problems += len(step.problems)
-            job.events.emit(
-                "progress",
-                part=step.part,
-                step=step.done,
-                total=step.total,
-                percent=step.percent,
-                seconds_left=step.seconds_left,
-            )
-            job.stop_if_asked(save=steps.close)
-    job.events.emit("result", clips=len(clips), problems=problems)
+    encoder, reading = AudioEncoder.load(model, best_device(config.device)), Tokenizer.load(model)
+    preparation.encode(job, dataset, encoder, reading, clips, language, thorough=config.thorough)

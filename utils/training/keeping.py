@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ from torch import Tensor, nn
 from utils.config import TrainConfig
 from utils.errors import RunError
 from utils.runs import Run
-from utils.speedups.adapters import merged_state
+from utils.speedups.adapters import adapted_layers, adapter_about, adapter_state, merged_state
+from utils.storage import write_atomically
 from utils.training import checkpoints, saving
 from utils.training.checkpoints import About
 from utils.training.guards import EarlyStopping, Overfitting
@@ -24,8 +26,10 @@ from utils.training.progress import Meter
 from utils.training.saving import Snapshot
 from utils.training.sharding import is_sharded, load_states, whole_states
 from utils.training.step import Stepper, plain
+from utils.training.tensors import write_tensors
 from utils.xtts.tokenizer import Tokenizer
 
+ADAPTER, ADAPTER_ABOUT = "adapter.safetensors", "adapter.json"
 MAY_CHANGE = {"num_epochs", "max_steps", "save_step", "save_n_checkpoints", "eval_step", "sample_texts", "num_workers"}
 
 
@@ -107,7 +111,7 @@ class Keeper(Keeping):
         with self._speaking_weights() as state:
             if self.stepper.ranks.is_first:
                 if not checkpoints.place(run, at.update).exists():
-                    folder = checkpoints.write(run, state, self._about(at), self.reading.save)
+                    folder = checkpoints.write(run, state, self._about(at), self._fill)
                     self.tell("checkpoint", step=at.update, folder=str(folder), best=best)
                 if spoken and not is_sharded(self.stepper.model):  # one process alone cannot gather the weights
                     self.speak(at.update)
@@ -116,6 +120,18 @@ class Keeper(Keeping):
                 checkpoints.mark_best(run, at.update, at.best_loss)
             checkpoints.prune(run, keep=self.config.save_n_checkpoints)
         self.stepper.ranks.meet()
+
+    def _fill(self, folder: Path) -> None:
+        """Write what belongs to the weights: how they read, and an adapter by itself where one is trained."""
+        self.reading.save(folder)
+        if any(adapted_layers(self.gpt)):
+            write_tensors(folder / ADAPTER, adapter_state(self.gpt))
+            kept = {
+                name: getattr(self.config, name)
+                for name in type(self.config).model_fields
+                if name.startswith("lora_") or name == "use_dora"
+            }
+            write_atomically(folder / ADAPTER_ABOUT, json.dumps(adapter_about(self.gpt) | kept, indent=1))
 
     def _loaded(self) -> Snapshot:
         """Load on the first process while the others wait, because loading also sweeps what a kill has left."""

@@ -18,7 +18,7 @@ from utils.paths import Project
 from utils.storage import make_folder, read_text, write_atomically
 from utils.training.clips import Limits, StoreSource, choose
 from utils.xtts import model, tokenizer, weights
-from utils.xtts.codes import AudioEncoder, best_device
+from utils.xtts.codes import AudioEncoder
 from utils.xtts.folders import link_or_copy
 from utils.xtts.packs import TextMode
 from utils.xtts.tokenizer import SETTINGS_FILE, Tokenizer
@@ -122,11 +122,29 @@ def _inherited(config: TrainConfig, base: Base) -> Tokenizer | None:
     return known
 
 
-def encode(job: Job, folder: Path, base: Base, reading: Tokenizer, clips: Sequence[Clip], language: str) -> Features:
-    """Encode every clip that has no features yet, and open the store."""
-    encoder = AudioEncoder.load(base.folder, best_device("auto"))
+def encode(
+    job: Job,
+    folder: Path,
+    encoder: AudioEncoder,
+    reading: Tokenizer,
+    clips: Sequence[Clip],
+    language: str,
+    *,
+    thorough: bool = False,
+) -> Features:
+    """Encode every clip that has no features yet, and open the store.
+
+    Args:
+        job: Hears a stop, and writes how far the work is.
+        folder: The dataset folder.
+        encoder: Makes codes and mel frames.
+        reading: Makes token ids.
+        clips: What is to be encoded.
+        language: Language of the texts.
+        thorough: Read again every byte that is stored.
+    """
     problems = 0
-    with closing(features.build(folder, clips, encoder, reading, language)) as steps:
+    with closing(features.build(folder, clips, encoder, reading, language, thorough=thorough)) as steps:
         for step in steps:
             for problem in step.problems:
                 job.events.emit("problem", message=problem)

@@ -13,6 +13,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from utils.config import TrainConfig
+from utils.errors import ConfigError
 from utils.speedups.freezing import train_text_rows_only
 from utils.training.distribution import Ranks
 from utils.training.ema import Ema
@@ -68,6 +69,11 @@ class Stepper:
     ) -> None:
         self.config, self.ranks, self.model, self.optimizer = config, ranks, model, optimizer
         self.schedule, self.ema, self.tell = schedule, ema, tell
+        if config.step_in_backward and ranks.accelerator.scaler is not None:
+            raise ConfigError(
+                "step_in_backward does not work with the loss scale of fp16, which this GPU needs for half precision.",
+                hint="Switch enable_mixed_precision off, or use offload_optimizer.",
+            )
         self.guard = NonFiniteGuard()
         self.micro = MicroBatches(config.batch_size)
         self.weights = [weight for weight in model.parameters() if weight.requires_grad]
