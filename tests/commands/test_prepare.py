@@ -2,7 +2,6 @@
 
 import re
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from tests.dataset.building import WORDS
 from tests.dataset.recordings import generated, recording
 from tests.dataset.tiny_whisper import make_whisper
+from tests.interrupting import heard
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils import runs
 from utils.__main__ import main
@@ -211,7 +211,7 @@ def test_ctrl_c_stops_a_preparation_and_resume_finishes_it(tmp_path: Path) -> No
     subtitled(tmp_path / "in", 8, seconds=120)
     rest = words("prepare", str(tmp_path / "in"), "--workers", "1", output=tmp_path / "out")
     command = [sys.executable, "-m", "utils", *rest]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with heard(command, ROOT) as process:
         assert process.stdout
         assert any(re.match(r"progress step=[1-7] ", line) for line in process.stdout)
         process.send_signal(signal.SIGINT)

@@ -1,13 +1,13 @@
 """`python -m utils runs` and `rehearse`, as a person types them."""
 
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from tests.interrupting import heard
 from utils.__main__ import main
 from utils.commands.runs import progress_bar
 from utils.events import BLOCK
@@ -85,7 +85,7 @@ def test_an_action_without_a_run_asks_for_one(tmp_path: Path, capsys: pytest.Cap
 
 def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "utils", *words("rehearse", "--ticks-per-second", "20", output=tmp_path)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with heard(command, ROOT) as process:
         assert process.stdout
         while "progress" not in process.stdout.readline():
             time.sleep(0.01)
