@@ -1,0 +1,32 @@
+"""The whole way, from a model of the full size in the hub's layout to a voice, with random weights."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.training.running import events, trained
+from tests.training.trainable import write_dataset
+from tests.xtts.full_size import write_full_size
+from utils.paths import Project
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_model_of_the_full_size_goes_the_whole_way(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "dataset", train=2, held_back=1, seconds=1.0)
+    model = write_full_size(tmp_path / "model")
+    run = trained(
+        tmp_path / "project",
+        dataset,
+        version="v2.0.2",
+        custom_model=str(model),
+        batch_size=1,
+        grad_acumm=1,
+        max_steps=1,
+        enable_lora=True,
+    )
+    changed = {str(event["name"]): event["changed"] for event in events(run, "optimization")}
+    assert changed["enable_lora"] == 120
+    assert changed["enable_fused_gelu"] == 30
+    assert [event["step"] for event in events(run, "train")] == [1]
+    assert (Project(tmp_path / "project").ready / "model.pth").stat().st_size > 1.7e9
