@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ from utils.training.evaluation import Judge
 from utils.training.guards import EarlyStopping, Overfitting
 from utils.training.keeping import Keeper
 from utils.training.listening import make_listening
-from utils.training.loading import UpdateLoader, eval_batches
+from utils.training.loading import Update, UpdateLoader, eval_batches
 from utils.training.loop import Loop
 from utils.training.material import Material
 from utils.training.memory_parts import Longest, ModelShape
@@ -183,7 +184,11 @@ def build(
     schedule = make_schedule(optimizer, config.lr_scheduler, total, config.warmup_steps, config.warmup_share)
     ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
     wrapped, wrapped_optimizer = ranks.prepare(model, optimizer)
-    stepper = Stepper(config, ranks, wrapped, wrapped_optimizer, schedule, ema, partial(warn, job))
+
+    def name_clips(update: Update) -> Iterator[str]:
+        return (source.clips[number].audio for number in plan[update.number].clips.tolist())
+
+    stepper = Stepper(config, ranks, wrapped, wrapped_optimizer, schedule, ema, partial(warn, job), name_clips)
 
     meter = Meter(total, processes=ranks.count, device=device)
     stopping, overfitting = EarlyStopping(config.early_stopping_patience), Overfitting()

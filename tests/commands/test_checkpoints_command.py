@@ -33,7 +33,7 @@ def checkpoints(output: Path, *words: str) -> int:
 
 def test_they_are_listed_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = made(tmp_path, 5, 10)
-    made(tmp_path, 7, run="20260102-120000-train", is_adapter=True)
+    made(tmp_path, 7, run="20260102-120000-train")
     mark_best(folder, 5)
     (folder / "samples" / "step_5").mkdir(parents=True)
     (folder / "samples" / "step_5" / "1.wav").touch()
@@ -41,7 +41,7 @@ def test_they_are_listed_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert checkpoints(tmp_path) == 0
     header, *rows = capsys.readouterr().out.splitlines()
     assert header.split() == ["run", "step", "epoch", "train", "eval", "MB", "best", "samples"]
-    assert rows[0].split() == ["20260102-120000-train", "7", "0.7", "3.0000", "2.8571", "0.0", "adapter"]
+    assert rows[0].split() == ["20260102-120000-train", "7", "0.7", "3.0000", "2.8571", "0.0"]
     assert rows[1].startswith(f"{RUN}  10 ")
     assert rows[1].endswith("model.safetensors is missing.")
     assert rows[2].split() == [RUN, "5", "0.5", "3.0000", "4.0000", "0.0", "*", "1"]

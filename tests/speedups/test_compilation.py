@@ -10,7 +10,7 @@ from torch._dynamo.testing import CompileCounter
 
 from tests.training.small_gpt import small_gpt
 from utils.speedups import SpeedupError
-from utils.speedups.compilation import SHAPES, check_compiler, compile_blocks, compiled, undo_compilation
+from utils.speedups.compilation import SHAPES, check_compiler, compile_blocks, compiled
 
 LENGTHS = (10, 20)
 
@@ -46,9 +46,6 @@ def test_all_layers_share_one_graph_for_each_length() -> None:
     assert counter.frame_count == len(LENGTHS)
     assert counter.op_count > 0
     assert list(gpt.state_dict()) == names
-    assert undo_compilation(gpt).changed == 3
-    out(gpt, 50)
-    assert (counter.frame_count, compiled(gpt)) == (len(LENGTHS), 0)
 
 
 def test_torch_does_not_give_up_after_a_few_lengths() -> None:

@@ -28,9 +28,7 @@ def made(run: Path, *steps: int, **known: Any) -> Path:
 
 
 def test_what_is_known_comes_back(tmp_path: Path) -> None:
-    known = About(
-        step=5, epoch=0.5, eval_loss=2.5, time=1e9, base="b", is_average=True, settings={"lr": 1.0}, more={"r": 1}
-    )
+    known = About(step=5, epoch=0.5, eval_loss=2.5, time=1e9, base="b", is_average=True, settings={"lr": 1.0})
     folder = write(tmp_path, state(), known, fill=lambda folder: (folder / "vocab.json").write_text("{}"))
     (one,) = index(tmp_path)
     assert folder == one.folder == tmp_path / "checkpoints" / "step_5"
@@ -39,7 +37,7 @@ def test_what_is_known_comes_back(tmp_path: Path) -> None:
     assert {path.name for path in folder.iterdir()} == {"model.safetensors", "vocab.json", "checkpoint.json"}
 
 
-def test_weights_are_kept_in_half_precision_and_adapters_as_they_are(tmp_path: Path) -> None:
+def test_weights_are_kept_in_half_precision(tmp_path: Path) -> None:
     wide = torch.tensor([1e6])
     model = read_state(write(tmp_path, state(wide=wide), About(step=1)))
     assert {name: weight.dtype for name, weight in model.items()} == {
@@ -47,8 +45,6 @@ def test_weights_are_kept_in_half_precision_and_adapters_as_they_are(tmp_path: P
         "text_head.bias": torch.float16,
         "wide": torch.float32,
     }
-    adapter = read_state(write(tmp_path, state(), About(step=2, is_adapter=True)))
-    assert adapter["gpt.h.0.weight"].dtype == torch.float32
     assert read_state(tmp_path / "checkpoints" / "step_1", torch.float32)["gpt.h.0.weight"].dtype == torch.float32
 
 

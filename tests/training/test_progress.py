@@ -56,7 +56,8 @@ def test_slow_first_updates_do_not_count() -> None:
 
 def test_the_time_left_is_right_after_a_resume() -> None:
     clock = Clock()
-    meter = Meter(1000, seconds=5000.0, clock=clock)
+    meter = Meter(1000, clock=clock)
+    meter.add_earlier(5000.0)
     told = run(meter, clock, 900, 910)
     assert told["seconds_left"] == 2.0 * 90
     assert meter.seconds == 5000.0 + 20.0

@@ -113,14 +113,11 @@ def test_what_cannot_be_saved_is_named_and_leaves_the_old_state(tmp_path: Path, 
 
 def test_everything_else_comes_back(tmp_path: Path) -> None:
     written = snapshot(
-        epoch=2,
-        samples=77,
         ema={"w": torch.zeros(2)},
         scheduler={"last_epoch": 3, "_last_lr": [1e-5]},
         scaler={"scale": 65536.0, "growth_tracker": 2},
         guards={"nan": {"streak": 1}},
         random=capture_rng(),
-        best={"step": 2, "loss": 1.5},
         seconds=12.5,
         config_hash="c",
         dataset_hash="d",

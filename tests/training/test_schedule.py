@@ -8,8 +8,7 @@ import torch
 from torch import nn
 from torch.optim.lr_scheduler import LRScheduler
 
-from utils.config import TrainConfig
-from utils.training.schedule import make_schedule, preview, scale_rates, total_updates, warmup_updates
+from utils.training.schedule import make_schedule, scale_rates, warmup_updates
 
 PEAK = 2e-4
 
@@ -26,21 +25,6 @@ def rates(schedule: LRScheduler, updates: int) -> list[float]:
         schedule.optimizer.step()
         schedule.step()
     return found
-
-
-@pytest.mark.parametrize(
-    ("clips", "effective", "epochs", "most", "updates"),
-    [
-        (100, 16, 1, 0, 7),
-        (96, 16, 3, 0, 18),
-        (100, 16, 3, 0, 21),
-        (100, 16, 3, 20, 20),
-        (100, 16, 3, 50, 21),
-        (1, 16, 2, 0, 2),
-    ],
-)
-def test_updates_are_counted(clips: int, effective: int, epochs: int, most: int, updates: int) -> None:
-    assert total_updates(clips, effective, epochs, most) == updates
 
 
 @pytest.mark.parametrize(
@@ -77,12 +61,6 @@ def test_after_the_last_update_the_rate_stays_small(kind: Any) -> None:
     schedule = make_schedule(optimizer(), kind, 20, 2, 0.1)
     *_, last = rates(schedule, 20)
     assert rates(schedule, 30) == pytest.approx([last] * 30)
-
-
-@pytest.mark.parametrize("kind", ["cosine", "linear", "constant"])
-def test_the_preview_shows_the_curve_of_the_run(kind: Any) -> None:
-    config = TrainConfig(learning_rate=PEAK, lr_scheduler=kind, warmup_steps=5, warmup_share=0.2)
-    assert preview(config, 50) == pytest.approx(rates(make_schedule(optimizer(), kind, 50, 5, 0.2), 50))
 
 
 @pytest.mark.parametrize("kind", ["cosine", "linear", "constant"])

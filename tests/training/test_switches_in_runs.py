@@ -21,6 +21,11 @@ SWITCHES: list[tuple[dict[str, Any], str]] = [
     ({"enable_grad_checkpoint": True}, "enable_grad_checkpoint"),
     ({"enable_sdpa": False}, "enable_sdpa"),
     ({"enable_ema": True}, ""),
+    ({"use_compile": True, "max_steps": 2}, "use_compile"),
+    ({"enable_mixed_precision": True}, ""),  # where the processor has the arithmetic; else the reason is told
+    ({"enable_fused_gelu": False}, ""),
+    ({"enable_byte_dropout": False}, ""),
+    ({"label_smoothing": 0.1}, ""),
     ({"enable_lora": True}, "enable_lora"),
     ({"enable_lora": True, "use_dora": True, "lora_targets": "attention"}, "enable_lora"),
     ({"freeze_first_n_gpt_layers": 2}, "freeze_first_n_gpt_layers"),
@@ -135,6 +140,7 @@ def poisoned(numbers: set[int]) -> Any:
     [
         ({3}, "warning", "left out"),
         ({3, 4, 5}, "warning", "half the rate"),
+        ({3}, "warning", "clips wavs/train"),
     ],
 )
 def test_updates_that_are_not_finite_are_left_out(

@@ -128,7 +128,7 @@ def _row(name: str, one: "Checkpoint") -> tuple[str, ...]:
     if about is None:
         return (name, str(one.step), "", "", "", size, mark, samples, f"damaged: {one.fault}")
     losses = _number(about.train_loss), _number(about.eval_loss)
-    return (name, str(one.step), f"{about.epoch:g}", *losses, size, mark, samples, "adapter" * about.is_adapter)
+    return (name, str(one.step), f"{about.epoch:g}", *losses, size, mark, samples, "")
 
 
 def _number(value: float | None) -> str:

@@ -43,14 +43,6 @@ def compile_blocks(
     )
 
 
-def undo_compilation(gpt: nn.Module) -> Change:
-    """Run all layers uncompiled again."""
-    changed = compiled(gpt)
-    for block in _blocks(gpt):
-        block._compiled_call_impl = None  # noqa: SLF001 - where nn.Module.compile puts it
-    return Change(NAME, changed, "no layer is compiled")
-
-
 def compiled(gpt: nn.Module) -> int:
     """Return how many layers of the GPT-2 are compiled, or will be at their first batch."""
     return sum(block._compiled_call_impl is not None for block in _blocks(gpt))  # noqa: SLF001

@@ -51,10 +51,8 @@ class About:
         base_fingerprint: Hash of that model.
         config_hash: Hash of the settings.
         vocabulary_hash: Hash of the vocabulary.
-        is_adapter: Whether it holds an adapter alone, which needs the base.
         is_average: Whether the weights are the running average.
         settings: The settings.
-        more: Whatever else has to be known, such as the shape of an adapter.
     """
 
     step: int
@@ -68,10 +66,8 @@ class About:
     base_fingerprint: str = ""
     config_hash: str = ""
     vocabulary_hash: str = ""
-    is_adapter: bool = False
     is_average: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
-    more: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -119,16 +115,15 @@ def write(run: Path, state: "Mapping[str, Tensor]", about: About, fill: Callable
         about: What is known of it.
         fill: Writes what belongs to it into the folder, as ``Tokenizer.save`` does.
     """
-    from utils.training.tensors import count_bytes, smaller, write_tensors
+    from utils.training.tensors import smaller, write_tensors
 
     def fill_all(new: Path) -> Digests:
         if fill:
             fill(new)
-        return {MODEL: write_tensors(new / MODEL, state, None if about.is_adapter else smaller)}
+        return {MODEL: write_tensors(new / MODEL, state, smaller)}
 
     target = place(run, about.step)
-    halved = sum(tensor.numel() for tensor in state.values()) * HALF
-    needed = (count_bytes(state.values()) if about.is_adapter else halved) + SMALL_FILES
+    needed = sum(tensor.numel() for tensor in state.values()) * HALF + SMALL_FILES
     known = dataclasses.asdict(about) | {"time": about.time or time.time()}
     return folders.publish(target, MANIFEST, fill_all, {"about": known}, needed=needed)
 

@@ -162,8 +162,11 @@ def make_accelerator(config: TrainConfig, precision: str, run: Run) -> "Accelera
         run: Whose folder takes the files of a tracker.
     """
     from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
     from accelerate.utils import DistributedDataParallelKwargs
 
+    # Else a second run in one Python program would have to have the first one's precision.
+    AcceleratorState._reset_state()  # noqa: SLF001
     return Accelerator(
         kwargs_handlers=[DistributedDataParallelKwargs(gradient_as_bucket_view=True)],  # else each gradient is twice
         cpu=not torch.cuda.is_available(),

@@ -46,11 +46,6 @@ class Ema:
         }
         self._swapped = False
 
-    @property
-    def bytes(self) -> int:
-        """Memory that the average takes."""
-        return sum(part.nbytes for part in self.shadow.values())
-
     def kept_share(self) -> float:
         """Return which share of the average the next update keeps."""
         return min(self.decay, (1 + self.updates) / (10 + self.updates)) if self.ramp else self.decay
@@ -81,14 +76,6 @@ class Ema:
         finally:
             self._swapped = False
             self._exchange()
-
-    @torch.no_grad()
-    def merged(self) -> dict[str, Tensor]:
-        """Return the whole state of the model with the averaged weights in it; nothing is copied."""
-        self._refuse_while_swapped()
-        averaged = {id(weight): self.shadow[name] for name, weight in self.weights.items()}
-        state = self.model.state_dict(keep_vars=True)  # two names of one weight both get its average
-        return {name: averaged.get(id(part), part.detach()) for name, part in state.items()}
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return the averages by name, and their count; nothing is copied."""

@@ -20,7 +20,7 @@ from utils.training import checkpoints, saving
 from utils.training.checkpoints import About
 from utils.training.guards import EarlyStopping, Overfitting
 from utils.training.listening import Listening
-from utils.training.loop import Keeping, Position
+from utils.training.loop import Position
 from utils.training.preparation import Base
 from utils.training.progress import Meter
 from utils.training.saving import Snapshot
@@ -34,7 +34,7 @@ MAY_CHANGE = {"num_epochs", "max_steps", "save_step", "save_n_checkpoints", "eva
 
 
 @dataclass
-class Keeper(Keeping):
+class Keeper:
     """Saves what one run consists of.
 
     Attributes:
@@ -157,7 +157,6 @@ class Keeper(Keeping):
             update=at.update,
             weights=weights,
             optimizer=moments,
-            samples=at.samples,
             ema=step.ema.state_dict() if step.ema is not None else None,
             scheduler=step.schedule.state_dict(),
             scaler=scaler.state_dict() if scaler is not None else None,

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from utils.config import TrainConfig
 from utils.errors import RunError
@@ -50,20 +50,17 @@ class Position:
             self.train_loss = before + (outcome.audio - before) / min(self.update, RECENT)
 
 
-class Keeping:
-    """What the loop asks of whoever saves; the real one is in ``keeping``."""
+class Keeping(Protocol):
+    """What the loop asks of whoever saves."""
 
     def save(self, at: Position) -> None:
         """Write where the run is, so that it can go on from here."""
-        raise NotImplementedError
 
     def roll_back(self) -> Position | None:
         """Go back to what was saved last; None when nothing was."""
-        raise NotImplementedError
 
     def publish(self, at: Position, *, best: bool, spoken: bool) -> None:
         """Write a checkpoint that people can choose, with sound or without."""
-        raise NotImplementedError
 
 
 @dataclass

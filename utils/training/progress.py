@@ -38,7 +38,6 @@ class Meter:
 
     Args:
         total: Updates of the whole run.
-        seconds: Seconds trained in earlier sessions.
         processes: How many train together; this one sees its own part of the positions.
         device: Where the model is; its memory is what is told.
         clock: Tells the time in seconds.
@@ -47,7 +46,6 @@ class Meter:
     def __init__(
         self,
         total: int,
-        seconds: float = 0.0,
         *,
         processes: int = 1,
         device: torch.device | str = "cpu",
@@ -58,7 +56,7 @@ class Meter:
         self.window: deque[Taken] = deque(maxlen=WINDOW)
         self.updates = 0  # of this session
         self.pauses: dict[str, Pause] = {}
-        self._before, self._began = seconds, clock()
+        self._before, self._began = 0.0, clock()
         self._ended = self._began  # of the last update
         self._waited = self._left_out = 0.0
         self._memory = 0.0

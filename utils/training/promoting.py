@@ -12,7 +12,7 @@ def promote(checkpoint: Checkpoint, ready: Path, reference: Path | None = None) 
     """Write the model of a checkpoint; the one that was in the folder stays until the new one is complete.
 
     Args:
-        checkpoint: What to make of it; an adapter has to be merged before it is written as a checkpoint.
+        checkpoint: What to make of it.
         ready: Where.
         reference: A clip whose voice it speaks with; None keeps the one of the base.
     """
@@ -23,8 +23,6 @@ def promote(checkpoint: Checkpoint, ready: Path, reference: Path | None = None) 
     about = checkpoint.about
     if about is None:
         raise DamagedError(checkpoint.fault, hint="Choose another checkpoint.")
-    if about.is_adapter:
-        raise RunError(f"{checkpoint.folder} holds an adapter alone.", hint="Choose a checkpoint of the whole model.")
     base = Path(about.base)
     if not base.is_dir() or (about.base_fingerprint and fingerprint(base) != about.base_fingerprint):
         raise RunError(

@@ -35,8 +35,6 @@ class Snapshot:
 
     Attributes:
         update: Updates done.
-        epoch: Passes begun or done, as the loop counts them.
-        samples: Clips seen since the start.
         weights: State of the model, buffers included.
         optimizer: State of the optimiser.
         ema: Running average of the weights, when there is one.
@@ -44,7 +42,6 @@ class Snapshot:
         scaler: State of the fp16 scaler, when there is one.
         guards: State of guards, early stopping and batch halving.
         random: What ``capture_rng`` returned.
-        best: What is known of the best checkpoint.
         seconds: Seconds trained, all sessions together.
         config_hash: Of the settings.
         dataset_hash: Of the clips and their order.
@@ -54,22 +51,19 @@ class Snapshot:
     update: int
     weights: dict[str, Tensor]
     optimizer: Tree
-    epoch: int = 0
-    samples: int = 0
     ema: dict[str, Tensor] | None = None
     scheduler: Tree = field(default_factory=dict)
     scaler: Tree | None = None
     guards: Tree = field(default_factory=dict)
     random: Tree = field(default_factory=dict)
-    best: Tree = field(default_factory=dict)
     seconds: float = 0.0
     config_hash: str = ""
     dataset_hash: str = ""
     extra: Tree = field(default_factory=dict)
 
 
-NAMED = ("update", "epoch", "samples", "seconds", "config_hash", "dataset_hash")  # plain values, readable in the JSON
-TREES = ("scheduler", "scaler", "guards", "random", "best", "extra")
+NAMED = ("update", "seconds", "config_hash", "dataset_hash")  # plain values, readable in the JSON
+TREES = ("scheduler", "scaler", "guards", "random", "extra")
 
 
 def save(folder: Path, snapshot: Snapshot) -> None:

@@ -4,7 +4,6 @@ The curves are those of transformers, read one update further: its first update 
 nothing. Here the first has one share of the rise, the last is the smallest above 0, and every update counts.
 """
 
-import math
 from collections.abc import Callable
 from typing import Literal
 
@@ -12,23 +11,8 @@ import torch
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 
-from utils.config import TrainConfig
-
 Kind = Literal["cosine", "linear", "constant"]
 NAMES = {"cosine": "cosine", "linear": "linear", "constant": "constant_with_warmup"}
-
-
-def total_updates(clips: int, effective: int, epochs: int, max_steps: int = 0) -> int:
-    """Return how many updates a run takes; the last one of an epoch may hold fewer clips.
-
-    Args:
-        clips: Clips in an epoch.
-        effective: Clips in an update, over all batches and processes.
-        epochs: Passes.
-        max_steps: Most updates; 0: no bound.
-    """
-    total = math.ceil(clips / effective) * epochs
-    return min(total, max_steps) if max_steps else total
 
 
 def warmup_updates(total: int, warmup_steps: int, warmup_share: float) -> int:
@@ -49,13 +33,6 @@ def make_schedule(
         warmup_share: Largest share of the run that the rise may take.
     """
     return LambdaLR(optimizer, _curve(kind, updates, warmup_updates(updates, warmup_steps, warmup_share)))
-
-
-def preview(config: TrainConfig, updates: int) -> list[float]:
-    """Return the rate of every update of a run."""
-    warmup = warmup_updates(updates, config.warmup_steps, config.warmup_share)
-    curve = _curve(config.lr_scheduler, updates, warmup)
-    return [config.learning_rate * curve(update) for update in range(updates)]
 
 
 def scale_rates(schedule: LRScheduler, factor: float) -> None:

@@ -2,7 +2,7 @@
 
 import gc
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -44,10 +44,16 @@ class Outcome:
     verdict: Verdict
 
 
+def nameless(_update: Update) -> Iterable[str]:
+    """Name no clip."""
+    return ()
+
+
+@dataclass
 class Stepper:
     """Takes updates.
 
-    Args:
+    Attributes:
         config: The settings of the run.
         ranks: The processes that train together.
         model: The prepared model.
@@ -55,30 +61,29 @@ class Stepper:
         schedule: The learning rate, counted in updates.
         ema: The average of the weights, if there is one.
         tell: Hears what a person should know.
+        name_clips: Names the clips of an update, for whoever has to find out why it was not finite.
     """
 
-    def __init__(
-        self,
-        config: TrainConfig,
-        ranks: Ranks,
-        model: nn.Module,
-        optimizer: Optimizer,
-        schedule: LRScheduler,
-        ema: Ema | None,
-        tell: Callable[[str], None],
-    ) -> None:
-        self.config, self.ranks, self.model, self.optimizer = config, ranks, model, optimizer
-        self.schedule, self.ema, self.tell = schedule, ema, tell
-        if config.step_in_backward and ranks.accelerator.scaler is not None:
+    config: TrainConfig
+    ranks: Ranks
+    model: nn.Module
+    optimizer: Optimizer
+    schedule: LRScheduler
+    ema: Ema | None
+    tell: Callable[[str], None]
+    name_clips: Callable[[Update], Iterable[str]] = nameless
+
+    def __post_init__(self) -> None:
+        if self.config.step_in_backward and self.ranks.accelerator.scaler is not None:
             raise ConfigError(
                 "step_in_backward does not work with the loss scale of fp16, which this GPU needs for half precision.",
                 hint="Switch enable_mixed_precision off, or use offload_optimizer.",
             )
         self.guard = NonFiniteGuard()
-        self.micro = MicroBatches(config.batch_size)
-        self.weights = [weight for weight in model.parameters() if weight.requires_grad]
-        gpt = ranks.accelerator.unwrap_model(model).gpt
-        self.resting = train_text_rows_only(gpt, shared=ranks.count > 1) if config.embedding_warmup_steps else None
+        self.micro = MicroBatches(self.config.batch_size)
+        self.weights = [weight for weight in self.model.parameters() if weight.requires_grad]
+        gpt, rows_first = self.ranks.accelerator.unwrap_model(self.model).gpt, self.config.embedding_warmup_steps > 0
+        self.resting = train_text_rows_only(gpt, shared=self.ranks.count > 1) if rows_first else None
 
     def take(self, update: Update) -> Outcome:
         """Learn from the clips of one update, all of them or none."""
@@ -91,7 +96,7 @@ class Stepper:
         norm = self._clipped()
         means = text / update.text_count, audio / update.audio_count
         loss = self.config.text_loss_weight * means[0] + means[1]
-        verdict = self._apply(loss, norm)
+        verdict = self._apply(loss, norm, self.name_clips(update))
         self.optimizer.zero_grad(set_to_none=True)
         return Outcome(*means, loss, norm, rate, verdict)
 
@@ -136,7 +141,7 @@ class Stepper:
             clip_grads_with_norm_(self.weights, self.config.gradient_clip, norm)
         return length(norm)
 
-    def _apply(self, loss: float, norm: float) -> Verdict:
+    def _apply(self, loss: float, norm: float, clips: Iterable[str]) -> Verdict:
         """Apply the gradient where it is finite."""
         scaler = self.ranks.accelerator.scaler
         scale = float(scaler.get_scale()) if scaler is not None else None
@@ -147,7 +152,7 @@ class Stepper:
             self.schedule.step()
             if self.ema is not None:
                 self.ema.update()
-        return self.guard.check(loss, norm, scale=scale)
+        return self.guard.check(loss, norm, scale=scale, clips=clips)
 
 
 def plain(optimizer: Optimizer) -> Optimizer:

@@ -3,11 +3,11 @@
 import contextlib
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from utils.folders import sync_folder
 from utils.storage import PARTIAL, make_folder, patiently, storage_error
 
 
@@ -59,12 +59,7 @@ def flush(folder: Path) -> None:
     for path in folder.iterdir():
         with path.open("rb+") as file:
             os.fsync(file.fileno())
-    if sys.platform != "win32":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    sync_folder(folder)
 
 
 def link_or_copy(source: Path, target: Path) -> None:
