@@ -10,6 +10,16 @@ from utils.config.base import Config, Language, Text
 class SpeechConfig(Config):
     """How a text is spoken."""
 
+    model: Text = Field(
+        "",
+        title="Model",
+        description="A finished model, a checkpoint, a run, a base version or a folder of coqui; empty: the newest.",
+    )
+    reference: Text = Field(
+        "",
+        title="Voice",
+        description="Sound files of one speaker, divided by |, or the name of a voice in the model; empty: its own.",
+    )
     language: Language = Field("am", title="Language", description="Language of the text.")
     temperature: float = Field(0.75, gt=0, le=2, title="Temperature", description="Higher: livelier and less reliable.")
     top_k: int = Field(50, ge=1, le=1026, title="Top k", description="Codes considered at each step.")
@@ -17,8 +27,40 @@ class SpeechConfig(Config):
     repetition_penalty: float = Field(
         10.0, ge=1, le=50, title="Repetition penalty", description="Weight against repeats."
     )
+    beams: int = Field(
+        1, ge=1, le=16, title="Beams", description="Readings followed at once; 1: drawn at random by the temperature."
+    )
+    length_penalty: float = Field(
+        1.0, ge=-2, le=4, title="Length penalty", description="With beams: higher prefers longer speech."
+    )
     speed: float = Field(1.0, ge=0.5, le=2.0, title="Speed", description="Rate of speech without a change of pitch.")
     seed: int = Field(0, ge=0, lt=2**32, title="Seed", description="Same seed, same text and same voice: same audio.")
+    tries: int = Field(
+        3, ge=1, le=10, title="Tries", description="How often a sentence is spoken before a doubtful one is taken."
+    )
+    candidates: int = Field(
+        1, ge=1, le=16, title="Candidates", description="Readings of each sentence, of which the best is taken."
+    )
+    batch_size: int = Field(
+        8, ge=1, le=64, title="Sentences at once", description="Sentences of a long text that are spoken together."
+    )
+    sentence_pause: float = Field(
+        0.35, ge=0, le=5, title="Pause after a sentence (s)", description="Silence between two sentences."
+    )
+    paragraph_pause: float = Field(
+        0.8, ge=0, le=10, title="Pause after a paragraph (s)", description="Silence between two paragraphs."
+    )
+    trim: bool = Field(True, title="Trim", description="Cut silence and noise off both ends of each sentence.")
+    device: Literal["auto", "cuda", "cpu"] = Field("auto", title="Device", description="Where the model computes.")
+    precision: Literal["auto", "fp32", "bf16", "fp16", "int8"] = Field(
+        "auto", title="Precision", description="Numbers the model computes with; auto: what was fastest here."
+    )
+    first_codes: int = Field(
+        12, ge=2, le=200, title="First chunk (codes)", description="When streaming, codes before the first sound."
+    )
+    chunk_codes: int = Field(
+        24, ge=2, le=200, title="Chunk (codes)", description="When streaming, codes between two sounds."
+    )
 
 
 class FeaturesConfig(Config):

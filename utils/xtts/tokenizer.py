@@ -1,8 +1,13 @@
 """From a written sentence to the ids that the model reads: one way, for training, speech and preview alike."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
@@ -17,6 +22,14 @@ from utils.xtts.vocabulary import FILE_NAME, SPACE, UNKNOWN, Vocabulary
 
 SETTINGS_FILE = "text.json"
 SUBWORDS = 2000  # the size others found best for Ethiopic letters; 5 000 was worse
+PROBE = 4  # times the usual length of a sentence: what is longer than this is cut before it is read
+FILL = 0.85  # of the tokens a part may have, for parts of like length differ in tokens
+LONGEST_LETTER = 8  # signs of one letter with its marks; more are no language
+PLACES = (  # where a sentence is best cut, best first; the plain marks also stand inside numbers and abbreviations
+    re.compile(r"(?:[፤።፧፨؛。；！？।]|[.;?!…](?=[\"'”’»)\]]*\s))[\"'”’»)\]]*"),
+    re.compile(r"[፣፥፦،，、：—–]|[,:](?=\s)"),
+    re.compile(r"[\s፡]"),
+)
 
 
 class TextSettings(BaseModel):
@@ -135,8 +148,25 @@ class Tokenizer:
 
     def split(self, text: str, language: str) -> list[str]:
         """Cut a text into sentences, and these into pieces that the model can read at once."""
+        return [
+            reading.written
+            for sentence in self.pack(language).split(text)
+            for reading in self.readings(sentence, language)
+        ]
+
+    def readings(self, sentence: str, language: str) -> list[Reading]:
+        """Read a sentence in as few parts of like length as the model can hold; all but white space is kept.
+
+        What is far too long is not read as a whole first: its beginning tells how many tokens a letter takes.
+        """
         pack = self.pack(language)
-        return [piece for sentence in pack.split(text) for piece in self._fitting(sentence, pack)]
+        probe = self.read(sentence[: PROBE * pack.character_limit], language)
+        rest = len(sentence) > PROBE * pack.character_limit
+        if len(sentence) < 2 or (len(probe.ids) <= pack.token_limit and not rest):
+            return [probe]
+        tokens = len(probe.ids) * max(1, len(sentence) / (PROBE * pack.character_limit))
+        count = max(2, math.ceil(tokens / (FILL * pack.token_limit)))
+        return [reading for part in cut(sentence, count) for reading in self.readings(part, language)]
 
     def pack(self, language: str) -> LanguagePack:
         """Return the pack of a language, with the model's own settings where it is the added one."""
@@ -174,14 +204,6 @@ class Tokenizer:
     @cached_property
     def _letters(self) -> frozenset[str]:
         return frozenset(token for token in self.vocabulary.ids if len(token) == 1) | {" "}
-
-    def _fitting(self, sentence: str, pack: LanguagePack) -> list[str]:
-        """Halve a sentence, best at a clause or else at a word, until every piece has few enough tokens."""
-        if len(sentence) < 2 or len(self.read(sentence, pack.code).ids) <= pack.token_limit:
-            return [sentence]
-        cut = _middle(sentence)
-        halves = (sentence[:cut].strip(), sentence[cut:].strip())
-        return [piece for half in halves if half for piece in self._fitting(half, pack)]
 
 
 def prepare(
@@ -261,12 +283,30 @@ def _letters_of(texts: Iterable[str], pack: LanguagePack) -> set[str]:
     return found
 
 
-def _middle(sentence: str) -> int:
-    """Return the best place to cut: the clause mark, or else the space, that is nearest to the middle."""
-    half = len(sentence) / 2
-    for marks in ("፤;።.", "፣,፥፦:", " "):
-        places = [place + 1 for place, letter in enumerate(sentence[:-1]) if letter in marks]
-        near = [place for place in places if abs(place - half) < len(sentence) / 3]
+def cut(sentence: str, count: int) -> list[str]:
+    """Cut a sentence into parts of like length: best at a clause, or else at a comma, a space, anywhere.
+
+    A cut lies within a third of a part from its even place, so no part is much shorter than the others.
+    """
+    size = len(sentence) / min(count, len(sentence))
+    kinds = [[match.end() for match in places.finditer(sentence, 1, len(sentence) - 1)] for places in PLACES]
+    even = [size * number for number in range(1, min(count, len(sentence)))]
+    cuts = [0, *(_nearest(kinds, place, size / 3) or _between_letters(sentence, place) for place in even), None]
+    return [part for start, end in pairwise(cuts) if (part := sentence[start:end].strip())]
+
+
+def _nearest(kinds: Sequence[Sequence[int]], even: float, reach: float) -> int | None:
+    """Return the place of the best kind that lies within reach, and there the nearest."""
+    for places in kinds:
+        after = bisect_left(places, even)
+        near = [place for place in places[max(0, after - 1) : after + 1] if abs(place - even) < reach]
         if near:
-            return min(near, key=lambda place: abs(place - half))
-    return max(1, int(half))
+            return min(near, key=lambda place: abs(place - even))
+    return None
+
+
+def _between_letters(sentence: str, even: float) -> int:
+    """Return a place that parts no mark from its letter."""
+    place = max(1, int(even))
+    signs = enumerate(sentence[place : place + LONGEST_LETTER])
+    return place + next((step for step, sign in signs if not unicodedata.category(sign).startswith("M")), 0)

@@ -1,0 +1,79 @@
+"""Models and recognisers that cost nothing: each speaks in its own way, and it is known what."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tests.dataset.recordings import babble
+from utils.audio import Samples, resample
+from utils.config import SpeechConfig
+from utils.dataset.transcription import RecognitionError, Transcript
+from utils.errors import TextError
+from utils.evaluation.models import Candidate, Vector
+from utils.synthesis.guards import Limits, sounds
+from utils.synthesis.speech import RATE, Speech, Spoken
+from utils.xtts.packs import pack_for
+from utils.xtts.tokenizer import Reading
+
+
+def read(text: str, language: str = "am") -> Reading:
+    pack = pack_for(language)
+    normalised = pack.normalise(text)
+    return Reading(text, normalised, pack.phonemise(normalised), "", (), (), ())
+
+
+@dataclass
+class FakeModel:
+    """Babbles as long as a text usually takes, times a factor; refuses and raises as it is told."""
+
+    pace: float = 1.0
+    likeness: float = 0.9
+    encoder: str = "encoder"
+    flags: tuple[str, ...] = ()
+    spoken: list[str] = field(default_factory=list)
+    stop_after: int = 1000
+
+    def speak(self, text: str, config: SpeechConfig) -> Speech:
+        if "?" in text:
+            raise TextError("It does not ask.", hint="Leave it out.")
+        if len(self.spoken) >= self.stop_after:
+            raise KeyboardInterrupt
+        self.spoken.append(text)
+        reading = read(text, config.language)
+        seconds = self.pace * sounds(reading) / Limits.of(config.language).usual
+        samples = resample(babble(seconds, seed=len(text)), 16_000, RATE)
+        piece = Spoken(reading, samples, np.arange(20), ended=True, seed=config.seed, flags=self.flags)
+        return Speech((piece,), samples, "fake", config.seed, {"all": 0.5 * len(samples) / RATE})
+
+    def voice(self, reference: str) -> Vector:  # noqa: ARG002
+        return np.array([1, 0], np.float32)
+
+    def voice_of(self, samples: Samples) -> Vector:  # noqa: ARG002
+        return np.array([self.likeness, np.sqrt(1 - self.likeness**2)], np.float32)
+
+
+def candidate(name: str, model: FakeModel, opened: Callable[[str], None] = str) -> Candidate:  # type: ignore[assignment]
+    @contextmanager
+    def loaded() -> Iterator[FakeModel]:
+        opened(name)
+        yield model
+
+    return Candidate(name, f"fingerprint of {name}", loaded)
+
+
+@dataclass
+class FakeRecogniser:
+    """Hears of each clip, in order, what it is told, and gives up after some."""
+
+    said: Callable[[int], str]
+    name: str = "Fake"
+    gives_up_after: int = 1000
+    heard: int = 0
+
+    def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:  # noqa: ARG002
+        if self.heard + len(clips) > self.gives_up_after:
+            raise RecognitionError("It is out of memory.", hint="Choose a smaller one.")
+        self.heard += len(clips)
+        return [Transcript(self.said(clip.size), 1.0) for clip in clips]

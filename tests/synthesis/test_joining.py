@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from tests.synthesis.said import piece, tone
+from utils.synthesis.joining import RATE, faded, join, parts, placed, silence
+from utils.synthesis.speech import RATE as SPOKEN_RATE
+
+PIECES = [piece("ሰላም።", 1.0, pause=0.35), piece("ደህና?", 0.5, pause=0.8), piece("አዎ።", 0.25)]
+
+
+def test_pieces_are_joined_with_their_pauses() -> None:
+    sound = join(PIECES)
+    assert sound.size == round((1.0 + 0.35 + 0.5 + 0.8 + 0.25) * RATE)
+    assert not sound[RATE : round(1.35 * RATE)].any()
+    assert np.array_equal(sound[2000:20_000], PIECES[0].samples[2000:20_000])
+
+
+def test_each_piece_knows_where_it_begins() -> None:
+    sound = join(PIECES)
+    for one in placed(PIECES):
+        begin = round(one.start * RATE)
+        assert np.array_equal(sound[begin : begin + one.samples.size], faded(one.samples))
+    assert [one.start for one in placed(PIECES)] == pytest.approx([0, 1.35, 2.65])
+
+
+def test_no_joint_clicks() -> None:
+    close = [piece("ሰላም", 0.3 + 1 / 440) for _ in range(5)]  # they begin and end at full loudness, without a pause
+    assert np.abs(np.diff(join(close))).max() < 1.5 * np.abs(np.diff(tone(0.3))).max()
+    assert np.abs(np.diff(np.concatenate([one.samples for one in close]))).max() > 0.9
+
+
+def test_parts_are_the_whole_in_parts() -> None:
+    assert np.array_equal(np.concatenate(list(parts(PIECES))), join(PIECES))
+    assert join([]).size == 0
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 50, 5_000])
+def test_any_sound_can_fade_and_stays_as_it_was(size: int) -> None:
+    sound = np.ones(size, np.float32)
+    quiet = faded(sound)
+    assert quiet.size == size
+    assert (sound == 1).all()
+    if size > 1:
+        assert quiet[0] == quiet[-1] == 0
+
+
+@pytest.mark.parametrize(("start", "end"), [(True, False), (False, True), (False, False)])
+def test_each_end_fades_on_its_own(*, start: bool, end: bool) -> None:
+    quiet = faded(np.ones(1000, np.float32), start=start, end=end)
+    assert (quiet[0], quiet[-1]) == (0 if start else 1, 0 if end else 1)
+
+
+def test_silence_is_as_long_as_it_should_be() -> None:
+    assert silence(0.5).size == RATE // 2
+    assert silence(-1).size == 0
+    assert RATE == SPOKEN_RATE

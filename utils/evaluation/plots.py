@@ -1,0 +1,59 @@
+"""The figures of an evaluation as a picture: every sentence a dot, the models side by side."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from utils.evaluation.report import Report
+from utils.evaluation.utterance import METRICS, Metric
+from utils.storage import patiently, storage_error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FILE = "report.png"
+LETTERS = 24  # of a model's name below its column
+
+
+def draw(report: Report) -> None:
+    """Draw one panel a figure into report.png."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    columns = 4
+    rows = -(-len(METRICS) // columns)
+    figure = Figure(figsize=(4 * columns, 3.6 * rows), layout="constrained")
+    FigureCanvasAgg(figure)  # no window, and no state shared with other users of matplotlib
+    panels = figure.subplots(rows, columns).flat
+    for metric in METRICS:
+        _panel(next(panels), report, metric)
+    for empty in panels:
+        empty.set_visible(b=False)
+    path = report.folder / FILE
+    temporary = path.with_name(f".{path.name}.partial")
+    try:
+        figure.savefig(temporary, format="png", dpi=100)
+        patiently(lambda: temporary.replace(path))
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise storage_error(path, error) from error
+
+
+def _panel(axes: "Axes", report: Report, metric: Metric) -> None:
+    """Draw one figure: dots, and a line at the mean."""
+    unit = f" ({metric.unit.strip()})" if metric.unit.strip() else ""
+    axes.set(title=f"{metric.title}{unit}, {metric.better} is better")
+    names = [name if len(name) <= LETTERS else f"…{name[-LETTERS:]}" for name in report.checkpoints]
+    axes.set_xticks(range(len(names)), names, rotation=20, ha="right", fontsize=8)
+    axes.set_xlim(-0.5, max(0, len(names) - 1) + 0.5)
+    spread = np.random.default_rng(0)
+    empty = True
+    for place, name in enumerate(report.checkpoints):
+        values = [metric.scale * value for one in report.of(name) if (value := metric.value(one)) is not None]
+        if not values:
+            continue
+        empty = False
+        axes.plot(place + spread.uniform(-0.2, 0.2, len(values)), values, "o", alpha=0.5, markersize=4)
+        axes.hlines(float(np.mean(values)), place - 0.3, place + 0.3, colors="black")
+    if empty:
+        axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes)

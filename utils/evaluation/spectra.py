@@ -1,0 +1,86 @@
+"""How unlike two recordings of the same words sound, whatever their pace: mel-cepstral distance along the best path."""
+
+import functools
+
+import numpy as np
+import numpy.typing as npt
+
+from utils.audio import Samples
+
+Floats = npt.NDArray[np.float32]
+RATE = 24_000
+WINDOW, HOP = 1024, 240  # samples: 43 ms every 10 ms
+BANDS, HIGHEST = 40, 8000.0  # Hz
+ORDER = 13  # cepstra, without the first: that is loudness
+FLOOR = 60.0  # dB below the loudest band of a recording: what is quieter is its room, which is not compared
+SCALE = 10 / np.log(10) * np.sqrt(2)  # to dB
+
+
+def distance(first: Samples, second: Samples) -> float | None:
+    """Return the mean distance in dB of two sounds at 24 kHz, each without silence around it; None when one is empty.
+
+    The cepstra come from 40 mel bands and not from WORLD's envelopes, so the figures compare models here with each
+    other, and not with figures that were published elsewhere.
+    """
+    one, other = cepstra(first), cepstra(second)
+    if not one.size or not other.size:
+        return None
+    return float(SCALE * aligned(one, other))
+
+
+def cepstra(samples: Samples) -> Floats:
+    """Return 13 cepstra of each 10 ms."""
+    if samples.size < WINDOW:
+        return np.zeros((0, ORDER), np.float32)
+    frames = np.lib.stride_tricks.sliding_window_view(samples, WINDOW)[::HOP]
+    power = np.square(np.abs(np.fft.rfft(frames * np.hanning(WINDOW).astype(np.float32), axis=1)))
+    bands = power @ _filters().T
+    lowest = max(float(bands.max()) * 10 ** (-FLOOR / 10), 1e-12)
+    return np.asarray(np.log(np.maximum(bands, lowest)) / 2 @ _cosines().T, np.float32)
+
+
+def aligned(first: Floats, second: Floats) -> float:
+    """Return the mean distance along the cheapest path through two sequences (dynamic time warping).
+
+    Anti-diagonals depend only on the two before, so each is computed at once. Beside its cost, each cell carries the
+    length of its path.
+    """
+    costs = _distances(first, second)[:, ::-1]
+    rows, columns = costs.shape
+    before, last = ((np.full(rows + 1, np.inf), np.zeros(rows + 1)) for _ in range(2))
+    before[0][0] = 0.0  # where every path begins
+    for number in range(rows + columns - 1):
+        low, high = max(0, number - columns + 1), min(rows, number + 1)
+        # row i lies at i + 1, so that index i of the last diagonal is the cell above
+        sums, lengths = (
+            np.stack([last[kind][low + 1 : high + 1], last[kind][low:high], before[kind][low:high]]) for kind in (0, 1)
+        )
+        ways = sums.argmin(axis=0)[None]
+        new = np.full(rows + 1, np.inf), np.zeros(rows + 1)
+        new[0][low + 1 : high + 1] = np.take_along_axis(sums, ways, 0)[0] + costs.diagonal(columns - 1 - number)
+        new[1][low + 1 : high + 1] = np.take_along_axis(lengths, ways, 0)[0] + 1
+        before, last = last, new
+    return float(last[0][rows] / last[1][rows])
+
+
+def _distances(first: Floats, second: Floats) -> npt.NDArray[np.float64]:
+    squares = np.square(first).sum(1)[:, None] + np.square(second).sum(1)[None] - 2 * first @ second.T
+    return np.asarray(np.sqrt(np.maximum(squares, 0)), np.float64)
+
+
+@functools.cache
+def _filters() -> Floats:
+    """Return triangles evenly spaced in mel, one a row."""
+    top = 2595 * np.log10(1 + HIGHEST / 700)
+    edges = 700 * (10 ** (np.linspace(0, top, BANDS + 2) / 2595) - 1)
+    frequencies = np.fft.rfftfreq(WINDOW, 1 / RATE)
+    left, middle, right = edges[:-2, None], edges[1:-1, None], edges[2:, None]
+    rising, falling = (frequencies - left) / (middle - left), (right - frequencies) / (right - middle)
+    return np.asarray(np.maximum(0, np.minimum(rising, falling)), np.float32)
+
+
+@functools.cache
+def _cosines() -> Floats:
+    """Return the rows 1 to 13 of an orthonormal DCT-II."""
+    orders, places = np.arange(1, ORDER + 1)[:, None], np.arange(BANDS)[None] + 0.5
+    return np.asarray(np.sqrt(2 / BANDS) * np.cos(np.pi * orders * places / BANDS), np.float32)

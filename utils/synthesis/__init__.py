@@ -1,0 +1,1 @@
+"""From a text to its sound: decoding, voices, streaming, long texts, and honesty about what went wrong."""

@@ -1,0 +1,290 @@
+"""From the tokens of a text to the codes of its sound, and to the vectors that the vocoder reads.
+
+What the GPT sees is ``prompt | text | start code 1 code 2 ...``, where text and codes are counted from zero each. The
+hidden state behind one column gives the scores of the next code, and the very same vector is what the vocoder wants of
+that code: coqui's second pass over the finished sentence begins with the start code and drops the last columns, so its
+vector number i is the one that code i was predicted from. Nothing needs to be computed twice.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from utils.errors import ConfigError, TextError, VocabularyError
+from utils.synthesis import beams, linears
+from utils.synthesis.cache import Cache
+from utils.synthesis.layers import Norm, Stack
+from utils.synthesis.sampling import Batch, draws
+from utils.synthesis.speech import Sampling
+from utils.xtts.codes import ModelFileError
+
+
+class Request(NamedTuple):
+    """A text to be said.
+
+    Attributes:
+        ids: Its tokens, without those at both ends.
+        prompt: What the voice begins with, of shape (32, dim) or (1, 32, dim).
+        sampling: How its codes are chosen.
+        seed: Same seed, same codes, in whatever company.
+        limit: Most codes, the one that ends it included.
+    """
+
+    ids: Sequence[int]
+    prompt: Tensor
+    sampling: Sampling
+    seed: int
+    limit: int
+
+
+class Said(NamedTuple):
+    """One more code.
+
+    Attributes:
+        index: Which request it belongs to.
+        code: The code.
+        latent: What the vocoder reads of it, of shape (dim,) and in fp32.
+        ended: Whether it is the code that ends the sentence; coqui's vocoder reads its latent too.
+        last: Whether no other follows, because of that or of the limit.
+        logprob: How likely it was, by the scores of the model as they are.
+    """
+
+    index: int
+    code: int
+    latent: Tensor
+    ended: bool
+    last: bool = False
+    logprob: float = 0.0
+
+
+class Generated(NamedTuple):
+    """All codes of one request.
+
+    Attributes:
+        codes: Of shape (n,), the code that ends it included, as coqui's generate gives them.
+        latents: Of shape (n, dim) and in fp32.
+        ended: Whether the last code is the one that ends it.
+        logprob: How likely all codes together were, by the scores of the model as they are.
+    """
+
+    codes: Tensor
+    latents: Tensor
+    ended: bool
+    logprob: float
+
+
+class _Row(NamedTuple):
+    """A request that is being said."""
+
+    index: int
+    limit: int
+    numbers: list[float]
+
+
+class Decoder:
+    """coqui's GPT, ready to say many texts at once.
+
+    Attributes:
+        said: Codes that the repetition penalty takes as said before the first; coqui's would be (1, start).
+        most_codes: Codes that a sentence can have.
+        text_limit: Tokens that a text can have.
+    """
+
+    def __init__(self, gpt: Any, precision: linears.Precision, device: torch.device, *, consume: bool) -> None:  # noqa: ANN401  # coqui's class
+        self.precision, self.device = precision, device
+        self.start, self.stop = int(gpt.start_audio_token), int(gpt.stop_audio_token)
+        self.text_ends = int(gpt.start_text_token), int(gpt.stop_text_token)
+        self.text, self.text_positions = self._rows(gpt.text_embedding), self._rows(gpt.text_pos_embedding.emb)
+        self.codes, self.positions = self._rows(gpt.mel_embedding), self._rows(gpt.mel_pos_embedding.emb)
+        self.said: tuple[int, ...] = (self.start,)
+        self.most_codes = int(gpt.max_gen_mel_tokens)
+        self.text_limit = len(self.text_positions) - 2
+        self.norm = Norm.of(gpt.final_norm, device)
+        self.head = linears.linear(gpt.mel_head.weight.to(device), gpt.mel_head.bias.to(device), precision)
+        self.stack = Stack(gpt.gpt, precision, device, consume=consume)
+
+    @classmethod
+    def of(
+        cls,
+        gpt: nn.Module,
+        precision: Literal["fp32", "bf16", "fp16", "int8"] = "fp32",
+        device: str = "cpu",
+        *,
+        consume: bool = False,
+    ) -> Self:
+        """Copy what is needed of coqui's GPT, which need not be prepared for generating.
+
+        Args:
+            gpt: The GPT, on any device.
+            precision: What the weights are stored in; embeddings and norms stay fp32 on a CPU.
+            device: Where to compute.
+            consume: Take each layer out of the GPT once it was copied: it is of no use afterwards, and both together
+                never take more memory than the GPT and one layer.
+        """
+        linears.check(precision, device)
+        with torch.inference_mode():
+            return cls(gpt, precision, torch.device(device), consume=consume)
+
+    def _rows(self, embedding: nn.Embedding) -> Tensor:
+        return embedding.weight.detach().to(self.device, torch.float32, copy=True)
+
+    @property
+    def dim(self) -> int:
+        """Return the width of a latent."""
+        return self.stack.dim
+
+    def steps(self, requests: Sequence[Request]) -> Iterator[list[Said]]:
+        """Say texts together, and give the new code of each that has not ended, step by step.
+
+        Closing the iterator frees all that was kept of them at once. A text with several beams is searched when the
+        others have ended, and its codes come out one by one behind.
+
+        Raises:
+            TextError: When a text has too many tokens.
+        """
+        for request in requests:
+            self._check(request)
+        return self._steps(list(requests))
+
+    def _steps(self, requests: list[Request]) -> Iterator[list[Said]]:
+        drawn = [index for index, request in enumerate(requests) if request.sampling.beams == 1]
+        if drawn:
+            yield from self._drawn(requests, drawn)
+        for index, request in enumerate(requests):
+            if request.sampling.beams > 1:
+                yield from self._searched(index, request)
+
+    def generate(self, requests: Sequence[Request]) -> list[Generated]:
+        """Say texts together and give all codes of each."""
+        kept: list[list[Said]] = [[] for _ in requests]
+        for step in self.steps(requests):
+            for said in step:
+                kept[said.index].append(said)
+        return [_joined(one) for one in kept]
+
+    def forced(self, request: Request, codes: Tensor) -> Tensor:
+        """Return the scores before each of the given codes and behind the last, of shape (n + 1, codes)."""
+        return self.retold(request, codes)[0]
+
+    def retold(self, request: Request, codes: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the scores and the latents of given codes in one pass, each of n + 1 rows and in fp32.
+
+        Latent i is that of code i; the last row belongs to a code that is not given.
+        """
+        self._check(request)
+        if len(codes) >= len(self.positions):
+            raise ConfigError(f"{len(codes)} codes are too many for this model.", hint="Give fewer.")
+        with torch.inference_mode():
+            latents = self._latents(self.stack.read(self._sequence(request, codes.tolist()))[-len(codes) - 1 :])
+            return self._scores(latents), latents
+
+    def _check(self, request: Request) -> None:
+        if len(request.ids) > self.text_limit:
+            raise TextError(
+                f"A text of {len(request.ids)} tokens is too long to say at once; {self.text_limit} can be said.",
+                hint="Divide it.",
+            )
+        if any(not 0 <= token < len(self.text) for token in request.ids):
+            raise VocabularyError("A text has tokens that the model does not know.", hint="Use the model's own tokens.")
+        if request.prompt.shape[-1] != self.dim:
+            raise ModelFileError(
+                f"A voice of width {request.prompt.shape[-1]} does not fit a model of width {self.dim}.",
+                hint="Make the voice again with this model.",
+            )
+        if request.limit < 1:
+            raise ConfigError(f"A sentence of at most {request.limit} codes cannot be said.", hint="Allow more.")
+
+    def _sequence(self, request: Request, codes: Sequence[int] = ()) -> Tensor:
+        """Return the embeddings that a request begins with, the start code and given codes included."""
+        start, stop = self.text_ends
+        text = self.text[[start, *request.ids, stop]]
+        sound = self.codes[[self.start, *codes]]
+        prompt = request.prompt.to(self.device, torch.float32).reshape(-1, self.dim)
+        return torch.cat((prompt, text + self.text_positions[: len(text)], sound + self.positions[: len(sound)]))
+
+    def _latents(self, hidden: Tensor) -> Tensor:
+        return self.norm(hidden.float())
+
+    def _scores(self, latents: Tensor) -> Tensor:
+        return self.head(latents.to(self.stack.dtype)).float()
+
+    def _begun(self, requests: Sequence[Request]) -> tuple[Cache, Tensor]:
+        """Read texts one by one into a common cache; return the latents of their first codes too."""
+        sequences = [self._sequence(request) for request in requests]
+        room = max(min(request.limit, self.most_codes) for request in requests)
+        cache = self.stack.cache([len(one) for one in sequences], room)
+        last = [self.stack.read(one, cache.row(row))[-1] for row, one in enumerate(sequences)]
+        return cache, self._latents(torch.stack(last))
+
+    def _next(self, codes: Tensor, position: int, cache: Cache) -> Tensor:
+        """Return the latents behind one more code of each row."""
+        return self._latents(self.stack.step(self.codes[codes] + self.positions[position], cache))
+
+    def _drawn(self, requests: list[Request], chosen: list[int]) -> Iterator[list[Said]]:
+        rows = [_row(index, requests[index], self.most_codes) for index in chosen]
+        with torch.inference_mode():
+            batch = Batch([requests[index].sampling for index in chosen], len(self.codes), self.said, self.device)
+            cache, latents = self._begun([requests[index] for index in chosen])
+        position = 0
+        while rows:
+            with torch.inference_mode():
+                picked = batch.pick(self._scores(latents), [row.numbers[position] for row in rows])
+                codes, chances = picked.codes.tolist(), picked.logprobs.tolist()
+            position += 1
+            said = [
+                Said(row.index, code, latent, code == self.stop, code == self.stop or position == row.limit, chance)
+                for row, code, latent, chance in zip(rows, codes, latents, chances, strict=True)
+            ]
+            yield said
+            with torch.inference_mode():
+                going = [number for number, one in enumerate(said) if not one.last]
+                remaining = picked.codes
+                if len(going) < len(rows):
+                    rows = [rows[number] for number in going]
+                    if not rows:
+                        return
+                    kept = torch.tensor(going, device=self.device)
+                    remaining = remaining[kept]
+                    batch.keep(kept)
+                    cache.keep(going)
+                latents = self._next(remaining, position, cache)
+
+    def _searched(self, index: int, request: Request) -> Iterator[list[Said]]:
+        """Search for the best reading; nothing is said until it was found, but each step can be the last."""
+        with torch.inference_mode():
+            search = self._search(request)
+        while search.going:
+            with torch.inference_mode():
+                search.advance()
+            yield []
+        with torch.inference_mode():
+            found = search.best()
+        del search
+        codes = found.codes.tolist()
+        for number, (code, latent, chance) in enumerate(zip(codes, found.latents, found.logprobs, strict=True), 1):
+            yield [Said(index, code, latent, code == self.stop, number == len(codes), chance)]
+
+    def _search(self, request: Request) -> beams.Search:
+        cache, latents = self._begun([request])
+
+        def follow(parents: list[int], codes: Tensor, position: int) -> Tensor:
+            cache.keep(parents)
+            return self._next(codes, position, cache)
+
+        limit = min(request.limit, self.most_codes)
+        return beams.Search(
+            latents, self._scores, follow, request.sampling, said=self.said, stop=self.stop, limit=limit
+        )
+
+
+def _row(index: int, request: Request, most: int) -> _Row:
+    limit = min(request.limit, most)
+    return _Row(index, limit, draws(request.seed, limit))
+
+
+def _joined(said: list[Said]) -> Generated:
+    codes = torch.tensor([one.code for one in said])
+    latents = torch.stack([one.latent for one in said]).float()
+    return Generated(codes, latents, said[-1].ended, sum(one.logprob for one in said))
