@@ -1,6 +1,7 @@
-import dataclasses
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,8 @@ import torch
 from torch import Tensor
 
 from utils.errors import AmharicTtsError
-from utils.paths import Project
+from utils.paths import ROOT, Project
 from utils.speedups import adapters
-from utils.synthesis import places, trained
 from utils.synthesis.opening import Opened, models, open_model
 from utils.synthesis.places import locate
 from utils.training import checkpoints, keeping
@@ -26,6 +26,16 @@ from utils.xtts.vocabulary import Vocabulary
 from utils.xtts.weights import Source
 
 State = dict[str, Tensor]
+PEAK = """
+import sys
+from TTS.tts.models import xtts
+from tests.peak import peak_mb
+from utils.synthesis.opening import open_model
+before = peak_mb()
+opened = open_model(sys.argv[1], as_stored=sys.argv[2] == "stored")
+size = sum(weight.numel() * 4 for part in (opened.gpt, opened.vocoder) for weight in part.parameters())
+print(before, peak_mb(), size >> 20)
+"""
 RUN = "20260101-120000-train"
 SETTINGS = {"lora_rank": 4, "lora_alpha": 8.0, "lora_dropout": 0.0, "lora_targets": "all", "use_dora": False}
 pytestmark = pytest.mark.usefixtures("single_thread")
@@ -77,7 +87,7 @@ def about(folder: Path, tokenizer: Tokenizer, step: int = 3, **known: Any) -> Ab
 def same(opened: Opened, wanted: State, tolerance: float = 0.0) -> bool:
     found = opened.gpt.state_dict()
     return found.keys() == wanted.keys() and all(
-        torch.allclose(found[name], wanted[name], rtol=tolerance, atol=tolerance) for name in wanted
+        torch.allclose(found[name].float(), wanted[name], rtol=tolerance, atol=tolerance) for name in wanted
     )
 
 
@@ -118,7 +128,9 @@ def test_a_base_version_is_opened_by_its_name(base: Path) -> None:
 
 
 def test_a_finished_model_brings_all_that_is_known_of_it(output: Path, base: Path, state: State) -> None:
+    chance = torch.get_rng_state()
     opened = open_model(output=output)
+    assert torch.equal(torch.get_rng_state(), chance)
     assert same(opened, state)
     assert not opened.gpt.training
     assert not any(weight.requires_grad for part in (opened.gpt, opened.vocoder) for weight in part.parameters())
@@ -143,6 +155,28 @@ def test_a_checkpoint_is_its_own_gpt_on_the_base_that_it_came_from(output: Path,
     assert opened.checkpoint
     assert opened.checkpoint.run == output / "going" / "runs" / RUN
     assert opened.fingerprint not in {fingerprint(base), ""}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("place", "kind"), [("done", torch.float32), ("going", torch.float16)])
+def test_the_layers_can_be_left_as_they_are_stored(output: Path, state: State, place: str, kind: torch.dtype) -> None:
+    opened = open_model(output / place, as_stored=True)
+    assert same(opened, state)
+    kinds = {name.startswith("gpt.h."): weight.dtype for name, weight in opened.gpt.state_dict().items()}
+    assert kinds == {True: kind, False: torch.float32}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "share"), [("copied", 1.1), ("stored", 0.3)])
+def test_opening_the_published_size_takes_hardly_more_memory_than_the_model(
+    tmp_path_factory: pytest.TempPathFactory, how: str, share: float
+) -> None:
+    folder = tiny.build(tmp_path_factory.getbasetemp() / "published", sizes=tiny.PUBLISHED)
+    command = [sys.executable, "-c", PEAK, str(folder), how]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
+    before, peak, model = map(int, told)
+    assert model > 1700
+    assert peak - before < share * model
 
 
 @pytest.mark.slow
@@ -359,35 +393,6 @@ def test_weights_that_do_not_fit_are_refused(
         open_model(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("make", "named", "said"),
-    [
-        (Path.exists, "", "There is no finished model in"),
-        (Path.exists, "tyny", "tyny does not exist. Did you mean tiny"),
-        (Path.exists, "x" * 300, "cannot be read: File name too long"),
-        (lambda folder: (folder / "a.wav").touch(), "{folder}/a.wav", "is a file, not a folder"),
-        (lambda folder: (folder / "runs").mkdir(), "{folder}", "neither a finished model nor a whole checkpoint"),
-        (lambda folder: (folder / "checkpoints").mkdir(), "{folder}", "has no checkpoint yet"),
-        (lambda folder: (folder / "checkpoints/step_1").mkdir(parents=True), "{folder}", "checkpoint.json cannot be"),
-        (
-            lambda folder: (folder / "notes.txt").touch(),
-            "{folder}",
-            "holds no model.pth, no config.json, no vocab.json",
-        ),
-    ],
-)
-def test_places_without_a_model_are_told_apart(
-    tmp_path: Path, make: Callable[[Path], object], named: str, said: str
-) -> None:
-    folder = tmp_path / "place"
-    folder.mkdir()
-    make(folder)
-    with pytest.raises(AmharicTtsError) as caught:
-        locate(named.format(folder=folder), tmp_path)
-    assert said in str(caught.value)
-    assert caught.value.hint
-
-
 def test_what_can_be_opened_is_listed_finished_models_first(output: Path, base: Path) -> None:
     found = models(output, bases=base.parent)
     assert [(one.kind, one.name, one.eval_loss, one.is_best) for one in found[:1] + found[4:]] == [
@@ -420,9 +425,3 @@ def test_damaged_folders_are_left_out_of_the_list(output: Path, tmp_path: Path) 
     (broken / "odd" / "runs").write_text("a file")
     assert [(one.kind, one.path.name) for one in models(broken)] == [("ready", "ready"), ("checkpoint", "step_3")]
     assert models(tmp_path / "nowhere") == []
-
-
-def test_training_and_speech_call_their_files_alike() -> None:
-    assert (places.ADAPTER, places.ADAPTER_ABOUT) == (keeping.ADAPTER, keeping.ADAPTER_ABOUT)
-    assert trained.ADAPTED == adapters.OURS
-    assert {field.name for field in dataclasses.fields(About)} >= {"base", "base_fingerprint", "vocabulary_hash"}

@@ -1,6 +1,7 @@
 """The precision of speech is measured once, remembered, and never one that the device cannot do well."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,14 @@ from utils.synthesis.precision import Measured, choose, measured, require
 FAST = Measured({"fp32": 0.3, "bf16": 0.2, "int8": 0.1}, {"fp32": 0.2, "bf16": 0.1}, "2026-11-21")
 PLAIN = Measured({"fp32": 0.3, "int8": 0.28}, {"fp32": 0.2}, "2026-11-21")
 WITHOUT_BF16 = frozenset({"fma", "avx2"})
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def remembered(path: Path, found: Measured) -> Path:
@@ -72,8 +81,10 @@ def test_another_machine_is_measured_too(tmp_path: Path, counted: list[int], mon
 
 @pytest.mark.parametrize(
     "damage",
-    ["", "{", "[]", "[1]", '{"%s": {}}', '{"%s": {"gpt": {}, "vocoder": {}, "date": ""}}']
-    + ['{"%s": {"gpt": {"fp32": "x"}, "vocoder": {"fp32": 1}, "date": ""}}', '{"%s": 3}', "\x00"],
+    [
+        *("", "{", "[]", "[1]", "\x00", '{"%s": {}}', '{"%s": 3}', '{"%s": {"gpt": {}, "vocoder": {}, "date": ""}}'),
+        '{"%s": {"gpt": {"fp32": "x"}, "vocoder": {"fp32": 1}, "date": ""}}',
+    ],
 )
 def test_a_damaged_memory_is_written_anew(damage: str, tmp_path: Path, counted: list[int]) -> None:
     path = tmp_path / "precision.json"
@@ -108,7 +119,9 @@ def test_what_a_device_cannot_do_well_is_refused_with_a_cure(
     assert cure in caught.value.hint
 
 
-@pytest.mark.parametrize(("capability", "name"), [((9, 0), "bf16"), ((8, 0), "bf16"), ((7, 5), "fp16"), ((6, 1), "fp32")])
+@pytest.mark.parametrize(
+    ("capability", "name"), [((9, 0), "bf16"), ((8, 0), "bf16"), ((7, 5), "fp16"), ((6, 1), "fp32")]
+)
 def test_a_gpu_is_judged_by_its_capability(capability: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     choice = choose("auto", capability=capability)
@@ -136,13 +149,15 @@ def test_a_processor_without_bf16_neither_measures_nor_takes_it(monkeypatch: pyt
         require("gpt", "bf16", "cpu")
 
 
-def test_a_processor_that_says_nothing_of_itself_is_asked_with_few_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "able"), [({"fp32": 1.0, "bf16": 0.6}, True), ({"fp32": 1.0, "bf16": 40.0}, False)]
+)
+def test_a_processor_that_says_nothing_of_itself_is_asked_with_few_numbers(
+    seconds: dict[str, float], able: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(precision, "processor_flags", frozenset)
-    asked: list[dict[str, float]] = []
-    for seconds, answer in (({"fp32": 1.0, "bf16": 0.6}, True), ({"fp32": 1.0, "bf16": 40.0}, False)):
-        monkeypatch.setattr(precision, "_seconds", lambda *_, found=seconds, **__: asked.append(found) or found)
-        assert precision.multiplies_bf16() is answer
-    assert len(asked) == 2
+    monkeypatch.setattr(precision, "_seconds", lambda *_, **__: seconds)
+    assert precision.multiplies_bf16() is able
 
 
 def test_measuring_takes_little_time_and_numbers_for_each_precision(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def clip(folder: Path, name: str, **properties: Any) -> Path:
     ("worse", "field", "said"),
     [
         ({"noise_db": -38.0}, "snr_db", "some noise ("),
-        ({"noise_db": -28.0}, "snr_db", "noisy ("),
+        pytest.param({"noise_db": -28.0}, "snr_db", "noisy (", marks=pytest.mark.slow),
         ({"seconds": 3.0}, "seconds", "only 3.0 s"),
         ({"gain": 6.0}, "clipping", "clipped ("),
         ({"pause": 4.0}, "speech_ratio", "of it silence"),

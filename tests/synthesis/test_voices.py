@@ -73,16 +73,21 @@ def with_config(opened: Opened, folder: Path, **settings: object) -> Opened:
 @pytest.mark.parametrize(
     ("seconds", "settings"),
     [
-        ([9.0], {}),
         ([4.2], {}),  # the last chunk is too short to be heard
-        ([4.34], {}),
-        ([1.0], {}),
-        ([3.0], {"gpt_cond_len": 2, "gpt_cond_chunk_len": 2}),  # one chunk, as in the signature of coqui's method
-        ([3.0], {"gpt_cond_len": 1, "gpt_cond_chunk_len": 2}),
-        ([3.5], {"gpt_cond_len": 0, "gpt_cond_chunk_len": 1}),  # all of it
-        ([3.0, 2.0], {"max_ref_len": 2}),
-        ([2.0], {"sound_norm_refs": True}),
         ([1.0, 1.5, 1.2], {"gpt_cond_len": 3, "gpt_cond_chunk_len": 2, "sound_norm_refs": True}),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                ([9.0], {}),
+                ([4.34], {}),
+                ([1.0], {}),
+                ([3.0], {"gpt_cond_len": 2, "gpt_cond_chunk_len": 2}),  # one chunk, as coqui's signature has it
+                ([3.0], {"gpt_cond_len": 1, "gpt_cond_chunk_len": 2}),
+                ([3.5], {"gpt_cond_len": 0, "gpt_cond_chunk_len": 1}),  # all of it
+                ([3.0, 2.0], {"max_ref_len": 2}),
+                ([2.0], {"sound_norm_refs": True}),
+            )
+        ),
     ],
 )
 def test_a_voice_is_what_coqui_hears(
@@ -99,7 +104,13 @@ def test_a_voice_is_what_coqui_hears(
 
 
 @pytest.mark.parametrize(
-    "kind", [("a.wav", 44_100, 2), ("a.flac", 16_000, 1), ("a.wav", 48_000, 1), ("a.ogg", 24_000, 2)]
+    "kind",
+    [
+        ("a.wav", 44_100, 2),
+        pytest.param(("a.flac", 16_000, 1), marks=pytest.mark.slow),
+        pytest.param(("a.wav", 48_000, 1), marks=pytest.mark.slow),
+        pytest.param(("a.ogg", 24_000, 2), marks=pytest.mark.slow),
+    ],
 )
 def test_rates_channels_and_formats_change_nothing(
     opened: Opened,

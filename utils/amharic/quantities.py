@@ -227,7 +227,7 @@ READERS: Mapping[str, Callable[[Found], str]] = {
 def _pattern() -> re.Pattern[str]:
     """Join all shapes into one expression, read once from left to right; the first shape that fits wins."""
     coins, units = _any_of(_currencies()), _any_of(_units())
-    unit = rf"(?:{units})(?:/(?:{units}|[{ETHIOPIC}]+))?\.?(?![A-Za-z{ETHIOPIC}])"
+    unit = rf"(?:{units})(?:/(?:{units}|[{ETHIOPIC}]+))?\.?(?![A-Za-z{ETHIOPIC}])(?!\s(?:ሜትር|ሊትር|ግራም))"
     end = f"(?![{ETHIOPIC}])"
     shapes = {
         "is_date": r"(?P<date>(?<![0-9])[0-9]{1,4}(?P<cut>[/.-])[0-9]{1,2}(?P=cut)[0-9]{1,4}(?![0-9/]|-[0-9]))",

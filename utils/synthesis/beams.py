@@ -118,7 +118,7 @@ class Search:
     def _finish(self, sums: Tensor, ends: Tensor, grown: _Trail) -> None:
         """Keep the best of the readings that have ended; only the best candidates may end."""
         for number in ends.nonzero()[:, 0].tolist():
-            score = float(sums[number]) / self.position**self.sampling.length_penalty
+            score = float(sums[number]) / self._length()
             self.finished.append((score, _Trail(*(part[number : number + 1] for part in grown))))
         self.finished.sort(key=lambda one: one[0], reverse=True)
         del self.finished[self.sampling.beams :]
@@ -127,4 +127,8 @@ class Search:
         """Tell whether an open reading can still be better than the worst that has ended."""
         if len(self.finished) < self.sampling.beams:
             return True
-        return best / self.position**self.sampling.length_penalty > self.finished[-1][0]
+        return best / self._length() > self.finished[-1][0]
+
+    def _length(self) -> float:
+        """Return what sums are divided by."""
+        return float(self.position**self.sampling.length_penalty)

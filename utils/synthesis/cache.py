@@ -28,7 +28,7 @@ class Cache:
         layers, heads, size = shape
         self.end = max(lengths)
         self.starts = [self.end - length for length in lengths]
-        wanted = (2, len(lengths), heads, self.end + max(1, min(room, STEP)), size)
+        wanted = (2, len(lengths), heads, self.end + max(1, room), size)
         self.layers = [torch.zeros(wanted, dtype=dtype, device=device) for _ in range(layers)]
         self.mask: Tensor | None = None
         self._remask()
@@ -44,6 +44,8 @@ class Cache:
 
     def keep(self, rows: list[int]) -> None:
         """Let go of the other rows, or bring them into another order; a row may be there twice."""
+        if rows == list(range(len(self.starts))):
+            return
         index = torch.tensor(rows, device=self.layers[0].device)
         for number, kept in enumerate(self.layers):
             self.layers[number] = kept.index_select(1, index)
@@ -65,12 +67,13 @@ class Cache:
 
     def _remask(self) -> None:
         """Hide the columns before the beginning of each row."""
-        if not any(self.starts):
-            self.mask = None
-            return
+        self.mask = self.hiding(self.capacity) if any(self.starts) else None
+
+    def hiding(self, end: int) -> Tensor:
+        """Return a mask, of shape (rows, 1, 1, capacity), that hides what lies before each row and from a column on."""
         first = self.layers[0]
         columns = torch.arange(self.capacity, device=first.device)
         starts = torch.tensor(self.starts, device=first.device)
         mask = torch.zeros(len(self.starts), self.capacity, dtype=first.dtype, device=first.device)
-        hidden = HIDDEN if first.dtype != torch.float16 else torch.finfo(torch.float16).min / 2
-        self.mask = mask.masked_fill_(columns < starts[:, None], hidden)[:, None, None]
+        mask.masked_fill_((columns < starts[:, None]) | (columns >= end), max(HIDDEN, torch.finfo(first.dtype).min / 2))
+        return mask[:, None, None]

@@ -7,6 +7,13 @@ What is different, and why:
   plain one with a few taps that writes several samples side by side.
 - What a voice adds to a layer goes into the bias; the division by the number of branches goes into the next weights.
 - A part of a sentence brings a margin of frames on both sides, and each stage keeps just what those after it reach.
+
+Measured on one core of a Zen 4 on 2026-11-21 with benchmarks/vocoding.py: fp32 is as fast as coqui's, since nearly all
+of the time goes into products at 105 GFLOP/s, the limit of the core; bf16 makes them at 205, 2.2 times as fast as
+coqui's, and 0.07 dB of log-mel apart. Tried and left: weights packed for oneDNN and activations fused into it (no gain
+over all); eight-bit products (400 GFLOP/s, but rounding to them puts the sound 0.4-0.9 dB apart, and 25 dB where it is
+soft); residuals kept in fp32 beside bf16 (2 dB less noise, which is 43 dB below the sound already). Not built: the
+Toom-Cook scheme with tiles of four in fp32, whose steps, measured one by one, add up to 1.4 times the speed.
 """
 
 import math

@@ -6,7 +6,9 @@ that code: coqui's second pass over the finished sentence begins with the start 
 vector number i is the one that code i was predicted from. Nothing needs to be computed twice.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 import torch
@@ -15,10 +17,13 @@ from torch import Tensor, nn
 from utils.errors import ConfigError, TextError, VocabularyError
 from utils.synthesis import beams, linears
 from utils.synthesis.cache import Cache
+from utils.synthesis.graphs import Graphed
 from utils.synthesis.layers import Norm, Stack
-from utils.synthesis.sampling import Batch, draws
+from utils.synthesis.sampling import Batch, Picked, draws
 from utils.synthesis.speech import Sampling
 from utils.xtts.codes import ModelFileError
+
+Step = Callable[[Tensor, Cache], Tensor]
 
 
 class Request(NamedTuple):
@@ -51,7 +56,7 @@ class Said(NamedTuple):
         logprob: How likely it was, by the scores of the model as they are.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides the method of tuples, which nobody needs here
     code: int
     latent: Tensor
     ended: bool
@@ -75,12 +80,23 @@ class Generated(NamedTuple):
     logprob: float
 
 
-class _Row(NamedTuple):
-    """A request that is being said."""
+@dataclass
+class _Row:
+    """A request that is being said: most codes, its random numbers, and whether it has ended."""
 
     index: int
     limit: int
     numbers: list[float]
+    done: bool = False
+
+    @classmethod
+    def of(cls, index: int, request: Request, most: int) -> "_Row":
+        limit = min(request.limit, most)
+        return cls(index, limit, draws(request.seed, limit))
+
+    def number(self, position: int) -> float:
+        """Return the random number of a position; a row that has ended needs none."""
+        return 0.0 if self.done else self.numbers[position]
 
 
 class Decoder:
@@ -201,8 +217,13 @@ class Decoder:
         start, stop = self.text_ends
         text = self.text[[start, *request.ids, stop]]
         sound = self.codes[[self.start, *codes]]
-        prompt = request.prompt.to(self.device, torch.float32).reshape(-1, self.dim)
-        return torch.cat((prompt, text + self.text_positions[: len(text)], sound + self.positions[: len(sound)]))
+        return torch.cat(
+            (
+                self._prompt(request.prompt),
+                text + self.text_positions[: len(text)],
+                sound + self.positions[: len(sound)],
+            )
+        )
 
     def _latents(self, hidden: Tensor) -> Tensor:
         return self.norm(hidden.float())
@@ -215,41 +236,74 @@ class Decoder:
         sequences = [self._sequence(request) for request in requests]
         room = max(min(request.limit, self.most_codes) for request in requests)
         cache = self.stack.cache([len(one) for one in sequences], room)
-        last = [self.stack.read(one, cache.row(row))[-1] for row, one in enumerate(sequences)]
+        last, heard = [], self._heard(requests)
+        for row, request in enumerate(requests):
+            kept, voice = cache.row(row), heard.get(id(request.prompt), [])
+            for own, common in zip(kept, voice, strict=False):
+                own[:, :, :, : common.shape[3]] = common
+            begun = voice[0].shape[3] if voice else 0
+            last.append(self.stack.read(sequences[row][begun:], kept, begun)[-1])
         return cache, self._latents(torch.stack(last))
 
-    def _next(self, codes: Tensor, position: int, cache: Cache) -> Tensor:
+    def _heard(self, requests: Sequence[Request]) -> dict[int, list[Tensor]]:
+        """Read voices that several texts begin with, once for all of them; return what is kept of each."""
+        times = Counter(id(request.prompt) for request in requests)
+        shared = {id(request.prompt): request.prompt for request in requests if times[id(request.prompt)] > 1}
+        heard = {}
+        for name, prompt in shared.items():
+            sequence = self._prompt(prompt)
+            heard[name] = self.stack.cache([len(sequence)], 0).row(0)
+            self.stack.read(sequence, heard[name])
+        return heard
+
+    def _prompt(self, prompt: Tensor) -> Tensor:
+        return prompt.to(self.device, torch.float32).reshape(-1, self.dim)
+
+    def _next(self, codes: Tensor, position: int, cache: Cache, step: Step) -> Tensor:
         """Return the latents behind one more code of each row."""
-        return self._latents(self.stack.step(self.codes[codes] + self.positions[position], cache))
+        return self._latents(step(self.codes[codes] + self.positions[position], cache))
+
+    def _step(self) -> Step:
+        """Return what runs the stack for one batch."""
+        return Graphed(self.stack) if self.device.type == "cuda" else self.stack.step
 
     def _drawn(self, requests: list[Request], chosen: list[int]) -> Iterator[list[Said]]:
-        rows = [_row(index, requests[index], self.most_codes) for index in chosen]
+        """Say the chosen requests together, and let rows that have ended go."""
+        rows = [_Row.of(index, requests[index], self.most_codes) for index in chosen]
         with torch.inference_mode():
             batch = Batch([requests[index].sampling for index in chosen], len(self.codes), self.said, self.device)
             cache, latents = self._begun([requests[index] for index in chosen])
-        position = 0
-        while rows:
+        position, step = 0, self._step()
+        while True:
             with torch.inference_mode():
-                picked = batch.pick(self._scores(latents), [row.numbers[position] for row in rows])
-                codes, chances = picked.codes.tolist(), picked.logprobs.tolist()
-            position += 1
-            said = [
-                Said(row.index, code, latent, code == self.stop, code == self.stop or position == row.limit, chance)
-                for row, code, latent, chance in zip(rows, codes, latents, chances, strict=True)
-            ]
+                picked = batch.pick(self._scores(latents), [row.number(position) for row in rows])
+                position += 1
+                said = list(self._told(rows, picked, latents, position))
             yield said
+            going = [number for number, row in enumerate(rows) if not row.done]
+            if not going:
+                return
             with torch.inference_mode():
-                going = [number for number, one in enumerate(said) if not one.last]
-                remaining = picked.codes
-                if len(going) < len(rows):
+                codes = picked.codes
+                if self._worth_leaving(len(going), len(rows)):
                     rows = [rows[number] for number in going]
-                    if not rows:
-                        return
                     kept = torch.tensor(going, device=self.device)
-                    remaining = remaining[kept]
+                    codes = codes[kept]
                     batch.keep(kept)
                     cache.keep(going)
-                latents = self._next(remaining, position, cache)
+                latents = self._next(codes, position, cache, step)
+
+    def _told(self, rows: list["_Row"], picked: Picked, latents: Tensor, position: int) -> Iterator[Said]:
+        """Tell what each row said that has not ended before, and mark those that end with it."""
+        parts = zip(rows, picked.codes.tolist(), latents, picked.logprobs.tolist(), strict=True)
+        for row, code, latent, chance in parts:
+            if not row.done:
+                row.done = code == self.stop or position == row.limit
+                yield Said(row.index, code, latent, code == self.stop, row.done, chance)
+
+    def _worth_leaving(self, going: int, rows: int) -> bool:
+        """Tell whether the batch is made smaller; on a GPU a row more costs little, and a new graph much."""
+        return going < rows if self.device.type == "cpu" else 2 * going <= rows
 
     def _searched(self, index: int, request: Request) -> Iterator[list[Said]]:
         """Search for the best reading; nothing is said until it was found, but each step can be the last."""
@@ -271,17 +325,12 @@ class Decoder:
 
         def follow(parents: list[int], codes: Tensor, position: int) -> Tensor:
             cache.keep(parents)
-            return self._next(codes, position, cache)
+            return self._next(codes, position, cache, self.stack.step)  # a graph would be recorded at every step
 
         limit = min(request.limit, self.most_codes)
         return beams.Search(
             latents, self._scores, follow, request.sampling, said=self.said, stop=self.stop, limit=limit
         )
-
-
-def _row(index: int, request: Request, most: int) -> _Row:
-    limit = min(request.limit, most)
-    return _Row(index, limit, draws(request.seed, limit))
 
 
 def _joined(said: list[Said]) -> Generated:

@@ -1,6 +1,6 @@
 """The layers of coqui's GPT, taken apart once and run without transformers: a whole text at a time, or one code."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from utils.speedups.change import SpeedupError
-from utils.synthesis.cache import Cache
+from utils.synthesis.cache import STEP, Cache
 from utils.synthesis.linears import DTYPES, Linear, Precision, linear
 
 if TYPE_CHECKING:
@@ -94,25 +94,31 @@ class Stack:
         return linear(weight.t(), bias, precision, gelu=gelu)
 
     def cache(self, lengths: list[int], room: int) -> Cache:
-        """Return an empty cache for rows of these lengths."""
+        """Return an empty cache for rows of these lengths, with room for at least some of what follows."""
         shape = (len(self.layers), self.heads, self.dim // self.heads)
-        return Cache(shape, lengths, room, self.dtype, self.device)
+        at_once = min(room, STEP) if self.device.type == "cpu" else room  # graphs of CUDA are made for one size
+        return Cache(shape, lengths, at_once, self.dtype, self.device)
 
-    def read(self, sequence: Tensor, kept: list[Tensor] | None = None) -> Tensor:
-        """Return the hidden states of one whole sequence.
+    def read(self, sequence: Tensor, kept: list[Tensor] | None = None, begun: int = 0) -> Tensor:
+        """Return the hidden states of one whole sequence, or of what follows its beginning.
 
         Args:
-            sequence: Its embeddings, of shape (length, dim).
-            kept: Where keys and values go, for each layer; None: nowhere.
+            sequence: Its embeddings, of shape (length, dim), without the beginning.
+            kept: Where keys and values go, of shape (2, 1, heads, begun + length, size) for each layer; None: nowhere.
+            begun: Columns at the beginning that are kept already.
         """
         hidden = sequence.to(self.dtype)
         length = len(hidden)
+        mask = torch.ones(length, begun + length, dtype=torch.bool, device=self.device).tril(begun) if begun else None
         for number, layer in enumerate(self.layers):
             mixed = layer.mixing(layer.before(hidden)).view(1, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
             queries, keys, values = mixed.unbind()
             if kept:
-                kept[number].copy_(mixed[1:])
-            heard = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+                kept[number][:, :, :, begun:] = mixed[1:]
+            if mask is None:
+                heard = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+            else:
+                heard = functional.scaled_dot_product_attention(queries, *kept[number], attn_mask=mask)
             hidden = hidden + layer.mixed(heard.transpose(1, 2).reshape(length, self.dim))
             hidden = hidden + layer.narrowing(layer.widening(layer.between(hidden)))
         return self.final(hidden)
@@ -120,14 +126,35 @@ class Stack:
     def step(self, rows: Tensor, cache: Cache) -> Tensor:
         """Return the hidden states of one more column, of shape (rows, dim), and keep it in the cache."""
         cache.make_room()
-        hidden, end, count = rows.to(self.dtype), cache.end, len(rows)
-        mask = None if cache.mask is None else cache.mask[..., : end + 1]
-        for layer, kept in zip(self.layers, cache.layers, strict=True):
+        end = cache.end
+
+        def hold(kept: Tensor, new: Tensor) -> Tensor:
+            kept.narrow(3, end, 1).copy_(new)
+            return kept.narrow(3, 0, end + 1)
+
+        hidden = self._column(rows, cache.layers, hold, None if cache.mask is None else cache.mask[..., : end + 1])
+        cache.end = end + 1
+        return hidden
+
+    def fixed_step(self, rows: Tensor, layers: list[Tensor], column: Tensor, mask: Tensor) -> Tensor:
+        """Do the same with shapes that never change, as a graph of CUDA needs it: the mask hides what is still free.
+
+        Args:
+            rows: Embeddings of the new column.
+            layers: What is kept.
+            column: Number of the new column, of shape (1,).
+            mask: Of shape (rows, 1, 1, capacity).
+        """
+        return self._column(rows, layers, lambda kept, new: kept.index_copy_(3, column, new), mask)
+
+    def _column(
+        self, rows: Tensor, layers: list[Tensor], hold: Callable[[Tensor, Tensor], Tensor], mask: Tensor | None
+    ) -> Tensor:
+        hidden, count = rows.to(self.dtype), len(rows)
+        for layer, kept in zip(self.layers, layers, strict=True):
             mixed = layer.mixing(layer.before(hidden)).view(count, 3, self.heads, 1, -1).transpose(0, 1)
-            kept.narrow(3, end, 1).copy_(mixed[1:])
-            keys, values = kept.narrow(3, 0, end + 1).unbind()
+            keys, values = hold(kept, mixed[1:]).unbind()
             heard = functional.scaled_dot_product_attention(mixed[0], keys, values, attn_mask=mask)
             hidden = hidden + layer.mixed(heard.view(count, self.dim))
             hidden = hidden + layer.narrowing(layer.widening(layer.between(hidden)))
-        cache.end = end + 1
         return self.final(hidden)

@@ -57,7 +57,7 @@ class Agreement:
         return self.share >= ENOUGH
 
     def __str__(self) -> str:
-        return f"{self.share:.1%} of {self.positions} codes are the same (divergence {self.divergence:.4f} nats)"
+        return f"{self.share:.1%} of {self.positions} codes are the same (divergence {self.divergence:.1e} nats)"
 
 
 @dataclass(frozen=True)

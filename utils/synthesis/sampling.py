@@ -1,10 +1,10 @@
 """Choosing the next code from the scores of all: the same distribution as transformers' generate.
 
-The order is that of transformers: repetition penalty, temperature, top k, top p. Two things differ from coqui on purpose.
-coqui gives generate a prefix of made-up tokens, ones and at last the start code, all of which its repetition penalty
-counts as said: code 1 is a tenth as likely as it should be in every sentence. Here a code counts once it was said, and
-the start code from the beginning; ``Batch(..., said=(1, start))`` is coqui's way. And each sentence has a generator of
-its own, so that it is the same alone and in a batch.
+The order is that of transformers: repetition penalty, temperature, top k, top p. Two things differ from coqui on
+purpose. coqui gives generate a prefix of made-up tokens, ones and at last the start code, all of which its repetition
+penalty counts as said: the score of code 1 is a tenth of what it should be in every sentence. Here a code counts once
+it was said, and the start code from the beginning; ``Batch(..., said=(1, start))`` is coqui's way. And each sentence
+has random numbers of its own, so that it is the same alone and in a batch.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ class Batch:
 
     def _spread(self) -> None:
         """Cut the settings into columns, once for many steps."""
-        self.temperature, self.top_p, self.penalty, self.top_k = self.settings.split(1, dim=1)
+        self.temperature, self.top_p, self.penalty, self.top_k = torch.split(self.settings, 1, dim=1)
         ranks = torch.arange(self.widest, device=self.settings.device)
         self.beyond = ranks >= self.top_k
         self.even = bool((self.top_k >= self.widest).all())

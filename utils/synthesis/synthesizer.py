@@ -66,7 +66,7 @@ class Synthesizer:
             cache: Folder that keeps voices; None: the usual one.
         """
         chosen = precision.choose(device, precision_)
-        opened = open_model(place)
+        opened = open_model(place, as_stored=True)  # the decoder takes one layer after the other
         decoder = Decoder.of(opened.gpt, chosen.gpt, chosen.device, consume=True)
         vocoder = Vocoder.of(opened.vocoder, chosen.vocoder, chosen.device)
         return cls(opened.hearing(), decoder, vocoder, chosen, cache)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from threading import Barrier
 from typing import Any, NamedTuple, Self
@@ -43,7 +43,7 @@ class Vocoder:
         workers: How many they are.
     """
 
-    network: Generator
+    network: Generator = field(repr=False)
     ladder: Ladder
     device: torch.device
     threads: ThreadPoolExecutor | None
