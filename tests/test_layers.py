@@ -12,10 +12,10 @@ from utils.paths import ROOT
 
 ROWS = {
     0: {"config", "flags", "events", "errors", "paths", "packages", "languages", "storage", "folders"},
-    1: {"amharic", "audio", "runs", "jobs", "processes", "monitor"},
+    1: {"amharic", "audio", "runs", "jobs", "processes", "monitor", "projects", "sample"},
     2: {"dataset", "speedups", "training", "xtts", "synthesis"},
-    3: {"training_optimizations", "evaluation", "doctor"},
-    4: {"gpt_train"},
+    3: {"training_optimizations", "evaluation", "doctor", "disk_use"},
+    4: {"gpt_train", "serving"},
     5: {"commands", "ui"},
 }
 ROW_OF = {room: row for row, rooms in ROWS.items() for room in rooms}

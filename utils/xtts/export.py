@@ -13,6 +13,7 @@ from torch import Tensor
 from utils import audio, languages
 from utils.errors import StorageError
 from utils.folders import require_space
+from utils.training.tensors import smaller
 from utils.xtts.checkpoint import CURE, compare, read_weights
 from utils.xtts.codes import DVAE_FILE, MEL_FILE, RATE, ModelFileError
 from utils.xtts.folders import link_or_copy, replacing_folder
@@ -52,7 +53,7 @@ def write_ready(
         tokenizer: How the model reads.
         reference: A clip whose voice it speaks with; None keeps the one of the base.
         about: What shall be known about it later.
-        half: Store the GPT in half the size; it is loaded in full precision again.
+        half: Store the GPT in half the size, but for what half precision cannot hold; it is loaded in full again.
     """
     gpt = _checked(state, base, tokenizer)
     found = read_weights(base / MODEL_FILE)
@@ -97,7 +98,7 @@ def _checked(state: Mapping[str, Tensor], base: Path, tokenizer: "Tokenizer") ->
 
 def _plain(weight: Tensor, *, half: bool) -> Tensor:
     """Return a tensor that torch.save writes without what else lies in its memory."""
-    weight = weight.detach().to("cpu", torch.float16 if half else torch.float32).contiguous()
+    weight = weight.detach().to("cpu", smaller(weight) if half else torch.float32).contiguous()
     return weight if weight.untyped_storage().nbytes() == _size(weight) else weight.clone()
 
 

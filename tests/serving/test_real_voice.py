@@ -1,0 +1,55 @@
+"""The server with a model of coqui's classes, started as a person starts it."""
+
+import io
+import wave
+from collections.abc import Iterator
+
+import pytest
+
+from tests.serving.fake_server import SPEECH, Served, served
+from tests.xtts.exporting import finished, learnt
+from utils.xtts import tiny
+from utils.xtts.tokenizer import prepare
+from utils.xtts.vocabulary import Vocabulary
+
+pytestmark = pytest.mark.slow
+SENTENCE = "ሰላም።"
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("served")
+    base = tiny.build(folder / "tiny", sizes=tiny.Sizes(layers=2))
+    amharic = prepare(Vocabulary.load(base / "vocab.json"), "am")
+    ready = finished(folder / "project", base, amharic, learnt(base, amharic))
+    words = ("--model", str(ready), "--device", "cpu", "--precision", "fp32")
+    with served(*words, module="utils serve") as found:
+        yield found
+
+
+def test_it_speaks_with_the_voices_of_the_model(real: Served) -> None:
+    assert [voice["id"] for voice in real.http.get("/v1/voices").json()["voices"]] == ["default", *tiny.SPEAKERS]
+    one, two = (real.speak(SENTENCE, response_format="pcm", voice=voice).content for voice in tiny.SPEAKERS)
+    assert len(one) > 10_000
+    assert one != two
+
+
+def test_what_cannot_be_read_is_refused_before_any_sound(real: Served) -> None:
+    answer = real.speak("ሰላም 漢字")
+    assert answer.status_code == 400
+    assert "漢" in answer.json()["error"]["message"]
+
+
+def test_a_whole_file_is_spoken_sentence_by_sentence_and_judged(real: Served) -> None:
+    answer = real.speak(f"{SENTENCE} {SENTENCE}", stream=False, response_format="wav", tries=1)
+    assert 0 <= int(answer.headers["x-doubtful-sentences"]) <= 2
+    with wave.open(io.BytesIO(answer.content)) as sound:
+        assert sound.getnframes() * 2 < len(answer.content) < sound.getnframes() * 2 + 1000
+
+
+def test_leaving_in_the_middle_frees_the_place(real: Served) -> None:
+    endless = {"input": f"{SENTENCE} " * 250, "response_format": "pcm"}  # takes longer than is waited for below
+    with real.http.stream("POST", SPEECH, json=endless) as answer:
+        next(answer.iter_raw())
+        assert real.counts()["speaking"] == 1
+    real.wait_until(speaking=0, open=0)

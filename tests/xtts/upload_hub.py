@@ -1,0 +1,98 @@
+"""A hub on this machine that takes models: the calls that huggingface_hub makes to push small files."""
+
+import base64
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class UploadHub:
+    """What was made and sent.
+
+    Attributes:
+        token: The one that may write.
+        repositories: Who may see each repository by name.
+        files: What was sent, by repository and path.
+        tokens: What came with each request.
+        unknown: Calls that were not expected.
+    """
+
+    token: str
+    repositories: dict[str, str] = field(default_factory=dict)
+    files: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    tokens: set[str] = field(default_factory=set)
+    unknown: list[str] = field(default_factory=list)
+    endpoint: str = ""
+
+    def answer(self, path: str, content: bytes, token: str) -> tuple[int, dict[str, Any]]:
+        self.tokens.add(token)
+        if token != self.token:
+            return 401, {"error": f"Invalid credentials for {token}"}
+        if path == "/api/repos/create":
+            return self.create(json.loads(content))
+        if path == "/api/validate-yaml":
+            return 200, {"errors": [], "warnings": []}
+        name = "/".join(path.split("/")[3:5])
+        if "/preupload/" in path:
+            asked = json.loads(content)["files"]
+            as_it_is = {"uploadMode": "regular", "shouldIgnore": False}
+            return 200, {"files": [{"path": one["path"], **as_it_is} for one in asked]}
+        return self.commit(name, content) if "/commit/" in path else self.stranger(path)
+
+    def create(self, asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        name = f"{asked['organization']}/{asked['name']}"
+        if name in self.repositories:
+            return 409, {"error": "You already created this repo", "url": f"{self.endpoint}/{name}"}
+        self.repositories[name] = asked["visibility"]
+        return 200, {"url": f"{self.endpoint}/{name}"}
+
+    def commit(self, name: str, content: bytes) -> tuple[int, dict[str, Any]]:
+        for line in map(json.loads, content.splitlines()):
+            if line["key"] == "file":
+                self.files[name, line["value"]["path"]] = base64.b64decode(line["value"]["content"])
+        return 200, {"commitUrl": f"{self.endpoint}/{name}/commit/1", "commitOid": "1"}
+
+    def stranger(self, path: str) -> tuple[int, dict[str, Any]]:
+        self.unknown.append(path)
+        return 404, {"error": "not found"}
+
+
+@contextlib.contextmanager
+def taking(hub: UploadHub) -> Iterator[UploadHub]:
+    """Serve until the block is left."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.reply(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+
+        def do_GET(self) -> None:
+            self.reply(b"")
+
+        def reply(self, sent: bytes) -> None:
+            token = self.headers.get("Authorization", "").removeprefix("Bearer ")
+            status, answer = hub.answer(self.path.partition("?")[0], sent, token)
+            content = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    hub.endpoint = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        server.server_close()
