@@ -55,15 +55,22 @@ class Timed(NamedTuple):
 
     Attributes:
         first: Seconds until the first code.
-        step: Seconds for each further one.
+        whole: Seconds until the last.
+        codes: Of each sentence.
     """
 
     first: float
-    step: float
+    whole: float
+    codes: int
+
+    @property
+    def step(self) -> float:
+        """Return the seconds of each further code."""
+        return (self.whole - self.first) / (self.codes - 1)
 
     def better(self, other: "Timed | None") -> "Timed":
-        """Take the faster of two rounds, each figure by itself."""
-        return self if other is None else Timed(min(self.first, other.first), min(self.step, other.step))
+        """Take the faster of two rounds; each time by itself, since a difference would win by a slow first code."""
+        return self if other is None else Timed(min(self.first, other.first), min(self.whole, other.whole), self.codes)
 
 
 def built(arguments: argparse.Namespace) -> Any:  # noqa: ANN401  # coqui's class
@@ -92,7 +99,7 @@ class Coqui:
     def generate(self) -> Timed:
         """Time a sentence of one code and a long one."""
         first = clocked(lambda: self._said(1), self.device)
-        return Timed(first, (clocked(lambda: self._said(self.codes), self.device) - first) / (self.codes - 1))
+        return Timed(first, clocked(lambda: self._said(self.codes), self.device), self.codes)
 
     def _said(self, codes: int) -> None:
         with lent(self.gpt, codes):
@@ -123,7 +130,7 @@ def ours(decoder: Decoder, coqui: Coqui, sentences: int) -> Timed:
     steps = decoder.steps(requests)
     first = clocked(lambda: next(steps), coqui.device)
     rest = clocked(lambda: [len(said) for said in steps], coqui.device)
-    return Timed(first, rest / (coqui.codes - 1))
+    return Timed(first, first + rest, coqui.codes)
 
 
 def clocked(work: Callable[[], object], device: str) -> float:
@@ -146,7 +153,7 @@ def compare(arguments: argparse.Namespace) -> tuple[list[list[str]], float]:
             for _ in range(arguments.rounds):
                 theirs, second = coqui.generate().better(theirs), min(coqui.second(), second)
                 found[precision, sentences] = ours(decoder, coqui, sentences).better(found.get((precision, sentences)))
-            print(precision, sentences, found[precision, sentences], "coqui", theirs, flush=True)
+            print(f"{precision}, {sentences}: {found[precision, sentences]}, coqui {theirs}", flush=True)
         del decoder
     rows = [["coqui's generate", "1", *figures(theirs, 1), "", ""]]
     for (precision, sentences), timed in found.items():

@@ -62,7 +62,7 @@ def test_two_models_go_the_whole_way(
 def test_a_voice_is_like_itself(models: list[Path], tmp_path: Path) -> None:
     reference = tmp_path / "reference.wav"
     audio.save(reference, babble(6.0), 16_000)
-    model = Loaded(Synthesizer.load(models[0], "cpu", "fp32", tmp_path / "cache"))
+    model = Loaded(Synthesizer.load(models[0], "cpu", "fp32", cache=tmp_path / "cache"))
     heard = model.voice_of(audio.load(reference, 24_000))
     assert float(heard @ heard) == pytest.approx(1.0, abs=1e-4)
     assert float(model.voice(str(reference)) @ heard) > 0.98

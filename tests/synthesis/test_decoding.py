@@ -284,3 +284,16 @@ def test_a_precision_that_does_not_suit_the_device_is_refused(precision: Any, de
     with pytest.raises(SpeedupError) as caught:
         check(precision, device)
     assert "Choose" in caught.value.hint
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
+def test_graphs_of_cuda_say_what_the_processor_says(gpt: Any, ours: Decoder, precision: Any) -> None:
+    requests = [asked(ids, seed=number, limit=12 + 9 * number) for number, ids in enumerate(TEXTS)]
+    made = Decoder.of(gpt, precision, "cuda")
+    said = made.generate(requests)
+    for index, wanted in enumerate(ours.generate(requests)):
+        latents = made.retold(requests[index], said[index].codes)[1][:-1]
+        torch.testing.assert_close(said[index].latents, latents, atol=0.1, rtol=0)
+        if precision == "fp32":
+            assert said[index].codes.tolist() == wanted.codes.tolist()

@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", default="", help="the run; list shows those of all runs without it")
     parser.add_argument("steps", nargs="*", default=[], help="a step, best or newest; compare takes two")
     parser.add_argument("--with-run", default="", help="with compare: the run of the second step")
+    parser.add_argument("--half", action="store_true", help="with promote: store the GPT in half the size")
     parser.add_argument("--reference", type=Path, help="with promote: a clip with the voice (default: as the samples)")
 
 
@@ -102,7 +103,7 @@ def promote(place: Project, arguments: argparse.Namespace) -> int:
     if arguments.reference and not arguments.reference.is_file():
         raise RunError(f"There is no clip {arguments.reference}.")
     voice = arguments.reference or voice_of(chosen)
-    folder = promoted(chosen, place.ready, voice)
+    folder = promoted(chosen, place.ready, voice, half=arguments.half)
     print(f"{_title(chosen)} is now {folder}; it speaks with the voice of {voice or 'its base model'}.")
     return 0
 

@@ -91,7 +91,7 @@ def _name(path: Path) -> str:
 
 @contextmanager
 def _loaded(path: Path, config: SpeechConfig, cache: Path | None) -> Iterator[Model]:
-    model = Loaded(Synthesizer.load(path, config.device, config.precision, cache))
+    model = Loaded(Synthesizer.load(path, config.device, config.precision, cache=cache))
     try:
         yield model
     finally:

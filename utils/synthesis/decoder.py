@@ -7,7 +7,7 @@ vector number i is the one that code i was predicted from. Nothing needs to be c
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
@@ -106,6 +106,7 @@ class Decoder:
         said: Codes that the repetition penalty takes as said before the first; coqui's would be (1, start).
         most_codes: Codes that a sentence can have.
         text_limit: Tokens that a text can have.
+        look: Is called at each step; what it raises ends the work.
     """
 
     def __init__(self, gpt: Any, precision: linears.Precision, device: torch.device, *, consume: bool) -> None:  # noqa: ANN401  # coqui's class
@@ -115,6 +116,7 @@ class Decoder:
         self.text, self.text_positions = self._rows(gpt.text_embedding), self._rows(gpt.text_pos_embedding.emb)
         self.codes, self.positions = self._rows(gpt.mel_embedding), self._rows(gpt.mel_pos_embedding.emb)
         self.said: tuple[int, ...] = (self.start,)
+        self.look: Callable[[], object] = _nothing
         self.most_codes = int(gpt.max_gen_mel_tokens)
         self.text_limit = len(self.text_positions) - 2
         self.norm = Norm.of(gpt.final_norm, device)
@@ -151,7 +153,7 @@ class Decoder:
         """Return the width of a latent."""
         return self.stack.dim
 
-    def steps(self, requests: Sequence[Request]) -> Iterator[list[Said]]:
+    def steps(self, requests: Sequence[Request]) -> Generator[list[Said], None, None]:
         """Say texts together, and give the new code of each that has not ended, step by step.
 
         Closing the iterator frees all that was kept of them at once. A text with several beams is searched when the
@@ -164,7 +166,7 @@ class Decoder:
             self._check(request)
         return self._steps(list(requests))
 
-    def _steps(self, requests: list[Request]) -> Iterator[list[Said]]:
+    def _steps(self, requests: list[Request]) -> Generator[list[Said], None, None]:
         drawn = [index for index, request in enumerate(requests) if request.sampling.beams == 1]
         if drawn:
             yield from self._drawn(requests, drawn)
@@ -267,7 +269,7 @@ class Decoder:
         """Return what runs the stack for one batch."""
         return Graphed(self.stack) if self.device.type == "cuda" else self.stack.step
 
-    def _drawn(self, requests: list[Request], chosen: list[int]) -> Iterator[list[Said]]:
+    def _drawn(self, requests: list[Request], chosen: list[int]) -> Generator[list[Said], None, None]:
         """Say the chosen requests together, and let rows that have ended go."""
         rows = [_Row.of(index, requests[index], self.most_codes) for index in chosen]
         with torch.inference_mode():
@@ -275,6 +277,7 @@ class Decoder:
             cache, latents = self._begun([requests[index] for index in chosen])
         position, step = 0, self._step()
         while True:
+            self.look()
             with torch.inference_mode():
                 picked = batch.pick(self._scores(latents), [row.number(position) for row in rows])
                 position += 1
@@ -305,11 +308,12 @@ class Decoder:
         """Tell whether the batch is made smaller; on a GPU a row more costs little, and a new graph much."""
         return going < rows if self.device.type == "cpu" else 2 * going <= rows
 
-    def _searched(self, index: int, request: Request) -> Iterator[list[Said]]:
+    def _searched(self, index: int, request: Request) -> Generator[list[Said], None, None]:
         """Search for the best reading; nothing is said until it was found, but each step can be the last."""
         with torch.inference_mode():
             search = self._search(request)
         while search.going:
+            self.look()
             with torch.inference_mode():
                 search.advance()
             yield []
@@ -331,6 +335,10 @@ class Decoder:
         return beams.Search(
             latents, self._scores, follow, request.sampling, said=self.said, stop=self.stop, limit=limit
         )
+
+
+def _nothing() -> None:
+    """Let the work go on."""
 
 
 def _joined(said: list[Said]) -> Generated:

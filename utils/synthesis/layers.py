@@ -79,19 +79,21 @@ class Stack:
                 self._product(block.attn.c_proj, precision),
                 Norm.of(block.ln_2, self.device, self.dtype),
                 self._product(block.mlp.c_fc, precision, gelu=True),
-                self._product(block.mlp.c_proj, precision),
+                self._product(block.mlp.c_proj, precision, behind_gelu=True),
             )
             if consume:
                 blocks[number] = nn.Identity()
 
-    def _product(self, source: nn.Module, precision: Precision, *, gelu: bool = False) -> Linear:
+    def _product(
+        self, source: nn.Module, precision: Precision, *, gelu: bool = False, behind_gelu: bool = False
+    ) -> Linear:
         """Turn a Conv1D of transformers, whose weight is (inputs, outputs), into a product."""
         from transformers.pytorch_utils import Conv1D
 
         if type(source) is not Conv1D:
             raise SpeedupError(f"A {type(source).__name__} stands where a Conv1D should.", hint=PLAIN)
         weight, bias = source.weight.detach().to(self.device), source.bias.detach().to(self.device)
-        return linear(weight.t(), bias, precision, gelu=gelu)
+        return linear(weight.t(), bias, precision, gelu=gelu, behind_gelu=behind_gelu)
 
     def cache(self, lengths: list[int], room: int) -> Cache:
         """Return an empty cache for rows of these lengths, with room for at least some of what follows."""
@@ -115,10 +117,9 @@ class Stack:
             queries, keys, values = mixed.unbind()
             if kept:
                 kept[number][:, :, :, begun:] = mixed[1:]
-            if mask is None:
-                heard = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
-            else:
-                heard = functional.scaled_dot_product_attention(queries, *kept[number], attn_mask=mask)
+            if kept and begun:
+                keys, values = kept[number].unbind()
+            heard = functional.scaled_dot_product_attention(queries, keys, values, mask, is_causal=not begun)
             hidden = hidden + layer.mixed(heard.transpose(1, 2).reshape(length, self.dim))
             hidden = hidden + layer.narrowing(layer.widening(layer.between(hidden)))
         return self.final(hidden)

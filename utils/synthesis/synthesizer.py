@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -12,11 +12,13 @@ from typing import Self
 from utils.audio import Samples
 from utils.config import SpeechConfig
 from utils.dataset.clip import Cue
-from utils.synthesis import guards, joining, precision, voices
+from utils.paths import OUTPUT
+from utils.synthesis import guards, joining, voices
 from utils.synthesis.decoder import Decoder, Generated, Request
 from utils.synthesis.dubbing import Timeline, fit
 from utils.synthesis.opening import Opened, open_model
 from utils.synthesis.pieces import Pauses, Piece, Plan, plan
+from utils.synthesis.precision import Choice, choose
 from utils.synthesis.speech import RATE, Sampling, Speech, Spoken, Voice
 from utils.synthesis.streaming import chunks
 from utils.synthesis.stretching import Stretcher
@@ -42,7 +44,7 @@ class Synthesizer:
         opened: Opened,
         decoder: Decoder,
         vocoder: Vocoder,
-        chosen: precision.Choice,
+        chosen: Choice,
         cache: Path | None = None,
     ) -> None:
         self.model = opened
@@ -55,19 +57,29 @@ class Synthesizer:
 
     @classmethod
     def load(
-        cls, place: Path | str = "", device: str = "auto", precision_: str = "auto", cache: Path | None = None
+        cls,
+        place: Path | str = "",
+        device: str = "auto",
+        precision: str = "auto",
+        *,
+        cache: Path | None = None,
+        output: Path = OUTPUT,
+        look: Callable[[], object] | None = None,
     ) -> Self:
         """Open a model and prepare it for a device.
 
         Args:
             place: A finished model, a run or checkpoint, a base version, or a folder of coqui; empty: the newest.
             device: "auto", "cpu" or "cuda".
-            precision_: "auto" takes what was fastest when it was measured here.
+            precision: "auto" takes what was fastest when it was measured here.
             cache: Folder that keeps voices; None: the usual one.
+            output: Where the projects lie.
+            look: Is called at each code; what it raises ends the work.
         """
-        chosen = precision.choose(device, precision_)
-        opened = open_model(place, as_stored=True)  # the decoder takes one layer after the other
+        chosen = choose(device, precision)
+        opened = open_model(place, as_stored=True, output=output)  # the decoder takes one layer after the other
         decoder = Decoder.of(opened.gpt, chosen.gpt, chosen.device, consume=True)
+        decoder.look = look or decoder.look
         vocoder = Vocoder.of(opened.vocoder, chosen.vocoder, chosen.device)
         return cls(opened.hearing(), decoder, vocoder, chosen, cache)
 
@@ -148,7 +160,7 @@ class Synthesizer:
         parts = chunks(
             self.decoder,
             self.vocoder,
-            self._request(line, voice, config),
+            self.request(line, voice, config),
             voice,
             first=config.first_codes,
             then=config.chunk_codes,
@@ -165,15 +177,17 @@ class Synthesizer:
 
         def generate(some: Sequence[Line]) -> list[Generated]:
             with self._one_at_a_time, clock.stage("decoding"):
-                return self.decoder.generate([self._request(line, voice, config) for line in some])
+                return self.decoder.generate([self.request(line, voice, config) for line in some])
 
         def sound(said: Sequence[Generated]) -> list[Samples]:
+            self.decoder.look()
             with self._one_at_a_time, clock.stage("sound"):
                 return self.vocoder.sounds([one.latents for one in said], voice.embedding)
 
         return Studio(generate, sound, config, guards.Limits.of(config.language)).record(lines)
 
-    def _request(self, line: Line, voice: Voice, config: SpeechConfig) -> Request:
+    def request(self, line: Line, voice: Voice, config: SpeechConfig) -> Request:
+        """Ask the decoder for a piece of a text."""
         limit = min(line.limit(guards.Limits.of(config.language)), self.decoder.most_codes)
         return Request(line.piece.reading.ids, voice.prompt, Sampling.of(config), line.seed, limit)
 

@@ -8,13 +8,14 @@ from utils.paths import Project, inside
 from utils.training.checkpoints import Checkpoint, read_state
 
 
-def promote(checkpoint: Checkpoint, ready: Path, reference: Path | None = None) -> Path:
+def promote(checkpoint: Checkpoint, ready: Path, reference: Path | None = None, *, half: bool = False) -> Path:
     """Write the model of a checkpoint; the one that was in the folder stays until the new one is complete.
 
     Args:
         checkpoint: What to make of it.
         ready: Where.
         reference: A clip whose voice it speaks with; None keeps the one of the base.
+        half: Store the GPT in half the size.
     """
     from utils.xtts.export import write_ready
     from utils.xtts.model import fingerprint
@@ -34,7 +35,7 @@ def promote(checkpoint: Checkpoint, ready: Path, reference: Path | None = None) 
         raise DamagedError(f"{checkpoint.folder} has another vocabulary than its weights.", hint="Choose another one.")
     losses = {"train_loss": about.train_loss, "eval_loss": about.eval_loss}
     known = {"run": checkpoint.run.name, "step": about.step, "epoch": about.epoch, **losses}
-    return write_ready(ready, base, read_state(checkpoint.folder), tokenizer, reference, known)
+    return write_ready(ready, base, read_state(checkpoint.folder), tokenizer, reference, known, half=half)
 
 
 def voice_of(checkpoint: Checkpoint) -> Path | None:

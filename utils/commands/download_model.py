@@ -1,0 +1,62 @@
+"""Fetch a base model before it is needed; what a broken download has left is continued."""
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from utils import runs
+from utils.commands.runs import follow
+from utils.config.download import DownloadConfig
+from utils.flags import add_flags, read_flags
+from utils.jobs import Job
+from utils.paths import MODELS, OUTPUT
+from utils.projects import downloads
+from utils.xtts.licence import accept_licence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from utils.xtts.weights import Step
+
+CONFIG = DownloadConfig
+TELL_SECONDS = 0.5
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take the version and the consent to its licence."""
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
+    parser.add_argument("--accept-licence", action="store_true", help="agree to the licence of the published model")
+    parser.add_argument("--detach", action="store_true", help="return at once and let it run")
+    add_flags(parser, CONFIG)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Start the download as the page does and follow it."""
+    if arguments.accept_licence:
+        accept_licence()
+    started = runs.start("download-model", read_flags(arguments, CONFIG), downloads(arguments.output))
+    print(f"{started.name} is at work in {started.folder}", flush=True)
+    return 0 if arguments.detach else follow(started)
+
+
+def work(job: Job, config: DownloadConfig) -> None:
+    """Fetch what is missing of the model."""
+    from utils.xtts.weights import Source, base_folder
+
+    models = Path(config.models) if config.models else MODELS
+    folder = base_folder(config.version, source=Source(models, on_step=telling(job)))
+    job.events.emit("fetched", version=config.version, folder=str(folder))
+
+
+def telling(job: Job) -> "Callable[[Step], None]":
+    """Return what tells how far a download is, and hears when it should pause."""
+    last = [0.0]
+
+    def tell(step: "Step") -> None:
+        job.stop_if_asked(lambda: None)  # what has arrived is on the disk already
+        if time.monotonic() - last[0] > TELL_SECONDS or step.done == step.total:
+            last[0] = time.monotonic()
+            job.events.emit("progress", part=step.part, step=step.done, total=step.total)
+
+    return tell
