@@ -1,0 +1,99 @@
+"""Load the speech server with many callers at once: `python benchmarks/serving.py`.
+
+The server is `python -m utils serve` with the tiny model, in a process of its own. Two rounds of requests are sent; the
+first one warms up, and memory is compared before and after the second.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+import httpx2 as httpx
+import numpy as np
+import psutil
+
+from benchmarks.training_report import hardware, today
+from utils.paths import ROOT
+from utils.xtts import tiny
+
+TEXT = "go"
+PATIENCE = 900.0  # seconds for an answer
+
+
+class Answer(NamedTuple):
+    """How a request went."""
+
+    status: int
+    bytes: int
+    seconds: float
+
+
+def main() -> None:
+    """Serve, ask and tell."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=200, help="requests of a round (200)")
+    parser.add_argument("--callers", type=int, default=8, help="callers at the same time (8)")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        model = tiny.build(Path(place) / "tiny")
+        words = ["--model", str(model), "--port", "0", "--waiting", str(arguments.callers), "--precision", "fp32"]
+        server = subprocess.Popen([sys.executable, "-m", "utils", "serve", *words], cwd=ROOT, stdout=subprocess.PIPE)
+        try:
+            measure(address(server), psutil.Process(server.pid), arguments.requests, arguments.callers)
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+def address(server: "subprocess.Popen[bytes]") -> str:
+    """Read where the server is, and wait until it has loaded its model."""
+    assert server.stdout is not None  # for the type checker
+    found = ""
+    for line in server.stdout:
+        text = line.decode()
+        if " at http" in text:
+            found = text.split(" at ")[1].split("/v1")[0]
+        if text.strip().endswith("is ready."):
+            return found
+    raise SystemExit(f"The server ended with code {server.wait()}.")
+
+
+def measure(url: str, process: psutil.Process, requests: int, callers: int) -> None:
+    """Send two rounds and print what came of the second."""
+    round_of(url, requests // 4, callers)
+    before = process.memory_info().rss
+    begun = time.monotonic()
+    answers = round_of(url, requests, callers)
+    took = time.monotonic() - begun
+    waited = np.array([answer.seconds for answer in answers])
+    whole = sum(answer.status == httpx.codes.OK and answer.bytes > 0 for answer in answers)
+    print(f"{hardware('cpu')}, {today()}: {requests} requests by {callers} callers in {took:.0f} s.")
+    print(f"answered whole: {whole}, lost: {requests - whole}")
+    print(f"seconds for an answer: median {np.median(waited):.1f}, longest {waited.max():.1f}")
+    after = process.memory_info().rss
+    print(f"memory: {before / 1e6:.0f} MB before, {after / 1e6:.0f} MB after ({(after - before) / 1e6:+.1f} MB)")
+
+
+def round_of(url: str, requests: int, callers: int) -> list[Answer]:
+    """Ask many times, some at once."""
+    with httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) as http, ThreadPoolExecutor(callers) as pool:
+        return list(pool.map(lambda number: asked(http, number), range(requests)))
+
+
+def asked(http: httpx.Client, number: int) -> Answer:
+    """Ask for one sentence."""
+    begun = time.monotonic()
+    body = {"input": TEXT, "language": "en", "seed": number, "response_format": "pcm"}
+    answer = http.post("/v1/audio/speech", json=body)
+    return Answer(answer.status_code, len(answer.content), time.monotonic() - begun)
+
+
+if __name__ == "__main__":
+    main()
