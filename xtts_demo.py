@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from utils.addresses import is_loopback
 from utils.errors import AmharicTtsError
 from utils.paths import OUTPUT
 from utils.ui import access
@@ -44,7 +45,7 @@ def port(word: str) -> int:
 
 def serve(arguments: argparse.Namespace) -> None:
     """Check who may come in before anything slow is loaded, then open the page."""
-    exposed = arguments.share or not access.is_loopback(arguments.host)
+    exposed = arguments.share or not is_loopback(arguments.host)
     who = access.credentials(arguments.auth, exposed=exposed)
     from utils.ui import app  # gradio takes seconds: --help and a wrong --auth need not wait
 

@@ -6,7 +6,6 @@ coqui generates and then passes once more over the sentence for what the vocoder
 """
 
 import argparse
-import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -17,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import torch
 
-from benchmarks.training_report import hardware, save, slug, table, today
+from benchmarks.speech_options import conclude, parser
 from utils.synthesis.decoder import Decoder, Request
 from utils.synthesis.linears import Precision
 from utils.synthesis.speech import Sampling
@@ -168,37 +167,14 @@ def figures(timed: Timed, sentences: int) -> list[str]:
     return [f"{1e3 * seconds:.2f}" for seconds in (timed.step, timed.step / sentences, timed.first)]
 
 
-def parser() -> argparse.ArgumentParser:
-    """Describe the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--layers", type=int, default=30, help="of the GPT (30)")
-    parser.add_argument("--dim", type=int, default=1024, help="width of the GPT (1024)")
-    parser.add_argument("--heads", type=int, default=16, help="heads of its attention (16)")
-    parser.add_argument("--codes", type=int, default=64, help="codes of a sentence (64)")
-    parser.add_argument("--sentences", type=int, nargs="+", default=[1, 4, 8], help="sentences said together (1 4 8)")
-    parser.add_argument("--precisions", nargs="+", default=list(PRECISIONS), help="of ours (fp32 bf16 int8)")
-    parser.add_argument("--rounds", type=int, default=2, help="rounds of each side for each row (2)")
-    parser.add_argument("--threads", type=int, default=2, help="threads of each side (2)")
-    parser.add_argument("--results", type=Path, help="folder for the findings (none)")
-    return parser
-
-
 def main() -> None:
     """Compare and show the table."""
-    arguments = parser().parse_args()
+    options = parser(__doc__ or "", codes=64, precisions=PRECISIONS)
+    options.add_argument("--sentences", type=int, nargs="+", default=[1, 4, 8], help="sentences said together (1 4 8)")
+    arguments = options.parse_args()
     torch.set_num_threads(arguments.threads)
     rows, second = compare(arguments)
-    names = ("layers", "dim", "codes", "rounds", "threads")
-    page = PAGE.format(
-        **{name: getattr(arguments, name) for name in names}, tokens=TOKENS, table=table(HEAD, rows),
-        second=1e3 * second, hardware=hardware(arguments.device), date=today(), torch=torch.__version__,
-        command=shlex.join(["python", "benchmarks/decoding.py", *sys.argv[1:]]),
-    )  # fmt: skip
-    print(page)
-    if arguments.results:
-        name = f"decoding_{arguments.layers}x{arguments.dim}_{slug(hardware(arguments.device))}_{today()}"
-        print(save(name, {"head": HEAD, "rows": rows}, page, arguments.results))
+    conclude("decoding", PAGE, arguments, HEAD, rows, tokens=TOKENS, second=1e3 * second)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ round of each counts, since other work on the machine only ever slows one down.
 """
 
 import argparse
-import shlex
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -14,8 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks.speech_sides import CODE_SECONDS, Conditions, Side
-from benchmarks.training_report import hardware, save, slug, table, today
+from benchmarks.speech_options import conclude, parser
+from benchmarks.speech_sides import Conditions, Side
+from utils.xtts import tiny
+from utils.xtts.rates import CODE_SECONDS
 
 HEAD = [
     "",
@@ -35,7 +36,7 @@ PAGE = """\
 Command: `{command}`
 
 GPT of {layers} layers x {dim} with random weights and the published vocoder's size; sentences of {codes} codes
-({seconds:.1f} s); {together} sentences together; best of {rounds} rounds in turn. coqui speaks several sentences one
+({seconds:.1f} s); {sentences} sentences together; best of {rounds} rounds in turn. coqui speaks several sentences one
 after the other, and sends its first sound after 20 codes, ours after 12.
 
 {table}
@@ -75,44 +76,17 @@ def compare(arguments: argparse.Namespace, folder: Path) -> list[list[str]]:
     ]
 
 
-def parser() -> argparse.ArgumentParser:
-    """Describe the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--layers", type=int, default=30, help="of the GPT (30)")
-    parser.add_argument("--dim", type=int, default=1024, help="width of the GPT (1024)")
-    parser.add_argument("--heads", type=int, default=16, help="heads of its attention (16)")
-    parser.add_argument("--codes", type=int, default=129, help="codes of a sentence (129: 6 s)")
-    parser.add_argument("--sentences", type=int, default=8, help="sentences that ours speaks together (8)")
-    parser.add_argument("--precisions", nargs="+", default=["fp32", "int8"], help="of ours (fp32 int8)")
-    parser.add_argument("--rounds", type=int, default=2, help="rounds of each side (2), after one to warm up")
-    parser.add_argument("--threads", type=int, default=2, help="threads of each side (2)")
-    parser.add_argument("--results", type=Path, help="folder for the findings (none)")
-    return parser
-
-
 def main() -> None:
     """Compare and show the table."""
-    import torch
-
-    from utils.xtts import tiny
-
-    arguments = parser().parse_args()
+    options = parser(__doc__ or "", codes=129, precisions=("fp32", "int8"))
+    options.add_argument("--sentences", type=int, default=8, help="sentences that ours speaks together (8)")
+    arguments = options.parse_args()
     sizes = tiny.Sizes(
         arguments.layers, arguments.dim, arguments.heads, tokens=6681, dvae=512, codebook=512, views=True
     )
     with tempfile.TemporaryDirectory() as place:
         rows = compare(arguments, tiny.build(Path(place) / "model", sizes=sizes))
-    names = ("layers", "dim", "codes", "rounds", "threads")
-    page = PAGE.format(
-        **{name: getattr(arguments, name) for name in names}, seconds=arguments.codes * CODE_SECONDS,
-        together=arguments.sentences, table=table(HEAD, rows), hardware=hardware(arguments.device), date=today(),
-        torch=torch.__version__, command=shlex.join(["python", "benchmarks/speech.py", *sys.argv[1:]]),
-    )  # fmt: skip
-    print(page)
-    if arguments.results:
-        name = f"speech_{arguments.layers}x{arguments.dim}_{slug(hardware(arguments.device))}_{today()}"
-        print(save(name, {"head": HEAD, "rows": rows}, page, arguments.results))
+    conclude("speech", PAGE, arguments, HEAD, rows, seconds=arguments.codes * CODE_SECONDS)
 
 
 if __name__ == "__main__":

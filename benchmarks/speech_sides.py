@@ -11,12 +11,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
-from benchmarks.training_sides import _resident as resident
+from benchmarks.training_sides import resident
+from utils.xtts.rates import CODE_SECONDS, OUTPUT_RATE
 
 UNSAID = -1e4  # the score of the code that ends a sentence
 TEXT = "the birds of the lake return every year when the long rains end"  # as many letters as tokens
 VOICE = "Tiny Abebe"
-CODE_SECONDS = 1024 / 22_050
 
 
 class Conditions(NamedTuple):
@@ -127,7 +127,7 @@ class Ours:
 
 def check(samples: int, codes: int) -> None:
     """Refuse a sentence of another length: the sides would not have done the same."""
-    if abs(samples / 24_000 - codes * CODE_SECONDS) > 2 * CODE_SECONDS:
+    if abs(samples / OUTPUT_RATE - codes * CODE_SECONDS) > 2 * CODE_SECONDS:
         raise SystemExit(f"{samples} samples are not {codes} codes.")
 
 

@@ -143,7 +143,7 @@ def _serve(pipe: Connection, name: str, plan: Plan, folder: Path) -> None:
     from utils.errors import ConfigError
     from utils.speedups.change import SpeedupError
 
-    start = _resident("VmRSS")
+    start = resident("VmRSS")
     try:
         side: Worker = _found(SIDES[name])(plan, Material(folder))
         before = start, _forget_peak()
@@ -173,12 +173,12 @@ def _memory(start: float, building: float) -> Memory:
     """Return the peaks of this process."""
     import torch
 
-    training = _resident("VmHWM")
+    training = resident("VmHWM")
     device = torch.cuda.max_memory_allocated() / MIB if torch.cuda.is_available() else 0.0
     return Memory(start, max(building, training), training, device)
 
 
-def _resident(name: str) -> float:
+def resident(name: str) -> float:
     """Read a line of the kernel's account of this process, in MiB; elsewhere ask for the peak."""
     status = Path("/proc/self/status")
     if status.is_file():
@@ -191,7 +191,7 @@ def _resident(name: str) -> float:
 
 def _forget_peak() -> float:
     """Let the kernel count the peak from now on, where it can, and return the one so far."""
-    peak = _resident("VmHWM")
+    peak = resident("VmHWM")
     with contextlib.suppress(OSError):  # only Linux can, and not every container lets it
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return peak

@@ -26,8 +26,8 @@ from tests.synthesis.small_vocoder import small_vocoder, vectors, voice
 from utils.audio import Samples
 from utils.synthesis.precision import multiplies_bf16
 from utils.synthesis.quality import distance
-from utils.synthesis.speech import CODE_SECONDS, RATE
 from utils.synthesis.vocoding import Vocoder
+from utils.xtts.rates import CODE_SECONDS, OUTPUT_RATE
 
 DIM, CHANNELS, CHUNK = 1024, 512, 24
 
@@ -56,7 +56,7 @@ def measure(seconds: float, rounds: int) -> dict[str, dict[str, float]]:
         for name, work in works.items():
             start = clock()
             work()
-            taken[name].append((clock() - start) / (len(sounds[name]) / RATE))
+            taken[name].append((clock() - start) / (len(sounds[name]) / OUTPUT_RATE))
     plain = statistics.median(taken["coqui"]), min(taken["coqui"])
     return {
         name: {

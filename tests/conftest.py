@@ -1,11 +1,16 @@
-"""What several tests share: a disk that fills up at once."""
+"""What several tests share: a core for each, and a disk that fills up at once."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+# Before torch comes: two tests run side by side, and the threads inside small layers wait longer than they work. The
+# programs that tests start inherit it.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from utils.paths import ROOT
 
 ROWS = {
-    0: {"config", "flags", "events", "errors", "paths", "packages", "languages", "storage", "folders"},
+    0: {"config", "flags", "events", "errors", "paths", "packages", "languages", "storage", "folders", "addresses"},
     1: {"amharic", "audio", "runs", "jobs", "processes", "monitor", "projects", "sample"},
     2: {"dataset", "speedups", "training", "xtts", "synthesis"},
     3: {"training_optimizations", "evaluation", "doctor", "disk_use"},

@@ -11,6 +11,8 @@ from utils.config import Config, read_yaml
 
 C = TypeVar("C", bound=Config)
 
+INTERRUPTED = 130  # what a shell says of a program that was stopped with Ctrl-C
+
 
 def add_flags(parser: argparse.ArgumentParser, config: type[Config]) -> None:
     """Add ``--config FILE`` and one flag for each field."""

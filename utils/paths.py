@@ -11,7 +11,10 @@ OUTPUT = ROOT / "output"
 CONFIGS = ROOT / "configs"
 REQUIREMENTS = ROOT / "requirements.txt"
 MODELS = OUTPUT / ".models"  # one folder a published version
-LICENCE_CONSENT = OUTPUT / ".settings" / "licence-consent.json"
+SETTINGS = OUTPUT / ".settings"  # what a person chose or this machine was measured at
+LICENCE_CONSENT = SETTINGS / "licence-consent.json"
+PRECISIONS = SETTINGS / "precision.json"  # how fast each is here
+VOICES = OUTPUT / ".cache" / "voices"  # what was heard of references
 
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names that Windows keeps for devices
 MOST_BYTES = 200  # systems allow 255, and what is deleted or half written gets a longer name for a while

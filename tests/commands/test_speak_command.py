@@ -8,22 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-import torch
 
 from tests.synthesis import amharic_model
 from utils.__main__ import main
-from utils.synthesis.speech import RATE
 from utils.synthesis.takes import Line
+from utils.xtts.rates import OUTPUT_RATE
 
 Speak = Callable[..., int]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +59,8 @@ def test_subtitles_become_sound_of_their_length(speak: Speak, tmp_path: Path) ->
     (tmp_path / "in.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nሰላም\n", encoding="utf-8")
     assert speak("--srt", "in.srt", "--out", "dub.wav") == 0
     sound, rate = soundfile.read(tmp_path / "dub.wav")
-    assert (len(sound), rate) == (2 * RATE, RATE)
-    assert not sound[: round(0.9 * RATE)].any()
+    assert (len(sound), rate) == (2 * OUTPUT_RATE, OUTPUT_RATE)
+    assert not sound[: round(0.9 * OUTPUT_RATE)].any()
 
 
 @pytest.mark.slow
@@ -81,7 +72,7 @@ def test_a_stream_goes_to_the_standard_output(
     monkeypatch.setattr("sys.stdout", Terminal(pipe))
     assert speak("ሰላም", "--stream", *words) == 0
     samples = np.frombuffer(pipe.getvalue()[header:], "<i2")
-    assert len(samples) == pytest.approx(12 * 1024 * RATE / 22_050, abs=RATE * 0.01)
+    assert len(samples) == pytest.approx(12 * 1024 * OUTPUT_RATE / 22_050, abs=OUTPUT_RATE * 0.01)
     assert pipe.getvalue()[:4] == b"RIFF" or not header
 
 

@@ -13,8 +13,9 @@ from utils.dataset.transcription import RecognitionError, Transcript
 from utils.errors import TextError
 from utils.evaluation.models import Candidate, Vector
 from utils.synthesis.guards import Limits, sounds
-from utils.synthesis.speech import RATE, Speech, Spoken
+from utils.synthesis.speech import Speech, Spoken
 from utils.xtts.packs import pack_for
+from utils.xtts.rates import OUTPUT_RATE
 from utils.xtts.tokenizer import Reading
 
 
@@ -43,9 +44,9 @@ class FakeModel:
         self.spoken.append(text)
         reading = read(text, config.language)
         seconds = self.pace * sounds(reading) / Limits.of(config.language).usual
-        samples = resample(babble(seconds, seed=len(text)), 16_000, RATE)
+        samples = resample(babble(seconds, seed=len(text)), 16_000, OUTPUT_RATE)
         piece = Spoken(reading, samples, np.arange(20), ended=True, seed=config.seed, flags=self.flags)
-        return Speech((piece,), samples, "fake", config.seed, {"all": 0.5 * len(samples) / RATE})
+        return Speech((piece,), samples, "fake", config.seed, {"all": 0.5 * len(samples) / OUTPUT_RATE})
 
     def voice(self, reference: str) -> Vector:  # noqa: ARG002
         return np.array([1, 0], np.float32)

@@ -1,10 +1,8 @@
 """The whole way with real classes at a tiny size: models on disk, a recogniser in its own process, a report."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from tests.dataset.recordings import babble
 from utils import audio
@@ -17,14 +15,6 @@ from utils.synthesis.synthesizer import Synthesizer
 from utils.xtts import tiny
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _single_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

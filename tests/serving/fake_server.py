@@ -134,8 +134,8 @@ def served(*words: str, environment: dict[str, str] | None = None, module: str =
 if __name__ == "__main__":
     from utils.__main__ import call
     from utils.commands import serve
+    from utils.config import ServeConfig
     from utils.serving.desk import Speaks
-    from utils.serving.settings import ServeConfig
 
     def load(config: ServeConfig) -> Speaks:
         if config.model == "late":

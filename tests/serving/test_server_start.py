@@ -10,12 +10,12 @@ import httpx2 as httpx
 import pytest
 
 from tests.serving.fake_server import ENDLESS, SPEECH, Served, served
-from utils.config import SpeechConfig
+from utils.addresses import is_loopback
+from utils.config import ServeConfig, SpeechConfig
 from utils.errors import ConfigError
 from utils.serving.asked import SETTINGS
-from utils.serving.door import VARIABLE, api_key, is_loopback
+from utils.serving.door import VARIABLE, api_key
 from utils.serving.server import address, listening, rules_of
-from utils.serving.settings import ServeConfig
 
 KEY = "a-key-that-nobody-guesses-0123456789"
 

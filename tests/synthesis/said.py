@@ -4,16 +4,17 @@ import numpy as np
 
 from utils.audio import Samples
 from utils.synthesis.joining import join, placed
-from utils.synthesis.speech import RATE, Speech, Spoken
+from utils.synthesis.speech import Speech, Spoken
+from utils.xtts.rates import OUTPUT_RATE
 from utils.xtts.tokenizer import Reading
 
 
 def tone(seconds: float, pitch: float = 220.0) -> Samples:
     """A sound that begins and ends at full loudness, so that a careless joint clicks."""
-    return (0.5 * np.cos(2 * np.pi * pitch * np.arange(round(seconds * RATE)) / RATE)).astype(np.float32)
+    return (0.5 * np.cos(2 * np.pi * pitch * np.arange(round(seconds * OUTPUT_RATE)) / OUTPUT_RATE)).astype(np.float32)
 
 
-def voiced(pitch: float, seconds: float, rate: int = RATE) -> Samples:
+def voiced(pitch: float, seconds: float, rate: int = OUTPUT_RATE) -> Samples:
     """A vowel: all harmonics below 4 kHz, stronger around 700 and 1 800 Hz."""
     time = np.arange(round(seconds * rate)) / rate
     numbers = np.arange(1, int(4000 // pitch))

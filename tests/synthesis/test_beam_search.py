@@ -11,8 +11,6 @@ from utils.synthesis.decoder import Decoder
 from utils.synthesis.speech import Sampling
 from utils.xtts.speaking import lent
 
-pytestmark = pytest.mark.usefixtures("one_thread")
-
 
 @pytest.fixture(scope="module")
 def gpt() -> Any:

@@ -13,13 +13,12 @@ from tests.training.small_gpt import START_AUDIO, STOP_AUDIO
 from utils.errors import AmharicTtsError, ConfigError, TextError, VocabularyError
 from utils.speedups.change import SpeedupError
 from utils.synthesis.decoder import Decoder, Generated
-from utils.synthesis.linears import can_pack, check
+from utils.synthesis.linears import can_pack
 from utils.synthesis.speech import Sampling
 from utils.xtts.codes import ModelFileError
 from utils.xtts.speaking import lent
 
 DRAWN = Sampling(temperature=1.0, repetition_penalty=2.0)
-pytestmark = pytest.mark.usefixtures("one_thread")
 needs_bf16 = pytest.mark.skipif(not can_pack("bf16"), reason="this processor does not multiply bf16")
 
 
@@ -282,7 +281,7 @@ def test_a_gpt_with_adapters_is_refused() -> None:
 @pytest.mark.parametrize(("precision", "device"), [("fp16", "cpu"), ("int8", "cuda")])
 def test_a_precision_that_does_not_suit_the_device_is_refused(precision: Any, device: str) -> None:
     with pytest.raises(SpeedupError) as caught:
-        check(precision, device)
+        Decoder.of(talking_gpt(), precision, device)
     assert "Choose" in caught.value.hint
 
 

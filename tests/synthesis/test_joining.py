@@ -2,23 +2,23 @@ import numpy as np
 import pytest
 
 from tests.synthesis.said import piece, tone
-from utils.synthesis.joining import RATE, faded, join, parts, placed, silence
-from utils.synthesis.speech import RATE as SPOKEN_RATE
+from utils.synthesis.joining import faded, join, parts, placed, silence
+from utils.xtts.rates import OUTPUT_RATE
 
 PIECES = [piece("ሰላም።", 1.0, pause=0.35), piece("ደህና?", 0.5, pause=0.8), piece("አዎ።", 0.25)]
 
 
 def test_pieces_are_joined_with_their_pauses() -> None:
     sound = join(PIECES)
-    assert sound.size == round((1.0 + 0.35 + 0.5 + 0.8 + 0.25) * RATE)
-    assert not sound[RATE : round(1.35 * RATE)].any()
+    assert sound.size == round((1.0 + 0.35 + 0.5 + 0.8 + 0.25) * OUTPUT_RATE)
+    assert not sound[OUTPUT_RATE : round(1.35 * OUTPUT_RATE)].any()
     assert np.array_equal(sound[2000:20_000], PIECES[0].samples[2000:20_000])
 
 
 def test_each_piece_knows_where_it_begins() -> None:
     sound = join(PIECES)
     for one in placed(PIECES):
-        begin = round(one.start * RATE)
+        begin = round(one.start * OUTPUT_RATE)
         assert np.array_equal(sound[begin : begin + one.samples.size], faded(one.samples))
     assert [one.start for one in placed(PIECES)] == pytest.approx([0, 1.35, 2.65])
 
@@ -51,6 +51,5 @@ def test_each_end_fades_on_its_own(*, start: bool, end: bool) -> None:
 
 
 def test_silence_is_as_long_as_it_should_be() -> None:
-    assert silence(0.5).size == RATE // 2
+    assert silence(0.5).size == OUTPUT_RATE // 2
     assert silence(-1).size == 0
-    assert RATE == SPOKEN_RATE

@@ -8,7 +8,6 @@ from torch.nn import functional
 
 from utils.synthesis.linears import Plain, can_pack, linear
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 NEAR = {"fp32": 1e-5, "bf16": 0.03, "int8": 0.03}
 
 

@@ -15,7 +15,7 @@ from utils.paths import ROOT, Project
 from utils.speedups import adapters
 from utils.synthesis.opening import Opened, models, open_model
 from utils.synthesis.places import locate
-from utils.training import checkpoints, keeping
+from utils.training import checkpoints
 from utils.training.checkpoints import About, mark_best, write
 from utils.training.tensors import write_tensors
 from utils.xtts import tiny
@@ -38,15 +38,6 @@ print(before, peak_mb(), size >> 20)
 """
 RUN = "20260101-120000-train"
 SETTINGS = {"lora_rank": 4, "lora_alpha": 8.0, "lora_dropout": 0.0, "lora_targets": "all", "use_dora": False}
-pytestmark = pytest.mark.usefixtures("single_thread")
-
-
-@pytest.fixture(scope="module")
-def single_thread() -> Any:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -216,9 +207,9 @@ def adapted(base: Path, tokenizer: Tokenizer, folder: Path, *, dora: bool = Fals
 
     def fill(new: Path) -> None:
         tokenizer.save(new)
-        write_tensors(new / keeping.ADAPTER, adapters.adapter_state(gpt))
+        write_tensors(new / checkpoints.ADAPTER, adapters.adapter_state(gpt))
         kept = adapters.adapter_about(gpt) | SETTINGS | {"use_dora": dora}
-        (new / keeping.ADAPTER_ABOUT).write_text(json.dumps(kept))
+        (new / checkpoints.ADAPTER_ABOUT).write_text(json.dumps(kept))
 
     write(folder, merged, about(base, tokenizer, 3, settings={**SETTINGS, "use_dora": dora}), fill)
     return merged
@@ -242,7 +233,7 @@ def test_an_adapter_alone_is_opened_with_a_base_that_is_named(base: Path, amhari
     merged = adapted(base, amharic, tmp_path / "run")
     alone = tmp_path / "adapter"
     alone.mkdir()
-    for name in (keeping.ADAPTER, keeping.ADAPTER_ABOUT, "vocab.json", "text.json"):
+    for name in (checkpoints.ADAPTER, checkpoints.ADAPTER_ABOUT, "vocab.json", "text.json"):
         shutil.copy(checkpoints.place(tmp_path / "run", 3) / name, alone)
     opened = open_model(alone, base=base)
     assert same(opened, merged, 1e-6)

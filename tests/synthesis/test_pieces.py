@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.config import SpeechConfig
 from utils.errors import TextError
-from utils.synthesis.pieces import Pauses, Piece, plan, speakable, split_text
+from utils.synthesis.pieces import Pauses, Piece, plan, speakable
 from utils.xtts.packs import AmharicPack
 from utils.xtts.tokenizer import Tokenizer, cut, prepare
 from utils.xtts.vocabulary import Vocabulary
@@ -21,12 +21,16 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
     return prepare(Vocabulary.load(write_vocabulary(tmp_path_factory.mktemp("base"))), "am")
 
 
+def pieces_of(text: str, tokenizer: Tokenizer, language: str, pauses: Pauses | None = None) -> list[Piece]:
+    return list(plan(text, tokenizer, language, pauses).pieces)
+
+
 def words(pieces: list[Piece]) -> list[str]:
     return " ".join(piece.text for piece in pieces).split()
 
 
 def test_paragraphs_become_sentences_and_these_pieces(tokenizer: Tokenizer) -> None:
-    pieces = split_text(f"ሰላም። ደህና ነህ?\n\n{LONG}", tokenizer, "am")
+    pieces = pieces_of(f"ሰላም። ደህና ነህ?\n\n{LONG}", tokenizer, "am")
     assert [(piece.text, piece.paragraph, piece.line) for piece in pieces[:2]] == [("ሰላም።", 0, 1), ("ደህና ነህ?", 0, 1)]
     assert {piece.paragraph for piece in pieces[2:]} == {1}
     assert {piece.line for piece in pieces[2:]} == {3}
@@ -48,18 +52,18 @@ def test_paragraphs_become_sentences_and_these_pieces(tokenizer: Tokenizer) -> N
     ],
 )
 def test_each_mark_has_its_pause(tokenizer: Tokenizer, text: str, pauses: list[float]) -> None:
-    assert [piece.pause for piece in split_text(text, tokenizer, "am")] == pytest.approx(pauses)
+    assert [piece.pause for piece in pieces_of(text, tokenizer, "am")] == pytest.approx(pauses)
 
 
 @pytest.mark.parametrize(("text", "share"), [(LONG, 0.4), (LONG.replace("፣", ""), 0.1)])
 def test_a_cut_inside_a_sentence_gets_a_short_pause(tokenizer: Tokenizer, text: str, share: float) -> None:
-    pieces = split_text(text, tokenizer, "am", Pauses(1.0, 5.0))
+    pieces = pieces_of(text, tokenizer, "am", Pauses(1.0, 5.0))
     assert [piece.pause for piece in pieces] == [share] * (len(pieces) - 1) + [0.0]
 
 
 def test_pauses_come_from_the_settings(tokenizer: Tokenizer) -> None:
     pauses = Pauses.of(SpeechConfig(sentence_pause=0.0, paragraph_pause=3.0))
-    assert [piece.pause for piece in split_text("ሀ። ለ።\n\nሐ።", tokenizer, "am", pauses)] == [0, 3, 0]
+    assert [piece.pause for piece in pieces_of("ሀ። ለ።\n\nሐ።", tokenizer, "am", pauses)] == [0, 3, 0]
 
 
 @pytest.mark.parametrize(
@@ -79,13 +83,13 @@ def test_pauses_come_from_the_settings(tokenizer: Tokenizer) -> None:
     ],
 )
 def test_headings_open_chapters(tokenizer: Tokenizer, line: str, title: str | None) -> None:
-    pieces = split_text(f"ሰላም።\n{line}\nሰላም ለዓለም።", tokenizer, "am")
+    pieces = pieces_of(f"ሰላም።\n{line}\nሰላም ለዓለም።", tokenizer, "am")
     assert [piece.chapter for piece in pieces if piece.chapter] == ([title] if title else [])
     assert pieces[0].paragraph != pieces[-1].paragraph or title is None
 
 
 def test_a_long_heading_opens_one_chapter(tokenizer: Tokenizer) -> None:
-    pieces = split_text(f"# {LONG}\n\nሰላም።", tokenizer, "am")
+    pieces = pieces_of(f"# {LONG}\n\nሰላም።", tokenizer, "am")
     assert [bool(piece.chapter) for piece in pieces] == [True] + [False] * (len(pieces) - 1)
 
 
@@ -98,7 +102,7 @@ def test_a_long_heading_opens_one_chapter(tokenizer: Tokenizer) -> None:
     ],
 )
 def test_only_lines_that_the_page_broke_are_joined(tokenizer: Tokenizer, text: str, count: int) -> None:
-    assert len(split_text(text, tokenizer, "am")) == count
+    assert len(pieces_of(text, tokenizer, "am")) == count
 
 
 def test_the_line_is_known_inside_a_joined_paragraph(tokenizer: Tokenizer) -> None:
@@ -125,14 +129,14 @@ def test_what_cannot_be_spoken_is_told_in_one_sentence(
     tokenizer: Tokenizer, text: str, language: str, complaint: str
 ) -> None:
     with pytest.raises(TextError, match=complaint) as caught:
-        split_text(text, tokenizer, language)
+        pieces_of(text, tokenizer, language)
     assert caught.value.hint
     assert "\n" not in str(caught.value)
 
 
 def test_many_unreadable_letters_make_a_short_sentence(tokenizer: Tokenizer) -> None:
     with pytest.raises(TextError, match=r"and \d+ more") as caught:
-        split_text("".join(map(chr, range(0x4E00, 0x5E00))), tokenizer, "am")
+        pieces_of("".join(map(chr, range(0x4E00, 0x5E00))), tokenizer, "am")
     assert len(str(caught.value)) < 250
 
 
@@ -191,7 +195,7 @@ HUGE = {
 @pytest.mark.parametrize("name", HUGE)
 def test_every_piece_fits_the_model_and_nothing_is_lost(tokenizer: Tokenizer, name: str) -> None:
     text = HUGE[name][:12_000]
-    pieces = split_text(text, tokenizer, "am")
+    pieces = pieces_of(text, tokenizer, "am")
     assert max(len(piece.reading.ids) for piece in pieces) <= LIMIT
     assert "".join(piece.text for piece in pieces).replace(" ", "") == "".join(text.split())
     inside = [len(piece.reading.ids) for piece in pieces[:-1] if piece.pause <= 0.14]
@@ -201,9 +205,9 @@ def test_every_piece_fits_the_model_and_nothing_is_lost(tokenizer: Tokenizer, na
 @pytest.mark.slow
 @pytest.mark.parametrize("text", HUGE.values(), ids=HUGE)
 def test_a_hundred_thousand_letters_take_seconds_and_not_minutes(tokenizer: Tokenizer, text: str) -> None:
-    split_text("ሰላም። ቁጥር 3,450", tokenizer, "am")  # loads the tables
+    pieces_of("ሰላም። ቁጥር 3,450", tokenizer, "am")  # loads the tables
     begin = time.process_time()
-    split_text(text[:100_000], tokenizer, "am")
+    pieces_of(text[:100_000], tokenizer, "am")
     assert time.process_time() - begin < 6.0  # 0.3 to 1.5 s on a quiet machine
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from utils.errors import AmharicTtsError
 from utils.speedups import adapters
-from utils.synthesis import places, trained
+from utils.synthesis import trained
 from utils.synthesis.places import locate
-from utils.training import keeping
 from utils.training.checkpoints import About
 
 
@@ -42,6 +41,5 @@ def test_places_without_a_model_are_told_apart(
 
 
 def test_training_and_speech_call_their_files_alike() -> None:
-    assert (places.ADAPTER, places.ADAPTER_ABOUT) == (keeping.ADAPTER, keeping.ADAPTER_ABOUT)
     assert trained.ADAPTED == adapters.OURS
     assert {field.name for field in dataclasses.fields(About)} >= {"base", "base_fingerprint", "vocabulary_hash"}

@@ -2,7 +2,6 @@
 
 import logging
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,26 +17,19 @@ from utils.synthesis.decoder import Decoder, Request
 from utils.synthesis.opening import Opened, open_model
 from utils.synthesis.precision import multiplies_bf16
 from utils.synthesis.quality import Agreement, Mouth, Saying, agreement, compare, distance
-from utils.synthesis.speech import RATE, Sampling, Voice
+from utils.synthesis.speech import Sampling, Voice
 from utils.synthesis.vocoding import Vocoder
 from utils.synthesis.voices import voice_from
 from utils.xtts import tiny
+from utils.xtts.rates import OUTPUT_RATE
 
 DIM = 64
 STEPS, LEARNED = 100, 0.6  # updates, and what they have to make of the loss
 CHEAP = ["int8", pytest.param("bf16", marks=pytest.mark.skipif(not multiplies_bf16(), reason="no bf16 here"))]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
-def exact(one_thread: None) -> Mouth:
+def exact() -> Mouth:
     return Mouth(Decoder.of(small_gpt(dim=DIM).eval()), Vocoder.of(small_vocoder(DIM)))
 
 
@@ -49,7 +41,7 @@ def sayings(count: int = 3, codes: int = 20) -> list[Saying]:
 
 
 def tone(hertz: float, seconds: float = 0.5) -> Samples:
-    return np.sin(2 * np.pi * hertz * np.arange(round(seconds * RATE)) / RATE).astype(np.float32)
+    return np.sin(2 * np.pi * hertz * np.arange(round(seconds * OUTPUT_RATE)) / OUTPUT_RATE).astype(np.float32)
 
 
 def test_a_precision_agrees_with_itself(exact: Mouth) -> None:
@@ -100,7 +92,7 @@ def test_distances_of_sounds(first: Samples, second: Samples, least: float, most
 
 
 @pytest.fixture(scope="module")
-def learned(tmp_path_factory: pytest.TempPathFactory, one_thread: None) -> tuple[Opened, Voice]:
+def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Opened, Voice]:
     """Train a GPT of 4 layers until it has learned to say what it reads."""
     folder = tmp_path_factory.mktemp("learned")
     base = tiny.build(folder / "base", sizes=tiny.Sizes(layers=4, dim=128, heads=4))

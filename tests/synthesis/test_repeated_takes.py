@@ -12,14 +12,16 @@ from utils.synthesis import guards
 from utils.synthesis.decoder import Generated
 from utils.synthesis.joining import placed
 from utils.synthesis.pieces import Piece
-from utils.synthesis.speech import RATE
 from utils.synthesis.takes import Line, Studio, batched
+from utils.xtts.rates import OUTPUT_RATE
 from utils.xtts.tiny import murmur
 from utils.xtts.tokenizer import Reading
 
 PHONES = "sɛlamnɛwtenastɨllɨɲ"
 READING = Reading("ሰላም", "ሰላም", PHONES, PHONES, ("s",), (1,), ())
-SOUND = np.interp(np.arange(2 * RATE) / RATE, np.arange(2 * 22_050) / 22_050, murmur(2, 1)).astype(np.float32)
+SOUND = np.interp(np.arange(2 * OUTPUT_RATE) / OUTPUT_RATE, np.arange(2 * 22_050) / 22_050, murmur(2, 1)).astype(
+    np.float32
+)
 
 
 class Fake:
@@ -100,7 +102,7 @@ def test_a_batch_is_given_before_the_next_one_is_begun() -> None:
 
 def test_pieces_begin_after_the_pause_of_the_one_before() -> None:
     pieces = placed(studio(Fake()).record([line(1), line(2)]))
-    assert [round(piece.start, 6) for piece in pieces] == [0.0, round(len(SOUND) / RATE + 0.3, 6)]
+    assert [round(piece.start, 6) for piece in pieces] == [0.0, round(len(SOUND) / OUTPUT_RATE + 0.3, 6)]
 
 
 def test_a_speed_changes_the_length_and_nothing_else() -> None:

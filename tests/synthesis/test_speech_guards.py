@@ -10,8 +10,8 @@ import pytest
 from tests.dataset.recordings import babble
 from utils.audio import Samples, resample
 from utils.synthesis.guards import Codes, Heard, Limits, judge, kind, next_seed, score, sounds, trim
-from utils.synthesis.speech import CODE_SECONDS, RATE
 from utils.xtts.packs import pack_for
+from utils.xtts.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.xtts.tokenizer import Reading
 
 LIMITS = Limits.of("am")
@@ -25,15 +25,15 @@ def reading(text: str = SENTENCE, language: str = "am") -> Reading:
 
 
 def speech(seconds: float = 2.0, seed: int = 1) -> Samples:
-    return resample(babble(seconds, seed=seed), 16_000, RATE)
+    return resample(babble(seconds, seed=seed), 16_000, OUTPUT_RATE)
 
 
 def silence(seconds: float) -> Samples:
-    return np.zeros(round(seconds * RATE), np.float32)
+    return np.zeros(round(seconds * OUTPUT_RATE), np.float32)
 
 
 def noise(seconds: float, level: float) -> Samples:
-    size = round(seconds * RATE)
+    size = round(seconds * OUTPUT_RATE)
     return (np.random.default_rng(0).standard_normal(size) * level).astype(np.float32)
 
 
@@ -49,7 +49,7 @@ def judged(
     samples: Samples | None = None, said: Codes | None = None, text: str = SENTENCE, *, ended: bool = True
 ) -> tuple[str, ...]:
     heard = speech() if samples is None else samples
-    return judge(reading(text), codes() if said is None else said, heard, ended, LIMITS)
+    return judge(reading(text), codes() if said is None else said, Heard(heard), ended, LIMITS)
 
 
 def test_a_sentence_of_usual_length_passes() -> None:
@@ -133,7 +133,7 @@ def test_short_texts_may_take_their_time(text: str, seconds: float) -> None:
 def test_other_languages_have_their_own_limits(language: str, text: str) -> None:
     read, limits = reading(text, language), Limits.of(language)
     seconds = sounds(read) / limits.usual
-    assert judge(read, codes(), speech(seconds), True, limits) == ()
+    assert judge(read, codes(), Heard(speech(seconds)), True, limits) == ()
     assert limits != LIMITS
 
 
@@ -157,41 +157,41 @@ def test_readings_are_compared(
     better: tuple[tuple[str, ...], float, float], worse: tuple[tuple[str, ...], float, float]
 ) -> None:
     first, second = (
-        score(flags, reading(), speech(seconds), chance * seconds / CODE_SECONDS, LIMITS)
+        score(flags, reading(), Heard(speech(seconds)), chance * seconds / CODE_SECONDS, LIMITS)
         for flags, seconds, chance in (better, worse)
     )
     assert first > second
 
 
 def test_a_text_without_sounds_has_a_score() -> None:
-    assert np.isfinite(score((), reading("!"), silence(0), -1.0, LIMITS))
+    assert np.isfinite(score((), reading("!"), Heard(silence(0)), -1.0, LIMITS))
 
 
 @pytest.mark.parametrize("rate", [24_000, 16_000])
 @pytest.mark.parametrize(("before", "behind"), [(0.0, 0.0), (0.9, 1.3), (0.02, 0.5)])
 def test_trimming_leaves_the_speech_and_a_margin(rate: int, before: float, behind: float) -> None:
-    samples = resample(joined(silence(before), speech(2.0), noise(behind, 0.0005)), RATE, rate)
-    kept = trim(samples, rate)
+    samples = resample(joined(silence(before), speech(2.0), noise(behind, 0.0005)), OUTPUT_RATE, rate)
+    kept = trim(Heard(samples, rate))
     assert kept.size / rate == pytest.approx(2.0 + min(before, 0.08) + min(behind, 0.08), abs=0.13)
     assert (kept[0], kept[-1]) == (0.0, pytest.approx(0.0, abs=1e-3))
 
 
 def test_trimming_cuts_no_sound_of_the_speech() -> None:
     spoken = speech(2.0)
-    kept = trim(joined(silence(1.0), spoken, silence(1.0)), RATE)
+    kept = trim(Heard(joined(silence(1.0), spoken, silence(1.0))))
     assert float(np.square(kept).sum()) > 0.995 * float(np.square(spoken).sum())
 
 
 @pytest.mark.parametrize("make", [lambda: silence(0), lambda: silence(1.0), lambda: noise(1.0, 0.05)])
 def test_without_speech_nothing_is_cut(make: Callable[[], Samples]) -> None:
     samples = make()
-    assert trim(samples, RATE) is samples
+    assert trim(Heard(samples)) is samples
 
 
 def test_trimming_leaves_its_argument_alone() -> None:
     samples = joined(speech(), silence(1.0))
     before = samples.copy()
-    trim(samples, RATE)
+    trim(Heard(samples))
     np.testing.assert_array_equal(samples, before)
 
 
@@ -200,8 +200,9 @@ def test_listening_takes_less_than_20_ms_for_a_second() -> None:
 
     def took() -> float:
         began = time.perf_counter()
-        trim(samples, RATE)
-        Heard.of(samples)
+        heard = Heard(samples)
+        trim(heard)
+        assert heard.levels.size
         return time.perf_counter() - began
 
     assert min(took() for _ in range(3)) / 8.0 < 0.020

@@ -2,31 +2,21 @@
 
 import gc
 import weakref
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
-import torch
 
 from tests.synthesis import amharic_model
 from utils.config import SpeechConfig
 from utils.dataset.clip import Cue, Span
 from utils.errors import AmharicTtsError, ConfigError, TextError
 from utils.synthesis.cache import Cache
-from utils.synthesis.speech import RATE
 from utils.synthesis.synthesizer import Synthesizer
 from utils.synthesis.takes import Line
+from utils.xtts.rates import OUTPUT_RATE
 
 PLAIN = SpeechConfig(tries=1, trim=False)  # what the model says, and nothing done to it
 TEXT = "ሰላም ለዓለም። እንዴት ነህ?"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def single_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +66,8 @@ def test_a_stream_sounds_as_the_whole(model: Synthesizer, codes: tuple[int, int]
     parts = list(model.stream(TEXT, config))
     raw = np.concatenate(parts)
     assert len(raw) == len(whole.samples)
-    middle = slice(round(0.01 * RATE), round((whole.pieces[0].seconds - 0.01) * RATE))  # the whole is faded at its ends
+    ends = 0.01, whole.pieces[0].seconds - 0.01  # where the whole fades
+    middle = slice(*(round(end * OUTPUT_RATE) for end in ends))
     np.testing.assert_allclose(raw[middle], whole.samples[middle], atol=1e-4)
 
 
@@ -131,9 +122,9 @@ def test_an_unknown_voice_is_refused_before_anything_is_said(model: Synthesizer)
 def test_subtitles_are_spoken_in_their_time(model: Synthesizer) -> None:
     cues = [Cue(Span(1.0, 1.6), "ሰላም"), Cue(Span(2.0, 2.5), "♪"), Cue(Span(3.0, 4.0), "እንዴት ነህ?")]
     timeline = model.dub(cues, PLAIN)
-    assert len(timeline.samples) == 4 * RATE
-    assert not timeline.samples[:RATE].any()
-    assert timeline.samples[round(1.1 * RATE) : round(1.4 * RATE)].any()
+    assert len(timeline.samples) == 4 * OUTPUT_RATE
+    assert not timeline.samples[:OUTPUT_RATE].any()
+    assert timeline.samples[round(1.1 * OUTPUT_RATE) : round(1.4 * OUTPUT_RATE)].any()
     assert timeline.placed[1].note == "Nothing is said."
 
 

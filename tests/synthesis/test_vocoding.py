@@ -29,17 +29,8 @@ def decoder() -> Any:
 
 
 @pytest.fixture(scope="module")
-def vocoder(decoder: Any, one_thread: None) -> Vocoder:
+def vocoder(decoder: Any) -> Vocoder:
     return Vocoder.of(decoder)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Compute on one core: the threads inside a small layer wait for each other longer than they work."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -13,25 +13,18 @@ import torch
 
 from tests.training.small_gpt import liven
 from utils import audio
+from utils.config import OWN_VOICE
 from utils.errors import AmharicTtsError
 from utils.storage import PARTIAL
 from utils.synthesis import voice_cache
 from utils.synthesis.hearing import Hearing, shapes
 from utils.synthesis.opening import Opened, open_model
 from utils.synthesis.voice_cache import VoiceCache
-from utils.synthesis.voices import OWN, own_names, own_voices, voice_from, voice_named
+from utils.synthesis.voices import own_names, voice_from, voice_named
 from utils.xtts import tiny
 from utils.xtts.model import load_xtts
 
 PUBLISHED: dict[str, Any] = {"gpt_cond_len": 30, "gpt_cond_chunk_len": 4, "max_ref_len": 30, "sound_norm_refs": False}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def single_thread() -> Any:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -260,9 +253,8 @@ def test_what_a_kill_left_half_written_is_swept_when_it_is_old(cache: Path) -> N
 
 
 def test_a_model_brings_its_reference_and_its_speakers(opened: Opened, cache: Path) -> None:
-    assert own_names(opened) == [OWN, *tiny.SPEAKERS]
-    found = own_voices(opened, cache)
-    assert list(found) == [OWN, *tiny.SPEAKERS]
+    assert own_names(opened) == [OWN_VOICE, *tiny.SPEAKERS]
+    found = {name: voice_named(opened, name, cache) for name in own_names(opened)}
     assert len({voice.key for voice in found.values()}) == 3
     stored = torch.load(opened.folder / "speakers_xtts.pth", weights_only=True)[tiny.SPEAKERS[0]]
     voice = found[tiny.SPEAKERS[0]]
@@ -274,8 +266,8 @@ def test_a_model_brings_its_reference_and_its_speakers(opened: Opened, cache: Pa
 def test_a_voice_goes_by_any_of_its_names(opened: Opened, tmp_path: Path, cache: Path) -> None:
     one, two = clip(tmp_path, "1.wav", 1.0), clip(tmp_path, "2.wav", 1.0, seed=2)
     named = {
-        "": OWN,
-        " Default ": OWN,
+        "": OWN_VOICE,
+        " Default ": OWN_VOICE,
         "tiny abebe": "Tiny Abebe",
         str(one): "1",
         f"{one} | {two}": "1 and 1 more",
@@ -294,7 +286,7 @@ def test_without_a_reference_the_first_speaker_is_the_models_own_voice(
     assert own_names(bare) == list(tiny.SPEAKERS)
     assert voice_named(bare, "", cache).name == tiny.SPEAKERS[0]
     (bare.folder / "speakers_xtts.pth").unlink()
-    assert own_voices(bare, cache) == {}
+    assert own_names(bare) == []
     with pytest.raises(AmharicTtsError, match=r"has no voice of its own\. Name a sound file"):
         voice_named(bare, "", cache)
 

@@ -61,7 +61,7 @@ def test_a_switch_acts_and_the_run_learns(
 
 def test_an_adapter_is_saved_by_itself_too_and_fits(tmp_path: Path, dataset: Path) -> None:
     from utils.speedups.adapters import add_lora, load_adapter, merged_state
-    from utils.training.keeping import ADAPTER
+    from utils.training.checkpoints import ADAPTER
     from utils.training.tensors import read_tensors
     from utils.xtts import model, tiny
     from utils.xtts.tokenizer import Tokenizer

@@ -12,7 +12,7 @@ from utils.events import EventLog
 from utils.paths import Project
 from utils.speedups import adapters
 from utils.storage import write_atomically
-from utils.training import checkpoints, keeping
+from utils.training import checkpoints
 from utils.training.checkpoints import About
 from utils.training.tensors import write_tensors
 from utils.xtts.export import write_ready
@@ -69,8 +69,8 @@ def with_adapter(run: Path, base: Path, tokenizer: Tokenizer) -> tuple[Path, Sta
 
     def fill(folder: Path) -> None:
         tokenizer.save(folder)
-        write_tensors(folder / keeping.ADAPTER, adapters.adapter_state(gpt))
-        write_atomically(folder / keeping.ADAPTER_ABOUT, json.dumps(adapters.adapter_about(gpt) | LORA))
+        write_tensors(folder / checkpoints.ADAPTER, adapters.adapter_state(gpt))
+        write_atomically(folder / checkpoints.ADAPTER_ABOUT, json.dumps(adapters.adapter_about(gpt) | LORA))
 
     return checkpoints.write(run, merged, about(base, tokenizer, settings=LORA), fill), copy.deepcopy(merged)
 

@@ -2,10 +2,10 @@
 
 import contextlib
 import hashlib
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.local_server import Handler, listening
 
 LARGE = 1000  # bytes from which a file has a SHA-256 instead of git's hash
 
@@ -41,13 +41,11 @@ def etag(content: bytes) -> str:
 def serving(hub: Hub) -> Iterator[Hub]:
     """Serve until the block is left."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_HEAD(self) -> None:
+    class Answers(Handler):
+        def do_HEAD(self) -> None:  # noqa: N802  # as http.server calls it
             self.answer("HEAD")
 
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802  # as http.server calls it
             self.answer("GET")
 
         def answer(self, method: str) -> None:
@@ -75,14 +73,5 @@ def serving(hub: Hub) -> Iterator[Hub]:
                 self.wfile.write(rest[: len(rest) // 2] if broken > 0 else rest)
                 self.close_connection = True
 
-        def log_message(self, *_: object) -> None:
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    hub.endpoint = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with listening(Answers) as hub.endpoint:
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()

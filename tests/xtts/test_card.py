@@ -120,7 +120,6 @@ def test_it_finds_the_data_and_settings_of_the_run_and_tells_no_paths(
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("one_thread")
 def test_its_program_speaks_in_plain_coqui(
     tmp_path: Path, tiny_folder: Path, amharic: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from tests.xtts.small_dvae import MEL_STATS, PUBLISHED, SMALL, babble, make_dvae, write_dvae
-from utils.xtts.codes import RATE, AudioEncoder, ModelFileError
+from utils.xtts.codes import AudioEncoder, ModelFileError
+from utils.xtts.rates import RATE
 
 pytestmark = pytest.mark.slow
 

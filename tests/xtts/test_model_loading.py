@@ -12,7 +12,7 @@ from utils.xtts.model import fingerprint, gpt_state, load_gpt, match_of, read_co
 from utils.xtts.tokenizer import Tokenizer, prepare
 from utils.xtts.vocabulary import Vocabulary
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

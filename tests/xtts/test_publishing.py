@@ -22,7 +22,6 @@ from utils.xtts.codes import ModelFileError
 from utils.xtts.publishing import Parts, Published, publish, publish_adapter
 from utils.xtts.tokenizer import Tokenizer
 
-pytestmark = pytest.mark.usefixtures("one_thread")
 CODES = torch.arange(0, 1000, 25)
 SPEAKS = {
     "model.pth", "config.json", "vocab.json", "text.json", "speakers_xtts.pth", "reference.wav", "about.json",

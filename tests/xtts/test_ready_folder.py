@@ -16,7 +16,7 @@ from utils.xtts.model import load_gpt, match_of
 from utils.xtts.tokenizer import Tokenizer
 
 State = dict[str, torch.Tensor]
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

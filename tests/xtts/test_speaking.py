@@ -8,11 +8,12 @@ import torch
 from utils.errors import AudioError, TextError
 from utils.xtts import speaking, tiny
 from utils.xtts.model import load_gpt
-from utils.xtts.speaking import OUTPUT_RATE, Speaker
+from utils.xtts.rates import OUTPUT_RATE
+from utils.xtts.speaking import Speaker
 from utils.xtts.tokenizer import Tokenizer
 
 VOICE = tiny.murmur(1.0, seed=11)
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.slow
 
 
 class QuickVocoder(torch.nn.Module):

@@ -13,7 +13,7 @@ from utils.xtts.model import load_gpt, load_xtts, match_of
 from utils.xtts.tiny_vocabulary import small_vocabulary
 from utils.xtts.tokenizer import Tokenizer, prepare
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.slow
 
 
 def hashes(folder: Path) -> dict[str, str]:

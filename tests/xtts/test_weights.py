@@ -19,7 +19,7 @@ from utils.xtts.licence import LICENCE, VARIABLE, LicenceError, accept_licence, 
 from utils.xtts.model import match_of
 from utils.xtts.weights import FILES, Source, Step, base_folder
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.slow
 PUBLISHED = [name for name in FILES if name not in weights.ADDED_LATER]
 
 

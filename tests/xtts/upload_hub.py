@@ -3,11 +3,11 @@
 import base64
 import contextlib
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.local_server import Handler, listening
 
 
 @dataclass
@@ -66,13 +66,11 @@ class UploadHub:
 def taking(hub: UploadHub) -> Iterator[UploadHub]:
     """Serve until the block is left."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
+    class Answers(Handler):
+        def do_POST(self) -> None:  # noqa: N802  # as http.server calls it
             self.reply(self.rfile.read(int(self.headers.get("Content-Length", 0))))
 
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802  # as http.server calls it
             self.reply(b"")
 
         def reply(self, sent: bytes) -> None:
@@ -85,14 +83,5 @@ def taking(hub: UploadHub) -> Iterator[UploadHub]:
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, *_: object) -> None:
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    hub.endpoint = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with listening(Answers) as hub.endpoint:
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()

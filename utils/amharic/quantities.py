@@ -226,8 +226,8 @@ READERS: Mapping[str, Callable[[Found], str]] = {
 @cache
 def _pattern() -> re.Pattern[str]:
     """Join all shapes into one expression, read once from left to right; the first shape that fits wins."""
-    coins, units = _any_of(_currencies()), _any_of(_units())
-    unit = rf"(?:{units})(?:/(?:{units}|[{ETHIOPIC}]+))?\.?(?![A-Za-z{ETHIOPIC}])(?!\s(?:ሜትር|ሊትር|ግራም))"
+    coins, units = _any_of(_currencies()), "|".join(map(_not_begun, sorted(_units(), key=len, reverse=True)))
+    unit = rf"(?:{units})(?:/(?:{units}|[{ETHIOPIC}]+))?\.?(?![A-Za-z{ETHIOPIC}])"
     end = f"(?![{ETHIOPIC}])"
     shapes = {
         "is_date": r"(?P<date>(?<![0-9])[0-9]{1,4}(?P<cut>[/.-])[0-9]{1,2}(?P=cut)[0-9]{1,4}(?![0-9/]|-[0-9]))",
@@ -256,7 +256,17 @@ def _pattern() -> re.Pattern[str]:
 
 
 def _any_of(table: Mapping[str, object]) -> str:
-    return "|".join(re.escape(written).replace("\\.", "[./]") for written in sorted(table, key=len, reverse=True))
+    return "|".join(map(_written, sorted(table, key=len, reverse=True)))
+
+
+def _written(form: str) -> str:
+    return re.escape(form).replace("\\.", "[./]")
+
+
+def _not_begun(unit: str) -> str:
+    """Match a unit where it is not the first word of one that is written out, as ሚሊ is in ሚሊ ሜትር."""
+    rest = {spoken.removeprefix(f"{unit} ") for spoken in _units().values() if spoken.startswith(f"{unit} ")}
+    return _written(unit) + (rf"(?!\s(?:{'|'.join(sorted(rest))}))" if rest else "")
 
 
 @cache

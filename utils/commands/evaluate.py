@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from utils.commands.runs import CLEAR, progress_bar
 from utils.config import SpeechConfig
 from utils.errors import ConfigError
-from utils.flags import add_flags, read_flags
+from utils.flags import INTERRUPTED, add_flags, read_flags
 from utils.paths import OUTPUT, project
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from utils.evaluation.utterance import Sentence
 
 FOLDER = "evaluation"
-INTERRUPTED = 130  # what a shell says of a program that was stopped with Ctrl-C
 CTC = "ctc:"
 
 

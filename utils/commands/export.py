@@ -55,7 +55,7 @@ def opened_model(arguments: argparse.Namespace) -> "Opened":
     """Open the model; in full precision an adapter is merged anew, because stored weights were rounded afterwards."""
     from utils.synthesis.opening import open_model
     from utils.synthesis.places import locate
-    from utils.xtts.publishing import ADAPTER
+    from utils.training.checkpoints import ADAPTER
 
     place = locate(arguments.model, arguments.output)
     merge = not arguments.half and not arguments.adapter and (place / ADAPTER).is_file()

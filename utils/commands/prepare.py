@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils.commands.runs import add_project, start_and_follow
-from utils.config import DatasetConfig
+from utils.config import BETWEEN, DatasetConfig
 from utils.errors import ConfigError, DataError
 from utils.flags import add_flags, read_flags
 from utils.jobs import Job
@@ -38,9 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
     places = [*arguments.places, *config.places()]
     if not places:
         raise ConfigError("No recordings are named.", hint="Write files or folders behind: python -m utils prepare.")
-    if odd := [place for place in places if "|" in place]:
+    if odd := [place for place in places if BETWEEN in place]:
         raise ConfigError(f"{odd[0]!r} has a | in its name.", hint="Rename it, or name the folder that it lies in.")
-    inputs = "|".join(map(_absolute, places))
+    inputs = BETWEEN.join(map(_absolute, places))
     return start_and_follow("prepare", config.model_copy(update={"inputs": inputs}), arguments)
 
 

@@ -7,8 +7,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from utils.config import ServeConfig
 from utils.flags import add_flags, read_flags
-from utils.serving.settings import ServeConfig
 
 if TYPE_CHECKING:
     from utils.serving.desk import Speaks

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from utils.config import SpeechConfig
 from utils.errors import TextError
-from utils.flags import add_flags, read_flags
+from utils.flags import INTERRUPTED, add_flags, read_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from utils.audio import Samples
     from utils.synthesis.speech import Speech, Spoken
     from utils.synthesis.synthesizer import Synthesizer
-
-INTERRUPTED = 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -114,18 +112,18 @@ def spoken(model: "Synthesizer", text: str, config: SpeechConfig) -> "tuple[Spee
 def dub(subtitles: Path, out: Path, config: SpeechConfig) -> int:
     """Speak subtitles, each in its time."""
     from utils.dataset.subtitles import read_cues
-    from utils.synthesis.speech import RATE
     from utils.synthesis.writing import kind_of, write_sound
+    from utils.xtts.rates import OUTPUT_RATE
 
     kind_of(out)
     found = read_cues(subtitles)
     for warning in found.warnings:
         note(warning)
     timeline = loaded(config).dub(found.cues, config)
-    write_sound(out, timeline.samples, RATE)
+    write_sound(out, timeline.samples, OUTPUT_RATE)
     for sentence in timeline.notes:
         note(sentence)
-    print(f"{out}: {len(timeline.samples) / RATE:.1f} s, {len(found.cues)} cues")
+    print(f"{out}: {len(timeline.samples) / OUTPUT_RATE:.1f} s, {len(found.cues)} cues")
     return 0
 
 

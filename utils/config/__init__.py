@@ -3,17 +3,20 @@
 The form, the flags, the YAML files and the reference page are generated from these fields.
 """
 
-from utils.config.base import Config, Language, Text, describe, printable, read_yaml
+from utils.config.base import BETWEEN, Config, Language, Text, describe, printable, read_yaml
 from utils.config.dataset import DatasetConfig
-from utils.config.smaller import FeaturesConfig, RehearsalConfig, SpeechConfig
+from utils.config.smaller import OWN_VOICE, FeaturesConfig, RehearsalConfig, ServeConfig, SpeechConfig
 from utils.config.train import TrainConfig
 
 __all__ = [
+    "BETWEEN",
+    "OWN_VOICE",
     "Config",
     "DatasetConfig",
     "FeaturesConfig",
     "Language",
     "RehearsalConfig",
+    "ServeConfig",
     "SpeechConfig",
     "Text",
     "TrainConfig",

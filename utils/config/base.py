@@ -29,6 +29,8 @@ def printable(text: str) -> str:
     return text
 
 
+BETWEEN = "|"  # divides the values of a setting that takes several
+
 Language = Annotated[str, AfterValidator(canonical)]
 Text = Annotated[str, AfterValidator(printable)]
 

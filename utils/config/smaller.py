@@ -1,4 +1,4 @@
-"""The settings of the smaller jobs: speaking, encoding clips, rehearsing a run."""
+"""The settings of the smaller jobs: speaking, serving, encoding clips, rehearsing a run."""
 
 from typing import Literal
 
@@ -6,15 +6,26 @@ from pydantic import Field
 
 from utils.config.base import Config, Language, Text
 
+OWN_VOICE = "default"  # names the voice that a model was trained for, as an empty name does
 
-class SpeechConfig(Config):
-    """How a text is spoken."""
+
+class SpeakerConfig(Config):
+    """Which model speaks, and on what."""
 
     model: Text = Field(
         "",
         title="Model",
         description="A finished model, a checkpoint, a run, a base version or a folder of coqui; empty: the newest.",
     )
+    device: Literal["auto", "cuda", "cpu"] = Field("auto", title="Device", description="Where the model computes.")
+    precision: Literal["auto", "fp32", "bf16", "fp16", "int8"] = Field(
+        "auto", title="Precision", description="Numbers the model computes with; auto: what was fastest here."
+    )
+
+
+class SpeechConfig(SpeakerConfig):
+    """How a text is spoken."""
+
     reference: Text = Field(
         "",
         title="Voice",
@@ -51,15 +62,49 @@ class SpeechConfig(Config):
         0.8, ge=0, le=10, title="Pause after a paragraph (s)", description="Silence between two paragraphs."
     )
     trim: bool = Field(True, title="Trim", description="Cut silence and noise off both ends of each sentence.")
-    device: Literal["auto", "cuda", "cpu"] = Field("auto", title="Device", description="Where the model computes.")
-    precision: Literal["auto", "fp32", "bf16", "fp16", "int8"] = Field(
-        "auto", title="Precision", description="Numbers the model computes with; auto: what was fastest here."
-    )
     first_codes: int = Field(
         12, ge=2, le=200, title="First chunk (codes)", description="When streaming, codes before the first sound."
     )
     chunk_codes: int = Field(
         24, ge=2, le=200, title="Chunk (codes)", description="When streaming, codes between two sounds."
+    )
+
+
+class ServeConfig(SpeakerConfig):
+    """How speech is served to other programs."""
+
+    host: Text = Field("127.0.0.1", title="Address", description="Where to listen; 0.0.0.0: on every network.")
+    port: int = Field(8020, ge=0, le=65_535, title="Port", description="Where to listen; 0: any free one.")
+    api_key_file: Text = Field(
+        "",
+        title="File with the API key",
+        description="Holds the key that callers send; empty: the variable AMHARIC_TTS_API_KEY. "
+        "Needed when other computers can reach the address.",
+    )
+    name: Text = Field("amharic-xtts", min_length=1, title="Name", description="What the model is called in answers.")
+    voices: Text = Field(
+        "",
+        title="Folder of voices",
+        description="Each sound file in it, and each folder of sound files, is a voice by its name.",
+    )
+    speech: Text = Field(
+        "", title="Speech settings", description="YAML file of speech settings that requests begin with."
+    )
+    longest_text: int = Field(
+        4096, ge=1, le=1_000_000, title="Longest text (characters)", description="What is longer is refused."
+    )
+    waiting: int = Field(
+        16,
+        ge=0,
+        le=1000,
+        title="Waiting requests",
+        description="One text is spoken at a time; more than these wait not.",
+    )
+    clients: int = Field(
+        64, ge=1, le=1000, title="Open requests", description="Requests that are answered, slow readers included."
+    )
+    seconds: float = Field(
+        600.0, gt=0, le=86_400, title="Time for a request (s)", description="After this an answer is broken off."
     )
 
 

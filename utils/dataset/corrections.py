@@ -22,10 +22,11 @@ from utils.dataset.clip import Clip, Scores, Span
 from utils.dataset.editing import Session, editing
 from utils.dataset.lengths import LIMIT
 from utils.dataset.lists import WAVS
-from utils.dataset.pipeline import RATE, slices
+from utils.dataset.pipeline import slices
 from utils.dataset.rules import REASONS
 from utils.errors import DataError
 from utils.events import Event, EventLog, read_events
+from utils.xtts.rates import RATE
 
 JOURNAL = "edits.jsonl"
 APPROVED = "approved"  # the reason of a kept clip that a person has listened to

@@ -17,10 +17,10 @@ from utils.config import DatasetConfig
 from utils.dataset import cutting, loudness, rules, scores, speech
 from utils.dataset.clip import Clip, Cue, Scores, Span
 from utils.dataset.found import Recording
+from utils.dataset.transcription import RATE as ASR_RATE
 from utils.dataset.transcription import Recogniser, Transcript, second_cer
+from utils.xtts.rates import RATE
 
-RATE = 22_050  # what XTTS is trained on
-ASR_RATE = 16_000
 BATCH = 16  # clips transcribed at a time: at most three minutes of sound in memory
 
 

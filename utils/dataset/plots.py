@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils.dataset.statistics import Statistics
-from utils.storage import patiently, storage_error
+from utils.storage import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,13 +25,8 @@ def draw(found: Statistics, path: Path) -> None:
     _histogram(pace, found.pace, "Pace", "letters a second")
     _histogram(snr, found.snr, "Noise", "SNR in dB")
     _bars(phonemes, found.phonemes)
-    temporary = path.with_name(f".{path.name}.partial")
-    try:
-        figure.savefig(temporary, format="png", dpi=120)
-        patiently(lambda: temporary.replace(path))
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise storage_error(path, error) from error
+    with replacing(path) as file:
+        figure.savefig(file, format="png", dpi=120)
 
 
 def _histogram(axes: "Axes", values: Sequence[float], title: str, unit: str) -> None:

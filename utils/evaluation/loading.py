@@ -16,9 +16,10 @@ from utils.config import SpeechConfig
 from utils.evaluation.models import Candidate, Model, Vector
 from utils.paths import OUTPUT
 from utils.synthesis.places import locate
-from utils.synthesis.speech import RATE, Speech
+from utils.synthesis.speech import Speech
 from utils.synthesis.synthesizer import Synthesizer
 from utils.training.checkpoints import PREFIX
+from utils.xtts.rates import OUTPUT_RATE
 
 ENCODER_RATE = 16_000
 
@@ -47,7 +48,7 @@ class Loaded:
     def voice_of(self, samples: Samples) -> Vector:
         """Return the voice that is heard in a sound at 24 kHz."""
         weight = next(self._encoder.parameters())
-        sound = torch.from_numpy(resample(samples, RATE, ENCODER_RATE))[None].to(weight.device, weight.dtype)
+        sound = torch.from_numpy(resample(samples, OUTPUT_RATE, ENCODER_RATE))[None].to(weight.device, weight.dtype)
         with torch.no_grad():
             found = self._encoder(sound, l2_norm=True)
         return np.asarray(found.float().cpu().numpy().reshape(-1), np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 
 from utils import audio
 from utils.audio import Samples
-from utils.config import SpeechConfig
+from utils.config import BETWEEN, SpeechConfig
 from utils.errors import AudioError, TextError
 from utils.evaluation import spectra
 from utils.evaluation.models import Candidate, Model
@@ -17,7 +17,8 @@ from utils.evaluation.record import content_of
 from utils.evaluation.utterance import Sentence, Utterance, digest
 from utils.storage import make_folder
 from utils.synthesis import guards
-from utils.synthesis.speech import RATE, Speech
+from utils.synthesis.speech import Speech
+from utils.xtts.rates import OUTPUT_RATE
 
 WAVS = "wavs"
 NOT_THE_SPEECH = {"model", "reference", "language"}  # settings that are told in another way
@@ -44,12 +45,12 @@ def spoken(model: Model, name: str, sentence: Sentence, key: str, folder: Path, 
     )
     if not speech.samples.size or not np.isfinite(speech.samples).all():
         return utterance  # the flags say so; there is nothing to measure or to listen to
-    recording = audio.load(sentence.recording, RATE) if sentence.recording else None
+    recording = audio.load(sentence.recording, OUTPUT_RATE) if sentence.recording else None
     return replace(
         utterance,
         wav=_saved(speech.samples, folder, utterance),
-        seconds=guards.Heard.of(speech.samples).spoken,
-        expected=_expected(speech, sentence.language) if recording is None else guards.Heard.of(recording).spoken,
+        seconds=guards.Heard(speech.samples).spoken,
+        expected=_expected(speech, sentence.language) if recording is None else guards.Heard(recording).spoken,
         similarity=float(voice @ model.voice_of(speech.samples)),
         distance=None if recording is None else _distance(speech.samples, recording),
     )
@@ -62,14 +63,14 @@ def _expected(speech: Speech, language: str) -> float | None:
 
 
 def _distance(samples: Samples, recording: Samples) -> float | None:
-    return spectra.distance(guards.trim(samples, RATE), guards.trim(recording, RATE))
+    return spectra.distance(*(guards.trim(guards.Heard(sound)) for sound in (samples, recording)))
 
 
 def _saved(samples: Samples, folder: Path, utterance: Utterance) -> str:
     """Write a sound under a name that tells what it is; return its path in the folder."""
     place = Path(WAVS, _as_name(utterance.checkpoint, 60), f"{_as_name(utterance.text, 30)}_{utterance.key[:8]}.wav")
     make_folder((folder / place).parent)
-    audio.save(folder / place, samples, RATE)
+    audio.save(folder / place, samples, OUTPUT_RATE)
     return place.as_posix()
 
 
@@ -85,7 +86,7 @@ def key_of(candidate: Candidate, sentence: Sentence, config: SpeechConfig) -> st
 
 def identity_of(sentence: Sentence) -> str:
     """Hash a sentence with the contents of its files: models are compared by it."""
-    references = [content_of(part) for part in sentence.reference.split("|")]
+    references = [content_of(part) for part in sentence.reference.split(BETWEEN)]
     return digest(sentence.text, sentence.language, sentence.voice, references, content_of(sentence.recording))
 
 

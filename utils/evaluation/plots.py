@@ -6,7 +6,7 @@ import numpy as np
 
 from utils.evaluation.report import Report
 from utils.evaluation.utterance import METRICS, Metric
-from utils.storage import patiently, storage_error
+from utils.storage import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,14 +29,8 @@ def draw(report: Report) -> None:
         _panel(next(panels), report, metric)
     for empty in panels:
         empty.set_visible(b=False)
-    path = report.folder / FILE
-    temporary = path.with_name(f".{path.name}.partial")
-    try:
-        figure.savefig(temporary, format="png", dpi=100)
-        patiently(lambda: temporary.replace(path))
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise storage_error(path, error) from error
+    with replacing(report.folder / FILE) as file:
+        figure.savefig(file, format="png", dpi=100)
 
 
 def _panel(axes: "Axes", report: Report, metric: Metric) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from utils.audio import Samples
+from utils.xtts.rates import OUTPUT_RATE
 
 Floats = npt.NDArray[np.float32]
-RATE = 24_000
 WINDOW, HOP = 1024, 240  # samples: 43 ms every 10 ms
 BANDS, HIGHEST = 40, 8000.0  # Hz
 ORDER = 13  # cepstra, without the first: that is loudness
@@ -73,7 +73,7 @@ def _filters() -> Floats:
     """Return triangles evenly spaced in mel, one a row."""
     top = 2595 * np.log10(1 + HIGHEST / 700)
     edges = 700 * (10 ** (np.linspace(0, top, BANDS + 2) / 2595) - 1)
-    frequencies = np.fft.rfftfreq(WINDOW, 1 / RATE)
+    frequencies = np.fft.rfftfreq(WINDOW, 1 / OUTPUT_RATE)
     left, middle, right = edges[:-2, None], edges[1:-1, None], edges[2:, None]
     rising, falling = (frequencies - left) / (middle - left), (right - frequencies) / (right - middle)
     return np.asarray(np.maximum(0, np.minimum(rising, falling)), np.float32)

@@ -98,7 +98,6 @@ class Metric(NamedTuple):
         scale: 100 for shares that are shown in percent.
         unit: Behind the number.
         value: Takes it from an utterance.
-        needs: What has to be there for it, for the sentence that says why a column is empty.
     """
 
     name: str
@@ -107,7 +106,6 @@ class Metric(NamedTuple):
     scale: float
     unit: str
     value: Callable[[Utterance], float | None]
-    needs: str
 
     def show(self, value: float | None) -> str:
         """Write a value for people."""
@@ -119,13 +117,13 @@ class Metric(NamedTuple):
 
 
 METRICS = (
-    Metric("cer", "CER", "lower", 100, "%", lambda one: one.cer, "a recogniser"),
-    Metric("wer", "WER", "lower", 100, "%", lambda one: one.wer, "a recogniser"),
-    Metric("similarity", "Voice", "higher", 1, "", lambda one: one.similarity, "a speaker encoder"),
-    Metric("duration_error", "Length", "lower", 100, "%", lambda one: one.duration_error, "a text with sounds"),
-    Metric("distance", "MCD", "lower", 1, " dB", lambda one: one.distance, "recordings of the same sentences"),
-    Metric("flags", "Flags", "lower", 1, "", lambda one: one.doubts, "speech"),
-    Metric("real_time_factor", "RTF", "lower", 1, "", lambda one: one.real_time_factor, "speech"),
+    Metric("cer", "CER", "lower", 100, "%", lambda one: one.cer),
+    Metric("wer", "WER", "lower", 100, "%", lambda one: one.wer),
+    Metric("similarity", "Voice", "higher", 1, "", lambda one: one.similarity),
+    Metric("duration_error", "Length", "lower", 100, "%", lambda one: one.duration_error),
+    Metric("distance", "MCD", "lower", 1, " dB", lambda one: one.distance),
+    Metric("flags", "Flags", "lower", 1, "", lambda one: one.doubts),
+    Metric("real_time_factor", "RTF", "lower", 1, "", lambda one: one.real_time_factor),
 )
 
 

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingRes
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from utils.config import SpeechConfig
+from utils.config import OWN_VOICE, SpeechConfig
 from utils.errors import AmharicTtsError
 from utils.serving import page
 from utils.serving.answers import RefusedError, answer, body, refused
@@ -21,7 +21,7 @@ from utils.serving.asked import Asked, read_request, request_model
 from utils.serving.desk import Desk, Order
 from utils.serving.door import Door
 from utils.serving.formats import MEDIA_TYPES
-from utils.serving.voices import OWN, Voices
+from utils.serving.voices import Voices
 
 TITLE = "Amharic speech"
 ABOUT = "Speaks texts with one model, in the way of OpenAI's speech API. All speech that comes from here is synthetic."
@@ -213,7 +213,7 @@ def _add_lists(app: FastAPI, desk: Desk, rules: Rules) -> None:
         """List the voices that may be named."""
         own = desk.require_ready().voices()
         known = [*rules.voices.known(own)]
-        return {"voices": [{"id": name, "name": name, "default": name == OWN} for name in known]}
+        return {"voices": [{"id": name, "name": name, "default": name == OWN_VOICE} for name in known]}
 
 
 async def _unknown(_request: Request, error: Exception) -> Response:

@@ -3,13 +3,12 @@
 import asyncio
 import hashlib
 import hmac
-import ipaddress
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
-from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from utils.addresses import is_loopback, split
 from utils.errors import ConfigError
 from utils.serving.answers import RefusedError, answer
 
@@ -19,22 +18,6 @@ OPEN = frozenset({"/health", "/docs", "/openapi.json"})  # they tell nothing abo
 BODY_SECONDS = 30.0  # a request that takes longer to arrive is no honest one
 DRAINED, DRAIN_SECONDS = 8 << 20, 2.0  # read of what is refused, so that the caller gets to read why
 HOW = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
-
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this computer can reach the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def api_key(file: str, host: str) -> str:
@@ -70,7 +53,7 @@ class Door:
         largest: Bytes that a request may have.
     """
 
-    def __init__(self, app: Application, *, key: str, local: bool, largest: int) -> None:
+    def __init__(self, app: ASGIApp, *, key: str, local: bool, largest: int) -> None:
         self.app = app
         self.key = _digest(key) if key else b""
         self.local = local
@@ -101,9 +84,9 @@ class Door:
         points to 127.0.0.1, then the host is not ours.
         """
         host, origin = headers.get("host", ""), headers.get("origin")
-        if self.local and not is_loopback(_split(f"//{host}").hostname or ""):
+        if self.local and not is_loopback(split(f"//{host}").hostname or ""):
             raise RefusedError(403, "wrong_host", "This server answers only as localhost.")
-        if origin and _split(origin).netloc != host:
+        if origin and split(origin).netloc != host:
             raise RefusedError(403, "wrong_origin", "Other web sites may not use this server.")
         if self.key and path not in OPEN:
             kind, _, sent = headers.get("authorization", "").partition(" ")
@@ -159,10 +142,3 @@ def _again(body: bytes, receive: Receive) -> Receive:
 def _digest(key: str) -> bytes:
     """Give keys one length, so that comparing takes one time."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
-
-
-def _split(address: str) -> SplitResult:
-    try:
-        return urlsplit(address)
-    except ValueError:  # no address at all
-        return SplitResult("", "", "", "", "")

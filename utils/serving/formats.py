@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from utils.audio import Samples
-from utils.synthesis.joining import RATE
 from utils.synthesis.writing import KINDS, streamed, to_pcm16, write_sound
+from utils.xtts.rates import OUTPUT_RATE
 
 PCM = "pcm"
 MEDIA_TYPES = {name: KINDS[f".{name}"].mime for name in ("mp3", "opus", "aac", "flac", "wav")} | {PCM: "audio/pcm"}
@@ -27,7 +27,7 @@ def encoded(sound: Iterable[Samples], name: str, *, whole: bool) -> Iterator[byt
     elif whole:
         with tempfile.TemporaryDirectory(prefix="speech-") as folder:
             path = Path(folder, f"speech.{name}")
-            write_sound(path, sound, RATE)
+            write_sound(path, sound, OUTPUT_RATE)
             yield path.read_bytes()
     else:
         yield from streamed(sound, f".{name}")

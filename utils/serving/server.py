@@ -8,12 +8,12 @@ from pathlib import Path
 
 import uvicorn
 
-from utils.config import SpeechConfig
+from utils.addresses import is_loopback
+from utils.config import ServeConfig, SpeechConfig
 from utils.errors import ConfigError
 from utils.serving.app import Rules, application
 from utils.serving.desk import Desk, Speaks
-from utils.serving.door import api_key, is_loopback
-from utils.serving.settings import ServeConfig
+from utils.serving.door import api_key
 from utils.serving.voices import Voices
 
 GRACE_SECONDS = 3  # for answers that are on their way when the server is stopped

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from utils.config import BETWEEN, OWN_VOICE
 from utils.errors import ConfigError
 from utils.serving.answers import RefusedError
 
-OWN = "default"  # the voice that the model speaks with when none is named
 SOUNDS = frozenset(".wav .flac .mp3 .ogg .opus .m4a .aac .wma .webm".split())
-JOINT = "|"  # between the files of one speaker in a setting, so no name may hold it
 
 
 class Voices:
@@ -25,7 +24,7 @@ class Voices:
 
     def known(self, own: Sequence[str]) -> dict[str, str]:
         """Map each name to the reference that the model is given; a file goes before a voice of the model."""
-        return {OWN: ""} | {name: name for name in own} | self._files()
+        return {OWN_VOICE: ""} | {name: name for name in own} | self._files()
 
     def reference(self, name: str, own: Sequence[str]) -> str:
         """Return the reference for a name, or say which names there are."""
@@ -40,9 +39,9 @@ class Voices:
         entries = sorted(self.folder.iterdir()) if self.folder else []
         found = {path.name if path.is_dir() else path.stem: _sounds(path) for path in entries}
         return {
-            name: JOINT.join(map(str, sounds))
+            name: BETWEEN.join(map(str, sounds))
             for name, sounds in found.items()
-            if sounds and name.isprintable() and not any(JOINT in str(sound) for sound in sounds)
+            if sounds and name.isprintable() and not any(BETWEEN in str(sound) for sound in sounds)
         }
 
 

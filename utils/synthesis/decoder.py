@@ -19,6 +19,7 @@ from utils.synthesis import beams, linears
 from utils.synthesis.cache import Cache
 from utils.synthesis.graphs import Graphed
 from utils.synthesis.layers import Norm, Stack
+from utils.synthesis.precision import require
 from utils.synthesis.sampling import Batch, Picked, draws
 from utils.synthesis.speech import Sampling
 from utils.xtts.codes import ModelFileError
@@ -141,7 +142,7 @@ class Decoder:
             consume: Take each layer out of the GPT once it was copied: it is of no use afterwards, and both together
                 never take more memory than the GPT and one layer.
         """
-        linears.check(precision, device)
+        require("gpt", precision, device)
         with torch.inference_mode():
             return cls(gpt, precision, torch.device(device), consume=consume)
 

@@ -13,8 +13,9 @@ import numpy as np
 from utils.audio import Samples
 from utils.dataset.clip import Cue
 from utils.errors import AudioError
-from utils.synthesis.joining import RATE, faded
+from utils.synthesis.joining import faded
 from utils.synthesis.stretching import FASTEST, SLOWEST, stretch
+from utils.xtts.rates import OUTPUT_RATE
 
 UNHEARD = 0.02  # slowing down by less than this is not worth it
 UNNOTICED = 0.05  # seconds; about a frame of a film
@@ -79,7 +80,7 @@ def fit(
     cues: Sequence[Cue],
     sounds: Sequence[Samples],
     *,
-    rate: int = RATE,
+    rate: int = OUTPUT_RATE,
     seconds: float | None = None,
     limits: Limits | None = None,
 ) -> Timeline:

@@ -8,6 +8,7 @@ keeps its flags. A flag begins with one of the words in ``Limits.costs``; they n
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from utils.audio import Samples, resample
 from utils.config import DatasetConfig
 from utils.dataset import speech as detector
 from utils.dataset.clip import Span
-from utils.synthesis.speech import CODE_SECONDS, RATE
+from utils.xtts.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.xtts.tokenizer import Reading
 
 Codes = npt.NDArray[np.int64]
@@ -99,32 +100,53 @@ class Limits:
 
 @dataclass(frozen=True)
 class Heard:
-    """What is heard in a sound without knowing its text.
+    """A sound, and what is heard in it without knowing its text; each is listened for once, when it is asked for.
 
     Attributes:
-        seconds: How long it is.
-        speech: From its first speech to its last; None when there is none.
-        levels: Loudness in dB of each 10 ms.
+        samples: The sound, neither trimmed nor stretched.
+        rate: Its samples per second.
     """
 
-    seconds: float
-    speech: Span | None
-    levels: npt.NDArray[np.float32]
+    samples: Samples
+    rate: int = OUTPUT_RATE
 
-    @classmethod
-    def of(cls, samples: Samples, rate: int = RATE) -> "Heard":
-        """Listen to a sound with the Silero detector; samples that are no numbers count as silence."""
-        sound = np.nan_to_num(samples, nan=0.0, posinf=0.0, neginf=0.0)
-        wanted = sound if rate == RATE else resample(sound, rate, RATE)
-        return cls(sound.size / rate, speech_of(sound, rate), _levels(wanted))
+    @property
+    def sound(self) -> bool:
+        """Tell whether all samples are numbers."""
+        return bool(np.isfinite(self.samples).all())
+
+    @property
+    def seconds(self) -> float:
+        """Return how long it is."""
+        return self.samples.size / self.rate
+
+    @cached_property
+    def speech(self) -> Span | None:
+        """Return the time from the first speech to the last, by the Silero detector; None when there is none."""
+        sound = self._numbers(detector.RATE)
+        spans = detector.spans_of(detector.listen(iter([sound])), EAR) if sound.size else []
+        return Span(spans[0].start, spans[-1].end) if spans else None
+
+    @cached_property
+    def levels(self) -> npt.NDArray[np.float32]:
+        """Return the loudness in dB of each 10 ms."""
+        sound = self._numbers(OUTPUT_RATE)
+        frames = sound[: sound.size - sound.size % FRAME].reshape(-1, FRAME)
+        power = np.einsum("ij,ij->i", frames, frames) / FRAME
+        return np.asarray(10 * np.log10(np.maximum(power, 10 ** (QUIETEST / 10))), np.float32)
 
     @property
     def spoken(self) -> float:
         """Return the seconds from the first speech to the last; of everything where no speech is heard."""
         return self.speech.seconds if self.speech else self.seconds
 
+    def _numbers(self, rate: int) -> Samples:
+        """Return the sound at a rate, with silence for samples that are no numbers."""
+        sound = np.nan_to_num(self.samples, nan=0.0, posinf=0.0, neginf=0.0)
+        return sound if self.rate == rate else resample(sound, self.rate, rate)
 
-def judge(reading: Reading, codes: Codes, samples: Samples, ended: bool, limits: Limits) -> tuple[str, ...]:  # noqa: FBT001  how the model ended is one of its results, not a switch
+
+def judge(reading: Reading, codes: Codes, heard: Heard, ended: bool, limits: Limits) -> tuple[str, ...]:  # noqa: FBT001  how the model ended is one of its results, not a switch
     """Say what is unusual about a spoken piece, the worst first.
 
     Its length is that of the speech in it, so it makes no difference whether it was trimmed. Sound that was stretched
@@ -133,19 +155,18 @@ def judge(reading: Reading, codes: Codes, samples: Samples, ended: bool, limits:
     Args:
         reading: What became of the text.
         codes: What the model said.
-        samples: Its sound at 24 kHz.
+        heard: Its sound.
         ended: Whether the model ended by itself.
         limits: Where usual ends.
     """
-    if not np.isfinite(samples).all():
-        return (f"broken: {int((~np.isfinite(samples)).sum())} samples are no numbers",)
+    if not heard.sound:
+        return (f"broken: {int((~np.isfinite(heard.samples)).sum())} samples are no numbers",)
     if codes.size < limits.fewest and sounds(reading) > 1:
         return (f"nothing: the model ended after {codes.size} codes",)
-    heard = Heard.of(samples)
     if not heard.levels.size or heard.levels.max() < SILENT:
         return ("silent: there is no sound in it",)
     found = [] if ended else [f"endless: it did not end by itself within {codes.size} codes"]
-    found += [*_repeated(codes, limits), *_duration(reading, heard, limits), *_sound(heard, samples, limits)]
+    found += [*_repeated(codes, limits), *_duration(reading, heard, limits), *_sound(heard, limits)]
     return tuple(sorted(found, key=lambda flag: -limits.costs[kind(flag)]))
 
 
@@ -154,7 +175,7 @@ def kind(flag: str) -> str:
     return flag.partition(":")[0]
 
 
-def score(flags: Sequence[str], reading: Reading, samples: Samples, log_probability: float, limits: Limits) -> float:
+def score(flags: Sequence[str], reading: Reading, heard: Heard, log_probability: float, limits: Limits) -> float:
     """Compare readings of the same text: higher is better.
 
     Flags weigh by their kind. Between readings without any, the mean log-probability of the codes decides, and how far
@@ -163,29 +184,29 @@ def score(flags: Sequence[str], reading: Reading, samples: Samples, log_probabil
     Args:
         flags: What ``judge`` found.
         reading: What became of the text.
-        samples: The sound as it came from the vocoder, neither trimmed nor stretched.
+        heard: Its sound as it came from the vocoder.
         log_probability: That of all codes together.
         limits: Where usual ends.
     """
     if any(kind(flag) == "broken" for flag in flags):
         return -limits.costs["broken"]
-    codes = max(1.0, samples.size / RATE / CODE_SECONDS)
+    codes = max(1.0, heard.seconds / CODE_SECONDS)
     usual = sounds(reading) / limits.usual
-    pace = abs(np.log2(max(Heard.of(samples).spoken, 0.05) / usual)) if usual else 0.0
+    pace = abs(np.log2(max(heard.spoken, 0.05) / usual)) if usual else 0.0
     flagged = sum(limits.costs[kind(flag)] for flag in flags)
     return float(log_probability / codes - np.log(2) * pace - flagged)
 
 
-def trim(samples: Samples, rate: int) -> Samples:
+def trim(heard: Heard) -> Samples:
     """Cut silence and noise off both ends, and fade what is left in and out.
 
     Where no speech is heard nothing is cut: ``judge`` tells that, and a cut at a loud place would be a guess.
     """
-    speech = speech_of(samples, rate) if np.isfinite(samples).all() else None
-    if speech is None:
+    samples, rate = heard.samples, heard.rate
+    if not heard.sound or heard.speech is None:
         return samples
-    first = max(0, round((speech.start - MARGIN) * rate))
-    kept = samples[first : min(samples.size, round((speech.end + MARGIN) * rate))].copy()
+    first = max(0, round((heard.speech.start - MARGIN) * rate))
+    kept = samples[first : min(samples.size, round((heard.speech.end + MARGIN) * rate))].copy()
     size = min(round(FADE * rate), kept.size // 2)
     ramp = np.linspace(0, 1, size, endpoint=False, dtype=np.float32)
     kept[:size] *= ramp
@@ -216,13 +237,6 @@ def longest(reading: Reading, limits: Limits) -> float:
     return sounds(reading) / limits.slowest + limits.slack + limits.pause * inside
 
 
-def speech_of(samples: Samples, rate: int) -> Span | None:
-    """Find the first and the last speech of a sound; None when there is none."""
-    sound = samples if rate == detector.RATE else resample(samples, rate, detector.RATE)
-    spans = detector.spans_of(detector.listen(iter([sound])), EAR) if sound.size else []
-    return Span(spans[0].start, spans[-1].end) if spans else None
-
-
 def _duration(reading: Reading, heard: Heard, limits: Limits) -> list[str]:
     """Compare the length of the speech with that of the text."""
     count, seconds = sounds(reading), heard.spoken
@@ -246,17 +260,17 @@ def _repeated(codes: Codes, limits: Limits) -> list[str]:
     return []
 
 
-def _sound(heard: Heard, samples: Samples, limits: Limits) -> list[str]:
+def _sound(heard: Heard, limits: Limits) -> list[str]:
     """Look at the sound alone: speech at all, long silence, what follows the speech, full scale."""
     found = []
     if heard.speech is None:
         found.append("speechless: no speech is heard in it")
     else:
         found += _tail(heard, heard.speech, limits)
-    quiet = _longest_run(_inside(heard) < _loud(heard) - limits.noise) * FRAME / RATE
+    quiet = _longest_run(_inside(heard) < _loud(heard) - limits.noise) * FRAME / OUTPUT_RATE
     if quiet > limits.silence:
         found.append(f"pause: {quiet:.1f} s of silence inside")
-    share = float(np.mean(np.abs(samples) >= 0.999))
+    share = float(np.mean(np.abs(heard.samples) >= 0.999))
     if share > limits.clipped:
         found.append(f"clipped: {share:.1%} of the samples are at full scale")
     return found
@@ -285,13 +299,7 @@ def _loud(heard: Heard) -> float:
 
 
 def _frame(seconds: float) -> int:
-    return round(seconds * RATE / FRAME)
-
-
-def _levels(samples: Samples) -> npt.NDArray[np.float32]:
-    frames = samples[: samples.size - samples.size % FRAME].reshape(-1, FRAME)
-    power = np.einsum("ij,ij->i", frames, frames) / FRAME
-    return np.asarray(10 * np.log10(np.maximum(power, 10 ** (QUIETEST / 10))), np.float32)
+    return round(seconds * OUTPUT_RATE / FRAME)
 
 
 def _longest_run(marks: npt.NDArray[np.bool_]) -> int:

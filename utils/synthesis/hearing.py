@@ -18,8 +18,9 @@ from utils import audio
 from utils.errors import AudioError
 from utils.synthesis.opening import Opened
 from utils.xtts.checkpoint import CURE
-from utils.xtts.codes import BANDS, HOP, RATE, REFERENCE_FFT, WINDOW, ModelFileError
+from utils.xtts.codes import BANDS, REFERENCE_FFT, WINDOW, ModelFileError
 from utils.xtts.model import CONFIG_FILE, read_config
+from utils.xtts.rates import FRAME_SAMPLES, RATE
 
 SHORTEST = 1.0  # seconds
 SILENT = 10 ** (-60 / 20)  # a peak below -60 dB
@@ -114,7 +115,7 @@ def _mel(sound: Tensor, stats: Tensor) -> Tensor:
         sample_rate=RATE,
         n_fft=REFERENCE_FFT,
         win_length=WINDOW,
-        hop_length=HOP,
+        hop_length=FRAME_SAMPLES,
         f_min=0,
         f_max=8000,
         n_mels=BANDS,

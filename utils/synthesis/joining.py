@@ -2,21 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from utils.audio import Samples
+from utils.synthesis.speech import Spoken
+from utils.xtts.rates import OUTPUT_RATE
 
-if TYPE_CHECKING:
-    from utils.synthesis.speech import Spoken
-
-RATE = 24_000  # as in speech.py, which brings torch
 FADE = 0.004  # seconds
 
 
 def faded(
-    samples: Samples, rate: int = RATE, seconds: float = FADE, *, start: bool = True, end: bool = True
+    samples: Samples, rate: int = OUTPUT_RATE, seconds: float = FADE, *, start: bool = True, end: bool = True
 ) -> Samples:
     """Let a sound begin and end in silence.
 
@@ -38,27 +35,27 @@ def faded(
     return quiet
 
 
-def silence(seconds: float, rate: int = RATE) -> Samples:
+def silence(seconds: float, rate: int = OUTPUT_RATE) -> Samples:
     """Return silence of so many seconds."""
     return np.zeros(max(0, round(seconds * rate)), np.float32)
 
 
-def placed(pieces: Iterable["Spoken"]) -> tuple["Spoken", ...]:
+def placed(pieces: Iterable[Spoken]) -> tuple[Spoken, ...]:
     """Say of each piece when it begins in the joined sound, to the sample."""
     done: list[Spoken] = []
     position = 0
     for piece in pieces:
-        done.append(replace(piece, start=position / RATE))
+        done.append(replace(piece, start=position / OUTPUT_RATE))
         position += piece.samples.size + silence(piece.pause).size
     return tuple(done)
 
 
-def parts(pieces: Iterable["Spoken"]) -> Iterator[Samples]:
+def parts(pieces: Iterable[Spoken]) -> Iterator[Samples]:
     """Yield the sound of each piece, faded, and the silence after it: joined, they are ``join`` of all."""
     for piece in pieces:
         yield np.concatenate([faded(piece.samples), silence(piece.pause)])
 
 
-def join(pieces: Sequence["Spoken"]) -> Samples:
+def join(pieces: Sequence[Spoken]) -> Samples:
     """Return the sound of all pieces with their pauses."""
     return np.concatenate([np.zeros(0, np.float32), *parts(pieces)])

@@ -60,25 +60,6 @@ def linear(
     return Plain(weight, bias, torch.float32, gelu=gelu)
 
 
-def check(precision: Precision, device: str) -> None:
-    """Refuse what this machine cannot compute.
-
-    Raises:
-        SpeedupError: With the precision to choose instead.
-    """
-    on_cpu = torch.device(device).type == "cpu"
-    if precision == "int8" and not on_cpu:
-        raise SpeedupError("int8 speaks on processors only.", hint="Choose fp16 or bf16 on a GPU.")
-    if precision == "int8" and not engine():
-        raise SpeedupError("This build of torch has no products of int8.", hint="Choose fp32.")
-    if precision == "fp16" and on_cpu:
-        raise SpeedupError("Processors multiply fp16 slower than fp32.", hint="Choose int8, bf16 or fp32.")
-    if precision == "bf16" and on_cpu and not can_pack("bf16"):
-        raise SpeedupError("This processor has no bf16 arithmetic.", hint="Choose int8 or fp32.")
-    if precision == "bf16" and not on_cpu and not torch.cuda.is_bf16_supported(including_emulation=False):
-        raise SpeedupError("This GPU has no bf16 arithmetic.", hint="Choose fp16.")
-
-
 def engine() -> str | None:
     """Return which of torch's engines multiplies bytes here."""
     return next((name for name in ENGINES if name in torch.backends.quantized.supported_engines), None)

@@ -17,6 +17,7 @@ from utils.config import SpeechConfig
 from utils.dataset.found import some
 from utils.errors import TextError
 from utils.synthesis.paragraphs import Paragraph, paragraphs
+from utils.synthesis.speech import USUAL
 from utils.xtts.tokenizer import Reading, Tokenizer
 
 CLOSING = "\"'”’»)]}」』"
@@ -42,8 +43,8 @@ class Pauses:
         paragraph: After a paragraph.
     """
 
-    sentence: float = 0.35
-    paragraph: float = 0.8
+    sentence: float = USUAL.sentence_pause
+    paragraph: float = USUAL.paragraph_pause
 
     @classmethod
     def of(cls, config: SpeechConfig) -> "Pauses":
@@ -114,11 +115,6 @@ class Plan(NamedTuple):
 
     pieces: tuple[Piece, ...]
     notes: tuple[str, ...]
-
-
-def split_text(text: str, tokenizer: Tokenizer, language: str, pauses: Pauses | None = None) -> list[Piece]:
-    """Return the pieces of a text; ``plan`` also says what was left out."""
-    return list(plan(text, tokenizer, language, pauses).pieces)
 
 
 def plan(text: str, tokenizer: Tokenizer, language: str, pauses: Pauses | None = None) -> Plan:

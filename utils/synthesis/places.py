@@ -14,7 +14,8 @@ from utils.paths import MODELS, OUTPUT, Project, list_projects
 from utils.runs import Run, list_runs
 from utils.storage import read_text
 from utils.training import checkpoints
-from utils.training.checkpoints import Checkpoint
+from utils.training.checkpoints import ADAPTER, ADAPTER_ABOUT, Checkpoint
+from utils.training.saving import STATE
 from utils.xtts.codes import ModelFileError
 from utils.xtts.export import ABOUT_FILE
 from utils.xtts.model import CONFIG_FILE, MODEL_FILE
@@ -22,10 +23,8 @@ from utils.xtts.vocabulary import FILE_NAME as VOCABULARY_FILE
 from utils.xtts.weights import MODELS_CALLED, Source, base_folder
 
 VERSIONS: tuple[str, ...] = get_args(TrainConfig.model_fields["version"].annotation)
-ADAPTER, ADAPTER_ABOUT = "adapter.safetensors", "adapter.json"  # as training writes them beside a checkpoint
 TRAINED = (checkpoints.MANIFEST, checkpoints.MODEL, ADAPTER, ADAPTER_ABOUT)
 WHOLE = (CONFIG_FILE, VOCABULARY_FILE)  # what weights cannot speak without
-STATE = "state.json"
 MOVED = "Put it back, or name it as base: the vocoder comes from there."
 CURE = "Name a finished model, a checkpoint, a run, a project, a base version or a folder of coqui."
 

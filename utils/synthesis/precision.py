@@ -1,7 +1,9 @@
-"""Which numbers to compute speech with: what this machine is fastest at is measured once, and remembered.
+"""Which numbers to compute speech with: what this machine is fastest at is measured, and remembered.
 
-What counts differs by part. The GPT says one code at a time, so its speed is that of fetching its weights: fewer bytes,
-faster speech. The vocoder multiplies the same weights with thousands of samples, so its speed is that of arithmetic.
+The first few times that speech is wanted all are measured, and the best of each counts, so that a measurement which
+another program disturbed does not decide for ever. What counts differs by part. The GPT says one code at a time, so its
+speed is that of fetching its weights: fewer bytes, faster speech. The vocoder multiplies the same weights with
+thousands of samples, so its speed is that of arithmetic.
 """
 
 import json
@@ -19,21 +21,21 @@ import torch
 from torch.nn import functional
 
 from utils.errors import StorageError
-from utils.paths import LICENCE_CONSENT
+from utils.paths import PRECISIONS
 from utils.speedups.change import SpeedupError
 from utils.speedups.precision import BF16_FLAGS, choose_precision, processor_flags
 from utils.storage import locked, make_folder, read_text, write_atomically
-from utils.synthesis.linears import DTYPES, Precision, engine, linear
+from utils.synthesis.linears import DTYPES, Precision, can_pack, engine, linear
 
 logger = logging.getLogger(__name__)
 
 Part = Literal["gpt", "vocoder"]
 Seconds = Mapping[str, float]  # of the same work in each precision
-MEASURED = LICENCE_CONSENT.parent / "precision.json"
-FORMAT = 1  # counts changes of what is measured
+FORMAT = 2  # counts changes of what is measured
 WORTH = 1.15  # times faster than fp32; less is not worth any inexactness
 EMULATED = 0.5  # of fp32's speed; what is slower than that is not done by the processor itself
 ROUNDS = 7  # the best of which counts, since other programs disturb
+TIMES = 3  # that a machine is measured, a second each, on different occasions
 LAYERS, WIDTH = 8, 1024  # together larger than what processors keep near
 HISSES = "Bytes are too coarse for sound: where it is soft, it hisses."
 
@@ -58,7 +60,7 @@ class Choice:
 
 
 def choose(
-    device: str = "auto", wanted: str = "auto", path: Path = MEASURED, capability: tuple[int, int] | None = None
+    device: str = "auto", wanted: str = "auto", path: Path = PRECISIONS, capability: tuple[int, int] | None = None
 ) -> Choice:
     """Choose what the device is fastest at, or what is wanted where it is able to do that.
 
@@ -102,7 +104,7 @@ def require(part: Part, precision: str, device: str, capability: tuple[int, int]
         _require_on_gpu(precision, capability)
     elif precision == "fp16":
         raise SpeedupError("Processors compute fp16 more slowly than fp32.", hint="Choose auto, int8, bf16 or fp32.")
-    elif precision == "bf16" and not multiplies_bf16():
+    elif precision == "bf16" and not computes_bf16(part):
         reason = "This processor does not multiply bf16 itself and would take many times as long."
         raise SpeedupError(reason, hint="Choose auto, int8 or fp32.")
     elif precision == "int8" and not engine():
@@ -139,19 +141,27 @@ class Measured:
         gpt: Seconds of products with few rows and large weights.
         vocoder: Seconds of a convolution.
         date: The day.
+        times: On how many occasions.
     """
 
     gpt: Seconds
     vocoder: Seconds
     date: str
+    times: int = 1
+
+    def and_again(self, other: "Measured") -> "Measured":
+        """Take the best of two occasions."""
+        gpt, vocoder = _best(self.gpt, other.gpt), _best(self.vocoder, other.vocoder)
+        return Measured(gpt, vocoder, other.date, self.times + other.times)
 
 
-def measured(path: Path = MEASURED) -> Measured:
-    """Return what was measured on this machine, which takes a second or two the first time."""
+def measured(path: Path = PRECISIONS) -> Measured:
+    """Return what was measured on this machine, which takes a second or two the first times."""
     key = machine()
-    if found := _remembered(path).get(key):
+    found = _remembered(path).get(key)
+    if found and found.times >= TIMES:
         return found
-    made = measure()
+    made = found.and_again(measure()) if found else measure()
     try:
         make_folder(path.parent)
         with locked(path.with_name(f".{path.name}.lock")):
@@ -169,13 +179,20 @@ def machine() -> str:
 
 def measure() -> Measured:
     """Measure each precision that this processor computes in."""
-    names: list[Precision] = ["fp32"]
-    half: list[Precision] = ["bf16"] if multiplies_bf16() else []
-    whole: list[Precision] = ["int8"] if engine() else []
+    bytes_too: list[Precision] = ["int8"] if engine() else []
     with torch.inference_mode(), torch.random.fork_rng(devices=[]):
-        gpt = _seconds({name: _products(name) for name in names + half + whole})
-        vocoder = _seconds({name: _convolution(name) for name in names + half})
+        gpt = _seconds({name: _products(name) for name in [*_floats("gpt"), *bytes_too]})
+        vocoder = _seconds({name: _convolution(name) for name in _floats("vocoder")})
     return Measured(gpt, vocoder, datetime.now(UTC).date().isoformat())
+
+
+def _floats(part: Part) -> list[Precision]:
+    return ["fp32", "bf16"] if computes_bf16(part) else ["fp32"]
+
+
+def computes_bf16(part: Part) -> bool:
+    """Tell whether bf16 is worth anything here: the GPT also needs a torch that packs its weights for that."""
+    return multiplies_bf16() and (part == "vocoder" or can_pack("bf16"))
 
 
 def multiplies_bf16() -> bool:
@@ -185,6 +202,10 @@ def multiplies_bf16() -> bool:
     with torch.inference_mode():
         taken = _seconds({name: _convolution(name, channels=32, samples=256) for name in ("fp32", "bf16")}, rounds=3)
     return taken["fp32"] / taken["bf16"] > EMULATED
+
+
+def _best(one: Seconds, other: Seconds) -> Seconds:
+    return {name: min(each[name] for each in (one, other) if name in each) for name in {**one, **other}}
 
 
 def _fastest(seconds: Seconds, date: str) -> tuple[Precision, str]:

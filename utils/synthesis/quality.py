@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from utils.audio import Samples
 from utils.synthesis.decoder import Decoder, Request
-from utils.synthesis.speech import RATE
 from utils.synthesis.vocoding import Vocoder
+from utils.xtts.rates import OUTPUT_RATE
 
 ENOUGH = 0.97  # share of codes that a cheap precision has to agree about
 WINDOW, STEP, BANDS = 1024, 256, 80  # of the log-mel, in samples and bands
@@ -102,7 +102,7 @@ def compare(exact: Mouth, cheap: Mouth, sayings: Sequence[Saying], embedding: Te
         sound = exact.vocoder.sound(latents[: len(codes)], embedding)
         distances.append(distance(sound, cheap.vocoder.sound(cheap_latents[: len(codes)], embedding)) * sound.size)
         samples += sound.size
-    return Quality(cheap.decoder.precision, _agreement(scores), sum(distances) / max(samples, 1), samples / RATE)
+    return Quality(cheap.decoder.precision, _agreement(scores), sum(distances) / max(samples, 1), samples / OUTPUT_RATE)
 
 
 def distance(first: Samples, second: Samples) -> float:
@@ -139,5 +139,5 @@ def _mel(sound: Samples) -> Tensor:
     heard = functional.pad(heard, (0, max(0, WINDOW - len(heard))))
     window = torch.hann_window(WINDOW)
     spectrum = torch.stft(heard, WINDOW, STEP, window=window, return_complex=True).abs()
-    bands: Tensor = melscale_fbanks(WINDOW // 2 + 1, 0.0, RATE / 2, BANDS, RATE, norm="slaney")
+    bands: Tensor = melscale_fbanks(WINDOW // 2 + 1, 0.0, OUTPUT_RATE / 2, BANDS, OUTPUT_RATE, norm="slaney")
     return bands.T @ spectrum

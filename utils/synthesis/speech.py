@@ -1,18 +1,20 @@
 """What speech is made of: how it is sampled, in which voice, and what came out."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from utils.audio import Samples
 from utils.config import SpeechConfig
+from utils.xtts.rates import OUTPUT_RATE
 from utils.xtts.tokenizer import Reading
 
-RATE = 24_000  # of what the vocoder writes
-CODE_SAMPLES = 1024  # of sound at 22 050 Hz that one code stands for
-CODE_SECONDS = CODE_SAMPLES / 22_050
+if TYPE_CHECKING:
+    from torch import Tensor
+
+USUAL = SpeechConfig()
 
 
 @dataclass(frozen=True)
@@ -28,12 +30,12 @@ class Sampling:
         beams: Sentences followed at the same time; 1: codes are drawn.
     """
 
-    temperature: float = 0.75
-    top_k: int = 50
-    top_p: float = 0.85
-    repetition_penalty: float = 10.0
-    length_penalty: float = 1.0
-    beams: int = 1
+    temperature: float = USUAL.temperature
+    top_k: int = USUAL.top_k
+    top_p: float = USUAL.top_p
+    repetition_penalty: float = USUAL.repetition_penalty
+    length_penalty: float = USUAL.length_penalty
+    beams: int = USUAL.beams
 
     @classmethod
     def of(cls, config: SpeechConfig) -> "Sampling":
@@ -52,8 +54,8 @@ class Voice:
         key: Tells voices apart, whatever they are called.
     """
 
-    prompt: Tensor
-    embedding: Tensor
+    prompt: "Tensor"
+    embedding: "Tensor"
     name: str
     key: str
 
@@ -91,7 +93,7 @@ class Spoken:
     @property
     def seconds(self) -> float:
         """Return how long it is."""
-        return len(self.samples) / RATE
+        return len(self.samples) / OUTPUT_RATE
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class Speech:
     @property
     def seconds(self) -> float:
         """Return how long it is."""
-        return len(self.samples) / RATE
+        return len(self.samples) / OUTPUT_RATE
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -19,13 +19,12 @@ from utils.synthesis.dubbing import Timeline, fit
 from utils.synthesis.opening import Opened, open_model
 from utils.synthesis.pieces import Pauses, Piece, Plan, plan
 from utils.synthesis.precision import Choice, choose
-from utils.synthesis.speech import RATE, Sampling, Speech, Spoken, Voice
+from utils.synthesis.speech import USUAL, Sampling, Speech, Spoken, Voice
 from utils.synthesis.streaming import chunks
 from utils.synthesis.stretching import Stretcher
 from utils.synthesis.takes import Line, Studio
 from utils.synthesis.vocoding import Vocoder
-
-PLAIN = SpeechConfig()
+from utils.xtts.rates import OUTPUT_RATE
 
 
 class Synthesizer:
@@ -52,7 +51,6 @@ class Synthesizer:
         self.vocoder = vocoder
         self.chosen = chosen
         self.cache = cache
-        self._voices: dict[str, Voice] = {}
         self._one_at_a_time = threading.Lock()
 
     @classmethod
@@ -89,15 +87,13 @@ class Synthesizer:
 
     def voice(self, reference: str = "") -> Voice:
         """Return a voice by its name, from sound files divided by |, or the model's own."""
-        if reference not in self._voices:
-            self._voices[reference] = voices.voice_named(self.model, reference, self.cache)
-        return self._voices[reference]
+        return voices.voice_named(self.model, reference, self.cache)
 
-    def plan(self, text: str, config: SpeechConfig = PLAIN) -> Plan:
+    def plan(self, text: str, config: SpeechConfig = USUAL) -> Plan:
         """Cut a text into what is said at once; what cannot be read is refused before anything is spoken."""
         return plan(text, self.model.tokenizer, config.language, Pauses.of(config))
 
-    def speak(self, text: str, config: SpeechConfig = PLAIN, **settings: object) -> Speech:
+    def speak(self, text: str, config: SpeechConfig = USUAL, **settings: object) -> Speech:
         """Speak a text of any length.
 
         Args:
@@ -107,7 +103,7 @@ class Synthesizer:
         """
         return self.speak_many([text], config, **settings)[0]
 
-    def speak_many(self, texts: Sequence[str], config: SpeechConfig = PLAIN, **settings: object) -> list[Speech]:
+    def speak_many(self, texts: Sequence[str], config: SpeechConfig = USUAL, **settings: object) -> list[Speech]:
         """Speak several texts, whose sentences share their batches."""
         clock, config = Clock(), settled(config, settings)
         with clock.stage("reading"):
@@ -117,11 +113,11 @@ class Synthesizer:
         speeches = [self.joined(list(islice(spoken, len(one.pieces))), config, one.notes) for one in plans]
         return [replace(speech, took=clock.took()) for speech in speeches]
 
-    def pieces(self, text: str, config: SpeechConfig = PLAIN) -> Generator[Spoken, None, None]:
+    def pieces(self, text: str, config: SpeechConfig = USUAL) -> Generator[Spoken, None, None]:
         """Speak a text and give each sentence as soon as it is done; closing the iterator ends the work."""
         return self._record(numbered(self.plan(text, config).pieces, config.seed), config, Clock())
 
-    def again(self, piece: Spoken, config: SpeechConfig = PLAIN) -> Spoken:
+    def again(self, piece: Spoken, config: SpeechConfig = USUAL) -> Spoken:
         """Speak one sentence of a speech once more, with the seed of the settings."""
         line = Line(Piece(piece.reading, piece.paragraph, piece.pause, piece.chapter), config.seed)
         return next(self._record([line], config, Clock()))
@@ -131,7 +127,7 @@ class Synthesizer:
         found = joining.placed(pieces)
         return Speech(found, joining.join(found), self.voice(config.reference).name, config.seed, notes=notes)
 
-    def dub(self, cues: Sequence[Cue], config: SpeechConfig = PLAIN, seconds: float | None = None) -> Timeline:
+    def dub(self, cues: Sequence[Cue], config: SpeechConfig = USUAL, seconds: float | None = None) -> Timeline:
         """Speak subtitles, each in its time; cues without a letter stay silent.
 
         Args:
@@ -144,7 +140,7 @@ class Synthesizer:
         sounds = dict(zip(said, (speech.samples for speech in speeches), strict=True))
         return fit(cues, [sounds.get(number, joining.silence(0)) for number in range(len(cues))], seconds=seconds)
 
-    def stream(self, text: str, config: SpeechConfig = PLAIN, **settings: object) -> Generator[Samples, None, None]:
+    def stream(self, text: str, config: SpeechConfig = USUAL, **settings: object) -> Generator[Samples, None, None]:
         """Give the sound of a text while it is being spoken; closing the iterator frees everything at once.
 
         Nothing can be taken back once it was heard, so doubtful sentences are not repeated here.
@@ -165,7 +161,7 @@ class Synthesizer:
             first=config.first_codes,
             then=config.chunk_codes,
         )
-        stretcher = Stretcher(RATE, config.speed)
+        stretcher = Stretcher(OUTPUT_RATE, config.speed)
         with closing(parts):
             for part in parts:
                 yield stretcher.push(part)

@@ -11,8 +11,9 @@ from utils.config import SpeechConfig
 from utils.synthesis import guards
 from utils.synthesis.decoder import Generated
 from utils.synthesis.pieces import Piece
-from utils.synthesis.speech import CODE_SECONDS, RATE, Spoken
+from utils.synthesis.speech import Spoken
 from utils.synthesis.stretching import stretch
+from utils.xtts.rates import CODE_SECONDS, OUTPUT_RATE
 
 T = TypeVar("T")
 
@@ -37,9 +38,10 @@ class Line:
 
 
 class Take(NamedTuple):
-    """What came of a line once, and how good it seems."""
+    """What came of a line once, what is heard in it, and how good it seems."""
 
     spoken: Spoken
+    heard: guards.Heard
     score: float
 
 
@@ -77,9 +79,9 @@ class Studio:
             tries.update(waiting)
             for place, take in self._takes(lines, waiting, attempt):
                 best[place] = max(best.get(place, take), take, key=lambda one: one.score)
-        return [replace(best[place].spoken, tries=tries[place]) for place in range(len(lines))]
+        return [self._finished(best[place], tries[place]) for place in range(len(lines))]
 
-    def _takes(self, lines: Sequence[Line], places: Sequence[int], attempt: int) -> Iterator[tuple[int, "Take"]]:
+    def _takes(self, lines: Sequence[Line], places: Sequence[int], attempt: int) -> Iterator[tuple[int, Take]]:
         """Speak lines as often as there shall be candidates, each time with another seed."""
         many = self.config.candidates
         wanted = [(place, attempt * many + number) for place in places for number in range(many)]
@@ -89,13 +91,13 @@ class Studio:
             for (place, _), line, one, samples in zip(batch, asked, said, self.sound(said), strict=True):
                 yield place, self._judged(line, one, samples)
 
-    def _judged(self, line: Line, said: Generated, samples: Samples) -> "Take":
+    def _judged(self, line: Line, said: Generated, samples: Samples) -> Take:
         codes, reading = said.codes.numpy()[: -1 if said.ended else None], line.piece.reading
-        flags = guards.judge(reading, codes, samples, said.ended, self.limits)
-        score = guards.score(flags, reading, samples, said.logprob, self.limits)
+        heard = guards.Heard(samples)
+        flags = guards.judge(reading, codes, heard, said.ended, self.limits)
         spoken = Spoken(
             reading=reading,
-            samples=self.finished(samples),
+            samples=samples,
             codes=codes,
             ended=said.ended,
             seed=line.seed,
@@ -104,13 +106,14 @@ class Studio:
             paragraph=line.piece.paragraph,
             chapter=line.piece.chapter,
         )
-        return Take(spoken, score)
+        return Take(spoken, heard, guards.score(flags, reading, heard, said.logprob, self.limits))
 
-    def finished(self, samples: Samples) -> Samples:
-        """Trim a sound and give it its speed, as the settings say."""
-        if self.config.trim:
-            samples = guards.trim(samples, RATE)
-        return stretch(samples, RATE, self.config.speed) if self.config.speed != 1 else samples
+    def _finished(self, take: Take, tries: int) -> Spoken:
+        """Trim the take that was chosen and give it its speed, as the settings say."""
+        samples = guards.trim(take.heard) if self.config.trim else take.spoken.samples
+        if self.config.speed != 1:
+            samples = stretch(samples, OUTPUT_RATE, self.config.speed)
+        return replace(take.spoken, samples=samples, tries=tries)
 
 
 def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

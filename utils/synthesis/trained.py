@@ -16,8 +16,8 @@ from utils.errors import RunError, VocabularyError
 from utils.folders import DamagedError, check_hashes, hash_file, read_manifest
 from utils.storage import read_text
 from utils.synthesis.filling import fill, from_state
-from utils.synthesis.places import ADAPTER, ADAPTER_ABOUT, MOVED, TRAINED, locate
-from utils.training.checkpoints import MANIFEST, MODEL, PREFIX, About, Checkpoint, read_state
+from utils.synthesis.places import MOVED, TRAINED, locate
+from utils.training.checkpoints import ADAPTER, ADAPTER_ABOUT, MANIFEST, MODEL, PREFIX, About, Checkpoint, read_state
 from utils.training.tensors import read_tensors
 from utils.xtts.checkpoint import accept, compare
 from utils.xtts.codes import ModelFileError

@@ -11,12 +11,11 @@ import torch
 from torch import Tensor
 
 from utils.errors import StorageError
-from utils.paths import OUTPUT
+from utils.paths import VOICES
 from utils.storage import PARTIAL, make_folder, replacing
 
 logger = logging.getLogger(__name__)
 
-FOLDER = OUTPUT / ".cache" / "voices"
 MOST, MOST_BYTES = 512, 128 << 20  # a voice of the published model takes 133 KB
 LEFT_SECONDS = 3600.0  # after which a half-written file has nobody who writes it
 SUFFIX = ".safetensors"
@@ -34,7 +33,7 @@ class VoiceCache:
     """
 
     def __init__(self, folder: Path | None = None, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
-        self.folder = folder or FOLDER
+        self.folder = folder or VOICES
         self.most = most
         self.most_bytes = most_bytes
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from utils.config import BETWEEN, OWN_VOICE
 from utils.errors import AudioError, ConfigError
 from utils.synthesis.hearing import Hearing, hear, shapes
 from utils.synthesis.opening import Opened
@@ -21,8 +22,6 @@ from utils.xtts.checkpoint import CURE
 from utils.xtts.codes import ModelFileError
 from utils.xtts.model import SPEAKERS_FILE
 
-OWN = "default"  # the name of the voice that a model was trained for
-BETWEEN = "|"  # divides sound files of one speaker
 SHOWN = 8  # names in a message
 
 
@@ -35,7 +34,7 @@ def voice_named(opened: Opened, text: str = "", cache: Path | None = None) -> Vo
         cache: As in ``voice_from``.
     """
     text = text.strip()
-    if not text or text.casefold() == OWN:
+    if not text or text.casefold() == OWN_VOICE:
         return _default(opened, cache)
     own = _speakers(opened)
     if known := {name.casefold(): name for name in own}.get(text.casefold()):
@@ -51,13 +50,7 @@ def voice_named(opened: Opened, text: str = "", cache: Path | None = None) -> Vo
 
 def own_names(opened: Opened) -> list[str]:
     """List the voices that a model brings, its own first, without computing any."""
-    return ([OWN] if opened.reference else []) + list(_speakers(opened))
-
-
-def own_voices(opened: Opened, cache: Path | None = None) -> dict[str, Voice]:
-    """Return the voices that a model brings: the one it was trained for, and those of speakers_xtts.pth."""
-    stored = {name: _voice(opened, name, latents) for name, latents in _speakers(opened).items()}
-    return {OWN: _default(opened, cache), **stored} if opened.reference else stored
+    return ([OWN_VOICE] if opened.reference else []) + list(_speakers(opened))
 
 
 def voice_from(opened: Opened, references: Sequence[Path | str], cache: Path | None = None) -> Voice:
@@ -85,7 +78,7 @@ def voice_from(opened: Opened, references: Sequence[Path | str], cache: Path | N
 def _default(opened: Opened, cache: Path | None) -> Voice:
     """Return the voice that a model was trained for, or else the first of those that it brings."""
     if opened.reference:
-        return replace(voice_from(opened, [opened.reference], cache), name=OWN)
+        return replace(voice_from(opened, [opened.reference], cache), name=OWN_VOICE)
     for name, latents in _speakers(opened).items():
         return _voice(opened, name, latents)
     raise ConfigError(f"{opened.name} has no voice of its own.", hint="Name a sound file of the voice as reference.")

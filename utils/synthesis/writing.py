@@ -21,14 +21,14 @@ from utils.audio import Samples
 from utils.errors import AudioError
 from utils.storage import replacing
 from utils.synthesis.captions import Chapter
-from utils.synthesis.joining import RATE
+from utils.xtts.rates import OUTPUT_RATE
 
 if TYPE_CHECKING:
     from av.container.core import Chapter as PlayersChapter
 
     from utils.synthesis.speech import Speech
 
-BLOCK = 10 * RATE  # samples handed over at a time, so that a book needs no second copy in memory
+BLOCK = 10 * OUTPUT_RATE  # samples handed over at a time, so that a book needs no second copy in memory
 UNKNOWN_SIZE = 0xFFFFFFFF
 FRAME = 1024  # samples, for encoders that take any number
 
@@ -114,7 +114,7 @@ def write(
         bits: A sample, for WAV and FLAC: 16 or 24.
     """
     tags = Tags(title, model, speech.voice)
-    write_sound(path, speech.samples, RATE, tags=tags, chapters=chapters, bits=bits)
+    write_sound(path, speech.samples, OUTPUT_RATE, tags=tags, chapters=chapters, bits=bits)
 
 
 def write_sound(
@@ -139,7 +139,7 @@ def write_sound(
 
 
 def streamed(
-    sound: Iterable[Samples], ending: str, rate: int = RATE, *, tags: Tags | None = None
+    sound: Iterable[Samples], ending: str, rate: int = OUTPUT_RATE, *, tags: Tags | None = None
 ) -> Generator[bytes, None, None]:
     """Yield the bytes of a file while its sound is still coming.
 
@@ -174,12 +174,12 @@ def kind_of(path: Path | str) -> Kind:
 
 def to_pcm16(samples: Samples) -> bytes:
     """Return 16-bit little-endian samples; what is too loud is held at the limit and never wraps around."""
-    _refuse_non_finite(samples, 0, RATE)
+    _refuse_non_finite(samples, 0, OUTPUT_RATE)
     whole: npt.NDArray[np.int16] = np.clip(np.rint(samples * np.float32(32768)), -32768, 32767).astype("<i2")
     return whole.tobytes()
 
 
-def wav_header(rate: int = RATE) -> bytes:
+def wav_header(rate: int = OUTPUT_RATE) -> bytes:
     """Return the beginning of a 16-bit mono WAV of unknown length, for a pipe."""
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, rate, rate * 2, 2, 16)
     return struct.pack("<4sI4s", b"RIFF", UNKNOWN_SIZE, b"WAVE") + form + struct.pack("<4sI", b"data", UNKNOWN_SIZE)

@@ -13,8 +13,9 @@ import numpy as np
 
 from utils.config import TrainConfig
 from utils.errors import ConfigError, DataError
-from utils.training.clips import CODE_SAMPLES, FRAME_SAMPLES, MANY_FRAMES, ClipLengths
+from utils.training.clips import MANY_FRAMES, ClipLengths
 from utils.training.packing import AUDIO_EXTRA, PROMPT, TEXT_EXTRA, Integers
+from utils.xtts.rates import CODE_SAMPLES, FRAME_SAMPLES
 
 REFERENCE = (6, 12)  # half seconds: coqui draws references of 3 to 6 s
 WINDOW = 20  # updates whose clips are sorted by length together

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 FOLDER, SAMPLES = "checkpoints", "samples"
 MODEL, MANIFEST, BEST = "model.safetensors", "checkpoint.json", "best.json"
+ADAPTER, ADAPTER_ABOUT = "adapter.safetensors", "adapter.json"  # of LoRA, beside the merged weights or alone
 PREFIX = "step_"
 HALF = 2  # bytes of a number
 SMALL_FILES = 4 << 20  # a vocabulary and its settings

@@ -11,9 +11,8 @@ from utils.config import TrainConfig
 from utils.dataset.clip import Clip
 from utils.dataset.features import Features
 from utils.training.packing import AUDIO_EXTRA, PROMPT, TEXT_EXTRA, Example, Integers
+from utils.xtts.rates import CODE_SAMPLES, RATE
 
-RATE = 22_050
-CODE_SAMPLES, FRAME_SAMPLES = 1024, 256
 SHORTEST = 0.5  # seconds; coqui refuses shorter ones too
 MANY_FRAMES = 43  # half a second; references are as long as a multiple of it, so that few shapes occur
 

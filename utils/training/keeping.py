@@ -17,7 +17,7 @@ from utils.runs import Run
 from utils.speedups.adapters import adapted_layers, adapter_about, adapter_state, merged_state
 from utils.storage import write_atomically
 from utils.training import checkpoints, saving
-from utils.training.checkpoints import About
+from utils.training.checkpoints import ADAPTER, ADAPTER_ABOUT, About
 from utils.training.guards import EarlyStopping, Overfitting
 from utils.training.listening import Listening
 from utils.training.loop import Position
@@ -29,7 +29,6 @@ from utils.training.step import Stepper, plain
 from utils.training.tensors import write_tensors
 from utils.xtts.tokenizer import Tokenizer
 
-ADAPTER, ADAPTER_ABOUT = "adapter.safetensors", "adapter.json"
 MAY_CHANGE = {"num_epochs", "max_steps", "save_step", "save_n_checkpoints", "eval_step", "sample_texts", "num_workers"}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from torch import nn
 
 from utils import audio
-from utils.config import TrainConfig
+from utils.config import BETWEEN, TrainConfig
 from utils.dataset.clip import Clip
 from utils.errors import AmharicTtsError
 from utils.jobs import Job
@@ -16,8 +16,8 @@ from utils.storage import make_folder
 from utils.training.checkpoints import PREFIX, SAMPLES
 from utils.training.material import Material
 from utils.training.preparation import Base
-from utils.xtts.codes import RATE
-from utils.xtts.speaking import OUTPUT_RATE, Speaker
+from utils.xtts.rates import OUTPUT_RATE, RATE
+from utils.xtts.speaking import Speaker
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.weights import TINY
 
@@ -81,7 +81,7 @@ def make_listening(
     if config.sample_texts.strip() == NONE:
         texts: tuple[str, ...] = ()
     elif config.sample_texts.strip():
-        texts = tuple(text.strip() for text in config.sample_texts.split("|") if text.strip())
+        texts = tuple(text.strip() for text in config.sample_texts.split(BETWEEN) if text.strip())
     else:
         texts = tuple(dict.fromkeys(clip.text for clip in material.held_back))[:SENTENCES]
     reference = inside(material.folder, longest(material.held_back).audio)

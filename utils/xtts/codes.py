@@ -19,12 +19,13 @@ from torch import Tensor, nn
 
 from utils.audio import Samples
 from utils.errors import AmharicTtsError, ConfigError
+from utils.xtts.rates import FRAME_SAMPLES, RATE
 
 if TYPE_CHECKING:
     from TTS.tts.layers.xtts.dvae import DiscreteVAE
 
 DVAE_FILE, MEL_FILE = "dvae.pth", "mel_stats.pth"  # as the hub names them
-RATE, HOP, WINDOW, BANDS = 22_050, 256, 1024, 80
+WINDOW, BANDS = 1024, 80
 CODE_FFT, REFERENCE_FFT = 1024, 2048  # coqui's GPTTrainer: one mel for the DVAE, a finer one for the reference
 SHORTEST = WINDOW  # samples; the borders are reflected, which takes half a transform's length on each side
 FORMAT = "1"  # counts changes of the arithmetic below
@@ -78,7 +79,9 @@ class AudioEncoder:
     @cached_property
     def fingerprint(self) -> str:
         """Hash everything that the result depends on."""
-        digest = hashlib.blake2b(f"{FORMAT} {RATE} {HOP} {WINDOW} {CODE_FFT} {REFERENCE_FFT}".encode(), digest_size=8)
+        digest = hashlib.blake2b(
+            f"{FORMAT} {RATE} {FRAME_SAMPLES} {WINDOW} {CODE_FFT} {REFERENCE_FFT}".encode(), digest_size=8
+        )
         for name, weight in sorted(self.encoder.state_dict().items()):
             digest.update(name.encode() + weight.float().cpu().contiguous().numpy().data)
         for weight in (self.codebook.embed, self.stats):
@@ -137,7 +140,14 @@ def _mel(fft: int) -> nn.Module:
     from torchaudio.transforms import MelSpectrogram
 
     mel: nn.Module = MelSpectrogram(
-        sample_rate=RATE, n_fft=fft, win_length=WINDOW, hop_length=HOP, f_min=0, f_max=8000, n_mels=BANDS, norm="slaney"
+        sample_rate=RATE,
+        n_fft=fft,
+        win_length=WINDOW,
+        hop_length=FRAME_SAMPLES,
+        f_min=0,
+        f_max=8000,
+        n_mels=BANDS,
+        norm="slaney",
     )
     return mel
 

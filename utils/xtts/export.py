@@ -15,9 +15,10 @@ from utils.errors import StorageError
 from utils.folders import require_space
 from utils.training.tensors import smaller
 from utils.xtts.checkpoint import CURE, compare, read_weights
-from utils.xtts.codes import DVAE_FILE, MEL_FILE, RATE, ModelFileError
+from utils.xtts.codes import DVAE_FILE, MEL_FILE, ModelFileError
 from utils.xtts.folders import link_or_copy, replacing_folder
 from utils.xtts.model import CONFIG_FILE, GPT_PREFIX, MODEL_FILE, SPEAKERS_FILE, fingerprint, outline, read_config
+from utils.xtts.rates import RATE
 from utils.xtts.tokenizer import SETTINGS_FILE
 from utils.xtts.vocabulary import FILE_NAME as VOCABULARY_FILE
 from utils.xtts.vocabulary import START, STOP

@@ -13,6 +13,7 @@ from torch import Tensor
 from utils.errors import RunError, StorageError
 from utils.folders import require_space
 from utils.storage import make_folder, replacing
+from utils.training.checkpoints import ADAPTER, ADAPTER_ABOUT
 from utils.training.tensors import read_tensors, smaller, write_tensors
 from utils.xtts.checkpoint import read_weights
 from utils.xtts.codes import DVAE_FILE, MEL_FILE, ModelFileError
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from utils.synthesis.opening import Opened
 
 CARD, SAFE_FILE = "README.md", "model.safetensors"
-ADAPTER, ADAPTER_ABOUT = "adapter.safetensors", "adapter.json"  # as training writes them beside a checkpoint
 ALL = (*OURS, CARD, SAFE_FILE, ADAPTER, ADAPTER_ABOUT)
 FOR_TRAINING = (DVAE_FILE, MEL_FILE)  # speech needs neither
 KNOWN = ("run", "step", "epoch", "train_loss", "eval_loss", "is_average")  # of what is known: no paths of this computer

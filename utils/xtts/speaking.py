@@ -15,17 +15,15 @@ from torch import Tensor, nn
 
 from utils.audio import Samples
 from utils.errors import AudioError, TextError
-from utils.xtts.codes import RATE
 from utils.xtts.model import load_vocoder, quiet_transformers
+from utils.xtts.rates import CODE_SECONDS, RATE
 
 if TYPE_CHECKING:
     from utils.xtts.modules import GPT
     from utils.xtts.tokenizer import Tokenizer
 
-OUTPUT_RATE = 24_000
 REFERENCE_SECONDS = 6.0  # what one pass of the conditioning encoder hears in training
 SHORTEST_REFERENCE = 0.5
-CODE_SECONDS = 1024 / RATE
 MISSING = object()
 SETTINGS: dict[str, Any] = {  # those of coqui's Xtts.inference
     "do_sample": True,

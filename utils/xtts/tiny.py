@@ -20,9 +20,10 @@ from torch import Tensor, nn
 from utils import audio
 from utils.audio import Samples
 from utils.storage import locked, make_folder, read_text
-from utils.xtts.codes import DVAE_FILE, MEL_FILE, RATE
+from utils.xtts.codes import DVAE_FILE, MEL_FILE
 from utils.xtts.folders import replacing_folder
 from utils.xtts.model import CONFIG_FILE, GPT_PREFIX, MODEL_FILE, SPEAKERS_FILE, VOCODER_PREFIX, new_gpt, outline
+from utils.xtts.rates import RATE
 from utils.xtts.tiny_vocabulary import small_vocabulary
 from utils.xtts.vocabulary import FILE_NAME as VOCABULARY_FILE
 from utils.xtts.vocabulary import Vocabulary

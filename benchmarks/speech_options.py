@@ -1,0 +1,46 @@
+"""What the benchmarks of speech share: the model and machine that are asked for, and the page at the end."""
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from benchmarks.training_report import hardware, save, slug, table, today
+
+
+def parser(description: str, *, codes: int, precisions: Sequence[str]) -> argparse.ArgumentParser:
+    """Describe what can be asked for."""
+    found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    found.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    found.add_argument("--layers", type=int, default=30, help="of the GPT (30)")
+    found.add_argument("--dim", type=int, default=1024, help="width of the GPT (1024)")
+    found.add_argument("--heads", type=int, default=16, help="heads of its attention (16)")
+    found.add_argument("--codes", type=int, default=codes, help=f"codes of a sentence ({codes})")
+    found.add_argument("--precisions", nargs="+", default=list(precisions), help=f"of ours ({' '.join(precisions)})")
+    found.add_argument("--rounds", type=int, default=2, help="rounds of each side in turn (2)")
+    found.add_argument("--threads", type=int, default=2, help="threads of each side (2)")
+    found.add_argument("--results", type=Path, help="folder for the findings (none)")
+    return found
+
+
+def conclude(
+    name: str,
+    page: str,
+    arguments: argparse.Namespace,
+    head: list[str],
+    rows: list[list[str]],
+    **more: object,
+) -> None:
+    """Show the page, and save it where the findings shall go."""
+    machine = hardware(arguments.device)
+    filled = page.format(
+        **vars(arguments), **more, table=table(head, rows), hardware=machine, date=today(), torch=torch.__version__,
+        command=shlex.join(["python", f"benchmarks/{name}.py", *sys.argv[1:]]),
+    )  # fmt: skip
+    print(filled)
+    if arguments.results:
+        file = f"{name}_{arguments.layers}x{arguments.dim}_{slug(machine)}_{today()}"
+        print(save(file, {"head": head, "rows": rows}, filled, arguments.results))
