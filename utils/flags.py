@@ -57,7 +57,7 @@ def sentence(field: FieldInfo) -> str:
     """Describe a field with its bounds and default."""
     marks = {"Ge": "at least", "Gt": "above", "Le": "at most", "Lt": "below"}
     bounds = [
-        f"{word} {getattr(rule, kind.lower()):g}"
+        f"{word} {getattr(rule, kind.lower()):,.10g}"
         for rule in field.metadata
         for kind, word in marks.items()
         if type(rule).__name__ == kind

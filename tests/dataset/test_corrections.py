@@ -9,8 +9,8 @@ import pytest
 from tests.dataset.building import built, recordings
 from utils import audio
 from utils.dataset import corrections
-from utils.dataset.clip import Clip
-from utils.dataset.corrections import APPROVED, divided
+from utils.dataset.clip import APPROVED, Clip
+from utils.dataset.corrections import divided
 from utils.dataset.manifest import Contents, opened
 from utils.dataset.validate import check
 from utils.errors import DataError

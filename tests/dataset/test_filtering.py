@@ -10,7 +10,7 @@ import pytest
 from tests.dataset.building import SETTINGS, built, clip, recordings
 from utils.config import DatasetConfig
 from utils.dataset import editing
-from utils.dataset.clip import Clip, Scores
+from utils.dataset.clip import APPROVED, Clip, Scores
 from utils.dataset.filtering import LIMITS, refilter
 from utils.dataset.lists import write_lists
 from utils.dataset.manifest import MANIFEST, Manifest, Source, opened
@@ -84,6 +84,13 @@ def test_what_fails_is_set_aside_and_what_a_rule_set_aside_comes_back(tmp_path: 
     rows = (folder / MANIFEST).read_bytes()
     assert refilter(folder, STRICT, apply=True).after == ()
     assert (folder / MANIFEST).read_bytes() == rows
+
+
+def test_what_a_person_approved_stays_in_use_and_approved(tmp_path: Path) -> None:
+    folder = dataset(tmp_path, noisy(0, 30.0), noisy(1, 5.0, reason=APPROVED), noisy(2, 5.0))
+    refilter(folder, STRICT, apply=True)
+    assert standing(folder) == {"0": "kept", "1": APPROVED, "2": "noisy"}
+    assert opened(folder).clips["r0-1"].status == "kept"
 
 
 def test_a_filter_is_undone_for_one_clip_or_by_the_earlier_limits(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_clips_of_an_unfinished_recording_do_not_count_and_are_cut_off(tmp_path:
     before = (tmp_path / MANIFEST).read_bytes()
     book.change([clip(0, recording="r2"), clip(1, recording="r2")])
     assert set(book.read().clips) == {"r0-0", "r0-1", "r1-0"}
-    book.repair()
+    assert book.repair() == book.read()
     assert (tmp_path / MANIFEST).read_bytes() == before
 
 

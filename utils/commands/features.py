@@ -36,9 +36,9 @@ def work(job: Job, config: FeaturesConfig) -> None:
     from utils.dataset import lists, manifest
     from utils.training import preparation
     from utils.xtts.codes import AudioEncoder, best_device
-    from utils.xtts.tokenizer import Tokenizer
 
     dataset, model = job.run.folder.parent.parent / "dataset", Path(config.model)
     clips, language = manifest.opened(dataset).kept, lists.read_language(dataset)
-    encoder, reading = AudioEncoder.load(model, best_device(config.device)), Tokenizer.load(model)
+    encoder = AudioEncoder.load(model, best_device(config.device))
+    reading = preparation.reading_of(model, language, (clip.text for clip in clips))
     preparation.encode(job, dataset, encoder, reading, clips, language, thorough=config.thorough)

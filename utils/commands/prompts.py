@@ -21,11 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the sentences, or write them as a list that `prepare` reads."""
-    from utils.dataset import manifest, prompts
+    from utils.dataset import prompts
+    from utils.dataset.manifest import MANIFEST, Manifest
     from utils.storage import write_atomically
 
     dataset = project(arguments.project, arguments.output).dataset
-    read = [clip.text for clip in manifest.opened(dataset).kept] if dataset.is_dir() else []
+    read = [clip.text for clip in Manifest(dataset).read().kept] if (dataset / MANIFEST).is_file() else []
     sentences = prompts.choose(arguments.count, read=read)
     if arguments.list:
         rows = [f"prompt_{number:03}.wav|{text}|{arguments.speaker}" for number, text in enumerate(sentences, start=1)]

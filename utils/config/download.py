@@ -1,16 +1,15 @@
 """The settings of fetching a base model."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from utils.config.base import Config, Text
+from utils.config.train import Version
 
 
 class DownloadConfig(Config):
     """Which base model is fetched."""
 
-    version: Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"] = Field(
+    version: Version = Field(
         "v2.0.2", title="Base version", description="Version of XTTS v2; tiny: a small untrained one, made here."
     )
     models: Text = Field(

@@ -6,6 +6,8 @@ from pydantic import Field, model_validator
 
 from utils.config.base import Config, Language, Text
 
+Version = Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"]
+
 
 class TrainConfig(Config):
     """How a model is fine-tuned."""
@@ -13,7 +15,7 @@ class TrainConfig(Config):
     custom_model: Text = Field(
         "", title="Custom model", description="A folder or .pth to start from; empty: the base version."
     )
-    version: Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"] = Field(
+    version: Version = Field(
         "v2.0.2",
         title="Base version",
         description="Which published XTTS to start from; tiny is a small one for trials.",
@@ -28,7 +30,11 @@ class TrainConfig(Config):
     )
     train_csv: Text = Field("", title="Training list", description="metadata_train.csv; empty: the one of the project.")
     eval_csv: Text = Field("", title="Evaluation list", description="metadata_eval.csv; empty: the one of the project.")
-    output_path: Text = Field("output", title="Project folder", description="Holds dataset, runs and finished models.")
+    output_path: Text = Field(
+        "output",
+        title="Project folder",
+        description="Holds dataset, runs and finished models; on the page it is that of the open project.",
+    )
 
     num_epochs: int = Field(10, ge=1, le=1000, title="Epochs", description="Passes over the training clips.")
     max_steps: int = Field(

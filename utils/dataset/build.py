@@ -135,8 +135,7 @@ class _Builder:
     def __init__(self, folder: Path, settings: DatasetConfig, emit: Emit, look: Callable[[], None]) -> None:
         self.folder, self.settings, self.emit, self.look = folder, settings, emit, look
         self.book = Manifest(folder)
-        self.book.repair()
-        self.contents = self.book.read()
+        self.contents = self.book.repair()
         self.report = Report(self.contents)
         self.sounds = {clip.content for clip in self.contents.kept}
         self.progress = Progress(emit)

@@ -6,6 +6,7 @@ from typing import Literal
 
 Status = Literal["kept", "aside"]
 Split = Literal["train", "eval", ""]
+APPROVED = "approved"  # the reason of a kept clip that a person has listened to
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Clip:
         scores: What was measured.
         split: Where it belongs.
         status: Kept or set aside.
-        reason: Why it was set aside.
+        reason: Why it was set aside; of a kept one, that a person approved it.
     """
 
     id: str

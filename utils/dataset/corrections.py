@@ -18,7 +18,7 @@ from utils import audio
 from utils.audio import Samples
 from utils.config import DatasetConfig
 from utils.dataset import cutting, loudness, scores, speech
-from utils.dataset.clip import Clip, Scores, Span
+from utils.dataset.clip import APPROVED, Clip, Scores, Span
 from utils.dataset.editing import Session, editing
 from utils.dataset.lengths import LIMIT
 from utils.dataset.lists import WAVS
@@ -29,7 +29,6 @@ from utils.events import Event, EventLog, read_events
 from utils.xtts.rates import RATE
 
 JOURNAL = "edits.jsonl"
-APPROVED = "approved"  # the reason of a kept clip that a person has listened to
 TAKEN_BACK = "taken back"
 TRIMMED, SPLIT, JOINED = "trimmed", "split in two", "joined"
 REPLACED = frozenset({TRIMMED, SPLIT, JOINED, TAKEN_BACK})  # reasons of clips whose sound lies in other clips now

@@ -9,7 +9,7 @@ from pathlib import Path
 from utils.dataset import split
 from utils.dataset.clip import Clip
 from utils.dataset.lists import plain, read_language, write_lists
-from utils.dataset.manifest import LOCK, Contents, Manifest, opened
+from utils.dataset.manifest import LOCK, Contents, Manifest, book_of
 from utils.dataset.rules import REASONS
 from utils.dataset.scores import letters
 from utils.errors import DataError
@@ -40,11 +40,9 @@ class Session:
 @contextmanager
 def editing(folder: Path) -> Iterator[Session]:
     """Open a dataset for changes; the lists are made anew at the end."""
-    opened(folder)
+    book = book_of(folder)
     with locked(folder / LOCK):
-        book = Manifest(folder)
-        book.repair()
-        session = Session(book, book.read())
+        session = Session(book, book.repair())
         yield session
         write_lists(folder, session.contents.clips.values(), read_language(folder))
 

@@ -1,7 +1,8 @@
 """Judge the clips of a finished dataset again by other limits: what fails is set aside, what passes comes back.
 
 Whether a clip was set aside by a rule or by hand is told by its reason: the rules have fixed words, which nobody can
-give by hand (``editing.set_aside``). What was set aside for any other reason, duplicates among it, stays where it is.
+give by hand (``editing.set_aside``). What was set aside for any other reason, duplicates among it, stays where it is,
+and so does what a person has listened to and approved.
 """
 
 import dataclasses
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.config import DatasetConfig
-from utils.dataset.clip import Clip
+from utils.dataset.clip import APPROVED, Clip
 from utils.dataset.editing import editing
 from utils.dataset.manifest import Contents, opened
 from utils.dataset.rules import REASONS, judge
@@ -80,11 +81,15 @@ def plan(contents: Contents, settings: DatasetConfig) -> Plan:
 def _judged(clips: Iterable[Clip], settings: DatasetConfig) -> Iterator[Clip]:
     """Yield the clips whose status or reason changes."""
     for clip in clips:
-        if clip.status == "aside" and not (clip.reason in REASONS and clip.audio):
-            continue
-        reason = judge(clip, settings)
-        if reason != clip.reason:
+        if _is_open(clip) and (reason := judge(clip, settings)) != clip.reason:
             yield clip.aside(reason) if reason else dataclasses.replace(clip, status="kept", reason="")
+
+
+def _is_open(clip: Clip) -> bool:
+    """Tell whether the rules may judge a clip: a person's decision stands, and so does what was never cut."""
+    if clip.status == "kept":
+        return clip.reason != APPROVED
+    return clip.reason in REASONS and bool(clip.audio)
 
 
 def _without_copies(changed: Iterable[Clip], contents: Contents) -> Iterator[Clip]:

@@ -6,7 +6,9 @@ Only clips of finished recordings count, so a crash leaves a dataset as it was b
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
@@ -88,27 +90,37 @@ class Manifest:
 
     def read(self) -> Contents:
         """Read what counts: the last row of each clip whose recording is finished."""
+        return self._read(repair=False)
+
+    def repair(self) -> Contents:
+        """Cut off the rows of a recording that was not finished, which are the last ones; return what counts."""
+        return self._read(repair=True)
+
+    def _read(self, *, repair: bool) -> Contents:
+        contents = self._finished()
+        rows: dict[str, list[str]] = {}
+        with _collecting_later():
+            for line in self.rows.read():
+                if line.cells[1] in contents.recordings:
+                    rows[line.cells[0]] = line.cells
+                elif repair:
+                    self.rows.cut(line.offset)
+                    break
+            contents.clips = {name: _clip(cells) for name, cells in rows.items()}
+        return contents
+
+    def _finished(self) -> Contents:
         contents = Contents()
         for line in self.sources.read():
             source = _source(line.cells)
             contents.files[source.path] = source
             if source.recording and not source.reason:
                 contents.recordings.setdefault(source.recording, source)
-        rows = {line.cells[0]: line.cells for line in self.rows.read() if line.cells[1] in contents.recordings}
-        contents.clips = {name: _clip(cells) for name, cells in rows.items()}
         return contents
 
     def history(self, name: str) -> list[Clip]:
         """Return every version of a clip, oldest first."""
         return [_clip(line.cells) for line in self.rows.read() if line.cells[0] == name]
-
-    def repair(self) -> None:
-        """Cut off the rows of a recording that was not finished; they are the last ones."""
-        finished = self.read().recordings
-        for line in self.rows.read():
-            if line.cells[1] not in finished:
-                self.rows.cut(line.offset)
-                return
 
     def add(self, source: Source, clips: Sequence[Clip]) -> None:
         """Add a recording with its clips, whose audio has to be on disk."""
@@ -124,11 +136,28 @@ class Manifest:
         self.rows.append(map(_clip_cells, clips))
 
 
-def opened(folder: Path) -> Contents:
-    """Read a dataset that has to be there."""
+@contextmanager
+def _collecting_later() -> Iterator[None]:
+    """Hold the garbage collector: it would go through all these rows, which stay, again and again."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def book_of(folder: Path) -> Manifest:
+    """Return the manifest of a dataset that has to be there."""
     if not (folder / MANIFEST).is_file():
         raise DataError(f"{folder} holds no {MANIFEST}.", hint="Make a dataset with: python -m utils prepare.")
-    return Manifest(folder).read()
+    return Manifest(folder)
+
+
+def opened(folder: Path) -> Contents:
+    """Read a dataset that has to be there."""
+    return book_of(folder).read()
 
 
 def _clip_cells(clip: Clip) -> list[str]:
@@ -141,7 +170,7 @@ def _clip_cells(clip: Clip) -> list[str]:
 def _clip(cells: list[str]) -> Clip:
     name, recording, source, start, end, speaker, text, *rest = cells
     try:
-        scores = Scores(*(float(cell) if cell else None for cell in rest[: len(SCORES)]))
+        scores = Scores(*[float(cell) if cell else None for cell in rest[: len(SCORES)]])
         span = Span(float(start), float(end))
     except ValueError as error:
         raise DataError(f"{MANIFEST}: clip {name} is damaged: {error}.", hint="Remove its last line.") from error
@@ -150,7 +179,19 @@ def _clip(cells: list[str]) -> Clip:
         raise DataError(
             f"{MANIFEST}: clip {name} has status {status!r} and split {split!r}.", hint="Mend its last line."
         )
+    if _leads_out(name, audio):
+        raise DataError(f"{MANIFEST}: clip {name!r} lies outside the dataset: {audio!r}.", hint="Do not use it.")
     return Clip(name, recording, source, span, speaker, text, audio, content, scores, split, status, reason)  # type: ignore[arg-type]
+
+
+def _leads_out(name: str, audio: str) -> bool:
+    """Tell a dataset that was made to have other files read or written; names become names of files."""
+    return (
+        any(sign in name for sign in "/\\:")
+        or any(sign in audio for sign in "\\:")
+        or ".." in audio.split("/")
+        or audio.startswith("/")
+    )
 
 
 def _source_cells(source: Source) -> list[str]:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,12 +89,8 @@ def find_reading(job: Job, config: TrainConfig, base: Base, clips: Sequence[Clip
     folder = job.run.folder / READING
     if not (folder / FILE_NAME).exists():
         make_folder(folder)
-        reading = _inherited(config, base)
-        if reading is None:
-            texts = (clip.text for clip in clips)
-            reading = tokenizer.prepare(
-                Vocabulary.load(base.folder / FILE_NAME), config.language, mode=text_mode(config), texts=texts
-            )
+        texts = (clip.text for clip in clips)
+        reading = reading_of(base.folder, config.language, texts, text_mode(config))
         reading.save(folder)
     loaded = Tokenizer.load(folder)
     for notice in loaded.notices:
@@ -107,16 +103,21 @@ def text_mode(config: TrainConfig) -> TextMode:
     return "fidel" if config.language == AMHARIC.code and not config.use_amharic_g2p else "latin"
 
 
-def _inherited(config: TrainConfig, base: Base) -> Tokenizer | None:
-    """Return the reading of a base that was trained here for this language."""
-    if not (base.folder / SETTINGS_FILE).exists():
-        return None
-    known = Tokenizer.load(base.folder)
-    if known.settings is None or known.settings.language != config.language:
-        return None
-    if known.settings.mode != text_mode(config):
+def reading_of(base: Path, language: str, texts: Iterable[str], mode: TextMode | None = None) -> Tokenizer:
+    """Read as a base does that was trained here for the language, or in a way made for the language.
+
+    Args:
+        base: The folder of the base model.
+        language: The language's code.
+        texts: The clips' texts, which some ways are learnt from.
+        mode: What the model reads; None: what the base reads, or the usual.
+    """
+    known = Tokenizer.load(base) if (base / SETTINGS_FILE).exists() else None
+    if known is None or known.settings is None or known.settings.language != language:
+        return tokenizer.prepare(Vocabulary.load(base / FILE_NAME), language, mode=mode or "latin", texts=texts)
+    if mode not in (None, known.settings.mode):
         raise ConfigError(
-            f"use_amharic_g2p: {base.folder} was trained to read {known.settings.mode}, not {text_mode(config)}.",
+            f"use_amharic_g2p: {base} was trained to read {known.settings.mode}, not {mode}.",
             hint="Switch it as that model has it, or start from a published version.",
         )
     return known
