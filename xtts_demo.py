@@ -1,6 +1,7 @@
 """Open the page in the browser; it works on this computer and stays on it unless told otherwise."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from utils.ui import access
 
 PORT = 7860
 LAST_PORT = 65_535
+VARIABLE = "AMHARIC_TTS_AUTH"
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -31,7 +33,8 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this computer only)")
     found.add_argument("--port", type=port, default=PORT, help=f"first port to try (default: {PORT})")
     found.add_argument("--share", action="store_true", help="make a public link through gradio's servers")
-    found.add_argument("--auth", default="", metavar="USER:PASSWORD", help="ask visitors for this")
+    secret = f"ask visitors for this; in the variable {VARIABLE} other users of this computer cannot read it"
+    found.add_argument("--auth", default="", metavar="USER:PASSWORD", help=secret)
     found.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
     return found
 
@@ -46,7 +49,8 @@ def port(word: str) -> int:
 def serve(arguments: argparse.Namespace) -> None:
     """Check who may come in before anything slow is loaded, then open the page."""
     exposed = arguments.share or not is_loopback(arguments.host)
-    who = access.credentials(arguments.auth, exposed=exposed)
+    given = os.environ.pop(VARIABLE, "")  # what the page starts has no use for it
+    who = access.credentials(arguments.auth or given, exposed=exposed)
     from utils.ui import app  # gradio takes seconds: --help and a wrong --auth need not wait
 
     page, address = app.launch(

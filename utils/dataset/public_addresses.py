@@ -12,6 +12,9 @@ from urllib.request import getproxies
 from utils.errors import AmharicTtsError
 
 ONE_AT_A_TIME = threading.Lock()
+UNICAST = ipaddress.ip_network("2000::/3")  # of the sixth version, all that is routed between networks
+RELAYED = ipaddress.ip_network("2002::/16")  # packs an address of the fourth version, a private one too
+TRANSLATED = ipaddress.ip_network("64:ff9b::/96")  # how networks without the fourth version reach one of its addresses
 
 
 class DownloadError(AmharicTtsError):
@@ -27,6 +30,11 @@ def is_address(text: str) -> bool:
 def check_address(url: str, *, allow_private: bool = False) -> None:
     """Refuse an address that is not http(s), or that leads into this machine or its own network."""
     parts = _parts(url)
+    if parts.password:
+        raise DownloadError(
+            f"An address of {parts.hostname} holds a password, which settings and logs would keep.",
+            hint="Download the recording yourself and give the file.",
+        )
     if allow_private:
         return
     try:
@@ -53,8 +61,11 @@ def _parts(url: str) -> SplitResult:
 
 def _is_public(address: str) -> bool:
     ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped:
-        ip = ip.ipv4_mapped
+    if isinstance(ip, ipaddress.IPv6Address):
+        packed = ip.ipv4_mapped or (ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in TRANSLATED else None)
+        if packed is None and (ip not in UNICAST or ip in RELAYED):
+            return False
+        ip = packed or ip
     return ip.is_global and not ip.is_multicast
 
 

@@ -39,7 +39,8 @@ def read_hub(name: str, workspace: Path, *, speaker: str = "speaker") -> Found:
         raise DataError(f"hf:{name} needs the package datasets, which is not installed.", hint=hint) from error
     path, _, part = name.partition(":")
     try:
-        splits: Mapping[str, Any] = datasets.load_dataset(path, part or None)
+        # before its version 4 the package ran the programs that some datasets bring
+        splits: Mapping[str, Any] = datasets.load_dataset(path, part or None, trust_remote_code=False)
     except (OSError, ValueError, RuntimeError) as error:  # all that the package raises, its own errors included
         hint = "Check the name and the connection; name a part of it after a colon."
         raise DataError(f"hf:{name} cannot be loaded: {error}", hint=hint) from error

@@ -5,7 +5,7 @@ import base64
 import json
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -50,7 +50,7 @@ class Rules:
     voices: Voices
     longest: int
     seconds: float
-    key: str = ""
+    key: str = field(default="", repr=False)
     local: bool = True
 
 

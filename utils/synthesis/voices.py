@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
-import torch
 from torch import Tensor
 
 from utils.config import BETWEEN, OWN_VOICE
@@ -19,7 +19,7 @@ from utils.synthesis.opening import Opened
 from utils.synthesis.speech import Voice
 from utils.synthesis.voice_cache import VoiceCache
 from utils.xtts.checkpoint import CURE
-from utils.xtts.codes import ModelFileError
+from utils.xtts.codes import ModelFileError, read_tensors_alone
 from utils.xtts.model import SPEAKERS_FILE
 
 SHOWN = 8  # names in a message
@@ -107,10 +107,7 @@ def _speakers(opened: Opened) -> dict[str, tuple[Tensor, Tensor]]:
     path = opened.folder / SPEAKERS_FILE
     if not path.is_file():
         return {}
-    try:
-        stored = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises half a dozen kinds for a damaged file
-        raise ModelFileError(f"{path} cannot be read: {type(error).__name__}.", hint=CURE) from error
+    stored: Any = read_tensors_alone(path)
     try:
         read = {str(name): (one["gpt_cond_latent"], one["speaker_embedding"]) for name, one in stored.items()}
     except (AttributeError, KeyError, TypeError, IndexError) as error:

@@ -6,6 +6,7 @@ first, so the last codes of a clip depend on its neighbours; here each clip ends
 
 import hashlib
 import re
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -71,7 +72,7 @@ class AudioEncoder:
     @classmethod
     def load(cls, folder: Path, device: str = "cpu") -> Self:
         """Read dvae.pth and mel_stats.pth of a model folder."""
-        weights, stats = _read(folder / DVAE_FILE), _read(folder / MEL_FILE)
+        weights, stats = (read_tensors_alone(folder / name) for name in (DVAE_FILE, MEL_FILE))
         if not isinstance(stats, Tensor) or stats.numel() != BANDS:
             raise ModelFileError(f"{folder / MEL_FILE} does not hold {BANDS} numbers.", hint=HINT)
         return cls(_dvae(weights, folder / DVAE_FILE), stats, device)
@@ -152,14 +153,25 @@ def _mel(fft: int) -> nn.Module:
     return mel
 
 
-def _read(path: Path) -> object:
-    """Read a .pth that may hold nothing but tensors."""
+def read_tensors_alone(path: Path) -> object:
+    """Read a .pth that may hold nothing but tensors, each as large in the file as in memory."""
     try:
+        refuse_packed(path)
         return torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise ModelFileError(f"{path} is missing.", hint=HINT) from error
+    except ModelFileError:
+        raise
     except Exception as error:  # torch raises half a dozen kinds for a damaged file
         raise ModelFileError(f"{path} cannot be read: {type(error).__name__}.", hint=HINT) from error
+
+
+def refuse_packed(path: Path) -> None:
+    """Refuse a file whose tensors are compressed: torch writes none, and a small one could fill the memory."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as parts:
+            if any(part.compress_type != zipfile.ZIP_STORED for part in parts.infolist()):
+                raise ModelFileError(f"{path} cannot be read: its tensors are compressed.", hint=HINT)
 
 
 def _dvae(weights: object, path: Path) -> "DiscreteVAE":

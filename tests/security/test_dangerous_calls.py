@@ -1,0 +1,73 @@
+"""What no line of the program does: unpickle, unpack archives, run a shell, or evaluate text."""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from utils.paths import ROOT
+
+FILES = [*sorted((ROOT / "utils").rglob("*.py")), ROOT / "xtts_demo.py"]
+NEVER = {
+    "pickle.load",
+    "pickle.loads",
+    "joblib.load",
+    "dill.load",
+    "marshal.loads",
+    "shutil.unpack_archive",
+    "os.system",
+    "os.popen",
+    "tempfile.mktemp",
+    "yaml.unsafe_load",
+    "yaml.full_load",
+    "torch.hub.load",
+    "importlib.reload",
+    "eval",
+    "exec",
+    "compile",
+}
+METHODS = {"extractall", "extract"}  # of archives
+ASKED = {"torch.load": {"weights_only": True}}
+REFUSED = {"shell": True, "allow_pickle": True, "trust_remote_code": True, "verify": False}
+
+
+def calls() -> Iterator[tuple[str, str, ast.Call]]:
+    for path in FILES:
+        place = path.relative_to(ROOT).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                yield f"{place}:{node.lineno}", ast.unparse(node.func), node
+
+
+def given(call: ast.Call) -> dict[str, object]:
+    """The arguments with a name whose values stand there."""
+    return {word.arg: word.value.value for word in call.keywords if word.arg and isinstance(word.value, ast.Constant)}
+
+
+CALLS = list(calls())
+
+
+def test_nothing_unpickles_unpacks_or_evaluates() -> None:
+    found = [(place, name) for place, name, _ in CALLS if name in NEVER or name.rpartition(".")[2] in METHODS]
+    assert found == []
+
+
+def test_what_has_a_safe_way_is_called_in_it() -> None:
+    found = [
+        (place, name)
+        for place, name, call in CALLS
+        if any(given(call).get(word) is not value for word, value in ASKED.get(name, {}).items())
+    ]
+    assert found == []
+    assert any(name == "torch.load" for _, name, _ in CALLS)
+
+
+@pytest.mark.parametrize("word", REFUSED)
+def test_what_has_an_unsafe_way_is_not_called_in_it(word: str) -> None:
+    assert [place for place, _, call in CALLS if word in given(call) and given(call)[word] is REFUSED[word]] == []
+
+
+def test_models_of_others_are_loaded_without_their_programs() -> None:
+    loaders = [call for _, name, call in CALLS if name.endswith((".from_pretrained", ".load_dataset"))]
+    assert [given(call).get("trust_remote_code") for call in loaders] == [False] * len(loaders)
+    assert loaders

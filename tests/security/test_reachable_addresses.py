@@ -1,0 +1,56 @@
+"""Addresses that lead inside in a roundabout way, those of the sixth version above all, and those with a password."""
+
+import socket
+
+import pytest
+
+from utils.dataset.public_addresses import DownloadError, check_address, only_public
+
+INSIDE = {
+    "an old way of writing 127.0.0.1": "::127.0.0.1",
+    "a translated one": "::ffff:0:7f00:1",
+    "a network's own translation": "64:ff9b:1::7f00:1",
+    "NAT64 of 127.0.0.1": "64:ff9b::7f00:1",
+    "NAT64 of 169.254.169.254": "64:ff9b::a9fe:a9fe",
+    "NAT64 of 10.0.0.5": "64:ff9b::a00:5",
+    "6to4 of 127.0.0.1": "2002:7f00:1::1",
+    "6to4 of 192.168.1.1": "2002:c0a8:101::1",
+    "Teredo": "2001:0:7f00:1::",
+    "this link": "fe80::1",
+    "this site": "fec0::1",
+    "a private network": "fc00::1",
+    "many at once": "ff02::1",
+    "nowhere": "::",
+    "for examples": "2001:db8::1",
+    "routers": "5f00::1",
+}
+OUTSIDE = ["2606:4700:4700::1111", "2a00:1450::1", "64:ff9b::808:808", "::ffff:8.8.8.8"]
+
+
+@pytest.mark.parametrize("kind", INSIDE)
+def test_an_address_that_leads_inside_is_refused_however_it_is_written(kind: str) -> None:
+    with pytest.raises(DownloadError, match="private network"):
+        check_address(f"http://[{INSIDE[kind]}]/a.mp3")
+
+
+@pytest.mark.parametrize("address", OUTSIDE)
+def test_an_address_of_the_internet_passes(address: str) -> None:
+    check_address(f"http://[{address}]/a.mp3")
+
+
+@pytest.mark.parametrize("kind", ["NAT64 of 10.0.0.5", "6to4 of 127.0.0.1", "an old way of writing 127.0.0.1"])
+def test_a_connection_to_it_is_refused_too_as_after_a_redirect(kind: str) -> None:
+    with only_public(), pytest.raises(OSError, match="private network"):
+        socket.create_connection((INSIDE[kind], 80), timeout=1)
+
+
+@pytest.mark.parametrize("number", ["0x7f000001", "0177.0.0.1", "127.1", "2130706433"])
+def test_numbers_that_systems_read_as_this_machine_are_refused(number: str) -> None:
+    with pytest.raises(DownloadError):
+        check_address(f"http://{number}/a.mp3")
+
+
+def test_an_address_with_a_password_is_refused_and_the_password_is_not_repeated() -> None:
+    with pytest.raises(DownloadError, match="holds a password") as caught:
+        check_address("https://abebe:s3cret@1.1.1.1/a.mp3")
+    assert "s3cret" not in str(caught.value)

@@ -1,0 +1,130 @@
+"""Passwords, keys and tokens: not in what runs write, not in messages, not in the list of processes."""
+
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+import utils.ui
+import xtts_demo
+from tests.security.test_settings_of_paths import CONFIGS
+from utils import runs
+from utils.config import DatasetConfig, RehearsalConfig, ServeConfig
+from utils.config.base import Config
+from utils.errors import ConfigError
+from utils.paths import Project
+from utils.serving import door
+from utils.serving.server import rules_of
+from utils.ui import access
+
+SECRET = "s3cret-that-nobody-else-shall-read"
+VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", door.VARIABLE, xtts_demo.VARIABLE)
+
+
+@pytest.fixture
+def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set every variable that holds a secret."""
+    for name in VARIABLES:
+        monkeypatch.setenv(name, SECRET)
+
+
+def words_of(pid: int) -> str:
+    """What everybody on this computer can read of a process; nothing once it has ended."""
+    return " ".join(psutil.Process(pid).cmdline()) if psutil.pid_exists(pid) else ""
+
+
+def ended(run: runs.Run) -> runs.State:
+    while (state := run.look()).status in runs.ACTIVE:
+        psutil.wait_procs([psutil.Process(state.pid)] if psutil.pid_exists(state.pid) else [], timeout=0.1)
+    return state
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("verb", "config", "status"),
+    [
+        ("rehearse", RehearsalConfig(seconds=0.5, ticks_per_second=20), runs.Status.FINISHED),
+        ("prepare", DatasetConfig(inputs="/nowhere/at/all"), runs.Status.FAILED),
+    ],
+)
+def test_a_run_writes_no_secret_of_its_environment(
+    tmp_path: Path, secrets: None, verb: str, config: Config, status: runs.Status
+) -> None:
+    run = runs.start(verb, config, Project(tmp_path))
+    assert SECRET not in words_of(run.look().pid)
+    assert ended(run).status is status
+    written = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {"config.yaml", "state.json", "events.jsonl", "log.txt"} <= written.keys()
+    assert [name for name, content in written.items() if SECRET.encode() in content] == []
+
+
+@pytest.mark.parametrize("kind", CONFIGS, ids=lambda kind: kind.__name__)
+def test_no_setting_holds_a_secret_itself(kind: type[Config]) -> None:
+    """Settings are written to config.yaml and shown in commands; what is secret stands in a file or a variable."""
+    words = ("password", "secret", "api_key", "hf_token", "auth")
+    assert [name for name in kind.model_fields if any(word in name for word in words)] in ([], ["api_key_file"])
+
+
+@pytest.mark.parametrize("given", [SECRET, f"{SECRET}:", f":{SECRET}"])
+def test_a_password_that_is_refused_is_not_repeated(given: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        access.credentials(given, exposed=True)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["short-one", f"{SECRET} with spaces", f"{SECRET}\u1230"])
+def test_a_key_that_is_refused_is_not_repeated(tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "key").write_text(key, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        door.api_key(str(tmp_path / "key"), "localhost")
+    monkeypatch.setenv(door.VARIABLE, key)
+    with pytest.raises(ConfigError) as again:
+        door.api_key("", "localhost")
+    assert key not in f"{caught.value}{again.value}"
+
+
+def test_the_key_of_the_server_is_not_shown_with_its_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(door.VARIABLE, SECRET)
+    rules = rules_of(ServeConfig())
+    assert rules.key == SECRET
+    assert SECRET not in repr(rules)
+
+
+def test_no_flag_takes_the_key_of_the_server() -> None:
+    """What stands on a command line is read by every user of the computer."""
+    assert [name for name in ServeConfig.model_fields if "key" in name] == ["api_key_file"]
+
+
+def opened(monkeypatch: pytest.MonkeyPatch, *words: str) -> access.Credentials:
+    """Start the page as far as its gradio; return who may come in."""
+    asked: list[access.Credentials] = []
+
+    def launch(*_: object, who: access.Credentials, **__: object) -> None:
+        asked.append(who)
+        raise ConfigError("Far enough.")
+
+    page = SimpleNamespace(launch=launch)
+    monkeypatch.setattr(utils.ui, "app", page, raising=False)
+    monkeypatch.setitem(sys.modules, "utils.ui.app", page)
+    assert xtts_demo.main(words) == 1
+    return asked[0]
+
+
+def test_the_password_of_the_page_can_stand_in_a_variable_and_goes_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(xtts_demo.VARIABLE, f"abebe:{SECRET}")
+    who = opened(monkeypatch, "--share")
+    assert (who.user, who.password, who.generated) == ("abebe", SECRET, False)
+    assert xtts_demo.VARIABLE not in os.environ
+
+
+def test_a_flag_goes_before_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(xtts_demo.VARIABLE, f"abebe:{SECRET}")
+    assert opened(monkeypatch, "--auth", "almaz:another").password == "another"
+
+
+def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(xtts_demo.VARIABLE, "")
+    assert opened(monkeypatch, "--host", "0.0.0.0").generated

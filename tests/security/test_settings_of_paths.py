@@ -1,0 +1,113 @@
+"""Every setting that is free text is a name, a place or words, and somebody has said which; a new one has to be too."""
+
+import ast
+import shlex
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from utils.config import Config, DatasetConfig, FeaturesConfig, RehearsalConfig, ServeConfig, SpeechConfig, TrainConfig
+from utils.config.download import DownloadConfig
+from utils.errors import ConfigError
+from utils.flags import command_line
+from utils.paths import ROOT
+
+CONFIGS: list[type[Config]] = [
+    *(DatasetConfig, DownloadConfig, FeaturesConfig, RehearsalConfig, ServeConfig, SpeechConfig, TrainConfig),
+]
+
+# Places that are read: whoever may fill in the setting may read the file, so a page with a password gives that away.
+READ = {
+    "DatasetConfig.inputs",
+    "DatasetConfig.whisper_model",
+    "DatasetConfig.second_model",
+    "FeaturesConfig.model",
+    "ServeConfig.api_key_file",
+    "ServeConfig.model",
+    "ServeConfig.speech",
+    "ServeConfig.voices",
+    "SpeechConfig.model",
+    "SpeechConfig.reference",
+    "TrainConfig.custom_model",
+    "TrainConfig.eval_csv",
+    "TrainConfig.train_csv",
+}
+# Places that are written: the page fills them in itself, and whatever it was sent instead is not used.
+WRITTEN = {"DownloadConfig.models", "TrainConfig.output_path"}
+WORDS = {
+    "DatasetConfig.language",
+    "DatasetConfig.speaker",
+    "ServeConfig.host",
+    "ServeConfig.name",
+    "SpeechConfig.language",
+    "TrainConfig.language",
+    "TrainConfig.sample_texts",
+}
+
+
+def free_texts() -> dict[str, FieldInfo]:
+    found = [(kind, name, field) for kind in CONFIGS for name, field in kind.model_fields.items()]
+    return {f"{kind.__name__}.{name}": field for kind, name, field in found if field.annotation is str}
+
+
+def test_every_kind_of_settings_is_looked_at() -> None:
+    bases = {"Config", "SpeakerConfig"}
+    declared = {
+        node.name
+        for path in (ROOT / "utils" / "config").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and node.name.endswith("Config")
+    }
+    assert declared - bases == {kind.__name__ for kind in CONFIGS}
+
+
+def test_every_free_text_is_a_place_or_words() -> None:
+    assert free_texts().keys() == READ | WRITTEN | WORDS
+
+
+@pytest.mark.parametrize("name", sorted(READ | WRITTEN | WORDS))
+@pytest.mark.parametrize("text", ["a\0b", "a\nb", "a\x1b[2Jb", "\ud800"])
+def test_no_free_text_takes_signs_that_end_a_line_or_steer_a_terminal(name: str, text: str) -> None:
+    kind = next(kind for kind in CONFIGS if kind.__name__ == name.partition(".")[0])
+    with pytest.raises((ConfigError, ValidationError)):
+        kind.parse({name.partition(".")[2]: text})
+
+
+@pytest.mark.parametrize("kind", CONFIGS, ids=lambda kind: kind.__name__)
+def test_a_setting_that_is_no_setting_is_refused(kind: type[Config]) -> None:
+    for name in ("__class__", "model_config", "output", "../x"):
+        with pytest.raises(ConfigError, match="no such setting"):
+            kind.parse({name: "x"})
+
+
+@pytest.mark.parametrize("text", ["$(touch /tmp/x)", "`id`", "; rm -rf ~", "' \" |", "--output=/etc", "-rf"])
+def test_the_command_that_is_shown_can_be_pasted_into_a_shell(text: str) -> None:
+    shown = command_line("train", TrainConfig(custom_model=text))
+    words = shlex.split(shown)
+    assert any(text in word for word in words)
+    assert len(words) <= 6
+
+
+def bomb(path: Path) -> Path:
+    """Nine levels of nine aliases each: a thousand million words when they are written out."""
+    lines = ['a0: &a0 ["x"]']
+    lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, 10)]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("kind", CONFIGS, ids=lambda kind: kind.__name__)
+def test_a_settings_file_that_grows_when_it_is_read_is_refused_at_once(tmp_path: Path, kind: type[Config]) -> None:
+    with pytest.raises(ConfigError, match="a0: no such setting") as caught:
+        kind.load(bomb(tmp_path / "bomb.yaml"))
+    assert len(str(caught.value)) < 5000
+
+
+@pytest.mark.parametrize("tag", ["!!python/object/apply:os.mkdir", "!!python/name:os.system", "!!python/module:os"])
+def test_a_settings_file_makes_no_objects(tmp_path: Path, tag: str) -> None:
+    (tmp_path / "evil.yaml").write_text(f"custom_model: {tag} ['{tmp_path}/ran']\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="not valid YAML"):
+        TrainConfig.load(tmp_path / "evil.yaml")
+    assert not (tmp_path / "ran").exists()
