@@ -1,0 +1,58 @@
+# docker build -t amharic-xtts .                                  for a processor alone
+# docker build -t amharic-xtts:cuda --build-arg TORCH=cuda .      for NVIDIA cards
+# docker run --rm -p 127.0.0.1:7860:7860 -v "$PWD/output:/app/output" amharic-xtts
+# docker run --rm -v "$PWD/output:/app/output" amharic-xtts train --project mine --config configs/tiny_cpu.yaml
+FROM python:3.11.14-slim-bookworm
+
+SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
+WORKDIR /app
+
+# The number of whoever owns the folder output/ outside, so that both can write there.
+ARG USER_ID=1000
+RUN useradd --uid "$USER_ID" --create-home voice
+
+# The lists come before the code: a change of the code installs nothing again.
+COPY requirements.txt constraints.txt ./
+
+# PyPI's torch brings its own CUDA, so both kinds begin with the same image; uv knows where the smaller build is, as it
+# does in start.bat. The last line is the stamp by which start.sh knows that nothing is left to install.
+ARG TORCH=cpu
+RUN python -m venv .venv; \
+    case "$TORCH" in \
+      cpu) \
+        python -m pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore uv==0.13.9; \
+        grep -E '^(torch|torchaudio)==' requirements.txt > torch.txt; \
+        python -m uv pip install --no-cache --compile-bytecode --python .venv/bin/python --torch-backend=cpu \
+          --constraint constraints.txt -r torch.txt; \
+        rm torch.txt; \
+        python -m pip uninstall --yes --root-user-action=ignore uv ;; \
+      cuda) ;; \
+      *) echo "TORCH is cpu or cuda, not $TORCH." >&2; exit 1 ;; \
+    esac; \
+    .venv/bin/python -m pip install --no-cache-dir --disable-pip-version-check -r requirements.txt; \
+    cat constraints.txt requirements.txt | cksum > .venv/.installed
+
+COPY start.sh xtts_demo.py LICENSE ./
+COPY docs ./docs
+COPY configs ./configs
+COPY utils ./utils
+
+# Only output/ can be written, and all that is worth keeping lies there: projects, models, what recognisers fetch.
+RUN python -m compileall -q utils xtts_demo.py; \
+    install -d -o voice -g voice output
+ENV PYTHONUTF8=1 \
+    HF_HOME=/app/output/.cache/huggingface \
+    MPLCONFIGDIR=/tmp/matplotlib \
+    NUMBA_CACHE_DIR=/tmp/numba
+VOLUME ["/app/output"]
+USER voice
+EXPOSE 7860
+
+# The first page answers before anybody has typed the password.
+HEALTHCHECK --interval=30s --timeout=10s --start-period=120s --retries=3 \
+    CMD [".venv/bin/python", "-c", "import http.client as h; c = h.HTTPConnection('127.0.0.1', 7860, timeout=5); c.request('GET', '/'); raise SystemExit(c.getresponse().status != 200)"]
+
+# In a container the page has to listen to its whole network, so it asks for a password: the USER:PASSWORD of
+# AMHARIC_TTS_AUTH, or a new one that it prints.
+ENTRYPOINT ["./start.sh"]
+CMD ["--host", "0.0.0.0"]

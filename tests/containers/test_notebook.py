@@ -1,0 +1,209 @@
+"""The cells of the notebook, run in order on a machine that is nobody's: storage, program and Python stand in."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import xtts_demo
+from utils import runs
+from utils.__main__ import known_verbs
+from utils.config import RehearsalConfig
+from utils.paths import ROOT, Project, project
+
+NOTEBOOK = ROOT / "notebooks" / "train_in_the_cloud.ipynb"
+CELLS: list[dict[str, Any]] = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+SET_UP, LAUNCH = ("".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code")
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="both services run Linux")
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty machine, whose Python makes environments that lend out the real one."""
+    python = tmp_path / "tools" / "python"
+    python.parent.mkdir()
+    python.write_text(
+        "#!/bin/sh\n"
+        'case "$2 $3" in\n'
+        '  "uv venv") mkdir -p "$7/bin"; '
+        f"""printf '#!/bin/sh\\nexec "{sys.executable}" "$@"\\n' > "$7/bin/python"; chmod +x "$7/bin/python" ;;\n"""
+        '  *) echo "asked: $*" ;;\n'
+        "esac\n",
+        encoding="utf-8",
+    )
+    python.chmod(0o755)
+    for name in ("KAGGLE_KERNEL_RUN_TYPE", "AMHARIC_TTS_AUTH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AMHARIC_TTS_AUTH", "")  # what a cell sets goes again
+    monkeypatch.setattr(sys, "executable", str(python))
+    (tmp_path / "machine").mkdir()
+    monkeypatch.chdir(tmp_path / "machine")
+    return tmp_path / "machine"
+
+
+@pytest.fixture
+def drive(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Colab's storage, which notes where it is mounted."""
+    mounted: list[str] = []
+    found = ModuleType("google.colab.drive")
+
+    def mount(place: str) -> None:
+        mounted.append(place)
+        Path(place, "MyDrive").mkdir(parents=True, exist_ok=True)
+
+    found.mount = mount  # type: ignore[attr-defined]
+    for name in ("google", "google.colab", "google.colab.drive"):
+        monkeypatch.setitem(sys.modules, name, found if name.endswith("drive") else ModuleType(name))
+        sys.modules[name].__spec__ = ModuleSpec(name, None)
+    return mounted
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """The program, whose start.sh says what it was asked and given."""
+    folder = tmp_path / "amharic-xtts-1.0"
+    (folder / "output").mkdir(parents=True)
+    (folder / "start.sh").write_text('echo "start.sh $* as <$AMHARIC_TTS_AUTH>"\n', encoding="utf-8")
+    (folder / "utils").symlink_to(ROOT / "utils")
+    return folder
+
+
+def as_folder(program: Path) -> str:
+    return str(program)
+
+
+def as_zip(program: Path) -> str:
+    (program / "utils").unlink()  # a zip has no links
+    return shutil.make_archive(str(program), "zip", program.parent, program.name)
+
+
+def as_repository(program: Path) -> str:
+    git = ["git", "-C", str(program), "-c", "user.name=A", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "start.sh"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], check=True)
+    return program.as_uri()
+
+
+def call(cell: str, values: dict[str, Any], **filled: object) -> None:
+    """Run a cell with some of its boxes filled in."""
+    for name, value in filled.items():
+        cell, count = re.subn(rf"^{name} = \S+", f"{name} = {value!r}", cell, flags=re.MULTILINE)
+        assert count == 1
+    exec(compile(cell, NOTEBOOK.name, "exec"), values)
+
+
+@pytest.mark.parametrize("given", [as_folder, as_zip, as_repository])
+def test_the_first_cell_brings_the_program_from_wherever_it_lies(
+    machine: Path, program: Path, given: Callable[[Path], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(SET_UP, {}, CODE=given(program))
+    assert (machine / "program" / "start.sh").is_file()
+    assert (machine / "program" / ".venv" / "bin" / "python").is_file()
+    assert "start.sh doctor as <>" in capsys.readouterr().out
+
+
+def test_projects_lie_on_the_mounted_storage_and_a_second_machine_finds_them(
+    machine: Path, drive: list[str], program: Path
+) -> None:
+    call(SET_UP, {}, CODE=str(program))
+    (machine / "program" / "output" / "mine").mkdir()
+    assert drive == [str(machine / "drive")]
+    assert (machine / "drive" / "MyDrive" / "amharic-xtts" / "mine").is_dir()
+    shutil.rmtree(machine / "program")
+    call(SET_UP, {}, CODE=str(program))
+    assert (machine / "program" / "output" / "mine").is_dir()
+
+
+def test_kaggle_needs_no_mount(machine: Path, drive: list[str], program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAGGLE_KERNEL_RUN_TYPE", "Interactive")
+    call(SET_UP, {}, CODE=str(program))
+    assert drive == []
+    assert (machine / "program" / "output").resolve() == machine / "amharic-xtts"
+
+
+def test_the_cell_can_be_run_again_and_does_nothing_twice(
+    machine: Path, program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(SET_UP, {}, CODE=str(program))
+    (machine / "program" / "output" / "mine").mkdir()
+    capsys.readouterr()
+    call(SET_UP, {})
+    assert capsys.readouterr().out == "start.sh doctor as <>\n"
+    assert (machine / "program" / "output" / "mine").is_dir()
+
+
+def test_without_the_program_the_first_cell_says_what_to_fill_in(machine: Path) -> None:
+    with pytest.raises(SystemExit, match="Fill in CODE"):
+        call(SET_UP, {})
+
+
+@pytest.mark.parametrize(("password", "given"), [("s3cret", "amharic:s3cret"), ("", "")])
+def test_the_second_cell_opens_a_shared_page_with_its_password_off_the_command_line(
+    machine: Path, program: Path, password: str, given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values: dict[str, Any] = {}
+    call(SET_UP, values, CODE=str(program))
+    capsys.readouterr()
+    call(LAUNCH, values, PASSWORD=password, RESUME=False)
+    assert capsys.readouterr().out == f"start.sh --share as <{given}>\n"
+
+
+def test_a_program_that_fails_stops_the_cell(machine: Path, program: Path) -> None:
+    (program / "start.sh").write_text("exit 3\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match="bash has failed"):
+        call(SET_UP, {}, CODE=str(program))
+
+
+def left_by_another_machine(place: Project) -> runs.Run:
+    run = runs.create("rehearse", RehearsalConfig(seconds=0.1), place)
+    long_ago = time.time() - 3600
+    run.write_state(runs.State("rehearse", runs.Status.RUNNING, long_ago, 7, "x", "elsewhere", long_ago))
+    return run
+
+
+@pytest.mark.slow
+def test_a_run_that_was_cut_off_goes_on(machine: Path, program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values: dict[str, Any] = {}
+    call(SET_UP, values, CODE=str(program))
+    kept = project("mine", machine / "amharic-xtts")
+    old, cut_off = (left_by_another_machine(kept) for _ in range(2))
+    call(LAUNCH, values, RESUME=True)
+    assert f"mine: {cut_off.name} goes on." in capsys.readouterr().out
+    ends = time.monotonic() + 60
+    while cut_off.look().status in runs.ACTIVE:
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+    assert (cut_off.look().status, old.look().status) == (runs.Status.FINISHED, runs.Status.LOST)
+
+
+def test_the_cells_ask_start_sh_for_what_it_knows() -> None:
+    asked = re.findall(r'"bash", "start\.sh", "([^"]+)"', SET_UP + LAUNCH)
+    pages = [word for word in asked if word.startswith("--")]
+    assert set(asked) - set(pages) <= known_verbs().keys()
+    assert [xtts_demo.parser().parse_args([word]).share for word in pages] == [True]
+
+
+def test_the_password_goes_by_the_name_that_the_page_reads() -> None:
+    assert f'os.environ["{xtts_demo.VARIABLE}"]' in LAUNCH
+
+
+def test_the_notebook_is_one_that_both_services_open() -> None:
+    whole = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    assert (whole["nbformat"], whole["metadata"]["kernelspec"]["name"]) == (4, "python3")
+    assert len({cell["id"] for cell in CELLS}) == len(CELLS)
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in CELLS if "outputs" in cell)
+
+
+def test_the_notebook_names_no_other_computer_and_holds_no_password() -> None:
+    assert "://" not in NOTEBOOK.read_text(encoding="utf-8")
+    assert 'PASSWORD = ""' in LAUNCH
