@@ -15,7 +15,7 @@ ROWS = {
     1: {"amharic", "audio", "runs", "jobs", "processes", "monitor", "projects", "sample"},
     2: {"dataset", "speedups", "training", "xtts", "synthesis"},
     3: {"training_optimizations", "evaluation", "doctor", "disk_use"},
-    4: {"gpt_train", "serving"},
+    4: {"gpt_train", "serving", "voice"},
     5: {"commands", "ui"},
 }
 ROW_OF = {room: row for row, rooms in ROWS.items() for room in rooms}

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 from threading import Barrier
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from utils.synthesis.convolutions import Generator
 from utils.synthesis.frames import Ladder
 from utils.synthesis.linears import DTYPES, Precision
 from utils.synthesis.precision import require
+from utils.xtts.narrow import narrowed
 
 PART = 1024  # frames computed at once on a CPU, 11 seconds: shorter parts spend more on margins, longer ones memory
 SMALLEST = 24  # frames worth a thread of their own
@@ -60,8 +61,7 @@ class Vocoder:
         """
         require("vocoder", precision, device)
         place = torch.device(device)
-        generator: Any = decoder.waveform_decoder
-        network = Generator.of(generator, DTYPES[precision], place)
+        network = Generator.of(narrowed(decoder), DTYPES[precision], place)
         workers = torch.get_num_threads() if place.type == "cpu" else 1
         threads = _single_threads(workers) if workers > 1 else None
         return cls(network, Ladder.of(decoder), place, threads, workers)

@@ -1,0 +1,131 @@
+"""All stages at the size of a toy: from sentences to a folder that speaks, here and in plain coqui-tts."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from utils import runs
+from utils.__main__ import call
+from utils.paths import Project
+from utils.synthesis.synthesizer import Synthesizer
+from utils.voice import report, stages
+from utils.voice.assembling import voice_folder
+from utils.voice.building import STAGES
+from utils.voice.recipe import RECIPES
+from utils.voice.speakers import PROGRAM, SPEAKERS
+from utils.voice.stages import Workshop
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which(PROGRAM) is None, reason="espeak-ng is not here"),
+]
+LAST_EVALUATION = f"gpt, phrases: evaluation {RECIPES['toy'].gpt.phrases.updates}"
+
+
+class Killer:
+    """Hears the progress, and kills the work once, in the middle of the first lesson."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.has_killed = False
+
+    def __call__(self, sentence: str) -> None:
+        self.told.append(sentence)
+        if sentence.startswith(LAST_EVALUATION) and not self.has_killed:
+            self.has_killed = True
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workshop, list[str]]:
+    """The toy voice, which was killed once on its way."""
+    killer = Killer()
+    shop = Workshop(tmp_path_factory.mktemp("voice"), RECIPES["toy"], "cpu", killer)
+    with pytest.raises(KeyboardInterrupt):
+        stages.run(shop, STAGES)
+    stages.run(shop, STAGES)
+    return shop, killer.told
+
+
+def test_a_killed_lesson_goes_on_in_the_run_that_it_began(built: tuple[Workshop, list[str]]) -> None:
+    shop, told = built
+    assert f"gpt, phrases: resumed {RECIPES['toy'].gpt.save} " in told
+    assert len(runs.list_runs(Project(shop.folder("gpt") / "phrases"))) == 1
+
+
+def test_nothing_is_done_twice(built: tuple[Workshop, list[str]]) -> None:
+    shop, told = built
+    heard = len(told)
+    stages.run(shop, STAGES)
+    assert told[heard:] == [f"{stage.name}: done already" for stage in STAGES]
+
+
+def test_plain_coqui_loads_the_folder_and_speaks(built: tuple[Workshop, list[str]]) -> None:
+    from TTS.tts.configs.xtts_config import XttsConfig
+    from TTS.tts.models.xtts import Xtts
+
+    folder = voice_folder(built[0].root)
+    config = XttsConfig()
+    config.load_json(folder / "config.json")
+    plain: Any = Xtts(config)
+    plain.load_checkpoint(config, checkpoint_dir=str(folder), strict=True)
+    voice = plain.speaker_manager.speakers[SPEAKERS[0].name.title()]
+    latents, embedding = (voice[name].float() for name in ("gpt_cond_latent", "speaker_embedding"))
+    torch.manual_seed(0)
+    wave = plain.inference("selam", "en", latents, embedding)["wav"]
+    assert np.isfinite(wave).all()
+    assert wave.size > 1000
+
+
+def test_our_synthesizer_speaks_amharic_in_every_voice(built: tuple[Workshop, list[str]], tmp_path: Path) -> None:
+    model = Synthesizer.load(voice_folder(built[0].root), "cpu", "fp32", cache=tmp_path)
+    assert set(model.voices()) == {"default", *(speaker.name.title() for speaker in SPEAKERS)}
+    speech = model.speak("ሰላም።", reference=SPEAKERS[1].name, tries=1)
+    assert np.isfinite(speech.samples).all()
+
+
+def test_the_folder_is_small_and_says_what_it_is(built: tuple[Workshop, list[str]]) -> None:
+    folder = voice_folder(built[0].root)
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 40_000_000
+    assert "not XTTS v2" in json.loads((folder / "about.json").read_text(encoding="utf-8"))["about"]
+    assert (folder / "LICENCE.txt").is_file()
+
+
+def test_every_stage_leaves_its_figures(built: tuple[Workshop, list[str]], tmp_path: Path) -> None:
+    root = built[0].root
+    assert all(stages.figures(root, stage.name) for stage in STAGES)
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n", encoding="utf-8")
+    report.write_into(page, report.figures_of(root))
+    written = page.read_text(encoding="utf-8")
+    assert written.startswith("before\n")
+    assert written.endswith("after\n")
+    assert "old" not in written
+    assert all(f"| {stage.name} |" in written for stage in STAGES)
+
+
+def test_the_command_finds_everything_done_and_shows_the_figures(
+    built: tuple[Workshop, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--recipe", "toy", "--output", str(built[0].root), "--device", "cpu"]
+    assert call("build-tiny-voice", where) == 0
+    told = capsys.readouterr().out
+    assert all(f"{stage.name}: done already" in told for stage in STAGES)
+    assert "| nearest to its own rendering |" in told
+    assert call("build-tiny-voice", [*where, "--stages", "song"]) == 1
+    assert "There is no stage song" in capsys.readouterr().err
+
+
+def test_the_command_measures_a_folder(
+    built: tuple[Workshop, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, figures = voice_folder(built[0].root), tmp_path / "figures.json"
+    words = ["--sentences", "2", "--retrieved", "2", "--voices", "1", "--json", str(figures)]
+    assert call("evaluate-tiny", ["--model", str(folder), *words]) == 0
+    assert "| endless of 2 sentences |" in capsys.readouterr().out
+    assert json.loads(figures.read_text(encoding="utf-8"))["sentences"] == 2

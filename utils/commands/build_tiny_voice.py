@@ -1,0 +1,63 @@
+"""Make the embedded voice from nothing: synthetic Amharic speech, codes, GPT, vocoder, and the figures about it.
+
+Hours on two CPU cores, minutes on a GPU. The same command again goes on where it was stopped or killed; a stage whose
+inputs have not changed is not done twice.
+
+build-tiny-voice
+build-tiny-voice --stages corpus audio dvae
+build-tiny-voice --recipe toy --output /tmp/toy
+"""
+
+import argparse
+import time
+from pathlib import Path
+from typing import get_args
+
+from utils.config import SpeechConfig
+from utils.flags import INTERRUPTED
+from utils.paths import OUTPUT, ROOT
+
+FOLDER = ".tiny-voice"  # below output/, beside what else is no project
+DOCUMENT = ROOT / "docs" / "embedded-voice.md"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take where to work, on what, and how far."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--output", type=Path, default=OUTPUT / FOLDER, help="folder of all stages")
+    parser.add_argument(
+        "--recipe", choices=["full", "toy"], default="full", help="toy: a minute, to try the way itself"
+    )
+    parser.add_argument("--device", choices=get_args(SpeechConfig.model_fields["device"].annotation), default="auto")
+    parser.add_argument("--stages", nargs="+", default=[], metavar="STAGE", help="only these, in their order")
+    parser.add_argument(
+        "--document", action="store_true", help=f"write the figures into {DOCUMENT.relative_to(ROOT)} too"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Work through the stages in the foreground."""
+    from utils.voice import report, stages
+    from utils.voice.assembling import voice_folder
+    from utils.voice.building import STAGES
+    from utils.voice.recipe import RECIPES
+    from utils.xtts.codes import best_device
+
+    root = arguments.output.resolve()
+    shop = stages.Workshop(root, RECIPES[arguments.recipe], best_device(arguments.device), tell)
+    try:
+        stages.run(shop, STAGES, arguments.stages)
+    except KeyboardInterrupt:
+        print("Stopped. The same command goes on from what was saved last.")
+        return INTERRUPTED
+    figures = report.figures_of(root)
+    print(figures)
+    if arguments.document:
+        report.write_into(DOCUMENT, figures)
+    print(voice_folder(root))
+    return 0
+
+
+def tell(sentence: str) -> None:
+    """Write a line with the time of day."""
+    print(f"{time.strftime('%H:%M:%S')}  {sentence}", flush=True)

@@ -1,0 +1,43 @@
+"""Measure the embedded voice: are unseen sentences understood, do they end, how long are they, how fast do they come.
+
+What was spoken is compared with espeak-ng's own rendering of the same sentences, so espeak-ng has to be installed.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from utils.errors import ConfigError
+from utils.storage import write_atomically
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take the voice, and how much it has to say."""
+    parser.add_argument("--model", type=Path, required=True, help="folder of the voice")
+    parser.add_argument("--sentences", type=int, default=200, help="sentences that are spoken (default: 200)")
+    parser.add_argument("--retrieved", type=int, default=50, help="of them, compared with each other (default: 50)")
+    parser.add_argument("--voices", type=int, default=2, help="trained voices that speak in turn (default: 2)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Speak, compare and print."""
+    if min(arguments.sentences, arguments.retrieved, arguments.voices) < 1:
+        raise ConfigError("There is nothing to measure.", hint="Give numbers of 1 or more.")
+    from utils.voice import report
+    from utils.voice.measuring import measure
+    from utils.voice.progress import Progress
+    from utils.voice.recipe import Checks
+
+    settings = Checks(arguments.retrieved, arguments.sentences, arguments.voices)
+    figures = measure(arguments.model, settings, Progress("evaluate", tell))
+    if arguments.json:
+        write_atomically(arguments.json, json.dumps(figures, indent=1))
+    print(report.checked(figures))
+    return 0
+
+
+def tell(sentence: str) -> None:
+    """Write a line beside the figures."""
+    sys.stderr.write(f"{sentence}\n")
