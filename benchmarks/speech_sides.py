@@ -90,6 +90,7 @@ class Ours:
         from utils.synthesis.precision import choose
         from utils.synthesis.synthesizer import Synthesizer
         from utils.synthesis.vocoding import Vocoder
+        from utils.xtts.memory import free
 
         chosen = choose(conditions.device, precision)
         opened = open_model(conditions.folder, as_stored=True)
@@ -100,6 +101,7 @@ class Ours:
         vocoder = Vocoder.of(opened.vocoder, chosen.vocoder, chosen.device)
         opened = opened.hearing()
         del gpt
+        free()
         self.model = Synthesizer(opened, decoder, vocoder, chosen)
         self.config = SpeechConfig(language="en", tries=1, reference=VOICE)
         self.model.voice(VOICE)

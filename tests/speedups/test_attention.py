@@ -77,7 +77,10 @@ def test_every_part_is_switched_counted_and_reported() -> None:
     assert [part.implementation for part in report(gpt).values()] == ["sdpa", "eager", "eager"]  # as coqui builds it
     change = use_sdpa(gpt)
     assert (change.name, change.changed) == ("enable_sdpa", 6 + 2)
-    assert change.detail.startswith("sdpa: 3 layers of the GPT + 6 layers of the conditioning encoder + 2 layers")
+    assert change.detail == (
+        "sdpa: 3 layers of the GPT (they were before) + 6 layers of the conditioning encoder"
+        " + 2 layers of the conditioning perceiver"
+    )
     assert use_sdpa(gpt).changed == 0
     assert {part.implementation for part in report(gpt).values()} == {"sdpa"}
     assert use_eager(gpt).changed == 3 + 6 + 2

@@ -1,6 +1,5 @@
 """Models on disk as the ones to be judged: one at a time in memory, each told from the others by its files."""
 
-import gc
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from utils.synthesis.places import locate
 from utils.synthesis.speech import Speech
 from utils.synthesis.synthesizer import Synthesizer
 from utils.training.checkpoints import PREFIX
+from utils.xtts.memory import free
 from utils.xtts.rates import OUTPUT_RATE
 
 ENCODER_RATE = 16_000
@@ -97,9 +97,7 @@ def _loaded(path: Path, config: SpeechConfig, cache: Path | None) -> Iterator[Mo
         yield model
     finally:
         model.__dict__.clear()  # whoever still holds it, a traceback for one, must not keep gigabytes
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        free()
 
 
 def _files(path: Path) -> str:

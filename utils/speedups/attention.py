@@ -87,11 +87,14 @@ def report(gpt: nn.Module, device: torch.device | str = "cpu", dtype: torch.dtyp
 
 def _use(gpt: nn.Module, implementation: str, change: Callable[[nn.Module], int]) -> Change:
     listeners = _listeners(gpt)
-    changed = _switch_gpt2(gpt, implementation) + sum(change(listener) for listener in listeners.values())
+    changed = [_switch_gpt2(gpt, implementation), *(change(listener) for listener in listeners.values())]
     layers = [len(_gpt2_attentions(gpt)), *(conditioning.count(listener)[0] for listener in listeners.values())]
     names = ["GPT", *(name.replace("_", " ") for name in listeners)]
-    detail = " + ".join(f"{number} layers of the {name}" for number, name in zip(layers, names, strict=True))
-    return Change("enable_sdpa", changed, f"{implementation}: {detail}")
+    told = [
+        f"{number} layers of the {name}{'' if now else ' (they were before)'}"
+        for number, name, now in zip(layers, names, changed, strict=True)
+    ]
+    return Change("enable_sdpa", sum(changed), f"{implementation}: {' + '.join(told)}")
 
 
 def _switch_gpt2(gpt: nn.Module, implementation: str) -> int:

@@ -20,7 +20,8 @@ from utils.paths import OUTPUT
 from utils.speedups.conditioning import fuse
 from utils.storage import make_folder
 from utils.synthesis.filling import fill, from_file
-from utils.synthesis.places import WHOLE, Found, lacking, locate, models, read_about
+from utils.synthesis.listing import Found, models, read_about
+from utils.synthesis.places import WHOLE, lacking, locate
 from utils.synthesis.trained import Parts, check_rows, is_trained, open_trained
 from utils.training.checkpoints import Checkpoint
 from utils.training.promoting import voice_of

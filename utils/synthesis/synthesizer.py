@@ -24,6 +24,7 @@ from utils.synthesis.streaming import chunks
 from utils.synthesis.stretching import Stretcher
 from utils.synthesis.takes import Line, Studio
 from utils.synthesis.vocoding import Vocoder
+from utils.xtts.memory import free
 from utils.xtts.rates import OUTPUT_RATE
 
 
@@ -79,7 +80,9 @@ class Synthesizer:
         decoder = Decoder.of(opened.gpt, chosen.gpt, chosen.device, consume=True)
         decoder.look = look or decoder.look
         vocoder = Vocoder.of(opened.vocoder, chosen.vocoder, chosen.device)
-        return cls(opened.hearing(), decoder, vocoder, chosen, cache)
+        opened = opened.hearing()
+        free()
+        return cls(opened, decoder, vocoder, chosen, cache)
 
     def voices(self) -> tuple[str, ...]:
         """Return the names of the voices that the model brings."""

@@ -1,6 +1,5 @@
 """One update: forward, backward, clip, apply; halved when memory is short, left out when a number is not finite."""
 
-import gc
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from utils.training.guards import MicroBatches, NonFiniteGuard, Verdict
 from utils.training.loading import Update
 from utils.training.packing import PackedBatch
 from utils.training.sharding import length
+from utils.xtts.memory import free
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Stepper:
                 if self.ranks.count > 1 or self.config.step_in_backward:
                     raise  # the others wait in the middle of this update, or a part of it is applied
             self.optimizer.zero_grad(set_to_none=True)  # outside of except, which keeps what has to be freed
-            _free()
+            free()
             self.tell(self.micro.on_oom())
 
     def _backward(self, batches: Sequence[PackedBatch], update: Update) -> Tensor:
@@ -158,9 +158,3 @@ class Stepper:
 def plain(optimizer: Optimizer) -> Optimizer:
     """Return the optimiser inside accelerate's wrapper."""
     return optimizer.optimizer if isinstance(optimizer, AcceleratedOptimizer) else optimizer
-
-
-def _free() -> None:
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
