@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.ui.serving import CHROMIUM, Seen, Served, chromium, serving, watch
+from tests.ui.serving import CHROMIUM, Seen, Served, chromium, opened, serving
+
+
+@pytest.fixture(scope="module", autouse=True)
+def usual_patience() -> None:
+    """As long as an action: a child process takes seconds on a busy machine."""
+    expect.set_options(timeout=20_000)
 
 
 @pytest.fixture
@@ -26,11 +32,5 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def seen(browser: Browser, served: Served) -> Iterator[Seen]:
     """The page open in a fresh browser profile, 1440 pixels wide."""
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    page = context.new_page()
-    page.set_default_timeout(20_000)
-    seen = watch(page, served.url)
-    page.goto(served.url)
-    expect(page.locator("#readings")).to_contain_text("GiB free")
-    yield seen
-    context.close()
+    with opened(browser, served) as seen:
+        yield seen

@@ -1,21 +1,24 @@
-"""Write a picture of every tab, light and dark, wide and narrow, in both languages.
+"""Write a picture of every tab in both languages, light and dark, wide and narrow, of a project with a voice.
 
-Run it as ``python -m tests.ui.screenshots FOLDER``.
+Run it as ``python -m tests.ui.screenshots FOLDER``; it takes some minutes.
 """
 
 import argparse
 import tempfile
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.ui.serving import Served, chromium, serving
+from tests.ui.serving import Served, chromium, opened, serving
+from tests.ui.settling import settle
+from tests.ui.training_tab import PATIENCE, choose_tiny, facts, open_tab, open_training
+from utils.ui.words import say
 
-WIDTHS = (1440, 360)
-COLOURS = ("light", "dark")
-LANGUAGES = ("English", "አማርኛ")
+SIZES = {1440: 900, 360: 800}
+LANGUAGES = {"en": "English", "am": "አማርኛ"}
+TABS = {"data": "Data", "text": "Text", "training": "Fine-tuning", "inference": "Inference", "system": "System"}
+QUICK = {"num_epochs": "2", "batch_size": "2", "save_step": "4", "eval_step": "4"}  # enough for a curve
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -23,53 +26,66 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args(words).folder
     folder.mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=60_000)
     with tempfile.TemporaryDirectory() as scratch, serving(Path(scratch) / "output") as served, chromium() as browser:
         prepare(browser, served)
-        for width, colour, language in product(WIDTHS, COLOURS, LANGUAGES):
-            take(browser, served, folder, width, colour, language)
+        for language in LANGUAGES:
+            take(browser, served, folder, language)
 
 
 def prepare(browser: Browser, served: Served) -> None:
-    """Leave a run at work and one that is over, so that there is something to see."""
-    page = browser.new_page()
-    page.goto(served.url)
-    open_tab(page, -1)
-    for seconds, ends in ((1, "finished"), (600, "running")):
-        page.locator("#start-rehearsal").wait_for()
-        page.get_by_label("Seconds").fill(str(seconds))
-        page.locator("#start-rehearsal").click()
-        expect(page.locator("#run-facts")).to_contain_text(ends, timeout=20_000)
-    page.close()
+    """Go the whole way once: a dataset, a training of the tiny base, its model, its voice."""
+    with opened(browser, served) as seen:
+        page = seen.page
+        page.set_default_timeout(60_000)
+        page.locator("#sample-project").click()
+        expect(page.locator("#project input")).to_have_value("sample")
+        page.locator("#prepare").click()
+        expect(page.locator("#data-run-facts")).to_contain_text("finished", timeout=PATIENCE)
+        open_training(page)
+        choose_tiny(page, **QUICK)
+        page.locator("#train").click()
+        expect(facts(page)).to_contain_text("finished", timeout=PATIENCE)
+        page.locator("#optimize").click()
+        expect(page.locator("#optimized")).to_contain_text("is now the finished model", timeout=PATIENCE)
+        open_tab(page, "Inference")
+        page.locator("#speak").click()
+        expect(page.locator("#speak-status")).to_contain_text("s of sound", timeout=PATIENCE)
 
 
-def take(browser: Browser, served: Served, folder: Path, width: int, colour: str, language: str) -> None:
-    """Visit every tab once with these looks and write its picture."""
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme="dark" if colour == "dark" else "light"
-    )
-    page = context.new_page()
-    page.goto(served.url)
-    expect(page.locator("#readings")).to_contain_text("GiB")
-    page.get_by_label(language).check()
-    code = "am" if language == "አማርኛ" else "en"
-    for number in range(page.get_by_role("tab").count()):
-        open_tab(page, number)
-        fill(page)
-        page.screenshot(path=folder / f"{number}-{code}-{width}-{colour}.png", full_page=True)
-    context.close()
+def take(browser: Browser, served: Served, folder: Path, language: str) -> None:
+    """Visit every tab in one language and write its four pictures."""
+    with opened(browser, served) as seen:
+        page = seen.page
+        page.set_default_timeout(60_000)
+        page.locator("#project input").click()
+        page.get_by_role("option", name="sample").click()
+        page.get_by_label(LANGUAGES[language]).check()
+        expect(page.locator("html")).to_have_attribute("lang", language)
+        for name, title in TABS.items():
+            open_tab(page, say(title, language))
+            settle(page)
+            fill(page, name)
+            for width, height in SIZES.items():
+                page.set_viewport_size({"width": width, "height": height})
+                for colour in ("light", "dark"):
+                    page.evaluate("dark => document.body.classList.toggle('dark', dark)", colour == "dark")
+                    settle(page)
+                    page.screenshot(path=folder / f"{name}-{language}-{width}-{colour}.png", full_page=True)
 
 
-def open_tab(page: Page, number: int) -> None:
-    page.get_by_role("tab").nth(number).click()
-    page.wait_for_timeout(500)
-
-
-def fill(page: Page) -> None:
-    """Have the tab show what it shows when it is used."""
-    if page.locator("#examine").is_visible():
+def fill(page: Page, tab: str) -> None:
+    """Have a tab show what it shows when it is used."""
+    if tab == "data":
+        page.locator("#clips [data-clip]").first.click()
+        expect(page.locator("#clip-view audio")).to_be_visible()
+    if tab == "inference":
+        page.locator("#sentences input").first.check()
+        expect(page.locator("#again")).to_be_enabled()
+    if tab == "system":
         page.locator("#examine").click()
-        expect(page.locator("#doctor table")).to_be_visible(timeout=120_000)
-        page.wait_for_timeout(6000)  # until the messages have gone
+        expect(page.locator("#doctor table")).to_be_visible(timeout=PATIENCE)
+    settle(page)
 
 
 if __name__ == "__main__":

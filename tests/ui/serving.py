@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -10,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Queue
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from utils import runs
 from utils.paths import ROOT, Project
+from utils.projects import TRASH
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = (
@@ -21,6 +23,7 @@ FLAGS = (
     "--disable-component-update --disable-sync"
 ).split()
 START_SECONDS = 60.0
+GRADIOS_OWN = "Method not implemented."  # a warning of its upload
 
 
 class Served:
@@ -34,13 +37,16 @@ class Served:
         self.start()
 
     def start(self) -> None:
-        words = [sys.executable, "xtts_demo.py", "--output", str(self.output), *self.words]
+        words = [sys.executable, *self.command()]
         self.process = subprocess.Popen(
             words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
         )
         self._arrived: Queue[str] = Queue()
         threading.Thread(target=self._listen, daemon=True).start()
         self.url = self.wait_for(r"page is at (\S+)")
+
+    def command(self) -> list[str]:
+        return ["xtts_demo.py", "--output", str(self.output), *self.words]
 
     def wait_for(self, pattern: str) -> str:
         """Wait for a line and return its first group."""
@@ -67,6 +73,14 @@ class Served:
         return Project(self.output / name)
 
 
+class OneTab(Served):
+    """The page with one tab alone, which is there sooner; its words are the tab and the port."""
+
+    def command(self) -> list[str]:
+        tab, port = self.words
+        return ["-m", "tests.ui.one_tab", tab, str(self.output), port]
+
+
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
     """Debian's browser; Playwright is never asked to download one."""
@@ -77,17 +91,29 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextlib.contextmanager
-def serving(output: Path, *words: str) -> Iterator[Served]:
+def serving(output: Path, *words: str, kind: type[Served] = Served) -> Iterator[Served]:
     """The page for one folder; what it started ends with it."""
     output.mkdir(exist_ok=True)
-    page = Served(output, *words)
+    page = kind(output, *words)
     try:
         yield page
     finally:
         page.kill()
-        for folder in output.iterdir():
-            for run in runs.list_runs(Project(folder)):
-                runs.stop_now(run, grace=0.5)
+        stop_runs(output)
+
+
+def emptied(output: Path) -> None:
+    """Take every project away, and leave what the page itself keeps beside them."""
+    stop_runs(output)
+    for folder in output.iterdir():
+        if not folder.name.startswith(".") or folder.name == TRASH:
+            shutil.rmtree(folder)
+
+
+def stop_runs(output: Path) -> None:
+    for folder in output.iterdir():
+        for run in runs.list_runs(Project(folder)):
+            runs.stop_now(run, grace=0.5)
 
 
 @dataclass
@@ -100,7 +126,7 @@ class Seen:
     strangers: list[str] = field(default_factory=list)
 
     def hear(self, message: ConsoleMessage) -> None:
-        if message.type in {"error", "warning"}:
+        if message.type in {"error", "warning"} and GRADIOS_OWN not in message.text:
             self.complaints.append(f"{message.type}: {message.text}")
 
     def judge(self, request: Request) -> None:
@@ -115,3 +141,16 @@ def watch(page: Page, origin: str) -> Seen:
     page.on("pageerror", lambda error: seen.complaints.append(f"exception: {error}"))
     page.on("request", seen.judge)
     return seen
+
+
+@contextlib.contextmanager
+def opened(browser: Browser, served: Served) -> Iterator[Seen]:
+    """The page alive in a fresh browser profile, 1440 pixels wide."""
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    seen = watch(page, served.url)
+    page.goto(served.url)
+    expect(page.locator("#readings")).to_contain_text("GiB free", timeout=60_000)  # the first page of a server is slow
+    yield seen
+    context.close()

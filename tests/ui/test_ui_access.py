@@ -4,8 +4,9 @@ import socket
 
 import pytest
 
+from utils.addresses import is_loopback
 from utils.errors import ConfigError
-from utils.ui.access import credentials, free_port, is_loopback, refusal
+from utils.ui.access import credentials, free_port, refusal
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,33 @@
 """The page in a real browser: what a person does on the System tab, and what must not get lost."""
 
+import re
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.ui.serving import Seen, Served
+from tests.ui.serving import OneTab, Seen, Served, emptied, opened, serving
 from utils import runs
 from utils.runs import Status
 
 pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One page for all tests here, because its start takes longer than most of them."""
+    with serving(tmp_path_factory.mktemp("page") / "output", "system", "7900", kind=OneTab) as page:
+        yield page
+
+
+@pytest.fixture
+def seen(browser: Browser, served: Served) -> Iterator[Seen]:
+    """The page of an empty folder in a fresh browser profile."""
+    emptied(served.output)
+    with opened(browser, served) as seen:
+        yield seen
 
 
 def open_system(page: Page) -> None:
@@ -23,16 +41,21 @@ def start_rehearsal(page: Page, seconds: int = 600) -> None:
     expect(page.locator("#run-facts")).to_contain_text("running")
 
 
-def test_the_page_paints_within_three_seconds(browser: Browser, served: Served) -> None:
-    took = []
-    for _ in range(3):  # the best of three: other programs share the machine
-        page = browser.new_page()
-        began = time.perf_counter()
-        page.goto(served.url)
-        expect(page.get_by_role("tab", name="System")).to_be_visible()
-        took.append(time.perf_counter() - began)
-        page.close()
-    assert min(took) < 3
+@pytest.mark.alone
+def test_the_whole_page_paints_within_three_seconds(browser: Browser, tmp_path: Path) -> None:
+    with serving(tmp_path / "output", "--port", "7901") as served:
+        took = [seconds_to_paint(browser, served) for _ in range(3)]
+    assert min(took) < 3  # the best: other programs share the machine
+
+
+def seconds_to_paint(browser: Browser, served: Served) -> float:
+    page = browser.new_page()
+    began = time.perf_counter()
+    page.goto(served.url)
+    expect(page.get_by_role("tab", name="System")).to_be_visible()
+    took = time.perf_counter() - began
+    page.close()
+    return took
 
 
 def test_the_readings_come_by_themselves(seen: Seen) -> None:
@@ -92,33 +115,23 @@ def test_two_clicks_in_two_tabs_start_one_run(seen: Seen, served: Served) -> Non
     assert len(runs.list_runs(served.project())) == 1
 
 
-def test_a_run_survives_the_death_of_the_page(seen: Seen, served: Served, browser: Browser) -> None:
+def test_a_run_and_an_open_tab_survive_the_death_of_the_page(seen: Seen, served: Served, browser: Browser) -> None:
     open_system(seen.page)
     start_rehearsal(seen.page)
     (run,) = runs.list_runs(served.project())
     before = run.look()
-    served.kill()
-    served.start()
-    page = browser.new_page()
-    page.goto(served.url)
-    open_system(page)
-    expect(page.locator("#run-facts")).to_contain_text("running")
-    assert run.look().pid == before.pid
-    page.get_by_role("button", name="Stop and save").click()
-    expect(page.locator("#run-facts")).to_contain_text("stopped")
-    assert run.look().status is Status.STOPPED
-    page.close()
-
-
-def test_a_tab_left_open_finds_the_restarted_page(seen: Seen, served: Served) -> None:
-    open_system(seen.page)
-    start_rehearsal(seen.page)
-    served.kill()
-    served.start()
-    seen.page.wait_for_event("load", timeout=60_000)  # gradio's own: it loads the page anew once the server is back
+    with seen.page.expect_event("load", timeout=60_000):  # gradio's own: it loads the page anew once the server is back
+        served.kill()
+        served.start()
     expect(seen.page.locator("#run-facts")).to_contain_text("running")
-    seen.page.get_by_role("button", name="Stop now").click()
+    assert run.look().pid == before.pid
+    with opened(browser, served) as second:
+        open_system(second.page)
+        expect(second.page.locator("#run-facts")).to_contain_text("running")
+        second.page.get_by_role("button", name="Stop and save").click()
+        expect(second.page.locator("#run-facts")).to_contain_text("stopped")
     expect(seen.page.locator("#run-facts")).to_contain_text("stopped")
+    assert run.look().status is Status.STOPPED
 
 
 def test_faults_in_a_form_are_told_together(seen: Seen, served: Served) -> None:
@@ -146,7 +159,7 @@ def test_the_language_changes_and_is_remembered(seen: Seen) -> None:
 
 
 def test_a_project_is_made_and_a_bad_name_is_refused(seen: Seen, served: Served) -> None:
-    picker = seen.page.get_by_label("Project")
+    picker = seen.page.locator("#project input")
     picker.fill("የአበበ ድምፅ")
     picker.press("Enter")
     expect(seen.page.get_by_text("Project የአበበ ድምፅ is made.")).to_be_visible()
@@ -160,6 +173,39 @@ def test_a_project_is_made_and_a_bad_name_is_refused(seen: Seen, served: Served)
     assert seen.complaints == []
 
 
+def test_a_project_is_copied_renamed_deleted_and_brought_back(seen: Seen, served: Served) -> None:
+    page = seen.page
+    picker, name = page.locator("#project input"), page.locator("#project-name :is(input, textarea)")
+    page.get_by_role("button", name="Manage projects").click()
+    expect(page.locator("#project-reasons")).to_contain_text("New project: Type a name first")
+    name.fill("voice")
+    page.locator("#new-project").click()
+    expect(picker).to_have_value("voice")
+    note = served.project("voice").root / "note.txt"
+    note.write_text("ሰላም", encoding="utf-8")
+    for button, given in (("#duplicate-project", "copy"), ("#rename-project", "twin")):
+        name.fill(given)
+        page.locator(button).click()
+        expect(picker).to_have_value(given)
+        expect(name).to_have_value("")
+    kept = served.project("twin").root
+    assert (note.is_file(), (kept / note.name).is_file(), served.project("copy").root.exists()) == (True, True, False)
+    page.locator("#delete-project").click()
+    expect(page.locator("#project-question")).to_contain_text("Delete the project twin with everything in it?")
+    page.get_by_role("button", name="Keep the project").click()
+    expect(page.locator("#project-question")).to_be_hidden()
+    page.locator("#delete-project").click()
+    page.get_by_role("button", name="Yes, delete the project").click()
+    expect(picker).to_have_value("voice")
+    assert not kept.exists()
+    expect(page.locator("#deleted-projects input")).to_have_value(re.compile("^twin · "))
+    page.locator("#restore-project").click()
+    expect(picker).to_have_value("twin")
+    assert (kept / note.name).is_file()
+    expect(page.locator("#project-reasons")).to_contain_text("No project was deleted lately")
+    assert seen.complaints == []
+
+
 def test_the_doctor_answers_with_a_table(seen: Seen) -> None:
     open_system(seen.page)
     seen.page.get_by_role("button", name="Examine this computer").click()
@@ -169,6 +215,7 @@ def test_the_doctor_answers_with_a_table(seen: Seen) -> None:
 
 
 def test_a_text_is_explained_while_it_is_typed(seen: Seen) -> None:
+    seen.page.get_by_role("tab", name="Text", exact=True).click()
     expect(seen.page.locator("#explanation")).to_contain_text("səlam")
     seen.page.locator("#text textarea").fill("3 ልጆች")
     expect(seen.page.locator("#explanation")).to_contain_text("ሶስት ልጆች")

@@ -12,7 +12,7 @@ from utils.paths import ROOT
 from utils.runs import Status
 from utils.ui.explanation import LOST
 from utils.ui.views import ABILITIES, NOTHING_CHOSEN, SIGNS
-from utils.ui.words import TABLE, amharic, say
+from utils.ui.words import amharic, rows, say
 
 
 def said_in(path: Path) -> Iterator[str]:
@@ -54,6 +54,23 @@ def test_gaps_are_filled_and_unknown_words_stay_english() -> None:
     assert say("Nobody translated this {yet}", "am") == "Nobody translated this {yet}"
 
 
-def test_no_sentence_stands_in_the_table_twice() -> None:
-    lines = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
-    assert len(lines) == len(amharic())
+@pytest.mark.parametrize(
+    ("other", "ours"),
+    [
+        ("ቅንጭ", "ቅንጥብ"),
+        ("ዳታሴ", "የውሂብ ስብስብ"),
+        ("ዳታ ስብስ", "የውሂብ ስብስብ"),
+        ("መረጃ ስብስ", "የውሂብ ስብስብ"),
+        ("ሥልጠና ማቆያ", "ማስቀመጫ ነጥብ"),
+        ("የሞዴል ቅጂ", "ማስቀመጫ ነጥብ"),
+        ("ምዘና", "ግምገማ"),
+    ],
+)
+def test_one_thing_has_one_word(other: str, ours: str) -> None:
+    said = list(amharic().values())
+    assert [sentence for sentence in said if other in sentence] == []
+    assert any(ours in sentence for sentence in said)
+
+
+def test_no_sentence_stands_in_the_tables_twice() -> None:
+    assert len(rows()) == len(amharic())

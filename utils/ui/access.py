@@ -1,24 +1,25 @@
 """Who may reach the page: its port, its password, and the requests that are refused."""
 
-import ipaddress
 import re
 import secrets
 import socket
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
-from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from dataclasses import dataclass, field
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from utils.addresses import is_loopback, split
 from utils.errors import ConfigError
 
 PORTS_TRIED = 100
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"SAMEORIGIN"),  # another site must not lay this page under its own buttons
+    (b"referrer-policy", b"same-origin"),
+)
+SANDBOX = (b"content-security-policy", b"sandbox")  # a file that somebody uploaded runs nothing in this page's name
+FILES = "/file="
 ELSEWHERE = re.compile(r"/(file|proxy)=\w+:/")  # gradio would fetch such an address in the visitor's name
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -26,18 +27,8 @@ class Credentials:
     """What a visitor has to type."""
 
     user: str
-    password: str
+    password: str = field(repr=False)
     generated: bool = False
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this computer can reach the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def credentials(auth: str, *, exposed: bool) -> Credentials | None:
@@ -84,7 +75,7 @@ class Doorkeeper:
         local: Whether the page is for this computer only.
     """
 
-    def __init__(self, app: Application, *, local: bool) -> None:
+    def __init__(self, app: ASGIApp, *, local: bool) -> None:
         self.app = app
         self.local = local
 
@@ -92,29 +83,34 @@ class Doorkeeper:
         """Answer a refused request, hand on every other."""
         reason = refusal(scope, local=self.local) if scope["type"] == "http" else ""
         if not reason:
-            await self.app(scope, receive, send)
+            await self.app(scope, receive, _with_headers(scope, send) if scope["type"] == "http" else send)
             return
         head = [(b"content-type", b"text/plain; charset=utf-8")]
         await send({"type": "http.response.start", "status": 403, "headers": head})
         await send({"type": "http.response.body", "body": reason.encode()})
 
 
+def _with_headers(scope: Scope, send: Send) -> Send:
+    """Add what browsers have to know of every answer."""
+    more = [*HEADERS, *([SANDBOX] if FILES in scope["path"] else [])]
+
+    async def told(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], *more]}
+        await send(message)
+
+    return told
+
+
 def refusal(scope: Scope, *, local: bool) -> str:
     """Say why a request is refused; empty when it is welcome."""
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
     host = headers.get("host", "")
-    if local and not is_loopback(_split(f"//{host}").hostname or ""):
+    if local and not is_loopback(split(f"//{host}").hostname or ""):
         return f"This page answers only as localhost, not as {host}."
     origin = headers.get("origin")
-    if origin and scope["method"] != "GET" and _split(origin).netloc != headers.get("x-forwarded-host", host):
+    if origin and scope["method"] != "GET" and split(origin).netloc != headers.get("x-forwarded-host", host):
         return f"{origin} may not send anything to this page."
     if ELSEWHERE.search(scope["path"]):
         return "This page fetches nothing from elsewhere."
     return ""
-
-
-def _split(address: str) -> SplitResult:
-    try:
-        return urlsplit(address)
-    except ValueError:  # no address at all
-        return SplitResult("", "", "", "", "")

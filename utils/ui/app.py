@@ -1,28 +1,35 @@
 """The page as a whole: its header, its tabs, its languages, and the server that shows it."""
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from html import escape
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 from gradio.blocks import Block
 from starlette.middleware import Middleware
 
-from utils import monitor, paths
-from utils.errors import AmharicTtsError
+from utils import monitor, projects
+from utils.addresses import is_loopback
 from utils.storage import make_folder
-from utils.ui import access, theme, views
-from utils.ui.page import ERROR_SECONDS, QUIET, Page, handler, tell
-from utils.ui.tabs import system, text
+from utils.ui import access, gradio_parts, theme, views
+from utils.ui.page import QUIET, Page, handler
+from utils.ui.projects import build_desk, build_picker, project_names, tie_picker
+from utils.ui.system import settings
+from utils.ui.tabs import data, inference, system, text, training
 from utils.ui.words import LANGUAGES, amharic, say
 
+if TYPE_CHECKING:
+    from gradio.block_function import BlockFunction
+
 TITLE = "Amharic voices"
-FIRST_PROJECT = "default"  # what the command line calls it too
 TICK_SECONDS = 2.0
-TABS = (text, system)  # in the order of work
+TABS = (data, text, training, inference, system)  # in the order of work
+
+RESTORED = "window.amharicRestored"  # says in the browser that it has remembered
 
 Update = dict[str, Any]
 
@@ -32,11 +39,26 @@ def build(output: Path) -> gr.Blocks:
     keep_uploads_in(output)
     blocks = gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=(3600, 86_400), fill_width=True)
     with blocks:
-        page = build_header(output, blocks)
+        page, kept = build_header(output, blocks)
+        clocks = [gr.Timer(TICK_SECONDS, active=tab is TABS[0]) for tab in TABS]
         with gr.Tabs(elem_id="tabs") as tabs:
-            found = [tab.build(page) for tab in TABS]
-        tie_memory(page, tabs, found)
+            found = [tab.build(replace(page, clock=clock)) for tab, clock in zip(TABS, clocks, strict=True)]
+        tie_memory(page, kept, tabs, found, clocks)
+        calm(blocks)
+    keep_light(blocks)
     return blocks
+
+
+def keep_light(blocks: gr.Blocks) -> None:
+    """Tie the loading status of all quiet events to one widget.
+
+    At each event the browser renews the status of every widget that was the output of any event before; with hundreds
+    of them, a tick of the clock took it seconds.
+    """
+    anchor = next(block for block in blocks.blocks.values() if isinstance(block, gr.HTML))
+    for event in blocks.fns.values():
+        if event.show_progress == "hidden":
+            event.show_progress_on = [anchor]
 
 
 def keep_uploads_in(output: Path) -> None:
@@ -47,68 +69,57 @@ def keep_uploads_in(output: Path) -> None:
     os.environ["GRADIO_EXAMPLES_CACHE"] = str(folder / "examples")
 
 
-def build_header(output: Path, blocks: gr.Blocks) -> Page:
-    """Lay out what stands above all tabs: project, language, readings."""
-    names = project_names(output)
+def build_header(output: Path, blocks: gr.Blocks) -> tuple[Page, list[gr.BrowserState]]:
+    """Lay out what stands above all tabs: project, language, readings; return what the browser remembers too."""
     with gr.Row(elem_id="top"):
         gr.Markdown(f"# {TITLE}")
-        project = gr.Dropdown(
-            names,
-            value=names[0],
-            label="Project",
-            info="Choose one, or type a new name.",
-            allow_custom_value=True,
-            interactive=True,
-            elem_id="project",
-        )
+        project, sample = build_picker(output)
         language = gr.Radio(
             [(native, code) for code, native in LANGUAGES.items()],
             value="en",
             label="Language of the page",
             elem_id="language",
         )
+    kept = remembered(project, language)
     readings = gr.HTML(elem_id="readings")
     page = Page(output, project, language, gr.Timer(TICK_SECONDS), blocks)
+    build_desk(page)
     tie_readings(page, readings)
-    tie_projects(page)
-    return page
+    tie_picker(page, sample)
+    return page, kept
 
 
-def project_names(output: Path) -> list[str]:
-    """List the projects; an empty folder offers the name that the first run will create."""
-    return paths.list_projects(output) or [FIRST_PROJECT]
+def calm(blocks: gr.Blocks) -> None:
+    """Keep slow answers from asking for each other without end.
+
+    What gradio 6 keeps for later ("always_last") it then sends to everything that hangs on the same event, so only one
+    answer to an event may wait. A tick that comes too early goes by, since another one follows; the other answers to
+    one event are asked for at once.
+    """
+    clocks = {number for number, block in blocks.blocks.items() if isinstance(block, gr.Timer)}
+    waiting: dict[tuple[int | None, str], list[BlockFunction]] = {}
+    for event in blocks.fns.values():
+        if any(target in clocks for target, _ in event.targets):
+            event.trigger_mode = "once"
+        if event.fn and event.trigger_mode == "always_last":
+            for trigger in event.targets:
+                waiting.setdefault(trigger, []).append(event)
+    for (_, name), events in waiting.items():
+        for event in events if len(events) > 1 and name != "load" else ():
+            event.trigger_mode = "multiple"
 
 
-def open_project(output: Path, name: str) -> tuple[str, bool]:
-    """Return the project's name as its folder has it, and whether it had to be made."""
-    root = paths.project(name, output).root
-    is_new = not root.is_dir()
-    make_folder(root)
-    return root.name, is_new
+def remembered(project: gr.Dropdown, language: gr.Radio) -> list[gr.BrowserState]:
+    """Let the browser remember project, language and tab.
 
-
-def tie_projects(page: Page) -> None:
-    """Open the project that a person chooses; a new name makes a new one, a bad name is refused."""
-
-    @handler
-    def choose(name: str, language: str) -> Update:
-        try:
-            opened, is_new = open_project(page.output, name)
-        except AmharicTtsError as error:
-            gr.Warning(escape(str(error)), duration=ERROR_SECONDS)
-            return gr.update()  # what was typed stays; no other project is opened in its place
-        if is_new:
-            tell(say("Project {name} is made.", language, name=opened))
-        return gr.update(choices=project_names(page.output), value=opened)
-
-    page.project.input(choose, [page.project, page.language], page.project, api_name="open_project")
-    page.project.focus(
-        lambda: gr.update(choices=project_names(page.output)),
-        None,
-        page.project,
-        api_visibility="private",
-        **QUIET,
-    )
+    These events come before all others: a browser does what hangs on one choice one after the other, and after a choice
+    of the language that is the whole page.
+    """
+    kept = [memory("project"), memory("language"), memory("tab")]
+    project.change(None, project, kept[0], js="project => project")
+    language.change(None, language, None, js="language => { document.documentElement.lang = language; }")
+    language.change(None, language, kept[1], js="language => language")
+    return kept
 
 
 def tie_readings(page: Page, readings: gr.HTML) -> None:
@@ -121,9 +132,13 @@ def tie_readings(page: Page, readings: gr.HTML) -> None:
     gr.on(page.refresh, read, page.language, readings, api_name="readings", **QUIET)
 
 
-def tie_memory(page: Page, tabs: gr.Tabs, found: Sequence[gr.Tab]) -> None:
-    """Let the browser remember project, language and tab, and speak the language that is chosen."""
-    kept = [memory("project"), memory("language"), memory("tab")]
+def tie_memory(
+    page: Page, kept: list[gr.BrowserState], tabs: gr.Tabs, found: Sequence[gr.Tab], clocks: Sequence[gr.Timer]
+) -> None:
+    """Open what the browser remembers, and speak the language that is chosen.
+
+    Only the clock of the tab in sight ticks: what a browser does with the answers of all tabs takes it a second.
+    """
     spoken = list(translatable(page.blocks))
     widgets = [one.block for one in spoken]
 
@@ -133,19 +148,27 @@ def tie_memory(page: Page, tabs: gr.Tabs, found: Sequence[gr.Tab]) -> None:
     def restore(project: str, language: str, tab: str) -> list[Any]:
         names = project_names(page.output)
         opened = gr.update(choices=names, value=project if project in names else names[0])
-        selected = gr.update(selected=tab) if tab else gr.skip()
-        if language not in LANGUAGES or language == page.language.value:
-            return [opened, selected, *[gr.skip()] * (1 + len(spoken))]  # a quick visitor may have chosen by now
-        return [opened, selected, language, *speak(language)]
+        known = tab in {
+            one.id for one in found[1:]
+        }  # the first one is in sight; a quick visitor may have left it by now
+        shown = [gr.update(selected=tab), *ticking(tab)] if known else [gr.skip()] * (1 + len(clocks))
+        language = language if language in LANGUAGES else settings.read(page.output).language
+        if language == page.language.value:
+            return [opened, *shown, *[gr.skip()] * (1 + len(spoken))]  # a quick visitor may have chosen by now
+        return [opened, *shown, language, *speak(language)]
+
+    def ticking(tab: object) -> list[Update]:
+        return [gr.update(active=one.id == tab) for one in found]
 
     private: dict[str, Any] = {"api_visibility": "private", **QUIET}
-    page.blocks.load(restore, kept, [page.project, tabs, page.language, *widgets], **private)
+    page.blocks.load(restore, kept, [page.project, tabs, *clocks, page.language, *widgets], **private).then(
+        None, js=f"() => {{ {RESTORED} = true; }}"
+    )
     page.language.input(speak, page.language, widgets, **private)
-    page.language.change(None, page.language, None, js="language => { document.documentElement.lang = language; }")
-    page.project.change(None, page.project, kept[0], js="project => project")
-    page.language.change(None, page.language, kept[1], js="language => language")
     for tab in found:
-        tab.select(None, None, kept[2], js=f"() => '{tab.id}'")
+        # the first tab says so too when the page is made, and must not be taken for a choice then
+        tab.select(None, kept[2], kept[2], js=f"before => {RESTORED} ? '{tab.id}' : before")
+        tab.select(partial(ticking, tab.id), None, list(clocks), **private)
 
 
 def memory(name: str) -> gr.BrowserState:
@@ -168,11 +191,17 @@ class Spoken:
 def translatable(blocks: gr.Blocks) -> Iterator[Spoken]:
     """Find every widget that shows words from the table."""
     for block in list(blocks.blocks.values()):
-        places = ["label", "info", "placeholder", *(["value"] if isinstance(block, gr.Button | gr.Markdown) else [])]
-        texts = {place: getattr(block, place, None) for place in places}
+        texts = {place: getattr(block, place, None) for place in places(block)}
         words = {place: text for place, text in texts.items() if isinstance(text, str) and split(text)[1] in amharic()}
         if words:
             yield Spoken(block, words)
+
+
+def places(block: Block) -> tuple[str, ...]:
+    """Name where a widget shows words that never change but with the language."""
+    if isinstance(block, gr.HTML):
+        return ()  # what it shows is made by its handler
+    return ("label", "info", "placeholder", *(["value"] if isinstance(block, gr.Button | gr.Markdown) else []))
 
 
 def translated(text: str, language: str) -> str:
@@ -198,14 +227,20 @@ class Address:
     shared: str = ""
 
 
+def tidy(output: Path) -> None:
+    """Remove what was deleted long enough ago."""
+    projects.empty_trash(output, days=settings.read(output).kept_days)
+
+
 def launch(
     output: Path, *, host: str, port: int, share: bool, who: access.Credentials | None
 ) -> tuple[gr.Blocks, Address]:
     """Show the page and return at once."""
     output = output.resolve()  # the children work in another folder
-    local = access.is_loopback(host) and not share
+    local = is_loopback(host) and not share
     os.environ["NO_PROXY"] = ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1", "localhost"]))
     blocks = build(output)
+    threading.Thread(target=tidy, args=[output], name="tidy", daemon=True).start()
     port = access.free_port(host, port)
     _, url, shared = blocks.launch(
         server_name=host,
@@ -216,6 +251,7 @@ def launch(
         app_kwargs={"middleware": [Middleware(access.Doorkeeper, local=local)]},
         theme=theme.theme(),
         css=theme.CSS,
+        head=gradio_parts.head(),
         footer_links=[],
         run_history=False,
         enable_monitoring=False,

@@ -35,15 +35,10 @@ def build_explanation(page: Page) -> gr.Textbox:
     def explain_text(text: str | None, page_language: str) -> str:
         return show(explain(text or ""), page_language)
 
-    gr.on(
-        [page.blocks.load, page.language.change, box.change],
-        explain_text,
-        [box, page.language],
-        tables,
-        api_name="explain",
-        trigger_mode="always_last",
-        **QUIET,
-    )
+    given = [box, page.language]
+    typed = [page.blocks.load, box.change]
+    gr.on(typed, explain_text, given, tables, api_name="explain", trigger_mode="always_last", **QUIET)
+    page.language.change(explain_text, given, tables, api_visibility="private", **QUIET)
     return box
 
 

@@ -84,8 +84,13 @@ def bounds(field: FieldInfo) -> dict[str, float]:
 
 def info(field: FieldInfo) -> str:
     """Return the field's sentence and its bounds in signs that need no translation."""
-    limits = ", ".join(f"{SIGNS[kind]} {value:,g}".replace(",", "\u202f") for kind, value in bounds(field).items())
+    limits = ", ".join(f"{SIGNS[kind]}\u00a0{plain(value)}" for kind, value in bounds(field).items())
     return f"{field.description} [{limits}]" if limits else field.description or ""
+
+
+def plain(value: float) -> str:
+    """Write a bound as people do: 4 294 967 296 rather than 4.29497e+09."""
+    return (f"{value:,.0f}" if float(value).is_integer() else f"{value:,g}").replace(",", "\u202f")
 
 
 def is_language(field: FieldInfo) -> bool:

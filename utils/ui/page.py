@@ -1,8 +1,10 @@
 """What every tab is given: where projects lie, which one is open, in which language, and how a handler fails."""
 
 import functools
+import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -12,13 +14,14 @@ import gradio as gr
 
 from utils import paths
 from utils.errors import AmharicTtsError
+from utils.ui import faults
+from utils.ui.words import LANGUAGES
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 # How events are tied that come often or without a click: no spinner, and no waiting behind others.
 QUIET: dict[str, Any] = {"show_progress": "hidden", "queue": False}
-REPORT = "The terminal has the details; please report it."
 ERROR_SECONDS = 30.0  # long enough to read the cure and do it
 
 logger = logging.getLogger(__name__)
@@ -53,21 +56,50 @@ class Page:
 
 
 def handler(function: Callable[P, R]) -> Callable[P, R]:
-    """Turn an error with a cure into one sentence on the page, and a fault of ours into an honest one."""
+    """Turn an error with a cure into one sentence on the page, and a fault of ours into an honest one.
+
+    A parameter that is declared as text gets text: of an empty box, a browser or a program may send nothing.
+    """
+    known = inspect.signature(function)
+    texts = [name for name, parameter in known.parameters.items() if parameter.annotation is str]
+
+    def filled(*args: P.args, **kwargs: P.kwargs) -> inspect.BoundArguments:
+        given = known.bind(*args, **kwargs)
+        given.arguments.update({name: "" for name in texts if given.arguments.get(name, "") is None})
+        return given
 
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except AmharicTtsError as error:
-            raise shown(str(error)) from error
-        except gr.Error:
-            raise
-        except Exception as error:
-            logger.exception("A handler of the page failed.")
-            raise shown(f"This is a fault of the program: {type(error).__name__}: {error}. {REPORT}") from error
+        with _telling(known, args, kwargs):
+            given = filled(*args, **kwargs)
+            return function(*given.args, **given.kwargs)
 
-    return guarded
+    @functools.wraps(function)
+    def guarded_steps(*args: P.args, **kwargs: P.kwargs) -> Iterator[Any]:
+        with _telling(known, args, kwargs):
+            given = filled(*args, **kwargs)
+            yield from function(*given.args, **given.kwargs)  # type: ignore[misc]  # it is one that yields
+
+    return guarded_steps if inspect.isgeneratorfunction(function) else guarded  # type: ignore[return-value]
+
+
+@contextmanager
+def _telling(known: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]) -> Iterator[None]:
+    try:
+        yield
+    except gr.Error:
+        raise
+    except Exception as error:
+        if not isinstance(error, AmharicTtsError):
+            logger.exception("A handler of the page failed.")
+        raise shown(faults.told(error, _language(known, args, kwargs))) from error
+
+
+def _language(known: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]) -> str:
+    """Return the language of the page as a handler was given it; one that was given none speaks English."""
+    given = {**known.bind_partial(*args).arguments, **kwargs}
+    found = given.get("page_language", given.get("language"))
+    return found if isinstance(found, str) and found in LANGUAGES else "en"
 
 
 def shown(sentence: str) -> gr.Error:

@@ -1,4 +1,4 @@
-"""The runs of the open project: list, state, log, and the buttons that act on the one that is chosen."""
+"""Runs of the open project: list, state, log, and the buttons that act on the one that is chosen."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import gradio as gr
 from utils import runs
 from utils.errors import AmharicTtsError
 from utils.paths import Project
-from utils.ui import views
+from utils.ui import faults, views
 from utils.ui.page import QUIET, Page, handler, tell
 from utils.ui.words import say
 
@@ -31,6 +31,9 @@ class RunPanel:
     confirmation: gr.Column
     confirm: gr.Button
     keep: gr.Button
+    listing: Callable[[Project], list[runs.Run]] = runs.list_runs
+    tell_facts: Callable[[runs.Run, runs.State, str], str] = views.run_facts
+    tell_log: Callable[[runs.Run], str] = views.log_tail
 
     @property
     def inputs(self) -> list[Any]:
@@ -46,7 +49,7 @@ class RunPanel:
     def show(self, project: str, run: str | None, language: str) -> tuple[Any, ...]:
         """Read the disk once and show what it says; it is asked every few seconds, so an error stays in its place."""
         try:
-            found = runs.list_runs(self.page.open(project))
+            found = self.listing(self.page.open(project))
             chosen = next((one for one in found if one.name == run), found[0] if found else None)
             choices = gr.update(choices=views.run_choices(found, language))
             if chosen is None or chosen.name != run:  # else leave the choice alone: a person may be moving it now
@@ -55,7 +58,7 @@ class RunPanel:
         except AmharicTtsError as error:
             return (
                 gr.update(choices=[], value=None),
-                views.note(str(error)),
+                views.note(faults.told(error, language)),
                 "",
                 "",
                 *[gr.update(interactive=False)] * 4,
@@ -67,9 +70,9 @@ class RunPanel:
         else:
             state = chosen.look()
             try:
-                facts, log = views.run_facts(chosen, state, language), views.log_tail(chosen)
+                facts, log = self.tell_facts(chosen, state, language), self.tell_log(chosen)
             except AmharicTtsError as error:  # a damaged file of one run: the others, and its deletion, are still there
-                facts, log = views.note(str(error)), ""
+                facts, log = views.note(faults.told(error, language)), ""
             abilities = views.ABILITIES[state.status]
         locks = (abilities.stop, abilities.stop, abilities.resume, abilities.delete)
         return facts, log, views.reasons(abilities, language), *(gr.update(interactive=not why) for why in locks)
@@ -94,20 +97,39 @@ class RunPanel:
         return choices | {"value": run.name}, *details
 
 
-def build_run_panel(page: Page) -> RunPanel:
-    """Lay out the panel and tie it to the disk."""
+def build_run_panel(
+    page: Page,
+    name: str = "",
+    listing: Callable[[Project], list[runs.Run]] = runs.list_runs,
+    tell_facts: Callable[[runs.Run, runs.State, str], str] = views.run_facts,
+    tell_log: Callable[[runs.Run], str] = views.log_tail,
+) -> RunPanel:
+    """Lay out the panel and tie it to the disk.
+
+    Args:
+        page: The frame around it.
+        name: Tells it from other panels of the page, in the ids of its elements and the names of its events.
+        listing: Lists the runs that it is for.
+        tell_facts: Shows what a run is doing, as HTML.
+        tell_log: Returns the end of what a run wrote.
+    """
+    ids = f"{name}-" if name else ""
     with gr.Row():
         with gr.Column(scale=2, min_width=280):
-            chosen = gr.Radio([], label="Run", elem_id="runs", interactive=True)
-            facts = gr.HTML(elem_id="run-facts")
+            chosen = gr.Radio([], label="Run", elem_id=f"{ids}runs", interactive=True)
+            facts = gr.HTML(elem_id=f"{ids}run-facts")
             with gr.Row():
-                stop_and_save = gr.Button("Stop and save", interactive=False, min_width=150)
-                stop_now = gr.Button("Stop now", variant="stop", interactive=False, min_width=150)
-                resume = gr.Button("Resume", interactive=False, min_width=150)
-                delete = gr.Button("Delete", interactive=False, min_width=150)
-            reasons = gr.HTML(elem_id="run-reasons")
+                stop_and_save = gr.Button(
+                    "Stop and save", elem_id=f"{ids}stop-and-save", interactive=False, min_width=150
+                )
+                stop_now = gr.Button(
+                    "Stop now", elem_id=f"{ids}stop-now", variant="stop", interactive=False, min_width=150
+                )
+                resume = gr.Button("Resume", elem_id=f"{ids}resume", interactive=False, min_width=150)
+                delete = gr.Button("Delete", elem_id=f"{ids}delete", interactive=False, min_width=150)
+            reasons = gr.HTML(elem_id=f"{ids}run-reasons")
             with gr.Column(visible=False) as confirmation:
-                question = gr.HTML(elem_id="run-question")
+                question = gr.HTML(elem_id=f"{ids}run-question")
                 with gr.Row():
                     confirm = gr.Button("Yes, delete it", variant="stop", min_width=150)
                     keep = gr.Button("Keep it", min_width=150)
@@ -117,7 +139,7 @@ def build_run_panel(page: Page) -> RunPanel:
                 lines=12,
                 max_lines=12,
                 interactive=False,
-                elem_id="run-log",
+                elem_id=f"{ids}run-log",
                 placeholder="Nothing is printed yet.",
             )
     panel = RunPanel(
@@ -134,22 +156,26 @@ def build_run_panel(page: Page) -> RunPanel:
         confirmation,
         confirm,
         keep,
+        listing,
+        tell_facts,
+        tell_log,
     )
-    _tie(panel)
+    _tie(panel, f"{name}_" if name else "")
     return panel
 
 
-def _tie(panel: RunPanel) -> None:
+def _tie(panel: RunPanel, prefix: str) -> None:
     show = handler(panel.show)
     # The names of runs are checked below the page, not against the list that one browser tab happened to show.
     raw: dict[str, Any] = {"preprocess": False}
     quiet = QUIET | raw
+    clicked = raw | {"show_progress_on": panel.facts}  # the status of each widget that shows one costs at every event
     gr.on(
         [*panel.page.refresh, panel.chosen.input],
         show,
         panel.inputs,
         panel.outputs,
-        api_name="show_run",
+        api_name=f"{prefix}show_run",
         trigger_mode="always_last",
         **quiet,
     )
@@ -159,12 +185,17 @@ def _tie(panel: RunPanel) -> None:
         (panel.resume, runs.resume, "{name} is at work.", "resume_run"),
     ):
         button.click(
-            panel.act(action, sentence), panel.inputs, panel.outputs, api_name=name, concurrency_limit=None, **raw
+            panel.act(action, sentence),
+            panel.inputs,
+            panel.outputs,
+            api_name=f"{prefix}{name}",
+            concurrency_limit=None,
+            **clicked,
         )
-    _tie_delete(panel, raw, quiet)
+    _tie_delete(panel, prefix, clicked, quiet)
 
 
-def _tie_delete(panel: RunPanel, raw: dict[str, Any], quiet: dict[str, Any]) -> None:
+def _tie_delete(panel: RunPanel, prefix: str, clicked: dict[str, Any], quiet: dict[str, Any]) -> None:
     """Ask before deleting, about the run that is chosen at that moment; another choice withdraws the question."""
 
     def ask(run: str | None, language: str) -> tuple[Any, Any]:
@@ -178,6 +209,6 @@ def _tie_delete(panel: RunPanel, raw: dict[str, Any], quiet: dict[str, Any]) -> 
     panel.delete.click(ask, panel.inputs[1:], [panel.question, panel.confirmation], **private)
     gr.on([panel.keep.click, panel.chosen.change], hide, None, panel.confirmation, **private)
     delete = panel.act(runs.delete, "{name} is deleted.")
-    panel.confirm.click(delete, panel.inputs, panel.outputs, api_name="delete_run", **raw).then(
+    panel.confirm.click(delete, panel.inputs, panel.outputs, api_name=f"{prefix}delete_run", **clicked).then(
         hide, None, panel.confirmation, **private
     )

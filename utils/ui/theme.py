@@ -12,7 +12,18 @@ CSS = """
 .gradio-container .prose h2 { margin: 0.5em 0 0; }
 #top { align-items: center; }
 #top h1 { margin: 0; font-size: 1.4rem; }
+#top .form:has(#language) { min-width: min(100%, 270px) !important; flex: 0 1 auto !important; }
 .html-container { padding: 0 !important; }
+.html-container:has(> .prose:empty) { display: none; }
+.block:has(> .html-container > .prose:empty):not(:has(> .wrap:not(.hide))) { display: none; }
+button.label-wrap { text-align: start; }
+.secondary-wrap input { text-overflow: ellipsis; padding-inline-end: 1.8rem !important; }
+/* All tabs stay in sight: those that gradio measures no room for go into a menu that no screen reader calls tabs. */
+.tab-container.visually-hidden button { padding: 0 !important; font-size: 0 !important; letter-spacing: 0 !important; }
+.tab-wrapper { height: auto !important; }
+.tab-container[role="tablist"] { flex-wrap: wrap; height: auto !important; overflow: visible !important; }
+.tab-container[role="tablist"] button { min-height: 2rem; }
+#guide-text:has(.guide .prose:empty) { display: none; }
 .scroll { overflow: auto; max-height: 36rem; margin-block: 4px 12px; }
 table.facts { border-collapse: collapse; width: 100%; margin: 0 !important;
   border: 0 !important; font-size: var(--text-sm); }
@@ -26,13 +37,15 @@ table.facts td.mark { white-space: nowrap; font-weight: 600; }
 .warn, .stopped, .lost { color: #92400e; }
 .fail, .failed, .unreadable { color: #b91c1c; }
 .running, .starting { color: #1d4ed8; }
-.dark .pass, .dark .finished { color: #6ee7b7; }
-.dark .warn, .dark .stopped, .dark .lost { color: #fcd34d; }
-.dark .fail, .dark .failed, .dark .unreadable { color: #fca5a5; }
-.dark .running, .dark .starting { color: #93c5fd; }
+/* Gradio rewrites these selectors, and of several in a row only the first keeps its .dark. */
+.dark :is(.pass, .finished) { color: #6ee7b7; }
+.dark :is(.warn, .stopped, .lost) { color: #fcd34d; }
+.dark :is(.fail, .failed, .unreadable) { color: #fca5a5; }
+.dark :is(.running, .starting) { color: #93c5fd; }
 .cards { display: flex; flex-wrap: wrap; gap: 4px 24px; font-size: var(--text-sm); }
 .cards small { color: var(--body-text-color-subdued); font-size: inherit; margin-inline-end: 6px; }
 .cards b { font-variant-numeric: tabular-nums; }
+.dark audio { color-scheme: dark; }
 progress { width: 100%; height: 8px; appearance: none; border: 0; border-radius: 4px; overflow: hidden;
   background: var(--border-color-primary); }
 progress::-webkit-progress-bar { background: var(--border-color-primary); }
@@ -45,6 +58,7 @@ button[role="tab"].selected { color: #047857 !important; }
 .dark button[role="tab"].selected { color: #6ee7b7 !important; }
 @media (max-width: 600px) {
   .gradio-container { padding: 8px !important; }
+  #top > :first-child { flex-basis: 100%; }
   table.facts:not(.stack) :is(th, td) { padding-inline: 4px; white-space: normal; }
   table.facts.stack thead { position: absolute; clip-path: inset(50%); }
   table.facts.stack tr { display: block; padding: 6px 0;

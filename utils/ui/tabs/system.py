@@ -1,4 +1,4 @@
-"""This computer: the doctor's table, live readings, the runs of the project, and a rehearsal to try them with."""
+"""This computer: the doctor, the runs of the project, base models and their licence, disk, settings and guides."""
 
 from typing import Any
 
@@ -6,35 +6,65 @@ import gradio as gr
 
 from utils import runs
 from utils.config import RehearsalConfig
+from utils.doctor import Finding
 from utils.ui import views
 from utils.ui.examination import examine
 from utils.ui.form import build_form, read_form
-from utils.ui.page import Page, handler
+from utils.ui.page import QUIET, Page, handler
 from utils.ui.run_panel import RunPanel, build_run_panel
+from utils.ui.system.about_part import build_guides, build_versions
+from utils.ui.system.disk_part import build_disk
+from utils.ui.system.downloads_part import build_downloads
+from utils.ui.system.licence_part import build_licence
+from utils.ui.system.settings_part import build_settings
+from utils.ui.words import say
 
 
 def build(page: Page) -> gr.Tab:
     """Lay out the tab."""
-    tab = gr.Tab("System", id="system")
+    tab = gr.Tab("System", id="system", elem_id="system-tab")
     with tab:
         gr.Markdown("## This computer")
         build_doctor(page)
         gr.Markdown("## Runs")
         panel = build_run_panel(page)
         build_rehearsal(page, panel)
+        gr.Markdown("## Base models")
+        build_licence(page)
+        build_downloads(page)
+        gr.Markdown("## Disk")
+        build_disk(page, tab)
+        gr.Markdown("## Settings of the page")
+        build_settings(page)
+        gr.Markdown("## Guides")
+        build_guides(page)
+        gr.Markdown("## Versions")
+        build_versions(page)
     return tab
 
 
 def build_doctor(page: Page) -> None:
     """Examine on a click; the readings above it come by themselves."""
     button = gr.Button("Examine this computer", elem_id="examine")
-    table = gr.HTML(views.note("Not examined yet."), elem_id="doctor")
+    table, found = gr.HTML(elem_id="doctor"), gr.State([])
 
     @handler
-    def doctor(language: str) -> str:
-        return views.findings(examine(page.output), language)
+    def doctor(language: str) -> tuple[str, list[Finding]]:
+        findings = examine(page.output)
+        return show(findings, language), findings
 
-    button.click(doctor, page.language, table, api_name="doctor")
+    def show(findings: list[Finding], language: str) -> str:
+        return views.findings(findings, language) if findings else views.note(say("Not examined yet.", language))
+
+    button.click(doctor, page.language, [table, found], api_name="doctor")
+    gr.on(
+        [page.blocks.load, page.language.change],
+        show,
+        [found, page.language],
+        table,
+        api_visibility="private",
+        **QUIET,
+    )
 
 
 def build_rehearsal(page: Page, panel: RunPanel) -> None:

@@ -1,0 +1,56 @@
+"""Projects with recordings and clips for the tests of the Data tab."""
+
+from pathlib import Path
+
+from tests.dataset.building import WORDS, clip
+from tests.dataset.recordings import generated, recording
+from utils.dataset.clip import Clip, Scores
+from utils.dataset.lists import write_lists
+from utils.dataset.manifest import Manifest, Source
+
+
+def talks(folder: Path, count: int = 2, seconds: float = 12.0) -> list[Path]:
+    """Write recordings whose every utterance stands in the subtitles beside them; return all files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for number in range(count):
+        known = recording(seconds, seed=number, pauses=(0.7, 1.2), speech=generated())
+        cues = (
+            f"{index}\n{_clock(span.start)} --> {_clock(span.end)}\n{WORDS[index % len(WORDS)]}\n"
+            for index, span in enumerate(known.utterances, 1)
+        )
+        subtitles = folder / f"talk{number}.am.srt"
+        subtitles.write_text("\n".join(cues), encoding="utf-8")
+        files += [known.save(folder / f"talk{number}.wav"), subtitles]
+    return files
+
+
+def _clock(seconds: float) -> str:
+    rest = round(1000 * seconds)
+    return f"{rest // 3_600_000:02}:{rest // 60_000 % 60:02}:{rest // 1000 % 60:02},{rest % 1000:03}"
+
+
+def many_clips(folder: Path, count: int, each: int = 250) -> list[Clip]:
+    """Write a manifest of clips without sound; every tenth was set aside."""
+    folder.mkdir(parents=True, exist_ok=True)
+    book = Manifest(folder)
+    made: list[Clip] = []
+    names = [f"{number:016x}" for number in range(count // each)]
+    for name in names:
+        made += [one(number, name) for number in range(each)]
+    book.change(made)
+    book.sources.append(_row(name, each) for name in names)
+    write_lists(folder, made, "am")
+    return made
+
+
+def one(number: int, recording: str = "0" * 16) -> Clip:
+    """Make a clip whose scores differ from those of its neighbours."""
+    scores = Scores(0.8, 12.0 + number % 30, 0.0, -23.0, 10.0 + number % 7, 0.5 + number % 50 / 100, None)
+    made = clip(number, recording=recording, scores=scores, split="train", text=f"{WORDS[number % 5]} {number}")
+    return made.aside("noisy") if number % 10 == 9 else made
+
+
+def _row(name: str, each: int) -> list[str]:
+    source = Source(name, f"/in/{name}.wav", 10, 20, 10.0 * each)
+    return [source.recording, source.path, str(source.size), str(source.changed), str(source.seconds), "", ""]

@@ -1,0 +1,185 @@
+"""What axe-core, a checker of accessibility, finds on every tab; and that all words change with the language.
+
+One page is visited once, in both languages, both colours and at two widths; the tests judge what was seen.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import TimeoutError as TooLate
+
+from tests.ui.serving import Served, serving
+from tests.ui.settling import settle
+from utils.runs import Status
+from utils.ui.words import amharic
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+AXE = Path(__file__).with_name("assets") / "axe-core" / "axe.min.js"
+GRAVE = {"serious", "critical"}
+WIDTHS = {1440: 1000, 360: 800}
+TABS = {"Data": "ዳታ", "Text": "ጽሑፍ", "Fine-tuning": "ማሠልጠን", "Inference": "ንግግር", "System": "ሲስተም"}
+TAB = '#tabs > .tab-wrapper [role="tab"]'
+VISIBLE_WORDS = """() => {
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const parent = walker.currentNode.parentElement;
+    if (parent && !["SCRIPT", "STYLE"].includes(parent.tagName) && parent.checkVisibility())
+      found.push(walker.currentNode.textContent.trim());
+  }
+  return found.filter(Boolean);
+}"""
+UNFOLD = (
+    "document.querySelectorAll('button.label-wrap:not(.open)').forEach(one => one.checkVisibility() && one.click())"
+)
+CONTRAST = "{resultTypes: ['violations'], runOnly: ['color-contrast']}"
+TONES = """names => names.map(name => {
+  const word = document.createElement("b");
+  word.className = name;
+  document.querySelector("#tabs").append(word);
+  const tone = getComputedStyle(word).color;
+  word.remove();
+  return tone;
+})"""
+ALL_RULES = "{resultTypes: ['violations']}"
+
+
+@dataclass
+class Visit:
+    """What was seen on all tabs.
+
+    Attributes:
+        findings: Of axe-core, by tab, width and colours.
+        widths: Pixels that a tab takes on a narrow screen.
+        english: English sentences that were left on the Amharic page, by tab.
+        tones: The colours of all states of a run, in the light and in the dark.
+    """
+
+    findings: dict[tuple[str, int, str], list[str]] = field(default_factory=dict)
+    widths: dict[str, int] = field(default_factory=dict)
+    english: dict[str, list[str]] = field(default_factory=dict)
+    tones: list[list[str]] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("visited") / "output", "--port", "7910") as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def visit(browser: Browser, place: Served) -> Visit:
+    seen = Visit()
+    page = opened(browser, place, 1440)
+    page.locator("#sample-project").click()
+    expect(page.locator("#project input")).to_have_value("sample", timeout=60_000)
+    page.add_script_tag(path=AXE)
+    page.add_style_tag(content="* { transition: none !important; }")  # half-way colours have no contrast
+    for name in TABS:
+        open_tab(page, name)
+        for width, height in WIDTHS.items():
+            page.set_viewport_size({"width": width, "height": height})
+            seen.findings[name, width, "light"] = grave(page, ALL_RULES)
+            colour(page, dark=True)
+            seen.findings[name, width, "dark"] = grave(page, CONTRAST)  # no other rule looks at colours
+            colour(page, dark=False)
+        seen.widths[name] = page.evaluate("document.documentElement.scrollWidth")
+        page.set_viewport_size({"width": 1440, "height": WIDTHS[1440]})
+    for dark in (False, True):
+        colour(page, dark=dark)
+        seen.tones.append(page.evaluate(TONES, list(Status)))
+    page.close()
+    seen.english = left_in_english(browser, place)
+    return seen
+
+
+def left_in_english(browser: Browser, place: Served) -> dict[str, list[str]]:
+    """Visit the tabs of the Amharic page."""
+    page = opened(browser, place, 1440)
+    page.get_by_label("አማርኛ").check()
+    expect(page.locator("html")).to_have_attribute("lang", "am", timeout=60_000)
+    left = {}
+    ours = {sentence for sentence, translation in amharic().items() if sentence != translation}
+    for name, translation in TABS.items():
+        open_tab(page, translation)
+        left[name] = last_words(page, ours)
+    page.close()
+    return left
+
+
+def last_words(page: Page, ours: set[str]) -> list[str]:
+    """Give what was asked for a moment ago the time to come, and name what stays English."""
+    with contextlib.suppress(TooLate):
+        page.wait_for_function(f"ours => !({VISIBLE_WORDS})().some(one => ours.includes(one))", arg=sorted(ours))
+    return sorted(ours & set(page.evaluate(VISIBLE_WORDS)))
+
+
+def opened(browser: Browser, place: Served, width: int) -> Page:
+    page = browser.new_page(viewport={"width": width, "height": WIDTHS[width]}, color_scheme="light")
+    page.set_default_timeout(60_000)
+    page.goto(place.url)
+    expect(page.locator("#readings")).to_contain_text("GiB", timeout=60_000)
+    return page
+
+
+def open_tab(page: Page, name: str) -> None:
+    """Show a tab with everything unfolded that can be."""
+    page.locator(TAB).get_by_text(name, exact=True).click()
+    settle(page)
+    page.evaluate(UNFOLD)
+    settle(page)
+
+
+def colour(page: Page, *, dark: bool) -> None:
+    page.evaluate("dark => document.body.classList.toggle('dark', dark)", dark)
+
+
+def grave(page: Page, options: str) -> list[str]:
+    """Ask axe-core about what is in sight."""
+    found = page.evaluate(f"axe.run(document, {options})")
+    return [
+        f"{violation['id']} ({violation['impact']}): {node['html'][:160]} {node['target']} {node['failureSummary']}"
+        for violation in found["violations"]
+        if violation["impact"] in GRAVE
+        for node in violation["nodes"][:4]
+    ]
+
+
+@pytest.mark.parametrize(("width", "colours"), list(product(WIDTHS, ["light", "dark"])))
+@pytest.mark.parametrize("name", TABS)
+def test_no_tab_has_a_serious_finding(visit: Visit, name: str, width: int, colours: str) -> None:
+    assert visit.findings[name, width, colours] == []
+
+
+def test_every_state_of_a_run_has_a_brighter_colour_in_the_dark(visit: Visit) -> None:
+    light, dark = visit.tones
+    assert [state for state, one, other in zip(Status, light, dark, strict=True) if one == other] == []
+
+
+@pytest.mark.parametrize("name", TABS)
+def test_no_english_sentence_stays_on_the_amharic_page(visit: Visit, name: str) -> None:
+    assert visit.english[name] == []
+
+
+@pytest.mark.parametrize("name", TABS)
+def test_nothing_is_wider_than_a_narrow_screen(visit: Visit, name: str) -> None:
+    assert visit.widths[name] <= 360
+
+
+def test_all_tabs_are_reached_with_the_keyboard_alone(place: Served, browser: Browser) -> None:
+    page = opened(browser, place, 360)
+    assert page.locator(TAB).all_inner_texts() == list(TABS)
+    reached: set[str] = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.textContent.trim()"))
+        if reached >= set(TABS):
+            break
+    page.close()
+    assert reached >= {"Sample project", *TABS}

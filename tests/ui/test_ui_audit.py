@@ -1,0 +1,287 @@
+"""Nothing on the page is dead: events reach their handlers, widgets have an effect, words have a translation."""
+
+import dataclasses
+import inspect
+import re
+from collections import Counter
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import gradio as gr
+import pytest
+from gradio.block_function import BlockFunction
+from gradio.blocks import Block
+from gradio.components import Component
+
+from tests.ui import auditing
+from utils import paths, runs, sample
+from utils.ui import app
+from utils.ui.system import downloads
+from utils.ui.words import LANGUAGES, amharic
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("output")
+
+
+@pytest.fixture(scope="module")
+def blocks(output: Path) -> Iterator[gr.Blocks]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE"):
+            patch.setenv(name, "")
+        yield app.build(output)
+
+
+# events
+
+
+def test_every_input_reaches_a_parameter_of_its_handler(blocks: gr.Blocks) -> None:
+    faults = []
+    for event in auditing.handlers(blocks):
+        placed, named = auditing.called_with(event)
+        try:
+            inspect.signature(inspect.unwrap(auditing.function_of(event))).bind(*placed, **named)
+        except TypeError as error:
+            faults.append(f"{auditing.name_of(event)}: {error}")
+    assert faults == []
+
+
+def test_values_that_are_given_by_name_are_named_as_their_fields(blocks: gr.Blocks) -> None:
+    faults = []
+    for event in auditing.handlers(blocks):
+        _, named = auditing.split(event)
+        parameters = auditing.parameters_of(event)
+        takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+        faults += [f"{auditing.name_of(event)}: {name}" for name in named if name not in parameters and not takes_all]
+    assert faults == []
+
+
+def stopped(run: runs.Run) -> None:
+    """Stand in for the start of a child: the run is there, and over."""
+    run.write_state(dataclasses.replace(run.read_state(), status=runs.Status.STOPPED))
+
+
+class NoChild:
+    """Stands in for the start of any other child."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise OSError("This test starts no process.")
+
+
+@pytest.fixture
+def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing that a handler does leaves this test: no child, no network, no consent."""
+    monkeypatch.setattr(runs, "_launch", stopped)
+    monkeypatch.setattr("subprocess.Popen", NoChild)
+    monkeypatch.setattr(paths, "MODELS", tmp_path / "models")
+    monkeypatch.setattr(paths, "LICENCE_CONSENT", tmp_path / "consent.json")
+    monkeypatch.setattr("utils.xtts.licence.accept_licence", lambda *_: None)
+    monkeypatch.setattr("utils.ui.training.form_part.accept_licence", lambda *_: None)
+    monkeypatch.setattr(downloads, "needs_consent", lambda: False)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+# They refuse on an untouched page, and return what another function makes: the tests of their tabs call them.
+COUNTED_ELSEWHERE = frozenset({"take_settings", "pause_download", "give_up_download"})
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("quiet")
+def test_every_handler_returns_one_value_for_each_output(blocks: gr.Blocks, output: Path) -> None:
+    sample.create(output)
+    faults, unknown = [], []
+    for event in auditing.handlers(blocks):
+        number, name = len(event.outputs), auditing.name_of(event)
+        told = auditing.lengths(auditing.function_of(event)) - {None}
+        if number > 1 and told - {0, number}:
+            faults.append(f"{name}: returns {told} values for {number} outputs")
+        verdict = called(event)
+        if verdict is False:
+            faults.append(f"{name}: what it returns does not fit {number} outputs")
+        if verdict is None and number > 1 and number not in told and name not in COUNTED_ELSEWHERE:
+            unknown.append(name)
+    assert faults == []
+    assert unknown == []
+
+
+def called(event: BlockFunction) -> bool | None:
+    """Call a handler as an untouched page would; None when it refuses."""
+    placed, named = auditing.called_with(event)
+    try:
+        returned = auditing.function_of(event)(*placed, **named)
+        if inspect.isgenerator(returned):
+            returned = next(returned)
+    except (gr.Error, StopIteration, AttributeError, KeyError):  # refused; a click on a row cannot be imitated
+        return None
+    return auditing.fits(event, returned)
+
+
+def test_names_of_the_programming_interface_are_unique_and_speak(blocks: gr.Blocks) -> None:
+    public = [event for event in blocks.fns.values() if event.api_visibility == "public"]
+    names = [auditing.name_of(event) for event in public]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+    assert [name for name in names if not re.fullmatch(r"[a-z]+(_[a-z]+)*", name) or "lambda" in name] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("open_project", "create_project", "duplicate_project", "rename_project", "delete_project", "restore_project"),
+        *("sample_project", "prepare", "train", "speak", "explain", "doctor", "rehearse", "optimize_model"),
+        *("show_run", "stop_and_save", "stop_now", "resume_run", "delete_run"),
+        *("agree_to_licence", "withdraw_consent", "download_model", "pause_download", "disk_use", "free_space"),
+    ],
+)
+def test_a_program_finds_the_main_events_by_their_names(blocks: gr.Blocks, name: str) -> None:
+    assert name in {event.api_name for event in blocks.fns.values() if event.api_visibility == "public"}
+
+
+# widgets
+
+
+def interactive(blocks: gr.Blocks) -> list[Component]:
+    """The widgets that a person can change or click."""
+    shown = [block for block in blocks.blocks.values() if isinstance(block, Component)]
+    outputs = {output for event in blocks.fns.values() for output in event.outputs}
+    passive = gr.HTML | gr.Markdown | gr.State | gr.BrowserState | gr.Timer | gr.JSON
+    return [
+        block
+        for block in shown
+        if not isinstance(block, passive)
+        and (
+            getattr(block, "interactive", None)
+            or (getattr(block, "interactive", None) is None and block not in outputs)
+        )
+    ]
+
+
+def seen_as(block: Block) -> str:
+    words = getattr(block, "label", None) or getattr(block, "value", None)
+    return f"{type(block).__name__} {words!r} #{block.elem_id or ''}"
+
+
+def test_no_widget_is_without_effect(blocks: gr.Blocks) -> None:
+    read = {block for event in blocks.fns.values() for block in event.inputs}
+    heard = {target for event in blocks.fns.values() for target, _ in event.targets}
+    # disabled buttons count too: something has to hear them once they are enabled
+    buttons = [block for block in blocks.blocks.values() if isinstance(block, gr.Button) and not is_link(block)]
+    dead = [block for block in interactive(blocks) if block not in read and block._id not in heard]
+    dead += [button for button in buttons if button._id not in heard]
+    assert sorted({seen_as(block) for block in dead}) == []
+
+
+def is_link(block: Block) -> bool:
+    return bool(getattr(block, "link", None)) or isinstance(block, gr.DownloadButton)
+
+
+def test_every_widget_has_a_label(blocks: gr.Blocks) -> None:
+    bare = [
+        seen_as(block)
+        for block in blocks.blocks.values()
+        if isinstance(block, Component)
+        and not isinstance(block, gr.HTML | gr.Markdown | gr.Button | gr.State | gr.BrowserState | gr.Timer)
+        and not getattr(block, "label", None)
+    ]
+    assert bare == []
+    assert [
+        seen_as(block) for block in blocks.blocks.values() if isinstance(block, gr.Button) and not block.value
+    ] == []
+
+
+def test_every_form_field_has_a_sentence_of_help(blocks: gr.Blocks) -> None:
+    fields = [
+        block for block in interactive(blocks) if isinstance(block, gr.Textbox | gr.Number | gr.Slider | gr.Dropdown)
+    ]
+    assert sorted({seen_as(block) for block in fields if not getattr(block, "info", None)}) == []
+
+
+def test_no_two_elements_share_an_id(blocks: gr.Blocks) -> None:
+    ids = Counter(block.elem_id for block in blocks.blocks.values() if block.elem_id)
+    assert [name for name, count in ids.items() if count > 1] == []
+
+
+# words
+
+
+class Words(HTMLParser):
+    """The words of some HTML."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._hidden = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002  # the signature of a parser
+        self._hidden = tag in {"style", "script"}
+
+    def handle_endtag(self, tag: str) -> None:  # noqa: ARG002  # the signature of a parser
+        self._hidden = False
+
+    def handle_data(self, data: str) -> None:
+        if data.strip() and not self._hidden:
+            self.found.append(data.strip())
+
+
+def visible(block: Block) -> Iterator[str]:
+    """Every word that a widget shows before its handlers have filled it."""
+    for place in ("label", "info", "placeholder"):
+        text = getattr(block, place, None)
+        if isinstance(text, str) and text.strip():
+            yield app.split(text)[1]
+    value = getattr(block, "value", None)
+    if isinstance(block, gr.Button | gr.Markdown) and isinstance(value, str) and value:
+        yield app.split(value)[1]
+    if isinstance(block, gr.HTML) and isinstance(value, str):
+        yield from Words(value).found
+
+
+def test_every_visible_word_has_an_amharic_one(blocks: gr.Blocks) -> None:
+    shown = {text for block in blocks.blocks.values() for text in visible(block)}
+    assert sorted(text for text in shown if text not in amharic() and text not in LANGUAGES.values()) == []
+
+
+def test_no_word_waits_for_a_handler_that_never_comes(blocks: gr.Blocks) -> None:
+    """What an HTML box shows at first would stay English: its handler says it, in the language of the page."""
+    frozen = [
+        (seen_as(block), Words(block.value).found)
+        for block in blocks.blocks.values()
+        if isinstance(block, gr.HTML) and isinstance(block.value, str) and Words(block.value).found
+    ]
+    assert frozen == []
+
+
+LETTERS = re.compile(r"[A-Za-z]{2,}")
+
+
+def test_choices_that_never_change_are_translated(blocks: gr.Blocks) -> None:
+    """A choice is a name of ours, a number, or a word of the tables whose list some event renews."""
+    renewed = {output for event in blocks.fns.values() for output in event.outputs}
+    frozen = [
+        f"{seen_as(block)}: {label}"
+        for block in blocks.blocks.values()
+        if isinstance(block, gr.Radio | gr.Dropdown | gr.CheckboxGroup) and block not in renewed
+        for label, _ in block.choices
+        if LETTERS.search(str(label)) and str(label) in amharic()
+    ]
+    assert frozen == []
+
+
+def test_no_sentence_of_the_tables_is_left_over() -> None:
+    """What is in the tables stands somewhere in the program."""
+    program = "\n".join(path.read_text(encoding="utf-8") for path in (paths.ROOT / "utils").rglob("*.py"))
+    program = re.sub(r'"\s*\n\s*f?"', "", program)
+    unused = [english for english in amharic() if english not in program and english.replace('"', '\\"') not in program]
+    assert unused == []
+
+
+def test_only_one_answer_to_an_event_waits_for_another(blocks: gr.Blocks) -> None:
+    clocks = {number for number, block in blocks.blocks.items() if isinstance(block, gr.Timer)}
+    waiting: Counter[tuple[int | None, str]] = Counter()
+    for event in blocks.fns.values():
+        if event.fn and event.trigger_mode == "always_last":
+            waiting.update(trigger for trigger in event.targets if trigger[1] != "load")
+    assert [trigger for trigger, count in waiting.items() if count > 1 or trigger[0] in clocks] == []

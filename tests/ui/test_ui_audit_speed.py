@@ -1,0 +1,147 @@
+"""The page stays quick however much there is: a log of a gigabyte, a hundred runs, 50 000 clips."""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+from gradio.block_function import BlockFunction
+from playwright.sync_api import Browser, Request, expect
+
+from tests.ui import auditing
+from tests.ui.serving import Served, serving
+from tests.ui.settling import settle
+from utils import runs
+from utils.dataset import lists
+from utils.dataset.clip import Clip, Scores, Span
+from utils.dataset.manifest import Manifest, Source
+from utils.paths import Project
+from utils.ui import app
+
+pytestmark = pytest.mark.slow
+
+POLL_SECONDS = 0.3
+CLIPS, RUNS = 50_000, 100
+ANSWERS = 12  # of about three ticks
+VERBS = ("train", "prepare", "rehearse")
+LAST = b'\n{"kind": "progress", "step": 1, "total": 2, "time": 1.0}\n'
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one project that has become large."""
+    output = tmp_path_factory.mktemp("output")
+    place = Project(output / "default")
+    make_runs(place)
+    make_dataset(place)
+    return output
+
+
+def make_runs(place: Project) -> None:
+    for number in range(RUNS):
+        run = runs.Run(place.runs / f"20260101-{number:06}-{VERBS[number % len(VERBS)]}")
+        run.folder.mkdir(parents=True)
+        run.write_state(runs.State(VERBS[number % len(VERBS)], runs.Status.STOPPED, created=time.time()))
+    for run in runs.list_runs(place)[: len(VERBS)]:
+        for path in (run.log, run.events):
+            with path.open("wb") as file:
+                file.truncate(1 << 30)  # sparse: it takes no space
+                file.seek(0, 2)
+                file.write(LAST)
+
+
+def make_dataset(place: Project) -> None:
+    (place.dataset / "wavs").mkdir(parents=True)
+    scores = Scores(0.9, 25.0, 0.0, -20.0, 12.0)
+    clips = [
+        Clip(
+            f"c{n:06}", "r", "/talk.wav", Span(n, n + 5.0), "speaker", "ሰላም ለዓለም", f"wavs/c{n:06}.wav", f"h{n}", scores
+        )
+        for n in range(CLIPS)
+    ]
+    Manifest(place.dataset).add(Source("r", "/talk.wav", 1, 1, CLIPS * 5.0), clips)
+    for clip in clips:
+        (place.dataset / clip.audio).touch()
+    rows = "".join(f"{clip.audio}|{clip.text}|{clip.speaker}\n" for clip in clips)
+    for name in lists.FILES.values():
+        (place.dataset / name).write_text(f"audio_file|text|speaker_name\n{rows}", encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def blocks(output: Path) -> Iterator[gr.Blocks]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE"):
+            patch.setenv(name, "")
+        yield app.build(output)
+
+
+def polls(blocks: gr.Blocks) -> list[BlockFunction]:
+    """The events that come with a tick of a clock."""
+    clocks = {number for number, block in blocks.blocks.items() if isinstance(block, gr.Timer)}
+    return [event for event in auditing.handlers(blocks) if any(target in clocks for target, _ in event.targets)]
+
+
+def took(action: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def test_every_poll_is_answered_within_300_milliseconds(blocks: gr.Blocks) -> None:
+    events = polls(blocks)
+    assert len(events) >= 5
+    slow = {}
+    for event in events:
+        placed, named = auditing.called_with(event)
+        answer = auditing.function_of(event)
+        answer(*placed, **named)  # the first one reads what the others remember
+        wait_for_what_is_counted_beside()
+        best = min(took(partial(answer, *placed, **named)) for _ in range(3))
+        if best > POLL_SECONDS:
+            slow[auditing.name_of(event)] = round(best, 3)
+    assert slow == {}
+
+
+def wait_for_what_is_counted_beside() -> None:
+    time.sleep(0.2)
+
+
+@pytest.mark.browser
+@pytest.mark.alone
+def test_the_browser_sees_answers_and_stays_awake(browser: Browser, output: Path) -> None:
+    with serving(output, "--port", "7960") as served:
+        took_by_path, lags = watched(browser, served)
+    assert took_by_path
+    assert sorted(took_by_path)[len(took_by_path) // 2] < POLL_SECONDS
+    assert lags[len(lags) // 2] < POLL_SECONDS
+
+
+def watched(browser: Browser, served: Served) -> tuple[list[float], list[float]]:
+    """Leave the Data tab open for some ticks; return the seconds of its requests, and how late its own clock was."""
+    page = browser.new_page()
+    answered: list[float] = []
+
+    def note(request: Request) -> None:
+        timing: Any = request.timing
+        if "/gradio_api/" in request.url and timing["responseStart"] > 0:
+            answered.append((timing["responseStart"] - timing["requestStart"]) / 1000)
+
+    page.goto(served.url)
+    expect(page.locator("#readings")).to_contain_text("GiB", timeout=60_000)
+    settle(page)
+    page.on("requestfinished", note)
+    while len(answered) < ANSWERS:  # until what is read once has been read
+        page.wait_for_event("requestfinished")
+    answered.clear()
+    page.evaluate(
+        "() => { window.late = []; let last = performance.now(); setInterval(() => {"
+        " const now = performance.now(); window.late.push(now - last - 100); last = now; }, 100); }"
+    )
+    while len(answered) < ANSWERS:
+        page.wait_for_event("requestfinished")
+    lags = sorted(late / 1000 for late in page.evaluate("window.late"))
+    page.close()
+    return answered, lags

@@ -1,0 +1,397 @@
+"""What is behind the Data tab: places, pages of clips, and what is said of them."""
+
+import dataclasses
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.ui.data_folders import many_clips, one, talks
+from utils.config import DatasetConfig
+from utils.dataset import corrections, manifest, statistics
+from utils.dataset.clip import APPROVED, Clip, Scores
+from utils.errors import DataError, RunBusyError, StorageError
+from utils.events import EventLog
+from utils.paths import Project
+from utils.runs import Run, State, Status
+from utils.ui.data import bulk_part, clip_views, desk, fields, pictures, places, showing, starting
+from utils.ui.data.shelf import PAGE, Shelf, Shelved, View, count, doubt
+from utils.ui.words import amharic
+
+NASTY = "<img src=x onerror=alert(1)>"
+
+
+# Settings
+
+
+def test_every_setting_stands_on_the_tab_once() -> None:
+    shown = [*fields.PLACES, *fields.SHOWN]
+    assert sorted(shown) == sorted(DatasetConfig.model_fields)
+
+
+def test_the_form_begins_with_the_settings_of_the_newest_run(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    assert starting.last_settings(project) == DatasetConfig()
+    for name, seconds in (("20260101-000000-prepare", 2.0), ("20260102-000000-prepare", 3.0)):
+        make_run(project, name).config.write_text(DatasetConfig(min_seconds=seconds).to_yaml(), encoding="utf-8")
+    make_run(project, "20260103-000000-train").config.write_text("num_epochs: 3\n", encoding="utf-8")
+    assert starting.last_settings(project).min_seconds == 3.0
+
+
+def make_run(project: Project, name: str, status: Status = Status.FINISHED) -> Run:
+    run = Run(project.runs / name)
+    run.folder.mkdir(parents=True)
+    verb = name.split("-")[2]
+    run.write_state(State(verb=verb, status=status, created=time.time(), heartbeat=time.time()))
+    return run
+
+
+# Places
+
+
+def test_uploads_are_kept_in_the_project_under_their_own_names(tmp_path: Path) -> None:
+    project, files = Project(tmp_path / "p"), talks(tmp_path / "in", 1)
+    found = places.keep(project, list(map(str, files)))
+    assert found == places.Kept(("talk0.wav", "talk0.am.srt"))
+    assert places.keep(project, [str(files[0])]).names == ("talk0.wav",)
+    assert [path.name for path in places.kept(project)] == ["talk0.am.srt", "talk0.wav"]
+    assert places.read(project) == ["recordings/uploads"]
+    assert places.absolute(project, "recordings/uploads") == str(places.folder(project, places.UPLOADS).resolve())
+
+
+def test_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
+    project, (media, *_) = Project(tmp_path / "p"), talks(tmp_path / "in", 1)
+    other = tmp_path / "other" / media.name
+    other.parent.mkdir()
+    other.write_bytes((tmp_path / "in" / "talk0.wav").read_bytes()[:-3200])
+    places.keep(project, [str(media), str(other)])
+    assert [path.name for path in places.kept(project)] == ["talk0-2.wav", "talk0.wav"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("broken.wav", b"RIFF no sound at all", "cannot be decoded"),
+        ("empty.mp3", b"", "is empty"),
+        ("notes.docx", b"PK", "neither sound nor video"),
+        ("metadata.csv", b"a|b\n", "Existing dataset"),
+        ("odd.srt", b"no cues in here", "odd.srt"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    found = places.keep(Project(tmp_path / "p"), [str(path)])
+    assert found.names == ()
+    assert reason in found.faults[0]
+    assert str(tmp_path) not in found.faults[0]
+    assert places.read(Project(tmp_path / "p")) == []
+
+
+def test_removing_the_last_file_takes_the_folder_off_the_list(tmp_path: Path) -> None:
+    project, files = Project(tmp_path / "p"), talks(tmp_path / "in", 1)
+    places.keep(project, list(map(str, files)))
+    places.remove(project, ["talk0.wav"])
+    assert places.read(project) == ["recordings/uploads"]
+    places.remove(project, ["talk0.am.srt"])
+    assert places.read(project) == []
+
+
+def test_no_file_outside_the_project_is_removed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim.wav"
+    victim.write_bytes(b"x")
+    with pytest.raises(StorageError, match="outside"):
+        places.remove(Project(tmp_path / "p"), ["../../../../victim.wav"])
+    assert victim.is_file()
+
+
+def test_places_are_kept_once_each(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    assert places.write(project, " /a | https://example.test/x \n/a\n|") == ["/a", "https://example.test/x"]
+    assert places.add(project, "/b") == ["/a", "https://example.test/x", "/b"]
+    assert places.drop(project, "/a") == ["https://example.test/x", "/b"] == places.read(project)
+    config = starting.complete({"inputs": places.joined(places.read(project))}, project)
+    assert config.places() == ["https://example.test/x", "/b"]
+
+
+def test_subtitles_are_paired_before_the_start(tmp_path: Path) -> None:
+    talks(tmp_path, 2)
+    (tmp_path / "lonely.srt").write_text("1\n", encoding="utf-8")
+    (tmp_path / "read.wav").write_bytes(b"x")
+    (tmp_path / "read.txt").write_text("ሰላም", encoding="utf-8")
+    found = places.look(str(tmp_path))
+    pairs = {pair.media.name: showing.words_of(pair) for pair in found.pairs}
+    assert pairs == {"talk0.wav": "its subtitles", "talk1.wav": "its subtitles", "read.wav": "its text file"}
+    assert [path.name for path in found.alone] == ["lonely.srt"]
+    shown = showing.looked(found, "en")
+    assert "talk0.am.srt (am)" in shown
+    assert "No recording has this name" in shown
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [("/no/such/place", "nothing of the name"), ("a|b", "has a |"), (".", "no sound and no video")],
+)
+def test_a_place_that_cannot_be_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=reason.replace("|", r"\|")):
+        places.look(place)
+
+
+def test_an_existing_dataset_is_counted(tmp_path: Path) -> None:
+    media, *_ = talks(tmp_path, 1)
+    lines = ["audio_file|text|speaker_name", f"{media.name}|ሰላም|a", "gone.wav|ሰላም|a"]
+    (tmp_path / "metadata.csv").write_text("\n".join(lines), encoding="utf-8")
+    found = places.look(str(tmp_path))
+    assert found.clips == 1
+    assert "gone.wav" in found.faults[0]
+
+
+@pytest.mark.parametrize("place", ["https://example.test/talk", "hf:owner/name"])
+def test_what_has_to_be_fetched_is_said(place: str) -> None:
+    assert places.look(place).remote
+    assert "fetched" in showing.looked(places.look(place), "en")
+
+
+# Starting
+
+
+def test_the_reasons_against_a_start(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    assert "Add recordings first" in starting.obstacle(project, " ", "en")
+    assert starting.obstacle(project, "/a", "en") == ""
+    make_run(project, "20260101-000000-prepare", Status.STARTING)
+    assert "is at work" in starting.obstacle(project, "/a", "en")
+
+
+@pytest.mark.parametrize(("verb", "refused"), [("prepare", True), ("train", True), ("rehearse", False)])
+def test_no_clip_is_changed_while_a_run_is_at_work_on_them(tmp_path: Path, verb: str, refused: bool) -> None:
+    project = Project(tmp_path)
+    make_run(project, f"20260101-000000-{verb}", Status.STARTING)
+    if refused:
+        with pytest.raises(RunBusyError, match="no clip can be changed"):
+            starting.refuse_while_busy(project)
+    else:
+        starting.refuse_while_busy(project)
+
+
+def test_progress_and_complaints_come_from_the_events(tmp_path: Path) -> None:
+    run = make_run(Project(tmp_path), "20260101-000000-prepare", Status.STARTING)
+    with EventLog(run.events) as log:
+        log.emit("bad", path="/in/odd.wav", reason=f"It is odd {NASTY}.")
+        log.emit("progress", step=1, total=3, percent=37.5, seconds_left=65)
+    shown = showing.facts(run, run.look(), "en")
+    assert "1 of 3 recordings · 38 % · about 0:01:05 left" in shown
+    assert "odd.wav: It is odd" in shown
+    assert "<img" not in shown
+
+
+# Clips
+
+
+def shelved(clips: list[Clip]) -> Shelved:
+    contents = manifest.Contents({clip.id: clip for clip in clips})
+    return Shelved(((1, 1), (1, 1)), contents, "am")
+
+
+@pytest.mark.parametrize(
+    ("view", "expected"),
+    [
+        (View(), 45),
+        (View("all"), 50),
+        (View("kept"), 45),
+        (View("aside"), 5),
+        (View("all", "noisy"), 5),
+        (View("approved"), 0),
+        (View("all", "", "ቡና"), 10),
+        (View("all", "", "0000"), 50),
+        (View("kept", "", "nowhere"), 0),
+    ],
+)
+def test_clips_are_filtered(view: View, expected: int) -> None:
+    found = shelved([one(number) for number in range(50)])
+    assert found.page(view, 1).total == expected
+
+
+def test_the_pages_hold_every_clip_once() -> None:
+    found = shelved([one(number) for number in range(50)])
+    pages = [found.page(View("all"), number) for number in (1, 2, 3)]
+    assert [page.number for page in pages] == [1, 2, 3]
+    assert pages[0].pages == -(-50 // PAGE)
+    assert len({clip.id for page in pages for clip in page.clips}) == 50
+    assert found.page(View("all"), 99).number == pages[0].pages
+
+
+@pytest.mark.parametrize(
+    ("order", "first"),
+    [("noisiest", "0-0"), ("recording", "0-0"), ("shortest", "0-0"), ("longest", "0-0"), ("worst", "-9")],
+)
+def test_orders(order: str, first: str) -> None:
+    clips = shelved([one(number) for number in range(30)]).clips(View("all", order=order))
+    assert clips[0].id.endswith(first)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (Scores(snr_db=40), Scores(snr_db=12)),
+        (Scores(confidence=0.9), Scores(confidence=0.4)),
+        (Scores(chars_per_second=12), Scores(chars_per_second=23)),
+        (Scores(second_cer=0.0), Scores(second_cer=0.4)),
+        (Scores(speech_ratio=0.9), Scores(speech_ratio=0.35)),
+    ],
+)
+def test_what_speaks_against_a_clip_makes_it_doubtful(better: Scores, worse: Scores) -> None:
+    clips = [dataclasses.replace(one(0), scores=scores) for scores in (better, worse)]
+    assert doubt(clips[0], 12) < doubt(clips[1], 12)
+
+
+def fields_of(clip: Clip) -> dict[str, object]:
+    return {name: getattr(clip, name) for name in clip.__dataclass_fields__}
+
+
+def test_an_approved_clip_is_beyond_doubt_and_a_set_aside_one_is_not() -> None:
+    clip = one(0)
+    approved = Clip(**{**fields_of(clip), "reason": APPROVED})  # type: ignore[arg-type]
+    assert doubt(approved, 12) == 0
+    assert doubt(clip.aside("noise"), 12) > doubt(clip, 12)
+    assert doubt(clip.aside(corrections.SPLIT), 12) < doubt(approved, 12)
+
+
+def test_a_dataset_is_read_again_only_when_it_has_changed(tmp_path: Path) -> None:
+    shelf = Shelf()
+    assert shelf.look(tmp_path) is None
+    clips = many_clips(tmp_path, 20, each=10)
+    first = shelf.look(tmp_path, fresh=True)
+    assert first is not None
+    assert shelf.look(tmp_path) is first
+    corrections.set_aside(tmp_path, [clips[0].id], "noise")
+    second = shelf.look(tmp_path, fresh=True)
+    assert second is not None
+    assert second.contents.clips[clips[0].id].reason == "noise"
+
+
+@pytest.mark.slow
+def test_fifty_thousand_clips_are_paged_at_once(tmp_path: Path) -> None:
+    many_clips(tmp_path, 50_000)
+    shelf, took = Shelf(), []
+    shelf.look(tmp_path)
+    for view, number in ((View(), 1), (View(), 700), (View("kept"), 3), (View("all", "", "ቡና"), 2)):
+        began = time.perf_counter()
+        found = shelf.look(tmp_path)
+        assert found is not None
+        shown = clip_views.rows(found.page(view, number), "", tmp_path, "en")
+        took.append(time.perf_counter() - began)
+        assert shown.count("<tr>") == PAGE + 1
+        assert len(shown) < 60_000
+    assert max(took) < 0.3, took
+
+
+@pytest.mark.slow
+def test_a_clip_of_fifty_thousand_is_changed_at_once(tmp_path: Path) -> None:
+    """Measured in the time of this process alone, because other programs share the machine."""
+    clips, took = many_clips(tmp_path, 50_000), []
+    for clip in clips[:3]:
+        began = time.process_time()
+        corrections.approve(tmp_path, [clip.id])
+        took.append(time.process_time() - began)
+    began = time.process_time()
+    manifest.opened(tmp_path)
+    reading = time.process_time() - began
+    assert min(took) < 1.5, took
+    assert min(took) < 2.5 * reading, (took, reading)  # so the manifest is read once, and not four times
+
+
+def test_limits_name_the_clips_beyond_them() -> None:
+    clips = [one(number) for number in range(10)]
+    assert len(bulk_part.beyond(clips, "snr", 15)) == 3
+    assert len(bulk_part.beyond(clips, "long", 3.9)) == 9
+    assert bulk_part.beyond(clips, "short", 3.9) == []
+    with pytest.raises(DataError, match="Nothing to measure"):
+        bulk_part.beyond(clips, "beauty", 1)
+
+
+# What is shown
+
+
+def test_every_second_is_in_the_ledger(tmp_path: Path) -> None:
+    many_clips(tmp_path, 20, each=10)
+    contents = manifest.opened(tmp_path)
+    found = showing.ledger(statistics.account(contents), "en")
+    assert all(text in found for text in ("Pauses between clips", "Not in use: noisy", "100 %"))
+
+
+def test_statistics_are_drawn(tmp_path: Path) -> None:
+    many_clips(tmp_path, 20, each=10)
+    shelf = Shelf()
+    known = shelf.look(tmp_path)
+    assert known is not None
+    shown = showing.counted(count(known).statistics, "en")
+    assert shown.count("<svg") == 4
+    assert "Sounds that are missing" in shown
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0], [float(number) for number in range(100)]])
+def test_a_histogram_of_anything_is_a_picture_or_a_sentence(values: list[float]) -> None:
+    shown = pictures.histogram("Length", values, "s", "en")
+    assert ("<svg" in shown) == bool(values)
+    assert ("not measured" in shown) != bool(values)
+
+
+@pytest.mark.parametrize("size", [0, 1, 599, 22_050])
+def test_a_waveform_of_any_length_is_drawn(size: int) -> None:
+    path = pictures.outline(np.sin(np.arange(size, dtype=np.float32)))
+    assert path.startswith("M")
+    assert "nan" not in path
+
+
+def test_nothing_that_a_clip_says_becomes_html(tmp_path: Path) -> None:
+    clip = Clip(**{**fields_of(one(0)), "text": NASTY, "speaker": NASTY, "source": NASTY, "audio": ""})  # type: ignore[arg-type]
+    page = shelved([clip]).page(View(), 1)
+    assert "<img" not in clip_views.rows(page, clip.id, tmp_path, "en")
+    assert "<img" not in clip_views.details(clip, tmp_path, "en")
+
+
+@pytest.mark.parametrize(
+    ("changes", "locked"),
+    [
+        ({}, {"Restore"}),
+        ({"reason": APPROVED}, {"Approve"}),
+        ({"status": "aside", "reason": "noise"}, {"Set aside"}),
+        ({"audio": ""}, {"Approve", "Restore", "Trim", "Split", "Merge with the next"}),
+        ({"text": "", "status": "aside", "reason": "empty text"}, {"Approve", "Set aside", "Restore"}),
+    ],
+)
+def test_every_locked_button_says_why(changes: dict[str, object], locked: set[str]) -> None:
+    clip, other = Clip(**{**fields_of(one(0)), **changes}), Clip(**{**fields_of(one(1)), "span": one(0).span})  # type: ignore[arg-type]
+    follower = Clip(**{**fields_of(other), "span": type(clip.span)(4.0, 8.0)})  # type: ignore[arg-type]
+    found = clip_views.abilities(clip, [clip, follower], busy=False)
+    assert {label for label, reason in found.named.items() if reason} == locked
+    shown = clip_views.reasons(found, "en")
+    assert all(label in shown for label in locked)
+
+
+def test_while_a_run_is_at_work_no_button_acts_and_one_sentence_says_so() -> None:
+    found = clip_views.abilities(one(0), [], busy=True)
+    assert all(found.named.values())
+    assert clip_views.reasons(found, "en").count("A run is at work") == 1
+
+
+WORDS = [
+    *clip_views.NOTHING_CHOSEN.named,
+    *clip_views.NOTHING_CHOSEN.named.values(),
+    *desk.STATUSES.values(),
+    *desk.ORDERS.values(),
+    *bulk_part.REASONS,
+    *desk.EDITS.values(),
+    *(label for label, _ in bulk_part.MEASURES.values()),
+    *(text for field in DatasetConfig.model_fields.values() for text in (field.title, field.description) if text),
+]
+
+
+@pytest.mark.parametrize("text", WORDS)
+def test_every_word_of_the_tab_has_an_amharic_one(text: str) -> None:
+    assert text in amharic()

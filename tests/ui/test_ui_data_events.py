@@ -1,0 +1,85 @@
+"""Whatever a browser or a program sends to the Data tab and to the projects: nothing but a sentence comes back."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+from gradio.block_function import BlockFunction
+from gradio.blocks import Block
+from gradio.state_holder import SessionState
+
+from tests.ui import auditing
+from tests.ui.data_folders import many_clips
+from utils import projects
+from utils.ui import app
+from utils.ui.tabs import data
+
+pytestmark = pytest.mark.slow
+
+
+class NoChild:
+    """Stands in for the start of a child."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        raise OSError("This test starts no process.")
+
+
+@pytest.fixture
+def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setattr("subprocess.Popen", NoChild)
+    monkeypatch.setattr(app, "TABS", (data,))
+    many_clips(projects.create("voice", tmp_path).dataset, 20, each=10)
+    return tmp_path
+
+
+@pytest.fixture
+def blocks(output: Path) -> gr.Blocks:
+    return app.build(output)
+
+
+def sent(block: Block, picker: Block, project: object, *, empty: bool) -> Any:
+    """What the browser sends of a widget; a state never leaves the page."""
+    if block is picker:
+        return project
+    return None if isinstance(block, gr.State) or empty else auditing.value_of(block)
+
+
+def answer(blocks: gr.Blocks, event: BlockFunction, values: list[Any]) -> str:
+    """Send an event as the server does; return what went wrong with it, if a person would see no sentence."""
+    try:
+        asyncio.run(
+            blocks.process_api(
+                event,
+                values,
+                state=SessionState(blocks),
+                request=auditing.request(),
+                event_data=gr.EventData(None, {"clip": "x"}),
+            )
+        )
+    except gr.Error as error:
+        if "fault of the program" in str(error):
+            return str(error)
+        return f"HTTP 500: {error}" if event.queue is False else ""
+    except Exception as error:  # noqa: BLE001  # whatever it is, no handler may let it out
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("project", "empty"),
+    [("../../etc", False), ("nul", True), ("", False), (None, True), ("voice", True), ("not there yet", True)],
+)
+def test_every_event_answers_with_a_sentence_or_with_what_is_there(
+    blocks: gr.Blocks, project: str | None, *, empty: bool
+) -> None:
+    picker = next(block for block in blocks.blocks.values() if block.elem_id == "project")
+    found = {}
+    for event in auditing.handlers(blocks):
+        values = [sent(block, picker, project, empty=empty) for block in event.inputs]
+        if fault := answer(blocks, event, values):
+            found[auditing.name_of(event)] = fault
+    assert found == {}

@@ -1,0 +1,353 @@
+"""What lies behind the Inference tab: takes on disk, work that can be broken off, readings, and what is shown."""
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import gradio as gr
+import numpy as np
+import pytest
+
+from utils import audio
+from utils.config import SpeechConfig
+from utils.dataset.lists import FILES, HEADER
+from utils.errors import AudioError, ConfigError, DataError, RunBusyError, RunError, StorageError, TextError
+from utils.paths import Project
+from utils.synthesis import listing as shelf
+from utils.ui.form import build_form
+from utils.ui.inference import children, comparing, listing, showing, takes, voice_files
+from utils.ui.inference.errands import Errands
+from utils.ui.inference.reading import Seen, look, read
+from utils.ui.inference.recording import Begun, take_of
+from utils.ui.inference.speak_part import Listener
+from utils.ui.inference.studio import Studio
+from utils.ui.inference.takes import Said, Sentence, Take
+from utils.ui.inference.work import Turns, Work, ensure_going
+from utils.ui.page import Page
+from utils.ui.words import amharic
+from utils.xtts.rates import OUTPUT_RATE
+from utils.xtts.tokenizer import Reading, Tokenizer, prepare
+from utils.xtts.vocabulary import Vocabulary
+
+NASTY = "<img src=x onerror=alert(1)>"
+
+
+def reading(text: str) -> Reading:
+    return Reading(text, text, "səlam", "səlam", ("[am]", "s"), (1, 2), ())
+
+
+def said(text: str, seconds: float = 0.5, seed: int = 0, pause: float = 0.25, flags: tuple[str, ...] = ()) -> Said:
+    tone = np.sin(np.arange(round(seconds * OUTPUT_RATE)) * 0.05).astype(np.float32) * 0.5
+    return Said(Sentence(reading(text), seed, flags, pause=pause), tone)
+
+
+def make_take(project: Project, *texts: str, **more: object) -> Take:
+    take, samples = take_of(
+        Begun(len(texts), "m", "v"), [said(text) for text in texts], "speech", " ".join(texts), SpeechConfig(seed=5)
+    )
+    return takes.keep(project, replace(take, **more), samples)  # type: ignore[arg-type]
+
+
+# --- takes ---
+
+
+def test_a_take_is_read_as_it_was_kept(tmp_path: Path) -> None:
+    kept = make_take(Project(tmp_path), "ሰላም።", "ዛሬ።")
+    found = takes.find(Project(tmp_path), kept.name)
+    assert found == kept
+    assert [round(one.start, 2) for one in found.pieces] == [0.0, 0.75]
+    assert found.settings["seed"] == 5
+    assert SpeechConfig.parse(found.settings) == SpeechConfig(seed=5)
+
+
+def test_a_sentence_can_take_the_place_of_another(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    kept = make_take(project, "ሰላም።", "ዛሬ።", "ነገ።")
+    new = takes.replaced(project, kept, 1, [said("ትናንት።", 1.0, seed=9, pause=9.0)])
+    assert [one.reading.written for one in new.pieces] == ["ሰላም።", "ትናንት።", "ነገ።"]
+    assert new.text == "ሰላም። ትናንት። ነገ።"
+    assert new.pieces[1].pause == 0.25  # the pause belongs to the place
+    assert new.seconds == pytest.approx(kept.seconds + 0.5, abs=0.01)
+    before, after = takes.sounds(project, kept), takes.sounds(project, takes.find(project, kept.name))
+    assert np.abs(before[0].samples[200:-200] - after[0].samples[200:-200]).max() < 1e-3
+
+
+def test_a_deleted_take_comes_back_and_only_some_are_kept(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    kept = make_take(project, "ሰላም።")
+    takes.delete(project, kept.name)
+    assert takes.names(project) == []
+    assert takes.restore(project) == kept.name
+    assert takes.find(project, kept.name) == kept
+    with pytest.raises(DataError, match="No deleted take"):
+        takes.restore(project)
+
+
+def test_the_newest_take_comes_first_and_a_damaged_one_hides_no_other(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    old, new = make_take(project, "ሰላም።", made=1000.0), make_take(project, "ዛሬ።", made=2000.0)
+    assert [one.name for one in takes.newest(project)] == [new.name, old.name]
+    (tmp_path / takes.FOLDER / new.name / takes.ABOUT).write_text("{", encoding="utf-8")
+    assert [one.name for one in takes.newest(project)] == [old.name]
+
+
+@pytest.mark.parametrize("name", ["../up", "", None, 5, "nothing-here"])
+def test_no_take_outside_the_project_can_be_named(tmp_path: Path, name: object) -> None:
+    with pytest.raises((StorageError, DataError)):
+        takes.find(Project(tmp_path), name)
+
+
+def test_silence_is_no_take(tmp_path: Path) -> None:
+    take, samples = take_of(Begun(0, "m", "v"), [], "speech", "", SpeechConfig())
+    with pytest.raises(AudioError, match="Nothing was spoken"):
+        takes.keep(Project(tmp_path), take, samples)
+
+
+def test_what_was_stopped_says_so() -> None:
+    listener = Listener("speech", "ሰላም። ዛሬ።", SpeechConfig())
+    assert listener.take() is None
+    for item in (Begun(2, "m", "v"), said("ሰላም።")):
+        listener.hear(item)
+    made = listener.take()
+    assert made is not None
+    assert made[0].unfinished
+    assert "stopped early" in showing.take_facts(made[0], "en")
+
+
+# --- work ---
+
+
+def endless() -> Iterator[int]:
+    yield 1
+    while True:
+        time.sleep(0.01)
+        ensure_going()
+
+
+def test_work_that_is_broken_off_ends_at_once() -> None:
+    work = Work(endless)
+    begun = time.monotonic()
+    for item in work.news():
+        if item == 1:
+            work.break_off()
+    assert work.wait(2)
+    assert time.monotonic() - begun < 2
+
+
+def test_whoever_stops_listening_breaks_the_work_off() -> None:
+    work = Work(endless)
+    news = work.news()
+    next(news)
+    news.close()  # type: ignore[attr-defined]
+    assert work.wait(2)
+
+
+def test_an_error_of_the_work_comes_out_where_somebody_listens() -> None:
+    def fails() -> Iterator[int]:
+        yield 1
+        raise RunError("No.")
+
+    with pytest.raises(RunError, match="No"):
+        list(Work(fails).news())
+
+
+def test_turns_come_in_the_order_in_which_they_were_asked() -> None:
+    turns, order = Turns(), list[int]()
+
+    def take(number: int) -> None:
+        with turns.mine():
+            order.append(number)
+
+    with turns.mine():
+        waiting = []
+        for number in range(3):
+            thread = threading.Thread(target=take, args=(number,))
+            thread.start()
+            waiting.append(thread)
+            time.sleep(0.05)
+    for thread in waiting:
+        thread.join(2)
+    assert order == [0, 1, 2]
+
+
+def test_a_long_work_goes_on_alone_and_one_at_a_time() -> None:
+    errands, gate = Errands(), threading.Event()
+
+    def task() -> Iterator[str]:
+        gate.wait(5)
+        yield "done"
+
+    errand = errands.begin("p", "pack", task)
+    with pytest.raises(RunBusyError, match="already"):
+        errands.begin("p", "pack", task)
+    gate.set()
+    while not errand.is_over:
+        time.sleep(0.01)
+    assert errand.last == "done"
+    errands.begin("p", "pack", task)
+
+
+def test_a_long_work_is_stopped_by_whoever_wants() -> None:
+    errands = Errands()
+    errand = errands.begin("p", "compare", endless)
+    assert errands.stop("p", "compare")
+    while not errand.is_over:
+        time.sleep(0.01)
+    assert not errands.stop("p", "compare")
+
+
+def test_the_studio_says_what_is_missing(tmp_path: Path) -> None:
+    studio = Studio(tmp_path)
+    with pytest.raises(RunError, match="No model is chosen"):
+        studio.load(" ")
+    with pytest.raises(RunError, match="Load a model first"), studio.using():
+        pass
+    studio.unload()  # nothing to do is no error
+    assert not studio.stop("nobody")
+
+
+def test_a_child_that_fails_says_why() -> None:
+    with pytest.raises(RunError, match="broke off"):
+        list(children.run(["no-such-verb"]))
+
+
+# --- readings ---
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+    import json
+
+    letters = "abcdefghijklmnopqrstuvwxyzəɨʼ’'čšžǧñṭṣäïāēōū.,!?;:-"
+    folder = tmp_path_factory.mktemp("vocabulary")
+    tokens = {name: number for number, name in enumerate(["[STOP]", "[UNK]", "[SPACE]", "[en]", "[START]", *letters])}
+    model = {"type": "BPE", "unk_token": "[UNK]", "vocab": tokens, "merges": []}
+    special = [{"id": tokens[name], "content": name, "special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False} for name in ("[STOP]", "[UNK]", "[SPACE]", "[en]", "[START]")]  # fmt: skip  # noqa: E501
+    path = folder / "vocab.json"
+    told = {"version": "1.0", "model": model, "added_tokens": special, "pre_tokenizer": {"type": "Whitespace"}}
+    path.write_text(json.dumps(told), encoding="utf-8")
+    return prepare(Vocabulary.load(path), "am")
+
+
+def test_a_text_is_read_sentence_by_sentence(tokenizer: Tokenizer) -> None:
+    seen = read("ሰላም። ዛሬ ነው።", tokenizer, "am")
+    assert [one.written for one in seen.readings] == ["ሰላም።", "ዛሬ ነው።"]
+    assert seen.longest > 3
+    assert seen.error is None
+    assert "2 sentences" in showing.counter(seen, 1.5, "en")
+
+
+def test_what_cannot_be_read_is_marked(tokenizer: Tokenizer) -> None:
+    seen = read("ሰላም Ω።", tokenizer, "am")
+    assert seen.unreadable == ("Ω",)
+    assert seen.error
+    assert "<mark>Ω</mark>" in showing.counter(seen, None, "en")
+    assert "<mark>Ω</mark>" in showing.readings(seen, "en")
+
+
+def test_a_model_whose_vocabulary_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    assert "not known" in str(look("ሰላም", str(tmp_path), "am").error)
+    assert "No model is chosen" in str(look("ሰላም", "", "am").error)
+
+
+def test_nothing_that_a_person_wrote_becomes_html() -> None:
+    one = reading(NASTY)
+    take = Take("speech", NASTY, NASTY, NASTY, {"seed": 1}, (Sentence(one, flags=(NASTY,)),), (NASTY,))
+    shown = showing.readings(Seen((one,)), "en") + showing.take_facts(take, "en") + showing.told("faults", NASTY)
+    assert "<img" not in shown
+
+
+@pytest.mark.parametrize("kind", list(showing.FLAGS))
+def test_every_flag_is_said_in_plain_words_in_both_languages(kind: str) -> None:
+    assert showing.FLAGS[kind] in amharic()
+    assert "12" in showing.flag(f"{kind}: 12 codes", "en")
+    assert showing.flag(f"{kind}: 12 codes", "am") == amharic()[showing.FLAGS[kind]]
+
+
+# --- the form, voices, models, comparisons ---
+
+
+def test_the_tab_has_every_setting_once_and_asks_once_at_each_tick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from utils.ui import app
+    from utils.ui.tabs import inference
+
+    monkeypatch.setenv("GRADIO_TEMP_DIR", "")
+    monkeypatch.setenv("GRADIO_EXAMPLES_CACHE", "")
+    clocks: list[Page] = []
+
+    def build(page: Page) -> gr.Tab:
+        clocks.append(page)
+        return inference.build(page)
+
+    monkeypatch.setattr(app, "TABS", (SimpleNamespace(build=build),))
+    blocks = app.build(tmp_path)
+    speak = next(event for event in blocks.fns.values() if event.api_name == "speak")
+    assert set(SpeechConfig.model_fields) <= set(speak.input_keyword_names)
+    labels = [getattr(block, "label", None) for block in blocks.blocks.values()]
+    for name, widget in build_form(SpeechConfig).items():
+        if name not in {"model", "reference", "language"}:
+            assert labels.count(widget.label) == 1, name
+    (clock,) = [tab.clock for tab in clocks]
+    assert len([event for event in blocks.fns.values() if (clock._id, "tick") in event.targets]) == 1
+
+
+def test_a_voice_is_kept_once_and_no_sound_is_refused(tmp_path: Path) -> None:
+    project, clip = Project(tmp_path / "p"), tmp_path / "እኔ ነኝ.wav"
+    audio.save(clip, said("x").samples, OUTPUT_RATE)
+    kept = voice_files.keep(project, clip)
+    assert kept == voice_files.keep(project, clip)
+    assert kept.name.startswith("እኔ_ነኝ-")
+    assert voice_files.choices(project, ["default"]) == [("default", "default"), (kept.name, str(kept))]
+    (tmp_path / "no.wav").write_text("no", encoding="utf-8")
+    with pytest.raises(AudioError):
+        voice_files.keep(project, tmp_path / "no.wav")
+
+
+def test_clips_of_the_dataset_that_are_long_enough_are_candidates(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    (project.dataset / "wavs").mkdir(parents=True)
+    with pytest.raises(DataError, match="no dataset"):
+        voice_files.candidates(project)
+    for name, seconds in (("short", 1.0), ("good", 4.0)):
+        audio.save(project.dataset / "wavs" / f"{name}.wav", said("x", seconds).samples, OUTPUT_RATE)
+    rows = [HEADER, "wavs/short.wav|አጭር|s", "wavs/good.wav|ጥሩ|s"]
+    (project.dataset / FILES["train"]).write_text("\n".join(rows), encoding="utf-8")
+    assert [text for _, text in voice_files.candidates(project)] == ["ጥሩ"]
+
+
+@pytest.mark.parametrize(
+    ("models", "text", "error"),
+    [(["a"], "ሰላም", ConfigError), (["a", "b", "c", "d", "e"], "ሰላም", ConfigError), (["a", "b"], " # ", TextError)],
+)
+def test_a_comparison_that_cannot_be_is_refused(
+    tmp_path: Path, models: list[str], text: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        comparing.prepared(Project(tmp_path), models, text)
+
+
+def test_a_comparison_is_the_command_that_a_person_would_type(tmp_path: Path) -> None:
+    config = SpeechConfig(model="x", seed=3, reference="me.wav")
+    words = comparing.words(["a", "b"], tmp_path, config, tmp_path)
+    assert words[:5] == ["evaluate", "--reference", "me.wav", "--seed", "3"]
+    assert words[5:8] == ["--checkpoints", "a", "b"]
+
+
+@pytest.mark.slow
+def test_the_model_of_the_open_project_is_chosen_first(tmp_path: Path) -> None:
+    from utils.xtts import export, model, tiny, vocabulary
+
+    assert shelf.NEEDED == (model.MODEL_FILE, model.CONFIG_FILE, vocabulary.FILE_NAME)
+    assert shelf.ABOUT_FILE == export.ABOUT_FILE
+
+    tiny.build(tmp_path / ".models" / "v2.0.3")
+    tiny.build(tmp_path / "p" / "ready")
+    (tmp_path / "damaged" / "ready").mkdir(parents=True)
+    found = shelf.models(tmp_path)
+    assert [(one.name, one.kind) for one in found] == [("p", "ready"), ("v2.0.3", "base")]
+    assert listing.preferred(found, tmp_path / "p") == str(tmp_path / "p" / "ready")

@@ -1,0 +1,179 @@
+"""The Inference tab in a real browser, with a small model of random weights that reads Amharic."""
+
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.ui.serving import OneTab, Seen, Served, serving, watch
+from utils.ui.inference import takes
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+TEXT = "ሰላም ለዓለም። ዛሬ ሰኞ ነው።"
+LONG = "ልጆቹ ጠዋት ወደ ትምህርት ቤት ሄዱ። " * 40
+PATIENCE = 60_000  # milliseconds: torch is loaded with the first model
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from tests.synthesis import amharic_model
+
+    return amharic_model.build(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def speaking(ready: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    output = tmp_path_factory.mktemp("speaking") / "output"
+    shutil.copytree(ready, output / "default" / "ready")
+    with serving(output, "inference", "7960", kind=OneTab) as page:
+        yield page
+
+
+@pytest.fixture
+def tab(browser: Browser, speaking: Served) -> Iterator[Seen]:
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    page = context.new_page()
+    page.set_default_timeout(20_000)
+    seen = watch(page, speaking.url)
+    open_inference(page, speaking.url)
+    yield seen
+    context.close()
+
+
+def open_inference(page: Page, url: str) -> None:
+    page.goto(url)
+    page.get_by_role("tab", name="Inference").click()
+    expect(page.locator("#model input")).to_have_value(re.compile("default"), timeout=PATIENCE)
+    set_tries(page)
+
+
+def set_tries(page: Page) -> None:
+    page.get_by_label("number input for Tries").fill("1")  # a model of random weights never ends by itself
+    page.get_by_label("number input for Tries").press("Tab")
+
+
+def speak(page: Page, text: str) -> None:
+    page.locator("#speech-text textarea").fill(text)
+    page.locator("#speak").click()
+
+
+def wait_until_spoken(page: Page) -> None:
+    expect(page.locator("#speak-status")).to_contain_text("s of sound", timeout=PATIENCE)
+
+
+def loudness(page: Page) -> float:
+    """Fetch the WAV of the take in the browser and return its loudest sample."""
+    source = page.locator("#take-files a", has_text="WAV").get_attribute("href") or ""
+    script = """async url => { const bytes = await (await fetch(url)).arrayBuffer();
+        return Math.max(...new Int16Array(bytes.slice(44, 44 + (bytes.byteLength - 44 & ~1))).slice(0, 100000)); }"""
+    return float(page.evaluate(script, source))
+
+
+def test_amharic_is_spoken_mended_kept_and_downloaded(tab: Seen, speaking: Served) -> None:
+    page = tab.page
+    expect(page.locator("#model-card")).to_contain_text("Latin letters made from its sounds")
+    page.locator("#load-model").click()
+    expect(page.locator("#model-card")).to_contain_text("loaded in", timeout=PATIENCE)
+    speak(page, TEXT)
+    wait_until_spoken(page)
+    expect(page.locator("#take-sound").get_by_test_id("waveform-What was spoken")).to_be_visible()
+    expect(page.locator("#take-files")).to_contain_text("WAV")
+    assert loudness(page) > 100
+    page.locator("#sentences input").first.check()
+    expect(page.locator("#sentence-text textarea")).to_have_value("ሰላም ለዓለም።")
+    page.locator("#sentence-text textarea").fill("ሰላም ለሁሉም ሰው።")
+    page.locator("#again").click()
+    expect(page.locator("#accept")).to_be_enabled(timeout=PATIENCE)
+    page.locator("#accept").click()
+    expect(page.locator("#sentences")).to_contain_text("ሰላም ለሁሉም ሰው።")
+    expect(page.locator("#take-files")).to_contain_text("SRT")
+    with page.expect_download() as waiting:
+        page.locator("#take-files a", has_text="SRT").click()
+    assert "ሰላም ለሁሉም ሰው" in Path(waiting.value.path()).read_text(encoding="utf-8")
+    page.locator("#make-file").click()
+    expect(page.locator("#take-files")).to_contain_text("MP3")
+    page.reload()
+    page.get_by_role("tab", name="Inference").click()
+    expect(page.locator("#takes")).to_contain_text("ሰላም ለሁሉም ሰው")
+    expect(page.locator("#take-sound").get_by_test_id("waveform-What was spoken")).to_be_visible()
+    page.locator("#restore-settings").click()
+    expect(page.locator("#speech-text textarea")).to_have_value("ሰላም ለሁሉም ሰው። ዛሬ ሰኞ ነው።")
+    assert len(takes.names(speaking.project())) >= 1
+    assert tab.complaints == []
+    assert tab.strangers == []
+
+
+def test_sound_is_heard_while_it_comes_and_stops_at_once(tab: Seen) -> None:
+    page = tab.page
+    page.get_by_label("Play while speaking").check()
+    speak(page, LONG)
+    page.wait_for_function("() => (window.amharicStream?.seconds ?? 0) > 0.5", timeout=PATIENCE)
+    begun = time.perf_counter()
+    page.locator("#stop").click()
+    expect(page.locator("#speak")).to_be_enabled()
+    assert time.perf_counter() - begun < 3
+    expect(page.locator("#speak-status")).to_contain_text(re.compile("kept|before the first sentence"))
+    assert page.evaluate("() => window.amharicStream.context") is None
+    assert tab.complaints == []
+
+
+def test_what_cannot_be_read_is_marked_and_refused_in_its_place(tab: Seen) -> None:
+    page = tab.page
+    page.locator("#speech-text textarea").fill("ሰላም Ω ለዓለም።")
+    expect(page.locator("#counter mark")).to_have_text("Ω", timeout=20_000)
+    page.locator("#speak").click()
+    expect(page.locator("#speak-status [role=alert]")).to_contain_text("cannot read Ω", timeout=PATIENCE)
+    expect(page.get_by_test_id("toast-body")).to_have_count(0)
+    expect(page.locator("#speak")).to_be_enabled()
+
+
+def test_a_deleted_take_comes_back(tab: Seen, speaking: Served) -> None:
+    page = tab.page
+    speak(page, TEXT)
+    wait_until_spoken(page)
+    before = takes.names(speaking.project())
+    page.locator("#delete-take").click()
+    expect(page.locator("#takes-status")).to_contain_text("deleted")
+    assert len(takes.names(speaking.project())) == len(before) - 1
+    page.locator("#undo-delete").click()
+    expect(page.locator("#takes-status")).to_contain_text("there again")
+    assert takes.names(speaking.project()) == before
+
+
+def test_two_visitors_share_the_model_and_stop_only_their_own(tab: Seen, speaking: Served, browser: Browser) -> None:
+    other = browser.new_context(viewport={"width": 800, "height": 900}).new_page()
+    open_inference(other, speaking.url)
+    other.get_by_role("button", name="More settings").click()
+    other.get_by_label("number input for Sentences at once").fill("1")  # others have their turn after each batch
+    other.get_by_label("number input for Sentences at once").press("Tab")
+    speak(other, LONG)
+    expect(other.locator("#speak-status")).to_contain_text("sentences are spoken", timeout=PATIENCE)
+    speak(tab.page, TEXT)
+    expect(tab.page.locator("#model-card")).to_contain_text("by 2 now", timeout=PATIENCE)
+    expect(tab.page.locator("#unload-model")).to_be_disabled()
+    wait_until_spoken(tab.page)
+    expect(other.locator("#stop")).to_be_enabled()
+    other.locator("#stop").click()
+    expect(other.locator("#speak")).to_be_enabled()
+    speak(other, LONG)
+    expect(other.locator("#speak-status")).to_contain_text("sentences are spoken", timeout=PATIENCE)
+    other.context.close()  # whoever leaves speaks no longer
+    expect(tab.page.locator("#unload-model")).to_be_enabled(timeout=PATIENCE)
+    tab.page.locator("#unload-model").click()
+    expect(tab.page.locator("#model-card")).to_contain_text("No model is in memory")
+
+
+def test_the_tab_speaks_amharic_too_and_fits_a_telephone(browser: Browser, speaking: Served) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 800}, color_scheme="dark")
+    page = context.new_page()
+    page.goto(speaking.url)
+    page.get_by_label("አማርኛ").check()
+    expect(page.locator("#speak")).to_have_text("ተናገር")
+    expect(page.locator("#model-card")).to_contain_text("በማህደረ ትውስታ")
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    context.close()

@@ -1,0 +1,190 @@
+"""The Inference tab driven by a program: subtitles, many texts, comparisons, packing, uploads, and what is refused."""
+
+import shutil
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from gradio_client import Client, handle_file  # type: ignore[import-untyped]
+
+from utils import audio
+from utils.config import SpeechConfig
+from utils.paths import Project
+from utils.ui import app
+from utils.ui.inference import comparing, recording, takes
+from utils.ui.tabs import inference
+from utils.xtts.rates import OUTPUT_RATE
+
+pytestmark = pytest.mark.slow
+
+SRT = "1\n00:00:01,000 --> 00:00:03,000\nሰላም ለዓለም።\n\n2\n00:00:04,000 --> 00:00:04,500\nዛሬ ሰኞ ነው።\n"
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from tests.synthesis import amharic_model
+
+    output = tmp_path_factory.mktemp("speaking") / "output"
+    ready = amharic_model.build(tmp_path_factory.mktemp("model"))
+    for name in ("default", "second"):
+        shutil.copytree(ready, output / name / "ready")
+    return output
+
+
+@pytest.fixture(scope="module")
+def client(output: Path) -> Iterator[Client]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE", "NO_PROXY"):
+            patch.setenv(name, "")  # so that what the page sets is taken back
+        patch.setattr(app, "TABS", (inference,))
+        blocks, found = app.launch(output, host="127.0.0.1", port=7955, share=False, who=None)
+        yield Client(found.url, verbose=False)
+        blocks.close(verbose=False)
+
+
+@pytest.fixture
+def asked(output: Path) -> dict[str, Any]:
+    model = str(output / "default" / "ready")
+    return {
+        "project": "default",
+        "page_language": "en",
+        "model": model,
+        "tries": 1,
+        "device": "cpu",
+        "precision": "fp32",
+    }
+
+
+def wait_for(look: Any, seconds: float = 240.0) -> Any:
+    until = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < until
+        time.sleep(0.5)
+    return found
+
+
+MAIN_EVENTS = {
+    *("/load_model", "/unload_model", "/read_text", "/speak", "/stop", "/speak_again", "/make_file", "/use_voice"),
+    *("/speak_subtitles", "/speak_lines", "/compare", "/next_pair", "/pack_model", "/pack_dataset"),
+}
+
+
+def test_a_program_finds_the_events_loads_a_model_and_fetches_amharic(client: Client, asked: dict[str, Any]) -> None:
+    known = client.view_api(print_info=False, return_format="dict")["named_endpoints"]
+    assert set(known) >= MAIN_EVENTS
+    taken = {one["parameter_name"] for one in known["/speak"]["parameters"]}
+    assert taken >= {"text", "project", *SpeechConfig.model_fields}
+    assert "In memory" in client.predict(asked["model"], "cpu", "fp32", "en", api_name="/load_model")
+    status, _, _, fetched, *_ = client.predict(text="ሰላም ለዓለም።", api_name="/speak", **asked)
+    assert "Spoken" in status
+    sound, rate = soundfile.read(fetched)
+    assert rate == OUTPUT_RATE
+    assert abs(sound).max() > 0.01
+
+
+def test_a_text_becomes_a_take_whose_seed_makes_it_again(client: Client, output: Path, asked: dict[str, Any]) -> None:
+    project = Project(output / "default")
+    for _ in range(2):
+        status, _, _, sound = client.predict(text="ሰላም ለዓለም።", seed=7, api_name="/speak", **asked)
+        assert "Spoken" in status
+        assert Path(sound).stat().st_size > 1000
+    one, other = takes.newest(project)[:2]
+    assert one.settings["seed"] == 7
+    assert np.array_equal(takes.sound(project, one), takes.sound(project, other))
+
+
+def test_subtitles_are_spoken_in_their_time(
+    client: Client, output: Path, asked: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "film.srt"
+    path.write_text(SRT, encoding="utf-8")
+    status, *_ = client.predict(file=handle_file(path), api_name="/speak_subtitles", **asked)
+    assert "Spoken" in status
+    take = takes.newest(Project(output / "default"))[0]
+    assert take.kind == "subtitles"
+    assert take.pieces[0].start == pytest.approx(1.0)
+    assert any("Cue 2" in note for note in take.notes)
+
+
+def test_many_lines_become_numbered_files_with_a_list(
+    client: Client, output: Path, asked: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_text("ሰላም።\nΩΩ\nዛሬ ሰኞ ነው።\n", encoding="utf-8")
+    assert "has begun" in client.predict(file=handle_file(path), ending=".ogg", api_name="/speak_lines", **asked)
+    folder = output / "default" / recording.BATCHES
+    archive = wait_for(lambda: next(iter(folder.glob("*.zip")), None))
+    wait_for(lambda: not [one for one in folder.iterdir() if one.is_dir()])
+    with zipfile.ZipFile(archive) as packed:
+        assert {"00001.ogg", "00003.ogg", "list.csv"} <= set(packed.namelist())
+        assert "ΩΩ" in packed.read("list.csv").decode("utf-8-sig").splitlines()[2]
+
+
+def test_two_models_are_compared_and_judged_without_names(client: Client, output: Path, asked: dict[str, Any]) -> None:
+    models = [str(output / name / "ready") for name in ("default", "second")]
+    client.predict(models=models, sentences="ሰላም ለዓለም።", api_name="/compare", **asked)
+    project = Project(output / "default")
+    name = wait_for(lambda: next(iter(comparing.names(project)), None))
+    table = client.predict("default", name, "en", api_name="/show_comparison")
+    assert table.count("<audio") == 2
+    text, one, other, _ = client.predict("default", name, "Abebe", "en", api_name="/next_pair")
+    assert "ሰላም" in text
+    assert {"default", "second"}.isdisjoint(Path(one).name.split("-") + Path(other).name.split("-"))
+    pair, left, total = comparing.next_pair(project, name, "Abebe")
+    assert pair is not None
+    assert (left, total) == (1, 1)
+    comparing.vote(project, name, pair.token, "left", "Abebe")
+    tally = client.predict("default", name, "Abebe", "en", api_name="/next_pair")[3]
+    assert "no preference beyond chance" in tally
+
+
+def test_a_model_is_packed_for_others(client: Client, output: Path, asked: dict[str, Any]) -> None:
+    client.predict("default", asked["model"], True, "en", api_name="/pack_model")
+    archive = wait_for(lambda: next((output / "default" / "exports").glob("*.zip"), None))
+    with zipfile.ZipFile(archive) as packed:
+        assert any(name.endswith("model.pth") for name in packed.namelist())
+
+
+def test_an_uploaded_clip_is_kept_in_the_project(
+    client: Client, output: Path, asked: dict[str, Any], tmp_path: Path
+) -> None:
+    clip = tmp_path / "እኔ.wav"
+    audio.save(clip, (np.random.default_rng(0).standard_normal(24_000 * 4) * 0.1).astype(np.float32), 24_000)
+    picked, _ = client.predict([handle_file(clip)], "default", "en", api_name="/use_voice")
+    assert Path(picked["value"]).is_relative_to(output / "default" / "voices")
+    status, *_ = client.predict(text="ሰላም።", reference=picked["value"], api_name="/speak", **asked)
+    assert "Spoken" in status
+    bad = tmp_path / "bad.wav"
+    bad.write_text("no sound", encoding="utf-8")
+    assert "alert" in client.predict([handle_file(bad)], "default", "en", api_name="/use_voice")[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"model": ""}, "No model is chosen"),
+        ({"model": "/nowhere"}, "does not exist"),
+        ({"text": ""}, "no text to speak"),
+        ({"text": "Ω"}, "cannot read Ω"),
+        ({"reference": "nobody"}, "no sound file and no voice"),
+        ({"tries": 0}, "tries"),
+        ({"project": "../up"}, "folder name"),
+    ],
+)
+def test_what_cannot_work_is_one_sentence_in_its_place(
+    client: Client, asked: dict[str, Any], change: dict[str, Any], reason: str
+) -> None:
+    status, *_ = client.predict(api_name="/speak", **{"text": "ሰላም።", **asked, **change})
+    assert 'role="alert"' in status
+    assert reason in status
+    assert "Traceback" not in status
+
+
+def test_unloading_empties_the_memory(client: Client, asked: dict[str, Any]) -> None:
+    assert "In memory" in client.predict(asked["model"], "cpu", "fp32", "en", api_name="/load_model")
+    assert "No model is in memory" in client.predict(asked["model"], "en", api_name="/unload_model")

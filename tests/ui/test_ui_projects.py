@@ -1,0 +1,186 @@
+"""Projects: made, copied, renamed, deleted and brought back."""
+
+import dataclasses
+import json
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from utils import audio, projects, runs, sample
+from utils.dataset.subtitles import read_cues
+from utils.errors import RunBusyError, StorageError
+from utils.paths import Project, list_projects
+from utils.projects import Step
+from utils.storage import write_atomically
+from utils.ui import projects as desk
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Project:
+    """A project with a clip, a list, a finished run with its own base, and what a kill left."""
+    made = projects.create("voice", tmp_path)
+    (made.dataset / "wavs").mkdir(parents=True)
+    (made.dataset / "wavs" / "a.wav").write_bytes(b"sound")
+    (made.dataset / "manifest.csv").write_text("id\n", encoding="utf-8")
+    (made.dataset / ".lock").touch()
+    run = add_run(made, runs.Status.FINISHED)
+    (run.folder / "base.json").write_text(json.dumps({"folder": f"{run.folder}/start"}), encoding="utf-8")
+    return made
+
+
+def add_run(place: Project, status: runs.Status, name: str = "20260101-000000-train") -> runs.Run:
+    run = runs.Run(place.runs / name)
+    run.folder.mkdir(parents=True)
+    run.write_state(runs.State("train", status, created=time.time(), heartbeat=time.time()))
+    return run
+
+
+def test_a_name_is_given_once(place: Project, tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"There is a project voice already\. Choose another name"):
+        projects.create(" voice ", tmp_path)
+    with pytest.raises(StorageError, match=r"no project other\. There are: voice"):
+        projects.find("other", tmp_path)
+    with pytest.raises(StorageError, match="cannot be a folder name"):
+        projects.create("../up", tmp_path)
+
+
+def test_a_copy_shares_sound_and_owns_what_grows(place: Project, tmp_path: Path) -> None:
+    steps: list[Step] = []
+    copy = projects.duplicate(place, "copy", tmp_path, steps.append)
+    sound, manifest = Path("dataset", "wavs", "a.wav"), Path("dataset", "manifest.csv")
+    assert (place.root / sound).samefile(copy.root / sound)
+    assert not (place.root / manifest).samefile(copy.root / manifest)
+    assert not (copy.dataset / ".lock").exists()
+    assert steps[-1].done == steps[-1].total
+    (run,) = runs.list_runs(copy)
+    assert str(copy.root) in (run.folder / "base.json").read_text(encoding="utf-8")
+    assert list_projects(tmp_path) == ["copy", "voice"]
+
+
+def test_a_copy_that_has_no_room_leaves_nothing(
+    place: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10))
+    with pytest.raises(StorageError, match="are free"):
+        projects.duplicate(place, "copy", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["voice"]
+
+
+def test_a_copy_that_breaks_off_leaves_nothing(place: Project, tmp_path: Path) -> None:
+    def stop(_: Step) -> None:
+        raise OSError(5, "The disk is gone")
+
+    with pytest.raises(StorageError, match="The disk is gone"):
+        projects.duplicate(place, "copy", tmp_path, stop)
+    assert [path.name for path in tmp_path.iterdir()] == ["voice"]
+
+
+def test_a_renamed_project_finds_its_own_base(place: Project, tmp_path: Path) -> None:
+    moved = projects.rename(place, "ድምፅ", tmp_path)
+    (run,) = runs.list_runs(moved)
+    assert json.loads((run.folder / "base.json").read_text(encoding="utf-8"))["folder"] == f"{run.folder}/start"
+    assert list_projects(tmp_path) == ["ድምፅ"]
+
+
+@pytest.mark.parametrize("action", ["duplicate", "rename", "delete"])
+def test_nothing_is_done_to_a_project_at_work(place: Project, tmp_path: Path, action: str) -> None:
+    add_run(place, runs.Status.RUNNING, "20260102-000000-train").write_state(
+        runs.State("train", runs.Status.STARTING, created=time.time(), heartbeat=time.time())
+    )
+    words = ["copy"] * (action != "delete")
+    with pytest.raises(RunBusyError, match=r"at work\. Stop it first"):
+        getattr(projects, action)(place, *words, output=tmp_path)
+    assert list_projects(tmp_path) == ["voice"]
+
+
+def test_a_deleted_project_comes_back_whole(place: Project, tmp_path: Path) -> None:
+    gone = projects.delete(place, tmp_path)
+    assert (list_projects(tmp_path), gone.name) == ([], "voice")
+    projects.create("voice", tmp_path)
+    (one,) = projects.list_deleted(tmp_path)
+    back = projects.restore(one.id, tmp_path)
+    assert back.root.name == "voice-2"
+    assert (back.dataset / "wavs" / "a.wav").read_bytes() == b"sound"
+    with pytest.raises(StorageError, match="no longer among the deleted"):
+        projects.restore(one.id, tmp_path)
+
+
+@pytest.mark.parametrize("which", ["../voice", "", "1-voice", "/etc"])
+def test_only_a_deleted_project_is_brought_back(place: Project, tmp_path: Path, which: str) -> None:
+    with pytest.raises(StorageError, match="no longer among the deleted"):
+        projects.restore(which, tmp_path)
+
+
+def test_the_trash_is_emptied_of_what_is_old(place: Project, tmp_path: Path) -> None:
+    old = projects.delete(place, tmp_path).folder
+    old.rename(old.with_name(f"{time.time_ns() - 8 * 86_400 * 10**9}-voice"))
+    projects.delete(projects.create("young", tmp_path), tmp_path)
+    left = tmp_path / ".voice.copy-1"
+    left.mkdir()
+    os.utime(left, (0, 0))
+    assert projects.empty_trash(tmp_path, days=7) == 1
+    assert [one.name for one in projects.list_deleted(tmp_path)] == ["young"]
+    assert not left.exists()
+    assert projects.empty_trash(tmp_path) == 1
+
+
+def test_the_sample_is_sound_with_its_words(tmp_path: Path) -> None:
+    made = sample.create(tmp_path)
+    folder = made.dataset / sample.RECORDINGS
+    cues = read_cues(folder / sample.SUBTITLES).cues
+    seconds = audio.duration(folder / sample.SOUND)
+    assert 30 < seconds < 60
+    assert [cue.text for cue in cues] == list(sample.SENTENCES)
+    assert cues[-1].span.end < seconds
+    before = (folder / sample.SOUND).stat().st_mtime_ns
+    sample.create(tmp_path)
+    assert (folder / sample.SOUND).stat().st_mtime_ns == before
+
+
+# the header
+
+
+def allowed(found: list[dict[str, object]]) -> list[bool]:
+    return [bool(one["interactive"]) for one in (*found[:4], found[5])]
+
+
+def test_buttons_say_why_they_cannot_be_used(place: Project, tmp_path: Path) -> None:
+    assert allowed(desk.look(tmp_path, "voice", "", "en")) == [False, False, False, True, False]
+    assert allowed(desk.look(tmp_path, "voice", "copy", "en")) == [True, True, True, True, False]
+    nothing = desk.look(tmp_path, "other", "copy", "en")
+    assert allowed(nothing) == [True, False, False, False, False]
+    assert "holds nothing yet" in nothing[-1]
+    write_atomically(add_run(place, runs.Status.STARTING, "r2").folder / "note", "")
+    busy = desk.look(tmp_path, "voice", "copy", "en")
+    assert allowed(busy) == [True, False, False, False, False]
+    assert "Duplicate, Rename, Delete project: A run of this project is at work" in busy[-1]
+
+
+def test_the_deleted_ones_are_offered_the_last_one_first(place: Project, tmp_path: Path) -> None:
+    projects.delete(projects.create("first", tmp_path), tmp_path)
+    projects.delete(place, tmp_path)
+    offered = desk.look(tmp_path, "other", "", "en")
+    assert [label.partition(" · ")[0] for label, _ in offered[4]["choices"]] == ["voice", "first"]
+    assert allowed(offered)[-1]
+
+
+def test_a_copy_goes_on_without_its_visitor_and_tells_its_failure() -> None:
+    heard = desk.Copying(lambda tell: (tell(Step(1, 2)), "copy")[1])
+    assert list(heard.steps())[-1:] in ([], [Step(0, 0)], [Step(1, 2)])
+    assert heard.name == "copy"
+
+    def fail(_: object) -> str:
+        raise StorageError("no room")
+
+    with pytest.raises(StorageError, match="no room"):
+        list(desk.Copying(fail).steps())
+
+
+def test_a_projects_state_is_left_as_it_was(place: Project, tmp_path: Path) -> None:
+    (run,) = runs.list_runs(place)
+    before = dataclasses.asdict(run.look())
+    copy = projects.duplicate(place, "copy", tmp_path)
+    assert dataclasses.asdict(runs.list_runs(copy)[0].look()) == before

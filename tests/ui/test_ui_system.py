@@ -1,0 +1,277 @@
+"""The System tab: settings, licence, base models, disk, guides."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.xtts.hub_server import Hub, serving
+from utils import disk_use, paths, projects, runs
+from utils.disk_use import Use
+from utils.doctor import MODEL_FILES
+from utils.errors import ConfigError, RunBusyError, RunError
+from utils.events import EventLog
+from utils.paths import Project
+from utils.training import checkpoints
+from utils.ui.system import about_part, disk_part, downloads, downloads_part, licence_part, settings
+from utils.ui.system.settings import PageSettings
+from utils.xtts.licence import VARIABLE, LicenceError, accept_licence
+
+LICENCE_TEXT = b"The terms.\n" * 200
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep models and consent of this computer out of it."""
+    monkeypatch.setattr(paths, "MODELS", tmp_path / "models")
+    monkeypatch.setattr(paths, "LICENCE_CONSENT", tmp_path / "consent.json")
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    files = {("main", licence_part.FILE): LICENCE_TEXT}
+    with serving(Hub(files)) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        yield hub
+
+
+# settings
+
+
+def test_settings_are_kept_and_spoiled_ones_are_the_defaults(tmp_path: Path) -> None:
+    assert settings.read(tmp_path) == PageSettings()
+    settings.write(PageSettings(colours="dark", kept_days=3), tmp_path)
+    assert settings.read(tmp_path) == PageSettings(colours="dark", kept_days=3)
+    settings.place(tmp_path).write_text("colours: pink", encoding="utf-8")
+    assert settings.read(tmp_path) == PageSettings()
+
+
+# licence
+
+
+def can(found: list[Any]) -> list[bool]:
+    return [one["interactive"] for one in found if isinstance(one, dict)]
+
+
+def test_consent_is_given_and_withdrawn() -> None:
+    assert can(licence_part.look("en")) == [True, False]
+    accept_licence("Abebe", paths.LICENCE_CONSENT)
+    agreed = licence_part.look("en")
+    assert "Agreed to the Coqui Public Model License 1.0.0: Abebe" in agreed[0]
+    assert can(agreed) == [False, True]
+    licence_part.withdraw_consent()
+    assert "Nobody has agreed" in licence_part.look("en")[0]
+
+
+def test_consent_by_a_variable_is_withdrawn_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "1")
+    assert can(licence_part.look("en")) == [False, False]
+    with pytest.raises(LicenceError, match="Take it away"):
+        licence_part.withdraw_consent()
+
+
+def test_the_licence_is_fetched_once(hub: Hub) -> None:
+    assert licence_part.licence_text(hub.endpoint).encode() == LICENCE_TEXT
+    assert licence_part.licence_text(hub.endpoint).encode() == LICENCE_TEXT
+    assert hub.downloads() == [licence_part.FILE]
+
+
+# base models
+
+
+def put(version: str, names: list[str]) -> Path:
+    folder = paths.MODELS / version
+    folder.mkdir(parents=True)
+    for name in names:
+        (folder / name).write_bytes(b"12345")
+    return folder
+
+
+def test_a_version_is_here_begun_or_not() -> None:
+    put("v2.0.2", list(MODEL_FILES))
+    put("v2.0.3", [".model.pth.abc.partial"])
+    found = {version: downloads.look(version) for version in downloads.VERSIONS}
+    assert found["v2.0.2"].is_whole
+    assert found["v2.0.2"].size == 5 * len(MODEL_FILES)
+    assert (found["v2.0.3"].is_whole, found["v2.0.3"].is_begun) == (False, True)
+    assert (found["main"].files, found["main"].size) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("version", "state", "reasons"),
+    [
+        ("absent", {}, ("", downloads_part.NOT_FETCHING, downloads_part.NOT_FETCHING, downloads_part.NOT_HERE)),
+        (
+            "absent",
+            {"consent": False},
+            (downloads_part.NO_CONSENT, *[downloads_part.NOT_FETCHING] * 2, downloads_part.NOT_HERE),
+        ),
+        ("whole", {}, (downloads_part.HERE, *[downloads_part.NOT_FETCHING] * 2, "")),
+        ("begun", {"unfinished": True}, ("", downloads_part.NOT_FETCHING, "", "")),
+        ("begun", {"busy": True}, (downloads_part.FETCHING, "", "", downloads_part.FETCHING)),
+    ],
+)
+def test_each_state_has_its_buttons(version: str, state: dict[str, bool], reasons: tuple[str, ...]) -> None:
+    files = {"absent": 0, "begun": 2, "whole": len(MODEL_FILES)}[version]
+    base = downloads.Base("v2.0.2", files, 0, is_begun=version == "begun")
+    told = downloads_part.reasons_of(base, **({"busy": False, "unfinished": False, "consent": True} | state))
+    assert tuple(told.values()) == reasons
+
+
+def test_nothing_is_fetched_without_consent(tmp_path: Path) -> None:
+    with pytest.raises(LicenceError, match="Agree to it above"):
+        downloads.begin("v2.0.2", tmp_path)
+    with pytest.raises(ConfigError, match="version"):
+        downloads.begin("../v2", tmp_path)
+    for action in (downloads.pause, downloads.give_up):
+        with pytest.raises(RunError, match="Nothing is being fetched"):
+            action(tmp_path)
+
+
+def test_progress_comes_from_the_last_events(tmp_path: Path) -> None:
+    run = runs.Run(tmp_path / "r1")
+    run.folder.mkdir()
+    assert downloads.progress(run) is None
+    with EventLog(run.events) as events:
+        for step in (0, 50):
+            events.emit("progress", part="model.pth", step=step, total=100)
+            time.sleep(0.05)
+    found = downloads.progress(run)
+    assert found is not None
+    assert (found.part, found.done, found.total) == ("model.pth", 50, 100)
+    assert found.seconds_left is not None
+    assert 0 < found.seconds_left < 10
+
+
+@pytest.mark.slow
+def test_a_download_is_paused_goes_on_and_is_given_up(
+    tmp_path: Path, hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "1")
+    content = b"x" * (1 << 20)
+    hub.files |= {("v2.0.2", name): content for name in MODEL_FILES} | {("main", name): content for name in MODEL_FILES}
+    held = hold_back(hub)
+    run = downloads.begin("v2.0.2", tmp_path)
+    with pytest.raises(RunBusyError, match=r"v2\.0\.2 is being fetched"):
+        downloads.begin("v2.0.3", tmp_path)
+    downloads.pause(tmp_path)
+    held.set()
+    wait_until_over(run)
+    again = downloads.begin("v2.0.2", tmp_path)
+    assert [one.name for one in runs.list_runs(projects.downloads(tmp_path))] == [again.name]
+    wait_until_over(again)
+    assert (again.look().status, again.look().message) == (runs.Status.FINISHED, "")
+    assert downloads.look("v2.0.2").is_whole
+    assert downloads.delete("v2.0.2", tmp_path) > len(content)
+    assert downloads.look("v2.0.2").files == 0
+    (put("v2.0.2", []) / ".model.pth.abc.partial").write_bytes(b"half")
+    downloads.give_up(tmp_path)
+    assert not downloads.look("v2.0.2").is_begun
+    assert downloads.current(tmp_path) is None
+
+
+def hold_back(hub: Hub) -> threading.Event:
+    """Answer no download before the event is set."""
+    held, files = threading.Event(), hub.files
+
+    class Slow(dict[tuple[str, str], bytes]):
+        def get(self, key: Any, default: Any = None) -> Any:
+            held.wait(20)
+            return super().get(key, default)
+
+    hub.files = Slow(files)
+    return held
+
+
+def wait_until_over(run: runs.Run) -> None:
+    deadline = time.monotonic() + 60
+    while run.look().status in runs.ACTIVE:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+# disk
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Project:
+    made = projects.create("voice", tmp_path)
+    for name, size in (
+        ("dataset/wavs/a.wav", 5),
+        ("dataset/features/x.arrow", 7),
+        ("ready/model.pth", 11),
+        ("note", 2),
+    ):
+        path = made.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x" * size)
+    return made
+
+
+def add_checkpoints(place: Project, status: runs.Status) -> runs.Run:
+    import torch
+
+    run = runs.Run(place.runs / "20260101-000000-train")
+    run.folder.mkdir(parents=True)
+    run.write_state(runs.State("train", status, created=time.time(), heartbeat=time.time()))
+    for step in (1, 2, 3):
+        checkpoints.write(run.folder, {"w": torch.zeros(4)}, checkpoints.About(step))
+    checkpoints.mark_best(run.folder, 1)
+    (run.folder / "resume").mkdir()
+    (run.folder / "resume" / "state.json").write_text("{}", encoding="utf-8")
+    return run
+
+
+def test_files_are_counted_under_what_they_are(place: Project) -> None:
+    assert disk_use.measure(place) == Use(dataset=5, features=7, ready=11, other=2)
+    assert disk_use.measure(place).total == 25
+
+
+def test_what_can_go_goes_and_nothing_else(place: Project) -> None:
+    run = add_checkpoints(place, runs.Status.FINISHED)
+    assert disk_use.free(place, "checkpoints") > 0
+    assert [one.step for one in checkpoints.index(run.folder)] == [3, 1]
+    assert disk_use.free(place, "features") == 7
+    assert disk_use.free(place, "resume") == 2
+    assert disk_use.free(place, "exports") == 0
+    assert disk_use.measure(place).dataset == 5
+    with pytest.raises(ConfigError, match="Choose one of"):
+        disk_use.free(place, "ready")
+
+
+def test_nothing_is_freed_while_a_run_is_at_work(place: Project) -> None:
+    add_checkpoints(place, runs.Status.STARTING)
+    with pytest.raises(RunBusyError, match="Stop it first"):
+        disk_use.free(place, "features")
+    assert disk_use.spare(place)["resume"] == 0
+
+
+def test_deleted_projects_are_shown_and_go_for_good(place: Project, tmp_path: Path) -> None:
+    projects.delete(projects.create("old", tmp_path), tmp_path)
+    (projects.list_deleted(tmp_path)[0].folder / "clip").write_bytes(b"x" * 3_000_000)
+    shown = disk_part.show(tmp_path, "voice", "en")
+    assert all(words in shown for words in ("voice", "Deleted projects", "3.0 MB"))
+    assert disk_part.free(tmp_path, "voice", disk_part.TRASH) == 3_000_000
+    assert projects.list_deleted(tmp_path) == []
+
+
+# guides and versions
+
+
+def test_every_guide_is_readable_and_leads_nowhere_else() -> None:
+    found = about_part.guides()
+    assert found
+    for title, name in found:
+        text = about_part.guide(name)
+        assert title in text
+        assert "](" not in text.replace("](#", "")
+    assert about_part.guide("../README.md") == ""
+
+
+def test_versions_and_places_are_listed(tmp_path: Path) -> None:
+    shown = about_part.versions(tmp_path, "en")
+    assert all(words in shown for words in ("gradio", "torch", str(tmp_path), str(paths.MODELS)))

@@ -1,0 +1,79 @@
+"""Consent and downloads on the System tab in a real browser, from a hub on this machine."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.ui.serving import Seen, Served, opened, serving
+from tests.xtts import hub_server
+from tests.xtts.hub_server import Hub
+from utils.doctor import MODEL_FILES
+from utils.ui.system.licence_part import FILE
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+TERMS = b"The terms of the licence.\n" * 50
+CONTENT = b"x" * (1 << 20)
+PATIENCE = 60_000  # milliseconds: the child loads torch
+
+
+class Consenting(Served):
+    """The System tab with models and consent in folders of their own."""
+
+    def command(self) -> list[str]:
+        return ["-m", "tests.ui.one_consent", str(self.output), *self.words]
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    files = {("main", FILE): TERMS} | {
+        (version, name): CONTENT for version in ("main", "v2.0.2") for name in MODEL_FILES
+    }
+    with hub_server.serving(Hub(files)) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
+        with serving(tmp_path / "output", "7915", kind=Consenting) as page:
+            yield page
+
+
+def choose(page: Page, version: str) -> None:
+    page.locator("#download-version input").click()
+    page.get_by_role("option", name=version).click()
+
+
+@pytest.fixture
+def seen(browser: Browser, served: Served) -> Iterator[Seen]:
+    with opened(browser, served) as seen:
+        yield seen
+
+
+def test_a_version_is_fetched_after_consent_and_deleted_again(seen: Seen) -> None:
+    page = seen.page
+    choose(page, "v2.0.2")
+    expect(page.locator("#licence-state")).to_contain_text("Nobody has agreed")
+    expect(page.locator("#download")).to_be_disabled()
+    expect(page.locator("#download-reasons")).to_contain_text("Download: Agree to the licence first.")
+
+    page.locator("#show-licence").click()
+    expect(page.locator("#licence-text textarea")).to_have_value(TERMS.decode())
+    page.locator("#licence-name input, #licence-name textarea").first.fill("አበበ")
+    page.locator("#agree").click()
+    expect(page.locator("#licence-state")).to_contain_text("አበበ")
+    expect(page.locator("#agree")).to_be_disabled()
+    expect(page.locator("#download")).to_be_enabled()
+
+    page.locator("#download").click()
+    expect(page.locator("#download-reasons")).to_contain_text("A version is being fetched.")
+    expect(page.locator("#base-models")).to_contain_text("is here", timeout=PATIENCE)
+    expect(page.locator("#download")).to_be_disabled()
+    expect(page.locator("#download-reasons")).to_contain_text("This version is here already.")
+
+    page.locator("#delete-version").click()
+    expect(page.locator("#download-question")).to_contain_text("Delete v2.0.2?")
+    page.get_by_role("button", name="Yes, delete this version").click()
+    expect(page.locator("#base-models")).not_to_contain_text("is here")
+    page.locator("#withdraw").click()
+    expect(page.locator("#download")).to_be_disabled()
+    assert seen.complaints == []
+    assert seen.strangers == []

@@ -1,0 +1,362 @@
+"""What stands behind the Fine-tuning tab: fields, presets, commands, forecasts, sentences."""
+
+import argparse
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from tests.training.trainable import write_dataset
+from utils import runs
+from utils.config import TrainConfig
+from utils.errors import AmharicTtsError, ConfigError, RunError
+from utils.flags import add_flags, read_flags
+from utils.paths import CONFIGS, Project
+from utils.training import checkpoints
+from utils.training.checkpoints import About, Checkpoint
+from utils.ui import app
+from utils.ui.training import device, fields, findings, forecast, history, optimising, presets, showing, starting
+from utils.ui.training.asking import read_answer
+from utils.ui.training.form_part import fill, remembered
+from utils.ui.training.story import Story
+from utils.ui.words import amharic
+
+NONE = {"count": 0, "named": []}
+NASTY = "<img src=x onerror=alert(1)>"
+CPU = {
+    "kind": "cpu",
+    "name": "x",
+    "memory": 2**34,
+    "half": "no",
+    "tf32": False,
+    "compiler": False,
+    "bitsandbytes": False,
+}
+GPU = {
+    "kind": "cuda",
+    "name": "H200",
+    "memory": 2**37,
+    "half": "bf16",
+    "tf32": True,
+    "compiler": True,
+    "bitsandbytes": True,
+}
+TINY = {"version": "tiny", "custom_model": "", "train_csv": "", "eval_csv": ""}
+
+
+@pytest.fixture
+def blocks(tmp_path: Path) -> gr.Blocks:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GRADIO_TEMP_DIR", "")
+        patch.setenv("GRADIO_EXAMPLES_CACHE", "")
+        return app.build(tmp_path)
+
+
+def write_run(project: Project, name: str, status: runs.Status, **settings: object) -> runs.Run:
+    run = runs.Run(project.runs / name)
+    run.folder.mkdir(parents=True)
+    run.config.write_text(TrainConfig.parse(settings).to_yaml(), encoding="utf-8")
+    run.write_state(runs.State("train", status, created=1.0, heartbeat=1.0))
+    return run
+
+
+def test_every_setting_has_its_place_and_none_has_two() -> None:
+    assert sorted([*fields.SHOWN, *fields.PROJECT]) == sorted(TrainConfig.model_fields)
+
+
+def test_every_setting_has_one_widget_that_reaches_the_start(blocks: gr.Blocks) -> None:
+    (train,) = [fn for fn in blocks.fns.values() if fn.api_name == "train"]
+    titles = [str(getattr(widget, "label", "")) for widget in train.inputs]
+    wanted = [str(TrainConfig.model_fields[name].title) for name in fields.SHOWN]
+    assert sorted(titles) == sorted([*wanted, "Project", "Language of the page"])
+    assert len({widget._id for widget in train.inputs}) == len(titles)
+
+
+def test_every_preset_can_be_chosen() -> None:
+    assert {preset.name for preset in presets.PRESETS} == {path.stem for path in CONFIGS.glob("*.yaml")}
+
+
+@pytest.mark.parametrize("preset", presets.PRESETS, ids=lambda preset: preset.name)
+def test_a_preset_fills_every_field_but_the_paths_of_this_computer(preset: presets.Preset) -> None:
+    config = presets.load(preset.name)
+    filled = dict(zip(fields.SHOWN, fill(config, keep_paths=True), strict=True))
+    assert {name for name, value in filled.items() if isinstance(value, dict)} == fields.KEPT - set(fields.PROJECT)
+    assert all(value == getattr(config, name) for name, value in filled.items() if name not in fields.KEPT)
+
+
+@pytest.mark.parametrize(
+    ("name", "kept", "comes_back"),
+    [
+        ("num_epochs", 33, True),
+        ("num_epochs", "33", False),
+        ("num_epochs", None, False),
+        ("num_epochs", True, False),
+        ("lora_alpha", 64, True),  # a browser writes 64.0 so
+        ("lora_alpha", 0.5, True),
+        ("enable_lora", True, True),
+        ("enable_lora", 1, False),
+        ("sample_texts", "ሰላም", True),
+    ],
+)
+def test_what_a_browser_kept_comes_back_where_it_fits(name: str, kept: object, comes_back: bool) -> None:
+    found = dict(zip(fields.SHOWN, remembered(json.loads(json.dumps({name: kept, "gone": 1}))), strict=True))
+    assert isinstance(found[name], dict) is not comes_back
+    assert found.pop(name) == kept or not comes_back
+    assert all(isinstance(value, dict) for value in found.values())  # of what was not kept, nothing changes
+
+
+@pytest.mark.parametrize("kept", [None, [], [1, 2], "x"])
+def test_what_no_page_of_ours_kept_changes_nothing(kept: object) -> None:
+    assert all(isinstance(value, dict) for value in remembered(kept))
+
+
+@pytest.mark.parametrize("text", [text for preset in presets.PRESETS for text in preset[1:]])
+def test_presets_speak_both_languages(text: str) -> None:
+    assert text in amharic()
+
+
+@pytest.mark.parametrize("name", TrainConfig.model_fields)
+def test_titles_and_sentences_of_the_settings_speak_both_languages(name: str) -> None:
+    field = TrainConfig.model_fields[name]
+    assert {field.title, field.description} <= amharic().keys()
+
+
+def read_command(words: str) -> TrainConfig:
+    parser = argparse.ArgumentParser()
+    add_flags(parser, TrainConfig)
+    return read_flags(parser.parse_args(shlex.split(words)[4:]), TrainConfig)
+
+
+@pytest.mark.parametrize("preset", presets.PRESETS, ids=lambda preset: preset.name)
+def test_the_command_means_what_the_form_says(preset: presets.Preset, tmp_path: Path) -> None:
+    values = presets.load(preset.name).model_dump() | {"sample_texts": "ሰላም ነው? | አዎ"}
+    config = starting.complete(values, Project(tmp_path / "የአበበ ድምፅ"))
+    assert config.output_path == str(tmp_path / "የአበበ ድምፅ")
+    assert read_command(starting.command(config)) == config
+
+
+def test_saved_settings_can_be_loaded_again(tmp_path: Path) -> None:
+    config = starting.complete({"num_epochs": 3, "sample_texts": "ሰላም"}, Project(tmp_path / "p"))
+    assert TrainConfig.load(starting.save_settings(config, tmp_path, "p")) == config
+
+
+def test_faults_of_a_form_stand_in_lines_of_their_own(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        starting.complete({"num_epochs": 0, "batch_size": None, "use_dora": True}, Project(tmp_path))
+    faults = starting.faults_of(caught.value)
+    assert [fault.partition(":")[0] for fault in faults] == ["num_epochs", "batch_size"]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "status", "values", "expected"),
+    [
+        (False, None, TINY, "make a dataset first"),
+        (True, None, TINY, ""),
+        (True, runs.Status.FINISHED, TINY, ""),
+        (True, runs.Status.STARTING, TINY, "r-1-train is at work"),
+        (True, None, TINY | {"version": "v2.0.2"}, "Agree to the licence"),
+        (True, None, TINY | {"version": "v2.0.2", "custom_model": "x"}, ""),
+        (True, None, TINY | {"train_csv": "/nowhere.csv"}, "/nowhere.csv"),
+    ],
+)
+def test_a_start_that_cannot_be_says_why(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    dataset: bool,
+    status: runs.Status | None,
+    values: dict[str, str],
+    expected: str,
+) -> None:
+    monkeypatch.setattr(starting, "licence_accepted", lambda: False)
+    project = Project(tmp_path)
+    if dataset:
+        write_dataset(project.dataset, train=2, held_back=1, seconds=0.5)
+    if status:
+        run = write_run(project, "r-1-train", status)
+        run.write_state(runs.State("train", status, created=1.0, heartbeat=4e9 if status in runs.ACTIVE else 1.0))
+        if status in runs.ACTIVE:
+            monkeypatch.setattr(runs, "_lives", lambda _state: True)
+    said = starting.obstacle(project, values, "en")
+    assert expected in said
+    assert bool(said) is bool(expected)
+
+
+def test_a_start_without_consent_is_refused_with_its_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "licence_accepted", lambda: False)
+    with pytest.raises(AmharicTtsError, match="Agree to it under Model and data"):
+        starting.start(TrainConfig(), Project(tmp_path))
+
+
+@pytest.mark.parametrize("facts", [CPU, GPU], ids=["cpu", "gpu"])
+@pytest.mark.parametrize("switch", fields.SWITCHES)
+def test_every_switch_says_what_it_does_here_in_both_languages(switch: str, facts: dict[str, Any]) -> None:
+    english, translated = (device.hint(switch, facts, None, language) for language in ("en", "am"))
+    assert "Here: " in english
+    assert "እዚህ፦" in translated
+
+
+@pytest.mark.parametrize(
+    ("switch", "facts", "words"),
+    [
+        ("enable_mixed_precision", CPU, "no effect"),
+        ("enable_mixed_precision", GPU, "BF16"),
+        ("enable_tf32", CPU, "no effect"),
+        ("use_compile", CPU, "cannot work"),
+        ("optimizer", CPU, "needs an NVIDIA GPU"),
+        ("optimizer", GPU, "all three"),
+        ("offload_optimizer", CPU, "no gain"),
+        ("enable_byte_dropout", GPU, "no effect"),
+    ],
+)
+def test_a_switch_is_honest_about_the_device(switch: str, facts: dict[str, Any], words: str) -> None:
+    assert words in device.hint(switch, facts, None, "en")
+
+
+def test_after_the_start_a_switch_says_what_it_did() -> None:
+    told = device.hint("enable_sdpa", CPU, (30, f"sdpa: 30 layers {NASTY}"), "en")
+    assert "In this run: 30 changed" in told
+    assert "30 layers" in told
+    assert NASTY not in told
+
+
+def values(**changes: object) -> dict[str, object]:
+    return TrainConfig.parse({"version": "tiny", **changes}).model_dump()
+
+
+def test_the_forecast_counts_updates_saves_and_bytes(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    write_dataset(project.dataset, train=9, held_back=1, seconds=0.3)
+    found = forecast.forecast(values(batch_size=2, grad_acumm=2, num_epochs=4, save_step=5), project)
+    assert (found.updates, found.saves) == (12, 3)
+    assert found.checkpoint == 2 * forecast.TINY
+    assert found.resume == 12 * forecast.TINY
+    assert found.most == 3 * found.checkpoint + 2 * found.resume
+    capped = forecast.forecast(values(batch_size=2, grad_acumm=2, num_epochs=4, save_step=5, max_steps=7), project)
+    assert capped.updates == 7
+
+
+@pytest.mark.parametrize("odd", [None, "", 0, "many"])
+def test_a_forecast_stands_a_form_that_is_half_filled(tmp_path: Path, odd: object) -> None:
+    found = forecast.forecast(values() | {"batch_size": odd, "save_step": odd, "num_epochs": odd}, Project(tmp_path))
+    assert forecast.sentence(found, "en").startswith("Calculated: ")
+
+
+def test_too_little_room_is_said() -> None:
+    assert "does not fit" in forecast.sentence(forecast.Forecast(9, 1, 10**9, 10**9, 10**10, 10**9), "en")
+
+
+def test_what_the_check_finds_has_a_cure() -> None:
+    found = {
+        "train": 10,
+        "eval": 2,
+        "hours": 0.5,
+        "eval_minutes": 1.0,
+        "longest": 12.0,
+        "language": "en",
+        "faults": ["line 3"],
+        "fault_count": 1,
+        "too_long": {"count": 1, "named": ["a.wav"]},
+        "tokens": {"unknown": {"€": 2}, "lacking": {"count": 2, "named": ["b.wav"]}, "long": NONE, "most": 30},
+        "unread": "",
+    }
+    judged = findings.check_findings(found, "en", chosen="am")
+    assert [finding.verdict for finding in judged] == ["warn", "pass", "warn", "fail", "pass", "warn", "warn"]
+    assert all(finding.cure for finding in judged if finding.verdict != "pass")
+    unread = findings.check_findings(found | {"tokens": None, "unread": "v/vocab.json"}, "en", chosen="am")
+    assert any("v/vocab.json" in finding.detail for finding in unread)
+
+
+def test_the_plan_of_memory_shows_parts_and_tiers() -> None:
+    found = {
+        "device": "a GPU",
+        "batch": "8 clips x 2",
+        "peak": 2**34,
+        "available": 2**33,
+        "parts": [["weights", 2**30, "the model in fp32"]],
+        "tiers": [[name, 2, 8, 2**32, True] for name in presets.TIERS],
+        "tuned": None,
+        "tuned_peak": 0,
+        "advice": "These switches would make room.",
+    }
+    shown = findings.plan_tables(found, "en")
+    assert all(words in shown for words in ("It does not fit.", "1.00 GiB", "✓ fits", "Balanced", "make room"))
+    assert "የተሰላ" in findings.plan_tables(found, "am")
+
+
+def test_a_child_that_breaks_off_says_why() -> None:
+    assert read_answer('noise\n{"kind": "cpu"}\n') == {"kind": "cpu"}
+    with pytest.raises(AmharicTtsError, match=r"no list.*Make one"):
+        read_answer('{"error": "There is no list.", "hint": "Make one."}')
+    for printed in ("", "[]", "5", "noise"):
+        with pytest.raises(RunError, match="ModuleNotFoundError"):
+            read_answer(printed, "Traceback\nModuleNotFoundError: six")
+
+
+def test_runs_are_compared_by_what_differs(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    first = write_run(project, "a-1-train", runs.Status.FINISHED, num_epochs=3)
+    second = write_run(project, "b-1-train", runs.Status.FINISHED, num_epochs=5, sample_texts=NASTY)
+    told = [history.Told(run, Story(best=(1.5, 10)), history.settings_of(run)) for run in (first, second)]
+    assert history.differing(told) == {"num_epochs": [3, 5], "sample_texts": ["", NASTY]}
+    shown = history.compared(told, "en")
+    assert "Epochs" in shown
+    assert "1.5000" in shown
+    assert NASTY not in shown
+    assert "Choose two runs" in history.compared(told[:1], "en")
+
+
+def test_a_run_with_damaged_settings_is_compared_all_the_same(tmp_path: Path) -> None:
+    run = write_run(Project(tmp_path), "a-1-train", runs.Status.FINISHED)
+    run.config.write_text("{", encoding="utf-8")
+    assert history.settings_of(run) == {}
+
+
+def test_nothing_that_a_run_tells_becomes_html(tmp_path: Path) -> None:
+    run = write_run(Project(tmp_path), "a-1-train", runs.Status.FAILED)
+    story = Story(switches={NASTY: (1, NASTY)}, on={NASTY: NASTY}, memory=NASTY, phase=(NASTY, 1, 2), problem_count=1)
+    story.warnings.append(NASTY)
+    story.problems.append(NASTY)
+    story.take({"kind": "sample", "step": 1, "text": NASTY, "file": f"/x/{NASTY}.wav"})
+    state = runs.State("train", runs.Status.RUNNING, created=1.0, message=NASTY)
+    parts = [showing.facts(run, state, story, "en"), showing.messages(story, "en"), showing.what_is_on(story, "en")]
+    assert "<img" not in "".join([*parts, showing.samples(run, story, "en"), showing.curves(story, "en")])
+
+
+def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:
+    run = write_run(Project(tmp_path / "የእኔ ድምፅ"), "a-1-train", runs.Status.FINISHED)
+    story = Story()
+    for step in (5, 10, 15, 20):
+        story.take({"kind": "sample", "step": step, "text": "ሰላም", "file": f"/moved/step_{step}/1.wav"})
+    shown = showing.samples(run, story, "en")
+    assert shown.index("step 20") < shown.index("step 5")
+    assert "/samples/step_20/1.wav" in shown
+    assert "/moved" not in shown
+    assert shown.count("<audio") == 4
+    assert shown.count("<details") == 2
+
+
+def test_only_trainings_are_listed(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    for name in ("20261121-100000-train", "20261121-100000-train-2", "20261121-100001-rehearse", "odd"):
+        (project.runs / name).mkdir(parents=True)
+    assert [run.name for run in starting.trainings(project)] == ["20261121-100000-train-2", "20261121-100000-train"]
+
+
+def test_the_best_checkpoint_is_offered_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = runs.Run(tmp_path)
+    found = [
+        Checkpoint(tmp_path / "step_20", 20, About(20, eval_loss=1.25), 2 * 10**9),
+        Checkpoint(tmp_path / "step_10", 10, About(10), 10**6, is_best=True),
+        Checkpoint(tmp_path / "step_5", 5, None, 10**6, fault="damaged"),
+    ]
+    monkeypatch.setattr(checkpoints, "index", lambda _folder: found)
+    offered: dict[str, Any] = optimising.offered(run, None, "en")
+    assert offered["checkpoint"]["value"] == "10"
+    assert [name for _, name in offered["checkpoint"]["choices"]] == ["20", "10"]
+    assert "evaluation 1.2500 · 2.0 GB" in offered["checkpoint"]["choices"][0][0]
+    assert offered["optimise"] == {"interactive": True}
+    assert "value" not in optimising.offered(run, "20", "en")["checkpoint"]  # type: ignore[operator]
+    assert "no checkpoint yet" in str(optimising.offered(None, None, "en")["optimise_reason"])

@@ -1,0 +1,146 @@
+"""Fine-tuning in a real browser with the tiny base: what must not get lost, and what is refused in its place."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.training.trainable import write_dataset
+from tests.ui.serving import Seen, Served, opened, serving
+from tests.ui.training_tab import (
+    PATIENCE,
+    button,
+    choose_tiny,
+    facts,
+    field,
+    load_file,
+    open_training,
+    wait_for_step,
+)
+from utils import runs
+from utils.config import TrainConfig
+from utils.runs import Status
+from utils.xtts.licence import licence_accepted
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A page whose project has a few clips, for all tests here: no start of it is waited for twice."""
+    with serving(tmp_path_factory.mktemp("training") / "output", "--port", "7990") as page:
+        write_dataset(page.project().dataset, train=4, held_back=2, seconds=0.6)
+        yield page
+
+
+@pytest.fixture
+def seen(browser: Browser, served: Served) -> Iterator[Seen]:
+    with opened(browser, served) as seen:
+        open_training(seen.page)
+        yield seen
+
+
+def test_faults_are_told_together_beside_the_button(seen: Seen, served: Served) -> None:
+    page = seen.page
+    choose_tiny(page, num_epochs="0", learning_rate="7")
+    page.locator("#train").click()
+    expect(page.locator("#train-faults")).to_contain_text("Epochs (num_epochs): 0")
+    expect(page.locator("#train-faults")).to_contain_text("Learning rate (learning_rate): 7")
+    assert runs.list_runs(served.project()) == []
+    page.locator("#show-command").click()
+    expect(page.locator("#settings-faults")).to_contain_text("num_epochs")
+
+
+def test_a_broken_settings_file_is_refused_in_place_and_a_good_one_fills_the_form(seen: Seen, tmp_path: Path) -> None:
+    page = seen.page
+    bad, good = tmp_path / "bad.yaml", tmp_path / "good.yaml"
+    bad.write_text("num_epochs: 0\nlearning_rat: 1\nbatch_size: many\n", encoding="utf-8")
+    good.write_text(TrainConfig(version="tiny", num_epochs=77, enable_lora=True).to_yaml(), encoding="utf-8")
+    load_file(page, bad)
+    faults = page.locator("#settings-faults")
+    for words in ("num_epochs", "did you mean learning_rate", "batch_size"):
+        expect(faults).to_contain_text(words)
+    load_file(page, good)
+    expect(faults).to_contain_text("good.yaml are in the form")
+    expect(field(page, "num_epochs")).to_have_value("77")
+    expect(field(page, "enable_lora")).to_be_checked()
+    page.locator("#show-command").click()
+    expect(page.locator("#command textarea")).to_have_value(re.compile("--num-epochs 77 .*--enable-lora"))
+    page.locator("#save-settings").click()
+    expect(page.locator("#settings-file")).to_contain_text("default-train")
+
+
+def test_the_licence_is_asked_for_published_versions_alone(seen: Seen) -> None:
+    if licence_accepted():
+        pytest.skip("somebody has agreed to it on this computer, and is not asked again")
+    page = seen.page
+    expect(page.locator("#licence")).to_be_visible()
+    expect(page.locator("#train")).to_be_disabled()
+    expect(page.locator("#train-reason")).to_contain_text("licence")
+    choose_tiny(page)
+    expect(page.locator("#licence")).to_be_hidden()
+    expect(page.locator("#train")).to_be_enabled()
+
+
+def test_the_tab_speaks_amharic(seen: Seen) -> None:
+    page = seen.page
+    page.get_by_label("አማርኛ").first.check()
+    expect(page.locator("#train")).to_have_text("ደረጃ 2 - ሞዴሉን አሠልጥን")
+    expect(page.locator("#device")).to_contain_text("ሥልጠናው", timeout=PATIENCE)
+    expect(page.locator(".switch-hint").first).to_contain_text("እዚህ፦")
+    page.locator("#preset input").click()
+    expect(page.locator("#preset").get_by_text("ሚዛናዊ")).to_be_visible()
+    assert seen.complaints == []
+
+
+def test_the_dataset_is_checked_and_the_memory_planned_and_measured(seen: Seen) -> None:
+    page = seen.page
+    choose_tiny(page)
+    page.locator("#check-dataset").click()
+    expect(page.locator("#dataset-check")).to_contain_text("4 clips", timeout=PATIENCE)
+    expect(page.locator("#dataset-check")).to_contain_text("Little data")
+    page.locator("#memory-plan").click()
+    expect(page.locator("#plan-tables")).to_contain_text("Calculated, not measured", timeout=PATIENCE)
+    expect(page.locator("#plan-tables")).to_contain_text("Memory: 6 GB (LoRA)")
+    page.locator("#memory-test").click()
+    expect(page.locator("#memory-test-output textarea")).to_have_value(re.compile("measured peak"), timeout=PATIENCE)
+    assert seen.complaints == []
+
+
+def test_one_run_goes_on_through_two_clicks_a_reload_a_second_tab_and_a_restarted_page(
+    seen: Seen, served: Served
+) -> None:
+    page = seen.page
+    choose_tiny(page, num_epochs="1000", batch_size="2")
+    expect(page.locator("#train")).to_be_enabled()
+    page.locator("#train").dblclick()
+    expect(facts(page)).to_contain_text("running", timeout=PATIENCE)
+    wait_for_step(page, 1)
+    page.reload()
+    expect(facts(page)).to_contain_text("running")
+    expect(field(page, "num_epochs")).to_have_value("1000")  # what was filled in is still there
+    (run,) = runs.list_runs(served.project())
+    pid = run.look().pid
+
+    second = page.context.new_page()
+    second.goto(seen.origin)
+    expect(facts(second)).to_contain_text("running")  # the tab that was open last is open again
+    expect(button(second, "Delete")).to_be_disabled()
+    expect(second.locator("#training-run-reasons")).to_contain_text("Delete: The run is at work; stop it first")
+    second.close()
+    assert seen.complaints == []
+
+    served.kill()
+    served.start()
+    page.goto(served.url)
+    expect(facts(page)).to_contain_text("running")
+    expect(field(page, "num_epochs")).to_have_value("1000")
+    expect(page.locator("#train")).to_be_disabled()
+    wait_for_step(page, wait_for_step(page, 1) + 1)
+    assert run.look().pid == pid
+    button(page, "Stop now").click()
+    expect(facts(page)).to_contain_text("stopped")
+    assert run.look().status is Status.STOPPED
+    assert runs.list_runs(served.project()) == [run]

@@ -1,0 +1,140 @@
+"""The Fine-tuning tab as a program drives it: the same events as a person's clicks, with the names of the fields."""
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gradio_client import Client, handle_file  # type: ignore[import-untyped]
+
+from tests.training.trainable import write_dataset
+from utils import runs
+from utils.config import TrainConfig
+from utils.paths import Project
+from utils.runs import Status
+from utils.ui import app
+from utils.ui.training import fields
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+QUICK: dict[str, Any] = {
+    "version": "tiny",
+    "batch_size": 2,
+    "grad_acumm": 1,
+    "num_epochs": 1000,
+    "learning_rate": 1e-3,
+    "enable_mixed_precision": False,
+    "sample_texts": "ሰላም",
+    "save_step": 4,
+    "eval_step": 4,
+}
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("output")
+    write_dataset(folder / "default" / "dataset", train=4, held_back=2, seconds=0.6)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def client(output: Path) -> Iterator[Client]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE", "NO_PROXY"):
+            patch.setenv(name, "")
+        blocks, found = app.launch(output, host="127.0.0.1", port=7960, share=False, who=None)
+        yield Client(found.url, verbose=False)
+        blocks.close(verbose=False)
+    for run in runs.list_runs(Project(output / "default")):
+        runs.stop_now(run, grace=0.5)
+
+
+def form(**changes: object) -> dict[str, object]:
+    values = TrainConfig.parse(QUICK).model_dump() | changes
+    return {name: value for name, value in values.items() if name in fields.SHOWN} | {
+        "project": "default",
+        "page_language": "en",
+    }
+
+
+def test_every_setting_is_a_parameter_of_the_start(client: Client) -> None:
+    parameters = client.view_api(return_format="dict")["named_endpoints"]["/train"]["parameters"]
+    assert {one["parameter_name"] for one in parameters} == {*fields.SHOWN, "project", "page_language"}
+
+
+def test_faults_come_together_and_nothing_starts(client: Client, output: Path) -> None:
+    *_, faults = client.predict(**form(num_epochs=0, batch_size=None, learning_rate="fast"), api_name="/train")
+    assert all(name in faults for name in ("(num_epochs)", "(batch_size)", "(learning_rate)"))
+    assert runs.list_runs(Project(output / "default")) == []
+
+
+def test_the_command_and_the_file_say_what_the_form_says(client: Client) -> None:
+    _, command = client.predict(**form(num_epochs=33), api_name="/train_command")
+    assert "--num-epochs 33" in command["value"]
+    _, file = client.predict(**form(num_epochs=33), api_name="/save_settings")
+    faults, *values = client.predict(handle_file(file["value"]), "en", api_name="/load_settings")
+    assert "are in the form" in faults
+    assert 33 in values
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("num_epochs: 0\nlearning_rat: 1\n", ["num_epochs", "did you mean learning_rate"]), ("{", ["not valid YAML"])],
+)
+def test_a_broken_file_is_refused_with_all_its_faults(
+    client: Client, tmp_path: Path, text: str, words: list[str]
+) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text, encoding="utf-8")
+    faults, *_ = client.predict(handle_file(path), "en", api_name="/load_settings")
+    assert all(word in faults for word in words)
+
+
+def test_an_unknown_preset_is_refused(client: Client) -> None:
+    with pytest.raises(Exception, match="no preset"):
+        client.predict("../../etc/passwd", "en", api_name="/preset")
+
+
+def test_the_dataset_is_checked(client: Client) -> None:
+    found = client.predict(**form(max_text_length=10), api_name="/check_dataset")
+    assert "4 clips" in found
+    assert "Little data" in found
+    assert "raise the longest text" in found
+
+
+def test_the_memory_is_planned_and_one_step_measured(client: Client) -> None:
+    found = client.predict(**form(), api_name="/memory_plan")
+    assert "Calculated, not measured" in found
+    assert "Memory: 6 GB (LoRA)" in found
+    shown = client.submit(**form(), api_name="/memory_test")
+    shown.result(timeout=300)
+    assert any("measured peak" in str(one) for one in shown.outputs())
+
+
+def test_two_starts_make_one_run_that_ends_as_the_finished_model(client: Client, output: Path) -> None:
+    project = Project(output / "default")
+    with ThreadPoolExecutor(2) as both:
+        list(both.map(lambda _: client.predict(**form(), api_name="/train"), range(2)))
+    (run,) = runs.list_runs(project)
+    assert TrainConfig.load(run.config).learning_rate == 1e-3
+    deadline = time.monotonic() + 400
+    while not list((run.folder / "checkpoints").glob("step_*/checkpoint.json")) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    with pytest.raises(Exception, match="at work"):
+        client.predict("default", run.name, "en", api_name="/training_delete_run")
+    client.predict("default", run.name, "en", api_name="/training_stop_now")
+    assert run.look().status is Status.STOPPED
+    done = client.predict("default", run.name, "4", False, "en", api_name="/optimize_model")
+    assert "is now the finished model" in done
+    assert (project.ready / "model.pth").is_file()
+    compared = client.predict("default", [run.name, run.name], "en", api_name="/compare_runs")
+    assert "Best evaluation" in compared
+    values = client.predict("default", run.name, "en", api_name="/take_settings")
+    assert 1000 in values
+
+
+def test_a_checkpoint_that_is_not_there_is_refused(client: Client) -> None:
+    with pytest.raises(Exception, match=r"no run|no checkpoint|folder name"):
+        client.predict("default", "../../etc", "4", False, "en", api_name="/optimize_model")

@@ -1,0 +1,151 @@
+"""The whole way in a real browser: recordings, a dataset, a training of the tiny base, a voice, its sound on disk."""
+
+import re
+from pathlib import Path
+
+import pytest
+import soundfile
+from playwright.sync_api import Page, expect
+
+from tests.ui.serving import Seen, Served
+from tests.ui.training_tab import PATIENCE, button, choose_tiny, facts, field, open_tab, open_training, wait_for_step
+from utils import audio, runs, sample
+from utils.config import TrainConfig
+from utils.paths import Project
+from utils.runs import Run
+from utils.xtts.rates import OUTPUT_RATE
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
+
+NAME = "የአበበ ድምፅ"
+SENTENCES = sample.SENTENCES[:6]
+BOXES = ("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision")
+QUICK = {"num_epochs": "1000", "batch_size": "2", "save_step": "4", "eval_step": "4", "sample_texts": "ሰላም"}
+TEXT = "ሰላም ለዓለም።"
+
+
+def test_recordings_become_a_voice_that_is_heard(seen: Seen, served: Served, tmp_path: Path) -> None:
+    page, project = seen.page, served.project(NAME)
+    page.set_default_timeout(60_000)  # the training shares the processor with the browser
+    expect.set_options(timeout=60_000)
+    make_project(page, project)
+    make_dataset(page, record(tmp_path))
+    run = train(page, project)
+    watch(page)
+    step = stop_and_resume(page)
+    optimise(page, project)
+    speak(page)
+    sound, rate = soundfile.read(download(page))
+    assert rate == OUTPUT_RATE
+    assert 0.1 < sound.size / rate < 60
+    assert abs(sound).max() > 0.01
+    assert [one.name for one in runs.list_runs(project) if one.name.endswith("-train")] == [run.name]
+    assert step > 0
+    assert seen.complaints == []
+    assert seen.strangers == []
+
+
+def record(folder: Path) -> tuple[Path, Path]:
+    """Write what sounds like speech, and subtitles that say what it is."""
+    sound, cues = sample.record(SENTENCES)
+    media, subtitles = folder / "talk.wav", folder / "talk.am.srt"
+    audio.save(media, sound, sample.RATE)
+    subtitles.write_text(sample.subtitles(cues), encoding="utf-8")
+    return media, subtitles
+
+
+def make_project(page: Page, project: Project) -> None:
+    picker = page.locator("#project input")
+    picker.fill(NAME)
+    picker.press("Enter")
+    expect(page.get_by_text(f"Project {NAME} is made.")).to_be_visible()
+    assert project.root.is_dir()
+
+
+def make_dataset(page: Page, files: tuple[Path, Path]) -> None:
+    """Step 1: the media and its subtitles become clips with text."""
+    expect(page.locator("#prepare-reason")).to_contain_text("Add recordings first")
+    expect(page.locator("#prepare")).to_be_disabled()
+    page.get_by_role("tab", name="Subtitles and media").click()
+    for name, path in zip(("media", "subtitles"), files, strict=True):
+        page.locator(f"#upload-{name} input[type=file]").set_input_files(path)
+        expect(page.locator("#uploads")).to_contain_text(path.name)
+    expect(page.locator("#prepare")).to_be_enabled()
+    page.locator("#prepare").click()
+    expect(page.locator("#data-run-facts")).to_contain_text("finished", timeout=PATIENCE)
+    expect(page.locator("#clips [data-clip]")).to_have_count(len(SENTENCES))
+    expect(page.locator("#clips")).to_contain_text(SENTENCES[0])
+
+
+def train(page: Page, project: Project) -> Run:
+    """Step 2: three boxes are ticked, and Train is clicked."""
+    open_training(page)
+    choose_tiny(page, **QUICK)
+    for box in BOXES:
+        field(page, box).check()
+    expect(page.locator("#train")).to_be_enabled()
+    page.locator("#train").click()
+    expect(facts(page)).to_contain_text("running", timeout=PATIENCE)
+    expect(page.locator("#train")).to_be_disabled()
+    expect(page.locator("#train-reason")).to_contain_text("is at work")
+    run = next(one for one in runs.list_runs(project) if one.name.endswith("-train"))
+    chosen = TrainConfig.load(run.config).model_dump()
+    assert {box: chosen[box] for box in BOXES} == dict.fromkeys(BOXES, True)
+    return run
+
+
+def watch(page: Page) -> None:
+    """The curve moves, each switch says what it did, and a sentence can be heard."""
+    step = wait_for_step(page, 2)
+    curve = page.locator("#curves path.line").first
+    drawn = str(curve.get_attribute("d"))
+    wait_for_step(page, step + 1)
+    expect(curve).not_to_have_attribute("d", drawn)
+    expect(page.locator(".switch-hint").first).to_contain_text("In this run: 10 changed")
+    expect(page.locator("#what-is-on")).to_contain_text("What is really on in this run")
+    heard = page.locator("#samples audio").first
+    expect(heard).to_be_visible(timeout=PATIENCE)
+    kind = heard.evaluate("async (sound) => (await fetch(sound.src)).headers.get('content-type')")
+    assert kind.startswith("audio/")
+
+
+def stop_and_resume(page: Page) -> int:
+    """What was learnt is saved, and the same run goes on from there; return the step that it was stopped at."""
+    button(page, "Stop and save").click()
+    expect(facts(page)).to_contain_text("Its work was saved.", timeout=PATIENCE)
+    stopped = wait_for_step(page, 1)
+    button(page, "Resume").click()
+    expect(facts(page)).to_contain_text("running", timeout=PATIENCE)
+    wait_for_step(page, stopped + 1)
+    expect(page.locator("#training-run-log textarea")).to_have_value(re.compile(rf"resumed step={stopped}\b"))
+    button(page, "Stop now").click()
+    expect(facts(page)).to_contain_text("stopped", timeout=PATIENCE)
+    return stopped
+
+
+def optimise(page: Page, project: Project) -> None:
+    """Step 2.5: a checkpoint becomes the finished model of the project."""
+    page.locator("#half input").check()
+    page.locator("#optimize").click()
+    expect(page.locator("#optimized")).to_contain_text("is now the finished model", timeout=PATIENCE)
+    assert (project.ready / "model.pth").is_file()
+    assert '"precision": "half"' in (project.ready / "about.json").read_text(encoding="utf-8")
+
+
+def speak(page: Page) -> None:
+    """The finished model is chosen by itself, and speaks."""
+    open_tab(page, "Inference")
+    expect(page.locator("#model input")).to_have_value(re.compile(f"{NAME} · finished model"))
+    page.get_by_label("number input for Tries").fill("1")  # after so few updates it never ends by itself
+    page.get_by_label("number input for Tries").press("Tab")
+    page.locator("#speech-text textarea").fill(TEXT)
+    page.locator("#speak").click()
+    expect(page.locator("#speak-status")).to_contain_text("s of sound", timeout=PATIENCE)
+    expect(page.locator("#take-sound").get_by_test_id("waveform-What was spoken")).to_be_visible()
+    expect(page.locator("#sentences")).to_contain_text(TEXT)
+
+
+def download(page: Page) -> Path:
+    with page.expect_download() as waiting:
+        page.locator("#take-files a", has_text="WAV").click()
+    return Path(waiting.value.path())

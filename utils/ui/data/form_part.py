@@ -1,0 +1,86 @@
+"""The settings of a preparation: every field once, in groups, filled from the newest run of the project."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from utils.config import DatasetConfig
+from utils.errors import AmharicTtsError
+from utils.ui.data import fields, starting
+from utils.ui.form import build_form
+from utils.ui.page import QUIET, Page
+
+
+@dataclass(frozen=True)
+class DataForm:
+    """The widgets of the form.
+
+    Attributes:
+        page: The frame around it.
+        widgets: By the name of the field, in the order in which they stand.
+    """
+
+    page: Page
+    widgets: dict[str, Component] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> list[Any]:
+        """Return the widgets of all settings, in the order of ``fields.SHOWN``."""
+        return [self.widgets[name] for name in fields.SHOWN]
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Return what a handler of the whole form reads."""
+        return {"project": self.page.project, "page_language": self.page.language, **self.widgets}
+
+    def lay(self, names: Sequence[str]) -> None:
+        """Lay out the widgets of some fields, side by side where there is room."""
+        with gr.Row(elem_classes="fields"):
+            for name in names:
+                with gr.Column(min_width=200):
+                    self.widgets[name] = whisper_sizes() if name == "whisper_model" else _widget(name)
+
+
+def _widget(name: str) -> Component:
+    return build_form(DatasetConfig, only=[name])[name]
+
+
+def whisper_sizes() -> gr.Dropdown:
+    """Offer the sizes of Whisper; a folder can be typed."""
+    known = DatasetConfig.model_fields["whisper_model"]
+    return gr.Dropdown(
+        list(fields.WHISPER_SIZES),
+        value=known.default,
+        label=known.title,
+        info=known.description,
+        allow_custom_value=True,
+        interactive=True,
+    )
+
+
+def build_settings(form: DataForm) -> None:
+    """Lay out all settings and fill them with those that the project was prepared with last."""
+    form.lay(fields.BASIC)
+    for title, names in fields.GROUPS.items():
+        with gr.Accordion(title, open=False):
+            form.lay(names)
+    page = form.page
+
+    def restore(project: str) -> list[Any]:
+        try:
+            return fields.filled(starting.last_settings(page.open(project)))
+        except AmharicTtsError:  # a name that is none yet; the header says so
+            return [gr.skip()] * len(fields.SHOWN)
+
+    gr.on(
+        [page.blocks.load, page.project.change],
+        restore,
+        page.project,
+        form.settings,
+        api_visibility="private",
+        preprocess=False,
+        **QUIET,
+    )

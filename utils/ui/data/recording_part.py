@@ -1,0 +1,136 @@
+"""Sentences to read into the microphone: each take is saved as soon as its recording is stopped."""
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from utils import audio
+from utils.dataset import prompts, takes
+from utils.errors import AmharicTtsError
+from utils.paths import Project
+from utils.ui import faults
+from utils.ui.data import places, showing
+from utils.ui.data.form_part import DataForm
+from utils.ui.data.shelf import Shelf
+from utils.ui.page import QUIET, handler, tell
+from utils.ui.words import say
+
+ALL_READ = "All sentences have been read; you can write others into the box."
+
+
+def read_before(project: Project, shelf: Shelf) -> list[str]:
+    """Return what need not be read again: the takes, and prompted sentences that are clips already."""
+    known = shelf.look(project.dataset)
+    shipped = set(prompts.shipped())
+    clips = [clip.text for clip in known.contents.kept if clip.text in shipped] if known else []
+    return [*clips, *(take.text for take in takes.takes(project))]
+
+
+def save(project: Project, sentence: str, path: str) -> takes.Take:
+    """Keep what the browser recorded, and have Step 1 read it."""
+    rate = audio.probe(Path(path)).rate
+    take = takes.save_take(project, sentence, audio.load(path, rate), rate)
+    places.add(project, places.own(places.TAKES))
+    return take
+
+
+def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
+    """Lay out sentence, microphone and buttons."""
+    page = form.page
+    gr.Markdown("Read in a quiet room, at your usual pace, as you would speak to somebody beside you.")
+    sentence = gr.Textbox(
+        label="Read this sentence aloud",
+        info="Chosen so that few sentences hold every sound; you may change it before you record.",
+        lines=2,
+        elem_id="sentence",
+        interactive=True,
+    )
+    microphone = gr.Audio(
+        sources=["microphone"], type="filepath", label="Microphone", elem_id="microphone-audio", editable=False
+    )
+    with gr.Row():
+        following = gr.Button("Next sentence", variant="primary", elem_id="next-sentence", interactive=False)
+        skip = gr.Button("Skip this sentence", elem_id="skip-sentence", min_width=150)
+        again = gr.Button("Read it again", elem_id="read-again", interactive=False, min_width=150)
+    said, progress = gr.HTML(elem_id="take-said"), gr.HTML(elem_id="takes-progress")
+    skipped = gr.State([])
+    outputs: list[Any] = [sentence, microphone, said, progress, following, skip, again]
+
+    def reached(project: Project, language: str) -> str:
+        return showing.reading(takes.progress(takes.takes(project)), language)
+
+    def offered(project: Project, passed: list[str], language: str, told: str = "") -> tuple[Any, ...]:
+        """Show the sentence that is read next."""
+        text = takes.next_sentence(read_before(project, shelf), passed)
+        told = told or (showing.told([say(ALL_READ, language)]) if not text else "")
+        has_takes = bool(takes.takes(project))
+        buttons = [gr.update(interactive=False), gr.update(interactive=bool(text)), gr.update(interactive=has_takes)]
+        return text, None, told, reached(project, language), *buttons
+
+    @handler
+    def show(project: str, passed: list[str], language: str) -> tuple[Any, ...]:
+        try:
+            return offered(page.open(project), passed, language)
+        except AmharicTtsError as error:  # asked whenever the project changes: it stays in its place
+            shut = [gr.update(interactive=False)] * 3
+            return "", None, showing.refused(error, language), "", *shut
+
+    @handler
+    def keep(project: str, text: str, path: str | None, language: str) -> tuple[Any, ...]:
+        place = page.open(project)
+        if not path:
+            return gr.skip(), gr.skip(), gr.skip(), gr.skip(), gr.skip(), gr.skip(), gr.skip(), gr.skip()
+        try:
+            take = save(place, text, path)
+        except AmharicTtsError as error:  # nothing was kept; the sentence stays for another try
+            told = showing.told(
+                [say("It was not kept: {reason}", language, reason=faults.told(error, language))], "faults"
+            )
+            left = [gr.skip()] * 3
+            return gr.skip(), None, told, reached(place, language), *left, gr.skip()
+        saved = say("Saved: take {name}, {seconds} s.", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
+        told = showing.told([saved]) + showing.told([say(take.warning, language)] if take.warning else [], "doubts")
+        buttons = [gr.update(interactive=True), gr.update(interactive=False), gr.update(interactive=True)]
+        inputs = places.joined(places.read(place))
+        return gr.skip(), gr.skip(), told, reached(place, language), *buttons, inputs
+
+    @handler
+    def pass_over(project: str, text: str, passed: list[str], language: str) -> tuple[Any, ...]:
+        passed = [*passed, text]
+        return passed, *offered(page.open(project), passed, language)
+
+    @handler
+    def repeat(project: str, language: str) -> tuple[Any, ...]:
+        place = page.open(project)
+        take = takes.undo_last(place)
+        tell(say("Take {name} was removed; read its sentence again.", language, name=take.path.stem))
+        has_takes = gr.update(interactive=bool(takes.takes(place)))
+        buttons = [gr.update(interactive=False), gr.update(interactive=True), has_takes]
+        return take.text, None, "", reached(place, language), *buttons
+
+    given = [page.project, skipped, page.language]
+    gr.on([tab.select, following.click], show, given, outputs, api_name="next_sentence", **QUIET)
+    gr.on(
+        [page.project.change, page.language.change],
+        show,
+        given,
+        outputs,
+        api_visibility="private",
+        **QUIET,
+    )
+    microphone.stop_recording(
+        keep,
+        [page.project, sentence, microphone, page.language],
+        [*outputs, form.widgets["inputs"]],
+        api_name="save_take",
+        show_progress_on=said,
+    )
+    skip.click(
+        pass_over,
+        [page.project, sentence, skipped, page.language],
+        [skipped, *outputs],
+        api_name="skip_sentence",
+        show_progress_on=said,
+    )
+    again.click(repeat, [page.project, page.language], outputs, api_name="undo_take", show_progress_on=said)

@@ -1,0 +1,313 @@
+"""What the tab shows of recordings, of a preparation and of a dataset, as HTML; knows nothing of gradio."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from html import escape
+
+from utils.dataset import lengths
+from utils.dataset.ledger import Entry, Ledger
+from utils.dataset.manifest import Contents
+from utils.dataset.statistics import Statistics
+from utils.dataset.takes import Progress
+from utils.errors import AmharicTtsError
+from utils.events import Event, event_line, read_events, tail_offset
+from utils.runs import ACTIVE, Run, State
+from utils.ui import faults
+from utils.ui.data import pictures
+from utils.ui.data.places import Look, Pair
+from utils.ui.views import LAST_BYTES, cell, note, table
+from utils.ui.words import say
+
+MOST_ROWS = 100
+MOST_FAULTS = 20
+
+CSS = (
+    pictures.CSS
+    + """
+#data-tab .html-container:has(> .prose:empty) { display: none; }
+.fields { display: grid !important; gap: 10px;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 250px), 1fr)) !important; }
+.beside { align-items: flex-end !important; }
+#data-runs .wrap { flex-flow: column nowrap; max-height: 16rem; overflow: auto; gap: 4px; }
+#data-runs label { width: 100%; flex-shrink: 0; overflow-wrap: anywhere; }
+.share { display: flex; height: 14px; border-radius: 4px; overflow: hidden; margin: 6px 0; }
+.share i { display: block; min-width: 1px; }
+.share .kept, .key .kept::before { background: #047857; }
+.share .between, .key .between::before { background: #64748b; }
+.share .aside, .key .aside::before { background: #b45309; }
+.key span { margin-inline-end: 14px; font-size: var(--text-sm); }
+.key span::before { content: ""; display: inline-block; width: 12px; height: 12px; border-radius: 2px;
+  margin-inline-end: 5px; vertical-align: -1px; }
+.told { border-inline-start: 4px solid #047857; padding-inline-start: 10px; }
+.faults { border-inline-start: 4px solid #b91c1c; padding-inline-start: 10px; }
+.doubts { border-inline-start: 4px solid #b45309; padding-inline-start: 10px; }
+:is(.told, .faults, .doubts) :is(p, li) { font-size: var(--text-sm); margin: 4px 0; overflow-wrap: anywhere; }
+:is(.told, .faults, .doubts) ul { margin: 0; padding-inline-start: 1.2em; }
+#sentence textarea { font-size: 1.5rem; line-height: 1.7; }
+details.more > summary { cursor: pointer; font-size: var(--text-sm); }
+"""
+)
+
+
+def told(sentences: Iterable[str], classes: str = "told") -> str:
+    """Show sentences one below the other, marked at their side; nothing for none."""
+    lines = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences if sentence)
+    return f'<div class="{classes}">{lines}</div>' if lines else ""
+
+
+def refused(error: AmharicTtsError, language: str) -> str:
+    """Show why something could not be done, with its cure."""
+    return told([faults.told(error, language)], "faults")
+
+
+def looked(found: Look, language: str) -> str:
+    """Show what a place holds and which words go with which sound."""
+    if found.remote:
+        return note(say("It is fetched when Step 1 starts.", language))
+    if found.tables:
+        return note(say("It is a dataset with the sound inside; its clips are counted when Step 1 reads it.", language))
+    shown = ""
+    if found.clips:
+        shown += note(say("It is a dataset with {count} clips.", language, count=found.clips))
+    if found.pairs or found.alone:
+        shown += pairs(found, language)
+    if len(found.faults) > MOST_FAULTS:
+        more = say("{count} more are not shown.", language, count=len(found.faults) - MOST_FAULTS)
+        return shown + told([*found.faults[:MOST_FAULTS], more], "doubts")
+    return shown + told(found.faults, "doubts")
+
+
+def pairs(found: Look, language: str) -> str:
+    """Show which subtitle goes with which sound, and what has none."""
+    rows = [
+        (cell(pair.media.name), cell(_subtitles(pair)), cell(say(words_of(pair), language)))
+        for pair in found.pairs[:MOST_ROWS]
+    ]
+    rows += [
+        (
+            cell("–"),
+            cell(path.name),
+            cell(say("No recording has this name; name both alike.", language), classes="warn"),
+        )
+        for path in found.alone[:MOST_ROWS]
+    ]
+    more = len(found.pairs) - MOST_ROWS
+    rest = note(say("{count} more are not shown.", language, count=more)) if more > 0 else ""
+    titles = [say(title, language) for title in ("Sound or video", "Subtitles", "Where its words come from")]
+    return table(titles, rows, classes="stack") + rest
+
+
+def words_of(pair: Pair) -> str:
+    """Say where the words of a recording come from."""
+    if pair.subtitles:
+        return "its subtitles"
+    return "its text file" if pair.text else "speech recognition"
+
+
+def _subtitles(pair: Pair) -> str:
+    names = (f"{one.path.name} ({one.language})" if one.language else one.path.name for one in pair.subtitles)
+    return ", ".join(names) or "–"
+
+
+def facts(run: Run, state: State, language: str) -> str:
+    """Show what a preparation is doing, how far it is, how long it will take, and what it complained about."""
+    events = read_events(run.events, tail_offset(run.events, LAST_BYTES), LAST_BYTES).events
+    status = f'<b class="{state.status}">{escape(say(state.status, language))}</b>'
+    head = f"<p>{status} · {escape(run.name)} {escape(state.message)}</p>"
+    shown = head + progress(events, at_work=state.status in ACTIVE, language=language)
+    complaints = [event for event in events if event["kind"] in {"bad", "warning"}]
+    sentences = dict.fromkeys(complaint(event) for event in reversed(complaints))
+    return shown + told(list(sentences)[:MOST_FAULTS], "doubts")
+
+
+def progress(events: Sequence[Event], *, at_work: bool, language: str) -> str:
+    """Show the bar with the share that is done and the time that is left."""
+    latest = next((event for event in reversed(events) if event["kind"] in {"progress", "fetched"}), None)
+    if latest is None:
+        return note(say("Looking for recordings …", language)) if at_work else ""
+    percent = latest.get("percent")
+    if not isinstance(percent, int | float):
+        return note(event_line(latest))
+    if latest["kind"] == "fetched":
+        words = say("Fetching {name}: {percent} %", language, name=latest.get("name"), percent=round(percent))
+    else:
+        words = say("{step} of {total} recordings", language, step=latest.get("step"), total=latest.get("total"))
+        words += f" · {percent:.0f} %"
+        left = latest.get("seconds_left")
+        if at_work and isinstance(left, int | float):
+            words += " · " + say("about {time} left", language, time=timedelta(seconds=round(left)))
+    bar = f'<progress max="100" value="{percent:.0f}" aria-label="{escape(words)}"></progress>'
+    return f'<p class="hint">{escape(words)}</p>{bar}'
+
+
+def complaint(event: Event) -> str:
+    """Say what a file was complained of for."""
+    name = str(event.get("path") or "").replace("\\", "/").rpartition("/")[2]
+    sentence = str(event.get("reason") or event.get("message") or "")
+    return sentence if not name or name in sentence else f"{name}: {sentence}"
+
+
+def summary(contents: Contents, language: str) -> str:
+    """Show the size of a dataset in one line that wraps."""
+    kept = contents.kept
+    aside = [clip for clip in contents.clips.values() if clip.status == "aside"]
+    cards = {
+        "Recordings": str(len(contents.recordings)),
+        "Clips in use": f"{len(kept)} · {minutes(sum(clip.span.seconds for clip in kept), language)}",
+        "Not in use": f"{len(aside)} · {minutes(sum(clip.span.seconds for clip in aside), language)}",
+        "Training": str(sum(clip.split == "train" for clip in kept)),
+        "Evaluation": str(sum(clip.split == "eval" for clip in kept)),
+    }
+    shown = (
+        f"<span><small>{escape(say(name, language))}</small><b>{escape(text)}</b></span>"
+        for name, text in cards.items()
+    )
+    return f'<div class="cards">{"".join(shown)}</div>'
+
+
+def ledger(found: Ledger, language: str) -> str:
+    """Account for every second: a bar, a sum for each fate, and a line for each recording."""
+    total = found.seconds
+    fates: dict[str, tuple[str, float]] = {
+        "In use": ("kept", found.kept),
+        "Pauses between clips": ("between", found.between),
+        **{reason: ("aside", seconds) for reason, seconds in found.aside.items()},
+    }
+    bar = "".join(
+        f'<i class="{kind}" style="flex: {seconds:.3f}"></i>' for kind, seconds in fates.values() if seconds > 0
+    )
+    rows = [
+        (
+            cell(_fate(name, kind, language)),
+            cell(minutes(seconds, language)),
+            cell(f"{100 * seconds / (total or 1):.1f} %"),
+        )
+        for name, (kind, seconds) in fates.items()
+    ]
+    rows.append((cell(say("All recordings", language), classes="mark"), cell(minutes(total, language)), cell("100 %")))
+    titles = [say(title, language) for title in ("What became of it", "Length", "Share")]
+    keys = (("kept", "In use"), ("between", "Pauses between clips"), ("aside", "Not in use"))
+    key = "".join(f'<span class="{kind}">{escape(say(name, language))}</span>' for kind, name in keys)
+    unused = [f"{_name(entry)}: {entry.fault}" for entry in found.faults]
+    return (
+        f'<div class="share" aria-hidden="true">{bar}</div><div class="key">{key}</div>{table(titles, rows)}'
+        + (_unfolding(say("Each recording", language), _entries(found, language)))
+        + told(unused[:MOST_FAULTS], "faults")
+    )
+
+
+def _fate(name: str, kind: str, language: str) -> str:
+    return f"{say('Not in use', language)}: {say(name, language)}" if kind == "aside" else say(name, language)
+
+
+def _entries(found: Ledger, language: str) -> str:
+    entries = [entry for entry in found.entries if not entry.fault]
+    rows = [
+        (
+            cell(_name(entry)),
+            cell(minutes(entry.seconds, language)),
+            cell(minutes(entry.kept, language)),
+            cell(minutes(sum(entry.aside.values()), language)),
+            cell(
+                ", ".join(f"{say(why, language)} {minutes(seconds, language)}" for why, seconds in entry.aside.items())
+            ),
+        )
+        for entry in entries[:MOST_ROWS]
+    ]
+    titles = [say(title, language) for title in ("Recording", "Length", "In use", "Not in use", "Why")]
+    more = len(entries) - MOST_ROWS
+    rest = note(say("{count} more are not shown.", language, count=more)) if more > 0 else ""
+    return table(titles, rows, classes="stack") + rest
+
+
+def counted(found: Statistics, language: str) -> str:
+    """Show the statistics with their pictures."""
+    drawn = [
+        pictures.histogram(say("Length of the clips", language), found.seconds, say("s", language), language),
+        pictures.histogram(say("Letters a second", language), found.pace, "", language),
+        pictures.histogram(say("Signal-to-noise ratio", language), found.snr, "dB", language),
+        pictures.sounds(say("Sounds", language), found.phonemes, language),
+    ]
+    return pictures.pictures(drawn) + _facts(found, language) + _sounds(found, language)
+
+
+def _facts(found: Statistics, language: str) -> str:
+    rows = [("Speakers", ", ".join(f"{name} {minutes(seconds, language)}" for name, seconds in speakers(found)))]
+    if found.seconds:
+        rows += [
+            (
+                "99.5 % of the clips are shorter than",
+                _seconds(lengths.percentile(found.seconds, 99.5), ".2f", language),
+            ),
+            ("Suggested longest clip for training", _seconds(lengths.suggested(found.seconds), "g", language)),
+        ]
+    if found.phonemes:
+        there = len(found.phonemes) - len(found.missing)
+        rows.append(("Sounds that occur", say("{used} of {total}", language, used=there, total=len(found.phonemes))))
+        rows.append(("Sounds that are missing", " ".join(found.missing) or say("none", language)))
+    titles = [say(title, language) for title in ("What", "How much")]
+    return table(titles, [(cell(say(name, language)), cell(text)) for name, text in rows])
+
+
+def speakers(found: Statistics) -> Sequence[tuple[str, float]]:
+    """Return the speakers who are heard most."""
+    return list(found.speakers.items())[:12]
+
+
+def _sounds(found: Statistics, language: str) -> str:
+    if not found.phonemes:
+        return ""
+    return _unfolding(say("Each sound, the rarest first", language), pictures.sound_list(found.phonemes))
+
+
+def reading(found: Progress, language: str) -> str:
+    """Show how far somebody has come with reading sentences."""
+    words = say(
+        "{takes} sentences, {time}; {sounds} of {total} sounds",
+        language,
+        takes=found.takes,
+        time=minutes(found.seconds, language),
+        sounds=found.sounds,
+        total=found.total,
+    )
+    bar = f'<progress max="{found.total}" value="{found.sounds}" aria-label="{escape(words)}"></progress>'
+    missing = ""
+    if found.takes and found.missing:
+        missing = note(say("Sounds that are still missing: {sounds}", language, sounds=" ".join(found.missing)))
+    elif found.takes:
+        missing = note(say("All sounds have been read; more sentences show them in more surroundings.", language))
+    return f'<p class="hint">{escape(words)}</p>{bar}{missing}'
+
+
+def minutes(seconds: float, language: str) -> str:
+    """Write a length; what is shorter than a minute in seconds."""
+    return (
+        _seconds(seconds, ".1f", language)
+        if seconds < 60
+        else say("{count} min", language, count=f"{seconds / 60:.1f}")
+    )
+
+
+def _seconds(seconds: float, form: str, language: str) -> str:
+    return say("{count} s", language, count=format(seconds, form))
+
+
+def merged(plan: Mapping[str, int], language: str) -> list[str]:
+    """Say what a merge does, or would do, in sentences."""
+    sentences = {
+        "recordings": "Recordings that come in: {count}.",
+        "clips": "Clips that come in: {count}.",
+        "known": "Recordings that are there already and stay as they are: {count}.",
+        "duplicates": "Clips that are there already and are set aside as duplicates: {count}.",
+        "missing": "Clips without their sound file, which are left out: {count}.",
+    }
+    always = {"recordings", "clips"}
+    return [say(sentences[name], language, count=count) for name, count in plan.items() if count or name in always]
+
+
+def _name(entry: Entry) -> str:
+    return entry.source.replace("\\", "/").rpartition("/")[2] or entry.source
+
+
+def _unfolding(title: str, content: str) -> str:
+    return f'<details class="more"><summary>{escape(title)}</summary>{content}</details>'

@@ -1,0 +1,1 @@
+"""Behind the Inference tab: the model in memory, takes on disk, and what the page shows of them."""

@@ -1,0 +1,134 @@
+"""Taking things away: a model in one file, and the dataset."""
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from utils.errors import AmharicTtsError, RunError
+from utils.paths import Project
+from utils.storage import make_folder
+from utils.ui.inference import children, showing
+from utils.ui.inference.errands import Errand
+from utils.ui.inference.room import RAW, Room, Sight, begin, fault, stop_button
+from utils.ui.views import note
+from utils.ui.words import say
+
+PACK, FOLDER = "pack", "exports"
+
+
+@dataclass(frozen=True)
+class Line:
+    """What the packing process printed last."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What was packed."""
+
+    path: Path
+
+
+def build_downloads(room: Room) -> dict[str, Any]:
+    """Lay out the buttons; return what the clock fills."""
+    gr.Markdown("The files of a take are offered above it. Packing a model takes a minute; it stays in the project.")
+    half = gr.Checkbox(
+        value=True,
+        label="Half the size",
+        info="The weights are stored in 16 bits; they are loaded in full precision again.",
+        elem_id="pack-half",
+    )
+    with gr.Row():
+        model = gr.Button("Pack the chosen model", elem_id="pack-model")
+        dataset = gr.Button("Pack the dataset", elem_id="pack-dataset")
+        stop = stop_button(room, PACK)
+    status = gr.HTML(elem_id="pack-status")
+
+    def pack_model(project: str, model: str | None, half: bool, language: str) -> str:  # noqa: FBT001  # gradio gives values by place
+        return _begun(
+            room, project, language, lambda place: model_task(place, model or "", room.page.output, half=half)
+        )
+
+    def pack_dataset(project: str, language: str) -> str:
+        return _begun(room, project, language, lambda place: dataset_task(place, project, room.page.output))
+
+    page = room.page
+    model.click(
+        pack_model,
+        [page.project, room.form["model"], half, page.language],
+        status,
+        api_name="pack_model",
+        show_progress="hidden",
+        **RAW,
+    )
+    dataset.click(
+        pack_dataset, [page.project, page.language], status, api_name="pack_dataset", show_progress="hidden", **RAW
+    )
+    return {"pack": status, "pack_stop": stop}
+
+
+def _begun(room: Room, project: str, language: str, make: Any) -> str:  # noqa: ANN401  # makes a task of a project
+    try:
+        place = room.open(project)
+    except AmharicTtsError as error:
+        return fault(error, language)
+    return begin(room, project, PACK, lambda: make(place), language)
+
+
+def model_task(place: Project, model: str, output: Path, *, half: bool) -> Iterator[Line | Archive]:
+    """Pack a model with all that others need to speak with it."""
+    if not model:
+        raise RunError("No model is chosen.", hint="Choose one at the top of this tab.")
+    target = _target(place, _name_of(Path(model)))
+    for line in children.run(children.export_words(model, target, output, half=half)):
+        yield Line(line)
+    yield Archive(target.with_name(f"{target.name}.zip"))
+
+
+def dataset_task(place: Project, project: str, output: Path) -> Iterator[Line | Archive]:
+    """Pack the clips that were kept, with their lists."""
+    target = _target(place, "dataset").with_suffix(".zip")
+    for line in children.run(children.dataset_words(project, target, output)):
+        yield Line(line)
+    yield Archive(target)
+
+
+def pack_state(room: Room, sight: Sight) -> dict[str, Any]:
+    """Say how far the packing is, and offer what was packed before."""
+    errand, language = room.errands.look(sight.name, PACK), sight.language
+    folder = sight.place.root / FOLDER
+    packed = sorted(folder.glob("*.zip"), key=lambda path: -path.stat().st_mtime)[:6] if folder.is_dir() else []
+    shown = [showing.link(path, f"{path.name} ({path.stat().st_size / 1e6:.1f} MB)") for path in packed]
+    going = errand is not None and not errand.is_over
+    offered = showing.downloads(shown) if shown else note(say("Nothing is packed yet.", language))
+    return {"pack": _told(errand, language) + offered, "pack_stop": {"interactive": going}}
+
+
+def _told(errand: Errand | None, language: str) -> str:
+    if errand is None:
+        return ""
+    if errand.error:
+        return showing.fault(errand.error, language)
+    if isinstance(errand.last, Archive):
+        return showing.told("good", say("Packed: {name}.", language, name=errand.last.path.name))
+    if errand.is_over:
+        return showing.told("warnings", say("Stopped.", language))
+    text = errand.last.text if isinstance(errand.last, Line) else say("Getting ready", language)
+    return showing.working(f"{text} · {errand.work.seconds:.0f} s")
+
+
+def _target(place: Project, name: str) -> Path:
+    folder = place.root / FOLDER
+    make_folder(folder)
+    return folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def _name_of(model: Path) -> str:
+    named = model.parent.name if model.name == "ready" else "-".join((*model.parts[-3:-2], model.name))
+    return re.sub(r"[^\w.-]+", "_", named).strip("._") or "model"

@@ -1,0 +1,110 @@
+"""Choosing a model, and having it in memory."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import gradio as gr
+
+from utils.config import SpeechConfig
+from utils.errors import AmharicTtsError
+from utils.synthesis.listing import Found
+from utils.ui import faults
+from utils.ui.form import info
+from utils.ui.inference import listing, reading, showing, voice_files
+from utils.ui.inference.room import MODEL, RAW, Room, Sight, fault
+from utils.ui.inference.work import Work
+from utils.ui.views import note
+from utils.ui.words import say
+
+FIELD = SpeechConfig.model_fields["model"]
+
+
+def build_model(room: Room) -> dict[str, Any]:
+    """Lay out picker, buttons and what is known of the model; return what the clock fills."""
+    picker = gr.Dropdown(
+        [],
+        label=FIELD.title,
+        info=info(FIELD),
+        allow_custom_value=True,
+        interactive=True,
+        elem_id="model",
+    )
+    with gr.Row():
+        room.fields(*MODEL)
+    room.form["model"] = picker
+    with gr.Row():
+        load = gr.Button("Load", interactive=False, min_width=120, elem_id="load-model")
+        unload = gr.Button("Unload", interactive=False, min_width=120, elem_id="unload-model")
+    reason, card = gr.HTML(elem_id="model-reason"), gr.HTML(elem_id="model-card")
+    _tie_buttons(room, load, unload, card)
+    return {"model": picker, "load": load, "unload": unload, "model_reason": reason, "card": card}
+
+
+def _tie_buttons(room: Room, load: gr.Button, unload: gr.Button, card: gr.HTML) -> None:
+    def load_model(model: str | None, device: str, precision: str, language: str) -> Iterator[str]:
+        try:
+            for _ in Work(lambda: iter([room.studio.load(model or "", device, precision)])).news():
+                yield showing.model(room.studio, model or "", None, None, language)
+            yield showing.model(room.studio, model or "", None, None, language)
+        except Exception as error:  # noqa: BLE001  # it is shown
+            yield fault(error, language)
+
+    def unload_model(model: str | None, language: str) -> str:
+        try:
+            room.studio.unload()
+        except AmharicTtsError as error:
+            return fault(error, language)
+        return showing.model(room.studio, model or "", None, None, language)
+
+    given = [room.form["model"], room.form["device"], room.form["precision"], room.page.language]
+    hidden: dict[str, Any] = {"show_progress": "hidden", **RAW}
+    load.click(load_model, given, card, api_name="load_model", concurrency_limit=None, **hidden)
+    unload.click(unload_model, [given[0], given[-1]], card, api_name="unload_model", concurrency_limit=None, **hidden)
+
+
+def model_state(room: Room, sight: Sight, model: str) -> dict[str, Any]:
+    """Show models, memory and voices."""
+    studio, found, language = room.studio, sight.models, sight.language
+    picker: dict[str, Any] = {"choices": listing.choices(found, language)}
+    if not model and found:
+        model = picker["value"] = listing.preferred(found, sight.place.root)
+    reads, unknown = _reads(model, language)
+    busy, loaded = bool(studio.loading), studio.card is not None
+    reason = _reason(model, found, language) or unknown
+    voices = voice_files.choices(sight.place, studio.voices())
+    return {
+        "model": picker,
+        "load": {"interactive": bool(model) and not busy},
+        "unload": {"interactive": loaded and not busy and not studio.users},
+        "model_reason": note(reason) if reason else "",
+        "card": showing.model(studio, model, reads, None, language),
+        "speak": {"interactive": bool(model)},
+        "reference": {"choices": [(say("the model's own voice", language), ""), *voices]},
+    }
+
+
+def nothing_open(room: Room, error: AmharicTtsError, language: str) -> dict[str, Any]:
+    """Say why no project is open and nothing can be spoken or chosen."""
+    made: dict[str, Any] = {name: {"interactive": False} for name in ("load", "speak", "restore", "delete", "undo")}
+    return made | {
+        "card": showing.model(room.studio, "", None, error, language),
+        "chosen": {"choices": [], "value": None},
+    }
+
+
+def _reads(model: str, language: str) -> tuple[dict[str, str] | None, str]:
+    """Return how the chosen model reads, or why that is not known."""
+    if not model:
+        return None, ""
+    try:
+        return reading.settings_of(model), ""
+    except AmharicTtsError as error:
+        return None, faults.told(error, language)
+
+
+def _reason(model: str, found: list[Found], language: str) -> str:
+    if model:
+        return ""
+    if found:
+        return say("Choose a model first.", language)
+    return say("There is no model yet: train one, or download a base model in the System tab.", language)

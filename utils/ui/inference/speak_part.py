@@ -1,0 +1,269 @@
+"""Speaking: the button, what is going on, and sound while it comes."""
+
+import base64
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from utils.audio import Samples
+from utils.config import SpeechConfig
+from utils.paths import Project
+from utils.synthesis.writing import to_pcm16
+from utils.ui.inference import recording, showing, takes
+from utils.ui.inference.recording import Begun, Done, Dubbed, News, Sounding, Stage
+from utils.ui.inference.room import Room, fault, news, settings
+from utils.ui.inference.takes import Said, Take
+from utils.ui.inference.work import Work
+from utils.ui.page import QUIET
+from utils.ui.words import say
+from utils.xtts.rates import OUTPUT_RATE
+
+if TYPE_CHECKING:
+    from gradio.blocks import Block
+
+SPEAKING = "speak"
+WINDOW = 6  # stretches of sound sent again with each new one: the browser may skip an update, and plays none twice
+
+PLAY = """chunk => {
+  const state = window.amharicStream ??= { context: null, at: 0, key: "", played: -1 };
+  if (!chunk) return;
+  const { key, first, parts } = JSON.parse(chunk);
+  if (state.key !== key) {
+    state.context?.close();
+    Object.assign(state, { context: new AudioContext({ sampleRate: RATE }), at: 0, key, played: -1, seconds: 0 });
+  }
+  parts.forEach((part, place) => {
+    if (first + place <= state.played) return;
+    state.played = first + place;
+    const bytes = Uint8Array.from(atob(part), letter => letter.charCodeAt(0));
+    const whole = new Int16Array(bytes.buffer);
+    const sound = state.context.createBuffer(1, whole.length, RATE);
+    const room = sound.getChannelData(0);
+    whole.forEach((value, index) => { room[index] = value / 32768; });
+    const source = state.context.createBufferSource();
+    source.buffer = sound;
+    source.connect(state.context.destination);
+    state.at = Math.max(state.at, state.context.currentTime + 0.05);
+    source.start(state.at);
+    state.at += sound.duration;
+    state.seconds += sound.duration;
+  });
+}""".replace("RATE", str(OUTPUT_RATE))
+HUSH = """() => { const state = window.amharicStream; state?.context?.close(); if (state) state.context = null; }"""
+
+
+@dataclass
+class Listener:
+    """Follows one speaking, and makes a take of what was heard.
+
+    Attributes:
+        kind: What the take will be.
+        text: What is to be said.
+        config: How.
+        begun: What was announced; None before the first sentence is begun.
+        told: Sentences that are done.
+        dubbed: Subtitles that are done.
+        at: When speaking itself began.
+        stage: What is being done now.
+        recent: The newest stretches of sound, for a player.
+        count: Stretches so far.
+    """
+
+    kind: str
+    text: str
+    config: SpeechConfig
+    begun: Begun | None = None
+    told: list[Said] = field(default_factory=list)
+    dubbed: Dubbed | None = None
+    at: float = 0.0
+    stage: str = ""
+    recent: deque[str] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    count: int = 0
+    done: int = 0
+    key: str = field(default_factory=lambda: str(time.time_ns()))
+
+    def hear(self, item: News | None) -> None:
+        """Take one piece of news."""
+        if isinstance(item, Stage):
+            self.stage = item.name
+        elif isinstance(item, Begun):
+            self.begun, self.at, self.stage = item, time.monotonic(), ""
+        elif isinstance(item, Said):
+            self.told.append(item)
+            self.done = len(self.told)
+        elif isinstance(item, Done):
+            self.done = item.step
+        elif isinstance(item, Dubbed):
+            self.dubbed = item
+        elif isinstance(item, Sounding):
+            self.recent.append(base64.b64encode(to_pcm16(item.samples)).decode())
+            self.count += 1
+
+    def chunk(self) -> str:
+        """Return the newest stretches of sound as the player reads them."""
+        if not self.count:
+            return ""
+        parts = ",".join(f'"{part}"' for part in self.recent)
+        return f'{{"key": "{self.key}", "first": {self.count - len(self.recent)}, "parts": [{parts}]}}'
+
+    def progress(self, seconds: float, language: str) -> str:
+        """Say how far it is."""
+        if self.begun is None or self.stage:
+            stage = say(self.stage or "Getting ready", language)
+            return showing.working(f"{stage} · {seconds:.0f} s")
+        values = {"step": self.done, "total": self.begun.total}
+        sentence = say("{step} of {total} sentences are spoken", language, **values)
+        return showing.working(f"{sentence} · {seconds:.0f} s", self.done, self.begun.total)
+
+    def take(self) -> tuple[Take, Samples] | None:
+        """Return what became of it; None when no sentence was finished."""
+        took = time.monotonic() - self.at
+        if self.begun and self.dubbed:
+            made, samples = recording.take_of(self.begun, [], self.kind, self.text, self.config)
+            notes = (*made.notes, *self.dubbed.notes)
+            pieces = self.dubbed.pieces
+            return replace(made, pieces=pieces, notes=notes, unfinished=False, took=took), self.dubbed.samples
+        if self.begun is None or not self.told:
+            return None
+        made, samples = recording.take_of(self.begun, self.told, self.kind, self.text, self.config)
+        return (replace(made, took=took), samples) if samples.size else None
+
+
+@dataclass(frozen=True)
+class Player:
+    """The widgets that speaking fills: what goes on, the newest sound, the takes, the whole."""
+
+    status: gr.HTML
+    chunk: gr.Textbox
+    takes: gr.Radio
+    sound: gr.Audio
+    speak: gr.Button
+    stop: gr.Button
+
+    @property
+    def outputs(self) -> list[Any]:
+        """Return them in the order in which handlers fill them."""
+        return [self.status, self.chunk, self.takes, self.sound, self.speak, self.stop]
+
+
+def shown(status: str, chunk: object = None, found: object = None, sound: object = None, *, going: bool = True) -> Any:  # noqa: ANN401  # what gradio takes
+    """Return what a handler that speaks fills; what is None is left alone."""
+    left = [gr.skip() if one is None else one for one in (chunk, found, sound)]
+    return status, *left, gr.update(interactive=not going), gr.update(interactive=going)
+
+
+def build_buttons() -> tuple[gr.Button, gr.Button, gr.Checkbox]:
+    """Lay out the buttons."""
+    with gr.Row():
+        speak = gr.Button("Speak", variant="primary", min_width=140, elem_id="speak")
+        stop = gr.Button("Stop", variant="stop", min_width=100, interactive=False, elem_id="stop")
+    stream = gr.Checkbox(
+        label="Play while speaking",
+        info="The sound begins at once; doubtful sentences are then neither noticed nor repeated.",
+        elem_id="stream",
+    )
+    return speak, stop, stream
+
+
+def build_status() -> tuple[gr.HTML, gr.Textbox, gr.Audio]:
+    """Lay out progress and player."""
+    status = gr.HTML(elem_id="speak-status")
+    chunk = gr.Textbox(
+        visible="hidden",
+        elem_id="stream-chunk",
+        label="Sound while speaking",
+        info="Filled by the program, for its player.",
+    )
+    sound = gr.Audio(
+        label="What was spoken", type="filepath", interactive=False, elem_id="take-sound", buttons=["download"]
+    )
+    return status, chunk, sound
+
+
+def tie_speak(room: Room, player: Player, text: gr.Textbox, stream: gr.Checkbox) -> None:
+    """Speak the text on a click, and stop at once on another."""
+
+    def speak(
+        request: gr.Request, text: str | None, stream: object, page_language: str, project: str, **values: object
+    ) -> Iterator[tuple[Any, ...]]:
+        def begin(_: Project, config: SpeechConfig) -> tuple[Listener, Work[News]]:
+            task = recording.stream if stream else recording.speak
+            listener = Listener("stream" if stream else "speech", text or "", config)
+            return listener, Work(lambda: task(room.studio, text or "", config))
+
+        yield from followed(room, request, project, page_language, values, begin)
+
+    given: dict[str, Block] = {**room.asked, "text": text, "stream": stream}
+    player.speak.click(
+        speak,
+        inputs_kwargs=given,
+        outputs=player.outputs,
+        api_name="speak",
+        show_progress="hidden",
+        concurrency_limit=8,
+        trigger_mode="once",
+        preprocess=False,
+    )
+
+    def stop_speaking(request: gr.Request) -> None:
+        room.studio.stop(f"{visitor(request)} {SPEAKING}")
+
+    player.stop.click(stop_speaking, None, None, js=HUSH, api_name="stop", **QUIET)
+    player.chunk.change(None, player.chunk, None, js=PLAY)
+
+
+Begin = Callable[[Project, SpeechConfig], tuple[Listener, Work[News]]]
+
+
+def followed(
+    room: Room, request: gr.Request, project: str, language: str, values: dict[str, Any], begin: Begin
+) -> Iterator[tuple[Any, ...]]:
+    """Follow a speaking until its end or until it is stopped, and keep what was spoken as a take."""
+    yield shown(showing.working(say("Getting ready", language)), "")
+    try:
+        place, config = room.open(project), settings(values)
+        listener, work = begin(place, config)
+        count = 0
+        for item in news(room, visitor(request), SPEAKING, work):
+            listener.hear(item)
+            chunk = listener.chunk() if listener.count > count else None
+            count = listener.count
+            yield shown(listener.progress(work.seconds, language), chunk)
+        yield kept(place, listener, language)
+    except Exception as error:  # noqa: BLE001  # it is shown in its place
+        yield shown(fault(error, language), going=False)
+
+
+def kept(place: Project, listener: Listener, language: str) -> Any:  # noqa: ANN401  # what gradio takes
+    """Keep what was spoken and show it."""
+    made = listener.take()
+    if made is None:
+        sentence = say("It was stopped before the first sentence was finished.", language)
+        return shown(showing.told("warnings", sentence), going=False)
+    take = takes.keep(place, *made)
+    sentence = say("Spoken: {seconds} s of sound in {took} s.", language, **figures(take))
+    if take.unfinished:
+        sentence = say("Stopped; what was finished is kept.", language)
+    found = takes.newest(place)
+    choices = gr.update(choices=[(showing.take_title(one, language), one.name) for one in found], value=take.name)
+    return shown(showing.told("good", sentence), None, choices, str(sound_of(place, take)), going=False)
+
+
+def figures(take: Take) -> dict[str, str]:
+    """Return how long a take is and how long it took."""
+    return {"seconds": f"{take.seconds:.1f}", "took": f"{take.took:.1f}"}
+
+
+def sound_of(place: Project, take: Take) -> Path:
+    """Return the file of a take."""
+    return takes.folder_of(place, take.name) / takes.SOUND
+
+
+def visitor(request: gr.Request | None) -> str:
+    """Tell visitors apart."""
+    return str(request.session_hash) if request is not None and request.session_hash else "program"

@@ -1,0 +1,1 @@
+"""The parts of the System tab: settings, licence, base models, disk, guides and versions."""

@@ -1,0 +1,197 @@
+"""The base models: which are here, and the buttons that fetch, pause, give up and delete."""
+
+from datetime import timedelta
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from utils import runs
+from utils.config.download import DownloadConfig
+from utils.errors import AmharicTtsError
+from utils.ui import faults
+from utils.ui.form import build_form
+from utils.ui.page import QUIET, Page, handler, tell
+from utils.ui.system import downloads
+from utils.ui.system.downloads import TINY, Base, Progress
+from utils.ui.views import cell, note, table
+from utils.ui.words import say
+
+RAW: dict[str, Any] = {"preprocess": False}
+PRIVATE: dict[str, Any] = {"api_visibility": "private", **QUIET}
+
+HERE = "This version is here already."
+NOT_HERE = "Nothing of this version is here."
+FETCHING = "A version is being fetched."
+NOT_FETCHING = "Nothing is being fetched."
+NO_CONSENT = "Agree to the licence first."
+
+
+def build_downloads(page: Page) -> None:
+    """Lay out the table, the choice and the buttons, and tie them."""
+    shown = gr.HTML(elem_id="base-models")
+    version = build_form(DownloadConfig, only=["version"])["version"]
+    version.elem_id = "download-version"
+    progress = gr.HTML(elem_id="download-progress")
+    with gr.Row():
+        begin = gr.Button("Download", variant="primary", interactive=False, min_width=130, elem_id="download")
+        pause = gr.Button("Pause", interactive=False, min_width=130, elem_id="pause-download")
+        cancel = gr.Button("Give up", variant="stop", interactive=False, min_width=130, elem_id="cancel-download")
+        delete = gr.Button("Delete version", variant="stop", interactive=False, min_width=130, elem_id="delete-version")
+    reasons = gr.HTML(elem_id="download-reasons")
+    with gr.Column(visible=False) as confirmation:
+        question = gr.HTML(elem_id="download-question")
+        with gr.Row():
+            confirm = gr.Button("Yes, delete this version", variant="stop", min_width=150)
+            keep = gr.Button("Keep this version", min_width=150)
+    outputs = [shown, progress, begin, pause, cancel, delete, reasons]
+    _tie(page, version, outputs)
+    _tie_delete(page, version, outputs, (confirmation, question, delete, confirm, keep))
+
+
+def look(output: Path, version: str | None, language: str) -> list[Any]:
+    """Show what is here and what can be done now."""
+    found = [downloads.look(name) for name in downloads.VERSIONS]
+    chosen = next((base for base in found if base.version == version), None)
+    run = downloads.current(output)
+    busy = run is not None and run.look().status in runs.ACTIVE
+    consent = version == TINY or not downloads.needs_consent()
+    why = reasons_of(
+        chosen, busy=busy, unfinished=run is not None and any(base.is_begun for base in found), consent=consent
+    )
+    return [
+        _bases(found, language),
+        _shown(run, language) if run else "",
+        *(gr.update(interactive=not reason) for reason in why.values()),
+        _reasons(why, language),
+    ]
+
+
+def reasons_of(base: Base | None, *, busy: bool, unfinished: bool, consent: bool) -> dict[str, str]:
+    """Say for each button why it cannot be used now; empty when it can."""
+    whole, there = base is not None and base.is_whole, base is not None and bool(base.files or base.is_begun)
+    begin = FETCHING if busy else HERE if whole else "" if consent else NO_CONSENT
+    return {
+        "Download": begin,
+        "Pause": "" if busy else NOT_FETCHING,
+        "Give up": "" if busy or unfinished else NOT_FETCHING,
+        "Delete version": FETCHING if busy else "" if there else NOT_HERE,
+    }
+
+
+def _reasons(why: dict[str, str], language: str) -> str:
+    buttons: dict[str, list[str]] = {}
+    for button, reason in why.items():
+        buttons.setdefault(reason, []).append(say(button, language))
+    buttons.pop("", None)
+    return "".join(note(f"{', '.join(names)}: {say(reason, language)}") for reason, names in buttons.items())
+
+
+def _bases(found: list[Base], language: str) -> str:
+    rows = [
+        (cell(base.version, classes="mark"), cell(say(_state(base), language)), cell(f"{base.size / 1e6:,.0f} MB"))
+        for base in found
+    ]
+    return table([say(title, language) for title in ("Base version", "State", "Size on disk")], rows)
+
+
+def _state(base: Base) -> str:
+    if base.is_whole:
+        return "is here"
+    return "begun" if base.files or base.is_begun else "not here"
+
+
+def _shown(run: runs.Run, language: str) -> str:
+    """Show how far the last download is, or how it ended."""
+    state = run.look()
+    try:
+        version, found = downloads.version_of(run), downloads.progress(run)
+    except AmharicTtsError as error:
+        return note(faults.told(error, language))
+    ended = f"{version} · {say(state.status, language)} {state.message}"
+    if found is None or state.status is runs.Status.FINISHED:
+        return note(ended)
+    words = f"{ended} · {_told(found, language)}"
+    bar = f'<progress max="{max(1, found.total)}" value="{found.done}" aria-label="{escape(words)}"></progress>'
+    return bar + note(words)
+
+
+def _told(found: Progress, language: str) -> str:
+    words = say(
+        "{done} of {total} MB, {part}",
+        language,
+        done=f"{found.done / 1e6:,.0f}",
+        total=f"{found.total / 1e6:,.0f}",
+        part=found.part,
+    )
+    if found.seconds_left is None or found.done >= found.total:
+        return words
+    return f"{words} · {say('about {time} left', language, time=timedelta(seconds=round(found.seconds_left)))}"
+
+
+def _tie(page: Page, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401  # a widget made from a field
+    seen = gr.State(None)
+    _, _, begin, pause, cancel, *_ = outputs
+
+    def live(chosen: str | None, language: str, before: Any) -> list[Any]:  # noqa: ANN401  # what was sent last
+        found = look(page.output, chosen, language)
+        return [gr.skip()] * (len(found) + 1) if found == before else [*found, found]
+
+    @handler
+    def start(chosen: str, language: str) -> list[Any]:
+        downloads.begin(chosen or "", page.output)
+        tell(say("The download has begun; it goes on when this page is closed.", language))
+        return look(page.output, chosen, language)
+
+    @handler
+    def halt(chosen: str, language: str) -> list[Any]:
+        downloads.pause(page.output)
+        tell(say("It pauses; Download goes on with it.", language))
+        return look(page.output, chosen, language)
+
+    @handler
+    def give_up(chosen: str, language: str) -> list[Any]:
+        downloads.give_up(page.output)
+        tell(say("What had arrived of it is deleted.", language))
+        return look(page.output, chosen, language)
+
+    given = [version, page.language]
+    gr.on(
+        [*page.refresh, version.change],
+        handler(live),
+        [*given, seen],
+        [*outputs, seen],
+        trigger_mode="always_last",
+        **RAW,
+        **PRIVATE,
+    )
+    for button, action, name in (
+        (begin, start, "download_model"),
+        (pause, halt, "pause_download"),
+        (cancel, give_up, "give_up_download"),
+    ):
+        button.click(action, given, outputs, api_name=name, **RAW)
+
+
+def _tie_delete(page: Page, version: Any, outputs: list[Any], asked: tuple[Any, ...]) -> None:  # noqa: ANN401
+    """Ask before deleting, about the version that is chosen at that moment."""
+    confirmation, question, delete, confirm, keep = asked
+
+    def ask(chosen: str, language: str) -> tuple[Any, Any]:
+        words = say("Delete {name}? It can be fetched again.", language, name=chosen)
+        return note(words), gr.update(visible=True)
+
+    def hide() -> Any:  # noqa: ANN401  # gradio's updates have no type
+        return gr.update(visible=False)
+
+    @handler
+    def remove(chosen: str, language: str) -> list[Any]:
+        size = downloads.delete(chosen or "", page.output)
+        tell(say("{size} MB are free again.", language, size=f"{size / 1e6:,.0f}"))
+        return look(page.output, chosen, language)
+
+    given = [version, page.language]
+    delete.click(ask, given, [question, confirmation], **RAW, **PRIVATE)
+    gr.on([keep.click, version.change], hide, None, confirmation, **PRIVATE)
+    confirm.click(remove, given, outputs, api_name="delete_model", **RAW).then(hide, None, confirmation, **PRIVATE)

@@ -1,0 +1,135 @@
+"""Data, in the order in which a person works: recordings, settings, Step 1, and the clips that came of it."""
+
+from typing import Any
+
+import gradio as gr
+
+from utils.errors import AmharicTtsError, ConfigError
+from utils.ui import faults
+from utils.ui.data import clip_views, showing, starting
+from utils.ui.data.bulk_part import build_bulk
+from utils.ui.data.clips_part import build_clips
+from utils.ui.data.form_part import DataForm, build_settings
+from utils.ui.data.result_part import build_download, build_merge, build_result
+from utils.ui.data.shelf import Shelf
+from utils.ui.data.sources_part import build_sources
+from utils.ui.page import QUIET, Page, handler
+from utils.ui.run_panel import RunPanel, build_run_panel
+from utils.ui.views import note
+
+
+def build(page: Page) -> gr.Tab:
+    """Lay out the tab."""
+    shelf, form = Shelf(), DataForm(page)
+    tab = gr.Tab("Data", id="data", elem_id="data-tab")
+    with tab:
+        gr.HTML(f"<style>{showing.CSS}{clip_views.CSS}</style>")
+        gr.Markdown("## Recordings")
+        build_sources(form, shelf)
+        gr.Markdown("## Settings")
+        build_settings(form)
+        build_step(form)
+        gr.Markdown("## Dataset")
+        build_result(page, shelf)
+        gr.Markdown("## Clips")
+        desk = build_clips(page, shelf)
+        with gr.Accordion("Many clips at once", open=False):
+            build_bulk(desk, form)
+        with gr.Accordion("Add the clips of another project", open=False) as others:
+            build_merge(page, others)
+        with gr.Accordion("Download", open=False):
+            build_download(page)
+    return tab
+
+
+def build_step(form: DataForm) -> RunPanel:
+    """Lay out the start, with the reason why it cannot be, and the runs."""
+    page = form.page
+    button = gr.Button("Step 1 - Create Dataset", variant="primary", elem_id="prepare", interactive=False)
+    reason, faults = gr.HTML(elem_id="prepare-reason"), gr.HTML(elem_id="prepare-faults")
+    panel = build_run_panel(page, "data", starting.preparations, showing.facts)
+    with gr.Accordion("The same on the command line", open=False):
+        show = gr.Button("Show command", elem_id="prepare-show-command")
+        command = gr.Textbox(
+            label="Command",
+            info="Starts the same run in a terminal.",
+            lines=2,
+            max_lines=8,
+            buttons=["copy"],
+            interactive=False,
+            elem_id="prepare-command",
+        )
+    _tie_start(form, panel, button, faults)
+    _tie_reason(form, panel, button, reason)
+    _tie_command(form, show, command, faults)
+    return panel
+
+
+def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, faults: gr.HTML) -> None:
+    """Start a run with the settings of the form; every fault is shown beside the button."""
+    page = form.page
+
+    @handler
+    def prepare(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
+        try:
+            config = starting.complete(values, page.open(project))
+            begun = panel.started(lambda place: starting.start(config, place), project, page_language)
+        except AmharicTtsError as error:
+            return *[gr.skip()] * len(panel.outputs), showing.told(_sentences(error, page_language), "faults")
+        return *begun, ""
+
+    button.click(
+        prepare,
+        inputs_kwargs=form.given,
+        outputs=[*panel.outputs, faults],
+        api_name="prepare",
+        show_progress_on=panel.facts,
+        concurrency_limit=None,
+        preprocess=False,
+    )
+
+
+def _tie_reason(form: DataForm, panel: RunPanel, button: gr.Button, reason: gr.HTML) -> None:
+    """Say why Step 1 cannot be started now."""
+    page, inputs, seen = form.page, form.widgets["inputs"], gr.State(None)
+
+    def look(project: str, named: str, language: str, before: str | None) -> tuple[Any, ...]:
+        try:
+            found = starting.obstacle(page.open(project), named, language)
+        except AmharicTtsError as error:  # asked on every tick: it stays in its place
+            found = faults.told(error, language)
+        if found == before:
+            return gr.skip(), gr.skip(), gr.skip()
+        return gr.update(interactive=not found), note(found) if found else "", found
+
+    gr.on(
+        [*page.refresh, inputs.change, panel.chosen.change],  # type: ignore[attr-defined]
+        handler(look),
+        [page.project, inputs, page.language, seen],
+        [button, reason, seen],
+        api_visibility="private",
+        trigger_mode="always_last",
+        preprocess=False,
+        **QUIET,
+    )
+
+
+def _tie_command(form: DataForm, show: gr.Button, command: gr.Textbox, faults: gr.HTML) -> None:
+    """Write the command that does the same."""
+    page = form.page
+
+    @handler
+    def write(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
+        try:
+            place = page.open(project)
+            return starting.command(starting.complete(values, place), place), ""
+        except AmharicTtsError as error:
+            return "", showing.told(_sentences(error, page_language), "faults")
+
+    show.click(write, inputs_kwargs=form.given, outputs=[command, faults], api_name="prepare_command", preprocess=False)
+
+
+def _sentences(error: AmharicTtsError, language: str) -> list[str]:
+    """Take the faults of a form apart, so that each stands in its own line."""
+    told = faults.told(error, language)
+    return told.removeprefix(faults.FORM).rstrip(".").split("; ") if isinstance(error, ConfigError) else [told]

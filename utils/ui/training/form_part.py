@@ -1,0 +1,284 @@
+"""The form of a training: every field of its settings once, the presets, and what each switch does here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from gradio.components import Component
+
+from utils import runs
+from utils.config import TrainConfig
+from utils.errors import AmharicTtsError, ConfigError
+from utils.ui import faults
+from utils.ui.form import build_form
+from utils.ui.page import QUIET, Page, handler, tell
+from utils.ui.training import fields, forecast, presets, starting
+from utils.ui.training.showing import listed, told
+from utils.ui.views import note
+from utils.ui.words import say
+from utils.xtts.licence import accept_licence
+
+# The browser's own memory, by hand: gradio's BrowserState reads nothing before its tab is in sight, as after a reload.
+READ = "() => [JSON.parse(localStorage.getItem('amharic-training-form') ?? '{}')]"
+KEEP = """(value) => {
+  if (!window.trainingFormIsBack) return;
+  const kept = JSON.parse(localStorage.getItem("amharic-training-form") ?? "{}");
+  localStorage.setItem("amharic-training-form", JSON.stringify({ ...kept, %s: value }));
+}"""
+
+
+@dataclass(frozen=True)
+class TrainForm:
+    """The widgets of the form.
+
+    Attributes:
+        page: The frame around it.
+        widgets: By the name of the field, in the order in which they stand.
+        hints: What each switch does, by the name of its field.
+    """
+
+    page: Page
+    widgets: dict[str, Component] = field(default_factory=dict)
+    hints: dict[str, gr.HTML] = field(default_factory=dict)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """Return the widgets that ``fill`` fills, in its order."""
+        return [self.widgets[name] for name in fields.SHOWN]
+
+    def lay(self, names: Sequence[str]) -> None:
+        """Lay out the widgets of some fields, side by side where there is room."""
+        with gr.Row(elem_classes="fields"):
+            for name in names:
+                with gr.Column(min_width=200):
+                    self.widgets.update(build_form(TrainConfig, only=[name]))
+                    self.widgets[name].elem_id = f"training-{name}"
+                    if name in fields.SWITCHES:
+                        self.hints[name] = gr.HTML(elem_classes="switch-hint")
+
+
+def fill(config: TrainConfig, *, keep_paths: bool) -> list[Any]:
+    """Return what every widget shall hold; paths of this computer may stay as they are."""
+    values = fields.filled(config, keep_paths=keep_paths)
+    return [values.get(name, gr.skip()) for name in fields.SHOWN]
+
+
+def build_model(form: TrainForm) -> None:
+    """Ask what is trained, and for the consent to its licence where that is needed."""
+    form.lay(fields.MODEL)
+    with gr.Column(visible=False, elem_id="licence") as box:
+        gr.Markdown("The base version comes under the Coqui Public Model License 1.0.0: for non-commercial use only.")
+        agree = gr.Checkbox(
+            label="I have read this licence and agree to it",
+            info="It lies beside the model on the hub. This is asked once and kept for all projects.",
+            interactive=True,
+        )
+    with gr.Accordion("Other lists of clips", open=False):
+        form.lay(fields.LISTS)
+    chosen = [form.widgets["version"], form.widgets["custom_model"]]
+
+    def look(version: str, custom_model: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
+        return gr.update(visible=starting.needs_licence(version, custom_model or ""))
+
+    @handler
+    def consent(agreed: bool, version: str, custom_model: str, language: str) -> Any:  # noqa: ANN401, FBT001  # gradio gives values by place
+        if agreed:
+            accept_licence()
+            tell(say("Your consent is kept.", language))
+        return look(version, custom_model)
+
+    shown: dict[str, Any] = {"api_visibility": "private", **QUIET}
+    gr.on([form.page.blocks.load, *(widget.change for widget in chosen)], look, chosen, box, **shown)  # type: ignore[attr-defined]
+    agree.input(consent, [agree, *chosen, form.page.language], box, api_name="accept_licence")
+
+
+def build_presets() -> tuple[gr.Dropdown, gr.HTML]:
+    """Offer the presets."""
+    preset = gr.Dropdown(
+        presets.choices("en"),
+        value=None,
+        label="Preset",
+        info="Fills the whole form below; the paths of this computer stay.",
+        elem_id="preset",
+        interactive=True,
+    )
+    about = gr.HTML(elem_id="preset-about")
+    return preset, about
+
+
+def tie_presets(form: TrainForm, preset: gr.Dropdown, about: gr.HTML) -> None:
+    """Fill the form with the preset that is chosen, and offer the presets in the language of the page."""
+    language = form.page.language
+
+    @handler
+    def choose(name: str, page_language: str) -> list[Any]:
+        if name not in presets.BY_NAME:
+            raise ConfigError(f"There is no preset {name!r}.", hint=f"There are: {', '.join(presets.BY_NAME)}.")
+        words = f"{say(presets.BY_NAME[name].about, page_language)} (configs/{name}.yaml)"
+        return [note(words), *fill(presets.load(name), keep_paths=True)]
+
+    preset.input(
+        choose,
+        [preset, language],
+        [about, *form.outputs],
+        api_name="preset",
+        show_progress_on=about,
+        preprocess=False,
+    )
+    language.change(
+        lambda spoken: gr.update(choices=presets.choices(spoken)),
+        language,
+        preset,
+        api_visibility="private",
+        **QUIET,
+    )
+
+
+def build_settings(form: TrainForm) -> None:
+    """Lay out all other settings in groups."""
+    form.lay(fields.BASIC)
+    with gr.Accordion("⚡ Training Optimizations (Speed & Memory)", open=True, elem_id="switches"):
+        form.lay(fields.FIRST_SWITCHES)
+        form.lay(fields.SWITCHES[len(fields.FIRST_SWITCHES) :])
+    for title, names in fields.ADVANCED.items():
+        with gr.Accordion(title, open=False):
+            form.lay(names)
+
+
+def build_checkpoints(form: TrainForm) -> None:
+    """Ask how often is saved and how much is kept, and say what that takes of the disk."""
+    form.lay(fields.CHECKPOINTS)
+    shown = gr.HTML(elem_id="disk-forecast")
+    names = [
+        *("version", "custom_model", "train_csv", "num_epochs", "batch_size", "grad_acumm", "max_steps"),
+        *("save_step", "save_n_checkpoints", "enable_ema", "optimizer"),
+    ]
+
+    @handler
+    def calculate(project: str, page_language: str, **values: object) -> str:
+        try:
+            found = forecast.forecast(values, form.page.open(project))
+        except AmharicTtsError as error:  # asked at every change: it stays in its place
+            return note(faults.told(error, page_language))
+        return note(forecast.sentence(found, page_language))
+
+    page = form.page
+    gr.on(
+        [
+            page.blocks.load,
+            page.project.change,
+            page.language.change,
+            *(form.widgets[name].change for name in names),  # type: ignore[attr-defined]
+        ],
+        calculate,
+        inputs_kwargs={
+            "project": page.project,
+            "page_language": page.language,
+            **{name: form.widgets[name] for name in names},
+        },
+        outputs=shown,
+        api_name="disk_forecast",
+        trigger_mode="always_last",
+        preprocess=False,
+        **QUIET,
+    )
+
+
+def build_files(form: TrainForm) -> None:
+    """Show the command, save the settings to a file and load them from one."""
+    page = form.page
+    given: dict[str, Any] = {"project": page.project, "page_language": page.language, **form.widgets}
+    with gr.Row():
+        show = gr.Button("Show command", elem_id="show-command", min_width=160)
+        save = gr.Button("Save settings", elem_id="save-settings", min_width=160)
+        load = gr.UploadButton("Load settings", file_types=[".yaml", ".yml"], elem_id="load-settings", min_width=160)
+    faults = gr.HTML(elem_id="settings-faults")
+    command = gr.Textbox(
+        label="Command",
+        info="Starts the same run in a terminal.",
+        lines=2,
+        max_lines=8,
+        buttons=["copy"],
+        interactive=False,
+        visible=False,
+        elem_id="command",
+    )
+    file = gr.File(label="Settings", visible=False, interactive=False, elem_id="settings-file")
+
+    def read(project: str, values: Mapping[str, object]) -> TrainConfig:
+        return starting.complete(values, page.open(project))
+
+    @handler
+    def write_command(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
+        try:
+            return "", gr.update(value=starting.command(read(project, values)), visible=True)
+        except ConfigError as error:
+            return faulty(error, page_language), gr.update(visible=False)
+
+    @handler
+    def write_file(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
+        try:
+            path = starting.save_settings(read(project, values), page.output, page.open(project).root.name)
+        except ConfigError as error:
+            return faulty(error, page_language), gr.update(visible=False)
+        return "", gr.update(value=str(path), visible=True)
+
+    @handler
+    def read_file(path: str, page_language: str) -> list[Any]:
+        try:
+            config = TrainConfig.load(Path(path))
+        except ConfigError as error:
+            return [faulty(error, page_language), *[gr.skip()] * len(fields.SHOWN)]
+        told_so = "The settings of {name} are in the form; a run of them belongs to the open project."
+        sentence = say(told_so, page_language, name=Path(path).name)
+        return [told("good", sentence), *fill(config, keep_paths=False)]
+
+    show.click(
+        write_command, inputs_kwargs=given, outputs=[faults, command], api_name="train_command", preprocess=False
+    )
+    save.click(write_file, inputs_kwargs=given, outputs=[faults, file], api_name="save_settings", preprocess=False)
+    load.upload(
+        read_file, [load, page.language], [faults, *form.outputs], api_name="load_settings", show_progress_on=faults
+    )
+
+
+def faulty(error: ConfigError, language: str) -> str:
+    """Show every fault of a form or a file in a line of its own, under the name that the form gives its field."""
+    sentences = []
+    for fault in starting.faults_of(error):
+        name, colon, rest = fault.partition(": ")
+        known = TrainConfig.model_fields.get(name)
+        sentences.append(f"{say(known.title or name, language)} ({name}){colon}{rest}" if known else fault)
+    return listed("faults", say("This cannot be used as it is:", language), sentences)
+
+
+def tie_memory(form: TrainForm) -> None:
+    """Let the browser remember what was filled in, so that a reload loses nothing."""
+    kept = gr.JSON(label="Settings", visible=False)
+    private: dict[str, Any] = {"api_visibility": "private", **QUIET}
+
+    # Widgets also tell of a change when the page opens; until what was kept is back, that must not overwrite it.
+    restored = form.page.blocks.load(remembered, kept, form.outputs, js=READ, **private)
+    restored.then(None, None, None, js="() => { window.trainingFormIsBack = true; }", **private)
+    # One event a field: a preset changes sixty at once, and the browser asks all triggers and inputs of each event.
+    for name, widget in zip(fields.SHOWN, form.outputs, strict=True):
+        gr.on([widget.input, widget.change], None, widget, None, js=KEEP % name, **private)
+
+
+def remembered(values: object) -> list[Any]:
+    """Return what every widget shall hold of what a browser kept; what no longer fits is left as it is."""
+    known = values if isinstance(values, dict) else {}
+    defaults = TrainConfig().model_dump()
+    return [known[name] if _is_alike(known.get(name), defaults[name]) else gr.skip() for name in fields.SHOWN]
+
+
+def _is_alike(value: object, default: object) -> bool:
+    """Tell whether two values are of one kind; a browser writes the number 32.0 as 32."""
+    return type(value) is type(default) or (type(default) is float and type(value) is int)
+
+
+def settings_of(run: runs.Run) -> TrainConfig:
+    """Read the settings that a run had."""
+    return TrainConfig.load(run.config)

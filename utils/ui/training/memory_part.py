@@ -1,0 +1,100 @@
+"""What is looked at before a start: the dataset, the plan of memory, and one measured step."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import gradio as gr
+
+from utils import runs
+from utils.errors import AmharicTtsError, ConfigError, RunBusyError
+from utils.ui import faults
+from utils.ui.page import Page, handler, shown
+from utils.ui.training import asking, starting
+from utils.ui.training.findings import check_table, plan_tables
+from utils.ui.training.form_part import TrainForm, faulty
+from utils.ui.training.showing import told
+from utils.ui.words import say
+
+
+def build_check(form: TrainForm) -> None:
+    """Look at the dataset on a click."""
+    page = form.page
+    button = gr.Button("Check the dataset", elem_id="check-dataset")
+    found = gr.HTML(elem_id="dataset-check")
+
+    @handler
+    def check(project: str, page_language: str, **values: object) -> str:
+        place = page.open(project)
+        try:
+            config = starting.complete(values, place)
+            answer = asking.ask("check", config=asking.settings(config), project=str(place.root))
+        except ConfigError as error:
+            return faulty(error, page_language)
+        except AmharicTtsError as error:
+            return told("faults", faults.told(error, page_language))
+        return check_table(answer, page_language, chosen=config.language)
+
+    button.click(
+        check,
+        inputs_kwargs={"project": page.project, "page_language": page.language, **form.widgets},
+        outputs=found,
+        api_name="check_dataset",
+        show_progress="minimal",
+        preprocess=False,
+    )
+
+
+def build_memory(form: TrainForm) -> None:
+    """Calculate the memory on a click, and measure one step on another."""
+    page = form.page
+    given: dict[str, Any] = {"project": page.project, "page_language": page.language, **form.widgets}
+    with gr.Row():
+        plan = gr.Button("Plan the memory", elem_id="memory-plan", min_width=160)
+        test = gr.Button("Test one step", elem_id="memory-test", min_width=160)
+        stop = gr.Button("Stop the test", elem_id="stop-memory-test", min_width=160, interactive=False)
+    tables = gr.HTML(elem_id="plan-tables")
+    output = gr.Textbox(
+        label="Test of one step",
+        lines=8,
+        max_lines=16,
+        interactive=False,
+        visible=False,
+        elem_id="memory-test-output",
+    )
+    trial = asking.Trial()
+
+    @handler
+    def calculate(project: str, page_language: str, **values: object) -> str:
+        try:
+            config = starting.complete(values, page.open(project))
+            return plan_tables(asking.ask("plan", config=asking.settings(config)), page_language)
+        except ConfigError as error:
+            return faulty(error, page_language)
+        except AmharicTtsError as error:
+            return told("faults", faults.told(error, page_language))
+
+    def measure(project: str, page_language: str, **values: object) -> Iterator[tuple[object, ...]]:
+        try:
+            config = starting.complete(values, page.open(project))
+            refuse_beside_a_run(page, project)
+            yield "", gr.update(value=say("Loading torch …", page_language), visible=True), gr.update(interactive=True)
+            for text in trial.run(config):
+                yield "", text, gr.skip()
+            yield "", gr.skip(), gr.update(interactive=False)
+        except ConfigError as error:
+            yield faulty(error, page_language), gr.skip(), gr.update(interactive=False)
+        except AmharicTtsError as error:
+            raise shown(faults.told(error, page_language)) from error
+
+    # A full sign of progress on what is still empty would lie over the buttons below it.
+    usual: dict[str, Any] = {"inputs_kwargs": given, "preprocess": False, "show_progress": "minimal"}
+    plan.click(calculate, outputs=tables, api_name="memory_plan", **usual)
+    test.click(measure, outputs=[tables, output, stop], api_name="memory_test", **usual)
+    stop.click(trial.stop, None, None, api_name="stop_memory_test", queue=False)
+
+
+def refuse_beside_a_run(page: Page, project: str) -> None:
+    """Refuse to measure while a training takes the memory."""
+    for run in starting.trainings(page.open(project)):
+        if run.look().status in runs.ACTIVE:
+            raise RunBusyError(f"{run.name} is at work and would be measured too.", hint="Stop it first.")

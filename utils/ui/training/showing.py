@@ -1,0 +1,222 @@
+"""What the tab shows of a run, as HTML made from its story; knows nothing of gradio."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from utils.events import Event, event_line, read_events, read_tail, tail_offset
+from utils.runs import ACTIVE, Run, State
+from utils.ui.training.charts import CSS as CHART_CSS
+from utils.ui.training.charts import Line, chart, charts, short
+from utils.ui.training.story import Sample, Story
+from utils.ui.views import cell, note, table
+from utils.ui.words import say
+
+OPEN_STEPS = 2  # whose samples are shown at once; the others unfold
+MOST_STEPS = 30
+LOG_BYTES, LOG_LINES = 32_768, 60
+
+CSS = (
+    CHART_CSS
+    + """
+.fields { display: grid !important; gap: 10px;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 250px), 1fr)) !important; }
+.fields > .column { gap: 2px; }
+#training-runs .wrap { flex-flow: column nowrap; max-height: 16rem; overflow: auto; gap: 4px; }
+#training-runs label { width: 100%; flex-shrink: 0; overflow-wrap: anywhere; }
+.samples audio { width: 100%; max-width: 420px; height: 40px; display: block; }
+.samples h4, .samples summary { font-size: var(--text-sm); font-weight: 600; margin: 10px 0 4px; }
+.samples p { margin: 6px 0 2px; overflow-wrap: anywhere; }
+.warnings { border-inline-start: 4px solid #b45309; padding-inline-start: 10px; }
+.faults { border-inline-start: 4px solid #b91c1c; padding-inline-start: 10px; }
+.good { border-inline-start: 4px solid #047857; padding-inline-start: 10px; }
+:is(.warnings, .faults, .good) :is(p, li) { font-size: var(--text-sm); margin: 4px 0; overflow-wrap: anywhere; }
+:is(.warnings, .faults, .good) ul { margin: 0; padding-inline-start: 1.2em; }
+.hint.did b { color: #047857; } .dark .hint.did b { color: #6ee7b7; }
+details.more > summary { cursor: pointer; font-size: var(--text-sm); }
+#training-tab .html-container:has(> .prose:empty) { display: none; }
+"""
+)
+
+
+def facts(run: Run, state: State, story: Story, language: str) -> str:
+    """Show what a run is doing, how far it is, and its newest figures."""
+    status = f'<b class="{state.status}">{escape(say(state.status, language))}</b>'
+    head = f"<p>{status} · {escape(run.name)} {escape(state.message)}</p>"
+    return head + progress(story, at_work=state.status in ACTIVE, language=language) + figures(story, language)
+
+
+def progress(story: Story, *, at_work: bool, language: str) -> str:
+    """Show the bar with steps and the time that is left."""
+    if story.read < 1:
+        told = say("Reading the log: {percent} %", language, percent=round(100 * story.read))
+        return _bar(told, round(100 * story.read), 100)
+    if at_work and story.phase:
+        part, done, total = story.phase
+        return _bar(
+            say("Preparing: {part}, {done} of {total}", language, part=part, done=done, total=total), done, total
+        )
+    if not story.total:
+        return note(say("Getting ready: the model is loaded, the switches act.", language)) if at_work else ""
+    told = say("Step {step} of {total}", language, step=story.step, total=story.total)
+    if at_work and story.seconds_left is not None:
+        left = timedelta(seconds=round(story.seconds_left))
+        told += " · " + say("about {time} left", language, time=left)
+    return _bar(told, min(story.step, story.total), story.total)
+
+
+def _bar(told: str, done: int, total: int) -> str:
+    bar = f'<progress max="{total}" value="{done}" aria-label="{escape(told)}"></progress>'
+    return f'<p class="hint">{escape(told)}</p>{bar}'
+
+
+def figures(story: Story, language: str) -> str:
+    """Show the newest figures in one line that wraps."""
+    cards: dict[str, str] = {}
+    for name, title in (
+        ("epoch", "Epoch"),
+        ("loss_audio", "Loss, audio"),
+        ("loss_text", "Loss, text"),
+        ("learning_rate", "Learning rate"),
+        ("samples_per_second", "Clips per second"),
+        ("memory_gb", "Memory (GiB)"),
+    ):
+        value = story.latest.get(name)
+        if isinstance(value, int | float):
+            cards[say(title, language)] = short(float(value))
+    if story.best:
+        cards[say("Best evaluation", language)] = f"{story.best[0]:.4f} ({say('step', language)} {story.best[1]})"
+    if story.used:
+        clips = say("{used} used, {aside} set aside", language, used=sum(story.used.values()), aside=story.aside)
+        cards[say("Clips", language)] = clips
+    shown = (f"<span><small>{escape(name)}</small><b>{escape(value)}</b></span>" for name, value in cards.items())
+    return f'<div class="cards">{"".join(shown)}</div>' if cards else ""
+
+
+def curves(story: Story, language: str) -> str:
+    """Draw the curves of a run."""
+
+    def line(name: str, label: str, *, dotted: bool = False) -> Line:
+        return Line(say(label, language), story.points(name), dotted)
+
+    averaged = "Evaluation (EMA)" if story.points("eval_raw") else "Evaluation"
+    return charts(
+        [
+            chart(
+                say("Loss, audio", language),
+                [
+                    line("loss_audio", "Training"),
+                    line("eval_audio", averaged, dotted=True),
+                ],
+                language,
+            ),
+            chart(
+                say("Loss, text", language),
+                [line("loss_text", "Training"), line("eval_text", averaged, dotted=True)],
+                language,
+            ),
+            chart(
+                say("Evaluation, weighted loss", language),
+                [line("eval", averaged, dotted=True), line("eval_raw", "Without EMA", dotted=True)],
+                language,
+            ),
+            chart(say("Learning rate", language), [line("rate", "Learning rate")], language),
+            chart(say("Speed", language), [line("speed", "Clips per second")], language),
+            chart(say("Memory", language), [line("memory", "Memory (GiB)")], language),
+        ]
+    )
+
+
+def messages(story: Story, language: str) -> str:
+    """Show warnings, and which clips or lines had faults."""
+    parts = []
+    if story.warnings:
+        parts.append(listed("warnings", say("Warnings", language), list(dict.fromkeys(reversed(story.warnings)))))
+    if story.problem_count:
+        title = say("Clips and lines left out: {count}", language, count=story.problem_count)
+        parts.append(_unfolding(title, listed("warnings", "", reversed(story.problems))))
+    return "".join(parts)
+
+
+def what_is_on(story: Story, language: str) -> str:
+    """Show what was found switched on in the live model, what each switch did, and the plan of memory."""
+    if not story.on and not story.switches:
+        return ""
+    rows = [(cell(name), cell(str(changed)), cell(detail)) for name, (changed, detail) in story.switches.items()]
+    titles = [say(title, language) for title in ("Switch", "Changed", "What it did")]
+    did = table(titles, rows, classes="stack") if rows else ""
+    live = table(
+        [say("Part of the model", language), say("State", language)],
+        [(cell(name), cell(state)) for name, state in story.on.items()],
+        classes="stack",
+    )
+    memory = note(f"{say('Plan of memory', language)}: {story.memory}") if story.memory else ""
+    return _unfolding(say("What is really on in this run", language), did + live + memory)
+
+
+def tracker_folder(run: Run, language: str) -> str:
+    """Name the folder of TensorBoard's files, where there are some."""
+    folder = run.folder / "tracker"
+    if not folder.is_dir():
+        return ""
+    told = say("TensorBoard files: {folder}; look at them with tensorboard --logdir.", language, folder=folder)
+    return note(told)
+
+
+def samples(run: Run, story: Story, language: str) -> str:
+    """Show players for what was spoken, newest step first."""
+    steps: dict[int, list[Sample]] = {}
+    for sample in story.samples:
+        steps.setdefault(sample.step, []).append(sample)
+    newest = sorted(steps, reverse=True)[:MOST_STEPS]
+    if not newest:
+        return note(say("Nothing was spoken yet; sentences are spoken at each checkpoint.", language))
+    shown = []
+    for number, step in enumerate(newest):
+        title = f"{say('step', language)} {step}"
+        players = "".join(_player(run, sample, title) for sample in steps[step])
+        shown.append(f"<h4>{escape(title)}</h4>{players}" if number < OPEN_STEPS else _unfolding(title, players))
+    return f'<div class="samples">{"".join(shown)}</div>'
+
+
+def _player(run: Run, sample: Sample, title: str) -> str:
+    path = run.folder / "samples" / f"step_{sample.step}" / Path(sample.file).name  # the project may have moved
+    label = f"{title}: {sample.text}"
+    address = f"gradio_api/file={quote(path.as_posix())}"
+    return (
+        f"<p>{escape(sample.text)}</p>"
+        f'<audio controls preload="none" src="{escape(address)}" aria-label="{escape(label)}"></audio>'
+    )
+
+
+def log(run: Run) -> str:
+    """Return the newest events as lines, and below them what the run printed, such as the cause of a failure."""
+    events = read_events(run.events, tail_offset(run.events, LOG_BYTES), LOG_BYTES).events[-LOG_LINES:]
+    told = "\n".join(_log_line(event) for event in events)
+    return "\n\n".join(filter(None, (told, read_tail(run.log).strip())))
+
+
+def _log_line(event: Event) -> str:
+    """Write an event with its time of day, and its figures in few digits."""
+    when = event.get("time")
+    clock = datetime.fromtimestamp(when).strftime("%H:%M:%S ") if isinstance(when, int | float) else ""  # noqa: DTZ006  # the clock on the wall
+    figures = {name: short(value) if isinstance(value, float) else value for name, value in event.items()}
+    return clock + event_line(figures)
+
+
+def listed(classes: str, title: str, sentences: Iterable[str]) -> str:
+    """Show sentences one below the other, marked at their side."""
+    head = f"<p><b>{escape(title)}</b></p>" if title else ""
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    return f'<div class="{classes}">{head}<ul>{items}</ul></div>'
+
+
+def told(classes: str, sentence: str) -> str:
+    """Show one sentence, marked at its side; nothing for an empty one."""
+    return f'<div class="{classes}"><p>{escape(sentence)}</p></div>' if sentence else ""
+
+
+def _unfolding(title: str, content: str) -> str:
+    return f'<details class="more"><summary>{escape(title)}</summary>{content}</details>'

@@ -1,0 +1,95 @@
+"""What a start needs: the settings of the form for the open project, the licence, and the reasons why it cannot be."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from utils import runs
+from utils.config import TrainConfig
+from utils.dataset import lists
+from utils.errors import ConfigError
+from utils.flags import command_line
+from utils.paths import Project
+from utils.storage import make_folder, write_atomically
+from utils.ui.form import read_form
+from utils.ui.words import say
+from utils.xtts.licence import LICENCE, LicenceError, licence_accepted
+
+VERB = "train"
+NO_YAML = "is not valid YAML"  # then the file as a whole is at fault
+SETTINGS = "settings"  # folder below .uploads
+
+
+def complete(values: Mapping[str, object], project: Project) -> TrainConfig:
+    """Make the settings of a run in this project; every fault is reported, not only the first."""
+    return read_form({**values, "output_path": str(project.root.resolve())}, TrainConfig)
+
+
+def command(config: TrainConfig) -> str:
+    """Write the command that starts the same run."""
+    return command_line(VERB, config)
+
+
+def needs_licence(version: str, custom_model: str = "") -> bool:
+    """Tell whether somebody still has to agree to the licence of the published model."""
+    return version != "tiny" and not custom_model.strip() and not licence_accepted()
+
+
+def start(config: TrainConfig, project: Project) -> runs.Run:
+    """Start the run, or return the one that is at work already."""
+    if needs_licence(config.version, config.custom_model):
+        raise LicenceError(
+            f"The base version comes under the {LICENCE}, and nobody has agreed to it yet.",
+            hint="Agree to it under Model and data, or choose the tiny base.",
+        )
+    return runs.start(VERB, config, project)
+
+
+def obstacle(project: Project, values: Mapping[str, str], language: str) -> str:
+    """Say why no run can be started now; empty when one can.
+
+    Args:
+        project: The open one.
+        values: version, custom_model, train_csv and eval_csv of the form.
+        language: Of the page.
+    """
+    at_work = next(
+        (run for run in runs.list_runs(project) if is_training(run) and run.look().status in runs.ACTIVE), None
+    )
+    if at_work:
+        return say("{name} is at work; stop it first, or wait until it ends.", language, name=at_work.name)
+    named = {"train": values.get("train_csv"), "eval": values.get("eval_csv")}
+    for split, name in lists.FILES.items():
+        path = Path(given) if (given := named[split]) else project.dataset / name
+        if not path.is_file():
+            return say("There is no {name} yet: make a dataset first (Step 1).", language, name=path)
+    if needs_licence(values.get("version") or "", values.get("custom_model") or ""):
+        return say("Agree to the licence of the base version first; it is asked under Model and data.", language)
+    return ""
+
+
+def is_training(run: runs.Run) -> bool:
+    """Tell a training by its name, which its start has given it; its state may be damaged."""
+    return run.name.partition("-")[2].partition("-")[2].startswith(VERB)
+
+
+def trainings(project: Project) -> list[runs.Run]:
+    """List the trainings of a project, newest first."""
+    return [run for run in runs.list_runs(project) if is_training(run)]
+
+
+def save_settings(config: TrainConfig, output: Path, project: str) -> Path:
+    """Write the settings to a file that can be downloaded."""
+    folder = output / ".uploads" / SETTINGS
+    make_folder(folder)
+    path = folder / f"{project}-train-{time.strftime('%Y%m%d-%H%M%S')}.yaml"
+    write_atomically(path, f"# python -m utils train --config {path.name}\n{config.to_yaml()}")
+    return path
+
+
+def faults_of(error: ConfigError) -> list[str]:
+    """Take the faults of a form or file apart, so that each stands in its own line."""
+    source, _, told = error.message.rstrip(".").partition(": ")
+    if source.endswith(NO_YAML):
+        return [error.message]
+    return [fault for fault in told.split("; ") if fault] or [error.message]

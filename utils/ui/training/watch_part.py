@@ -1,0 +1,203 @@
+"""The live view of the run that is chosen, read from its folder on every tick of the page's clock."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gradio as gr
+
+from utils import runs
+from utils.errors import AmharicTtsError, ConfigError
+from utils.paths import Project
+from utils.ui import faults
+from utils.ui.page import QUIET, Page, handler, tell
+from utils.ui.run_panel import RunPanel
+from utils.ui.training import device, fields, history, optimising, showing, starting
+from utils.ui.training.asking import Remembered
+from utils.ui.training.form_part import TrainForm, faulty, fill, settings_of
+from utils.ui.training.story import Story, Watcher
+from utils.ui.views import note
+from utils.ui.words import say
+
+PATHS = ("version", "custom_model", "train_csv", "eval_csv")  # fields that decide whether a start can be
+
+
+@dataclass(frozen=True)
+class LiveView:
+    """The widgets that follow the chosen run.
+
+    Attributes:
+        page: The frame around them.
+        form: Of the settings.
+        panel: Chooses the run.
+        watcher: Reads events.
+        facts: What is known of the device.
+        widgets: By name, in the order in which ``look`` fills them.
+        seen: What this visitor was shown last; only what is new is sent.
+    """
+
+    page: Page
+    form: TrainForm
+    panel: RunPanel
+    watcher: Watcher
+    facts: Remembered
+    widgets: Mapping[str, Any]
+    seen: gr.State = field(default_factory=lambda: gr.State({}))
+
+    @property
+    def outputs(self) -> list[Any]:
+        """Return what ``look`` fills, in its order."""
+        return [self.seen, *self.widgets.values()]
+
+    def look(self, seen: dict[str, object], project: str, run: str | None, language: str, *given: str) -> list[Any]:
+        """Read the disk once and return what has changed since this visitor looked last."""
+        *paths, checkpoint = given
+        try:
+            place = self.page.open(project)
+            made = self._made(place, run, language, dict(zip(PATHS, paths, strict=True)), checkpoint)
+        except AmharicTtsError as error:  # asked on every tick: it stays in its place
+            made = {"curves": note(faults.told(error, language))}
+        news = {name: value for name, value in made.items() if seen.get(name) != value}
+        told = [_update(news[name]) if name in news else gr.skip() for name in self.widgets]
+        return [{**seen, **news}, *told]
+
+    def hints(self, project: str, run: str | None, language: str) -> list[str]:
+        """Say what each switch does here, and what it did in the run that is chosen."""
+        try:
+            found = {one.name: one for one in starting.trainings(self.page.open(project))}
+        except AmharicTtsError:  # the live view says so
+            found = {}
+        did = self.watcher.look(found[run]).switches if run in found else {}
+        return [device.hint(name, self.facts.answer, did.get(name), language) for name in fields.SWITCHES]
+
+    def _made(
+        self, place: Project, name: str | None, language: str, paths: Mapping[str, str], checkpoint: str | None
+    ) -> dict[str, object]:
+        found = starting.trainings(place)
+        run = next((one for one in found if one.name == name), None)
+        story = self.watcher.look(run) if run else Story()
+        reason = starting.obstacle(place, paths, language)
+        return {
+            "device": _device(self.facts, language),
+            "train": {"interactive": not reason},
+            "reason": note(reason) if reason else "",
+            "curves": showing.curves(story, language) if run else "",
+            "messages": showing.messages(story, language),
+            "samples": showing.samples(run, story, language) if run else "",
+            "on": showing.what_is_on(story, language) + showing.tracker_folder(run, language) if run else "",
+            "take": {"interactive": run is not None},
+            "compared": {"choices": [(one.name, one.name) for one in found]},
+            **optimising.offered(run, checkpoint, language),
+        }
+
+
+def _device(facts: Remembered, language: str) -> str:
+    if facts.fault:
+        return note(facts.fault)
+    known = facts.known()
+    return note(device.about(known, language) if known else say("Looking at this device …", language))
+
+
+def _update(value: object) -> Any:  # noqa: ANN401  # gradio's updates have no type
+    return gr.update(**value) if isinstance(value, dict) else value
+
+
+def tie_view(view: LiveView, tab: gr.Tab) -> None:
+    """Look on every tick, and whenever another run is chosen."""
+    page, form, panel = view.page, view.form, view.panel
+    gr.on(
+        [*page.refresh, panel.chosen.change, *(form.widgets[name].change for name in PATHS)],  # type: ignore[attr-defined]
+        handler(view.look),
+        [
+            view.seen,
+            page.project,
+            panel.chosen,
+            page.language,
+            *(form.widgets[name] for name in PATHS),
+            view.widgets["checkpoint"],
+        ],
+        view.outputs,
+        api_visibility="private",
+        trigger_mode="always_last",
+        preprocess=False,
+        **QUIET,
+    )
+    events = [view.widgets["device"].change, view.widgets["on"].change, tab.select, *page.refresh, panel.chosen.change]
+    gr.on(
+        [event for event in events if event is not page.clock.tick],  # sixteen widgets are too many for every tick
+        view.hints,
+        panel.inputs,
+        [form.hints[name] for name in fields.SWITCHES],
+        api_visibility="private",
+        trigger_mode="always_last",
+        preprocess=False,
+        **QUIET,
+    )
+
+
+def tie_start(view: LiveView, button: gr.Button, faults: gr.HTML) -> None:
+    """Start a run with the settings of the form; every fault is shown beside the button."""
+    page, form, panel = view.page, view.form, view.panel
+
+    @handler
+    def train(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
+        left_alone = [gr.skip()] * len(panel.outputs)
+        try:
+            config = starting.complete(values, page.open(project))
+            begun = panel.started(lambda place: starting.start(config, place), project, page_language)
+        except ConfigError as error:
+            return *left_alone, faulty(error, page_language)
+        except AmharicTtsError as error:
+            return *left_alone, showing.told("faults", faults.told(error, page_language))
+        return *begun, ""
+
+    button.click(
+        train,
+        inputs_kwargs={"project": page.project, "page_language": page.language, **form.widgets},
+        outputs=[*panel.outputs, faults],
+        api_name="train",
+        show_progress_on=panel.facts,
+        concurrency_limit=None,
+        preprocess=False,
+    )
+
+
+def tie_settings(view: LiveView, button: gr.Button) -> None:
+    """Fill the form with the settings of the chosen run."""
+
+    @handler
+    def take(project: str, run: str | None, language: str) -> list[Any]:
+        found = runs.find_run(view.page.open(project), run)
+        tell(say("The settings of {name} are in the form.", language, name=found.name))
+        return fill(settings_of(found), keep_paths=False)
+
+    button.click(
+        take,
+        view.panel.inputs,
+        view.form.outputs,
+        api_name="take_settings",
+        show_progress_on=view.panel.facts,
+        preprocess=False,
+    )
+
+
+def tie_comparison(view: LiveView, chosen: gr.Dropdown, shown: gr.HTML) -> None:
+    """Compare the runs that are chosen."""
+    page = view.page
+
+    @handler
+    def compare(project: str, names: list[str] | None, language: str) -> str:
+        place = page.open(project)
+        found = [runs.find_run(place, name) for name in (names or [])[: history.MOST]]
+        told = [history.Told(run, view.watcher.look(run), history.settings_of(run)) for run in found]
+        return history.compared(told, language)
+
+    gr.on(
+        [chosen.change, page.language.change],
+        compare,
+        [page.project, chosen, page.language],
+        shown,
+        api_name="compare_runs",
+        preprocess=False,
+        show_progress="hidden",
+    )
