@@ -1,0 +1,196 @@
+"""What the guides say is so: their commands are understood, their files and settings exist, their figures are fresh."""
+
+import argparse
+import ast
+import importlib
+import re
+import shlex
+from functools import cache
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import yaml
+
+from docs import make_api
+from utils.__main__ import known_verbs
+from utils.config import Config, TrainConfig
+from utils.flags import read_flags
+from utils.paths import CONFIGS, ROOT
+
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+GUIDES = sorted((ROOT / "docs").glob("[A-Z]*.md"))  # the others are records
+WRITTEN = [page for page in GUIDES if page != make_api.PAGE]
+PAGES = [*DOCS, *sorted((ROOT / "docs" / "decisions").glob("*.md")), ROOT / "README.md"]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`([^`\n]+)`")
+FILE = re.compile(r"(?:tests|benchmarks|configs|utils|docs)/[\w./-]*\w\.(?:py|md|yaml|tsv|json)")
+STARTERS = (["./start.sh"], ["python", "-m", "utils"], [".venv/bin/python", "-m", "utils"])
+OTHERS = {"mkdir", "pip", "pip-audit", "pytest", "python", "sudo", "torchrun"}  # their flags are not ours to check
+FOR_THE_PAGE = {"test", "--share", "--host", "--port"}  # what start.sh takes besides verbs
+FIELDS = {name: field for config in make_api.CONFIGS for name, field in config.model_fields.items()}
+NO_SETTINGS = {  # names with an underscore in the guides that are other things: values, calls, presets, files
+    *{choice for field in FIELDS.values() for choice in get_args(field.annotation)},
+    *{name for names in make_api.PYTHON.values() for name in names},
+    *{path.stem for path in CONFIGS.glob("*.yaml")},
+    *("what_is_on", "flash_attn", "avx512_bf16", "amx_bf16", "weights_only"),
+}
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def blocks(path: Path, kind: str) -> list[str]:
+    return [text for found, text in BLOCK.findall(path.read_text(encoding="utf-8")) if found == kind]
+
+
+def commands(path: Path) -> list[str]:
+    """Every line of the bash blocks, and what a sentence tells to run of ours."""
+    lines = "\n".join(blocks(path, "bash")).replace("\\\n", " ").splitlines()
+    told = re.findall(r"`(python -m utils [\w-]+ [^`<]+)`", path.read_text(encoding="utf-8"))
+    return [*(line for line in lines if line.strip() and line[0] != "#"), *told]
+
+
+def words_of(line: str) -> list[str]:
+    """The words of a command without comments, variables before it and what it is piped into."""
+    words = shlex.split(line, comments=True)
+    while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+        words.pop(0)
+    return words[: words.index("|")] if "|" in words else words
+
+
+COMMANDS = [pytest.param(line, id=f"{named(page)}: {line[:60]}") for page in PAGES for line in commands(page)]
+
+
+@cache
+def parser_of(verb: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=verb, allow_abbrev=False, exit_on_error=False)
+    importlib.import_module(f"utils.commands.{verb.replace('-', '_')}").add_arguments(parser)
+    return parser
+
+
+def settings_of(verb: str, action: str) -> type[Config]:
+    """The settings that a verb, or a part of one, reads."""
+    module = importlib.import_module(f"utils.commands.{verb.replace('-', '_')}")
+    names = ("CONFIG", "SpeechConfig") if action != "filter" else ("DatasetConfig",)
+    settings: type[Config] = next(getattr(module, name) for name in names if hasattr(module, name))
+    return settings
+
+
+def check_ours(words: list[str]) -> None:
+    """A command of ours is understood by its own parser, and its settings are within their bounds."""
+    verb, *rest = words
+    assert verb in known_verbs()
+    try:
+        arguments = parser_of(verb).parse_args(rest)
+    except SystemExit as end:
+        if end.code:  # 0: it was asked for help
+            pytest.fail(f"{verb} does not take {rest}")
+        return
+    if hasattr(arguments, "config"):
+        read_flags(arguments, settings_of(verb, getattr(arguments, "action", "")))
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_a_command_is_understood(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    words = words_of(line)
+    starter = next((start for start in STARTERS if words[: len(start)] == start), None)
+    if starter is None:
+        assert words[0] in OTHERS, "neither ours nor known"
+        assert [word for word in words if FILE.fullmatch(word) and not (ROOT / word).exists()] == []
+        starter = words[: words.index("utils") + 1] if "utils" in words else words  # torchrun starts ours
+    if (rest := words[len(starter) :]) and rest[0] not in FOR_THE_PAGE:
+        check_ours(rest)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=named)
+def test_files_that_are_named_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert [name for name in sorted(set(FILE.findall(text))) if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=named)
+def test_settings_that_are_named_exist(page: Path) -> None:
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    keys = {found[1] for code in CODE.findall(text) if (found := re.fullmatch(r"([a-z]\w*_\w*)(?:: .*)?", code))}
+    assert sorted(keys - FIELDS.keys() - NO_SETTINGS) == [], "no such setting; if it is something else, say so above"
+
+
+@pytest.mark.parametrize("page", [*GUIDES, ROOT / "README.md"], ids=named)
+def test_python_in_a_guide_names_what_there_is(page: Path) -> None:
+    for text in blocks(page, "python"):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("utils"):
+                assert [alias.name for alias in node.names if not defines(str(node.module), alias.name)] == []
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "train_gpt":
+                TrainConfig.parse({str(word.arg): ast.literal_eval(word.value) for word in node.keywords})
+
+
+def defines(module: str, name: str) -> bool:
+    """Look for a name at the top of a module, without importing it."""
+    place = ROOT.joinpath(*module.split("."))
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    offered = {
+        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    return name in offered | {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+
+
+@pytest.mark.parametrize("page", [*DOCS, ROOT / "README.md"], ids=named)
+def test_no_page_leads_out_of_the_repository(page: Path) -> None:
+    assert (
+        re.search(r"https?://(?!127\.0\.0\.1|localhost)|\.\./shared|/work/", page.read_text(encoding="utf-8")) is None
+    )
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    assert make_api.PAGE.read_text(encoding="utf-8") == make_api.page(), "run: python docs/make_api.py"
+
+
+TIER = re.compile(r"^\| `(\w+)` \| ([\d.]+) GB \| ([\d.]+) GiB \| (\d+) x (\d+) \| ([\d.]+) GiB \|", re.MULTILINE)
+TIERS = TIER.findall((ROOT / "docs" / "MEMORY_GUIDE.md").read_text(encoding="utf-8"))
+SWITCH = re.compile(r"^\| (`.+`) \|.*\|.*\| ([\d.]+) GiB \|.*\|$", re.MULTILINE)
+SWITCHES = SWITCH.findall((ROOT / "docs" / "TRAINING_OPTIMIZATIONS_GUIDE.md").read_text(encoding="utf-8"))
+ON_A_GPU = {"batch_size": 4, "grad_acumm": 4}  # with what the guide compares the switches
+
+
+def peak(config: TrainConfig, gigabytes: float) -> str:
+    from utils.training import memory  # brings torch, which no other test here needs
+
+    device = memory.gpu_of(gigabytes)
+    return f"{memory.predict(memory.shape_of(config), config, memory.longest_of(config), device).peak / memory.GIB:.1f}"
+
+
+def test_the_guide_tells_the_memory_of_every_preset_but_the_tiny_one() -> None:
+    assert {row[0] for row in TIERS} == {path.stem for path in CONFIGS.glob("*.yaml")} - {"tiny_cpu"}
+
+
+@pytest.mark.parametrize("row", TIERS, ids=lambda row: row[0])
+def test_the_memory_of_a_preset_is_what_the_plan_computes(row: tuple[str, ...]) -> None:
+    from utils.training import memory
+
+    name, size, configured, *planned = row
+    config = TrainConfig.load(CONFIGS / f"{name}.yaml")
+    tuned = memory.plan(config, memory.shape_of(config), memory.longest_of(config), memory.gpu_of(float(size)))
+    assert configured == peak(config, float(size))
+    assert planned == [str(tuned.batch_size), str(tuned.grad_acumm), peak(tuned, float(size))]
+
+
+@pytest.mark.parametrize(("switches", "told"), [("", "11.4"), *SWITCHES])
+def test_the_memory_of_a_switch_is_what_the_plan_computes(switches: str, told: str) -> None:
+    pairs = [code if ": " in code else f"{code}: true" for code in CODE.findall(switches)]
+    config = TrainConfig.parse(ON_A_GPU | {str(k): v for pair in pairs for k, v in yaml.safe_load(pair).items()})
+    assert peak(config, 24) == told
+
+
+def test_the_guide_has_a_row_for_many_switches() -> None:
+    assert len(SWITCHES) > 15
