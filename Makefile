@@ -1,7 +1,7 @@
 # The same on Windows: run the commands behind the tabs with .venv\Scripts\python.exe instead of $(PY).
 PY = .venv/bin/python
 
-.PHONY: check format test test-slow test-gpu bench
+.PHONY: check format test test-slow test-gpu bench docs
 
 check:          ## everything that has to be green before a commit
 	$(PY) -m ruff check .
@@ -17,7 +17,8 @@ test:           ## the fast tests
 	$(PY) -m pytest
 
 test-slow:      ## the fast, slow and browser tests
-	$(PY) -m pytest -n 0 -m "not gpu and not network"
+	$(PY) -m pytest -m "not alone and not gpu and not network"
+	$(PY) -m pytest -n 0 -m "alone and not gpu and not network"
 
 test-gpu:       ## on a machine with a CUDA device
 	$(PY) -m pytest -n 0 -m gpu
@@ -25,3 +26,6 @@ test-gpu:       ## on a machine with a CUDA device
 bench:          ## speed of the Amharic front end, and training side by side with plain coqui-tts
 	$(PY) benchmarks/front_end.py
 	$(PY) benchmarks/training.py
+
+docs:           ## docs/API.md, made from the code
+	$(PY) docs/make_api.py
