@@ -17,8 +17,8 @@ test:           ## the fast tests
 	$(PY) -m pytest
 
 test-slow:      ## the fast, slow and browser tests
-	$(PY) -m pytest -m "not alone and not gpu and not network"
-	$(PY) -m pytest -n 0 -m "alone and not gpu and not network"
+	$(PY) -m pytest -m "not browser and not alone and not gpu and not network"
+	$(PY) -m pytest -n 0 -m "(browser or alone) and not gpu and not network"
 
 test-gpu:       ## on a machine with a CUDA device
 	$(PY) -m pytest -n 0 -m gpu

@@ -6,7 +6,6 @@ multilingual. What it writes are random Amharic syllables.
 
 import itertools
 import json
-import os
 from pathlib import Path
 
 from utils.languages import WHISPER_CODES
@@ -23,7 +22,6 @@ def make_whisper(folder: Path, *, endless: bool = False) -> Path:
         folder: Where to.
         endless: It never comes to an end by itself.
     """
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
     import torch
     import transformers
     from ctranslate2.converters import TransformersConverter

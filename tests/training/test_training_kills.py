@@ -15,7 +15,8 @@ from utils.paths import Project
 from utils.runs import Run, create
 from utils.training import checkpoints
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="forks")]
+# alone: it forks, which a process in which others have trained cannot
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.skipif(sys.platform == "win32", reason="forks")]
 
 KILLS = 20
 UPDATES = 60

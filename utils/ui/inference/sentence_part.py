@@ -81,7 +81,7 @@ def _tie_choice(view: TakeView, outputs: list[Any]) -> None:
     def choose(project: str, name: str | None, number: int | None, language: str) -> tuple[Any, ...]:
         empty = (None, "", None, "", *[gr.update(interactive=False)] * 2)
         if number is None or not name:
-            return *empty, note(say("Choose a sentence in the list.", language)), None
+            return *empty, note(say("Choose a sentence in the list.", language)) if name else "", None
         try:
             place = view.room.open(project)
             take = takes.find(place, name)

@@ -135,7 +135,7 @@ def tie_view(view: LiveView, tab: gr.Tab) -> None:
     )
 
 
-def tie_start(view: LiveView, button: gr.Button, faults: gr.HTML) -> None:
+def tie_start(view: LiveView, button: gr.Button, beside: gr.HTML) -> None:
     """Start a run with the settings of the form; every fault is shown beside the button."""
     page, form, panel = view.page, view.form, view.panel
 
@@ -154,7 +154,7 @@ def tie_start(view: LiveView, button: gr.Button, faults: gr.HTML) -> None:
     button.click(
         train,
         inputs_kwargs={"project": page.project, "page_language": page.language, **form.widgets},
-        outputs=[*panel.outputs, faults],
+        outputs=[*panel.outputs, beside],
         api_name="train",
         show_progress_on=panel.facts,
         concurrency_limit=None,
