@@ -47,7 +47,7 @@ def events(output: Path) -> Iterator[list[BlockFunction]]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE"):
             patch.setenv(name, "")
-        patch.setattr(paths, "LICENCE_CONSENT", output.parent / "licence-consent.json")
+        patch.setattr(paths, "LICENCE_CONSENT", output / ".settings" / "licence-consent.json")
         blocks = app.build(output)
         yield [event for event in blocks.fns.values() if event.fn and event.api_visibility == "public"]
         stop_runs(output)
