@@ -177,6 +177,17 @@ def is_link(block: Block) -> bool:
     return bool(getattr(block, "link", None)) or isinstance(block, gr.DownloadButton)
 
 
+def test_leaving_a_dropdown_does_not_choose_once_more(blocks: gr.Blocks) -> None:
+    """Gradio dispatches its ``input`` on blur too: an answer to that would overwrite what was typed since."""
+    heard = {target for event in blocks.fns.values() if event.outputs for target in event.targets}
+    twice = [
+        seen_as(block)
+        for block in blocks.blocks.values()
+        if isinstance(block, gr.Dropdown) and not block.allow_custom_value and (block._id, "input") in heard
+    ]
+    assert twice == []
+
+
 def test_every_widget_has_a_label(blocks: gr.Blocks) -> None:
     bare = [
         seen_as(block)

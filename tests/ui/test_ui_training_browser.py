@@ -53,6 +53,17 @@ def test_faults_are_told_together_beside_the_button(seen: Seen, served: Served) 
     expect(page.locator("#settings-faults")).to_contain_text("num_epochs")
 
 
+def test_what_is_typed_after_a_preset_was_chosen_stays(seen: Seen) -> None:
+    page = seen.page
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.post_data or "") if "queue/join" in request.url else None)
+    choose_tiny(page, num_epochs="3")
+    field(page, "learning_rate").click()
+    page.locator("#show-command").click()
+    expect(page.locator("#command textarea")).to_have_value(re.compile("--num-epochs 3 "))
+    assert [body.startswith('{"data":["tiny_cpu"') for body in asked].count(True) == 1
+
+
 def test_a_broken_settings_file_is_refused_in_place_and_a_good_one_fills_the_form(seen: Seen, tmp_path: Path) -> None:
     page = seen.page
     bad, good = tmp_path / "bad.yaml", tmp_path / "good.yaml"

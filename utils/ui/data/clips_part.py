@@ -93,8 +93,9 @@ def _tie_table(desk: Desk) -> None:
     def tie(events: Any, function: Callable[..., list[Any]], **more: Any) -> None:  # noqa: ANN401  # gradio's have no type
         gr.on(events, function, outputs=desk.listing, preprocess=False, trigger_mode="always_last", **more, **QUIET)
 
-    changes = [desk.filters["search"].change]  # its input event comes before its value
-    changes += [widget.input for name, widget in desk.filters.items() if name != "search"]
+    # The input event of a text comes before its value, and a dropdown has one more when it is left.
+    changes = [desk.filters["search"].change, desk.filters["page"].input]
+    changes += [desk.filters[name].select for name in ("status", "reason", "order")]
     tie(changes, turned(0), inputs_kwargs=desk.given, api_name="clips")
     tie(desk.earlier.click, turned(-1), inputs_kwargs=desk.given, api_name="earlier_clips")
     tie(desk.later.click, turned(1), inputs_kwargs=desk.given, api_name="later_clips")

@@ -39,7 +39,7 @@ def build_subtitles(room: Room, player: Player) -> None:
 
         yield from followed(room, request, project, page_language, values, start)
 
-    button.click(
+    spoken = button.click(
         speak_subtitles,
         inputs_kwargs={**room.asked, "file": file},
         outputs=player.outputs,
@@ -48,6 +48,7 @@ def build_subtitles(room: Room, player: Player) -> None:
         concurrency_limit=8,
         **RAW,
     )
+    player.free_after(spoken)
 
 
 def uploaded(room: Room, file: object, missing: str) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
+from gradio.events import Dependency
 
 from utils.audio import Samples
 from utils.config import SpeechConfig
@@ -150,11 +151,19 @@ class Player:
         """Return them in the order in which handlers fill them."""
         return [self.status, self.chunk, self.takes, self.sound, self.speak, self.stop]
 
+    def free_after(self, spoken: Dependency) -> None:
+        """Unlock speaking when it is over; not with its last news, for gradio ignores a click until then."""
 
-def shown(status: str, chunk: object = None, found: object = None, sound: object = None, *, going: bool = True) -> Any:  # noqa: ANN401  # what gradio takes
+        def free() -> list[Any]:
+            return [gr.update(interactive=True), gr.update(interactive=False)]
+
+        spoken.then(free, None, [self.speak, self.stop], api_visibility="private", **QUIET)
+
+
+def shown(status: str, chunk: object = None, found: object = None, sound: object = None) -> Any:  # noqa: ANN401  # what gradio takes
     """Return what a handler that speaks fills; what is None is left alone."""
     left = [gr.skip() if one is None else one for one in (chunk, found, sound)]
-    return status, *left, gr.update(interactive=not going), gr.update(interactive=going)
+    return status, *left, gr.update(interactive=False), gr.update(interactive=True)
 
 
 def build_buttons() -> tuple[gr.Button, gr.Button, gr.Checkbox]:
@@ -199,7 +208,7 @@ def tie_speak(room: Room, player: Player, text: gr.Textbox, stream: gr.Checkbox)
         yield from followed(room, request, project, page_language, values, begin)
 
     given: dict[str, Block] = {**room.asked, "text": text, "stream": stream}
-    player.speak.click(
+    spoken = player.speak.click(
         speak,
         inputs_kwargs=given,
         outputs=player.outputs,
@@ -209,6 +218,8 @@ def tie_speak(room: Room, player: Player, text: gr.Textbox, stream: gr.Checkbox)
         trigger_mode="once",
         preprocess=False,
     )
+
+    player.free_after(spoken)
 
     def stop_speaking(request: gr.Request) -> None:
         room.studio.stop(f"{visitor(request)} {SPEAKING}")
@@ -236,7 +247,7 @@ def followed(
             yield shown(listener.progress(work.seconds, language), chunk)
         yield kept(place, listener, language)
     except Exception as error:  # noqa: BLE001  # it is shown in its place
-        yield shown(fault(error, language), going=False)
+        yield shown(fault(error, language))
 
 
 def kept(place: Project, listener: Listener, language: str) -> Any:  # noqa: ANN401  # what gradio takes
@@ -244,14 +255,14 @@ def kept(place: Project, listener: Listener, language: str) -> Any:  # noqa: ANN
     made = listener.take()
     if made is None:
         sentence = say("It was stopped before the first sentence was finished.", language)
-        return shown(showing.told("warnings", sentence), going=False)
+        return shown(showing.told("warnings", sentence))
     take = takes.keep(place, *made)
     sentence = say("Spoken: {seconds} s of sound in {took} s.", language, **figures(take))
     if take.unfinished:
         sentence = say("Stopped; what was finished is kept.", language)
     found = takes.newest(place)
     choices = gr.update(choices=[(showing.take_title(one, language), one.name) for one in found], value=take.name)
-    return shown(showing.told("good", sentence), None, choices, str(sound_of(place, take)), going=False)
+    return shown(showing.told("good", sentence), None, choices, str(sound_of(place, take)))
 
 
 def figures(take: Take) -> dict[str, str]:

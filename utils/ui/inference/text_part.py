@@ -46,7 +46,8 @@ def build_text(room: Room) -> gr.Textbox:
     counter = gr.HTML(elem_id="counter")
     with gr.Accordion("What the model reads", open=False):
         table = gr.HTML(elem_id="text-readings")
-    sample.input(lambda chosen: chosen or gr.skip(), sample, text, api_visibility="private", **RAW, **QUIET)
+    # A dropdown also tells of "input" when it is left: what was typed since would be lost.
+    sample.select(lambda chosen: chosen or gr.skip(), sample, text, api_visibility="private", **RAW, **QUIET)
     _tie(room, text, counter, table)
     return text
 

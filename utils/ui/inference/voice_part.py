@@ -108,7 +108,7 @@ def _tie_dataset(room: Room, score: gr.Button, clips: gr.Dropdown, found: gr.HTM
 
     given = [room.page.project, room.page.language]
     score.click(score_clips, given, [clips, found], api_name="score_clips", show_progress="hidden")
-    clips.input(take_clips, clips, picker, **RAW, **PRIVATE)
+    clips.change(take_clips, clips, picker, **RAW, **PRIVATE)
 
 
 def _tie_facts(room: Room, picker: gr.Dropdown, heard: gr.HTML) -> None:

@@ -119,7 +119,8 @@ def tie_presets(form: TrainForm, preset: gr.Dropdown, about: gr.HTML) -> None:
         words = f"{say(presets.BY_NAME[name].about, page_language)} (configs/{name}.yaml)"
         return [note(words), *fill(presets.load(name), keep_paths=True)]
 
-    preset.input(
+    # A dropdown also tells of "input" when it is left: what was typed since would be lost.
+    preset.select(
         choose,
         [preset, language],
         [about, *form.outputs],
