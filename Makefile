@@ -1,13 +1,22 @@
 # The same on Windows: run the commands behind the tabs with .venv\Scripts\python.exe instead of $(PY).
 PY = .venv/bin/python
 
-.PHONY: check format test test-slow test-gpu bench docs
+.PHONY: check quick coverage lint format test test-slow test-gpu bench docs
 
-check:          ## everything that has to be green before a commit
+check: lint coverage    ## everything, three quarters of an hour
+	$(PY) -m pytest -n 0 -m "alone and not gpu and not network"
+
+quick: lint test        ## everything that has to be green before a commit
+
+lint:
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	$(PY) -m pytest
+
+coverage:       ## all tests that do not measure time, with the lines of utils/ that they and their children run
+	$(PY) -m pytest --cov --cov-report= -m "not browser and not alone and not gpu and not network"
+	$(PY) -m pytest --cov --cov-report= --cov-append -n 0 -m "browser and not alone"
+	$(PY) -m coverage report --skip-covered --fail-under=90
 
 format:         ## mend what ruff can mend
 	$(PY) -m ruff check --fix .
