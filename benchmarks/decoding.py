@@ -38,7 +38,7 @@ HEAD = [
 PAGE = """\
 # Decoding, side by side with plain coqui-tts
 
-{hardware}, {date}, torch {torch}, {threads} threads.
+{hardware}, {date}, {software}; {threads} threads.
 Command: `{command}`
 
 GPT of {layers} layers x {dim} with random weights, text of {tokens} tokens, {codes} codes forced, best of {rounds}

@@ -16,12 +16,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.record import save_table
 from utils.amharic import normalize, phonemize
 from utils.amharic.tables import DATA
 
 PREFIXES = ("", "", "", "", "የ", "በ", "ለ", "ከ", "ስለ", "እንደ")
 SUFFIXES = ("", "", "", "", "ን", "ም", "ና", "ነት", "ዎች", "ዎቹን")
 WORDS_PER_SENTENCE = 10
+TITLE = "The speed of the Amharic front end, one core"
 
 
 def running_text(words: int, seed: int = 1) -> list[str]:
@@ -75,8 +77,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--words", type=int, default=20_000, help="how many words of text to make")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_argument("--results", type=Path, help="folder for the findings (none)")
     arguments = parser.parse_args()
     speeds = measure(arguments.words)
+    if arguments.results:
+        rows = [[step, f"{speed:.0f}"] for step, speed in speeds.items()]
+        save_table("front_end", TITLE, ["", "words a second"], rows, arguments.results)
     if arguments.json:
         print(json.dumps(speeds, ensure_ascii=False))
         return

@@ -5,6 +5,7 @@ so a missed geminate is one wrong phone; beside it every figure is given with le
 """
 
 import argparse
+import importlib.util
 import json
 import re
 import sys
@@ -14,11 +15,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.record import save_table
 from utils.amharic.phonemes import phonemize
 
 _PHONE = re.compile(r"(?:[td]͡[ʃʒ]|[^\sːʼ͡])ʼ?ː?")
 _GAP = "-"
 Pairs = list[tuple[str, str]]
+TITLE = "How well words are pronounced"
 
 
 @dataclass
@@ -137,6 +140,17 @@ def _distance(variant: str, spoken: str) -> int:
     return sum(a != b for a, b in align(split(variant), split(spoken)))
 
 
+def write_down(path: Path, folder: Path) -> None:
+    """Save the figures of every back end that is here."""
+    backends = ["rules", *(["epitran"] if importlib.util.find_spec("epitran") else [])]
+    scores = {backend: score(path, backend) for backend in backends}
+    rows = [
+        [backend, str(found.words), *(f"{value:.2f}" for value in found.rates().values())]
+        for backend, found in scores.items()
+    ]
+    save_table("phone_error", TITLE, ["", "words", *Score().rates()], rows, folder)
+
+
 def main() -> None:
     """Print the figures and the worst words."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -144,8 +158,11 @@ def main() -> None:
     parser.add_argument("--backend", default="rules", choices=("rules", "epitran"))
     parser.add_argument("--worst", type=int, default=40, help="how many wrong words to show")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_argument("--results", type=Path, help="folder for the findings, of every back end (none)")
     arguments = parser.parse_args()
     result = score(arguments.list, arguments.backend)
+    if arguments.results:
+        write_down(arguments.list, arguments.results)
     if arguments.json:
         print(json.dumps(result.rates() | asdict(result), ensure_ascii=False))
         return

@@ -19,11 +19,13 @@ import httpx2 as httpx
 import numpy as np
 import psutil
 
-from benchmarks.training_report import hardware, today
+from benchmarks.record import hardware, save_table, table, today
 from utils.paths import ROOT
 from utils.xtts import tiny
 
 TEXT = "go"
+TITLE = "The speech server under load, tiny model"
+HEAD = ["requests", "callers", "lost", "seconds", "median wait, s", "longest wait, s", "MB before", "MB after"]
 PATIENCE = 900.0  # seconds for an answer
 
 
@@ -40,16 +42,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=200, help="requests of a round (200)")
     parser.add_argument("--callers", type=int, default=8, help="callers at the same time (8)")
+    parser.add_argument("--results", type=Path, help="folder for the findings (none)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         model = tiny.build(Path(place) / "tiny")
         words = ["--model", str(model), "--port", "0", "--waiting", str(arguments.callers), "--precision", "fp32"]
         server = subprocess.Popen([sys.executable, "-m", "utils", "serve", *words], cwd=ROOT, stdout=subprocess.PIPE)
         try:
-            measure(address(server), psutil.Process(server.pid), arguments.requests, arguments.callers)
+            row = measure(address(server), psutil.Process(server.pid), arguments.requests, arguments.callers)
         finally:
             server.terminate()
             server.wait(30)
+    print(f"{hardware('cpu')}, {today()}\n\n{table(HEAD, [row])}")
+    if arguments.results:
+        save_table("serving", TITLE, HEAD, [row], arguments.results)
+    if (lost := row[HEAD.index("lost")]) != "0":
+        raise SystemExit(f"Answers were lost: {lost}.")
 
 
 def address(server: "subprocess.Popen[bytes]") -> str:
@@ -65,20 +73,18 @@ def address(server: "subprocess.Popen[bytes]") -> str:
     raise SystemExit(f"The server ended with code {server.wait()}.")
 
 
-def measure(url: str, process: psutil.Process, requests: int, callers: int) -> None:
-    """Send two rounds and print what came of the second."""
+def measure(url: str, process: psutil.Process, requests: int, callers: int) -> list[str]:
+    """Send two rounds and return what came of the second."""
     round_of(url, requests // 4, callers)
     before = process.memory_info().rss
     begun = time.monotonic()
     answers = round_of(url, requests, callers)
     took = time.monotonic() - begun
     waited = np.array([answer.seconds for answer in answers])
-    whole = sum(answer.status == httpx.codes.OK and answer.bytes > 0 for answer in answers)
-    print(f"{hardware('cpu')}, {today()}: {requests} requests by {callers} callers in {took:.0f} s.")
-    print(f"answered whole: {whole}, lost: {requests - whole}")
-    print(f"seconds for an answer: median {np.median(waited):.1f}, longest {waited.max():.1f}")
-    after = process.memory_info().rss
-    print(f"memory: {before / 1e6:.0f} MB before, {after / 1e6:.0f} MB after ({(after - before) / 1e6:+.1f} MB)")
+    lost = sum(answer.status != httpx.codes.OK or not answer.bytes for answer in answers)
+    times = [f"{seconds:.1f}" for seconds in (took, np.median(waited), waited.max())]
+    memory = [f"{size / 1e6:.0f}" for size in (before, process.memory_info().rss)]
+    return [str(requests), str(callers), str(lost), *times, *memory]
 
 
 def round_of(url: str, requests: int, callers: int) -> list[Answer]:

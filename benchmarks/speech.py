@@ -32,7 +32,7 @@ HEAD = [
 PAGE = """\
 # Speech, side by side with plain coqui-tts
 
-{hardware}, {date}, torch {torch}, {threads} threads.
+{hardware}, {date}, {software}; {threads} threads.
 Command: `{command}`
 
 GPT of {layers} layers x {dim} with random weights and the published vocoder's size; sentences of {codes} codes

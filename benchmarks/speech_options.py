@@ -1,14 +1,10 @@
 """What the benchmarks of speech share: the model and machine that are asked for, and the page at the end."""
 
 import argparse
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
-from benchmarks.training_report import hardware, save, slug, table, today
+from benchmarks.record import file_name, save, surroundings, table
 
 
 def parser(description: str, *, codes: int, precisions: Sequence[str]) -> argparse.ArgumentParser:
@@ -20,6 +16,7 @@ def parser(description: str, *, codes: int, precisions: Sequence[str]) -> argpar
     found.add_argument("--heads", type=int, default=16, help="heads of its attention (16)")
     found.add_argument("--codes", type=int, default=codes, help=f"codes of a sentence ({codes})")
     found.add_argument("--precisions", nargs="+", default=list(precisions), help=f"of ours ({' '.join(precisions)})")
+    found.set_defaults(usual=list(precisions))
     found.add_argument("--rounds", type=int, default=2, help="rounds of each side in turn (2)")
     found.add_argument("--threads", type=int, default=2, help="threads of each side (2)")
     found.add_argument("--results", type=Path, help="folder for the findings (none)")
@@ -35,12 +32,14 @@ def conclude(
     **more: object,
 ) -> None:
     """Show the page, and save it where the findings shall go."""
-    machine = hardware(arguments.device)
-    filled = page.format(
-        **vars(arguments), **more, table=table(head, rows), hardware=machine, date=today(), torch=torch.__version__,
-        command=shlex.join(["python", f"benchmarks/{name}.py", *sys.argv[1:]]),
-    )  # fmt: skip
+    known = surroundings(arguments.device)
+    filled = page.format(**{**vars(arguments), **more, **known, "table": table(head, rows)})
     print(filled)
     if arguments.results:
-        file = f"{name}_{arguments.layers}x{arguments.dim}_{slug(machine)}_{today()}"
-        print(save(file, {"head": head, "rows": rows}, filled, arguments.results))
+        size = f"{name}_{arguments.layers}x{arguments.dim}"
+        usual = arguments.device == "cuda" or arguments.precisions == arguments.usual  # a GPU has others of its own
+        others = [] if usual else arguments.precisions
+        file = file_name("_".join([size, *others]), str(known["hardware"]), str(known["date"]))
+        settings = {name: value for name, value in vars(arguments).items() if name not in {"results", "usual"}}
+        found = known | {"settings": settings, "head": head, "rows": rows}
+        print(save(file, found, filled, arguments.results))

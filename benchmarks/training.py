@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import yaml
 
+from benchmarks import record
 from benchmarks import training_report as report
 from benchmarks import training_switches as switches
 from benchmarks.training_data import Material, make
@@ -53,7 +54,7 @@ def compare(plan: Plan, material: Material, rounds: int, updates: int) -> Compar
     }
     return Comparison(
         plan, **measured, feature_seconds=feature_seconds,
-        hardware=report.hardware(plan.device), command=report.typed(), date=report.today(),
+        hardware=record.hardware(plan.device), command=record.typed(), date=record.today(),
     )  # fmt: skip
 
 
@@ -86,8 +87,8 @@ def run_comparison(plan: Plan, material: Material, arguments: argparse.Namespace
     updates = arguments.updates or plan.epoch
     found = compare(plan, material, arguments.rounds or ROUNDS[plan.device], updates)
     page = report.comparison_page(found)
-    name = f"training_{report.slug(found.hardware)}_{found.date}"
-    print(page, report.save(name, report.comparison_data(found), page, arguments.results), sep="\n")
+    name = record.file_name("training", found.hardware, found.date)
+    print(page, record.save(name, report.comparison_data(found), page, arguments.results), sep="\n")
 
 
 def run_switches(plan: Plan, material: Material, arguments: argparse.Namespace) -> None:
@@ -98,13 +99,13 @@ def run_switches(plan: Plan, material: Material, arguments: argparse.Namespace) 
     rows += switches.left_out(names) if not arguments.only else []
     found = SwitchTable(
         plan, updates, rows,
-        hardware=report.hardware(plan.device), command=report.typed(), date=report.today(),
+        hardware=record.hardware(plan.device), command=record.typed(), date=record.today(),
     )  # fmt: skip
     page = report.switch_page(found)
-    name = f"training_switches_{report.slug(found.hardware)}_{found.date}"
-    print(page, report.save(name, report.switch_data(found), page, arguments.results), sep="\n")
+    name = record.file_name("training_switches", found.hardware, found.date)
+    print(page, record.save(name, report.switch_data(found), page, arguments.results), sep="\n")
     if plan.device == "cpu":
-        report.save(f"training_switches_gpu_{found.date}", {"rows": []}, report.EMPTY, arguments.results)
+        record.save(f"training_switches_gpu_{found.date}", {"rows": []}, report.EMPTY, arguments.results)
 
 
 def run_profile(plan: Plan, material: Material, arguments: argparse.Namespace) -> None:
@@ -151,7 +152,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--set", nargs="*", default=[], metavar="FIELD=VALUE", help="further settings of our side, as in a config"
     )
-    parser.add_argument("--results", type=Path, default=report.RESULTS, help="where the findings are written")
+    parser.add_argument("--results", type=Path, default=record.RESULTS, help="where the findings are written")
     return parser
 
 

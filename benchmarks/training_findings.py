@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from statistics import median
+from typing import Any, Self
 
 from benchmarks.training_plan import Memory, Plan, Round
 
@@ -27,6 +28,12 @@ class Measured:
     loss_after: float
     updates: int
     notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, data: dict[str, Any]) -> Self:
+        """Read it back from JSON."""
+        rounds = [Round(**one) for one in data["rounds"]]
+        return cls(**{**data, "rounds": rounds, "memory": Memory(**data["memory"])})
 
     @property
     def speed(self) -> float:
@@ -71,6 +78,13 @@ class Comparison:
     hardware: str
     command: str
     date: str
+
+    @classmethod
+    def read(cls, data: dict[str, Any]) -> Self:
+        """Read it back from JSON, where more stands beside it."""
+        coqui, ours = Measured.read(data["coqui"]), Measured.read(data["ours"])
+        known = {name: data[name] for name in ("feature_seconds", "hardware", "command", "date")}
+        return cls(Plan(**data["plan"]), coqui, ours, **known)
 
     @property
     def ratios(self) -> list[float]:
@@ -140,3 +154,9 @@ class SwitchTable:
     hardware: str
     command: str
     date: str
+
+    @classmethod
+    def read(cls, data: dict[str, Any]) -> Self:
+        """Read it back from JSON, where more stands beside it."""
+        known = {name: data[name] for name in ("updates", "hardware", "command", "date")}
+        return cls(plan=Plan(**data["plan"]), rows=[SwitchRow(**row) for row in data["rows"]], **known)

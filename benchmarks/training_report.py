@@ -1,22 +1,12 @@
 """The findings of the training benchmark as JSON and as a page that a person reads."""
 
-import datetime as dt
-import json
-import os
-import platform
-import re
-import shlex
-import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from importlib.metadata import version
-from pathlib import Path
 
+from benchmarks.record import software, surroundings, table
 from benchmarks.training_findings import EPOCHS, Comparison, Measured, SwitchTable
 from benchmarks.training_plan import Plan
-from utils.storage import write_atomically
 
-RESULTS = Path(__file__).parent / "results"
 FILLS = "python benchmarks/training.py --device cuda --layers 30 --dim 1024 --switches"
 EMPTY = f"""\
 # One row for each switch of the training, on a GPU
@@ -63,15 +53,15 @@ def comparison_page(found: Comparison) -> str:
         **_conditions(found.plan, found.hardware, found.date, found.command),
         rounds=len(ours.rounds),
         round_clips=ours.rounds[0].clips,
-        table=table(["", "plain coqui-tts", "ours", "ratio"], _compared(found)),
+        table=comparison_table(found),
         feature_seconds=found.feature_seconds,
         epochs=EPOCHS,
         notes="\n".join(notes),
     )
 
 
-def _compared(found: Comparison) -> list[list[str]]:
-    """Return the rows of the comparison."""
+def comparison_table(found: Comparison) -> str:
+    """Lay both sides out beside each other."""
     coqui, ours, ratios = found.coqui, found.ours, found.ratios
     rows = [
         _row("clips a second, median of the rounds", coqui.speed, ours.speed, ".3f", times),
@@ -89,11 +79,23 @@ def _compared(found: Comparison) -> list[list[str]]:
     ]
     if found.plan.device == "cuda":
         rows.append(_row("peak memory of the GPU, MiB", coqui.memory.device, ours.memory.device, ".0f", share))
-    return rows
+    return table(["", "plain coqui-tts", "ours", "ratio"], rows)
 
 
 def switch_page(found: SwitchTable) -> str:
     """Write the table of switches up."""
+    return SWITCHES.format(
+        **_conditions(found.plan, found.hardware, found.date, found.command),
+        memory="the GPU, as torch counts it"
+        if found.plan.device == "cuda"
+        else "the process since the model was built",
+        updates=found.updates,
+        table=switch_table(found),
+    )
+
+
+def switch_table(found: SwitchTable) -> str:
+    """Lay the switches out, one a row."""
     first = found.rows[0].loss
     rows = [
         [
@@ -106,39 +108,18 @@ def switch_page(found: SwitchTable) -> str:
         ]
         for row in found.rows
     ]
-    return SWITCHES.format(
-        **_conditions(found.plan, found.hardware, found.date, found.command),
-        memory="the GPU, as torch counts it"
-        if found.plan.device == "cuda"
-        else "the process since the model was built",
-        updates=found.updates,
-        table=table(["switch", "speed", "peak MiB", "loss", "difference", "what happened"], rows),
-    )
+    return table(["switch", "speed", "peak MiB", "loss", "difference", "what happened"], rows)
 
 
 def comparison_data(found: Comparison) -> dict[str, object]:
     """Return everything that was measured, and what follows from it."""
     follows = ("ratio", "ratios", "ratio_with_features", "memory_share")
-    return asdict(found) | {"software": software()} | {name: getattr(found, name) for name in follows}
+    return surroundings(found.plan.device) | asdict(found) | {name: getattr(found, name) for name in follows}
 
 
 def switch_data(found: SwitchTable) -> dict[str, object]:
     """Return everything that was measured."""
-    return asdict(found) | {"software": software()}
-
-
-def save(name: str, data: object, page: str, folder: Path = RESULTS) -> Path:
-    """Write a finding as JSON and as Markdown, and return the page's path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / f"{name}.json", json.dumps(data, indent=2, ensure_ascii=False) + "\n")
-    write_atomically(folder / f"{name}.md", page)
-    return folder / f"{name}.md"
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """Lay cells out as Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "/") for cell in line) + " |" for line in lines) + "\n"
+    return surroundings(found.plan.device) | asdict(found)
 
 
 def times(base: float, value: float) -> str:
@@ -154,38 +135,6 @@ def share(base: float, value: float) -> str:
 def difference(base: float, value: float) -> str:
     """Write by how much a value differs."""
     return f"{value / base - 1:+.2%}"
-
-
-def hardware(device: str) -> str:
-    """Name what is computed on."""
-    import torch
-
-    if device == "cuda":
-        return torch.cuda.get_device_name()
-    info = Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*:\s*(.+)", info.read_text(encoding="utf-8")) if info.is_file() else None
-    name = found[1].strip() if found else platform.processor() or platform.machine()
-    return f"{name}, {os.cpu_count()} cores"
-
-
-def slug(name: str) -> str:
-    """Write a name as a part of a file name."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-
-
-def today() -> str:
-    """Return the date here."""
-    return dt.datetime.now().astimezone().date().isoformat()
-
-
-def typed() -> str:
-    """Return the command that was typed."""
-    return shlex.join(["python", "benchmarks/training.py", *sys.argv[1:]])
-
-
-def software() -> str:
-    """Name the versions that decide about speed."""
-    return ", ".join(f"{name} {version(name)}" for name in ("torch", "transformers", "coqui-tts", "accelerate"))
 
 
 def _conditions(plan: Plan, machine: str, date: str, command: str) -> dict[str, object]:

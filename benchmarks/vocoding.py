@@ -22,6 +22,7 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.record import save_table
 from tests.synthesis.small_vocoder import small_vocoder, vectors, voice
 from utils.audio import Samples
 from utils.synthesis.precision import multiplies_bf16
@@ -30,6 +31,7 @@ from utils.synthesis.vocoding import Vocoder
 from utils.xtts.rates import CODE_SECONDS, OUTPUT_RATE
 
 DIM, CHANNELS, CHUNK = 1024, 512, 24
+TITLE = "The vocoder, side by side with coqui's"
 
 
 def sides(latents: Tensor) -> dict[str, Callable[[], Samples]]:
@@ -89,9 +91,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--results", type=Path, help="folder for the findings (none)")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     found = measure(options.seconds, options.rounds)
+    if options.results:
+        rows = [[name, *(f"{figure:.3f}" for figure in figures.values())] for name, figures in found.items()]
+        save_table("vocoding", TITLE, ["", *found["coqui"]], rows, options.results)
     if options.json:
         print(json.dumps(found, indent=2))
         return

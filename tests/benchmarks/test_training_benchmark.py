@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import training, training_report, training_switches
+from benchmarks import record, training, training_report, training_switches
 from benchmarks.training_data import LANGUAGE, LETTERS_PER_SECOND, RATE, TEXT_ROWS, babble, sentence, write_clips
 from benchmarks.training_findings import Comparison, Measured, SwitchRow, SwitchTable
 from benchmarks.training_plan import Memory, Plan, Round
@@ -111,7 +111,7 @@ def test_figures_follow_from_the_medians_of_the_rounds(comparison: Comparison) -
 
 def test_the_page_shows_what_the_json_holds(comparison: Comparison, tmp_path: Path) -> None:
     page = training_report.comparison_page(comparison)
-    path = training_report.save("name", training_report.comparison_data(comparison), page, tmp_path)
+    path = record.save("name", training_report.comparison_data(comparison), page, tmp_path)
     assert path.read_text(encoding="utf-8") == page
     data = json.loads((tmp_path / "name.json").read_text(encoding="utf-8"))
     assert data["ratio"] == 2.5

@@ -1,0 +1,167 @@
+"""Every benchmark there is: what it measures, against what, how it is started, and what its result files are called."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Device = Literal["cpu", "cuda"]
+LITTLE = "--layers 1 --dim 64 --threads 1 --rounds 1"  # toys show that something works, not how fast it is
+LITTLE_TRAINING = "training.py --layers 1 --dim 64 --threads 1 --clips 4 --batch 2"
+COQUI = "plain coqui-tts"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A program with its words.
+
+    Attributes:
+        name: What ``--only`` takes.
+        measures: What it measures.
+        against: What it compares with.
+        words: The program in this folder and what it is given.
+        toy: The same with the smallest sizes.
+        finding: How the names of its result files begin, before the machine and the date.
+        device: Where it computes.
+    """
+
+    name: str
+    measures: str
+    against: str
+    words: str
+    toy: str
+    finding: str
+    device: Device = "cpu"
+
+    @property
+    def command(self) -> str:
+        """Return what a person types."""
+        return f"python benchmarks/{self.words}"
+
+
+BENCHMARKS = (
+    Benchmark(
+        "training",
+        "clips a second, peak memory and loss of training, 6 layers x 512, both from the same weights and clips",
+        COQUI,
+        "training.py",
+        f"{LITTLE_TRAINING} --rounds 1 --updates 1",
+        "training",
+    ),
+    Benchmark(
+        "switches",
+        "speed, peak memory and loss of each training switch, 2 layers x 128",
+        "our own defaults",
+        "training.py --switches",
+        f"{LITTLE_TRAINING} --switches --updates 4 --only baseline Adafactor",
+        "training_switches",
+    ),
+    Benchmark(
+        "speech",
+        "from the text to the sound at full size, 30 layers x 1024: one sentence, eight together, first sound, memory",
+        COQUI,
+        "speech.py",
+        f"speech.py {LITTLE} --heads 1 --codes 24 --sentences 2",
+        "speech_30x1024",
+    ),
+    Benchmark(
+        "speech-int8",
+        "the same with int8 alone, one round: enough for its memory, too few for its speed",
+        COQUI,
+        "speech.py --rounds 1 --precisions int8",
+        f"speech.py {LITTLE} --heads 1 --codes 24 --sentences 2 --precisions int8",
+        "speech_30x1024_int8",
+    ),
+    Benchmark(
+        "speech-small",
+        "the same with 6 layers x 512",
+        COQUI,
+        "speech.py --layers 6 --dim 512 --heads 8 --rounds 4",
+        f"speech.py {LITTLE} --heads 1 --codes 24 --sentences 2 --precisions fp32",
+        "speech_6x512",
+    ),
+    Benchmark(
+        "decoding",
+        "the GPT alone, 6 layers x 512: time of a code in each precision, one to eight sentences together",
+        f"{COQUI}'s `generate`, with and without its second pass",
+        "decoding.py --layers 6 --dim 512 --heads 8",
+        f"decoding.py {LITTLE} --heads 1 --codes 8 --sentences 1 2 --precisions fp32 int8",
+        "decoding_6x512",
+    ),
+    Benchmark(
+        "vocoding",
+        "the vocoder alone, published size: work for a second of sound, whole and in a stream",
+        f"{COQUI}'s vocoder",
+        "vocoding.py",
+        "vocoding.py --seconds 0.3 --rounds 1 --threads 1",
+        "vocoding",
+    ),
+    Benchmark(
+        "serving",
+        "the speech server with eight callers at once: answers lost, waiting, memory before and after",
+        "nothing: no answer may be lost and no memory kept",
+        "serving.py",
+        "serving.py --requests 4 --callers 2",
+        "serving",
+    ),
+    Benchmark(
+        "front-end",
+        "the Amharic front end: words a second, normalised and pronounced",
+        "the front end epitran",
+        "front_end.py",
+        "front_end.py --words 500",
+        "front_end",
+    ),
+    Benchmark(
+        "pronunciation",
+        "phone, word and gemination errors on an independent list of 420 words; it was seen since, so it flatters now",
+        "the front end epitran, which writes no length",
+        "phone_error.py tests/data/amharic_judge.tsv",
+        "phone_error.py tests/data/amharic_judge.tsv",
+        "phone_error",
+    ),
+    Benchmark(
+        "training-gpu",
+        "training as above at full size, mixed precision and gradient checkpointing on our side",
+        COQUI,
+        "training.py --device cuda --layers 30 --dim 1024",
+        f"{LITTLE_TRAINING} --device cuda --rounds 1 --updates 1",
+        "training",
+        "cuda",
+    ),
+    Benchmark(
+        "switches-gpu",
+        "each training switch at full size",
+        "our own defaults",
+        "training.py --device cuda --layers 30 --dim 1024 --switches",
+        f"{LITTLE_TRAINING} --device cuda --switches --updates 4 --only baseline Adafactor",
+        "training_switches",
+        "cuda",
+    ),
+    Benchmark(
+        "speech-gpu",
+        "from the text to the sound at full size, 32 sentences together",
+        COQUI,
+        "speech.py --device cuda --precisions fp32 fp16 --sentences 32",
+        f"speech.py {LITTLE} --heads 1 --codes 24 --device cuda --precisions fp32 fp16 --sentences 2",
+        "speech_30x1024",
+        "cuda",
+    ),
+    Benchmark(
+        "decoding-gpu",
+        "the GPT alone at full size",
+        f"{COQUI}'s `generate`, with and without its second pass",
+        "decoding.py --device cuda --precisions fp32 fp16",
+        f"decoding.py {LITTLE} --heads 1 --codes 8 --device cuda --precisions fp32 fp16 --sentences 1 2",
+        "decoding_30x1024",
+        "cuda",
+    ),
+)
+
+
+def named(name: str) -> Benchmark:
+    """Return the benchmark of that name."""
+    return next(one for one in BENCHMARKS if one.name == name)
+
+
+def of_device(device: Device) -> list[Benchmark]:
+    """Return the benchmarks that compute there."""
+    return [one for one in BENCHMARKS if one.device == device]
