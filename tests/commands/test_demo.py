@@ -1,0 +1,45 @@
+"""The demonstration: its recording, and the whole way from it to a page."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from utils import audio, sample
+from utils.__main__ import main
+from utils.commands import demo
+from utils.config import TrainConfig
+from utils.dataset.subtitles import read_cues
+from utils.demonstration import PAGE
+from utils.voice.corpus import read_sentences
+
+
+def test_the_recording_is_three_minutes_of_sentences_that_judge_nothing() -> None:
+    cues = read_cues(sample.MADE / sample.SUBTITLES).cues
+    assert {cue.text for cue in cues} <= set(read_sentences()["train"])
+    assert 170 < audio.duration(sample.MADE / sample.SOUND) < 181
+    assert cues[-1].span.end < audio.duration(sample.MADE / sample.SOUND)
+    assert (sample.MADE / sample.SOUND).stat().st_size < 3_000_000
+
+
+@pytest.mark.parametrize("sentence", demo.SENTENCES)
+def test_what_it_says_was_never_learnt_from(sentence: str) -> None:
+    assert sentence not in read_sentences()["train"]
+
+
+@pytest.mark.slow
+def test_one_command_goes_the_whole_way_and_goes_it_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = tmp_path / "short.yaml"
+    short = TrainConfig(version="tiny", num_epochs=1, max_audio_length=3.0, sample_texts="-")
+    settings.write_text(short.to_yaml(), encoding="utf-8")
+    words = ["demo", "--output", str(tmp_path / "output"), "--settings", str(settings)]
+    assert main(words) == 0
+    folder = tmp_path / "output" / "demo"
+    page = (folder / PAGE).read_text(encoding="utf-8")
+    assert str(folder / PAGE) in capsys.readouterr().out
+    assert [page.count(part) for part in ("<audio", "<img", 'src="data:')] == [7, 7, 14]
+    assert not re.search(r"https?://", page)
+    assert all(sentence in page for sentence in demo.SENTENCES)
+    assert [audio.duration(path) > 0.1 for path in sorted(folder.glob("sentence-*.wav"))] == [True] * 3
+    assert demo.begin_anew(tmp_path / "output").root == folder
+    assert not (folder / PAGE).exists()  # the earlier one lies in the trash

@@ -1,0 +1,103 @@
+"""Go the whole way on a recording that comes with the program: prepare, fine-tune the small model, speak, compare.
+
+It needs no internet and no GPU, and takes about four minutes on two cores. Sounds and a page (demo.html) go into the
+project "demo"; the same command again begins it anew.
+"""
+
+import argparse
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from utils import languages, projects, runs, sample
+from utils.commands.runs import follow
+from utils.config import DatasetConfig, SpeechConfig, TrainConfig
+from utils.paths import CONFIGS, OUTPUT, Project
+
+if TYPE_CHECKING:
+    from utils.config import Config
+    from utils.evaluation.report import Report
+
+NAME = "demo"
+FOLDER = "evaluation"
+NATURE = (
+    "The recording was spoken by the program espeak-ng, and the model is a small one for teaching: it is not XTTS v2, "
+    "and it sounds like neither a person nor what XTTS v2 can become."
+)
+PRESET = CONFIGS / "tiny_cpu.yaml"
+SENTENCES = (  # none of them is in the recording
+    "ሰላም፣ እኔ የአማርኛ ድምፅ ነኝ።",
+    "ዛሬ አዲስ አበባ ውስጥ ዝናብ ጣለ።",
+    "ቡና እንጠጣ ወይስ ሻይ?",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take the folder of the projects."""
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
+    parser.add_argument("--settings", type=Path, default=PRESET, help="how to train (default: configs/tiny_cpu.yaml)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do one step after the other, each as the page does it."""
+    begun = time.monotonic()
+    place = begin_anew(arguments.output)
+    if not finished("prepare", DatasetConfig(inputs=str(place.dataset / sample.RECORDINGS)), place):
+        return 1
+    training = finished("train", settings(arguments.settings, place), place)
+    if training is None:
+        return 1
+    from utils.demonstration import write_page
+
+    report, reference = speak(place, arguments.output)
+    for number, one in enumerate(report.of(report.checkpoints[0]), 1):
+        if one.wav:
+            shutil.copyfile(report.folder / one.wav, place.root / f"sentence-{number}.wav")
+    took = f"From the recording to this page it took {time.monotonic() - begun:.0f} s."
+    page = write_page(place, training, report, reference, [NATURE, took])
+    print(f"\n{took}\nOpen this in a browser: {page}")
+    return 0
+
+
+def begin_anew(output: Path) -> Project:
+    """Make the project with its recording; an earlier one can be brought back for some days."""
+    if (output / NAME).exists():
+        projects.delete(projects.find(NAME, output), output)
+    return sample.create(output, NAME)
+
+
+def settings(file: Path, place: Project) -> TrainConfig:
+    """Take the settings of a file, with the boxes ticked that this computer gains by."""
+    has_gpu = accelerated()
+    boxes = {"enable_grad_checkpoint": True, "enable_sdpa": True, "enable_mixed_precision": has_gpu}
+    return TrainConfig.load(file).model_copy(update={"output_path": str(place.root.resolve()), **boxes})
+
+
+def accelerated() -> bool:
+    """Tell whether half precision is faster here than slower."""
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def finished(verb: str, config: "Config", place: Project) -> runs.Run | None:
+    """Do a run and follow it; None when it was stopped or has failed, which was said."""
+    print(f"\n{verb} …", flush=True)
+    started = runs.start(verb, config, place)
+    return None if follow(started) else started
+
+
+def speak(place: Project, output: Path) -> "tuple[Report, Path]":
+    """Let the taught model and the one that it began as say the same in the voice of a clip."""
+    from utils.dataset.lists import FILES
+    from utils.evaluation import sentences
+    from utils.evaluation.evaluate import evaluate
+    from utils.evaluation.loading import candidates
+    from utils.evaluation.utterance import Sentence
+
+    language = languages.AMHARIC.code
+    reference = sentences.from_list(place.dataset / FILES["train"], language, 1)[0].reference
+    said = [Sentence(text, language, reference=reference) for text in SENTENCES]
+    models = candidates([str(place.ready), "tiny"], SpeechConfig(), output)
+    return evaluate(models, said, place.root / FOLDER, SpeechConfig()), Path(reference)
