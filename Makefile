@@ -1,7 +1,7 @@
 # The same on Windows: run the commands behind the tabs with .venv\Scripts\python.exe instead of $(PY).
 PY = .venv/bin/python
 
-.PHONY: check quick coverage lint format test test-slow test-gpu bench docs
+.PHONY: check quick coverage lint format test test-slow test-gpu bench bench-toy bench-pages docs
 
 check: lint coverage    ## everything, three quarters of an hour
 	$(PY) -m pytest -n 0 -m "alone and not gpu and not network"
@@ -32,9 +32,14 @@ test-slow:      ## the fast, slow and browser tests
 test-gpu:       ## on a machine with a CUDA device
 	$(PY) -m pytest -n 0 -m gpu
 
-bench:          ## speed of the Amharic front end, and training side by side with plain coqui-tts
-	$(PY) benchmarks/front_end.py
-	$(PY) benchmarks/training.py
+bench:          ## every benchmark of this computer's processor; see benchmarks/README.md
+	$(PY) -m benchmarks
+
+bench-toy:      ## the same in tiny: shows that all work
+	$(PY) -m benchmarks --toy
+
+bench-pages:    ## the newest results into README, benchmarks/README.md and the plots
+	$(PY) -m benchmarks.render
 
 docs:           ## docs/API.md, made from the code
 	$(PY) docs/make_api.py

@@ -132,3 +132,10 @@ def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.yaml cannot be read"):
         TrainConfig.load(tmp_path / "nowhere.yaml")
+
+
+@pytest.mark.parametrize("content", ["[[num_epochs]]: 3\n", "? {a: 1}\n: 2\n", "- " * 20_000, "[" * 5000])
+def test_odd_yaml_is_refused_with_a_sentence(tmp_path: Path, content: str) -> None:
+    (tmp_path / "odd.yaml").write_text(content)
+    with pytest.raises(ConfigError, match=r"odd\.yaml"):
+        TrainConfig.load(tmp_path / "odd.yaml")

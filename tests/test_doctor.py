@@ -10,6 +10,7 @@ import pytest
 
 from utils import doctor, paths
 from utils.paths import ROOT
+from utils.xtts.files import HUB_FILES
 
 
 @pytest.mark.slow
@@ -33,7 +34,7 @@ def test_a_package_of_another_version_is_named(tmp_path: Path, monkeypatch: pyte
 
 def make_model(folder: Path, *, leave_out: str = "", cut: str = "") -> None:
     folder.mkdir(parents=True)
-    for name in doctor.MODEL_FILES:
+    for name in HUB_FILES:
         if name.endswith(".json"):
             (folder / name).write_text(json.dumps(["x"] * 100), encoding="utf-8")
         else:

@@ -11,11 +11,23 @@ import pytest
 from utils.paths import ROOT
 
 ROWS = {
-    0: {"config", "flags", "events", "errors", "paths", "packages", "languages", "storage", "folders", "addresses"},
+    0: {
+        "config",
+        "flags",
+        "events",
+        "errors",
+        "paths",
+        "packages",
+        "languages",
+        "storage",
+        "folders",
+        "addresses",
+        "batching",
+    },
     1: {"amharic", "audio", "runs", "jobs", "processes", "monitor", "projects", "sample"},
     2: {"dataset", "speedups", "training", "xtts", "synthesis"},
     3: {"training_optimizations", "evaluation", "doctor", "disk_use"},
-    4: {"gpt_train", "serving", "voice"},
+    4: {"gpt_train", "serving", "voice", "demonstration", "soak"},
     5: {"commands", "ui"},
 }
 ROW_OF = {room: row for row, rooms in ROWS.items() for room in rooms}

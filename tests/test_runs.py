@@ -255,10 +255,13 @@ def test_a_run_mends_its_spoiled_state_and_can_be_stopped(place: Project) -> Non
     assert runs.stop_now(run).status is Status.STOPPED
 
 
-def test_a_run_whose_folder_is_gone_ends_by_itself(place: Project) -> None:
+@pytest.mark.parametrize("is_made_anew", [False, True])
+def test_a_run_whose_folder_is_gone_ends_by_itself(place: Project, is_made_anew: bool) -> None:
     run = runs.start("rehearse", LONG, place)
     pid = run.look().pid
     shutil.rmtree(run.folder)
+    if is_made_anew:  # by a save that was being written
+        (run.folder / "checkpoints").mkdir(parents=True)
     wait_for(lambda: identity(pid) == "")
 
 
@@ -393,3 +396,30 @@ def test_a_run_is_found_by_name_only_inside_the_project(place: Project) -> None:
         runs.find_run(place, "other")
     with pytest.raises(StorageError):
         runs.find_run(place, "../project")
+
+
+@pytest.mark.parametrize(
+    ("name", "verb"),
+    [
+        ("20260101-120000-prepare", "prepare"),
+        ("20260101-120000-prepare-2", "prepare"),
+        ("20260101-120000-download-model-3", "download-model"),
+        ("odd", ""),
+    ],
+)
+def test_a_run_says_by_its_name_what_it_does(tmp_path: Path, name: str, verb: str) -> None:
+    assert Run(tmp_path / name).verb == verb
+
+
+def test_runs_are_found_by_what_they_do_and_whether_they_are_at_work(place: Project) -> None:
+    states = {"train": Status.RUNNING, "prepare": Status.RUNNING, "rehearse": Status.FINISHED}
+    for number, (verb, status) in enumerate(states.items()):
+        run = Run(place.runs / f"2026010{number}-120000-{verb}")
+        run.folder.mkdir(parents=True)
+        run.write_state(
+            State(verb, status, created=1.0, pid=os.getpid(), identity=identity(os.getpid()), machine=machine())
+        )
+    assert [run.verb for run in runs.list_runs(place)] == ["rehearse", "prepare", "train"]
+    assert [run.verb for run in runs.list_runs(place, "train", "rehearse")] == ["rehearse", "train"]
+    found = [runs.at_work(place, *verbs) for verbs in ((), ("train",), ("rehearse",))]
+    assert [run and run.verb for run in found] == ["prepare", "train", None]

@@ -1,6 +1,8 @@
 """Files are replaced whole or not at all; a full disk is one clear error."""
 
+import errno
 import multiprocessing
+import os
 import threading
 import time
 from pathlib import Path
@@ -8,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from utils.errors import StorageError
-from utils.storage import locked, write_atomically
+from utils.folders import link_or_copy
+from utils.storage import locked, read_json, write_atomically
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -77,3 +80,27 @@ def test_an_error_in_the_middle_of_writing_leaves_the_old_file(tmp_path: Path) -
     with pytest.raises(UnicodeEncodeError):
         write_atomically(path, "\ud800")
     assert [(child.name, child.read_text(encoding="utf-8")) for child in tmp_path.iterdir()] == [("state.json", "old")]
+
+
+@pytest.mark.parametrize("can_link", [True, False])
+def test_a_file_gets_a_second_name_or_is_copied_with_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, can_link: bool
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.EPERM, "no second names here")
+
+    if not can_link:
+        monkeypatch.setattr(os, "link", refused)
+    source, target = tmp_path / "a.wav", tmp_path / "b.wav"
+    source.write_bytes(b"sound")
+    os.utime(source, (1, 1))
+    link_or_copy(source, target)
+    assert target.samefile(source) == can_link
+    assert (target.read_bytes(), target.stat().st_mtime) == (b"sound", 1)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000])
+def test_whatever_is_wrong_with_json_is_a_value_error(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "odd.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"."):
+        read_json(tmp_path / "odd.json")

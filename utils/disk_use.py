@@ -122,9 +122,8 @@ def free(project: Project, kind: str) -> int:
     """Delete spare files of one kind and return how many bytes they took; refused while a run is at work."""
     if kind not in SPARE:
         raise ConfigError(f"{kind!r} is nothing that can be deleted.", hint=f"Choose one of {', '.join(SPARE)}.")
-    for run in runs.list_runs(project):
-        if run.look().status in runs.ACTIVE:
-            raise RunBusyError(f"{run.name} is at work and may need these files.", hint="Stop it first.")
+    if run := runs.at_work(project):
+        raise RunBusyError(f"{run.name} is at work and may need these files.", hint="Stop it first.")
     freed = 0
     for path in list(SPARE[kind](project)):
         size = size_of(path)

@@ -16,13 +16,13 @@ import psutil
 
 from utils import packages as pinned
 from utils import paths
+from utils.xtts.files import HUB_FILES
 
 if TYPE_CHECKING:
     import torch
 
 Verdict = Literal["pass", "warn", "fail"]
 GIB = 2**30
-MODEL_FILES = ("model.pth", "dvae.pth", "mel_stats.pth", "vocab.json", "config.json", "speakers_xtts.pth")
 INSTALL_AGAIN = "Run start.sh (Windows: start.bat) again; it installs what is missing."
 
 
@@ -191,7 +191,7 @@ def base_model(_output: Path) -> Iterator[Finding]:
     """A published base model is here and whole, and its licence was accepted."""
     folders = sorted(paths.MODELS.glob("*/")) if paths.MODELS.is_dir() else []
     if not folders:
-        cure = f"Put {', '.join(MODEL_FILES)} into {paths.MODELS / 'v2.0.2'}."
+        cure = f"Put {', '.join(HUB_FILES)} into {paths.MODELS / 'v2.0.2'}."
         yield Finding("Base model", "warn", "no published XTTS is here", cure)
     for folder in folders:
         yield _model_finding(folder)
@@ -207,8 +207,8 @@ def base_model(_output: Path) -> Iterator[Finding]:
 
 
 def _model_finding(folder: Path) -> Finding:
-    missing = [name for name in MODEL_FILES if not (folder / name).exists()]
-    torn = [name for name in MODEL_FILES if name not in missing and not _is_whole(folder / name)]
+    missing = [name for name in HUB_FILES if not (folder / name).exists()]
+    torn = [name for name in HUB_FILES if name not in missing and not _is_whole(folder / name)]
     if not missing and not torn:
         return Finding("Base model", "pass", f"{folder.name} is whole")
     faults = [*(f"{name} is missing" for name in missing), *(f"{name} is cut short" for name in torn)]

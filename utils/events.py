@@ -4,7 +4,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -74,8 +74,16 @@ def read_events(path: Path, offset: int = 0, limit: int = BLOCK) -> Look:
     whole = block.rfind(b"\n") + 1
     if not whole and len(block) == limit:
         whole = limit  # a line longer than a block is no event of ours: step over it
-    parsed = (_parse(line) for line in block[:whole].split(b"\n"))
+    parsed = (parse_line(line) for line in block[:whole].split(b"\n"))
     return Look([event for event in parsed if event is not None], offset + whole)
+
+
+def all_events(path: Path) -> Iterator[Event]:
+    """Read a log from its beginning to its end."""
+    offset = 0
+    while (look := read_events(path, offset)).offset > offset:
+        yield from look.events
+        offset = look.offset
 
 
 def event_line(event: Event) -> str:
@@ -102,14 +110,15 @@ def read_block(path: Path, offset: int, limit: int) -> bytes:
     try:
         with path.open("rb") as file:
             file.seek(offset)
-            return file.read(limit)
+            return file.read(min(limit, max(0, _size(path) - offset)))  # room for all of a limit would be taken
     except FileNotFoundError:
         return b""
     except OSError as error:
         raise StorageError(f"{path} cannot be read: {error.strerror}.", hint="Delete it or mend its rights.") from error
 
 
-def _parse(line: bytes) -> Event | None:
+def parse_line(line: bytes) -> Event | None:
+    """Read one line; None for what is no event."""
     try:
         event = json.loads(line)
     except (ValueError, RecursionError):

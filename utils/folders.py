@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.errors import StorageError
-from utils.storage import PARTIAL, make_folder, patiently, read_text, storage_error, write_atomically
+from utils.storage import PARTIAL, make_folder, patiently, read_json, storage_error, write_atomically
 
 FORMAT = 1
 LEFT = re.compile(r"\.(?P<name>.+)\.(?P<kind>new|old|gone)-\d+")
@@ -128,11 +128,11 @@ def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
     """Read the manifest of a folder, or say what is wrong with the folder."""
     path = folder / manifest
     try:
-        about = json.loads(read_text(path))
+        about = read_json(path)
         version, files = about["format"], about["files"].items()
-        sizes = {name: int(file["size"]) for name, file in files}
+        sizes = {name: int(file["size"]) for name, file in files if file["sha256"]}
         int(about["serial"])
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise DamagedError(f"{path} cannot be read: {type(error).__name__} {error}.") from error
     if version != FORMAT:
         raise DamagedError(f"{path} has format {version}; this version reads {FORMAT}.", hint="Use the same version.")
@@ -148,7 +148,7 @@ def check_hashes(folder: Path, manifest: str, names: Iterable[str] = ()) -> None
     """Read the files again and compare them with what was written; all of them unless some are named."""
     files = read_manifest(folder, manifest)["files"]
     for name in names or files:
-        if hash_file(folder / name) != files[name]["sha256"]:
+        if name not in files or hash_file(folder / name) != files[name]["sha256"]:
             raise DamagedError(
                 f"{folder / name} does not hold what was written to it.",
                 hint="Choose another one, and have the disk checked.",
@@ -175,6 +175,15 @@ def require_space(target: Path, needed: int) -> None:
             hint="Free some space, delete checkpoints (python -m utils checkpoints delete) or keep fewer with "
             "save_n_checkpoints; what was saved before is untouched.",
         )
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file that nobody changes a second name, or copy it where the system cannot; it outlives the first name."""
+    try:
+        os.link(source.resolve(), target)
+    except OSError:  # another disk, or a file system without second names
+        require_space(target, source.stat().st_size)
+        shutil.copy2(source, target)
 
 
 def sync_folder(folder: Path) -> None:

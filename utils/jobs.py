@@ -66,14 +66,18 @@ class Job:
     def wish(self) -> str:
         """Return "save" or "now" once somebody asked this run to stop, else nothing."""
         try:
-            if not self.run.folder.exists():
+            if not self.run.events.exists():  # not the folder: a save in between has made that anew
                 return "now"  # deleted under our feet: nobody could see or stop this process any more
             return "now" if self.run.stop_file.read_bytes().strip() == b"now" else "save"
         except OSError:  # there is no wish, or it is being written at this moment and is heard next time
             return "save" if self._signalled else ""
 
-    def stop_if_asked(self, save: Callable[[], None]) -> None:
-        """Raise Stop when somebody asked for it, after saving when that was asked too."""
+    def stop_if_asked(self, save: Callable[[], object] = lambda: None) -> None:
+        """Raise Stop when somebody asked for it, after saving when that was asked too.
+
+        Args:
+            save: Saves the work; by default all of it is on the disk already.
+        """
         wish = self.wish()
         if wish == "save":
             save()

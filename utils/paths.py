@@ -15,6 +15,8 @@ SETTINGS = OUTPUT / ".settings"  # what a person chose or this machine was measu
 LICENCE_CONSENT = SETTINGS / "licence-consent.json"
 PRECISIONS = SETTINGS / "precision.json"  # how fast each is here
 VOICES = OUTPUT / ".cache" / "voices"  # what was heard of references
+TINY_VOICE = OUTPUT / ".tiny-voice"  # where the embedded voice is made
+UPLOADS = OUTPUT / ".uploads"  # what visitors of the page sent, and what it made for them to download
 
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names that Windows keeps for devices
 MOST_BYTES = 200  # systems allow 255, and what is deleted or half written gets a longer name for a while

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from utils import runs
 from utils.errors import RunBusyError, StorageError
-from utils.folders import remove, require_space
+from utils.folders import link_or_copy, remove, require_space
 from utils.paths import OUTPUT, Project, inside, list_projects, project
 from utils.storage import locked, make_folder, patiently, storage_error, write_atomically
 
@@ -90,11 +90,6 @@ def free_place(name: str, output: Path = OUTPUT) -> Project:
     if place.root.exists():
         raise StorageError(f"There is a project {place.root.name} already.", hint="Choose another name.")
     return place
-
-
-def at_work(place: Project) -> list[runs.Run]:
-    """List the runs of a project that are at work."""
-    return [run for run in runs.list_runs(place) if run.look().status in runs.ACTIVE]
 
 
 def duplicate(
@@ -184,9 +179,9 @@ def _deleted(folder: Path) -> Deleted:
 
 
 def _refuse_while_busy(place: Project) -> None:
-    if busy := at_work(place):
+    if busy := runs.at_work(place):
         raise RunBusyError(
-            f"{busy[0].name} of {place.root.name} is at work.", hint="Stop it first, or wait until it ends."
+            f"{busy.name} of {place.root.name} is at work.", hint="Stop it first, or wait until it ends."
         )
 
 
@@ -237,22 +232,17 @@ def _copy(files: list[Path], root: Path, new: Path, on_step: Callable[[Step], ob
             on_step(Step(number, len(files)))
         target = new / path.relative_to(root)
         target.parent.mkdir(parents=True, exist_ok=True)
-        _link_or_copy(path, target)
+        _put(path, target)
     on_step(Step(len(files), len(files)))
 
 
-def _link_or_copy(path: Path, target: Path) -> None:
+def _put(path: Path, target: Path) -> None:
     if path.is_symlink():
         target.symlink_to(path.readlink())
-        return
-    if _is_shared(path):
-        try:
-            os.link(path, target)
-        except OSError:  # a file system without second names
-            require_space(target, path.stat().st_size)
-        else:
-            return
-    shutil.copy2(path, target)
+    elif _is_shared(path):
+        link_or_copy(path, target)
+    else:
+        shutil.copy2(path, target)
 
 
 def _readdress(root: Path, before: Path, now: Path) -> None:

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from utils.storage import locked, make_folder, read_text, storage_error, write_a
 START_SECONDS = 60.0  # a cold Python on a busy disk has taken 20
 SILENT_SECONDS = 60.0  # a heartbeat comes every 5
 POLL_SECONDS = 0.05
+NAME = re.compile(r"[^-]+-[^-]+-(?P<verb>.+?)(-\d+)?")  # such as 20260101-120000-prepare-2
 
 Moment = Annotated[float, Field(ge=0, le=4e9)]  # seconds since 1970, within what calendars can show
 
@@ -77,6 +79,12 @@ class Run:
     def name(self) -> str:
         """Return the name that a person sees."""
         return self.folder.name
+
+    @property
+    def verb(self) -> str:
+        """Return what it does, as its start has put it into the name: its state may be damaged."""
+        found = NAME.fullmatch(self.name)
+        return found["verb"] if found else ""
 
     @property
     def config(self) -> Path:
@@ -168,9 +176,14 @@ def resume(run: Run) -> Run:
     return run
 
 
-def list_runs(project: Project) -> list[Run]:
-    """List the runs of a project, newest first."""
-    return _runs_in(project.runs)
+def list_runs(project: Project, *verbs: str) -> list[Run]:
+    """List the runs of a project, newest first; of some verbs only where they are named."""
+    return [run for run in _runs_in(project.runs) if not verbs or run.verb in verbs]
+
+
+def at_work(project: Project, *verbs: str) -> Run | None:
+    """Return a run that is at work, if there is one; of some verbs only where they are named."""
+    return next((run for run in list_runs(project, *verbs) if run.look().status in ACTIVE), None)
 
 
 def _runs_in(folder: Path) -> list[Run]:

@@ -2,13 +2,14 @@
 
 import contextlib
 import errno
+import json
 import os
 import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from utils.errors import StorageError
 
@@ -53,6 +54,14 @@ def make_folder(path: Path) -> None:
 def read_text(path: Path) -> str:
     """Read a file that another process may be replacing at this moment."""
     return patiently(lambda: path.read_text(encoding="utf-8"))
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401  # whatever the file holds
+    """Read a JSON file; whatever makes it unreadable is a ValueError, brackets without end too."""
+    try:
+        return json.loads(read_text(path))
+    except RecursionError as error:
+        raise ValueError("its brackets lie too deep in one another") from error
 
 
 def patiently(action: Callable[[], T]) -> T:

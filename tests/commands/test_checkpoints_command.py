@@ -121,7 +121,7 @@ def test_the_voice_is_the_longest_clip_of_the_evaluation_list(tmp_path: Path) ->
 @pytest.mark.slow
 def test_the_best_becomes_the_finished_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from utils.xtts import tiny
-    from utils.xtts.export import ABOUT_FILE, REFERENCE_FILE
+    from utils.xtts.files import ABOUT_FILE, REFERENCE_FILE
     from utils.xtts.model import fingerprint, gpt_state
     from utils.xtts.tokenizer import Tokenizer
 

@@ -14,6 +14,7 @@ from utils.dataset.corrections import divided
 from utils.dataset.manifest import Contents, opened
 from utils.dataset.validate import check
 from utils.errors import DataError
+from utils.events import EventLog
 from utils.paths import Project
 
 
@@ -160,3 +161,27 @@ def test_what_cannot_be_leaves_everything_as_it_was(folder: Path, change: object
 )
 def test_words_are_divided_by_their_letters(text: str, share: float, parts: tuple[str, str]) -> None:
     assert divided(text, share) == parts
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"text": [5, "NOW"]},
+        {"status": ["gone", "kept"]},
+        {"text": ["before"]},
+        {"colour": ["red", "blue"]},
+        {"scores": [{"beauty": "high"}, "SCORES"]},
+        ["text"],
+    ],
+)
+def test_a_damaged_note_takes_nothing_back_and_spoils_no_clip(folder: Path, changed: object) -> None:
+    clip = kept(folder)[0]
+    now = {"NOW": clip.text, "kept": "kept", "SCORES": dataclasses.asdict(clip.scores)}
+    if isinstance(changed, dict):
+        changed = {name: [values[0], *(now.get(one, one) for one in values[1:])] for name, values in changed.items()}
+    with EventLog(folder / corrections.JOURNAL) as journal:
+        journal.emit("edit", what="text", changed={clip.id: changed}, added=[])
+    before = opened(folder)
+    with pytest.raises(DataError, match="is damaged"):
+        corrections.undo_last(folder)
+    assert opened(folder) == before

@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from utils.audio import Samples
+from utils.batching import batched
 from utils.config import SpeechConfig
 from utils.synthesis import guards
 from utils.synthesis.decoder import Generated
 from utils.synthesis.joining import placed
 from utils.synthesis.pieces import Piece
-from utils.synthesis.takes import Line, Studio, batched
+from utils.synthesis.takes import Line, Studio
 from utils.xtts.rates import OUTPUT_RATE
 from utils.xtts.tiny import murmur
 from utils.xtts.tokenizer import Reading

@@ -15,6 +15,7 @@ from transformers.optimization import Adafactor
 
 from utils import folders
 from utils.errors import StorageError
+from utils.folders import DamagedError
 from utils.training import saving
 from utils.training.saving import Snapshot, capture_rng, load, restore_rng, save
 from utils.training.tensors import put_together, read_tensors, smaller, take_apart, write_tensors
@@ -204,7 +205,7 @@ def test_a_disk_that_fills_up_during_a_save_leaves_the_old_state(
 
 def test_no_state_is_said_so(tmp_path: Path) -> None:
     assert not saving.can_resume(tmp_path / "resume")
-    with pytest.raises(StorageError, match="holds no state"):
+    with pytest.raises(StorageError, match="holds no whole state"):
         load(tmp_path / "resume")
 
 
@@ -262,3 +263,39 @@ def test_taking_apart_copies_no_tensor() -> None:
     tensor = torch.ones(3)
     node, tensors = take_apart({"a": [tensor]})
     assert put_together(node, tensors)["a"][0] is tensor
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"trees": {"dict": [["extra"]]}},
+        {"trees": {"dict": [[{}, 1]]}},
+        {"trees": {"tensor": "nowhere"}},
+        {"trees": 5},
+        {"update": None, "trees": {"dict": []}},
+        {"files": {saving.WEIGHTS: {"size": 0}}},
+        {"files": {saving.WEIGHTS: {"size": float("inf"), "sha256": "a"}}},
+    ],
+)
+def test_a_state_whose_plain_part_is_damaged_is_named(tmp_path: Path, change: dict[str, Any]) -> None:
+    save(tmp_path / "resume", snapshot())
+    path = tmp_path / "resume" / saving.STATE
+    told = {name: value for name, value in (json.loads(path.read_text()) | change).items() if value is not None}
+    path.write_text(json.dumps(told))
+    with pytest.raises(DamagedError) as caught:
+        load(tmp_path / "resume")
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 100, b"\xff" * 8, (1 << 40).to_bytes(8, "little") + b"{}"])
+def test_a_damaged_file_of_tensors_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(DamagedError, match=r"weights\.safetensors cannot be read"):
+        read_tensors(path)
+
+
+def test_a_file_that_the_manifest_does_not_name_is_not_taken_for_whole(tmp_path: Path) -> None:
+    save(tmp_path / "resume", snapshot())
+    with pytest.raises(DamagedError, match="does not hold what was written"):
+        folders.check_hashes(tmp_path / "resume", saving.STATE, [saving.STATE])

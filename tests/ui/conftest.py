@@ -1,18 +1,34 @@
-"""A real page in a process of its own, and a real browser that never downloads anything."""
+"""A page: built here, or in a process of its own with a real browser that never downloads anything."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
+import gradio as gr
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.ui.serving import CHROMIUM, Seen, Served, chromium, opened, serving
+from tests.ui import inside
+from tests.ui.serving import CHROMIUM, Seen, Served, chromium, emptied, opened, serving
+from utils.ui import app
 
 
 @pytest.fixture(scope="module", autouse=True)
 def usual_patience() -> None:
     """As long as an action: a child process takes seconds on a busy machine."""
     expect.set_options(timeout=20_000)
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the projects."""
+    return tmp_path_factory.mktemp("output")
+
+
+@pytest.fixture(scope="module")
+def blocks(output: Path) -> Iterator[gr.Blocks]:
+    """The whole page, built and not launched."""
+    with inside.environment():
+        yield app.build(output)
 
 
 @pytest.fixture
@@ -31,6 +47,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def seen(browser: Browser, served: Served) -> Iterator[Seen]:
-    """The page open in a fresh browser profile, 1440 pixels wide."""
+    """The page without any project, open in a fresh browser profile."""
+    emptied(served.output)
     with opened(browser, served) as seen:
         yield seen

@@ -20,20 +20,6 @@ from utils.ui import app
 from utils.ui.system import downloads
 from utils.ui.words import LANGUAGES, amharic
 
-
-@pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("output")
-
-
-@pytest.fixture(scope="module")
-def blocks(output: Path) -> Iterator[gr.Blocks]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE"):
-            patch.setenv(name, "")
-        yield app.build(output)
-
-
 # events
 
 

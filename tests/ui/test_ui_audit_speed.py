@@ -1,7 +1,7 @@
 """The page stays quick however much there is: a log of a gigabyte, a hundred runs, 50 000 clips."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from utils.dataset import lists
 from utils.dataset.clip import Clip, Scores, Span
 from utils.dataset.manifest import Manifest, Source
 from utils.paths import Project
-from utils.ui import app
 
 pytestmark = pytest.mark.slow
 
@@ -68,14 +67,6 @@ def make_dataset(place: Project) -> None:
     rows = "".join(f"{clip.audio}|{clip.text}|{clip.speaker}\n" for clip in clips)
     for name in lists.FILES.values():
         (place.dataset / name).write_text(f"audio_file|text|speaker_name\n{rows}", encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def blocks(output: Path) -> Iterator[gr.Blocks]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE"):
-            patch.setenv(name, "")
-        yield app.build(output)
 
 
 def polls(blocks: gr.Blocks) -> list[BlockFunction]:

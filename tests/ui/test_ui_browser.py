@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.ui.serving import OneTab, Seen, Served, emptied, opened, serving
+from tests.ui.serving import OneTab, Seen, Served, opened, serving
 from tests.ui.settling import settle
 from utils import runs
 from utils.runs import Status
@@ -21,14 +21,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One page for all tests here, because its start takes longer than most of them."""
     with serving(tmp_path_factory.mktemp("page") / "output", "system", "7900", kind=OneTab) as page:
         yield page
-
-
-@pytest.fixture
-def seen(browser: Browser, served: Served) -> Iterator[Seen]:
-    """The page of an empty folder in a fresh browser profile."""
-    emptied(served.output)
-    with opened(browser, served) as seen:
-        yield seen
 
 
 def open_system(page: Page) -> None:

@@ -15,8 +15,9 @@ from utils.errors import DataError, RunBusyError, StorageError
 from utils.events import EventLog
 from utils.paths import Project
 from utils.runs import Run, State, Status
-from utils.ui.data import bulk_part, clip_views, desk, fields, pictures, places, showing, starting
+from utils.ui.data import bulk_part, clip_views, desk, desk_widgets, fields, pictures, places, showing, starting
 from utils.ui.data.shelf import PAGE, Shelf, Shelved, View, count, doubt
+from utils.ui.views import reasons
 from utils.ui.words import amharic
 
 NASTY = "<img src=x onerror=alert(1)>"
@@ -84,8 +85,9 @@ def test_what_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, name: st
     path.write_bytes(content)
     found = places.keep(Project(tmp_path / "p"), [str(path)])
     assert found.names == ()
-    assert reason in found.faults[0]
-    assert str(tmp_path) not in found.faults[0]
+    (told,) = map(str, found.faults)
+    assert reason in told
+    assert str(tmp_path) not in told
     assert places.read(Project(tmp_path / "p")) == []
 
 
@@ -370,21 +372,21 @@ def test_every_locked_button_says_why(changes: dict[str, object], locked: set[st
     follower = Clip(**{**fields_of(other), "span": type(clip.span)(4.0, 8.0)})  # type: ignore[arg-type]
     found = clip_views.abilities(clip, [clip, follower], busy=False)
     assert {label for label, reason in found.named.items() if reason} == locked
-    shown = clip_views.reasons(found, "en")
+    shown = reasons(found.named, "en")
     assert all(label in shown for label in locked)
 
 
 def test_while_a_run_is_at_work_no_button_acts_and_one_sentence_says_so() -> None:
     found = clip_views.abilities(one(0), [], busy=True)
     assert all(found.named.values())
-    assert clip_views.reasons(found, "en").count("A run is at work") == 1
+    assert reasons(found.named, "en").count("A run is at work") == 1
 
 
 WORDS = [
     *clip_views.NOTHING_CHOSEN.named,
     *clip_views.NOTHING_CHOSEN.named.values(),
-    *desk.STATUSES.values(),
-    *desk.ORDERS.values(),
+    *desk_widgets.STATUSES.values(),
+    *desk_widgets.ORDERS.values(),
     *bulk_part.REASONS,
     *desk.EDITS.values(),
     *(label for label, _ in bulk_part.MEASURES.values()),

@@ -37,12 +37,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture
-def shown(browser: Browser, served: Served) -> Iterator[Seen]:
-    """The Data tab of an empty project in a fresh browser profile."""
-    emptied(served.output)
-    with opened(browser, served) as seen:
-        expect(seen.page.locator("#prepare-reason")).to_contain_text("Add recordings first")
-        yield seen
+def shown(seen: Seen) -> Seen:
+    """The Data tab of an empty project."""
+    expect(seen.page.locator("#prepare-reason")).to_contain_text("Add recordings first")
+    return seen
 
 
 def upload(page: Page, name: str, files: list[Path]) -> None:

@@ -1,6 +1,7 @@
 """Whatever a browser or a program sends to the Data tab and to the projects: nothing but a sentence comes back."""
 
 import asyncio
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from gradio.block_function import BlockFunction
 from gradio.blocks import Block
 from gradio.state_holder import SessionState
 
-from tests.ui import auditing
+from tests.ui import auditing, inside
 from tests.ui.data_folders import many_clips
 from utils import projects
 from utils.ui import app
@@ -29,8 +30,6 @@ class NoChild:
 
 @pytest.fixture
 def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE"):
-        monkeypatch.setenv(name, "")
     monkeypatch.setattr("subprocess.Popen", NoChild)
     monkeypatch.setattr(app, "TABS", (data,))
     many_clips(projects.create("voice", tmp_path).dataset, 20, each=10)
@@ -38,8 +37,9 @@ def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def blocks(output: Path) -> gr.Blocks:
-    return app.build(output)
+def blocks(output: Path) -> Iterator[gr.Blocks]:
+    with inside.environment():
+        yield app.build(output)
 
 
 def sent(block: Block, picker: Block, project: object, *, empty: bool) -> Any:

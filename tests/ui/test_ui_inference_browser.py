@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.ui.serving import OneTab, Seen, Served, serving, watch
+from tests.ui.serving import OneTab, Seen, Served, opened, serving
 from utils.ui.inference import takes
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -36,17 +36,12 @@ def speaking(ready: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture
 def tab(browser: Browser, speaking: Served) -> Iterator[Seen]:
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    page = context.new_page()
-    page.set_default_timeout(20_000)
-    seen = watch(page, speaking.url)
-    open_inference(page, speaking.url)
-    yield seen
-    context.close()
+    with opened(browser, speaking) as seen:
+        open_inference(seen.page)
+        yield seen
 
 
-def open_inference(page: Page, url: str) -> None:
-    page.goto(url)
+def open_inference(page: Page) -> None:
     page.get_by_role("tab", name="Inference").click()
     expect(page.locator("#model input")).to_have_value(re.compile("default"), timeout=PATIENCE)
     set_tries(page)
@@ -147,7 +142,8 @@ def test_a_deleted_take_comes_back(tab: Seen, speaking: Served) -> None:
 
 def test_two_visitors_share_the_model_and_stop_only_their_own(tab: Seen, speaking: Served, browser: Browser) -> None:
     other = browser.new_context(viewport={"width": 800, "height": 900}).new_page()
-    open_inference(other, speaking.url)
+    other.goto(speaking.url)
+    open_inference(other)
     other.get_by_role("button", name="More settings").click()
     other.get_by_label("number input for Sentences at once").fill("1")  # others have their turn after each batch
     other.get_by_label("number input for Sentences at once").press("Tab")

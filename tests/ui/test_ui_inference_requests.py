@@ -12,6 +12,7 @@ import pytest
 import soundfile
 from gradio_client import Client, handle_file  # type: ignore[import-untyped]
 
+from tests.ui import inside
 from utils import audio
 from utils.config import SpeechConfig
 from utils.paths import Project
@@ -39,12 +40,9 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def client(output: Path) -> Iterator[Client]:
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE", "NO_PROXY"):
-            patch.setenv(name, "")  # so that what the page sets is taken back
         patch.setattr(app, "TABS", (inference,))
-        blocks, found = app.launch(output, host="127.0.0.1", port=7955, share=False, who=None)
-        yield Client(found.url, verbose=False)
-        blocks.close(verbose=False)
+        with inside.launched(output, 7955) as found:
+            yield Client(found.url, verbose=False)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 from gradio_client import Client  # type: ignore[import-untyped]
 
+from tests.ui import inside
 from utils import runs
 from utils.paths import ROOT, Project
 from utils.ui import access, app
@@ -22,18 +23,9 @@ WHO = access.Credentials("abebe", "a secret")
 
 
 @pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("output")
-
-
-@pytest.fixture(scope="module")
 def address(output: Path) -> Iterator[app.Address]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE", "NO_PROXY"):
-            patch.setenv(name, "")  # so that what the page sets is taken back
-        blocks, found = app.launch(output, host="127.0.0.1", port=7940, share=False, who=None)
+    with inside.launched(output, 7940) as found:
         yield found
-        blocks.close(verbose=False)
 
 
 def ask(address: app.Address, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
@@ -195,29 +187,20 @@ def test_a_poll_is_answered_at_once_with_a_hundred_runs(address: app.Address, ou
 
 
 def test_a_visitor_without_the_password_sees_nothing(tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE", "NO_PROXY"):
-            patch.setenv(name, "")
-        blocks, found = app.launch(tmp_path, host="127.0.0.1", port=7945, share=False, who=WHO)
-        try:
-            (tmp_path / "sound.txt").write_text("selam", encoding="utf-8")
-            for path in ("/config", "/gradio_api/info", f"/gradio_api/file={tmp_path}/sound.txt"):
-                assert ask(found, path)[0] == 401
-            Client(found.url, auth=(WHO.user, WHO.password), verbose=False)
-        finally:
-            blocks.close(verbose=False)
+    with inside.launched(tmp_path, 7945, WHO) as found:
+        (tmp_path / "sound.txt").write_text("selam", encoding="utf-8")
+        for path in ("/config", "/gradio_api/info", f"/gradio_api/file={tmp_path}/sound.txt"):
+            assert ask(found, path)[0] == 401
+        Client(found.url, auth=(WHO.user, WHO.password), verbose=False)
 
 
 def test_a_taken_port_is_left_to_its_owner(tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch, socket.socket() as other:
-        patch.setenv("GRADIO_TEMP_DIR", "")
-        patch.setenv("GRADIO_EXAMPLES_CACHE", "")
+    with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         taken = other.getsockname()[1]
-        blocks, found = app.launch(tmp_path, host="127.0.0.1", port=taken, share=False, who=None)
-        blocks.close(verbose=False)
-        assert found.port > taken
+        with inside.launched(tmp_path, taken) as found:
+            assert found.port > taken
 
 
 @pytest.mark.parametrize(

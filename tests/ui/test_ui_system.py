@@ -11,13 +11,13 @@ import pytest
 from tests.xtts.hub_server import Hub, serving
 from utils import disk_use, paths, projects, runs
 from utils.disk_use import Use
-from utils.doctor import MODEL_FILES
 from utils.errors import ConfigError, RunBusyError, RunError
 from utils.events import EventLog
 from utils.paths import Project
 from utils.training import checkpoints
 from utils.ui.system import about_part, disk_part, downloads, downloads_part, licence_part, settings
 from utils.ui.system.settings import PageSettings
+from utils.xtts.files import HUB_FILES
 from utils.xtts.licence import VARIABLE, LicenceError, accept_licence
 
 LICENCE_TEXT = b"The terms.\n" * 200
@@ -92,11 +92,11 @@ def put(version: str, names: list[str]) -> Path:
 
 
 def test_a_version_is_here_begun_or_not() -> None:
-    put("v2.0.2", list(MODEL_FILES))
+    put("v2.0.2", list(HUB_FILES))
     put("v2.0.3", [".model.pth.abc.partial"])
     found = {version: downloads.look(version) for version in downloads.VERSIONS}
     assert found["v2.0.2"].is_whole
-    assert found["v2.0.2"].size == 5 * len(MODEL_FILES)
+    assert found["v2.0.2"].size == 5 * len(HUB_FILES)
     assert (found["v2.0.3"].is_whole, found["v2.0.3"].is_begun) == (False, True)
     assert (found["main"].files, found["main"].size) == (0, 0)
 
@@ -116,7 +116,7 @@ def test_a_version_is_here_begun_or_not() -> None:
     ],
 )
 def test_each_state_has_its_buttons(version: str, state: dict[str, bool], reasons: tuple[str, ...]) -> None:
-    files = {"absent": 0, "begun": 2, "whole": len(MODEL_FILES)}[version]
+    files = {"absent": 0, "begun": 2, "whole": len(HUB_FILES)}[version]
     base = downloads.Base("v2.0.2", files, 0, is_begun=version == "begun")
     told = downloads_part.reasons_of(base, **({"busy": False, "unfinished": False, "consent": True} | state))
     assert tuple(told.values()) == reasons
@@ -153,7 +153,7 @@ def test_a_download_is_paused_goes_on_and_is_given_up(
 ) -> None:
     monkeypatch.setenv(VARIABLE, "1")
     content = b"x" * (1 << 20)
-    hub.files |= {("v2.0.2", name): content for name in MODEL_FILES} | {("main", name): content for name in MODEL_FILES}
+    hub.files |= {("v2.0.2", name): content for name in HUB_FILES} | {("main", name): content for name in HUB_FILES}
     held = hold_back(hub)
     run = downloads.begin("v2.0.2", tmp_path)
     with pytest.raises(RunBusyError, match=r"v2\.0\.2 is being fetched"):

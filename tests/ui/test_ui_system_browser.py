@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.ui.serving import Seen, Served, opened, serving
+from tests.ui.serving import Seen, Served, serving
 from tests.xtts import hub_server
 from tests.xtts.hub_server import Hub
-from utils.doctor import MODEL_FILES
 from utils.ui.system.licence_part import FILE
+from utils.xtts.files import HUB_FILES
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -28,9 +28,7 @@ class Consenting(Served):
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    files = {("main", FILE): TERMS} | {
-        (version, name): CONTENT for version in ("main", "v2.0.2") for name in MODEL_FILES
-    }
+    files = {("main", FILE): TERMS} | {(version, name): CONTENT for version in ("main", "v2.0.2") for name in HUB_FILES}
     with hub_server.serving(Hub(files)) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
         with serving(tmp_path / "output", "7915", kind=Consenting) as page:
@@ -40,12 +38,6 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 def choose(page: Page, version: str) -> None:
     page.locator("#download-version input").click()
     page.get_by_role("option", name=version).click()
-
-
-@pytest.fixture
-def seen(browser: Browser, served: Served) -> Iterator[Seen]:
-    with opened(browser, served) as seen:
-        yield seen
 
 
 def test_a_version_is_fetched_after_consent_and_deleted_again(seen: Seen) -> None:

@@ -17,7 +17,6 @@ from utils.flags import add_flags, read_flags
 from utils.paths import CONFIGS, Project
 from utils.training import checkpoints
 from utils.training.checkpoints import About, Checkpoint
-from utils.ui import app
 from utils.ui.training import device, fields, findings, forecast, history, optimising, presets, showing, starting
 from utils.ui.training.asking import read_answer
 from utils.ui.training.form_part import fill, remembered
@@ -45,14 +44,6 @@ GPU = {
     "bitsandbytes": True,
 }
 TINY = {"version": "tiny", "custom_model": "", "train_csv": "", "eval_csv": ""}
-
-
-@pytest.fixture
-def blocks(tmp_path: Path) -> gr.Blocks:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GRADIO_TEMP_DIR", "")
-        patch.setenv("GRADIO_EXAMPLES_CACHE", "")
-        return app.build(tmp_path)
 
 
 def write_run(project: Project, name: str, status: runs.Status, **settings: object) -> runs.Run:

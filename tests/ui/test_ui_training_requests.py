@@ -10,11 +10,11 @@ import pytest
 from gradio_client import Client, handle_file  # type: ignore[import-untyped]
 
 from tests.training.trainable import write_dataset
+from tests.ui import inside
 from utils import runs
 from utils.config import TrainConfig
 from utils.paths import Project
 from utils.runs import Status
-from utils.ui import app
 from utils.ui.training import fields
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -41,12 +41,8 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(output: Path) -> Iterator[Client]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE", "NO_PROXY"):
-            patch.setenv(name, "")
-        blocks, found = app.launch(output, host="127.0.0.1", port=7960, share=False, who=None)
+    with inside.launched(output, 7960) as found:
         yield Client(found.url, verbose=False)
-        blocks.close(verbose=False)
     for run in runs.list_runs(Project(output / "default")):
         runs.stop_now(run, grace=0.5)
 

@@ -8,7 +8,8 @@ import pytest
 
 from utils.runs import Run
 from utils.ui.training.charts import Line, chart, short
-from utils.ui.training.story import MOST_POINTS, Curve, Follower, Story, Watcher
+from utils.ui.training.story import MOST_POINTS, Curve, Story
+from utils.ui.training.watching import Follower, Watcher
 
 NASTY = "<img src=x onerror=alert(1)>"
 

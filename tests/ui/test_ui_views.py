@@ -1,6 +1,7 @@
 """What the page shows of plain facts."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -42,14 +43,14 @@ def test_each_status_allows_its_actions(status: Status, stop: bool, resume: bool
 
 @pytest.mark.parametrize("status", sorted(Status))
 def test_every_disabled_button_says_why(status: Status) -> None:
-    said = views.reasons(views.ABILITIES[status], "en")
+    said = views.reasons(views.ABILITIES[status].named, "en")
     assert ("Resume" in said) == bool(views.ABILITIES[status].resume)
     assert ("Stop now" in said) == (status not in ACTIVE)
     assert ("Delete" in said) == (status in ACTIVE)
 
 
 def test_without_a_run_one_sentence_says_so() -> None:
-    assert views.reasons(views.NOTHING_CHOSEN, "en").count("Choose a run first.") == 1
+    assert views.reasons(views.NOTHING_CHOSEN.named, "en").count("Choose a run first.") == 1
 
 
 def test_nothing_that_a_run_tells_becomes_html(tmp_path: Path) -> None:
@@ -57,6 +58,50 @@ def test_nothing_that_a_run_tells_becomes_html(tmp_path: Path) -> None:
     run.events.write_text(json.dumps({"kind": NASTY, "note": NASTY}) + "\n", encoding="utf-8")
     assert "<img" not in views.run_facts(run, run.look(), "en")
     assert "<img" not in views.findings([Finding(NASTY, "fail", NASTY, NASTY)], "en")
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        views.note(NASTY),
+        views.told("faults", NASTY),
+        views.refused(RunError(NASTY, hint=NASTY), "en"),
+        views.listed("warnings", NASTY, [NASTY]),
+        views.unfolding(NASTY, ""),
+        views.progress(NASTY, 1, 2),
+        views.cards({NASTY: NASTY}, "en"),
+        views.reasons({NASTY: NASTY, "Delete": ""}, "en"),
+    ],
+)
+def test_nothing_that_is_told_becomes_html(shown: str) -> None:
+    assert "<img" not in shown
+    assert "&lt;img" in shown
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ({"Resume": "", "Delete": ""}, ""),
+        ({"Resume": "Wait.", "Delete": "Wait."}, "Wait."),
+        ({"Resume": "Wait.", "Delete": ""}, "Resume: Wait."),
+        ({"Stop now": "Wait.", "Resume": "Go.", "Delete": "Wait."}, "Stop now, Delete: Wait.Resume: Go."),
+    ],
+)
+def test_each_reason_is_said_once(why: dict[str, str], said: str) -> None:
+    assert re.sub("<[^>]*>", "", views.reasons(why, "en")) == said
+
+
+@pytest.mark.parametrize(
+    ("shown", "role"),
+    [
+        (views.told("faults", "No."), ' role="alert"'),
+        (views.told("good", "Yes."), ' role="status"'),
+        (views.told("warnings", "Perhaps.", aloud=False), ""),
+    ],
+)
+def test_a_screen_reader_says_an_answer_at_once(shown: str, role: str) -> None:
+    assert shown.partition(">")[0].partition('"')[2].partition('"')[2] == role
+    assert views.told("good", "") == ""
 
 
 def test_progress_comes_from_the_last_event(tmp_path: Path) -> None:

@@ -11,14 +11,17 @@ from tests.ui.serving import Seen, Served
 from tests.ui.training_tab import PATIENCE, button, choose_tiny, facts, field, open_tab, open_training, wait_for_step
 from utils import audio, runs, sample
 from utils.config import TrainConfig
+from utils.dataset.clip import Cue, Span
+from utils.dataset.subtitles import read_cues
 from utils.paths import Project
 from utils.runs import Run
+from utils.synthesis.captions import srt
 from utils.xtts.rates import OUTPUT_RATE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 
 NAME = "የአበበ ድምፅ"
-SENTENCES = sample.SENTENCES[:6]
+CUES = read_cues(sample.MADE / sample.SUBTITLES).cues[12:18]  # sentences of two to five seconds
 BOXES = ("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision")
 QUICK = {"num_epochs": "1000", "batch_size": "2", "save_step": "4", "eval_step": "4", "sample_texts": "ሰላም"}
 TEXT = "ሰላም ለዓለም።"
@@ -46,11 +49,12 @@ def test_recordings_become_a_voice_that_is_heard(seen: Seen, served: Served, tmp
 
 
 def record(folder: Path) -> tuple[Path, Path]:
-    """Write what sounds like speech, and subtitles that say what it is."""
-    sound, cues = sample.record(SENTENCES)
+    """Cut some sentences out of the sample, with their subtitles."""
+    first, last = CUES[0].span.start - 0.3, CUES[-1].span.end + 0.3
     media, subtitles = folder / "talk.wav", folder / "talk.am.srt"
-    audio.save(media, sound, sample.RATE)
-    subtitles.write_text(sample.subtitles(cues), encoding="utf-8")
+    audio.save(media, audio.load(sample.MADE / sample.SOUND, OUTPUT_RATE, first, last), OUTPUT_RATE)
+    moved = [Cue(Span(cue.span.start - first, cue.span.end - first), cue.text) for cue in CUES]
+    subtitles.write_text(srt(moved), encoding="utf-8")
     return media, subtitles
 
 
@@ -73,8 +77,8 @@ def make_dataset(page: Page, files: tuple[Path, Path]) -> None:
     expect(page.locator("#prepare")).to_be_enabled()
     page.locator("#prepare").click()
     expect(page.locator("#data-run-facts")).to_contain_text("finished", timeout=PATIENCE)
-    expect(page.locator("#clips [data-clip]")).to_have_count(len(SENTENCES))
-    expect(page.locator("#clips")).to_contain_text(SENTENCES[0])
+    expect(page.locator("#clips [data-clip]")).to_have_count(len(CUES))
+    expect(page.locator("#clips")).to_contain_text(CUES[0].text)
 
 
 def train(page: Page, project: Project) -> Run:

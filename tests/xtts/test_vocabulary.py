@@ -187,3 +187,19 @@ def test_a_text_without_line_ends_is_read_in_pieces(tmp_path: Path) -> None:
     sizes = [len(piece) for piece in chunks(path)]
     assert max(sizes) < 1 << 21
     assert count_words(chunks(path)) == {"ሰላም": 200_000, "ለዓለም": 200_000}
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"model": ' * 100_000, b"\xff{}"])
+def test_a_vocabulary_that_is_no_json_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "vocab.json"
+    path.write_bytes(content)
+    with pytest.raises(VocabularyError, match="is not valid JSON"):
+        Vocabulary.load(path)
+
+
+@pytest.mark.parametrize("change", [{"model": "BPE"}, {"model": None}, {"added_tokens": None}, {"added_tokens": {}}])
+def test_a_vocabulary_with_parts_of_another_kind_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    path = write_vocabulary(tmp_path)
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | change))
+    with pytest.raises(VocabularyError, match="holds no BPE vocabulary"):
+        Vocabulary.load(path)

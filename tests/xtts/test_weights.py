@@ -14,19 +14,20 @@ from utils.dataset.public_addresses import DownloadError
 from utils.xtts import tiny, weights
 from utils.xtts.checkpoint import read_weights
 from utils.xtts.codes import ModelFileError
+from utils.xtts.files import HUB_FILES
 from utils.xtts.hub import UnreachableError
 from utils.xtts.licence import LICENCE, VARIABLE, LicenceError, accept_licence, licence_accepted
 from utils.xtts.model import match_of
-from utils.xtts.weights import FILES, Source, Step, base_folder
+from utils.xtts.weights import Source, Step, base_folder
 
 pytestmark = pytest.mark.slow
-PUBLISHED = [name for name in FILES if name not in weights.ADDED_LATER]
+PUBLISHED = [name for name in HUB_FILES if name not in weights.ADDED_LATER]
 
 
 @pytest.fixture(scope="module")
 def hub(tiny_folder: Path) -> Iterator[Hub]:
     """Serve the tiny model as v2.0.2, which lacks the files that came later."""
-    files = {("main", name): (tiny_folder / name).read_bytes() for name in FILES}
+    files = {("main", name): (tiny_folder / name).read_bytes() for name in HUB_FILES}
     files |= {("v2.0.2", name): (tiny_folder / name).read_bytes() for name in PUBLISHED}
     with serving(Hub(files)) as served:
         yield served
@@ -50,15 +51,15 @@ def source(tmp_path: Path, hub: Hub) -> Source:
     return Source(tmp_path / "models", consent, hub.endpoint)
 
 
-def same_files(one: Path, other: Path, names: Any = FILES) -> bool:
+def same_files(one: Path, other: Path, names: Any = HUB_FILES) -> bool:
     return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
 
 
 def test_a_version_is_fetched_whole_and_only_once(source: Source, hub: Hub, tiny_folder: Path) -> None:
     folder = base_folder("v2.0.2", source=source)
     assert same_files(folder, tiny_folder)
-    assert {path.name for path in folder.iterdir()} == {*FILES, "verified.json"}
-    assert sorted(hub.downloads()) == sorted(FILES)
+    assert {path.name for path in folder.iterdir()} == {*HUB_FILES, "verified.json"}
+    assert sorted(hub.downloads()) == sorted(HUB_FILES)
     hub.requests.clear()
     assert base_folder("v2.0.2", source=source) == folder
     assert hub.requests == []
@@ -73,11 +74,11 @@ def test_what_an_older_version_lacks_comes_from_the_newest(source: Source, hub: 
 def test_progress_is_told_in_bytes_of_all_files(tmp_path: Path, source: Source, tiny_folder: Path) -> None:
     steps: list[Step] = []
     base_folder("main", source=Source(source.models, source.consent, source.endpoint, steps.append))
-    total = sum((tiny_folder / name).stat().st_size for name in FILES)
+    total = sum((tiny_folder / name).stat().st_size for name in HUB_FILES)
     assert {step.total for step in steps} == {total}
     assert [step.done for step in steps] == sorted(step.done for step in steps)
     assert steps[-1].done == total
-    assert {step.part for step in steps} == set(FILES)
+    assert {step.part for step in steps} == set(HUB_FILES)
 
 
 def test_a_connection_that_breaks_is_taken_up_where_it_broke(source: Source, hub: Hub, tiny_folder: Path) -> None:
@@ -139,7 +140,7 @@ def test_files_that_somebody_put_there_are_checked_and_not_fetched(source: Sourc
     source.consent.unlink()
     base_folder("main", source=source)
     assert hub.downloads() == []
-    assert len(hub.requests) == len(FILES)
+    assert len(hub.requests) == len(HUB_FILES)
 
 
 def test_without_consent_nothing_is_asked_for(source: Source, hub: Hub) -> None:
@@ -180,7 +181,7 @@ def test_without_a_connection_the_error_says_which_files_go_where(source: Source
     with pytest.raises(UnreachableError) as caught:
         base_folder("v2.0.3", source=Source(source.models, source.consent, NOWHERE))
     assert str(source.models / "v2.0.3") in caught.value.hint
-    assert all(name in caught.value.hint for name in FILES)
+    assert all(name in caught.value.hint for name in HUB_FILES)
 
 
 def test_without_a_connection_files_that_look_whole_are_taken(source: Source, tiny_folder: Path) -> None:
@@ -226,7 +227,7 @@ def test_a_checkpoint_of_coquis_trainer_gets_what_it_lacks_from_the_version(
     path = trainer_file(tmp_path / "run", tiny_folder, "config.json", "vocab.json")
     folder = base_folder("v2.0.2", str(path.parent if folder_given else path), source)
     assert match_of(folder).complete
-    assert same_files(folder, tiny_folder, FILES[1:])
+    assert same_files(folder, tiny_folder, HUB_FILES[1:])
     assert sorted(hub.downloads()) == sorted(weights.ADDED_LATER)
     assert base_folder("v2.0.2", str(path.parent if folder_given else path), source) == folder
 

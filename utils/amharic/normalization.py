@@ -32,7 +32,6 @@ PHRASES = (
     (re.compile(r"(?<=[0-9])\s?\+\s?(?=[0-9])"), " ሲደመር "),
     (re.compile(r"(?<=[0-9])\s?[-−]\s?(?=[0-9.]+\s?=)"), " ሲቀነስ "),
 )
-QUIET = frozenset(".,;:?!-'\"()")  # signs that a speaker does not say, kept for the melody
 FOREIGN_SIGN = re.compile(rf"[^\w\s{ETHIOPIC}.,;:?!'\"()-]|_")
 SPACES = re.compile(r"\s+")
 REPEATED = re.compile(r"([.,;:?!'\"()-])(?:\s*\1)+")

@@ -15,16 +15,15 @@ from typing import get_args
 
 from utils.config import SpeechConfig
 from utils.flags import INTERRUPTED
-from utils.paths import OUTPUT, ROOT
+from utils.paths import ROOT, TINY_VOICE
 
-FOLDER = ".tiny-voice"  # below output/, beside what else is no project
 DOCUMENT = ROOT / "docs" / "embedded-voice.md"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take where to work, on what, and how far."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--output", type=Path, default=OUTPUT / FOLDER, help="folder of all stages")
+    parser.add_argument("--output", type=Path, default=TINY_VOICE, help="folder of all stages")
     parser.add_argument(
         "--recipe", choices=["full", "toy"], default="full", help="toy: a minute, to try the way itself"
     )

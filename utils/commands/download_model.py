@@ -1,9 +1,7 @@
 """Fetch a base model before it is needed; what a broken download has left is continued."""
 
 import argparse
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from utils import runs
 from utils.commands.runs import follow
@@ -14,13 +12,7 @@ from utils.paths import MODELS, OUTPUT
 from utils.projects import downloads
 from utils.xtts.licence import accept_licence
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from utils.xtts.weights import Step
-
 CONFIG = DownloadConfig
-TELL_SECONDS = 0.5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,21 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def work(job: Job, config: DownloadConfig) -> None:
     """Fetch what is missing of the model."""
+    from utils.training.preparation import fetching
     from utils.xtts.weights import Source, base_folder
 
     models = Path(config.models) if config.models else MODELS
-    folder = base_folder(config.version, source=Source(models, on_step=telling(job)))
+    folder = base_folder(config.version, source=Source(models, on_step=fetching(job)))
     job.events.emit("fetched", version=config.version, folder=str(folder))
-
-
-def telling(job: Job) -> "Callable[[Step], None]":
-    """Return what tells how far a download is, and hears when it should pause."""
-    last = [0.0]
-
-    def tell(step: "Step") -> None:
-        job.stop_if_asked(lambda: None)  # what has arrived is on the disk already
-        if time.monotonic() - last[0] > TELL_SECONDS or step.done == step.total:
-            last[0] = time.monotonic()
-            job.events.emit("progress", part=step.part, step=step.done, total=step.total)
-
-    return tell

@@ -69,7 +69,7 @@ def work(job: Job, config: DatasetConfig) -> None:
             job.events.emit,
             recogniser=recogniser,
             second=second,
-            look=functools.partial(job.stop_if_asked, nothing_to_save),
+            look=job.stop_if_asked,  # each recording is on disk as soon as it is finished
         )
     contents = report.contents
     job.events.emit("ledger", message=statistics.account(contents).render())
@@ -77,12 +77,8 @@ def work(job: Job, config: DatasetConfig) -> None:
     job.events.emit("prepared", added=report.added, known=report.known, bad=len(report.bad), clips=len(contents.kept))
 
 
-def nothing_to_save() -> None:
-    """Do nothing: each recording is on disk as soon as it is finished."""
-
-
 def _fetched(job: Job, name: str, share: float) -> None:
-    job.stop_if_asked(nothing_to_save)
+    job.stop_if_asked()
     job.events.emit("fetched", name=name, percent=round(100 * share))
 
 

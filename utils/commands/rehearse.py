@@ -6,7 +6,7 @@ import time
 
 from utils.commands.runs import add_project, start_and_follow
 from utils.config import RehearsalConfig
-from utils.events import read_events
+from utils.events import all_events
 from utils.flags import add_flags, read_flags
 from utils.jobs import Job
 
@@ -37,9 +37,5 @@ def work(job: Job, config: RehearsalConfig) -> None:
 
 def _counted(job: Job) -> int:
     """Return the last step that earlier attempts wrote."""
-    last, offset = 0, 0
-    while (look := read_events(job.run.events, offset)).offset > offset:
-        offset = look.offset
-        steps = (event.get("step") for event in look.events if event["kind"] == "progress")
-        last = max([last, *(step for step in steps if isinstance(step, int))])
-    return last
+    steps = (event.get("step") for event in all_events(job.run.events) if event["kind"] == "progress")
+    return max((step for step in steps if isinstance(step, int)), default=0)

@@ -5,7 +5,7 @@ were added. So the last change can be undone after the page was closed, however 
 """
 
 import dataclasses
-import hashlib
+import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from utils import audio
 from utils.audio import Samples
@@ -22,7 +23,7 @@ from utils.dataset.clip import APPROVED, Clip, Scores, Span
 from utils.dataset.editing import Session, editing
 from utils.dataset.lengths import LIMIT
 from utils.dataset.lists import WAVS
-from utils.dataset.pipeline import slices
+from utils.dataset.pipeline import slices, sound_hash
 from utils.dataset.rules import REASONS
 from utils.errors import DataError
 from utils.events import Event, EventLog, read_events
@@ -173,14 +174,23 @@ def undo_last(folder: Path) -> Done:
         if (note := last(folder)) is None:
             raise DataError("There is nothing to take back.", hint="Only changes made on the page are noted.")
         clips = session.contents.clips
-        changed: Mapping[str, Mapping[str, Sequence[Any]]] = note["changed"]  # type: ignore[assignment]
-        added: Sequence[str] = note["added"]  # type: ignore[assignment]
-        gone = [clips[name].aside(TAKEN_BACK) for name in added if name in clips]
-        back = [_with(clips[name], fields) for name, fields in changed.items() if name in clips]
+        try:
+            gone, back = _undone(note, clips)
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            cure = f"Delete {JOURNAL}: the clips stay as they are, and only taking back is over."
+            raise DataError(f"The last line of {folder / JOURNAL} is damaged: {error!r}.", hint=cure) from error
         session.change([*gone, *back])
         session.settle(0.05, "recording")
         _write(folder, "undone")
-        return Done(str(note["what"]), tuple(clips[name] for name in [*changed, *added] if name in clips))
+        return Done(str(note.get("what", "")), tuple(clips[clip.id] for clip in [*back, *gone]))
+
+
+def _undone(note: Event, clips: Mapping[str, Clip]) -> tuple[list[Clip], list[Clip]]:
+    """Return the clips that a change added, set aside, and those that it changed, as they were."""
+    changed: Mapping[str, Mapping[str, Sequence[Any]]] = note["changed"]  # type: ignore[assignment]
+    added: Sequence[str] = note["added"]  # type: ignore[assignment]
+    gone = [clips[name].aside(TAKEN_BACK) for name in added if name in clips]
+    return gone, [_with(clips[name], fields) for name, fields in changed.items() if name in clips]
 
 
 def last(folder: Path) -> Event | None:
@@ -274,16 +284,11 @@ def _new(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) -> C
         span=span,
         text=text,
         audio=path,
-        content=_sound_hash(samples),
+        content=sound_hash(samples),
         scores=scores.measure(samples, RATE, speech.speech_spans(folder / path, DatasetConfig()), text),
         status="kept" if text else "aside",
         reason="" if text else "no words left for it",
     )
-
-
-def _sound_hash(samples: Samples) -> str:
-    """Name a sound as a preparation does, so that copies are known."""
-    return hashlib.sha256((np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes()).hexdigest()[:16]
 
 
 def _diff(old: Clip, new: Clip) -> dict[str, list[object]]:
@@ -303,7 +308,13 @@ def _with(clip: Clip, fields: Mapping[str, Sequence[Any]]) -> Clip:
             f"Clip {clip.id} was changed since in another way.", hint="See dataset edit --undo on the command line."
         )
     values: dict[str, Any] = {name: Scores(**old) if name == "scores" else old for name, (old, _) in fields.items()}
-    return dataclasses.replace(clip, **values)
+    changed = dataclasses.asdict(dataclasses.replace(clip, **values))
+    return _checker().validate_python(changed)  # what is written to the manifest has to be readable there
+
+
+@functools.cache
+def _checker() -> TypeAdapter[Clip]:
+    return TypeAdapter(Clip)
 
 
 def _write(folder: Path, kind: str, **fields: object) -> None:

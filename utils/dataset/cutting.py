@@ -17,7 +17,7 @@ from utils.audio import Samples
 from utils.config import DatasetConfig
 from utils.dataset.clip import Cue, Span
 
-FADE_SECONDS = 0.005
+FADE_SECONDS = 0.005  # short enough to be no fade to the ear, long enough to be no click
 SHORT_MALUS = 1.0  # seconds: a clip below the shortest joins over pauses up to this much longer than others
 SLACK = 0.5  # seconds by which the times of a subtitle are commonly off
 SHORTEST = 0.05  # seconds: less of a cue is not worth a row
@@ -78,9 +78,9 @@ def cut_cues(
     return clips, warnings
 
 
-def faded(samples: Samples, rate: int, seconds: float = FADE_SECONDS) -> Samples:
+def faded(samples: Samples, rate: int) -> Samples:
     """Return a copy that begins and ends at zero, so that no edge clicks."""
-    size = min(round(seconds * rate), samples.size // 2)
+    size = min(round(FADE_SECONDS * rate), samples.size // 2)
     ramp = np.linspace(0, 1, size, endpoint=False, dtype=np.float32)
     result = samples.copy()
     result[:size] *= ramp

@@ -3,10 +3,11 @@
 import json
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
+from utils.batching import batched
 from utils.dataset.clip import Clip
 from utils.dataset.lists import FILES, LANGUAGE_FILE, plain
 from utils.dataset.manifest import MANIFEST, RECORDINGS, opened
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Shape = Literal["zip", "ljspeech", "parquet"]
-SHAPES: tuple[Shape, ...] = get_args(Shape)
 ROWS_PER_GROUP = 200  # clips in memory at a time, about 50 MB
 ROWS_PER_FILE = 2000  # about 500 MB, as the Hugging Face hub likes them
 HF_SPLITS = {"train": "train", "eval": "validation"}
@@ -71,11 +71,11 @@ def _parquet(folder: Path, kept: Sequence[Clip], target: Path) -> None:
     (target / "data").mkdir(parents=True)
     for split, name in HF_SPLITS.items():
         clips = [clip for clip in kept if clip.split == split]
-        files = list(_groups(clips, ROWS_PER_FILE))
+        files = list(batched(clips, ROWS_PER_FILE))
         for number, rows in enumerate(files):
             path = target / "data" / f"{name}-{number:05d}-of-{len(files):05d}.parquet"
             with pq.ParquetWriter(path, _schema()) as writer:
-                for group in _groups(rows, ROWS_PER_GROUP):
+                for group in batched(rows, ROWS_PER_GROUP):
                     writer.write_table(_table(folder, group))
 
 
@@ -109,10 +109,6 @@ def _table(folder: Path, clips: Sequence[Clip]) -> "pa.Table":
         for clip in clips
     ]
     return pa.Table.from_pylist(rows, schema=_schema())
-
-
-def _groups(clips: Sequence[Clip], size: int) -> Iterator[Sequence[Clip]]:
-    return (clips[begin : begin + size] for begin in range(0, len(clips), size))
 
 
 def _remove(path: Path) -> None:

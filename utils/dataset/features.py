@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from utils import audio
 from utils.audio import Samples
+from utils.batching import batched
 from utils.dataset.clip import Clip
 from utils.dataset.shards import Array, Shards
 from utils.errors import AmharicTtsError, DataError
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from utils.xtts.codes import AudioEncoder
     from utils.xtts.tokenizer import Tokenizer
 
-T = TypeVar("T")
 
 FOLDER = "features"
 BANDS = 80
@@ -192,7 +192,7 @@ def _texts(shards: Shards, clips: Sequence[Clip], encode: Callable[[str], list[i
     texts = {text_hash(clip.text): clip for clip in clips}
     missing = [(key, clip) for key, clip in texts.items() if key not in shards]
     meter = _Meter("text", len(texts), len(missing), float(len(missing)))
-    for window in _slices(missing, TEXT_ROWS):
+    for window in batched(missing, TEXT_ROWS):
         ids: dict[str, Array] = {}
         problems = []
         for key, clip in window:
@@ -210,7 +210,7 @@ def _sounds(shards: Shards, clips: Sequence[Clip], dataset: Path, encoder: "Audi
     sounds = {clip.content: clip for clip in clips}
     missing = [clip for content, clip in sounds.items() if content not in shards]
     meter = _Meter("audio", len(sounds), len(missing), sum(clip.span.seconds for clip in missing))
-    for window in _slices(missing, AUDIO_ROWS):
+    for window in batched(missing, AUDIO_ROWS):
         rows: dict[str, tuple[int, Array, Array]] = {}
         try:
             for batch in _read_ahead(_batches(window), dataset, encoder):
@@ -285,7 +285,3 @@ class _Meter:
         share = min(1.0, self.worked / self.work) if self.worked else 1.0
         left = (time.monotonic() - self.began) * (1 - share) / share
         return Step(self.part, self.done, self.total, round(100 * share, 1), round(left, 1), tuple(problems))
-
-
-def _slices(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    return (items[start : start + size] for start in range(0, len(items), size))

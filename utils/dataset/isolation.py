@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
+from utils.batching import batched
 from utils.dataset.clip import Span
 from utils.dataset.transcription import RATE, Engine, RecognitionError, Transcript, Word
 from utils.paths import ROOT
@@ -102,8 +103,7 @@ class Isolated:
 
     def transcribe(self, clips: "Sequence[Samples]", language: str) -> list[Transcript]:
         """Return what is said in each clip, which is mono at 16 kHz."""
-        batches = (clips[first : first + self._batch] for first in range(0, len(clips), self._batch))
-        return [said for batch in batches for said in self._heard(batch, language)]
+        return [said for batch in batched(clips, self._batch) for said in self._heard(batch, language)]
 
     def close(self) -> None:
         """End the process and free its memory; the next call starts another."""

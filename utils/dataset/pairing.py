@@ -32,7 +32,11 @@ class Pairs:
 
 
 def pair(media: Iterable[Path], subtitles: Iterable[Path]) -> Pairs:
-    """Find the recording of each subtitle: in its folder, or the only one of that name elsewhere."""
+    """Find the recording of each subtitle: in its folder, or the only one of that name elsewhere.
+
+    Where there is one of each, they were meant for each other.
+    """
+    media, subtitles = list(media), list(subtitles)
     nearby: dict[tuple[Path, str], list[Path]] = defaultdict(list)
     anywhere: dict[str, list[Path]] = defaultdict(list)
     for path in media:
@@ -49,6 +53,8 @@ def pair(media: Iterable[Path], subtitles: Iterable[Path]) -> Pairs:
             continue
         for file in found[0]:
             pairs.of[file].append(Subtitle(path, found[1]))
+    if len(media) == len(subtitles) == len(alone) == 1:
+        return Pairs({media[0]: [Subtitle(alone[0])]})
     return Pairs(dict(pairs.of), tuple(alone))
 
 

@@ -154,12 +154,12 @@ def _finished(piece: Piece, spoken: Sequence[Span], settings: DatasetConfig) -> 
     if settings.normalise_loudness:
         samples = loudness.levelled(samples, RATE, measured.loudness_lufs)
     samples = cutting.faded(samples, RATE)
-    clip = dataclasses.replace(clip, content=_sound_hash(samples))
+    clip = dataclasses.replace(clip, content=sound_hash(samples))
     reason = rules.judge(clip, settings)
     return Piece(clip.aside(reason) if reason else clip, samples)
 
 
-def _sound_hash(samples: Samples) -> str:
+def sound_hash(samples: Samples) -> str:
     """Name a sound by its samples as they are stored."""
     return hashlib.sha256((np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes()).hexdigest()[:16]
 

@@ -103,11 +103,8 @@ class _Search:
     def found(self) -> Found:
         """Pair what was collected."""
         pairs = pair(self.media, self.subtitles)
-        of, alone = dict(pairs.of), list(pairs.alone)
-        if len(self.media) == len(self.subtitles) == len(alone) == 1:  # one of each: they were meant for each other
-            of[next(iter(self.media))] = [Subtitle(alone.pop())]
-        recordings = [self._recording(path, of.get(path, [])) for path in self.media]
-        for path in alone:
+        recordings = [self._recording(path, pairs.of.get(path, [])) for path in self.media]
+        for path in pairs.alone:
             self.problem(
                 path, "No recording goes by the name of these subtitles. Name both alike: talk.mp4, talk.am.srt."
             )

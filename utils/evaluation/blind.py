@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from utils.errors import DataError
 from utils.evaluation.report import Report
 from utils.evaluation.utterance import Utterance, digest
-from utils.events import EventLog, read_events
+from utils.events import EventLog, all_events
 
 FILE = "votes.jsonl"
 CERTAIN = 0.05  # chance at which a preference is called one
@@ -123,13 +123,10 @@ def vote(path: Path, pair: Pair, choice: Choice, voter: str = "") -> None:
 def read_votes(path: Path) -> list[Vote]:
     """Read the votes; of several by one voter on a pair the last counts."""
     votes: dict[tuple[str, str], Vote] = {}
-    offset = 0
-    while (look := read_events(path, offset)).offset > offset:
-        offset = look.offset
-        for event in look.events:
-            if event["kind"] == "vote" and all(field in event for field in Vote._fields):
-                found = Vote(*(str(event[field]) for field in Vote._fields))
-                votes[found.token, found.voter] = found
+    for event in all_events(path):
+        if event["kind"] == "vote" and all(field in event for field in Vote._fields):
+            found = Vote(*(str(event[field]) for field in Vote._fields))
+            votes[found.token, found.voter] = found
     return list(votes.values())
 
 

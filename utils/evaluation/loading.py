@@ -54,20 +54,17 @@ class Loaded:
         return np.asarray(found.float().cpu().numpy().reshape(-1), np.float32)
 
 
-def candidates(
-    places: Sequence[str], config: SpeechConfig, output: Path = OUTPUT, cache: Path | None = None
-) -> list[Candidate]:
+def candidates(places: Sequence[str], config: SpeechConfig, output: Path = OUTPUT) -> list[Candidate]:
     """Name the models in some places; nothing is loaded, and what is not there is told at once.
 
     Args:
         places: As for ``Synthesizer.load``.
         config: Where and in which precision they compute.
         output: Where the projects lie.
-        cache: Folder that keeps voices; None: the usual one.
     """
     found = list(dict.fromkeys(locate(place, output).resolve() for place in places))
     return [
-        Candidate(name, _files(path), partial(_loaded, path, config, cache))
+        Candidate(name, _files(path), partial(_loaded, path, config))
         for name, path in zip(names(found), found, strict=True)
     ]
 
@@ -91,8 +88,8 @@ def _name(path: Path) -> str:
 
 
 @contextmanager
-def _loaded(path: Path, config: SpeechConfig, cache: Path | None) -> Iterator[Model]:
-    model = Loaded(Synthesizer.load(path, config.device, config.precision, cache=cache))
+def _loaded(path: Path, config: SpeechConfig) -> Iterator[Model]:
+    model = Loaded(Synthesizer.load(path, config.device, config.precision))
     try:
         yield model
     finally:

@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +9,7 @@ from typing import Self
 
 from utils.evaluation.texts import error_rates
 from utils.evaluation.utterance import Utterance, restored
-from utils.events import Event, EventLog, read_events
+from utils.events import Event, EventLog, all_events
 from utils.storage import make_folder
 
 FILE = "measurements.jsonl"
@@ -29,7 +28,7 @@ class Record:
         self._spoken: dict[str, Utterance] = {}
         self._heard: dict[tuple[str, str], str] = {}
         self.encoders: dict[str, str] = {}
-        for event in _events(folder / FILE):
+        for event in all_events(folder / FILE):
             self._take(event)
         self._log = EventLog(folder / FILE)
 
@@ -107,10 +106,3 @@ def content_of(path: str) -> str:
 def _hash(path: Path, size: int, time: int) -> str:  # noqa: ARG001  what is asked again after a change
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=12)).hexdigest()
-
-
-def _events(path: Path) -> Iterator[Event]:
-    offset = 0
-    while (look := read_events(path, offset)).offset > offset:
-        offset = look.offset
-        yield from look.events

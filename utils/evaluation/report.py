@@ -13,7 +13,7 @@ from typing import Any
 from utils.errors import DataError
 from utils.evaluation.comparing import compare
 from utils.evaluation.utterance import METRICS, Metric, Utterance, restored
-from utils.storage import read_text, write_atomically
+from utils.storage import read_json, write_atomically
 
 JSON, CSV = "report.json", "report.csv"
 FORMAT = 1
@@ -94,7 +94,7 @@ def load(folder: Path) -> Report:
     """Read a report again."""
     path = folder / JSON
     try:
-        data = json.loads(read_text(path))
+        data = read_json(path)
         return Report(
             folder,
             tuple(map(restored, data["utterances"])),

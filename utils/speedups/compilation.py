@@ -17,22 +17,19 @@ Backend = str | Callable[..., Any]
 SHAPES = 64  # torch gives up after 8 shapes by default, and goes on uncompiled without a word
 
 
-def compile_blocks(
-    gpt: nn.Module, device: torch.device | str, *, mode: str = "auto", backend: Backend = "inductor"
-) -> Change:
+def compile_blocks(gpt: nn.Module, device: torch.device | str, *, backend: Backend = "inductor") -> Change:
     """Have the layers of the GPT-2 compiled at the first batch of each shape.
 
     Args:
         gpt: coqui's GPT.
         device: Where it will compute.
-        mode: A mode of torch.compile; "auto" is "reduce-overhead" on a GPU, which records CUDA graphs, else "default".
-        backend: What compiles; only "inductor" knows modes.
+        backend: What compiles; only "inductor" knows modes: on a GPU the one that records CUDA graphs.
     """
     kind = torch.device(device)
     settings: dict[str, Any] = {"backend": backend, "dynamic": False}
     if backend == "inductor":
         check_compiler(kind)
-        settings["mode"] = ("reduce-overhead" if kind.type == "cuda" else "default") if mode == "auto" else mode
+        settings["mode"] = "reduce-overhead" if kind.type == "cuda" else "default"
     limits = torch._dynamo.config  # noqa: SLF001 - torch's documents name it
     limits.recompile_limit = max(limits.recompile_limit, SHAPES)
     blocks = _blocks(gpt)

@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from utils.batching import batched
 from utils.dataset.clip import Cue, Span
 from utils.errors import TextError
 from utils.storage import write_atomically
@@ -95,7 +96,7 @@ def _write(path: Path, things: Sequence[T], forms: dict[str, Callable[[Iterable[
 def _cues(text: str, start: float, end: float) -> Iterator[Cue]:
     """Cut a text into cues of a few short lines, and its time in proportion."""
     lines = textwrap.wrap(" ".join(text.split()), LETTERS, break_on_hyphens=False)
-    shown = [lines[first : first + LINES] for first in range(0, len(lines), LINES)]
+    shown = list(batched(lines, LINES))
     done = list(accumulate((sum(map(len, some)) for some in shown), initial=0))
     for some, (before, after) in zip(shown, pairwise(done), strict=True):
         share = (end - start) / done[-1]

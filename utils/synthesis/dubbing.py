@@ -80,7 +80,6 @@ def fit(
     cues: Sequence[Cue],
     sounds: Sequence[Samples],
     *,
-    rate: int = OUTPUT_RATE,
     seconds: float | None = None,
     limits: Limits | None = None,
 ) -> Timeline:
@@ -88,8 +87,7 @@ def fit(
 
     Args:
         cues: In order of time, without overlap, as ``read_cues`` returns them.
-        sounds: What is said in each, in the same order; empty where nothing is.
-        rate: Samples per second of the sounds.
+        sounds: What is said in each at 24 000 Hz, in the same order; empty where nothing is.
         seconds: How long the whole is, for example a film, if it is longer than the cues.
         limits: How far a sound may be bent.
     """
@@ -102,14 +100,15 @@ def fit(
     placed: list[Placed] = []
     free = 0  # first sample at which the next cue may begin
     for cue, sound, until in zip(cues, sounds, quiet_until, strict=True):
-        begin = max(round(cue.span.start * rate), free)
-        speed = _speed(sound.size, round(cue.span.end * rate) - begin, limits)
-        bent = stretch(sound, rate, speed)
+        begin, last = max(round(cue.span.start * OUTPUT_RATE), free), round(cue.span.end * OUTPUT_RATE)
+        speed = _speed(sound.size, last - begin, limits)
+        bent = stretch(sound, OUTPUT_RATE, speed)
         end = begin + bent.size
-        placed.append(Placed(begin / rate, end / rate, speed, _note(cue, begin / rate, end / rate, speed, until)))
-        laid.append((begin, faded(bent, rate)))
-        free = end + round(limits.gap * rate) if end > round(cue.span.end * rate) else end
-    return Timeline(_mixed(laid, round(total * rate)), tuple(placed))
+        start, stop = begin / OUTPUT_RATE, end / OUTPUT_RATE
+        placed.append(Placed(start, stop, speed, _note(cue, start, stop, speed, until)))
+        laid.append((begin, faded(bent)))
+        free = end + round(limits.gap * OUTPUT_RATE) if end > last else end
+    return Timeline(_mixed(laid, round(total * OUTPUT_RATE)), tuple(placed))
 
 
 def _speed(size: int, time: int, limits: Limits) -> float:

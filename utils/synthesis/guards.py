@@ -18,13 +18,13 @@ from utils.audio import Samples, resample
 from utils.config import DatasetConfig
 from utils.dataset import speech as detector
 from utils.dataset.clip import Span
+from utils.dataset.cutting import faded
 from utils.xtts.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.xtts.tokenizer import Reading
 
 Codes = npt.NDArray[np.int64]
 
 MARGIN = 0.08  # seconds kept on both sides of the speech: the detector is exact to 0.03, and a breath belongs to it
-FADE = 0.005  # seconds: short enough to be no fade to the ear, long enough to be no click
 FRAME = 240  # samples, 10 ms
 QUIETEST = -100.0  # dB: the floor of 16 bits
 SILENT = -60.0  # dB: a room at night lies above it
@@ -206,12 +206,7 @@ def trim(heard: Heard) -> Samples:
     if not heard.sound or heard.speech is None:
         return samples
     first = max(0, round((heard.speech.start - MARGIN) * rate))
-    kept = samples[first : min(samples.size, round((heard.speech.end + MARGIN) * rate))].copy()
-    size = min(round(FADE * rate), kept.size // 2)
-    ramp = np.linspace(0, 1, size, endpoint=False, dtype=np.float32)
-    kept[:size] *= ramp
-    kept[kept.size - size :] *= ramp[::-1]
-    return kept
+    return faded(samples[first : round((heard.speech.end + MARGIN) * rate)], rate)
 
 
 def next_seed(seed: int, attempt: int) -> int:

@@ -18,9 +18,10 @@ from utils import audio
 from utils.errors import AudioError
 from utils.synthesis.opening import Opened
 from utils.xtts.checkpoint import CURE
-from utils.xtts.codes import BANDS, REFERENCE_FFT, WINDOW, ModelFileError
-from utils.xtts.model import CONFIG_FILE, read_config
-from utils.xtts.rates import FRAME_SAMPLES, RATE
+from utils.xtts.codes import REFERENCE_FFT, ModelFileError, mel_spectrogram
+from utils.xtts.files import CONFIG_FILE
+from utils.xtts.model import read_config
+from utils.xtts.rates import RATE
 
 SHORTEST = 1.0  # seconds
 SILENT = 10 ** (-60 / 20)  # a peak below -60 dB
@@ -109,19 +110,7 @@ def _is_heard(chunk: Tensor) -> bool:
 
 def _mel(sound: Tensor, stats: Tensor) -> Tensor:
     """Return the frames of a sound, as coqui's ``wav_to_mel_cloning`` makes them."""
-    from torchaudio.transforms import MelSpectrogram
-
-    transform: nn.Module = MelSpectrogram(
-        sample_rate=RATE,
-        n_fft=REFERENCE_FFT,
-        win_length=WINDOW,
-        hop_length=FRAME_SAMPLES,
-        f_min=0,
-        f_max=8000,
-        n_mels=BANDS,
-        norm="slaney",
-    )
-    power: Tensor = transform(sound)
+    power: Tensor = mel_spectrogram(REFERENCE_FFT)(sound)
     return torch.log(power.clamp(min=1e-5)) / stats[:, None]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -12,19 +13,15 @@ from utils.xtts.rates import OUTPUT_RATE
 FADE = 0.004  # seconds
 
 
-def faded(
-    samples: Samples, rate: int = OUTPUT_RATE, seconds: float = FADE, *, start: bool = True, end: bool = True
-) -> Samples:
+def faded(samples: Samples, *, start: bool = True, end: bool = True) -> Samples:
     """Let a sound begin and end in silence.
 
     Args:
         samples: One channel; it is not changed.
-        rate: Its samples per second.
-        seconds: How long each fade is; half the sound at most.
         start: Whether to fade in.
         end: Whether to fade out.
     """
-    size = min(round(seconds * rate), samples.size // 2)
+    size = min(round(FADE * OUTPUT_RATE), samples.size // 2)
     quiet = samples.astype(np.float32)  # a copy
     if size:
         ramp = (0.5 - 0.5 * np.cos(np.pi * np.arange(size) / size)).astype(np.float32)
@@ -35,27 +32,43 @@ def faded(
     return quiet
 
 
-def silence(seconds: float, rate: int = OUTPUT_RATE) -> Samples:
+def silence(seconds: float) -> Samples:
     """Return silence of so many seconds."""
-    return np.zeros(max(0, round(seconds * rate)), np.float32)
+    return np.zeros(max(0, round(seconds * OUTPUT_RATE)), np.float32)
+
+
+class Piece(Protocol):
+    """A sound and the seconds of silence after it."""
+
+    @property
+    def samples(self) -> Samples:
+        """Return the sound."""
+
+    @property
+    def pause(self) -> float:
+        """Return the seconds of silence."""
+
+
+def starts(pieces: Iterable[Piece]) -> Iterator[float]:
+    """Say of each piece at which second it begins in the joined sound, to the sample."""
+    position = 0
+    for piece in pieces:
+        yield position / OUTPUT_RATE
+        position += piece.samples.size + silence(piece.pause).size
 
 
 def placed(pieces: Iterable[Spoken]) -> tuple[Spoken, ...]:
-    """Say of each piece when it begins in the joined sound, to the sample."""
-    done: list[Spoken] = []
-    position = 0
-    for piece in pieces:
-        done.append(replace(piece, start=position / OUTPUT_RATE))
-        position += piece.samples.size + silence(piece.pause).size
-    return tuple(done)
+    """Note in each piece when it begins in the joined sound."""
+    known = tuple(pieces)
+    return tuple(replace(piece, start=start) for piece, start in zip(known, starts(known), strict=True))
 
 
-def parts(pieces: Iterable[Spoken]) -> Iterator[Samples]:
+def parts(pieces: Iterable[Piece]) -> Iterator[Samples]:
     """Yield the sound of each piece, faded, and the silence after it: joined, they are ``join`` of all."""
     for piece in pieces:
         yield np.concatenate([faded(piece.samples), silence(piece.pause)])
 
 
-def join(pieces: Sequence[Spoken]) -> Samples:
+def join(pieces: Sequence[Piece]) -> Samples:
     """Return the sound of all pieces with their pauses."""
     return np.concatenate([np.zeros(0, np.float32), *parts(pieces)])

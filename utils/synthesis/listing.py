@@ -1,6 +1,5 @@
 """The models that can be opened, for people to choose from: found without loading torch."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +8,11 @@ from typing import Any, Literal, get_args
 from utils.errors import RunError
 from utils.paths import MODELS, OUTPUT, Project, list_projects
 from utils.runs import Run, list_runs
-from utils.storage import read_text
+from utils.storage import read_json
 from utils.training import checkpoints
-from utils.xtts.vocabulary import FILE_NAME
+from utils.xtts.files import ABOUT_FILE, BELONGING, MODEL_FILE
 
-NEEDED = ("model.pth", "config.json", FILE_NAME)  # what speaking takes at least
-ABOUT_FILE = "about.json"  # what a finished model says of itself
+NEEDED = (MODEL_FILE, *BELONGING)  # what speaking takes at least
 
 Kind = Literal["ready", "checkpoint", "base"]
 
@@ -60,8 +58,8 @@ def models(output: Path = OUTPUT, bases: Path | None = None) -> list[Found]:
 def read_about(folder: Path) -> dict[str, Any]:
     """Read what a finished model says of itself; nothing depends on it, so a damaged file says nothing."""
     try:
-        about = json.loads(read_text(folder / ABOUT_FILE))
-    except (OSError, ValueError, RecursionError):
+        about = read_json(folder / ABOUT_FILE)
+    except (OSError, ValueError):
         return {}
     return about if isinstance(about, dict) else {}
 

@@ -21,32 +21,22 @@ from utils.speedups.conditioning import fuse
 from utils.storage import make_folder
 from utils.synthesis.filling import fill, from_file
 from utils.synthesis.listing import Found, models, read_about
-from utils.synthesis.places import WHOLE, lacking, locate
+from utils.synthesis.places import lacking, locate
 from utils.synthesis.trained import Parts, check_rows, is_trained, open_trained
 from utils.training.checkpoints import Checkpoint
 from utils.training.promoting import voice_of
 from utils.xtts.checkpoint import accept, compare, part, read_weights
 from utils.xtts.codes import ModelFileError
-from utils.xtts.export import ABOUT_FILE, REFERENCE_FILE
+from utils.xtts.files import ABOUT_FILE, BELONGING, MODEL_FILE, REFERENCE_FILE, SETTINGS_FILE, SPEAKERS_FILE
 from utils.xtts.folders import share
-from utils.xtts.model import (
-    GPT_PREFIX,
-    MODEL_FILE,
-    SPEAKERS_FILE,
-    VOCODER_PREFIX,
-    fingerprint,
-    load_gpt,
-    load_vocoder,
-    outline,
-    read_config,
-)
-from utils.xtts.tokenizer import SETTINGS_FILE, Tokenizer
+from utils.xtts.model import GPT_PREFIX, fingerprint, load_gpt, load_vocoder, outline, read_config, require_vocoder
+from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.weights import MODELS_CALLED, Source
 
 __all__ = ["Found", "Opened", "models", "open_model"]
 
 HEARING = ("conditioning_encoder", "conditioning_perceiver")  # the parts of the GPT that listen to a voice
-BESIDE = (*WHOLE, SETTINGS_FILE, SPEAKERS_FILE, REFERENCE_FILE, ABOUT_FILE)  # what is read besides the weights
+BESIDE = (*BELONGING, SETTINGS_FILE, SPEAKERS_FILE, REFERENCE_FILE, ABOUT_FILE)  # what is read besides the weights
 
 
 @dataclass(frozen=True)
@@ -163,10 +153,7 @@ def _open_whole(place: Path, source: Source, *, as_stored: bool) -> Parts:
 def _missing(folder: Path, gpt: nn.Module, tokenizer: Tokenizer) -> tuple[str, ...]:
     """Compare a model with its vocabulary and its config, and name the weights that a foreign file lacks."""
     weights = read_weights(folder / MODEL_FILE)
-    if not any(name.startswith(VOCODER_PREFIX) for name in weights):
-        raise ModelFileError(
-            f"{folder} holds a GPT without a vocoder.", hint="Give a whole model, as coqui-tts or ready/ has it."
-        )
+    require_vocoder(weights, folder)
     own = part(weights, GPT_PREFIX)
     check_rows(own, tokenizer, folder)
     return accept(compare(gpt, own), str(folder / MODEL_FILE)).missing

@@ -15,13 +15,11 @@ from utils.training import checkpoints
 from utils.training.checkpoints import ADAPTER, ADAPTER_ABOUT, Checkpoint
 from utils.training.saving import STATE
 from utils.xtts.codes import ModelFileError
-from utils.xtts.model import CONFIG_FILE, MODEL_FILE
-from utils.xtts.vocabulary import FILE_NAME as VOCABULARY_FILE
+from utils.xtts.files import BELONGING, MODEL_FILE
 from utils.xtts.weights import MODELS_CALLED, Source, base_folder
 
 VERSIONS: tuple[str, ...] = get_args(TrainConfig.model_fields["version"].annotation)
 TRAINED = (checkpoints.MANIFEST, checkpoints.MODEL, ADAPTER, ADAPTER_ABOUT)
-WHOLE = (CONFIG_FILE, VOCABULARY_FILE)  # what weights cannot speak without
 MOVED = "Put it back, or name it as base: the vocoder comes from there."
 CURE = "Name a finished model, a checkpoint, a run, a project, a base version or a folder of coqui."
 
@@ -71,7 +69,7 @@ def lacking(folder: Path, weights: Path | None = None) -> list[str]:
     """List what a folder of coqui lacks to be opened, apart from weights that were named themselves."""
     there = {path.name for path in folder.iterdir() if path.is_file()}
     absent = [] if weights or there & set(MODELS_CALLED) else [MODEL_FILE]
-    return absent + [name for name in WHOLE if name not in there]
+    return absent + [name for name in BELONGING if name not in there]
 
 
 def _existing(named: str, output: Path) -> Path:
@@ -105,7 +103,7 @@ def _meant(path: Path) -> Path:
 
 def _is_model(folder: Path) -> bool:
     """Tell a folder of weights, a damaged one too, from one that holds other folders."""
-    return any((folder / name).exists() for name in (*TRAINED, *MODELS_CALLED, *WHOLE))
+    return any((folder / name).exists() for name in (*TRAINED, *MODELS_CALLED, *BELONGING))
 
 
 def _is_run(folder: Path) -> bool:

@@ -24,7 +24,7 @@ from utils.errors import StorageError
 from utils.paths import PRECISIONS
 from utils.speedups.change import SpeedupError
 from utils.speedups.precision import BF16_FLAGS, choose_precision, processor_flags
-from utils.storage import locked, make_folder, read_text, write_atomically
+from utils.storage import locked, make_folder, read_json, write_atomically
 from utils.synthesis.linears import DTYPES, Precision, can_pack, engine, linear
 
 logger = logging.getLogger(__name__)
@@ -247,7 +247,7 @@ def _seconds(works: Mapping[Precision, Callable[[], object]], rounds: int = ROUN
 def _remembered(path: Path) -> dict[str, Measured]:
     """Read what was measured before; of a damaged file nothing, so that it is measured anew."""
     try:
-        return {key: _checked(each) for key, each in dict(json.loads(read_text(path))).items()}
+        return {key: _checked(each) for key, each in dict(read_json(path)).items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, LookupError) as error:

@@ -4,9 +4,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from utils.audio import Samples
+from utils.batching import batched
 from utils.config import SpeechConfig
 from utils.synthesis import guards
 from utils.synthesis.decoder import Generated
@@ -14,8 +15,6 @@ from utils.synthesis.pieces import Piece
 from utils.synthesis.speech import Spoken
 from utils.synthesis.stretching import stretch
 from utils.xtts.rates import CODE_SECONDS, OUTPUT_RATE
-
-T = TypeVar("T")
 
 EXTRA = 1.5  # of the longest time that a text usually takes; what goes on after that has lost its way
 
@@ -114,9 +113,3 @@ class Studio:
         if self.config.speed != 1:
             samples = stretch(samples, OUTPUT_RATE, self.config.speed)
         return replace(take.spoken, samples=samples, tries=tries)
-
-
-def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Cut a sequence into parts of one size; the last may be shorter."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]

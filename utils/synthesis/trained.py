@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +13,16 @@ from torch import Tensor, nn
 
 from utils.errors import RunError, VocabularyError
 from utils.folders import DamagedError, check_hashes, hash_file, read_manifest
-from utils.storage import read_text
+from utils.storage import read_json
 from utils.synthesis.filling import fill, from_state
 from utils.synthesis.places import MOVED, TRAINED, locate
 from utils.training.checkpoints import ADAPTER, ADAPTER_ABOUT, MANIFEST, MODEL, PREFIX, About, Checkpoint, read_state
 from utils.training.tensors import read_tensors
 from utils.xtts.checkpoint import accept, compare
 from utils.xtts.codes import ModelFileError
-from utils.xtts.model import MODEL_FILE, fingerprint, load_gpt, outline, read_config
+from utils.xtts.files import MODEL_FILE, VOCABULARY_FILE
+from utils.xtts.model import fingerprint, load_gpt, outline, read_config
 from utils.xtts.tokenizer import Tokenizer
-from utils.xtts.vocabulary import FILE_NAME as VOCABULARY_FILE
 from utils.xtts.weights import Source
 
 if TYPE_CHECKING:
@@ -150,16 +149,11 @@ def _tokenizer(folder: Path, about: About, origin: Path) -> Tokenizer:
 
 def _state(folder: Path, file: str) -> dict[str, Tensor]:
     """Read the weights of a checkpoint, or of an adapter, and compare their hash where one was written down."""
-    from safetensors import SafetensorError
-
     if file == MODEL:
         return read_state(folder)
     if (folder / MANIFEST).is_file():
         check_hashes(folder, MANIFEST, [file])
-    try:
-        return read_tensors(folder / file)
-    except (OSError, SafetensorError) as error:
-        raise DamagedError(f"{folder / file} cannot be read: {error}.", hint="Copy it again.") from error
+    return read_tensors(folder / file)
 
 
 def _adapted(folder: Path, about: About, origin: Path, tokenizer: Tokenizer, state: Mapping[str, Tensor]) -> "GPT":
@@ -197,6 +191,6 @@ def _settings(folder: Path, about: About) -> dict[str, Any]:
     if not path.is_file() and about.settings:
         return about.settings
     try:
-        return dict(json.loads(read_text(path)))
+        return dict(read_json(path))
     except (OSError, ValueError, TypeError) as error:
         raise DamagedError(f"{path} cannot be read: {error}.", hint="Put it beside the adapter again.") from error

@@ -20,7 +20,7 @@ from utils.synthesis.speech import Voice
 from utils.synthesis.voice_cache import VoiceCache
 from utils.xtts.checkpoint import CURE
 from utils.xtts.codes import ModelFileError, read_tensors_alone
-from utils.xtts.model import SPEAKERS_FILE
+from utils.xtts.files import SPEAKERS_FILE
 
 SHOWN = 8  # names in a message
 

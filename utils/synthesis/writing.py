@@ -138,15 +138,12 @@ def write_sound(
             raise AudioError(f"{path}: there is no sound to write.", hint="Speak something first.")
 
 
-def streamed(
-    sound: Iterable[Samples], ending: str, rate: int = OUTPUT_RATE, *, tags: Tags | None = None
-) -> Generator[bytes, None, None]:
+def streamed(sound: Iterable[Samples], ending: str, *, tags: Tags | None = None) -> Generator[bytes, None, None]:
     """Yield the bytes of a file while its sound is still coming.
 
     Args:
         sound: Consecutive parts; nothing is kept of them.
         ending: Which kind, as in ``KINDS``; not all can be played before they are complete.
-        rate: Samples per second.
         tags: What the file says of itself.
     """
     kind = kind_of(f"speech{ending}")
@@ -154,7 +151,7 @@ def streamed(
         able = ", ".join(name for name, one in KINDS.items() if one.streams)
         raise AudioError(f"{ending} cannot be played before it is complete.", hint=f"These can: {able}.")
     sink = _Sink()
-    with _encoder(sink, kind, rate, tags or Tags(), 16, whole=False) as encoder:
+    with _encoder(sink, kind, OUTPUT_RATE, tags or Tags(), 16, whole=False) as encoder:
         for block in sound:
             encoder.add(block)
             if ready := sink.taken():
@@ -179,9 +176,9 @@ def to_pcm16(samples: Samples) -> bytes:
     return whole.tobytes()
 
 
-def wav_header(rate: int = OUTPUT_RATE) -> bytes:
+def wav_header() -> bytes:
     """Return the beginning of a 16-bit mono WAV of unknown length, for a pipe."""
-    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, rate, rate * 2, 2, 16)
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, OUTPUT_RATE, OUTPUT_RATE * 2, 2, 16)
     return struct.pack("<4sI4s", b"RIFF", UNKNOWN_SIZE, b"WAVE") + form + struct.pack("<4sI", b"data", UNKNOWN_SIZE)
 
 

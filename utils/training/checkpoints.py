@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from utils import folders
 from utils.errors import RunError, StorageError
 from utils.folders import DamagedError, Digests
-from utils.storage import make_folder, read_text, write_atomically
+from utils.storage import make_folder, read_json, write_atomically
 
 if TYPE_CHECKING:
     import torch
@@ -160,7 +160,7 @@ def mark_best(run: Path, step: int, loss: float | None = None) -> None:
 def best_step(run: Path) -> int | None:
     """Return the step of the best checkpoint, if one is named."""
     try:
-        step = json.loads(read_text(run / FOLDER / BEST))["step"]
+        step = read_json(run / FOLDER / BEST)["step"]
     except (OSError, ValueError, TypeError, KeyError):  # none yet, or spoiled: the next evaluation names it again
         return None
     return step if isinstance(step, int) else None

@@ -60,7 +60,7 @@ def launch(job: Job, count: int) -> None:
             _wait(group)
     finally:
         end_tree(group.pid, who)
-    job.stop_if_asked(save=_nothing)  # the members have saved
+    job.stop_if_asked()  # the members have saved
     if group.returncode:
         raise RunError(_cause(job, offset) or f"A training process ended with code {group.returncode}; see log.txt.")
 
@@ -83,10 +83,6 @@ def _wait(group: "subprocess.Popen[bytes]") -> None:
         group.wait(POLL_SECONDS)
     except subprocess.TimeoutExpired:
         return
-
-
-def _nothing() -> None:
-    """Save nothing: whoever did the work has saved it."""
 
 
 def _cause(job: Job, offset: int) -> str:

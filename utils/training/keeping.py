@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from utils.config import TrainConfig
 from utils.errors import RunError
+from utils.folders import DamagedError
 from utils.runs import Run
 from utils.speedups.adapters import adapted_layers, adapter_about, adapter_state, merged_state
 from utils.storage import write_atomically
-from utils.training import checkpoints, saving
+from utils.training import checkpoints, falling_back, saving
 from utils.training.checkpoints import ADAPTER, ADAPTER_ABOUT, About
+from utils.training.ema import UPDATES
 from utils.training.guards import EarlyStopping, Overfitting
 from utils.training.listening import Listening
 from utils.training.loop import Position
@@ -81,14 +84,37 @@ class Keeper:
 
     def restore(self) -> Position | None:
         """Go on from what was saved last, every generator of random numbers included; None at the first start."""
-        if not saving.can_resume(self.folder):
+        if not saving.can_resume(self.folder) and not self.folder.exists():
             return None
-        snapshot = self._loaded()
+        try:
+            snapshot = self._loaded()
+        except DamagedError as error:
+            return self._fall_back(error)
         self._check(snapshot)
         for name, part in self._counting().items():
             part.load_state_dict(snapshot.guards[name])
         self.meter.add_earlier(snapshot.seconds)
         return self._take(snapshot)
+
+    def _fall_back(self, error: DamagedError) -> Position:
+        """Go on from the newest checkpoint, because the state beside it is damaged; its optimiser begins anew."""
+        step = self.stepper
+        if is_sharded(step.model):
+            raise error
+        about = falling_back.newest_weights(self.run.folder, self.gpt, config_hash(self.config))
+        at = falling_back.position(self.run.folder, about)
+        falling_back.wind(step.schedule, at.update)
+        self._forget_later(at)
+        self.stopping.best = at.best_loss
+        if step.ema is not None:
+            averages = {name: weight.detach() for name, weight in step.ema.weights.items()}
+            step.ema.load_state_dict({UPDATES: torch.tensor(at.update), **averages})
+        self.tell(
+            "warning",
+            message=f"{error.message} The run goes on from its checkpoint of update {at.update}; "
+            "the optimiser begins anew, so the loss may rise for a moment.",
+        )
+        return at
 
     def roll_back(self) -> Position | None:
         """Go back to what was saved last; what counts troubles and halvings goes on counting."""
@@ -98,11 +124,15 @@ class Keeper:
         for name in ("stopping", "overfitting"):
             self._counting()[name].load_state_dict(snapshot.guards[name])
         at = self._take(snapshot)
+        self._forget_later(at)
+        return at
+
+    def _forget_later(self, at: Position) -> None:
+        """Delete the checkpoints of updates that will be taken again, damaged ones too."""
         if self.stepper.ranks.is_first:
             for later in checkpoints.index(self.run.folder):
                 if later.step > at.update:
                     checkpoints.delete(later)
-        return at
 
     def publish(self, at: Position, *, best: bool, spoken: bool) -> None:
         """Write a checkpoint, speak with its weights, and remove older ones."""

@@ -7,10 +7,8 @@ from torch import nn
 
 from utils import audio
 from utils.config import BETWEEN, TrainConfig
-from utils.dataset.clip import Clip
 from utils.errors import AmharicTtsError
 from utils.jobs import Job
-from utils.paths import inside
 from utils.speedups import kernels
 from utils.storage import make_folder
 from utils.training.checkpoints import PREFIX, SAMPLES
@@ -84,11 +82,5 @@ def make_listening(
         texts = tuple(text.strip() for text in config.sample_texts.split(BETWEEN) if text.strip())
     else:
         texts = tuple(dict.fromkeys(clip.text for clip in material.held_back))[:SENTENCES]
-    reference = inside(material.folder, longest(material.held_back).audio)
     most = TINY_SECONDS if config.version == TINY and not config.custom_model else MOST_SECONDS
-    return Listening(job, gpt, Speaker(base.folder, reading), texts, config.language, reference, config.seed, most)
-
-
-def longest(clips: tuple[Clip, ...]) -> Clip:
-    """Return the clip that a voice is heard best in."""
-    return max(clips, key=lambda clip: clip.span.seconds)
+    return Listening(job, gpt, Speaker(base.folder, reading), texts, config.language, material.voice, config.seed, most)

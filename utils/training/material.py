@@ -11,7 +11,7 @@ from utils.dataset import listings, lists, manifest
 from utils.dataset.clip import Clip, Span, Split
 from utils.dataset.lengths import header_seconds
 from utils.errors import DataError
-from utils.paths import Project
+from utils.paths import Project, inside
 
 CURE = "Make a dataset with: python -m utils prepare."
 
@@ -36,6 +36,11 @@ class Material:
     def clips(self) -> list[Clip]:
         """Return all clips."""
         return [*self.train, *self.held_back]
+
+    @property
+    def voice(self) -> Path:
+        """Return the clip that a voice is heard best in: the longest of those that are never learnt from."""
+        return inside(self.folder, max(self.held_back, key=lambda clip: clip.span.seconds).audio)
 
 
 def fingerprint(clips: list[Clip]) -> str:

@@ -15,6 +15,7 @@ from utils.errors import AmharicTtsError, ConfigError
 from utils.storage import read_text
 from utils.training.memory_moments import Device, Step, arithmetic, fixed_bytes
 from utils.training.memory_parts import Longest, ModelShape
+from utils.xtts.files import CONFIG_FILE
 
 GIB = 2**30
 CONTEXT = {
@@ -116,14 +117,14 @@ def shape_of(config: TrainConfig) -> ModelShape:
 
 def _described(folder: Path) -> ModelShape:
     """Read the sizes in a model folder's config.json; a lone .pth is taken for one of the published size."""
-    path = folder / "config.json"
+    path = folder / CONFIG_FILE
     if not path.is_file():
         return ModelShape()
     try:
         sizes = json.loads(read_text(path))["model_args"]
         names = ("gpt_layers", "gpt_n_model_channels", "gpt_n_heads", "gpt_number_text_tokens")
         layers, dim, heads, rows = (int(sizes[name]) for name in names)
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, OverflowError) as error:
         raise ConfigError(f"custom_model: {path} does not tell the sizes of a model: {error!r}.") from error
     return ModelShape(layers=layers, dim=dim, heads=heads, text_rows=rows)
 

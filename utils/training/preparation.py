@@ -12,17 +12,18 @@ from utils.dataset import features
 from utils.dataset.clip import Clip
 from utils.dataset.features import Features
 from utils.errors import ConfigError, DataError, RunError
+from utils.folders import DamagedError, link_or_copy
 from utils.jobs import Job
 from utils.languages import AMHARIC
 from utils.paths import Project
-from utils.storage import make_folder, read_text, write_atomically
+from utils.storage import make_folder, read_json, write_atomically
 from utils.training.clips import Limits, StoreSource, choose
 from utils.xtts import model, tokenizer, weights
 from utils.xtts.codes import AudioEncoder
-from utils.xtts.folders import link_or_copy
+from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.packs import TextMode
-from utils.xtts.tokenizer import SETTINGS_FILE, Tokenizer
-from utils.xtts.vocabulary import FILE_NAME, Vocabulary
+from utils.xtts.tokenizer import Tokenizer
+from utils.xtts.vocabulary import Vocabulary
 
 READING = "reading"  # folder of a run: how its model reads, fixed at its first start
 BASE_FILE = "base.json"
@@ -48,14 +49,19 @@ def find_base(job: Job, config: TrainConfig) -> Base:
     """Find the model to start from; a run that goes on finds the one that it began with."""
     note = job.run.folder / BASE_FILE
     if not note.exists():
-        folder = weights.base_folder(config.version, config.custom_model, weights.Source(on_step=_fetching(job)))
+        folder = weights.base_folder(config.version, config.custom_model, weights.Source(on_step=fetching(job)))
         folder = _kept(folder, job)
         base = Base(folder, model.fingerprint(folder))
         write_atomically(note, json.dumps({"folder": str(base.folder), "fingerprint": base.fingerprint}))
         return base
-    known = json.loads(read_text(note))
-    base = Base(Path(known["folder"]), known["fingerprint"])
-    if not base.folder.is_dir() or model.fingerprint(base.folder) != base.fingerprint:
+    try:
+        known = read_json(note)
+        base = Base(Path(known["folder"]), str(known["fingerprint"]))
+        is_there = base.folder.is_dir()
+    except (OSError, ValueError, TypeError, LookupError) as error:
+        cure = "Put it back from a copy, or start a new run from one of its checkpoints."
+        raise DamagedError(f"{note} is damaged: {error!r}.", hint=cure) from error
+    if not is_there or model.fingerprint(base.folder) != base.fingerprint:
         raise RunError(f"{base.folder} is no longer the model that this run began with.", hint="Put it back.")
     return base
 
@@ -72,11 +78,12 @@ def _kept(folder: Path, job: Job) -> Path:
     return own
 
 
-def _fetching(job: Job) -> Callable[[weights.Step], None]:
+def fetching(job: Job) -> Callable[[weights.Step], None]:
+    """Return what tells how far a download is, and hears when it should stop."""
     last = [0.0]
 
     def tell(step: weights.Step) -> None:
-        job.stop_if_asked(_nothing)
+        job.stop_if_asked()  # what has arrived is on the disk already
         if time.monotonic() - last[0] > PROGRESS_SECONDS or step.done == step.total:
             last[0] = time.monotonic()
             job.events.emit("progress", part=step.part, step=step.done, total=step.total)
@@ -87,7 +94,7 @@ def _fetching(job: Job) -> Callable[[weights.Step], None]:
 def find_reading(job: Job, config: TrainConfig, base: Base, clips: Sequence[Clip]) -> Tokenizer:
     """Fix how the model reads the language, once for the run: as its base does, or in a way made for the language."""
     folder = job.run.folder / READING
-    if not (folder / FILE_NAME).exists():
+    if not (folder / VOCABULARY_FILE).exists():
         make_folder(folder)
         texts = (clip.text for clip in clips)
         reading = reading_of(base.folder, config.language, texts, text_mode(config))
@@ -114,7 +121,7 @@ def reading_of(base: Path, language: str, texts: Iterable[str], mode: TextMode |
     """
     known = Tokenizer.load(base) if (base / SETTINGS_FILE).exists() else None
     if known is None or known.settings is None or known.settings.language != language:
-        return tokenizer.prepare(Vocabulary.load(base / FILE_NAME), language, mode=mode or "latin", texts=texts)
+        return tokenizer.prepare(Vocabulary.load(base / VOCABULARY_FILE), language, mode=mode or "latin", texts=texts)
     if mode not in (None, known.settings.mode):
         raise ConfigError(
             f"use_amharic_g2p: {base} was trained to read {known.settings.mode}, not {mode}.",
@@ -173,7 +180,3 @@ def choose_clips(job: Job, store: Features, clips: Sequence[Clip], limits: Limit
         reasons = "; ".join(f"{clip.audio}: {reason}" for clip, reason in chosen.aside[:3])
         raise DataError(f"No clip of the {what} list can be used. {reasons}", hint="Raise the limits or prepare again.")
     return chosen.source
-
-
-def _nothing() -> None:
-    """Save nothing: what is fetched so far stays."""

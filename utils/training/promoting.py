@@ -4,7 +4,7 @@ from pathlib import Path
 
 from utils.errors import AmharicTtsError, RunError
 from utils.folders import DamagedError
-from utils.paths import Project, inside
+from utils.paths import Project
 from utils.training.checkpoints import Checkpoint, read_state
 
 
@@ -45,8 +45,7 @@ def voice_of(checkpoint: Checkpoint) -> Path | None:
 
     settings = checkpoint.about.settings if checkpoint.about else {}
     try:
-        clips = material.read(TrainConfig.parse(settings), Project(checkpoint.run.parent.parent))
+        found = material.read(TrainConfig.parse(settings), Project(checkpoint.run.parent.parent))
     except AmharicTtsError:
         return None
-    longest = max(clips.held_back, key=lambda clip: clip.span.seconds)
-    return inside(clips.folder, longest.audio)
+    return found.voice

@@ -14,9 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from utils.errors import StorageError
 from utils.folders import DamagedError, Digests, check_hashes, mend, newest_whole, publish, read_manifest
-from utils.storage import write_atomically
+from utils.storage import read_json, write_atomically
 from utils.training.tensors import count_bytes, put_together, read_tensors, take_apart, write_tensors
 
 FOLDER = "resume"
@@ -24,6 +23,7 @@ STATE = "state.json"
 WEIGHTS, EMA = "weights.safetensors", "ema.safetensors"
 OPTIMIZER, OPTIMIZER_TREE = "optimizer.safetensors", "optimizer.json"
 RANDOM = "random.safetensors"  # also the few tensors that scheduler or guards hold
+BEGIN_ANEW = "Begin a new run from one of the checkpoints."
 BYTES_OF_A_NAME = 400  # of each tensor in headers and JSON
 
 Tree = dict[str, Any]
@@ -91,15 +91,21 @@ def load(folder: Path) -> Snapshot:
     try:
         check_hashes(folder, STATE)
     except DamagedError as error:
-        raise DamagedError(error.message, hint="Begin a new run from one of the checkpoints.") from error
-    trees = put_together(about["trees"], read_tensors(folder / RANDOM))
-    optimizer = json.loads((folder / OPTIMIZER_TREE).read_text(encoding="utf-8"))
+        raise DamagedError(error.message, hint=BEGIN_ANEW) from error
+    try:
+        return _put_together(folder, about)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise DamagedError(f"{folder / STATE} is damaged: {error!r}.", hint=BEGIN_ANEW) from error
+
+
+def _put_together(folder: Path, about: Tree) -> Snapshot:
+    optimizer = read_json(folder / OPTIMIZER_TREE)
     return Snapshot(
         weights=read_tensors(folder / WEIGHTS),
         optimizer=put_together(optimizer, read_tensors(folder / OPTIMIZER)),
         ema=read_tensors(folder / EMA) if EMA in about["files"] else None,
         **{name: about[name] for name in NAMED},
-        **trees,
+        **put_together(about["trees"], read_tensors(folder / RANDOM)),
     )
 
 
@@ -112,8 +118,10 @@ def look(folder: Path) -> Tree:
     """Return the plain values of the newest whole state, such as update and hashes, without its tensors."""
     newest = newest_whole(folder, STATE)
     if newest is None:
-        raise StorageError(f"{folder} holds no state to go on from.", hint="Start a new run.")
+        raise DamagedError(f"{folder} holds no whole state to go on from.", hint="Start a new run.")
     about = read_manifest(newest, STATE)
+    if absent := [name for name in NAMED if name not in about]:
+        raise DamagedError(f"{newest / STATE} does not tell {', '.join(absent)}.", hint=BEGIN_ANEW)
     return {name: about[name] for name in NAMED}
 
 

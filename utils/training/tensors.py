@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from utils.folders import DamagedError
 from utils.storage import storage_error
 
 ALIASES = "aliases"  # names of tensors that are one in memory, so that they are one again
@@ -63,6 +64,15 @@ def write_tensors(path: Path, tensors: Tensors, kind: Callable[[Tensor], torch.d
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read a file into memory of its own, so that it can be replaced while the tensors live."""
+    from safetensors import SafetensorError
+
+    try:
+        return _read(path)
+    except (OSError, SafetensorError, ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
+        raise DamagedError(f"{path} cannot be read: {error}.", hint="Choose another one, or copy it again.") from error
+
+
+def _read(path: Path) -> dict[str, Tensor]:
     from safetensors import safe_open
 
     with safe_open(path, framework="pt", backend="pread") as file:

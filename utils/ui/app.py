@@ -12,12 +12,13 @@ import gradio as gr
 from gradio.blocks import Block
 from starlette.middleware import Middleware
 
-from utils import monitor, projects
+from utils import monitor, paths, projects
 from utils.addresses import is_loopback
 from utils.storage import make_folder
 from utils.ui import access, gradio_parts, theme, views
-from utils.ui.page import QUIET, Page, handler
-from utils.ui.projects import build_desk, build_picker, project_names, tie_picker
+from utils.ui.page import PRIVATE, QUIET, Page, handler
+from utils.ui.project_desk import build_desk
+from utils.ui.projects import build_picker, project_names, tie_picker
 from utils.ui.system import settings
 from utils.ui.tabs import data, inference, system, text, training
 from utils.ui.words import LANGUAGES, amharic, say
@@ -63,7 +64,7 @@ def keep_light(blocks: gr.Blocks) -> None:
 
 def keep_uploads_in(output: Path) -> None:
     """Have gradio keep uploads in a folder of ours instead of one that it shares with every other program."""
-    folder = output / ".uploads"
+    folder = output / paths.UPLOADS.name
     make_folder(folder)
     os.environ["GRADIO_TEMP_DIR"] = str(folder)
     os.environ["GRADIO_EXAMPLES_CACHE"] = str(folder / "examples")
@@ -160,15 +161,14 @@ def tie_memory(
     def ticking(tab: object) -> list[Update]:
         return [gr.update(active=one.id == tab) for one in found]
 
-    private: dict[str, Any] = {"api_visibility": "private", **QUIET}
-    page.blocks.load(restore, kept, [page.project, tabs, *clocks, page.language, *widgets], **private).then(
+    page.blocks.load(restore, kept, [page.project, tabs, *clocks, page.language, *widgets], **PRIVATE).then(
         None, js=f"() => {{ {RESTORED} = true; }}"
     )
-    page.language.input(speak, page.language, widgets, **private)
+    page.language.input(speak, page.language, widgets, **PRIVATE)
     for tab in found:
         # the first tab says so too when the page is made, and must not be taken for a choice then
         tab.select(None, kept[2], kept[2], js=f"before => {RESTORED} ? '{tab.id}' : before")
-        tab.select(partial(ticking, tab.id), None, list(clocks), **private)
+        tab.select(partial(ticking, tab.id), None, list(clocks), **PRIVATE)
 
 
 def memory(name: str) -> gr.BrowserState:

@@ -6,7 +6,7 @@ import gradio as gr
 
 from utils.amharic import explain
 from utils.amharic.explanation import Explanation, Word
-from utils.ui.page import QUIET, Page, handler
+from utils.ui.page import PRIVATE, QUIET, Page, handler
 from utils.ui.views import cell, note, table
 from utils.ui.words import say
 
@@ -38,7 +38,7 @@ def build_explanation(page: Page) -> gr.Textbox:
     given = [box, page.language]
     typed = [page.blocks.load, box.change]
     gr.on(typed, explain_text, given, tables, api_name="explain", trigger_mode="always_last", **QUIET)
-    page.language.change(explain_text, given, tables, api_visibility="private", **QUIET)
+    page.language.change(explain_text, given, tables, **PRIVATE)
     return box
 
 

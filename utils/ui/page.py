@@ -3,7 +3,7 @@
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
@@ -22,6 +22,8 @@ R = TypeVar("R")
 
 # How events are tied that come often or without a click: no spinner, and no waiting behind others.
 QUIET: dict[str, Any] = {"show_progress": "hidden", "queue": False}
+PRIVATE: dict[str, Any] = {"api_visibility": "private", **QUIET}  # of the page alone: no program is offered them
+RAW: dict[str, Any] = {"preprocess": False}  # names are checked below the page, not against the list of one browser tab
 ERROR_SECONDS = 30.0  # long enough to read the cure and do it
 
 logger = logging.getLogger(__name__)
@@ -110,3 +112,14 @@ def shown(sentence: str) -> gr.Error:
 def tell(sentence: str) -> None:
     """Show one sentence for a few seconds."""
     gr.Info(escape(sentence), duration=5)
+
+
+def changed(seen: Mapping[str, Any], made: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
+    """Return the new state of what a visitor has seen, and for each name an update where it is new to him."""
+    fresh = {name: value for name, value in made.items() if seen.get(name) != value}
+    updates = [_update(fresh[name]) if name in fresh else gr.skip() for name in names]
+    return [{**seen, **fresh}, *updates]
+
+
+def _update(value: Any) -> Any:  # noqa: ANN401  # gradio's updates have no type
+    return gr.update(**value) if isinstance(value, dict) else value

@@ -10,7 +10,8 @@ from utils import runs
 from utils.errors import AmharicTtsError
 from utils.paths import Project
 from utils.ui import faults, views
-from utils.ui.page import QUIET, Page, handler, tell
+from utils.ui.page import PRIVATE, QUIET, RAW, Page, handler, tell
+from utils.ui.question import Question, asked, build_question, withdrawn
 from utils.ui.words import say
 
 
@@ -27,10 +28,7 @@ class RunPanel:
     resume: gr.Button
     delete: gr.Button
     reasons: gr.HTML
-    question: gr.HTML
-    confirmation: gr.Column
-    confirm: gr.Button
-    keep: gr.Button
+    question: Question
     listing: Callable[[Project], list[runs.Run]] = runs.list_runs
     tell_facts: Callable[[runs.Run, runs.State, str], str] = views.run_facts
     tell_log: Callable[[runs.Run], str] = views.log_tail
@@ -74,8 +72,8 @@ class RunPanel:
             except AmharicTtsError as error:  # a damaged file of one run: the others, and its deletion, are still there
                 facts, log = views.note(faults.told(error, language)), ""
             abilities = views.ABILITIES[state.status]
-        locks = (abilities.stop, abilities.stop, abilities.resume, abilities.delete)
-        return facts, log, views.reasons(abilities, language), *(gr.update(interactive=not why) for why in locks)
+        locks = [gr.update(interactive=not reason) for reason in abilities.named.values()]
+        return facts, log, views.reasons(abilities.named, language), *locks
 
     def act(self, action: Callable[[runs.Run], object], sentence: str) -> Callable[..., tuple[Any, ...]]:
         """Make the handler that does one thing with the chosen run, says so, and shows what came of it."""
@@ -116,7 +114,7 @@ def build_run_panel(
     ids = f"{name}-" if name else ""
     with gr.Row():
         with gr.Column(scale=2, min_width=280):
-            chosen = gr.Radio([], label="Run", elem_id=f"{ids}runs", interactive=True)
+            chosen = gr.Radio([], label="Run", elem_id=f"{ids}runs", elem_classes="long-list", interactive=True)
             facts = gr.HTML(elem_id=f"{ids}run-facts")
             with gr.Row():
                 stop_and_save = gr.Button(
@@ -128,11 +126,7 @@ def build_run_panel(
                 resume = gr.Button("Resume", elem_id=f"{ids}resume", interactive=False, min_width=150)
                 delete = gr.Button("Delete", elem_id=f"{ids}delete", interactive=False, min_width=150)
             reasons = gr.HTML(elem_id=f"{ids}run-reasons")
-            with gr.Column(visible=False) as confirmation:
-                question = gr.HTML(elem_id=f"{ids}run-question")
-                with gr.Row():
-                    confirm = gr.Button("Yes, delete it", variant="stop", min_width=150)
-                    keep = gr.Button("Keep it", min_width=150)
+            question = build_question(f"{ids}run-question", "Yes, delete it", "Keep it")
         with gr.Column(scale=3, min_width=280):
             log = gr.Textbox(
                 label="Log",
@@ -153,9 +147,6 @@ def build_run_panel(
         delete,
         reasons,
         question,
-        confirmation,
-        confirm,
-        keep,
         listing,
         tell_facts,
         tell_log,
@@ -164,20 +155,31 @@ def build_run_panel(
     return panel
 
 
+def command_box(name: str, *, visible: bool = True) -> gr.Textbox:
+    """Make the box of the command that starts the same run."""
+    return gr.Textbox(
+        label="Command",
+        info="Starts the same run in a terminal.",
+        lines=2,
+        max_lines=8,
+        buttons=["copy"],
+        interactive=False,
+        visible=visible,
+        elem_id=name,
+    )
+
+
 def _tie(panel: RunPanel, prefix: str) -> None:
     show = handler(panel.show)
-    # The names of runs are checked below the page, not against the list that one browser tab happened to show.
-    raw: dict[str, Any] = {"preprocess": False}
-    quiet = QUIET | raw
-    clicked = raw | {"show_progress_on": panel.facts}  # the status of each widget that shows one costs at every event
+    clicked = RAW | {"show_progress_on": panel.facts}  # the status of each widget that shows one costs at every event
     gr.on(
         [*panel.page.refresh, panel.chosen.input],
         show,
         panel.inputs,
         panel.outputs,
         api_name=f"{prefix}show_run",
-        trigger_mode="always_last",
-        **quiet,
+        **RAW,
+        **QUIET,
     )
     for button, action, sentence, name in (
         (panel.stop_and_save, runs.stop_and_save, "{name} will save and end at its next step.", "stop_and_save"),
@@ -192,23 +194,19 @@ def _tie(panel: RunPanel, prefix: str) -> None:
             concurrency_limit=None,
             **clicked,
         )
-    _tie_delete(panel, prefix, clicked, quiet)
+    _tie_delete(panel, prefix, clicked)
 
 
-def _tie_delete(panel: RunPanel, prefix: str, clicked: dict[str, Any], quiet: dict[str, Any]) -> None:
+def _tie_delete(panel: RunPanel, prefix: str, clicked: dict[str, Any]) -> None:
     """Ask before deleting, about the run that is chosen at that moment; another choice withdraws the question."""
+    question = panel.question
 
-    def ask(run: str | None, language: str) -> tuple[Any, Any]:
-        words = say("Delete {name} with everything in it? This cannot be undone.", language, name=run)
-        return views.note(words), gr.update(visible=True)
+    def ask(run: str | None, language: str) -> tuple[str, Any]:
+        return asked(say("Delete {name} with everything in it? This cannot be undone.", language, name=run))
 
-    def hide() -> Any:  # noqa: ANN401  # gradio's updates have no type
-        return gr.update(visible=False)
-
-    private: dict[str, Any] = {"api_visibility": "private", **quiet}
-    panel.delete.click(ask, panel.inputs[1:], [panel.question, panel.confirmation], **private)
-    gr.on([panel.keep.click, panel.chosen.change], hide, None, panel.confirmation, **private)
+    panel.delete.click(ask, panel.inputs[1:], question.outputs, **RAW, **PRIVATE)
+    gr.on([question.keep.click, panel.chosen.change], withdrawn, None, question.box, **RAW, **PRIVATE)
     delete = panel.act(runs.delete, "{name} is deleted.")
-    panel.confirm.click(delete, panel.inputs, panel.outputs, api_name=f"{prefix}delete_run", **clicked).then(
-        hide, None, panel.confirmation, **private
+    question.confirm.click(delete, panel.inputs, panel.outputs, api_name=f"{prefix}delete_run", **clicked).then(
+        withdrawn, None, question.box, **RAW, **PRIVATE
     )

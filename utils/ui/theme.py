@@ -46,13 +46,23 @@ table.facts td.mark { white-space: nowrap; font-weight: 600; }
 .cards small { color: var(--body-text-color-subdued); font-size: inherit; margin-inline-end: 6px; }
 .cards b { font-variant-numeric: tabular-nums; }
 .dark audio { color-scheme: dark; }
+.good { border-inline-start: 4px solid #047857; padding-inline-start: 10px; }
+.warnings { border-inline-start: 4px solid #b45309; padding-inline-start: 10px; }
+.faults { border-inline-start: 4px solid #b91c1c; padding-inline-start: 10px; }
+:is(.good, .warnings, .faults) :is(p, li) { font-size: var(--text-sm); margin: 4px 0; overflow-wrap: anywhere; }
+:is(.good, .warnings, .faults) ul { margin: 0; }
+details.more > summary { cursor: pointer; font-size: var(--text-sm); }
+.fields { display: grid !important;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 250px), 1fr)) !important; }
+.fields > .column { gap: 2px; }
+.beside { align-items: flex-end !important; }
 progress { width: 100%; height: 8px; appearance: none; border: 0; border-radius: 4px; overflow: hidden;
   background: var(--border-color-primary); }
 progress::-webkit-progress-bar { background: var(--border-color-primary); }
 progress::-webkit-progress-value { background: #059669; }
 progress::-moz-progress-bar { background: #059669; }
-#runs .wrap { flex-flow: column nowrap; max-height: 16rem; overflow: auto; gap: 4px; }
-#runs label { width: 100%; flex-shrink: 0; overflow-wrap: anywhere; }
+.long-list .wrap { flex-flow: column nowrap; max-height: 16rem; overflow: auto; gap: 4px; }
+.long-list label { width: 100%; flex-shrink: 0; overflow-wrap: anywhere; }
 .hint { color: var(--body-text-color-subdued); font-size: var(--text-sm); margin: 2px 0; }
 button[role="tab"].selected { color: #047857 !important; }
 .dark button[role="tab"].selected { color: #6ee7b7 !important; }

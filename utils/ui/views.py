@@ -3,12 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Literal
 
 from utils.doctor import Finding
 from utils.events import Event, event_line, read_events, read_tail, tail_offset
 from utils.monitor import Reading
 from utils.runs import ACTIVE, Run, State, Status
+from utils.ui import faults
 from utils.ui.words import say
+
+Kind = Literal["good", "warnings", "faults"]  # of what is told; the class of its box
 
 SIGNS = {"pass": "✓", "warn": "!", "fail": "✗"}  # a verdict is never told by colour alone
 LAST_BYTES = 65_536  # enough for the newest event, whatever the size of the log
@@ -33,8 +37,73 @@ def cell(text: str, *, classes: str = "") -> str:
 
 
 def note(text: str) -> str:
-    """Build one quiet sentence."""
-    return f'<p class="hint">{escape(text)}</p>'
+    """Build one quiet sentence; nothing for none."""
+    return f'<p class="hint">{escape(text)}</p>' if text else ""
+
+
+def told(kind: Kind, *sentences: str, aloud: bool = True) -> str:
+    """Show sentences one below the other, marked at their side; nothing for none.
+
+    Args:
+        kind: What they are.
+        sentences: In the language of the page.
+        aloud: Whether a screen reader says them at once; not for what is shown anew while a run is at work.
+    """
+    lines = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences if sentence)
+    role = f' role="{"alert" if kind == "faults" else "status"}"' if aloud else ""
+    return f'<div class="{kind}"{role}>{lines}</div>' if lines else ""
+
+
+def refused(error: BaseException, language: str) -> str:
+    """Show why something could not be done, with its cure."""
+    return told("faults", faults.told(error, language))
+
+
+def listed(kind: Kind, title: str, sentences: Iterable[str]) -> str:
+    """Show sentences as a list, marked at its side."""
+    head = f"<p><b>{escape(title)}</b></p>" if title else ""
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    return f'<div class="{kind}">{head}<ul>{items}</ul></div>'
+
+
+def unfolding(title: str, content: str) -> str:
+    """Fold HTML away behind its title."""
+    return f'<details class="more"><summary>{escape(title)}</summary>{content}</details>'
+
+
+def bar(words: str, done: float, total: int) -> str:
+    """Build a bar that says its words to those who cannot see it."""
+    return f'<progress max="{max(1, total)}" value="{done:.0f}" aria-label="{escape(words)}"></progress>'
+
+
+def progress(words: str, done: float, total: int) -> str:
+    """Say how far something is, and show it as a bar."""
+    return note(words) + bar(words, done, total)
+
+
+def cards(values: Mapping[str, str], language: str) -> str:
+    """Show names with their values in one line that wraps; nothing for none."""
+    shown = (
+        f"<span><small>{escape(say(name, language))}</small><b>{escape(value)}</b></span>"
+        for name, value in values.items()
+    )
+    return f'<div class="cards">{"".join(shown)}</div>' if values else ""
+
+
+def reasons(why: Mapping[str, str], language: str) -> str:
+    """Say why buttons are disabled: each reason once, behind the buttons that it holds for.
+
+    Args:
+        why: The reason by the label of the button; empty when it can be used.
+        language: Of the page.
+    """
+    buttons: dict[str, list[str]] = {}
+    for label, reason in why.items():
+        buttons.setdefault(reason, []).append(say(label, language))
+    if len(buttons) == 1:  # the same holds for all of them
+        return note(say(next(iter(buttons)), language))
+    buttons.pop("", None)
+    return "".join(note(f"{', '.join(labels)}: {say(reason, language)}") for reason, labels in buttons.items())
 
 
 def findings(found: Sequence[Finding], language: str) -> str:
@@ -61,6 +130,11 @@ class Abilities:
     resume: str = ""
     delete: str = ""
 
+    @property
+    def named(self) -> dict[str, str]:
+        """Return the reasons by the label of the button."""
+        return {"Stop and save": self.stop, "Stop now": self.stop, "Resume": self.resume, "Delete": self.delete}
+
 
 ABILITIES: Mapping[Status, Abilities] = {
     **{status: Abilities(resume=BUSY, delete=BUSY) for status in ACTIVE},
@@ -76,46 +150,40 @@ def run_choices(found: Iterable[Run], language: str) -> list[tuple[str, str]]:
     return [(f"{run.name} · {say(run.look().status, language)}", run.name) for run in found]
 
 
+def run_head(run: Run, state: State, language: str) -> str:
+    """Show the state of a run, its name, and what it says of itself."""
+    status = f'<b class="{state.status}">{escape(say(state.status, language))}</b>'
+    return f"<p>{status} · {escape(run.name)} {escape(state.message)}</p>"
+
+
 def run_facts(run: Run, state: State, language: str) -> str:
     """Show the state of a run, its progress and the last thing that it told."""
-    status = f'<b class="{state.status}">{escape(say(state.status, language))}</b>'
     event = last_event(run)
-    told = f"<p>{escape(say('Last event', language))}: {escape(event_line(event))}</p>" if event else ""
-    return f"<p>{status} · {escape(run.name)} {escape(state.message)}</p>{progress(event)}{told}"
+    last = f"<p>{escape(say('Last event', language))}: {escape(event_line(event))}</p>" if event else ""
+    return run_head(run, state, language) + _event_bar(event) + last
 
 
-def progress(event: Event | None) -> str:
+def _event_bar(event: Event | None) -> str:
     """Show how far a run is, where its last event says so."""
     step, total = (event or {}).get("step"), (event or {}).get("total")
     if not isinstance(step, int) or not isinstance(total, int) or total < 1:
         return ""
-    return f'<progress max="{total}" value="{step}" aria-label="{step} / {total}"></progress>'
+    return bar(f"{step} / {total}", step, total)
+
+
+def newest_events(run: Run, size: int = LAST_BYTES) -> Sequence[Event]:
+    """Return the events in the last bytes of a log, whatever the size of the whole."""
+    return read_events(run.events, tail_offset(run.events, size), size).events
 
 
 def last_event(run: Run) -> Event | None:
-    """Return the newest event of a run without reading its whole log."""
-    events = read_events(run.events, tail_offset(run.events, LAST_BYTES), LAST_BYTES).events
-    return events[-1] if events else None
+    """Return the newest event of a run."""
+    return next(reversed(newest_events(run)), None)
 
 
 def log_tail(run: Run) -> str:
     """Return the end of what a run printed."""
     return read_tail(run.log)
-
-
-def reasons(abilities: Abilities, language: str) -> str:
-    """Say why the disabled buttons are disabled, each reason once."""
-    labels: dict[str, list[str]] = {}
-    for reason, *names in (
-        (abilities.stop, "Stop and save", "Stop now"),
-        (abilities.resume, "Resume"),
-        (abilities.delete, "Delete"),
-    ):
-        labels.setdefault(reason, []).extend(say(name, language) for name in names)
-    labels.pop("", None)
-    if len(labels) == 1 and abilities == NOTHING_CHOSEN:
-        return note(say(NOTHING_CHOSEN.stop, language))
-    return "".join(note(f"{', '.join(names)}: {say(reason, language)}") for reason, names in labels.items())
 
 
 def readings(reading: Reading, language: str) -> str:
@@ -127,11 +195,7 @@ def readings(reading: Reading, language: str) -> str:
         "Processor": f"{reading.cpu_percent:.0f} %",
         "Disk": say("{free} free", language, free=gib(reading.disk_free_gib)),
     }
-    cards = (
-        f"<span><small>{escape(say(name, language))}</small><b>{escape(value)}</b></span>"
-        for name, value in parts.items()
-    )
-    return f'<div class="cards">{"".join(cards)}</div>'
+    return cards(parts, language)
 
 
 def graphics(reading: Reading, language: str) -> str:

@@ -22,10 +22,9 @@ from utils.voice.recording import chosen
 from utils.voice.sounding import trained_vocoder
 from utils.voice.speakers import SPEAKERS
 from utils.voice.stages import Workshop
-from utils.xtts.codes import DVAE_FILE, MEL_FILE
-from utils.xtts.export import ABOUT_FILE, REFERENCE_FILE
+from utils.xtts.files import ABOUT_FILE, CONFIG_FILE, DVAE_FILE, MEL_FILE, REFERENCE_FILE
 from utils.xtts.folders import replacing_folder
-from utils.xtts.model import CONFIG_FILE, gpt_state
+from utils.xtts.model import gpt_state
 from utils.xtts.narrow import Width, widened
 from utils.xtts.rates import RATE
 from utils.xtts.scratch import write_speakers, write_weights

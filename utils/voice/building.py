@@ -3,12 +3,24 @@
 from typing import Any
 
 from utils.storage import make_folder
-from utils.voice import assembling, codes, corpus, ears, lessons, measuring, prompts, recording, sounding, speakers
+from utils.voice import (
+    assembling,
+    codes,
+    corpus,
+    ears,
+    lessons,
+    measuring,
+    prompts,
+    recording,
+    sample_recording,
+    sounding,
+    speakers,
+)
 from utils.voice.stages import Stage, Workshop
 from utils.xtts.rates import RATE
 
-CORPUS, AUDIO, DVAE, CODES, GPT, EARS, VOCODER, VOICE, CHECKS = (
-    "corpus audio dvae codes gpt ears vocoder voice checks".split()
+CORPUS, AUDIO, SAMPLE, DVAE, CODES, GPT, EARS, VOCODER, VOICE, CHECKS = (
+    "corpus audio sample dvae codes gpt ears vocoder voice checks".split()
 )
 
 
@@ -47,6 +59,7 @@ def check_voice(shop: Workshop) -> dict[str, Any]:
 STAGES = (
     Stage(CORPUS, (), ("corpus",), choose_takes, (corpus.SENTENCES,)),
     Stage(AUDIO, (CORPUS,), (), record_takes),
+    Stage(SAMPLE, (), (), sample_recording.record_sample, (corpus.SENTENCES,)),
     Stage(DVAE, (AUDIO,), ("dvae",), codes.learn_codes),
     Stage(CODES, (DVAE,), ("codes",), prompts.encode_all),
     Stage(GPT, (CODES,), ("gpt",), lessons.teach),

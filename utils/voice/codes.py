@@ -12,11 +12,11 @@ from utils import audio
 from utils.evaluation.sentences import some
 from utils.storage import replacing
 from utils.voice.corpus import read_takes
-from utils.voice.practice import Figures, Practice, crops, load_trained
+from utils.voice.practice import Figures, Practice, crops
 from utils.voice.recipe import Dvae
 from utils.voice.recording import ENDING, WAVS
 from utils.voice.stages import Workshop
-from utils.xtts.codes import DVAE_FILE, MEL_FILE
+from utils.xtts.files import DVAE_FILE, MEL_FILE
 from utils.xtts.narrow import dvae_mel, new_dvae
 from utils.xtts.rates import RATE
 
@@ -96,12 +96,6 @@ class _Lesson:
         book.embed[:, dead] = sounds
         book.embed_avg[:, dead] = sounds
         book.cluster_size[dead] = 1.0
-
-
-def trained_dvae(shop: Workshop) -> nn.Module:
-    """Return the trained DVAE."""
-    settings = shop.recipe.dvae
-    return load_trained(new_dvae(settings.hidden, settings.codes, settings.width), shop.folder("dvae"))
 
 
 def _track(shop: Workshop) -> npt.NDArray[np.float16]:

@@ -44,10 +44,10 @@ class Take:
     text: str
 
 
-def read_sentences(path: Path = SENTENCES) -> dict[Split, list[str]]:
+def read_sentences() -> dict[Split, list[str]]:
     """Read the sentences to learn from, and those that are held out."""
     found: dict[Split, list[str]] = {"train": [], "eval": []}
-    for line in read_text(path).splitlines():
+    for line in read_text(SENTENCES).splitlines():
         _, side, _, text = line.split("\t")
         found["train" if side == "train" else "eval"].append(text)
     return found

@@ -12,7 +12,8 @@ from utils.config import TrainConfig
 from utils.dataset.features import AUDIO, FOLDER
 from utils.dataset.shards import Shards
 from utils.errors import RunError
-from utils.events import Event, EventLog, read_events
+from utils.events import Event, EventLog, all_events
+from utils.folders import link_or_copy
 from utils.jobs import Job
 from utils.languages import AMHARIC
 from utils.paths import Project
@@ -24,8 +25,8 @@ from utils.voice.progress import Progress
 from utils.voice.prompts import LISTS, clips_of, store_key
 from utils.voice.recipe import Gpt, Lesson
 from utils.voice.stages import Workshop
-from utils.xtts.codes import DVAE_FILE, MEL_FILE
-from utils.xtts.folders import link_or_copy, replacing_folder
+from utils.xtts.files import DVAE_FILE, MEL_FILE
+from utils.xtts.folders import replacing_folder
 from utils.xtts.narrow import Width, new_vocoder, widened
 from utils.xtts.scratch import Size, begun_gpt, new_config, write_config, write_speakers, write_weights
 from utils.xtts.tiny_vocabulary import small_vocabulary
@@ -165,7 +166,7 @@ class _Telling(EventLog):
 def _told(project: Project) -> dict[str, Any]:
     """Return the figures of a finished lesson and write its curve beside it."""
     run = runs.list_runs(project)[0]
-    events = _all_events(run.events)
+    events = list(all_events(run.events))
     judged = [_point(event) for event in events if event["kind"] == "evaluation"]
     trained = [_point(event) for event in events if event["kind"] == "train"]
     kept = [trained[int(place)] for place in np.unique(np.linspace(0, len(trained) - 1, SHOWN).astype(int))]
@@ -183,11 +184,3 @@ def _told(project: Project) -> dict[str, Any]:
 def _point(event: Event) -> dict[str, float]:
     names = ("step", "loss_audio", "loss_text")
     return {name: round(float(str(event[name])), 4) for name in names if name in event}
-
-
-def _all_events(path: Path) -> list[Event]:
-    found: list[Event] = []
-    offset = 0
-    while (look := read_events(path, offset)).offset > offset:
-        found, offset = found + look.events, look.offset
-    return found

@@ -21,7 +21,7 @@ GOALS = {  # what the voice has to reach, and how it is said
 
 def figures_of(root: Path) -> str:
     """Write down the figures of every stage that is finished."""
-    names = "corpus audio dvae codes gpt ears vocoder voice checks".split()
+    names = "corpus audio sample dvae codes gpt ears vocoder voice checks".split()
     known = {name: found for name in names if (found := figures(root, name))}
     if not known:
         return "No stage is finished yet.\n"

@@ -1,18 +1,17 @@
 """The card of a model: what it is, what it was made from, what was measured, and how to make it speak."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from utils.config import TrainConfig
 from utils.errors import AmharicTtsError, DataError
-from utils.events import read_events
+from utils.events import all_events
 from utils.languages import find
 from utils.paths import Project
 from utils.runs import Run
-from utils.storage import read_text
+from utils.storage import read_json
 from utils.training import checkpoints, material
 from utils.training.checkpoints import Checkpoint
 from utils.xtts.licence import LICENCE
@@ -124,7 +123,7 @@ def learnt(opened: "Opened") -> Lesson:
 def figures(path: Path) -> str:
     """Write the summary of an evaluation as a table."""
     try:
-        data = json.loads(read_text(path))
+        data = read_json(path)
         summary = {str(name): dict(row) for name, row in data["summary"].items()}
         notes = [str(note) for note in data.get("notes", [])]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -257,17 +256,10 @@ def _counted(run: Path) -> tuple[dict[str, int], dict[str, int]]:
     """Count the clips of each list that a run used and those it set aside, by what it said itself."""
     used: dict[str, int] = {}
     aside: dict[str, int] = {}
-    for event in _events(Run(run).events):
+    for event in all_events(Run(run).events):
         if event["kind"] == "clips":
-            used[str(event["split"])], aside[str(event["split"])] = int(event["used"]), int(event["aside"])
+            used[str(event["split"])], aside[str(event["split"])] = int(str(event["used"])), int(str(event["aside"]))
     return used, aside
-
-
-def _events(path: Path) -> Iterator[Mapping[str, Any]]:
-    offset = 0
-    while (look := read_events(path, offset)).offset > offset:
-        offset = look.offset
-        yield from look.events
 
 
 def _default(name: str) -> object:

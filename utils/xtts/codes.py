@@ -20,12 +20,12 @@ from torch import Tensor, nn
 
 from utils.audio import Samples
 from utils.errors import AmharicTtsError, ConfigError
+from utils.xtts.files import DVAE_FILE, MEL_FILE
 from utils.xtts.rates import FRAME_SAMPLES, RATE
 
 if TYPE_CHECKING:
     from TTS.tts.layers.xtts.dvae import DiscreteVAE
 
-DVAE_FILE, MEL_FILE = "dvae.pth", "mel_stats.pth"  # as the hub names them
 WINDOW, BANDS = 1024, 80
 CODE_FFT, REFERENCE_FFT = 1024, 2048  # coqui's GPTTrainer: one mel for the DVAE, a finer one for the reference
 SHORTEST = WINDOW  # samples; the borders are reflected, which takes half a transform's length on each side
@@ -67,7 +67,7 @@ class AudioEncoder:
         self.encoder: nn.Module = dvae.encoder.eval().requires_grad_(requires_grad=False).to(self.device)
         self.codebook = dvae.codebook.eval().to(self.device)
         self.stats = mel_stats.float().view(1, BANDS, 1).to(self.device)
-        self.mels = {fft: _mel(fft).to(self.device) for fft in (CODE_FFT, REFERENCE_FFT)}
+        self.mels = {fft: mel_spectrogram(fft).to(self.device) for fft in (CODE_FFT, REFERENCE_FFT)}
 
     @classmethod
     def load(cls, folder: Path, device: str = "cpu") -> Self:
@@ -136,8 +136,8 @@ def _aligned(layer: nn.Module, hidden: Tensor, lengths: Tensor) -> tuple[Tensor,
     return layer(hidden), lengths
 
 
-def _mel(fft: int) -> nn.Module:
-    """Build the transform with coqui's settings; the rest of them are its defaults."""
+def mel_spectrogram(fft: int) -> nn.Module:
+    """Build the transform from sound to mel frames with coqui's settings; the rest of them are its defaults."""
     from torchaudio.transforms import MelSpectrogram
 
     mel: nn.Module = MelSpectrogram(

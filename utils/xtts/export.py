@@ -12,21 +12,29 @@ from torch import Tensor
 
 from utils import audio, languages
 from utils.errors import StorageError
-from utils.folders import require_space
+from utils.folders import link_or_copy, require_space
 from utils.training.tensors import smaller
 from utils.xtts.checkpoint import CURE, compare, read_weights
-from utils.xtts.codes import DVAE_FILE, MEL_FILE, ModelFileError
-from utils.xtts.folders import link_or_copy, replacing_folder
-from utils.xtts.model import CONFIG_FILE, GPT_PREFIX, MODEL_FILE, SPEAKERS_FILE, fingerprint, outline, read_config
+from utils.xtts.codes import ModelFileError
+from utils.xtts.files import (
+    ABOUT_FILE,
+    CONFIG_FILE,
+    DVAE_FILE,
+    MEL_FILE,
+    MODEL_FILE,
+    REFERENCE_FILE,
+    SETTINGS_FILE,
+    SPEAKERS_FILE,
+    VOCABULARY_FILE,
+)
+from utils.xtts.folders import replacing_folder
+from utils.xtts.model import GPT_PREFIX, fingerprint, outline, read_config
 from utils.xtts.rates import RATE
-from utils.xtts.tokenizer import SETTINGS_FILE
-from utils.xtts.vocabulary import FILE_NAME as VOCABULARY_FILE
 from utils.xtts.vocabulary import START, STOP
 
 if TYPE_CHECKING:
     from utils.xtts.tokenizer import Tokenizer
 
-REFERENCE_FILE, ABOUT_FILE = "reference.wav", "about.json"
 SHARED = (SPEAKERS_FILE, DVAE_FILE, MEL_FILE)  # as the base has them: for its voices, and to train further
 OURS = (MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE, SETTINGS_FILE, REFERENCE_FILE, ABOUT_FILE, *SHARED)
 TWICE = ("gpt_inference.", "gpt.wte.")  # what generating adds to the GPT: the same weights under other names

@@ -62,14 +62,6 @@ def flush(folder: Path) -> None:
     sync_folder(folder)
 
 
-def link_or_copy(source: Path, target: Path) -> None:
-    """Give a file that nobody changes a second name, or copy it where the system cannot; it outlives the first name."""
-    try:
-        os.link(source.resolve(), target)
-    except OSError:
-        shutil.copyfile(source, target)
-
-
 def share(source: Path, target: Path) -> None:
     """Point to a file that stays where it is, or copy it where the system has no links."""
     if target.exists() and _same(source, target):

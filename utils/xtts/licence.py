@@ -7,7 +7,7 @@ from pathlib import Path
 
 from utils.errors import AmharicTtsError
 from utils.paths import LICENCE_CONSENT
-from utils.storage import make_folder, read_text, write_atomically
+from utils.storage import make_folder, read_json, write_atomically
 
 LICENCE = "Coqui Public Model License 1.0.0"
 VARIABLE = "COQUI_TOS_AGREED"  # coqui-tts asks for the same one
@@ -34,7 +34,7 @@ def licence_accepted(path: Path = LICENCE_CONSENT) -> bool:
     if os.environ.get(VARIABLE) == "1":
         return True
     try:
-        stored = json.loads(read_text(path))
+        stored = read_json(path)
     except (OSError, ValueError):  # a damaged file is no consent
         return False
     return isinstance(stored, dict) and stored.get("licence") == LICENCE

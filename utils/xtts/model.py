@@ -6,7 +6,6 @@ A folder is laid out as the hub has it: model.pth, config.json, vocab.json, and 
 import contextlib
 import dataclasses
 import hashlib
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,9 +14,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from utils.storage import read_json
 from utils.xtts.checkpoint import CURE, Match, accept, compare, load_into, part, read_weights
 from utils.xtts.codes import ModelFileError
-from utils.xtts.vocabulary import FILE_NAME as VOCABULARY_FILE
+from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SPEAKERS_FILE, VOCABULARY_FILE
 from utils.xtts.vocabulary import START, STOP, Vocabulary, resize_rows
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from utils.xtts.modules import GPT
     from utils.xtts.tokenizer import Tokenizer
 
-MODEL_FILE, CONFIG_FILE, SPEAKERS_FILE = "model.pth", "config.json", "speakers_xtts.pth"
 GPT_PREFIX, VOCODER_PREFIX = "gpt.", "hifigan_decoder."
 TEXT_ROWS = ("text_embedding.weight", "text_head.weight", "text_head.bias")  # one row for each token of the vocabulary
 SAMPLED, BLOCK, TAIL = 64, 1 << 16, 1 << 20
@@ -129,7 +128,7 @@ def read_config(folder: Path) -> "XttsConfig":
 
     path = folder / CONFIG_FILE
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = read_json(path)
         args = data["model_args"]
         known = {field.name for field in dataclasses.fields(XttsArgs)}
         config = XttsConfig(model_args=XttsArgs(**{name: args[name] for name in args if name in known}))
@@ -143,14 +142,8 @@ def read_config(folder: Path) -> "XttsConfig":
     return config
 
 
-def load_xtts(folder: Path, gpt: nn.Module | None = None, device: str = "cpu") -> "Xtts":
-    """Build coqui's whole model for speech, vocoder and speakers included.
-
-    Args:
-        folder: The model folder.
-        gpt: A GPT that is at hand already, which is used as it is; None: the one of the folder.
-        device: Where to compute.
-    """
+def load_xtts(folder: Path) -> "Xtts":
+    """Build coqui's whole model for speech, vocoder and speakers included."""
     from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
     from TTS.tts.layers.xtts.xtts_manager import SpeakerManager
     from TTS.tts.models.xtts import Xtts
@@ -160,7 +153,7 @@ def load_xtts(folder: Path, gpt: nn.Module | None = None, device: str = "cpu") -
     with torch.random.fork_rng(devices=[]):
         model = Xtts(config)
     model.tokenizer = VoiceBpeTokenizer(vocab_file=folder / VOCABULARY_FILE)
-    model.gpt = load_gpt(folder) if gpt is None else gpt
+    model.gpt = load_gpt(folder)
     for name in ("number_text_tokens", "start_text_token", "stop_text_token"):
         model.args[f"gpt_{name}"] = getattr(model.gpt, name)
     weights = read_weights(folder / MODEL_FILE)
@@ -170,7 +163,7 @@ def load_xtts(folder: Path, gpt: nn.Module | None = None, device: str = "cpu") -
     speakers = folder / SPEAKERS_FILE
     model.speaker_manager = SpeakerManager(speakers) if speakers.is_file() else None
     model.eval()  # coqui's own: it also prepares the GPT for generating
-    return model.to(device)
+    return model
 
 
 def load_vocoder(folder: Path) -> tuple[nn.Module, Tensor]:
@@ -202,6 +195,14 @@ def fill_vocoder(vocoder: nn.Module, weights: Mapping[str, Tensor], folder: Path
     except RuntimeError as error:
         said = str(error).splitlines()
         raise ModelFileError(f"The vocoder in {folder / MODEL_FILE} does not fit: {said[1:2]}", hint=CURE) from error
+
+
+def require_vocoder(weights: Mapping[str, Tensor], place: Path) -> None:
+    """Refuse weights that are a GPT alone."""
+    if not any(name.startswith(VOCODER_PREFIX) for name in weights):
+        raise ModelFileError(
+            f"{place} holds a GPT without a vocoder.", hint="Give a whole model, as coqui-tts or ready/ has it."
+        )
 
 
 def fingerprint(folder: Path) -> str:

@@ -146,8 +146,32 @@ class AmharicPack:
         return list(split_sentences(text))
 
 
+class _AsWritten:
+    """What packs share whose languages are read as they are written."""
+
+    def phonemise(self, text: str) -> str:
+        """Return the text: nothing is known about its sounds, or nothing need be."""
+        return text
+
+    def render(self, normalised: str, phones: str, mode: TextMode) -> str:  # noqa: ARG002  every mode reads the letters
+        """Return the letters as they are."""
+        return normalised
+
+    def symbols(self, mode: TextMode) -> frozenset[str]:  # noqa: ARG002
+        """Return nothing: the vocabulary was made for the language, or the text itself shows its letters."""
+        return frozenset()
+
+    def plain(self, symbol: str) -> str | None:
+        """Spell a letter or mark in ASCII."""
+        return _ascii(symbol)
+
+    def split(self, text: str) -> list[str]:
+        """Cut at the sentence ends of any script; for its own languages coqui would load spaCy."""
+        return split_anywhere(text)
+
+
 @dataclass(frozen=True)
-class CoquiPack:
+class CoquiPack(_AsWritten):
     """One of the 17 languages of XTTS, through the cleaners that it was trained with."""
 
     code: str
@@ -183,33 +207,13 @@ class CoquiPack:
                 hint="Write its numbers out in words.",
             ) from error
 
-    def phonemise(self, text: str) -> str:
-        """Return the text: XTTS reads these languages as they are written."""
-        return text
-
-    def render(self, normalised: str, phones: str, mode: TextMode) -> str:  # noqa: ARG002  the pack has one mode
-        """Return the cleaned text, whatever the mode of the new language."""
-        return normalised
-
-    def symbols(self, mode: TextMode) -> frozenset[str]:  # noqa: ARG002
-        """Return nothing: the vocabulary was made for these languages."""
-        return frozenset()
-
-    def plain(self, symbol: str) -> str | None:
-        """Spell quotation marks, dashes and foreign letters with commoner ones."""
-        return _ascii(symbol)
-
     def resembling(self, token: str) -> str:
         """Return the token: no rows are added for these languages."""
         return token
 
-    def split(self, text: str) -> list[str]:
-        """Cut at sentence ends; coqui would load spaCy for it."""
-        return split_anywhere(text)
-
 
 @dataclass(frozen=True)
-class GenericPack:
+class GenericPack(_AsWritten):
     """Any other language and script, read as it is written in lower case.
 
     In the latin mode letters that the vocabulary lacks are spelled in ASCII; the other modes add them as symbols.
@@ -225,29 +229,9 @@ class GenericPack:
         """Compose the letters, lower the case and tidy the spaces."""
         return " ".join(unicodedata.normalize("NFC", text).lower().split())
 
-    def phonemise(self, text: str) -> str:
-        """Return the text: nothing is known about its sounds."""
-        return text
-
-    def render(self, normalised: str, phones: str, mode: TextMode) -> str:  # noqa: ARG002  every mode reads the letters
-        """Return the letters as they are."""
-        return normalised
-
-    def symbols(self, mode: TextMode) -> frozenset[str]:  # noqa: ARG002
-        """Return nothing: the text itself shows which letters there are."""
-        return frozenset()
-
-    def plain(self, symbol: str) -> str | None:
-        """Spell a letter or mark in ASCII."""
-        return _ascii(symbol)
-
     def resembling(self, token: str) -> str:
         """Spell a token in ASCII."""
         return "".join(_ascii(symbol) or "" for symbol in token)
-
-    def split(self, text: str) -> list[str]:
-        """Cut at the sentence ends of any script."""
-        return split_anywhere(text)
 
 
 XTTS_SAMPLES = {

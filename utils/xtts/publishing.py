@@ -16,10 +16,11 @@ from utils.storage import make_folder, replacing
 from utils.training.checkpoints import ADAPTER, ADAPTER_ABOUT
 from utils.training.tensors import read_tensors, smaller, write_tensors
 from utils.xtts.checkpoint import read_weights
-from utils.xtts.codes import DVAE_FILE, MEL_FILE, ModelFileError
+from utils.xtts.codes import ModelFileError
 from utils.xtts.export import OURS, write_ready
+from utils.xtts.files import DVAE_FILE, MEL_FILE, MODEL_FILE
 from utils.xtts.folders import replacing_folder
-from utils.xtts.model import GPT_PREFIX, MODEL_FILE
+from utils.xtts.model import GPT_PREFIX
 
 if TYPE_CHECKING:
     from utils.synthesis.opening import Opened

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from utils.xtts.codes import MEL_FILE
-from utils.xtts.model import CONFIG_FILE, GPT_PREFIX, MODEL_FILE, SPEAKERS_FILE, VOCODER_PREFIX, new_gpt
+from utils.xtts.files import CONFIG_FILE, MEL_FILE, MODEL_FILE, SPEAKERS_FILE
+from utils.xtts.model import GPT_PREFIX, VOCODER_PREFIX, new_gpt
 from utils.xtts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Size:
     dim: int
     heads: int
     codes: int
-    heard: int
+    heard: int = 4  # as published
 
 
 def new_config(size: Size, vocabulary: Vocabulary) -> "XttsConfig":

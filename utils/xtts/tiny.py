@@ -20,20 +20,21 @@ from torch import Tensor, nn
 from utils import audio
 from utils.audio import Samples
 from utils.storage import locked, make_folder, read_text
-from utils.xtts.codes import DVAE_FILE, MEL_FILE
+from utils.xtts.files import DVAE_FILE, HUB_FILES, REFERENCE_FILE
 from utils.xtts.folders import replacing_folder
-from utils.xtts.model import CONFIG_FILE, GPT_PREFIX, MODEL_FILE, SPEAKERS_FILE, VOCODER_PREFIX, new_gpt, outline
+from utils.xtts.model import new_gpt, outline
+from utils.xtts.narrow import Width, new_dvae, new_vocoder
 from utils.xtts.rates import RATE
+from utils.xtts.scratch import Size, new_config, write_config, write_speakers, write_weights
 from utils.xtts.tiny_vocabulary import small_vocabulary
-from utils.xtts.vocabulary import FILE_NAME as VOCABULARY_FILE
 from utils.xtts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from TTS.tts.configs.xtts_config import XttsConfig
 
 FORMAT = 1  # counts changes of what is built
-RECIPE, REFERENCE = "tiny.json", "reference.wav"
-FILES = (MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE, DVAE_FILE, MEL_FILE, SPEAKERS_FILE, REFERENCE, RECIPE)
+RECIPE = "tiny.json"
+FILES = (*HUB_FILES, REFERENCE_FILE, RECIPE)
 CODES = 1024  # as published, and after them the codes for start and stop
 HEARD = 128  # of them; the others lie too far away, since chance codes in full number take hours to predict
 BEGINNING = 0.05  # of coqui's embeddings, which begin with deviation 1 and so drown what the layers add to them
@@ -115,53 +116,24 @@ def _is_there(folder: Path, recipe: str) -> bool:
 
 def _write(folder: Path, sizes: Sizes, seed: int) -> None:
     vocabulary = small_vocabulary(sizes.tokens)
-    vocabulary.save(folder)
-    config = _config(sizes, vocabulary)
-    config.save_json(folder / CONFIG_FILE)
+    config = new_config(Size(sizes.layers, sizes.dim, sizes.heads, CODES), vocabulary)
+    write_config(folder, config, vocabulary)
     stats = torch.linspace(1.5, 3.0, 80)
-    torch.save(stats, folder / MEL_FILE)
     sound = murmur(CODES * 1024 / RATE, seed)
     torch.save(_dvae(sizes, sound, stats), folder / DVAE_FILE)
-    audio.save(folder / REFERENCE, sound[: 6 * RATE], RATE)
-    torch.save({"model": _model(config, vocabulary, sizes, stats)}, folder / MODEL_FILE)
-    speakers = {name: _speaker(sizes.dim) for name in SPEAKERS}
-    torch.save(speakers, folder / SPEAKERS_FILE)
+    audio.save(folder / REFERENCE_FILE, sound[: 6 * RATE], RATE)
+    gpt = _gpt(config, vocabulary, views=sizes.views)
+    write_weights(folder, gpt, _views(new_vocoder(Width(sizes.dim)).state_dict()), stats)
+    write_speakers(folder, {name: _speaker(sizes.dim) for name in SPEAKERS})
 
 
-def _config(sizes: Sizes, vocabulary: Vocabulary) -> "XttsConfig":
-    """Write down the published settings with our sizes."""
-    from TTS.tts.configs.xtts_config import XttsArgs, XttsConfig
-
-    args = XttsArgs(
-        gpt_layers=sizes.layers,
-        gpt_n_model_channels=sizes.dim,
-        gpt_n_heads=sizes.heads,
-        gpt_number_text_tokens=vocabulary.size,
-        gpt_num_audio_tokens=CODES + 2,
-        gpt_start_audio_token=CODES,
-        gpt_stop_audio_token=CODES + 1,
-        gpt_use_perceiver_resampler=True,
-        decoder_input_dim=sizes.dim,
-    )
-    return XttsConfig(model_args=args)
-
-
-def _model(config: "XttsConfig", vocabulary: Vocabulary, sizes: Sizes, stats: Tensor) -> dict[str, Tensor]:
-    """Return the weights of the whole model under coqui's names."""
-    from TTS.tts.layers.xtts.hifigan_decoder import HifiDecoder
-
-    if sizes.views:
-        gpt = _views(outline(config.model_args, vocabulary).state_dict())
-    else:
-        gpt = new_gpt(config.model_args, vocabulary).state_dict()
-        gpt |= {name: weight * BEGINNING for name, weight in gpt.items() if name.endswith("_embedding.weight")}
-        gpt = {name: weight.half() for name, weight in gpt.items()}
-    vocoder = _views(HifiDecoder(decoder_input_dim=sizes.dim).state_dict())
-    return {
-        **{GPT_PREFIX + name: weight for name, weight in gpt.items()},
-        **{VOCODER_PREFIX + name: weight for name, weight in vocoder.items()},
-        "mel_stats": stats,
-    }
+def _gpt(config: "XttsConfig", vocabulary: Vocabulary, *, views: bool) -> dict[str, Tensor]:
+    """Draw the weights of the GPT."""
+    if views:
+        return _views(outline(config.model_args, vocabulary).state_dict())
+    gpt = new_gpt(config.model_args, vocabulary).state_dict()
+    gpt |= {name: weight * BEGINNING for name, weight in gpt.items() if name.endswith("_embedding.weight")}
+    return {name: weight.half() for name, weight in gpt.items()}
 
 
 def _views(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -190,20 +162,9 @@ def _strides(shape: torch.Size) -> list[int]:
 
 def _dvae(sizes: Sizes, sound: Samples, stats: Tensor) -> dict[str, Tensor]:
     """Return a random VAE whose codes are what its encoder makes of sound, so that speech has many of them."""
-    from TTS.tts.layers.xtts.dvae import DiscreteVAE, dvae_wav_to_mel
+    from TTS.tts.layers.xtts.dvae import dvae_wav_to_mel
 
-    dvae = DiscreteVAE(
-        channels=80,
-        normalization=None,
-        positional_dims=1,
-        num_tokens=CODES,
-        codebook_dim=sizes.codebook,
-        hidden_dim=sizes.dvae,
-        num_resnet_blocks=3,
-        kernel_size=3,
-        num_layers=2,
-        use_transposed_convs=False,
-    )
+    dvae = new_dvae(sizes.dvae, CODES, sizes.codebook)
     weights: dict[str, Tensor] = _views(dvae.state_dict()) if sizes.views else dvae.state_dict()
     dvae.load_state_dict(weights)
     with torch.no_grad():

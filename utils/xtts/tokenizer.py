@@ -17,10 +17,10 @@ from utils import languages
 from utils.errors import VocabularyError
 from utils.storage import write_atomically
 from utils.xtts import subwords
+from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.packs import Backend, LanguagePack, TextMode, fingerprint, pack_for
-from utils.xtts.vocabulary import FILE_NAME, SPACE, UNKNOWN, Vocabulary
+from utils.xtts.vocabulary import SPACE, UNKNOWN, Vocabulary
 
-SETTINGS_FILE = "text.json"
 SUBWORDS = 2000  # the size others found best for Ethiopic letters; 5 000 was worse
 PROBE = 4  # times the usual length of a sentence: what is longer than this is cut before it is read
 FILL = 0.85  # of the tokens a part may have, for parts of like length differ in tokens
@@ -90,7 +90,7 @@ class Tokenizer:
 
         A folder without text.json is a model as published, which reads the 17 languages of XTTS.
         """
-        vocabulary = Vocabulary.load(folder / FILE_NAME)
+        vocabulary = Vocabulary.load(folder / VOCABULARY_FILE)
         path = folder / SETTINGS_FILE
         if not path.exists():
             return cls(vocabulary)

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from utils.errors import VocabularyError
-from utils.storage import write_atomically
+from utils.storage import read_json, write_atomically
+from utils.xtts.files import VOCABULARY_FILE
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Bpe
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from utils.xtts.packs import LanguagePack
     from utils.xtts.subwords import Subwords
 
-FILE_NAME = "vocab.json"
 ORIGIN = "It should be the vocab.json that came with the XTTS v2 model."
 STOP, UNKNOWN, SPACE, START = "[STOP]", "[UNK]", "[SPACE]", "[START]"
 
@@ -30,6 +30,7 @@ STOP, UNKNOWN, SPACE, START = "[STOP]", "[UNK]", "[SPACE]", "[START]"
 # vowels, as our Latin spelling of Amharic does; [ar] is the nearer relative, but only ever stood before Arabic letters.
 # A reasoned choice, not a measured one.
 NEAREST_LANGUAGE = "[it]"
+SPREAD = 0.05  # of the noise in new rows
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,13 @@ class Vocabulary:
     """A frozen vocabulary; adding to it returns another one."""
 
     data: Mapping[str, Any]
-    source: str = FILE_NAME
+    source: str = VOCABULARY_FILE
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a vocab.json and check that it has the structure of XTTS's."""
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = read_json(path)
         except OSError as error:
             raise VocabularyError(
                 f"{path} cannot be read: {error.strerror}.", hint="Copy XTTS's vocab.json there."
@@ -56,7 +57,9 @@ class Vocabulary:
 
     def checked(self) -> Self:
         """Return itself, or say why this is no XTTS vocabulary."""
-        if not isinstance(self.data, dict) or (self.data.get("model") or {}).get("type") != "BPE":
+        data = self.data if isinstance(self.data, dict) else {}
+        model, added = data.get("model"), data.get("added_tokens")
+        if not isinstance(model, dict) or model.get("type") != "BPE" or not isinstance(added, list):
             raise VocabularyError(f"{self.source} holds no BPE vocabulary.", hint=ORIGIN)
         if absent := [token for token in (STOP, UNKNOWN, SPACE, START) if token not in self.ids]:
             raise VocabularyError(f"{self.source} has no {' '.join(absent)} token.", hint=ORIGIN)
@@ -64,7 +67,7 @@ class Vocabulary:
 
     def save(self, folder: Path) -> Path:
         """Write vocab.json into a folder."""
-        path = folder / FILE_NAME
+        path = folder / VOCABULARY_FILE
         write_atomically(path, json.dumps(self.data, ensure_ascii=False, indent=2))
         return path
 
@@ -76,7 +79,7 @@ class Vocabulary:
         try:
             return Tokenizer.from_str(json.dumps(self.data, ensure_ascii=False))
         except Exception as error:  # the library raises nothing more precise
-            raise VocabularyError(f"{self.source}: the tokenizers library refuses it: {error}") from error
+            raise VocabularyError(f"{self.source}: the tokenizers library refuses it: {error}", hint=ORIGIN) from error
 
     @cached_property
     def ids(self) -> dict[str, int]:
@@ -98,7 +101,7 @@ class Vocabulary:
         if self.hash != expected:
             raise VocabularyError(
                 f"{self.source} is not this model's vocabulary: its hash is {self.hash}, the model wants {expected}.",
-                hint=f"Put back the {FILE_NAME} that was saved together with the model.",
+                hint=f"Put back the {VOCABULARY_FILE} that was saved together with the model.",
             )
 
     @cached_property
@@ -168,13 +171,11 @@ def related_tokens(old: Vocabulary, new: Vocabulary, pack: "LanguagePack") -> di
     return related
 
 
-def resize_rows(
-    weight: "Tensor", old: Vocabulary, new: Vocabulary, pack: "LanguagePack", *, spread: float = 0.05, seed: int = 0
-) -> "Tensor":
+def resize_rows(weight: "Tensor", old: Vocabulary, new: Vocabulary, pack: "LanguagePack", *, seed: int = 0) -> "Tensor":
     """Return an embedding, a head or its bias with one row for each token of the new vocabulary.
 
     Rows are carried over by token, never by number, and bit for bit. A new row is the mean of its related rows plus
-    noise of ``spread`` times the deviation of the old rows, so that no two begin alike; a new language token begins
+    noise of ``SPREAD`` times the deviation of the old rows, so that no two begin alike; a new language token begins
     exactly where its neighbour stands.
     """
     import torch
@@ -185,7 +186,7 @@ def resize_rows(
     kept = [token for token in new.ids if token in old.ids]
     resized[[new.ids[token] for token in kept]] = weight[[old.ids[token] for token in kept]]
     generator = torch.Generator().manual_seed(seed)
-    deviation = spread * weight.float().std(dim=0)
+    deviation = SPREAD * weight.float().std(dim=0)
     for token, relatives in related_tokens(old, new, pack).items():
         row = weight[[old.ids[name] for name in relatives]].float().mean(dim=0)
         if token not in new.special:

@@ -12,24 +12,30 @@ from pathlib import Path
 
 from utils.folders import require_space
 from utils.paths import LICENCE_CONSENT, MODELS
-from utils.storage import locked, make_folder, read_text, write_atomically
+from utils.storage import locked, make_folder, read_json, write_atomically
 from utils.xtts import tiny
 from utils.xtts.checkpoint import accept, read_weights
-from utils.xtts.codes import DVAE_FILE, MEL_FILE, ModelFileError
+from utils.xtts.codes import ModelFileError
+from utils.xtts.files import (
+    BELONGING,
+    DVAE_FILE,
+    HUB_FILES,
+    MEL_FILE,
+    MODEL_FILE,
+    REFERENCE_FILE,
+    SETTINGS_FILE,
+    SPEAKERS_FILE,
+)
 from utils.xtts.folders import share
 from utils.xtts.hub import Published, UnreachableError, fetch, look_up
 from utils.xtts.licence import require_licence
-from utils.xtts.model import CONFIG_FILE, MODEL_FILE, SPEAKERS_FILE, VOCODER_PREFIX, match_of
-from utils.xtts.tokenizer import SETTINGS_FILE
-from utils.xtts.vocabulary import FILE_NAME as VOCABULARY_FILE
+from utils.xtts.model import match_of, require_vocoder
 
-FILES = (MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE, DVAE_FILE, MEL_FILE, SPEAKERS_FILE)
 ADDED_LATER = (DVAE_FILE, MEL_FILE, SPEAKERS_FILE)  # older versions go with those of the newest
 NEWEST = "main"
 VERIFIED = "verified.json"
 TINY = "tiny"
 MODELS_CALLED = (MODEL_FILE, "best_model.pth")  # the second is what coqui's Trainer leaves
-BELONGING = (CONFIG_FILE, VOCABULARY_FILE)
 BELONGS = "Put the file there that was saved together with the model."
 PICKLE = b"\x80"  # how files in torch's older format begin
 
@@ -77,7 +83,7 @@ def base_folder(version: str, custom_model: str = "", source: Source | None = No
     source = source or Source()
     if custom_model.strip():
         return _custom(Path(custom_model.strip()).expanduser(), version, source)
-    return _version(version, FILES, source)
+    return _version(version, HUB_FILES, source)
 
 
 def _version(version: str, names: Sequence[str], source: Source) -> Path:
@@ -146,7 +152,7 @@ class Verified:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            self.files: dict[str, list[object]] = dict(json.loads(read_text(folder / VERIFIED)))
+            self.files: dict[str, list[object]] = dict(read_json(folder / VERIFIED))
         except (OSError, ValueError, TypeError):  # then everything is checked again
             self.files = {}
 
@@ -170,7 +176,7 @@ def _looks_whole(path: Path) -> bool:
     """Tell a model file from a pointer, an error page or the first part of a download."""
     try:
         if path.suffix == ".json":
-            return isinstance(json.loads(path.read_bytes()), dict)
+            return isinstance(read_json(path), dict)
         with path.open("rb") as file:
             return zipfile.is_zipfile(path) or file.read(1) == PICKLE
     except (OSError, ValueError):
@@ -181,7 +187,7 @@ def _custom(path: Path, version: str, source: Source) -> Path:
     """Return a folder for somebody's own model; what it lacks comes from a published version."""
     found = _own_files(path)
     folder = found[MODEL_FILE].parent
-    borrowed = [name for name in FILES if name not in found]
+    borrowed = [name for name in HUB_FILES if name not in found]
     if borrowed or found[MODEL_FILE].name != MODEL_FILE:
         base = _version(version, borrowed, source)
         key = hashlib.blake2b(f"{path.resolve()} {version}".encode(), digest_size=6).hexdigest()
@@ -201,7 +207,9 @@ def _own_files(path: Path) -> dict[str, Path]:
         raise ModelFileError(f"{path} holds no {MODEL_FILE}.", hint="Give the folder or the .pth of an XTTS v2 model.")
     if path.is_dir() and (lacking := [name for name in BELONGING if not (folder / name).is_file()]):
         raise ModelFileError(f"{path} holds no {' and no '.join(lacking)}.", hint=BELONGS)
-    beside = {name: folder / name for name in (*FILES[1:], SETTINGS_FILE, tiny.REFERENCE) if (folder / name).is_file()}
+    beside = {
+        name: folder / name for name in (*HUB_FILES[1:], SETTINGS_FILE, REFERENCE_FILE) if (folder / name).is_file()
+    }
     return {MODEL_FILE: model, **beside}
 
 
@@ -209,7 +217,7 @@ def _gather(folder: Path, files: Mapping[str, Path]) -> None:
     """Bring files from several places together, without copying where the system allows it."""
     make_folder(folder)
     with locked(folder.parent / f".{folder.name}.lock"):
-        for name in (*FILES, SETTINGS_FILE, tiny.REFERENCE):
+        for name in (*HUB_FILES, SETTINGS_FILE, REFERENCE_FILE):
             if name in files:
                 share(files[name], folder / name)
             else:
@@ -219,7 +227,4 @@ def _gather(folder: Path, files: Mapping[str, Path]) -> None:
 def _check(folder: Path, path: Path) -> None:
     """Refuse a model whose weights are not those of its config, or which cannot speak."""
     accept(match_of(folder), str(path))
-    if not any(name.startswith(VOCODER_PREFIX) for name in read_weights(folder / MODEL_FILE)):
-        raise ModelFileError(
-            f"{path} holds a GPT without a vocoder.", hint="Give a whole model, as coqui-tts or ready/ has it."
-        )
+    require_vocoder(read_weights(folder / MODEL_FILE), path)

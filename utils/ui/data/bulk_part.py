@@ -12,12 +12,14 @@ from utils.dataset.clip import Clip
 from utils.dataset.corrections import Done
 from utils.errors import AmharicTtsError, DataError
 from utils.paths import Project
-from utils.ui.data import clip_views, showing, starting
+from utils.ui.data import clip_views, starting
 from utils.ui.data.clips_part import Values, ticked_names, tie_action
-from utils.ui.data.desk import HEARD_REASONS, Desk, side_by_side
+from utils.ui.data.desk import Desk
+from utils.ui.data.desk_widgets import HEARD_REASONS, reason_picker, side_by_side
 from utils.ui.data.form_part import DataForm
 from utils.ui.form import read_form
-from utils.ui.page import handler
+from utils.ui.page import PRIVATE, RAW, handler
+from utils.ui.views import refused, told
 from utils.ui.words import say
 
 MEASURES: Mapping[str, tuple[str, Callable[[Clip], float | None]]] = {
@@ -48,15 +50,7 @@ def beyond(clips: list[Clip], measure: str, limit: float) -> list[str]:
 
 def build_bulk(desk: Desk, form: DataForm) -> None:
     """Lay out what acts on many clips."""
-    why = gr.Dropdown(
-        [(reason, reason) for reason in REASONS],
-        value=REASONS[0],
-        label="Reason",
-        info="Written beside every clip that is set aside here.",
-        allow_custom_value=True,
-        interactive=True,
-        elem_id="bulk-reason",
-    )
+    why = reason_picker(REASONS, "Reason", "Written beside every clip that is set aside here.", "bulk-reason")
     gr.Markdown("Ticked clips of this page")
     with gr.Row():
         approve = gr.Button("Approve the ticked", elem_id="bulk-approve", min_width=150)
@@ -131,17 +125,16 @@ def _tie_rules(desk: Desk, form: DataForm, ask: gr.Button, apply: gr.Button, sai
             config = read_form({**values, "inputs": ""}, DatasetConfig)
             plan = filtering.refilter(place.dataset, config, apply=act)
         except AmharicTtsError as error:
-            return showing.refused(error, language)
+            return refused(error, language)
         pairs = list(zip(plan.before, plan.after, strict=True))
         aside = sum(old.status == "kept" and new.status == "aside" for old, new in pairs)
         back = sum(old.status == "aside" and new.status == "kept" for old, new in pairs)
-        return showing.told(
-            [
-                say("Clips that are set aside: {count}.", language, count=aside),
-                say("Clips that come back: {count}.", language, count=back),
-                say("Clips in use then: {count}.", language, count=len(plan.kept)),
-                say("This was done." if act else "Nothing was changed yet.", language),
-            ]
+        return told(
+            "good",
+            say("Clips that are set aside: {count}.", language, count=aside),
+            say("Clips that come back: {count}.", language, count=back),
+            say("Clips in use then: {count}.", language, count=len(plan.kept)),
+            say("This was done." if act else "Nothing was changed yet.", language),
         )
 
     @handler
@@ -152,8 +145,8 @@ def _tie_rules(desk: Desk, form: DataForm, ask: gr.Button, apply: gr.Button, sai
     def judge(project: str, page_language: str, **values: object) -> str:
         return judged(project, page_language, values, act=True)
 
-    ask.click(ask_first, inputs_kwargs=form.given, outputs=said, api_name="plan_rules", preprocess=False)
-    apply.click(judge, inputs_kwargs=form.given, outputs=said, api_name="judge_again", preprocess=False)
+    ask.click(ask_first, inputs_kwargs=form.given, outputs=said, api_name="plan_rules", **RAW)
+    apply.click(judge, inputs_kwargs=form.given, outputs=said, api_name="judge_again", **RAW)
 
 
 def _tie_language(desk: Desk, measure: gr.Dropdown, why: gr.Dropdown) -> None:
@@ -162,12 +155,4 @@ def _tie_language(desk: Desk, measure: gr.Dropdown, why: gr.Dropdown) -> None:
         return gr.update(choices=measures), gr.update(choices=[(say(reason, language), reason) for reason in REASONS])
 
     language = desk.page.language
-    gr.on(
-        [desk.page.blocks.load, language.change],
-        offered,
-        language,
-        [measure, why],
-        api_visibility="private",
-        queue=False,
-        show_progress="hidden",
-    )
+    gr.on([desk.page.blocks.load, language.change], offered, language, [measure, why], **PRIVATE)

@@ -234,17 +234,6 @@ def _merge(clip: Clip, clips: Iterable[Clip]) -> str:
     return "" if other.span.end - clip.span.start <= LIMIT else "With the next clip it would be too long."
 
 
-def reasons(found: Abilities, language: str) -> str:
-    """Say why the disabled buttons are disabled, each reason once."""
-    labels: dict[str, list[str]] = {}
-    for label, reason in found.named.items():
-        labels.setdefault(reason, []).append(say(label, language))
-    labels.pop("", None)
-    if len(labels) == 1 and all(found.named.values()):
-        return note(say(next(iter(labels)), language))
-    return "".join(note(f"{', '.join(names)}: {say(reason, language)}") for reason, names in labels.items())
-
-
 def pager(page: Page, language: str) -> str:
     """Say which page of how many is shown."""
     words = say(

@@ -12,9 +12,10 @@ from utils.errors import DataError
 from utils.paths import Project
 from utils.ui import explanation
 from utils.ui.data import clip_views, starting
-from utils.ui.data.desk import EDITS, HEARD_REASONS, ORDERS, STATUSES, Desk, Given
+from utils.ui.data.desk import EDITS, Desk, Given
+from utils.ui.data.desk_widgets import HEARD_REASONS, ORDERS, STATUSES
 from utils.ui.data.shelf import Shelf
-from utils.ui.page import QUIET, Page, handler, tell
+from utils.ui.page import PRIVATE, QUIET, RAW, Page, handler, tell
 from utils.ui.words import say
 
 Values = Mapping[str, Any]
@@ -67,9 +68,9 @@ def tie_action(desk: Desk, button: gr.Button, action: Action, more: Mapping[str,
         outputs=[*desk.listing, *desk.editor],
         js=js or None,
         api_name=name,
-        preprocess=False,
         concurrency_limit=None,
         show_progress_on=desk.pager,
+        **RAW,
     )
 
 
@@ -90,16 +91,18 @@ def _tie_table(desk: Desk) -> None:
         given = Given.of(values)
         return [gr.skip()] * len(desk.listing) if desk.state(given) == seen else desk.listed(given, given.number)
 
-    def tie(events: Any, function: Callable[..., list[Any]], **more: Any) -> None:  # noqa: ANN401  # gradio's have no type
-        gr.on(events, function, outputs=desk.listing, preprocess=False, trigger_mode="always_last", **more, **QUIET)
+    def tie(events: Any, by: int, name: str) -> None:  # noqa: ANN401  # gradio's have no type
+        given: dict[str, Any] = {"inputs_kwargs": desk.given, "outputs": desk.listing}
+        gr.on(events, turned(by), **given, api_name=name, trigger_mode="always_last", **RAW, **QUIET)
 
     # The input event of a text comes before its value, and a dropdown has one more when it is left.
     changes = [desk.filters["search"].change, desk.filters["page"].input]
     changes += [desk.filters[name].select for name in ("status", "reason", "order")]
-    tie(changes, turned(0), inputs_kwargs=desk.given, api_name="clips")
-    tie(desk.earlier.click, turned(-1), inputs_kwargs=desk.given, api_name="earlier_clips")
-    tie(desk.later.click, turned(1), inputs_kwargs=desk.given, api_name="later_clips")
-    tie(desk.page.refresh, look, inputs_kwargs={"seen": desk.seen, **desk.given}, api_visibility="private")
+    tie(changes, 0, "clips")
+    tie(desk.earlier.click, -1, "earlier_clips")
+    tie(desk.later.click, 1, "later_clips")
+    given = {"seen": desk.seen, **desk.given}
+    gr.on(desk.page.refresh, look, inputs_kwargs=given, outputs=desk.listing, **RAW, **PRIVATE)
 
 
 def _tie_choice(desk: Desk) -> None:
@@ -125,18 +128,12 @@ def _tie_choice(desk: Desk) -> None:
     def forget(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
         return desk.edited(Given.of(values), "")
 
-    quiet: dict[str, Any] = {"preprocess": False, **QUIET}
     outputs = [*desk.listing, *desk.editor]
-    desk.table.select(choose, list(desk.given.values()), outputs, api_visibility="private", **quiet)
-    desk.chosen.submit(show, inputs_kwargs=desk.given, outputs=outputs, api_name="clip", **quiet)
-    private: dict[str, Any] = {
-        "inputs_kwargs": desk.given,
-        "outputs": desk.editor,
-        "api_visibility": "private",
-        **quiet,
-    }
-    desk.page.project.change(forget, **private)
-    gr.on([desk.page.blocks.load, desk.page.language.change], renew, **private)
+    desk.table.select(choose, list(desk.given.values()), outputs, **RAW, **PRIVATE)
+    desk.chosen.submit(show, inputs_kwargs=desk.given, outputs=outputs, api_name="clip", **RAW, **QUIET)
+    edited: dict[str, Any] = {"inputs_kwargs": desk.given, "outputs": desk.editor, **RAW, **PRIVATE}
+    desk.page.project.change(forget, **edited)
+    gr.on([desk.page.blocks.load, desk.page.language.change], renew, **edited)
     marks = list(desk.marks.values())
     gr.on([mark.change for mark in marks], None, marks, None, js=clip_views.MARKS, api_visibility="private")
     desk.play.click(None, marks[:2], None, js=clip_views.PLAY_PART, api_visibility="private")
@@ -181,18 +178,16 @@ def _tie_words(desk: Desk) -> None:
         handler(explained),
         [desk.text, page.language],
         desk.explained,
-        api_visibility="private",
         trigger_mode="always_last",
-        preprocess=False,
-        **QUIET,
+        **RAW,
+        **PRIVATE,
     )
     gr.on(
         [page.blocks.load, page.language.change],
         offered,
         page.language,
         [desk.filters["status"], desk.filters["order"], desk.why],
-        api_visibility="private",
-        **QUIET,
+        **PRIVATE,
     )
 
 

@@ -1,31 +1,22 @@
 """The clip table and the clip that is chosen in it: their widgets, and what is shown in them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import gradio as gr
 
 from utils.dataset import corrections
-from utils.dataset.clip import Clip
 from utils.errors import AmharicTtsError
 from utils.paths import Project
 from utils.ui import faults
-from utils.ui.data import clip_views, starting
+from utils.ui.data import clip_views, showing, starting
+from utils.ui.data.desk_widgets import HEARD_REASONS, buttons, filters, mark_values, marks, reason_picker
 from utils.ui.data.shelf import Shelf, Shelved, View
 from utils.ui.page import Page
-from utils.ui.views import note
+from utils.ui.views import note, reasons
 from utils.ui.words import say
 
-STATUSES = {"all": "All clips", "kept": "In use", "approved": "Approved", "aside": "Not in use"}
-ORDERS = {
-    "worst": "The most doubtful first",
-    "recording": "As in the recordings",
-    "longest": "The longest first",
-    "shortest": "The shortest first",
-    "noisiest": "The noisiest first",
-}
-HEARD_REASONS = ("not what is said", "noise", "another voice", "cut off", "music")
 EDITS = {
     "approve": "approval",
     "set aside": "setting aside",
@@ -84,7 +75,7 @@ class Desk:
 
     def __init__(self, page: Page, shelf: Shelf) -> None:
         self.page, self.shelf = page, shelf
-        self.filters = _filters()
+        self.filters = filters()
         self.table = gr.HTML(elem_id="clips", js_on_load=clip_views.SCRIPT)
         with gr.Row():
             self.earlier = gr.Button("Earlier page", elem_id="earlier", min_width=120, interactive=False)
@@ -102,14 +93,16 @@ class Desk:
             elem_id="clip-text",
             interactive=True,
         )
-        self.buttons = _buttons("Save text", "Approve", "Restore", "Merge with the next")
+        self.buttons = buttons("Save text", "Approve", "Restore", "Merge with the next")
         with gr.Row(elem_classes="beside"):
-            self.why = _reason()
-            self.buttons |= _buttons("Set aside")
-        self.marks = _marks()
+            self.why = reason_picker(
+                HEARD_REASONS, "Reason for setting aside", "Choose one, or write another.", "aside-reason"
+            )
+            self.buttons |= buttons("Set aside")
+        self.marks = marks()
         with gr.Row():
             self.play = gr.Button("Play from start to end", elem_id="play-part", min_width=120, interactive=False)
-            self.buttons |= _buttons("Trim", "Split")
+            self.buttons |= buttons("Trim", "Split")
         self.buttons = {label: self.buttons[label] for label in clip_views.NOTHING_CHOSEN.named}
         self.reasons = gr.HTML(elem_id="clip-reasons")
         with gr.Accordion("What the model reads", open=False):
@@ -163,8 +156,7 @@ class Desk:
             told = faults.told(error, given.page_language)
             return _unlisted(told, told)
         if shelved is None:
-            empty = say("There are no clips yet. Add recordings above and press Step 1.", given.page_language)
-            return _unlisted(state_of(given, None), empty)
+            return _unlisted(state_of(given, None), say(showing.NO_CLIPS, given.page_language))
         page = shelved.page(given.view, number)
         choices = [(say("Every reason", given.page_language), "")]
         choices += [
@@ -197,16 +189,16 @@ class Desk:
             name,
             clip_views.details(clip, project.dataset, given.page_language),
             clip.text,
-            clip_views.reasons(found, given.page_language),
+            reasons(found.named, given.page_language),
             *locks,
             gr.update(interactive=bool(clip.audio)),
-            *_mark_values(clip),
+            *mark_values(clip),
         ]
 
     def _unedited(self, sentence: str, language: str) -> list[Any]:
-        reasons = clip_views.reasons(clip_views.NOTHING_CHOSEN, language)
+        why = reasons(clip_views.NOTHING_CHOSEN.named, language)
         shut = [gr.update(interactive=False)] * (len(self.buttons) + 1 + len(self.marks))
-        return ["", note(sentence), "", reasons, *shut]
+        return ["", note(sentence), "", why, *shut]
 
 
 def _unlisted(state: State, sentence: str) -> list[Any]:
@@ -220,87 +212,6 @@ def undoable(project: Project, language: str) -> Any:  # noqa: ANN401  # gradio'
         return gr.update(interactive=False, value=say("Undo the last change", language))
     what = say(EDITS.get(str(found["what"]), str(found["what"])), language)
     return gr.update(interactive=True, value=say("Undo: {what}", language, what=what))
-
-
-def _filters() -> dict[str, Any]:
-    made: dict[str, Callable[[], Any]] = {
-        "status": lambda: _choice(STATUSES, "kept", "Which clips", "Approved ones were listened to.", "filter-status"),
-        "reason": lambda: _choice(
-            {"": "Every reason"}, "", "Set aside for", "Choose All clips beside it to see them.", "filter-reason"
-        ),
-        "search": lambda: gr.Textbox(
-            label="Search", info="Words of the text or the recording.", max_lines=1, elem_id="filter-search"
-        ),
-        "order": lambda: _choice(
-            ORDERS, "worst", "Order", "Doubtful: noisy, unsure, or of an odd pace.", "filter-order"
-        ),
-        "page": lambda: gr.Number(
-            1, label="Page", info="Twenty clips each.", precision=0, minimum=1, elem_id="filter-page", interactive=True
-        ),
-    }
-    return side_by_side(made)
-
-
-def side_by_side(made: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
-    """Lay widgets out in a grid, as many in a row as there is room for."""
-    widgets = {}
-    with gr.Row(elem_classes="fields"):
-        for name, make in made.items():
-            with gr.Column(min_width=150):
-                widgets[name] = make()
-    return widgets
-
-
-def _choice(labels: Mapping[str, str], value: str, title: str, told: str, name: str) -> gr.Dropdown:
-    choices = [(label, key) for key, label in labels.items()]
-    return gr.Dropdown(choices, value=value, label=title, info=told, interactive=True, elem_id=name)
-
-
-def _buttons(*labels: str) -> dict[str, gr.Button]:
-    """Lay out buttons side by side; they are locked until a clip is chosen."""
-    with gr.Row():
-        return {
-            label: gr.Button(
-                label,
-                variant="primary" if label == "Save text" else "secondary",
-                elem_id=label.lower().replace(" ", "-"),
-                interactive=False,
-                min_width=120,
-            )
-            for label in labels
-        }
-
-
-def _reason() -> gr.Dropdown:
-    return gr.Dropdown(
-        [(reason, reason) for reason in HEARD_REASONS],
-        value=HEARD_REASONS[0],
-        label="Reason for setting aside",
-        info="Choose one, or write another.",
-        allow_custom_value=True,
-        interactive=True,
-        elem_id="aside-reason",
-    )
-
-
-def _marks() -> dict[str, Any]:
-    return side_by_side(
-        {
-            "start": lambda: _mark("start", "Start (s)", "Trim leaves out what is before."),
-            "end": lambda: _mark("end", "End (s)", "Trim leaves out what is behind."),
-            "at": lambda: _mark("at", "Split at (s)", "Split makes two clips here."),
-        }
-    )
-
-
-def _mark(name: str, label: str, told: str) -> gr.Slider:
-    return gr.Slider(0, 12, value=0, step=0.01, label=label, info=told, elem_id=f"mark-{name}", interactive=False)
-
-
-def _mark_values(clip: Clip) -> list[Any]:
-    seconds = round(clip.span.seconds, 2)
-    can = bool(clip.audio)
-    return [gr.update(maximum=seconds, value=value, interactive=can) for value in (0.0, seconds, round(seconds / 2, 2))]
 
 
 def state_of(given: Given, shelved: Shelved | None) -> State:

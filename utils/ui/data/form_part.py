@@ -11,7 +11,7 @@ from utils.config import DatasetConfig
 from utils.errors import AmharicTtsError
 from utils.ui.data import fields, starting
 from utils.ui.form import build_form
-from utils.ui.page import QUIET, Page
+from utils.ui.page import PRIVATE, RAW, Page
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,4 @@ def build_settings(form: DataForm) -> None:
         except AmharicTtsError:  # a name that is none yet; the header says so
             return [gr.skip()] * len(fields.SHOWN)
 
-    gr.on(
-        [page.blocks.load, page.project.change],
-        restore,
-        page.project,
-        form.settings,
-        api_visibility="private",
-        preprocess=False,
-        **QUIET,
-    )
+    gr.on([page.blocks.load, page.project.change], restore, page.project, form.settings, **RAW, **PRIVATE)

@@ -4,10 +4,8 @@ The places are lines of a file in the project, so that a reload, a second tab an
 What lies in the project itself is noted relative to it: a project that is copied or moved reads its own recordings.
 """
 
-import hashlib
 import importlib.util
 import os
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from utils.dataset.listings import read_listing
 from utils.dataset.sources import HUB, MEDIA, TRANSCRIPTS
 from utils.dataset.subtitles import read_cues
 from utils.errors import AmharicTtsError, DataError
+from utils.folders import hash_file, link_or_copy
 from utils.paths import Project, inside
 from utils.storage import locked, make_folder, patiently, read_text, storage_error, write_atomically
 
@@ -68,10 +67,10 @@ class Look:
 
 @dataclass(frozen=True)
 class Kept:
-    """What became of some uploads: names that are in the project now, and a sentence for each that is not."""
+    """What became of some uploads: names that are in the project now, and what is wrong with each that is not."""
 
     names: tuple[str, ...] = ()
-    faults: tuple[str, ...] = ()
+    faults: tuple[AmharicTtsError, ...] = ()
 
 
 def folder(project: Project, kind: str) -> Path:
@@ -138,7 +137,7 @@ def can_fetch() -> bool:
 
 
 def keep(project: Project, paths: Sequence[str], kind: str = UPLOADS) -> Kept:
-    """Take uploads into the project; what cannot be used is refused, each with its sentence."""
+    """Take uploads into the project; what cannot be used is refused, each with its error."""
     here = folder(project, kind)
     make_folder(here)
     names, faults = [], []
@@ -147,7 +146,8 @@ def keep(project: Project, paths: Sequence[str], kind: str = UPLOADS) -> Kept:
             check(path, kind)
             names.append(_take(path, here).name)
         except AmharicTtsError as error:
-            faults.append(str(error).replace(str(path), path.name))
+            what = error.message.replace(str(path), path.name)  # where gradio keeps it is nobody's concern
+            faults.append(AmharicTtsError(what, hint=error.hint))
     if names:
         add(project, own(kind))
     return Kept(tuple(names), tuple(faults))
@@ -222,15 +222,12 @@ def paired(files: Iterable[Path]) -> Look:
     media = [path for path in files if path.suffix.lower() in MEDIA]
     subtitles = [path for path in files if pairing.is_subtitle(path)]
     found = pairing.pair(media, subtitles)
-    of, alone = dict(found.of), list(found.alone)
-    if len(media) == len(subtitles) == len(alone) == 1:  # one of each: they were meant for each other
-        of[media[0]] = [pairing.Subtitle(alone.pop())]
     names = set(files)
     pairs = (
-        Pair(path, tuple(of.get(path, ())), any(path.with_suffix(ending) in names for ending in TRANSCRIPTS))
+        Pair(path, tuple(found.of.get(path, ())), any(path.with_suffix(ending) in names for ending in TRANSCRIPTS))
         for path in media
     )
-    return Look(tuple(pairs), tuple(alone))
+    return Look(tuple(pairs), found.alone)
 
 
 def _dataset(path: Path) -> Look:
@@ -271,10 +268,7 @@ def _copy(path: Path, target: Path) -> None:
     """Link where that is possible, because videos are large; the upload itself is removed later."""
     temporary = target.with_name(f".{target.name}.partial")
     try:
-        try:
-            os.link(path, temporary)
-        except OSError:  # another disk, or one without links
-            shutil.copyfile(path, temporary)
+        link_or_copy(path, temporary)
         patiently(lambda: temporary.replace(target))
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -282,12 +276,7 @@ def _copy(path: Path, target: Path) -> None:
 
 
 def _same(one: Path, other: Path) -> bool:
-    return one.stat().st_size == other.stat().st_size and _hash(one) == _hash(other)
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return one.stat().st_size == other.stat().st_size and hash_file(one) == hash_file(other)
 
 
 def _counts(path: Path) -> bool:

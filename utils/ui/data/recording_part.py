@@ -13,7 +13,8 @@ from utils.ui import faults
 from utils.ui.data import places, showing
 from utils.ui.data.form_part import DataForm
 from utils.ui.data.shelf import Shelf
-from utils.ui.page import QUIET, handler, tell
+from utils.ui.page import PRIVATE, QUIET, handler, tell
+from utils.ui.views import refused, told
 from utils.ui.words import say
 
 ALL_READ = "All sentences have been read; you can write others into the box."
@@ -60,13 +61,13 @@ def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
     def reached(project: Project, language: str) -> str:
         return showing.reading(takes.progress(takes.takes(project)), language)
 
-    def offered(project: Project, passed: list[str], language: str, told: str = "") -> tuple[Any, ...]:
+    def offered(project: Project, passed: list[str], language: str) -> tuple[Any, ...]:
         """Show the sentence that is read next."""
         text = takes.next_sentence(read_before(project, shelf), passed)
-        told = told or (showing.told([say(ALL_READ, language)]) if not text else "")
+        over = "" if text else told("good", say(ALL_READ, language))
         has_takes = bool(takes.takes(project))
         buttons = [gr.update(interactive=False), gr.update(interactive=bool(text)), gr.update(interactive=has_takes)]
-        return text, None, told, reached(project, language), *buttons
+        return text, None, over, reached(project, language), *buttons
 
     @handler
     def show(project: str, passed: list[str], language: str) -> tuple[Any, ...]:
@@ -74,26 +75,23 @@ def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
             return offered(page.open(project), passed, language)
         except AmharicTtsError as error:  # asked whenever the project changes: it stays in its place
             shut = [gr.update(interactive=False)] * 3
-            return "", None, showing.refused(error, language), "", *shut
+            return "", None, refused(error, language), "", *shut
 
     @handler
     def keep(project: str, text: str, path: str | None, language: str) -> tuple[Any, ...]:
         place = page.open(project)
         if not path:
-            return gr.skip(), gr.skip(), gr.skip(), gr.skip(), gr.skip(), gr.skip(), gr.skip(), gr.skip()
+            return (gr.skip(),) * (len(outputs) + 1)
         try:
             take = save(place, text, path)
         except AmharicTtsError as error:  # nothing was kept; the sentence stays for another try
-            told = showing.told(
-                [say("It was not kept: {reason}", language, reason=faults.told(error, language))], "faults"
-            )
-            left = [gr.skip()] * 3
-            return gr.skip(), None, told, reached(place, language), *left, gr.skip()
+            why = told("faults", say("It was not kept: {reason}", language, reason=faults.told(error, language)))
+            return gr.skip(), None, why, reached(place, language), *[gr.skip()] * 4
         saved = say("Saved: take {name}, {seconds} s.", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
-        told = showing.told([saved]) + showing.told([say(take.warning, language)] if take.warning else [], "doubts")
+        heard = told("good", saved) + told("warnings", say(take.warning, language))
         buttons = [gr.update(interactive=True), gr.update(interactive=False), gr.update(interactive=True)]
         inputs = places.joined(places.read(place))
-        return gr.skip(), gr.skip(), told, reached(place, language), *buttons, inputs
+        return gr.skip(), gr.skip(), heard, reached(place, language), *buttons, inputs
 
     @handler
     def pass_over(project: str, text: str, passed: list[str], language: str) -> tuple[Any, ...]:
@@ -111,14 +109,7 @@ def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
 
     given = [page.project, skipped, page.language]
     gr.on([tab.select, following.click], show, given, outputs, api_name="next_sentence", **QUIET)
-    gr.on(
-        [page.project.change, page.language.change],
-        show,
-        given,
-        outputs,
-        api_visibility="private",
-        **QUIET,
-    )
+    gr.on([page.project.change, page.language.change], show, given, outputs, **PRIVATE)
     microphone.stop_recording(
         keep,
         [page.project, sentence, microphone, page.language],

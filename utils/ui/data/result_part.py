@@ -16,12 +16,11 @@ from utils.storage import make_folder
 from utils.ui import faults
 from utils.ui.data import showing, starting
 from utils.ui.data.shelf import Shelf
-from utils.ui.page import QUIET, Page, handler
-from utils.ui.views import note
+from utils.ui.page import PRIVATE, RAW, Page, handler
+from utils.ui.views import note, refused, told
 from utils.ui.words import say
 
-NOTHING = "There are no clips yet. Add recordings above and press Step 1."
-EXPORTS = "exports"  # folder below .uploads
+EXPORTS = "exports"  # folder below that of the uploads
 
 
 def build_result(page: Page, shelf: Shelf) -> None:
@@ -38,8 +37,8 @@ def build_result(page: Page, shelf: Shelf) -> None:
         try:
             state, *shown = _result(page.open(project), shelf, language)
         except AmharicTtsError as error:  # asked on every tick: it stays in its place
-            told = faults.told(error, language)
-            state, shown = told, [note(told), "", ""]
+            state = faults.told(error, language)
+            shown = [note(state), "", ""]
         return (gr.skip(),) * 4 if state == before else (state, *shown)
 
     gr.on(
@@ -47,10 +46,8 @@ def build_result(page: Page, shelf: Shelf) -> None:
         handler(look),
         [page.project, page.language, seen],
         [seen, summary, ledger, counted],
-        api_visibility="private",
-        trigger_mode="always_last",
-        preprocess=False,
-        **QUIET,
+        **RAW,
+        **PRIVATE,
     )
 
 
@@ -59,7 +56,7 @@ def _result(project: Project, shelf: Shelf, language: str) -> list[Any]:
     shelved = shelf.look(project.dataset)
     where = [str(project.root), language]
     if shelved is None:
-        return [where, note(say(NOTHING, language)), "", ""]
+        return [where, note(say(showing.NO_CLIPS, language)), "", ""]
     found = shelf.counted(project.dataset, shelved)
     state = [*where, list(map(list, shelved.signature)), list(map(list, found.signature)) if found else None]
     if found is None:
@@ -90,9 +87,9 @@ def build_merge(page: Page, around: gr.Accordion) -> None:
         try:
             plan = add_dataset(page, project, name, dry_run=dry_run)
         except AmharicTtsError as error:
-            return showing.refused(error, language)
+            return refused(error, language)
         done = say("Nothing was changed yet." if dry_run else "This was done.", language)
-        return showing.told([*showing.merged(counts(plan), language), done])
+        return told("good", *showing.merged(counts(plan), language), done)
 
     @handler
     def ask_first(project: str, name: str | None, language: str) -> str:
@@ -103,10 +100,9 @@ def build_merge(page: Page, around: gr.Accordion) -> None:
         return merged(project, name, language, dry_run=False)
 
     given = [page.project, other, page.language]
-    private: dict[str, Any] = {"api_visibility": "private", "preprocess": False, **QUIET}
-    gr.on([page.blocks.load, page.project.change, around.expand], offer, page.project, other, **private)
-    ask.click(ask_first, given, said, api_name="plan_merge", preprocess=False)
-    do.click(join, given, said, api_name="merge_datasets", preprocess=False)
+    gr.on([page.blocks.load, page.project.change, around.expand], offer, page.project, other, **RAW, **PRIVATE)
+    ask.click(ask_first, given, said, api_name="plan_merge", **RAW)
+    do.click(join, given, said, api_name="merge_datasets", **RAW)
 
 
 def add_dataset(page: Page, project: str, name: str | None, *, dry_run: bool) -> Plan:
@@ -149,14 +145,14 @@ def build_download(page: Page) -> None:
             target = zip_name(page.output, place)
             export(place.dataset, target, "zip")
         except AmharicTtsError as error:
-            return showing.refused(error, language), gr.update(visible=False)
+            return refused(error, language), gr.update(visible=False)
         return "", gr.update(value=str(target), visible=True)
 
-    button.click(pack, [page.project, page.language], [said, file], api_name="export_dataset", preprocess=False)
+    button.click(pack, [page.project, page.language], [said, file], api_name="export_dataset", **RAW)
 
 
 def zip_name(output: Path, project: Project) -> Path:
     """Name a new archive in the folder whose files the page may give away."""
-    folder = output / ".uploads" / EXPORTS
+    folder = output / paths.UPLOADS.name / EXPORTS
     make_folder(folder)
     return folder / f"{project.root.name}-dataset-{time.strftime('%Y%m%d-%H%M%S')}.zip"

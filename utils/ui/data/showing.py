@@ -1,6 +1,6 @@
 """What the tab shows of recordings, of a preparation and of a dataset, as HTML; knows nothing of gradio."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from html import escape
 
@@ -9,27 +9,21 @@ from utils.dataset.ledger import Entry, Ledger
 from utils.dataset.manifest import Contents
 from utils.dataset.statistics import Statistics
 from utils.dataset.takes import Progress
-from utils.errors import AmharicTtsError
-from utils.events import Event, event_line, read_events, tail_offset
+from utils.events import Event, event_line
 from utils.runs import ACTIVE, Run, State
-from utils.ui import faults
+from utils.ui import views
 from utils.ui.data import pictures
 from utils.ui.data.places import Look, Pair
-from utils.ui.views import LAST_BYTES, cell, note, table
+from utils.ui.views import cell, note, table, told, unfolding
 from utils.ui.words import say
 
 MOST_ROWS = 100
 MOST_FAULTS = 20
+NO_CLIPS = "There are no clips yet. Add recordings above and press Step 1."
 
 CSS = (
     pictures.CSS
     + """
-#data-tab .html-container:has(> .prose:empty) { display: none; }
-.fields { display: grid !important; gap: 10px;
-  grid-template-columns: repeat(auto-fill, minmax(min(100%, 250px), 1fr)) !important; }
-.beside { align-items: flex-end !important; }
-#data-runs .wrap { flex-flow: column nowrap; max-height: 16rem; overflow: auto; gap: 4px; }
-#data-runs label { width: 100%; flex-shrink: 0; overflow-wrap: anywhere; }
 .share { display: flex; height: 14px; border-radius: 4px; overflow: hidden; margin: 6px 0; }
 .share i { display: block; min-width: 1px; }
 .share .kept, .key .kept::before { background: #047857; }
@@ -38,26 +32,9 @@ CSS = (
 .key span { margin-inline-end: 14px; font-size: var(--text-sm); }
 .key span::before { content: ""; display: inline-block; width: 12px; height: 12px; border-radius: 2px;
   margin-inline-end: 5px; vertical-align: -1px; }
-.told { border-inline-start: 4px solid #047857; padding-inline-start: 10px; }
-.faults { border-inline-start: 4px solid #b91c1c; padding-inline-start: 10px; }
-.doubts { border-inline-start: 4px solid #b45309; padding-inline-start: 10px; }
-:is(.told, .faults, .doubts) :is(p, li) { font-size: var(--text-sm); margin: 4px 0; overflow-wrap: anywhere; }
-:is(.told, .faults, .doubts) ul { margin: 0; padding-inline-start: 1.2em; }
 #sentence textarea { font-size: 1.5rem; line-height: 1.7; }
-details.more > summary { cursor: pointer; font-size: var(--text-sm); }
 """
 )
-
-
-def told(sentences: Iterable[str], classes: str = "told") -> str:
-    """Show sentences one below the other, marked at their side; nothing for none."""
-    lines = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences if sentence)
-    return f'<div class="{classes}">{lines}</div>' if lines else ""
-
-
-def refused(error: AmharicTtsError, language: str) -> str:
-    """Show why something could not be done, with its cure."""
-    return told([faults.told(error, language)], "faults")
 
 
 def looked(found: Look, language: str) -> str:
@@ -71,10 +48,9 @@ def looked(found: Look, language: str) -> str:
         shown += note(say("It is a dataset with {count} clips.", language, count=found.clips))
     if found.pairs or found.alone:
         shown += pairs(found, language)
-    if len(found.faults) > MOST_FAULTS:
-        more = say("{count} more are not shown.", language, count=len(found.faults) - MOST_FAULTS)
-        return shown + told([*found.faults[:MOST_FAULTS], more], "doubts")
-    return shown + told(found.faults, "doubts")
+    more = say("{count} more are not shown.", language, count=len(found.faults) - MOST_FAULTS)
+    rest = [more] if len(found.faults) > MOST_FAULTS else []
+    return shown + told("warnings", *found.faults[:MOST_FAULTS], *rest)
 
 
 def pairs(found: Look, language: str) -> str:
@@ -91,10 +67,14 @@ def pairs(found: Look, language: str) -> str:
         )
         for path in found.alone[:MOST_ROWS]
     ]
-    more = len(found.pairs) - MOST_ROWS
-    rest = note(say("{count} more are not shown.", language, count=more)) if more > 0 else ""
     titles = [say(title, language) for title in ("Sound or video", "Subtitles", "Where its words come from")]
-    return table(titles, rows, classes="stack") + rest
+    return table(titles, rows, classes="stack") + _rest(len(found.pairs), language)
+
+
+def _rest(count: int, language: str) -> str:
+    """Say how many rows a table leaves out."""
+    more = count - MOST_ROWS
+    return note(say("{count} more are not shown.", language, count=more)) if more > 0 else ""
 
 
 def words_of(pair: Pair) -> str:
@@ -111,16 +91,17 @@ def _subtitles(pair: Pair) -> str:
 
 def facts(run: Run, state: State, language: str) -> str:
     """Show what a preparation is doing, how far it is, how long it will take, and what it complained about."""
-    events = read_events(run.events, tail_offset(run.events, LAST_BYTES), LAST_BYTES).events
-    status = f'<b class="{state.status}">{escape(say(state.status, language))}</b>'
-    head = f"<p>{status} · {escape(run.name)} {escape(state.message)}</p>"
-    shown = head + progress(events, at_work=state.status in ACTIVE, language=language)
+    events = views.newest_events(run)
     complaints = [event for event in events if event["kind"] in {"bad", "warning"}]
     sentences = dict.fromkeys(complaint(event) for event in reversed(complaints))
-    return shown + told(list(sentences)[:MOST_FAULTS], "doubts")
+    return (
+        views.run_head(run, state, language)
+        + how_far(events, at_work=state.status in ACTIVE, language=language)
+        + told("warnings", *list(sentences)[:MOST_FAULTS], aloud=False)
+    )
 
 
-def progress(events: Sequence[Event], *, at_work: bool, language: str) -> str:
+def how_far(events: Sequence[Event], *, at_work: bool, language: str) -> str:
     """Show the bar with the share that is done and the time that is left."""
     latest = next((event for event in reversed(events) if event["kind"] in {"progress", "fetched"}), None)
     if latest is None:
@@ -136,8 +117,7 @@ def progress(events: Sequence[Event], *, at_work: bool, language: str) -> str:
         left = latest.get("seconds_left")
         if at_work and isinstance(left, int | float):
             words += " · " + say("about {time} left", language, time=timedelta(seconds=round(left)))
-    bar = f'<progress max="100" value="{percent:.0f}" aria-label="{escape(words)}"></progress>'
-    return f'<p class="hint">{escape(words)}</p>{bar}'
+    return views.progress(words, percent, 100)
 
 
 def complaint(event: Event) -> str:
@@ -158,11 +138,7 @@ def summary(contents: Contents, language: str) -> str:
         "Training": str(sum(clip.split == "train" for clip in kept)),
         "Evaluation": str(sum(clip.split == "eval" for clip in kept)),
     }
-    shown = (
-        f"<span><small>{escape(say(name, language))}</small><b>{escape(text)}</b></span>"
-        for name, text in cards.items()
-    )
-    return f'<div class="cards">{"".join(shown)}</div>'
+    return views.cards(cards, language)
 
 
 def ledger(found: Ledger, language: str) -> str:
@@ -191,8 +167,8 @@ def ledger(found: Ledger, language: str) -> str:
     unused = [f"{_name(entry)}: {entry.fault}" for entry in found.faults]
     return (
         f'<div class="share" aria-hidden="true">{bar}</div><div class="key">{key}</div>{table(titles, rows)}'
-        + (_unfolding(say("Each recording", language), _entries(found, language)))
-        + told(unused[:MOST_FAULTS], "faults")
+        + unfolding(say("Each recording", language), _entries(found, language))
+        + told("faults", *unused[:MOST_FAULTS], aloud=False)
     )
 
 
@@ -215,9 +191,7 @@ def _entries(found: Ledger, language: str) -> str:
         for entry in entries[:MOST_ROWS]
     ]
     titles = [say(title, language) for title in ("Recording", "Length", "In use", "Not in use", "Why")]
-    more = len(entries) - MOST_ROWS
-    rest = note(say("{count} more are not shown.", language, count=more)) if more > 0 else ""
-    return table(titles, rows, classes="stack") + rest
+    return table(titles, rows, classes="stack") + _rest(len(entries), language)
 
 
 def counted(found: Statistics, language: str) -> str:
@@ -257,7 +231,7 @@ def speakers(found: Statistics) -> Sequence[tuple[str, float]]:
 def _sounds(found: Statistics, language: str) -> str:
     if not found.phonemes:
         return ""
-    return _unfolding(say("Each sound, the rarest first", language), pictures.sound_list(found.phonemes))
+    return unfolding(say("Each sound, the rarest first", language), pictures.sound_list(found.phonemes))
 
 
 def reading(found: Progress, language: str) -> str:
@@ -270,13 +244,12 @@ def reading(found: Progress, language: str) -> str:
         sounds=found.sounds,
         total=found.total,
     )
-    bar = f'<progress max="{found.total}" value="{found.sounds}" aria-label="{escape(words)}"></progress>'
     missing = ""
     if found.takes and found.missing:
         missing = note(say("Sounds that are still missing: {sounds}", language, sounds=" ".join(found.missing)))
     elif found.takes:
         missing = note(say("All sounds have been read; more sentences show them in more surroundings.", language))
-    return f'<p class="hint">{escape(words)}</p>{bar}{missing}'
+    return views.progress(words, found.sounds, found.total) + missing
 
 
 def minutes(seconds: float, language: str) -> str:
@@ -307,7 +280,3 @@ def merged(plan: Mapping[str, int], language: str) -> list[str]:
 
 def _name(entry: Entry) -> str:
     return entry.source.replace("\\", "/").rpartition("/")[2] or entry.source
-
-
-def _unfolding(title: str, content: str) -> str:
-    return f'<details class="more"><summary>{escape(title)}</summary>{content}</details>'

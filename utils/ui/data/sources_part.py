@@ -16,8 +16,8 @@ from utils.ui.data.form_part import DataForm
 from utils.ui.data.recording_part import build_recording
 from utils.ui.data.shelf import Shelf
 from utils.ui.form import build_form
-from utils.ui.page import QUIET, Page, handler
-from utils.ui.views import note
+from utils.ui.page import PRIVATE, RAW, Page, handler
+from utils.ui.views import note, refused, told
 from utils.ui.words import say
 
 
@@ -90,16 +90,9 @@ def build_link(form: DataForm) -> None:
         if places.can_fetch():
             return ""
         sentence = "Links need the package yt-dlp, which is not installed. Install it with: pip install yt-dlp."
-        return showing.told([say(sentence, language)], "faults")
+        return told("faults", say(sentence, language))
 
-    gr.on(
-        [page.blocks.load, page.language.change],
-        tell_what_lacks,
-        page.language,
-        lacking,
-        api_visibility="private",
-        **QUIET,
-    )
+    gr.on([page.blocks.load, page.language.change], tell_what_lacks, page.language, lacking, **PRIVATE)
     _tie_place(form, named, "link", _fetched)
 
 
@@ -133,16 +126,15 @@ def build_places(form: DataForm) -> None:
     def keep(project: str, text: str) -> str:
         return places.joined(places.write(page.open(project), text))
 
-    private: dict[str, Any] = {"api_visibility": "private", "preprocess": False, **QUIET}
-    gr.on([page.blocks.load, page.project.change], restore, page.project, widget, **private)
+    gr.on([page.blocks.load, page.project.change], restore, page.project, widget, **RAW, **PRIVATE)
     gr.on(
         [widget.blur, widget.submit],  # type: ignore[attr-defined]
         keep,
         [page.project, widget],
         widget,
         api_name="set_places",
-        preprocess=False,
         show_progress="hidden",
+        **RAW,
     )
 
 
@@ -172,8 +164,8 @@ def _tie_uploads(
     def keep(project: str, files: list[str] | None, language: str) -> tuple[Any, ...]:
         place = page.open(project)
         kept = places.keep(place, files or [], kind)
-        told = say("{count} files are in the project now.", language, count=len(kept.names)) if kept.names else ""
-        sentences = showing.told([told]) + showing.told(kept.faults, "faults")
+        taken = say("{count} files are in the project now.", language, count=len(kept.names)) if kept.names else ""
+        sentences = told("good", taken) + told("faults", *(faults.told(error, language) for error in kept.faults))
         return None, sentences, *show_kept(page, project, kind, language), places.joined(places.read(place))
 
     def show(project: str, language: str) -> tuple[str, Any]:
@@ -187,9 +179,8 @@ def _tie_uploads(
         show,
         [page.project, page.language],
         [listed, doomed],
-        api_visibility="private",
-        preprocess=False,
-        **QUIET,
+        **RAW,
+        **PRIVATE,
     )
 
 
@@ -204,8 +195,8 @@ def _tie_removal(
         if not names:
             raise DataError("No file is chosen.", hint="Choose the files to remove above the button.")
         places.remove(place, names, kind)
-        told = showing.told([say("{count} files were removed.", language, count=len(names))])
-        return told, *show_kept(page, project, kind, language), places.joined(places.read(place))
+        removed = told("good", say("{count} files were removed.", language, count=len(names)))
+        return removed, *show_kept(page, project, kind, language), places.joined(places.read(place))
 
     button.click(
         remove,
@@ -213,7 +204,7 @@ def _tie_removal(
         [said, listed, doomed, form.widgets["inputs"]],
         api_name=f"remove_{kind}",
         show_progress_on=said,
-        preprocess=False,
+        **RAW,
     )
 
 
@@ -237,7 +228,7 @@ def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[st
         try:
             return examine(place, language)
         except AmharicTtsError as error:
-            return showing.refused(error, language)
+            return refused(error, language)
 
     @handler
     def add_place(project: str, place: str, language: str) -> tuple[Any, ...]:
@@ -245,9 +236,9 @@ def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[st
             found = examine(place, language)
             named = places.add(page.open(project), place.strip())
         except AmharicTtsError as error:
-            return gr.skip(), showing.refused(error, language), gr.skip()
-        told = showing.told([say("Step 1 will read it.", language)])
-        return "", told + found, places.joined(named)
+            return gr.skip(), refused(error, language), gr.skip()
+        added = told("good", say("Step 1 will read it.", language))
+        return "", added + found, places.joined(named)
 
     gr.on([look.click, named.submit], look_at, [named, page.language], shown, api_name=f"look_at_{name}")
     add.click(
@@ -256,7 +247,7 @@ def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[st
         [named, shown, form.widgets["inputs"]],
         api_name=f"add_{name}",
         show_progress_on=shown,
-        preprocess=False,
+        **RAW,
     )
 
 

@@ -34,28 +34,17 @@ def start(config: DatasetConfig, project: Project) -> runs.Run:
 
 def preparations(project: Project) -> list[runs.Run]:
     """List the preparations of a project, newest first."""
-    return [run for run in runs.list_runs(project) if is_preparation(run)]
+    return runs.list_runs(project, VERB)
 
 
-def is_preparation(run: runs.Run) -> bool:
-    """Tell a preparation by its name, which its start has given it; its state may be damaged."""
-    return verb_of(run) == VERB
-
-
-def verb_of(run: runs.Run) -> str:
-    """Return the verb in the name of a run, such as 20260101-120000-prepare-2."""
-    return run.name.partition("-")[2].partition("-")[2].partition("-")[0]
-
-
-def at_work(project: Project, verbs: tuple[str, ...] = WRITERS) -> runs.Run | None:
+def at_work(project: Project) -> runs.Run | None:
     """Return a run that is at work on the clips, if there is one."""
-    found = (run for run in runs.list_runs(project) if verb_of(run) in verbs)
-    return next((run for run in found if run.look().status in runs.ACTIVE), None)
+    return runs.at_work(project, *WRITERS)
 
 
 def obstacle(project: Project, inputs: str, language: str) -> str:
     """Say why no preparation can be started now; empty when one can."""
-    if run := at_work(project, (VERB,)):
+    if run := runs.at_work(project, VERB):
         return say("{name} is at work; stop it first, or wait until it ends.", language, name=run.name)
     if not inputs.strip():
         return say("Add recordings first: upload files, name a folder or a link, or record sentences.", language)

@@ -10,12 +10,15 @@ from utils.config import SpeechConfig
 from utils.errors import AmharicTtsError, ConfigError
 from utils.paths import Project
 from utils.ui.inference import recording, showing
-from utils.ui.inference.errands import Errand
+from utils.ui.inference.errand_part import Heard, begin, state_of, stop_button
+from utils.ui.inference.listener import Listener
 from utils.ui.inference.recording import Done, News, Packed
-from utils.ui.inference.room import RAW, Room, Sight, begin, fault, settings, stop_button
-from utils.ui.inference.speak_part import Listener, Player, followed
-from utils.ui.inference.take_view import ENDINGS
+from utils.ui.inference.room import Room, Sight, fault, settings
+from utils.ui.inference.speak_part import Player, followed
+from utils.ui.inference.take_view import ENDINGS, format_picker
 from utils.ui.inference.work import Work
+from utils.ui.page import RAW
+from utils.ui.views import told
 from utils.ui.words import say
 
 BATCH = "batch"
@@ -53,10 +56,10 @@ def build_subtitles(room: Room, player: Player) -> None:
 
 def uploaded(room: Room, file: object, missing: str) -> Path:
     """Return an uploaded file, as gradio names it to handlers that check for themselves."""
-    told = file.get("path") if isinstance(file, dict) else file
-    if not isinstance(told, str) or not told:
+    named = file.get("path") if isinstance(file, dict) else file
+    if not isinstance(named, str) or not named:
         raise ConfigError(missing)
-    path = Path(told).resolve()
+    path = Path(named).resolve()
     if not path.is_relative_to(room.page.output.resolve()) or not path.is_file():
         raise ConfigError(f"{path.name} was not given to this page.", hint="Give the file again.")
     return path
@@ -67,14 +70,7 @@ def build_batch(room: Room) -> dict[str, Any]:
     gr.Markdown("One text a line: each becomes a numbered file, all together a zip with a list for spreadsheets.")
     with gr.Row():
         file = gr.File(label="Texts, one a line", file_types=[".txt"], file_count="single", height=120, elem_id="lines")
-        ending = gr.Dropdown(
-            ENDINGS,
-            value=".wav",
-            label="File format",
-            info="WAV and FLAC lose nothing; the others are smaller.",
-            interactive=True,
-            min_width=160,
-        )
+        ending = format_picker(".wav", "batch-format")
     with gr.Row():
         button = gr.Button("Speak all lines", elem_id="speak-lines")
         stop = stop_button(room, BATCH)
@@ -87,7 +83,7 @@ def build_batch(room: Room) -> dict[str, Any]:
         except AmharicTtsError as error:
             return fault(error, page_language)
         if ending not in ENDINGS:
-            return showing.told("faults", say("Choose a file format.", page_language))
+            return told("faults", say("Choose a file format.", page_language))
         task = recording.batch
         return begin(room, project, BATCH, lambda: task(room.studio, place, lines, ending, config), page_language)
 
@@ -105,27 +101,17 @@ def build_batch(room: Room) -> dict[str, Any]:
 def batch_state(room: Room, sight: Sight) -> dict[str, Any]:
     """Say how far the lines are, and offer what was packed before."""
     errand = room.errands.look(sight.name, BATCH)
+    shown, stop = state_of(errand, sight.language, _heard, "Stopped; what was finished is packed.")
     folder = sight.place.root / recording.BATCHES
     packed = sorted(folder.glob("*.zip"), reverse=True)[:5] if folder.is_dir() else []
     offered = showing.downloads(showing.link(path, path.name) for path in packed) if packed else ""
-    going = errand is not None and not errand.is_over
-    return {"batch": _told(errand, sight.language) + offered, "batch_stop": {"interactive": going}}
+    return {"batch": shown + offered, "batch_stop": stop}
 
 
-def _told(errand: Errand | None, language: str) -> str:
-    if errand is None:
-        return ""
-    if errand.error:
-        return showing.fault(errand.error, language)
-    if isinstance(errand.last, Packed):
-        values = {"spoken": errand.last.spoken, "faults": errand.last.faults}
-        return showing.told(
-            "good", say("{spoken} texts are spoken, {faults} could not be; see the list.", language, **values)
-        )
-    if errand.is_over:
-        return showing.told("warnings", say("Stopped; what was finished is packed.", language))
-    if isinstance(errand.last, Done):
-        values = {"step": errand.last.step, "total": errand.last.total}
-        sentence = say("{step} of {total} texts", language, **values)
-        return showing.working(f"{sentence} · {errand.work.seconds:.0f} s", errand.last.step, errand.last.total)
-    return showing.working(f"{say('Getting ready', language)} · {errand.work.seconds:.0f} s")
+def _heard(item: object, language: str) -> Heard | None:
+    if isinstance(item, Packed):
+        sentence = "{spoken} texts are spoken, {faults} could not be; see the list."
+        return Heard(say(sentence, language, spoken=item.spoken, faults=item.faults), is_result=True)
+    if isinstance(item, Done):
+        return Heard(say("{step} of {total} texts", language, step=item.step, total=item.total), item.step, item.total)
+    return None

@@ -12,11 +12,11 @@ from utils.evaluation.utterance import Utterance
 from utils.paths import Project
 from utils.ui.inference import comparing, listing, showing
 from utils.ui.inference.comparing import Compared, Step
-from utils.ui.inference.errands import Errand
-from utils.ui.inference.room import PRIVATE, RAW, Room, Sight, begin, fault, settings, stop_button
+from utils.ui.inference.errand_part import Heard, begin, state_of, stop_button
+from utils.ui.inference.room import Room, Sight, fault, settings
 from utils.ui.inference.text_part import SAMPLES
-from utils.ui.page import QUIET
-from utils.ui.views import cell, note, table
+from utils.ui.page import PRIVATE, QUIET, RAW
+from utils.ui.views import cell, note, table, told
 from utils.ui.words import say
 
 COMPARE = "compare"
@@ -79,7 +79,7 @@ def _tie_compare(room: Room, button: gr.Button, models: gr.Dropdown, text: gr.Te
         try:
             place, config, named = room.open(project), settings(values), list(models or [])
             if len(set(named)) < comparing.FEWEST:
-                return showing.told("faults", say("Choose at least two models to compare.", page_language))
+                return told("faults", say("Choose at least two models to compare.", page_language))
         except AmharicTtsError as error:
             return fault(error, page_language)
         output = room.page.output
@@ -109,28 +109,19 @@ def compare_state(room: Room, sight: Sight, chosen: str | None) -> dict[str, Any
     fresh = errand.last.name if errand and isinstance(errand.last, Compared) else None
     if chosen not in names:
         picker["value"] = fresh if fresh in names else names[0] if names else None
-    going = errand is not None and not errand.is_over
+    status, stop = state_of(errand, language, _heard)
     return {
         "compare_models": {"choices": listing.choices(sight.models, language)},
-        "compare_status": _told(errand, language),
-        "compare_stop": {"interactive": going},
+        "compare_status": status,
+        "compare_stop": stop,
         "comparisons": picker,
     }
 
 
-def _told(errand: Errand | None, language: str) -> str:
-    if errand is None:
-        return ""
-    if errand.error:
-        return showing.fault(errand.error, language)
-    if isinstance(errand.last, Compared):
-        return showing.told("good", say("The comparison is ready below.", language))
-    if errand.is_over:
-        return showing.told("warnings", say("Stopped.", language))
-    if isinstance(errand.last, Step):
-        last = errand.last
-        return showing.working(f"{last.stage} · {errand.work.seconds:.0f} s", last.step, last.total)
-    return showing.working(f"{say('Getting ready', language)} · {errand.work.seconds:.0f} s")
+def _heard(item: object, language: str) -> Heard | None:
+    if isinstance(item, Compared):
+        return Heard(say("The comparison is ready below.", language), is_result=True)
+    return Heard(item.stage, item.step, item.total) if isinstance(item, Step) else None
 
 
 def side_by_side(report: Report, language: str) -> str:
@@ -156,7 +147,7 @@ def _told_by(one: Utterance | None, folder: Path, name: str, language: str) -> s
         return cell(one.fault or "–")
     sound = showing.player(folder / one.wav, f"{name}: {one.text}")
     speed = f"{one.real_time_factor:.2f}" if one.real_time_factor else "–"
-    flags = "".join(showing.told("warnings", showing.flag(flag.partition(": ")[2], language)) for flag in one.flags)
+    flags = "".join(told("warnings", showing.flag(flag.partition(": ")[2], language)) for flag in one.flags)
     return f"<td>{sound}{note(speed)}{flags}</td>"
 
 
@@ -210,7 +201,7 @@ def pair_of(place: Project, name: str | None, voter: str, language: str) -> tupl
     if pair is None:
         said = [str(one) for one in comparing.tally(place, name)]
         over = say("You have judged all {total} pairs.", language, total=total)
-        return "", note(over), None, None, showing.told("good", *said), *[gr.update(interactive=False)] * 3
+        return "", note(over), None, None, told("good", *said), *[gr.update(interactive=False)] * 3
     one, other = comparing.neutral(place, name, pair)
     values = {"number": total - left + 1, "total": total, "sentence": pair.text}
     head = say("Pair {number} of {total}: {sentence}", language, **values)

@@ -13,8 +13,9 @@ from utils.errors import AmharicTtsError, RunError
 from utils.paths import Project
 from utils.storage import make_folder
 from utils.ui.inference import children, showing
-from utils.ui.inference.errands import Errand
-from utils.ui.inference.room import RAW, Room, Sight, begin, fault, stop_button
+from utils.ui.inference.errand_part import Heard, begin, state_of, stop_button
+from utils.ui.inference.room import Room, Sight, fault
+from utils.ui.page import RAW
 from utils.ui.views import note
 from utils.ui.words import say
 
@@ -101,26 +102,18 @@ def dataset_task(place: Project, project: str, output: Path) -> Iterator[Line | 
 
 def pack_state(room: Room, sight: Sight) -> dict[str, Any]:
     """Say how far the packing is, and offer what was packed before."""
-    errand, language = room.errands.look(sight.name, PACK), sight.language
+    status, stop = state_of(room.errands.look(sight.name, PACK), sight.language, _heard)
     folder = sight.place.root / FOLDER
     packed = sorted(folder.glob("*.zip"), key=lambda path: -path.stat().st_mtime)[:6] if folder.is_dir() else []
     shown = [showing.link(path, f"{path.name} ({path.stat().st_size / 1e6:.1f} MB)") for path in packed]
-    going = errand is not None and not errand.is_over
-    offered = showing.downloads(shown) if shown else note(say("Nothing is packed yet.", language))
-    return {"pack": _told(errand, language) + offered, "pack_stop": {"interactive": going}}
+    offered = showing.downloads(shown) if shown else note(say("Nothing is packed yet.", sight.language))
+    return {"pack": status + offered, "pack_stop": stop}
 
 
-def _told(errand: Errand | None, language: str) -> str:
-    if errand is None:
-        return ""
-    if errand.error:
-        return showing.fault(errand.error, language)
-    if isinstance(errand.last, Archive):
-        return showing.told("good", say("Packed: {name}.", language, name=errand.last.path.name))
-    if errand.is_over:
-        return showing.told("warnings", say("Stopped.", language))
-    text = errand.last.text if isinstance(errand.last, Line) else say("Getting ready", language)
-    return showing.working(f"{text} · {errand.work.seconds:.0f} s")
+def _heard(item: object, language: str) -> Heard | None:
+    if isinstance(item, Archive):
+        return Heard(say("Packed: {name}.", language, name=item.path.name), is_result=True)
+    return Heard(item.text) if isinstance(item, Line) else None
 
 
 def _target(place: Project, name: str) -> Path:

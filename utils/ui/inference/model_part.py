@@ -11,8 +11,9 @@ from utils.synthesis.listing import Found
 from utils.ui import faults
 from utils.ui.form import info
 from utils.ui.inference import listing, reading, showing, voice_files
-from utils.ui.inference.room import MODEL, RAW, Room, Sight, fault
+from utils.ui.inference.room import MODEL, Room, Sight, fault
 from utils.ui.inference.work import Work
+from utils.ui.page import RAW
 from utils.ui.views import note
 from utils.ui.words import say
 
@@ -76,7 +77,7 @@ def model_state(room: Room, sight: Sight, model: str) -> dict[str, Any]:
         "model": picker,
         "load": {"interactive": bool(model) and not busy},
         "unload": {"interactive": loaded and not busy and not studio.users},
-        "model_reason": note(reason) if reason else "",
+        "model_reason": note(reason),
         "card": showing.model(studio, model, reads, None, language),
         "speak": {"interactive": bool(model)},
         "reference": {"choices": [(say("the model's own voice", language), ""), *voices]},

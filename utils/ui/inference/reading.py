@@ -6,8 +6,8 @@ from pathlib import Path
 
 from utils.errors import AmharicTtsError, ConfigError, TextError
 from utils.synthesis.pieces import plan, speakable
-from utils.xtts.tokenizer import SETTINGS_FILE, Reading, Tokenizer
-from utils.xtts.vocabulary import FILE_NAME
+from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
+from utils.xtts.tokenizer import Reading, Tokenizer
 
 MOST_LETTERS = 20_000  # read while somebody types; the rest is counted by what these need
 
@@ -74,7 +74,7 @@ def tokenizer_of(place: str) -> Tokenizer:
     folder = Path(place).expanduser() if place.strip() else None
     if folder is None:
         raise ConfigError("No model is chosen.", hint="Choose one in the list, or train one first.")
-    times = tuple(_time(folder / name) for name in (FILE_NAME, SETTINGS_FILE))
+    times = tuple(_time(folder / name) for name in (VOCABULARY_FILE, SETTINGS_FILE))
     if not times[0]:
         raise ConfigError(
             "What this model reads is not known before it is loaded.", hint="Load it, or choose one in the list."

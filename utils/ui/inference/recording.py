@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from utils.audio import Samples
+from utils.batching import batched
 from utils.config import SpeechConfig
 from utils.dataset.encodings import read_any
 from utils.dataset.subtitles import read_cues
@@ -156,7 +157,7 @@ def dub(studio: Studio, subtitles: Path, config: SpeechConfig) -> Iterator[News]
         yield Stage("Hearing the voice")
         yield Begun(len(spoken), model.model.name, model.voice(config.reference).name)
         sounds = [silence(0)] * len(found.cues)
-        for some in _batches(spoken, config.batch_size):
+        for some in batched(spoken, config.batch_size):
             with studio.turns.mine():
                 speeches = model.speak_many([found.cues[number].text for number in some], config)
             for number, speech in zip(some, speeches, strict=True):
@@ -186,7 +187,7 @@ def batch(studio: Studio, project: Project, lines: Sequence[str], ending: str, c
     try:
         with studio.using() as model:
             yield Begun(len(lines), model.model.name, model.voice(config.reference).name)
-            for some in _batches(list(enumerate(lines, 1)), config.batch_size):
+            for some in batched(list(enumerate(lines, 1)), config.batch_size):
                 with studio.turns.mine():
                     rows += _spoken_lines(model, some, folder, ending, config)
                 yield Done(len(rows), len(lines))
@@ -270,8 +271,3 @@ def _pack(folder: Path, rows: Sequence[dict[str, object]]) -> Path:
     writer.writerows(rows)
     write_atomically(folder / LIST, "\ufeff" + table.getvalue())  # the mark tells spreadsheets that it is UTF-8
     return Path(shutil.make_archive(str(folder), "zip", folder))
-
-
-def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]

@@ -1,11 +1,10 @@
 """What the parts of the tab share: the page, the model, the long works, the form, and what every handler is given."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import gradio as gr
 from gradio.blocks import Block
 from gradio.components import Component
 
@@ -14,20 +13,16 @@ from utils.errors import AmharicTtsError
 from utils.paths import Project
 from utils.synthesis.listing import Found
 from utils.ui.form import build_form, read_form
-from utils.ui.inference import showing
 from utils.ui.inference.errands import Errands
 from utils.ui.inference.studio import Studio
 from utils.ui.inference.work import Work
-from utils.ui.page import QUIET, Page
-from utils.ui.words import say
+from utils.ui.page import Page
+from utils.ui.views import refused
 
 logger = logging.getLogger(__name__)
 
 HERE = ("speed", "temperature", "seed", "candidates", "tries")  # of the settings in sight
 MODEL = ("device", "precision")
-APART = ("model", "reference", "language")
-RAW: dict[str, Any] = {"preprocess": False}  # names are checked below the page, not against the list of one browser tab
-PRIVATE: dict[str, Any] = {"api_visibility": "private", **QUIET}
 
 
 @dataclass(frozen=True)
@@ -99,35 +94,4 @@ def fault(error: BaseException, language: str) -> str:
     """Show an error in its place: one sentence with its cure, or an honest one about a fault of ours."""
     if not isinstance(error, AmharicTtsError):
         logger.error("A handler of the page failed.", exc_info=error)
-    return showing.fault(error, language)
-
-
-def stop_button(room: Room, kind: str) -> gr.Button:
-    """Make a button that ends a long work of the project."""
-    button = gr.Button("Stop", variant="stop", interactive=False, min_width=100, elem_id=f"stop-{kind}")
-
-    def stop(project: str) -> None:
-        room.errands.stop(project, kind)
-
-    button.click(stop, room.page.project, None, api_name=f"stop_{kind}", queue=False, show_progress="hidden")
-    return button
-
-
-def begin(room: Room, project: str, kind: str, task: Callable[[], Iterator[Any]], language: str) -> str:
-    """Begin a long work of the project and say so, or why not."""
-    try:
-        room.errands.begin(project, kind, task)
-    except Exception as error:  # noqa: BLE001  # it is shown
-        return fault(error, language)
-    return showing.told("good", say("It has begun, and goes on when you leave this page.", language))
-
-
-def changed(seen: dict[str, Any], made: dict[str, Any], names: Iterable[str]) -> list[Any]:
-    """Return the new state of what a visitor has seen, and for each name an update where it is new to him."""
-    fresh = {name: value for name, value in made.items() if seen.get(name) != value}
-    updates = [_update(fresh[name]) if name in fresh else gr.skip() for name in names]
-    return [{**seen, **fresh}, *updates]
-
-
-def _update(value: Any) -> Any:  # noqa: ANN401  # gradio's updates have no type
-    return gr.update(**value) if isinstance(value, dict) else value
+    return refused(error, language)

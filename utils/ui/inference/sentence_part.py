@@ -11,13 +11,14 @@ import numpy as np
 from utils.config import SpeechConfig
 from utils.errors import AmharicTtsError, ConfigError, RunError
 from utils.ui.inference import recording, showing, takes
-from utils.ui.inference.room import RAW, fault, news, settings
-from utils.ui.inference.speak_part import SPEAKING, Listener, visitor
+from utils.ui.inference.listener import Listener
+from utils.ui.inference.room import fault, news, settings
+from utils.ui.inference.speak_part import SPEAKING, visitor
 from utils.ui.inference.take_view import TakeView, forget_files
 from utils.ui.inference.takes import Said, Take
 from utils.ui.inference.work import Work
-from utils.ui.page import QUIET
-from utils.ui.views import note
+from utils.ui.page import PRIVATE, RAW
+from utils.ui.views import note, told
 from utils.ui.words import say
 from utils.xtts.rates import OUTPUT_RATE
 
@@ -65,7 +66,7 @@ def build_again(view: TakeView) -> None:
             forget_files(place, take := takes.replaced(place, takes.find(place, name), redone.number, redone.said))
         except AmharicTtsError as error:
             return fault(error, language), gr.skip(), *[gr.skip()] * 4
-        done = showing.told("good", say("The sentence was replaced.", language))
+        done = told("good", say("The sentence was replaced.", language))
         return done, gr.update(interactive=False), *view.show(project, take.name, language)
 
     accept.click(
@@ -92,7 +93,7 @@ def _tie_choice(view: TakeView, outputs: list[Any]) -> None:
             return *empty, fault(error, language), None
         able = take.kind != "subtitles"
         why = "" if able else note(say("Subtitles are spoken as a whole, each in its time.", language))
-        why += showing.told("warnings", *(showing.flag(text, language) for text in one.sentence.flags))
+        why += told("warnings", *(showing.flag(text, language) for text in one.sentence.flags))
         text = one.sentence.reading.written
         button = gr.update(interactive=able)
         return heard([one]), text, None, "", button, gr.update(interactive=False), why, None
@@ -101,9 +102,8 @@ def _tie_choice(view: TakeView, outputs: list[Any]) -> None:
         choose,
         [view.room.page.project, view.chosen, view.sentences, view.room.page.language],
         outputs,
-        api_visibility="private",
         **RAW,
-        **QUIET,
+        **PRIVATE,
     )
 
 
@@ -133,10 +133,10 @@ def _tie_again(view: TakeView, button: gr.Button, words: gr.Textbox, outputs: li
                 progress = listener.progress(work.seconds, page_language)
                 yield quiet[0], progress, *quiet[1:]
             if work.stopped and (listener.begun is None or len(listener.told) < listener.begun.total):
-                yield None, showing.told("warnings", say("Stopped.", page_language)), *quiet[1:]
+                yield None, told("warnings", say("Stopped.", page_language)), *quiet[1:]
                 return
             redone = Redone(known.name, number, tuple(listener.told))
-            yield heard(listener.told), told(listener.told, page_language), gr.update(interactive=True), redone
+            yield heard(listener.told), doubts(listener.told, page_language), gr.update(interactive=True), redone
         except Exception as error:  # noqa: BLE001  # it is shown in its place
             yield gr.skip(), fault(error, page_language), *quiet[1:]
 
@@ -166,11 +166,11 @@ def next_config(take: Take, number: int, config: SpeechConfig) -> SpeechConfig:
     return config.model_copy(update={"seed": seed})
 
 
-def told(said: list[Said], language: str) -> str:
+def doubts(said: list[Said], language: str) -> str:
     """Say what the guards found in a new sentence."""
     found = [showing.flag(text, language) for one in said for text in one.sentence.flags]
     seed = f"{say('Seed', language)} {said[0].sentence.seed}" if said else ""
-    return showing.told("warnings", *found) + note(seed)
+    return told("warnings", *found) + note(seed)
 
 
 def heard(said: list[Said]) -> tuple[int, Any]:

@@ -11,7 +11,7 @@ from utils.ui import faults
 from utils.ui.inference.reading import Seen
 from utils.ui.inference.studio import Card, Studio
 from utils.ui.inference.takes import Sentence, Take
-from utils.ui.views import cell, note, table
+from utils.ui.views import bar, cards, cell, note, refused, table, told
 from utils.ui.words import say
 from utils.xtts.tokenizer import Reading
 
@@ -41,43 +41,25 @@ MODES = {
 BACKENDS = {"rules": "rules of this program", "epitran": "Epitran"}
 
 CSS = """
-#inference-tab .good { border-inline-start: 4px solid #047857; padding-inline-start: 10px; }
-#inference-tab .faults { border-inline-start: 4px solid #b91c1c; padding-inline-start: 10px; }
-#inference-tab .warnings { border-inline-start: 4px solid #b45309; padding-inline-start: 10px; }
-#inference-tab :is(.good, .faults, .warnings) p { margin: 4px 0; font-size: var(--text-sm); overflow-wrap: anywhere; }
 #inference-tab mark { background: #fecaca; color: #7f1d1d; padding: 0 3px; border-radius: 3px; }
 #inference-tab .downloads { display: flex; flex-wrap: wrap; gap: 6px 14px; font-size: var(--text-sm); margin: 4px 0; }
 #inference-tab .downloads a { color: #047857; text-decoration: underline; }
 .dark #inference-tab .downloads a { color: #6ee7b7; }
 #inference-tab .html-container audio { width: 100%; min-width: 180px; max-width: 420px; height: 40px; display: block; }
-#takes .wrap, #sentences .wrap { flex-flow: column nowrap; max-height: 18rem; overflow: auto; gap: 4px; }
-#takes label, #sentences label { width: 100%; flex-shrink: 0; overflow-wrap: anywhere; }
+#takes .wrap, #sentences .wrap { max-height: 18rem; }
 #inference-tab td.reads { font-family: var(--font-mono); font-size: 0.85em; overflow-wrap: anywhere; }
 #inference-tab .settings > .form { display: grid !important; gap: 10px; background: none; border: 0; box-shadow: none;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 230px), 1fr)) !important; }
 #inference-tab .settings > .form > * { border: 1px solid var(--border-color-primary) !important;
   border-radius: var(--block-radius); }
-#inference-tab .html-container:has(> .prose:empty) { display: none; }
 #stream-chunk { display: none !important; }
 """
 
 
-def told(kind: str, *sentences: str) -> str:
-    """Show sentences as "good", "faults" or "warnings"; nothing for none."""
-    shown = "".join(f"<p>{escape(one)}</p>" for one in sentences if one)
-    role = "alert" if kind == "faults" else "status"
-    return f'<div class="{kind}" role="{role}">{shown}</div>' if shown else ""
-
-
-def fault(error: BaseException, language: str) -> str:
-    """Show an error with its cure."""
-    return told("faults", faults.told(error, language))
-
-
 def working(sentence: str, step: int = 0, total: int = 0) -> str:
     """Show what is going on, with a bar where its end is known."""
-    bar = f'<progress max="{total}" value="{step}" aria-label="{step} / {total}"></progress>' if total else ""
-    return f'<p role="status">{escape(sentence)}</p>{bar}'
+    shown = bar(f"{step} / {total}", step, total) if total else ""
+    return f'<p role="status">{escape(sentence)}</p>{shown}'
 
 
 def address(path: Path) -> str:
@@ -111,7 +93,7 @@ def model(studio: Studio, place: str, reads: dict[str, str] | None, error: BaseE
         seconds = f"{studio.loading_seconds:.0f}"
         parts.append(working(say("The model is being loaded: {seconds} s.", language, seconds=seconds)))
     if error:
-        parts.append(fault(error, language))
+        parts.append(refused(error, language))
     if studio.card:
         parts.append(card(studio.card, studio.users, language))
         if place and studio.card.place != place:
@@ -119,7 +101,7 @@ def model(studio: Studio, place: str, reads: dict[str, str] | None, error: BaseE
     elif not studio.loading:
         parts.append(note(say("No model is in memory. Speak loads the chosen one by itself.", language)))
     if reads is not None and (studio.card is None or studio.card.place != place):
-        parts.append(facts({"The chosen model reads": reading_of(reads, language)}, language))
+        parts.append(cards({"The chosen model reads": reading_of(reads, language)}, language))
     return "".join(parts)
 
 
@@ -137,7 +119,7 @@ def card(known: Card, users: int, language: str) -> str:
         "Training": training(known, language),
         "In use": say("by {count} now", language, count=users) if users else "",
     }
-    return facts({name: value for name, value in rows.items() if value}, language) + told("warnings", *known.notices)
+    return cards({name: value for name, value in rows.items() if value}, language) + told("warnings", *known.notices)
 
 
 def training(known: Card, language: str) -> str:
@@ -164,15 +146,6 @@ def reading_of(reads: dict[str, str], language: str) -> str:
     return " · ".join(parts)
 
 
-def facts(rows: dict[str, str], language: str) -> str:
-    """Show names and values."""
-    cells = (
-        f"<span><small>{escape(say(name, language))}</small><b>{escape(value)}</b></span>"
-        for name, value in rows.items()
-    )
-    return f'<div class="cards">{"".join(cells)}</div>'
-
-
 # --- the text ---
 
 
@@ -192,7 +165,7 @@ def counter(seen: Seen, seconds: float | None, language: str) -> str:
         why = escape(say("This model cannot read these signs; write them in words or leave them out:", language))
         shown += f'<div class="faults" role="alert"><p>{why} {signs}</p></div>'
     elif seen.error:
-        shown += fault(seen.error, language)
+        shown += refused(seen.error, language)
     if seen.left_out:
         shown += note(say("Skipped, for it has no sound: {signs}", language, signs=" ".join(seen.left_out)))
     return shown
@@ -266,7 +239,7 @@ def take_facts(take: Take, language: str) -> str:
     early = (
         told("warnings", say("It was stopped early; this is what was finished.", language)) if take.unfinished else ""
     )
-    return facts(rows, language) + early + doubts + "".join(note(say(text, language)) for text in take.notes)
+    return cards(rows, language) + early + doubts + "".join(note(say(text, language)) for text in take.notes)
 
 
 def sentence_title(number: int, one: Sentence, language: str) -> str:

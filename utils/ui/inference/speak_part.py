@@ -1,26 +1,23 @@
 """Speaking: the button, what is going on, and sound while it comes."""
 
-import base64
-import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 from gradio.events import Dependency
 
-from utils.audio import Samples
 from utils.config import SpeechConfig
 from utils.paths import Project
-from utils.synthesis.writing import to_pcm16
 from utils.ui.inference import recording, showing, takes
-from utils.ui.inference.recording import Begun, Done, Dubbed, News, Sounding, Stage
+from utils.ui.inference.listener import Listener
+from utils.ui.inference.recording import News
 from utils.ui.inference.room import Room, fault, news, settings
-from utils.ui.inference.takes import Said, Take
+from utils.ui.inference.takes import Take
 from utils.ui.inference.work import Work
-from utils.ui.page import QUIET
+from utils.ui.page import PRIVATE, QUIET, RAW
+from utils.ui.views import told
 from utils.ui.words import say
 from utils.xtts.rates import OUTPUT_RATE
 
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
     from gradio.blocks import Block
 
 SPEAKING = "speak"
-WINDOW = 6  # stretches of sound sent again with each new one: the browser may skip an update, and plays none twice
 
 PLAY = """chunk => {
   const state = window.amharicStream ??= { context: null, at: 0, key: "", played: -1 };
@@ -58,83 +54,6 @@ PLAY = """chunk => {
 HUSH = """() => { const state = window.amharicStream; state?.context?.close(); if (state) state.context = null; }"""
 
 
-@dataclass
-class Listener:
-    """Follows one speaking, and makes a take of what was heard.
-
-    Attributes:
-        kind: What the take will be.
-        text: What is to be said.
-        config: How.
-        begun: What was announced; None before the first sentence is begun.
-        told: Sentences that are done.
-        dubbed: Subtitles that are done.
-        at: When speaking itself began.
-        stage: What is being done now.
-        recent: The newest stretches of sound, for a player.
-        count: Stretches so far.
-    """
-
-    kind: str
-    text: str
-    config: SpeechConfig
-    begun: Begun | None = None
-    told: list[Said] = field(default_factory=list)
-    dubbed: Dubbed | None = None
-    at: float = 0.0
-    stage: str = ""
-    recent: deque[str] = field(default_factory=lambda: deque(maxlen=WINDOW))
-    count: int = 0
-    done: int = 0
-    key: str = field(default_factory=lambda: str(time.time_ns()))
-
-    def hear(self, item: News | None) -> None:
-        """Take one piece of news."""
-        if isinstance(item, Stage):
-            self.stage = item.name
-        elif isinstance(item, Begun):
-            self.begun, self.at, self.stage = item, time.monotonic(), ""
-        elif isinstance(item, Said):
-            self.told.append(item)
-            self.done = len(self.told)
-        elif isinstance(item, Done):
-            self.done = item.step
-        elif isinstance(item, Dubbed):
-            self.dubbed = item
-        elif isinstance(item, Sounding):
-            self.recent.append(base64.b64encode(to_pcm16(item.samples)).decode())
-            self.count += 1
-
-    def chunk(self) -> str:
-        """Return the newest stretches of sound as the player reads them."""
-        if not self.count:
-            return ""
-        parts = ",".join(f'"{part}"' for part in self.recent)
-        return f'{{"key": "{self.key}", "first": {self.count - len(self.recent)}, "parts": [{parts}]}}'
-
-    def progress(self, seconds: float, language: str) -> str:
-        """Say how far it is."""
-        if self.begun is None or self.stage:
-            stage = say(self.stage or "Getting ready", language)
-            return showing.working(f"{stage} · {seconds:.0f} s")
-        values = {"step": self.done, "total": self.begun.total}
-        sentence = say("{step} of {total} sentences are spoken", language, **values)
-        return showing.working(f"{sentence} · {seconds:.0f} s", self.done, self.begun.total)
-
-    def take(self) -> tuple[Take, Samples] | None:
-        """Return what became of it; None when no sentence was finished."""
-        took = time.monotonic() - self.at
-        if self.begun and self.dubbed:
-            made, samples = recording.take_of(self.begun, [], self.kind, self.text, self.config)
-            notes = (*made.notes, *self.dubbed.notes)
-            pieces = self.dubbed.pieces
-            return replace(made, pieces=pieces, notes=notes, unfinished=False, took=took), self.dubbed.samples
-        if self.begun is None or not self.told:
-            return None
-        made, samples = recording.take_of(self.begun, self.told, self.kind, self.text, self.config)
-        return (replace(made, took=took), samples) if samples.size else None
-
-
 @dataclass(frozen=True)
 class Player:
     """The widgets that speaking fills: what goes on, the newest sound, the takes, the whole."""
@@ -157,7 +76,7 @@ class Player:
         def free() -> list[Any]:
             return [gr.update(interactive=True), gr.update(interactive=False)]
 
-        spoken.then(free, None, [self.speak, self.stop], api_visibility="private", **QUIET)
+        spoken.then(free, None, [self.speak, self.stop], **PRIVATE)
 
 
 def shown(status: str, chunk: object = None, found: object = None, sound: object = None) -> Any:  # noqa: ANN401  # what gradio takes
@@ -216,9 +135,8 @@ def tie_speak(room: Room, player: Player, text: gr.Textbox, stream: gr.Checkbox)
         show_progress="hidden",
         concurrency_limit=8,
         trigger_mode="once",
-        preprocess=False,
+        **RAW,
     )
-
     player.free_after(spoken)
 
     def stop_speaking(request: gr.Request) -> None:
@@ -255,14 +173,14 @@ def kept(place: Project, listener: Listener, language: str) -> Any:  # noqa: ANN
     made = listener.take()
     if made is None:
         sentence = say("It was stopped before the first sentence was finished.", language)
-        return shown(showing.told("warnings", sentence))
+        return shown(told("warnings", sentence))
     take = takes.keep(place, *made)
     sentence = say("Spoken: {seconds} s of sound in {took} s.", language, **figures(take))
     if take.unfinished:
         sentence = say("Stopped; what was finished is kept.", language)
     found = takes.newest(place)
     choices = gr.update(choices=[(showing.take_title(one, language), one.name) for one in found], value=take.name)
-    return shown(showing.told("good", sentence), None, choices, str(sound_of(place, take)))
+    return shown(told("good", sentence), None, choices, str(sound_of(place, take)))
 
 
 def figures(take: Take) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from utils.errors import RunBusyError, RunError
+from utils.paths import OUTPUT, VOICES
 from utils.ui.inference import reading
 from utils.ui.inference.work import Turns, Work, ensure_going
 
@@ -168,12 +169,11 @@ class Studio:
 
         before, on_card = _gib(), memory.graphics_gib()
         try:
-            voices = self.output / ".cache" / "voices"
+            voices = self.output / VOICES.relative_to(OUTPUT)
             model = Synthesizer.load(place, device, precision, cache=voices, output=self.output, look=ensure_going)
         except BaseException:
             memory.free()
             raise
-        memory.free()
         took = time.monotonic() - begun
         grown = max(0.0, _gib() - before)
         return model, card(model, place, (device, precision), grown, memory.graphics_gib() - on_card, took)

@@ -62,6 +62,19 @@ class TakeView:
             return None, fault(error, language), gr.update(choices=[], value=None), ""
 
 
+def format_picker(value: str, name: str) -> gr.Dropdown:
+    """Make the choice of a kind of sound file."""
+    return gr.Dropdown(
+        ENDINGS,
+        value=value,
+        label="File format",
+        info="WAV and FLAC lose nothing; the others are smaller.",
+        interactive=True,
+        elem_id=name,
+        min_width=160,
+    )
+
+
 def sentence_choices(take: Take, language: str) -> list[tuple[str, int]]:
     """List the sentences of a take as (what a person sees, number)."""
     return [(showing.sentence_title(number + 1, one, language), number) for number, one in enumerate(take.pieces)]

@@ -15,14 +15,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from utils import audio
 from utils.audio import Samples
 from utils.errors import AudioError, DataError
 from utils.paths import Project, checked_name, inside
-from utils.storage import make_folder, read_text, storage_error, write_atomically
-from utils.synthesis.joining import faded, silence
+from utils.storage import make_folder, read_json, storage_error, write_atomically
+from utils.synthesis.joining import join, starts
 from utils.xtts.rates import OUTPUT_RATE
 from utils.xtts.tokenizer import Reading
 
@@ -64,6 +62,11 @@ class Said:
 
     sentence: Sentence
     samples: Samples
+
+    @property
+    def pause(self) -> float:
+        """Return the seconds of silence after it."""
+        return self.sentence.pause
 
 
 @dataclass(frozen=True)
@@ -111,12 +114,11 @@ class Take:
 
 def joined(said: Sequence[Said]) -> tuple[tuple[Sentence, ...], Samples]:
     """Put sentences together with their pauses, and say when each begins."""
-    placed, parts, position = [], [np.zeros(0, np.float32)], 0
-    for one in said:
-        placed.append(replace(one.sentence, start=position / OUTPUT_RATE, seconds=one.samples.size / OUTPUT_RATE))
-        parts += [faded(one.samples), silence(one.sentence.pause)]
-        position += parts[-2].size + parts[-1].size
-    return tuple(placed), np.concatenate(parts)
+    placed = (
+        replace(one.sentence, start=start, seconds=one.samples.size / OUTPUT_RATE)
+        for one, start in zip(said, starts(said), strict=True)
+    )
+    return tuple(placed), join(said)
 
 
 def keep(project: Project, take: Take, samples: Samples) -> Take:
@@ -235,7 +237,7 @@ def _read(path: Path) -> Take:
 @functools.lru_cache(maxsize=512)
 def _parsed(path: Path, changed: int) -> Take:  # noqa: ARG001  # what is asked again after a change
     try:
-        data = json.loads(read_text(path))
+        data = read_json(path)
         data.pop("format")
         pieces = tuple(_sentence(one) for one in data.pop("pieces"))
         return Take(**data | {"pieces": pieces, "notes": tuple(data["notes"])})

@@ -7,10 +7,11 @@ import gradio as gr
 from utils.errors import AmharicTtsError
 from utils.paths import Project
 from utils.ui.inference import showing, takes
-from utils.ui.inference.room import RAW, Room, fault
+from utils.ui.inference.room import Room, fault
 from utils.ui.inference.sentence_part import build_again
-from utils.ui.inference.take_view import ENDINGS, TakeView, links, write_file
-from utils.ui.page import QUIET
+from utils.ui.inference.take_view import TakeView, format_picker, links, write_file
+from utils.ui.page import QUIET, RAW
+from utils.ui.views import told
 from utils.ui.words import say
 
 
@@ -18,19 +19,13 @@ def build_sound_and_sentences(room: Room, chosen: gr.Radio, sound: gr.Audio) -> 
     """Lay out what is known of the chosen take, and its sentences."""
     facts = gr.HTML(elem_id="take-facts")
     with gr.Row():
-        ending = gr.Dropdown(
-            ENDINGS,
-            value=".mp3",
-            label="File format",
-            info="WAV and FLAC lose nothing; the others are smaller.",
-            interactive=True,
-            elem_id="format",
-            min_width=160,
-        )
+        ending = format_picker(".mp3", "format")
         make = gr.Button("Make this file", min_width=140, elem_id="make-file")
     files = gr.HTML(elem_id="take-files")
     with gr.Accordion("Sentences: listen, change, speak again", open=True):
-        sentences = gr.Radio([], label="Sentences of this take", interactive=True, elem_id="sentences")
+        sentences = gr.Radio(
+            [], label="Sentences of this take", interactive=True, elem_id="sentences", elem_classes="long-list"
+        )
         redone = gr.State(None)
         view = TakeView(room, chosen, sound, facts, sentences, files, redone)
         build_again(view)
@@ -52,7 +47,7 @@ def build_sound_and_sentences(room: Room, chosen: gr.Radio, sound: gr.Audio) -> 
 
 def build_history() -> tuple[gr.Radio, dict[str, gr.Button]]:
     """Lay out the list of takes with what can be done with one."""
-    chosen = gr.Radio([], label="Takes, newest first", interactive=True, elem_id="takes")
+    chosen = gr.Radio([], label="Takes, newest first", interactive=True, elem_id="takes", elem_classes="long-list")
     with gr.Row():
         buttons = {
             "restore": gr.Button("Take over its text, seed and settings", elem_id="restore-settings"),
@@ -75,7 +70,7 @@ def tie_history(view: TakeView, text: gr.Textbox, buttons: dict[str, gr.Button],
                 return fault(error, language), gr.skip()
             choices = listed(place, done if done != name else None, language)["chosen"]
             shown = {"value": done if done != name else None} | choices
-            return showing.told("good", say(sentence, language)), gr.update(**shown)
+            return told("good", say(sentence, language)), gr.update(**shown)
 
         return acted
 
@@ -94,7 +89,7 @@ def _tie_restore(view: TakeView, text: gr.Textbox, button: gr.Button, status: gr
             take = takes.find(view.room.open(project), name)
         except AmharicTtsError as error:
             return [fault(error, language), *[gr.skip()] * (1 + len(form))]
-        done = showing.told("good", say("Text, seed and settings are those of this take.", language))
+        done = told("good", say("Text, seed and settings are those of this take.", language))
         return [done, take.text, *(take.settings.get(field, gr.skip()) for field in form)]
 
     button.click(restore, view.given, [status, text, *form.values()], api_name="restore_take", **RAW, **QUIET)

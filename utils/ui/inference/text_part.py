@@ -9,8 +9,8 @@ import gradio as gr
 from utils.languages import AMHARIC
 from utils.ui.inference import reading, showing
 from utils.ui.inference.reading import Seen
-from utils.ui.inference.room import HERE, RAW, Room
-from utils.ui.page import QUIET
+from utils.ui.inference.room import HERE, Room
+from utils.ui.page import PRIVATE, QUIET, RAW
 from utils.xtts.packs import pack_for
 
 SAMPLES = (
@@ -47,7 +47,7 @@ def build_text(room: Room) -> gr.Textbox:
     with gr.Accordion("What the model reads", open=False):
         table = gr.HTML(elem_id="text-readings")
     # A dropdown also tells of "input" when it is left: what was typed since would be lost.
-    sample.select(lambda chosen: chosen or gr.skip(), sample, text, api_visibility="private", **RAW, **QUIET)
+    sample.select(lambda chosen: chosen or gr.skip(), sample, text, **RAW, **PRIVATE)
     _tie(room, text, counter, table)
     return text
 
@@ -61,7 +61,7 @@ def _tie(room: Room, text: gr.Textbox, counter: gr.HTML, table: gr.HTML) -> None
     events: list[Any] = [text.change, language.change, model.change, room.page.blocks.load]  # type: ignore[attr-defined]
     given = [text, model, language, room.page.language]
     gr.on(events, read_text, given, [counter, table], api_name="read_text", trigger_mode="always_last", **RAW, **QUIET)
-    room.page.language.change(read_text, given, [counter, table], api_visibility="private", **RAW, **QUIET)
+    room.page.language.change(read_text, given, [counter, table], **RAW, **PRIVATE)
 
 
 def _look(room: Room, text: str, model: str, language: str) -> Seen:
@@ -91,4 +91,4 @@ def build_settings(room: Room) -> None:
     dice = gr.Button("Random seed", min_width=140, size="sm", elem_id="random-seed")
     with gr.Accordion("More settings", open=False), gr.Column(elem_classes="settings"):
         room.fields(*room.rest)
-    dice.click(lambda: secrets.randbelow(2**32), None, room.form["seed"], api_visibility="private", **QUIET)
+    dice.click(lambda: secrets.randbelow(2**32), None, room.form["seed"], **PRIVATE)

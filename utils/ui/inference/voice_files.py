@@ -49,7 +49,7 @@ class Clip:
         return f"{self.total:.0%} · {self.sentence} · {self.text[:SHOWN_LETTERS]}"
 
 
-def keep(project: Project, path: Path, name: str = "") -> Path:
+def keep(project: Project, path: Path) -> Path:
     """Copy a sound file into the project; the same sound is kept once, and what is no sound is refused."""
     seconds = audio.duration(path)
     if seconds <= 0:
@@ -58,7 +58,7 @@ def keep(project: Project, path: Path, name: str = "") -> Path:
     make_folder(folder)
     with path.open("rb") as file:
         key = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=4)).hexdigest()
-    plain = re.sub(r"[^\w-]+", "_", name or path.stem).strip("_")[:40] or "voice"
+    plain = re.sub(r"[^\w-]+", "_", path.stem).strip("_")[:40] or "voice"
     target = folder / f"{plain}-{key}{path.suffix.lower()}"
     try:
         if not target.exists():

@@ -11,8 +11,10 @@ from utils.errors import AmharicTtsError
 from utils.paths import Project
 from utils.ui.form import info
 from utils.ui.inference import showing, voice_files
-from utils.ui.inference.room import PRIVATE, RAW, Room, fault
+from utils.ui.inference.room import Room, fault
 from utils.ui.inference.work import Work
+from utils.ui.page import PRIVATE, RAW
+from utils.ui.views import told
 from utils.ui.words import say
 
 FIELD = SpeechConfig.model_fields["reference"]
@@ -125,7 +127,7 @@ def _tie_facts(room: Room, picker: gr.Dropdown, heard: gr.HTML) -> None:
             except AmharicTtsError as error:
                 yield fault(error, language)
                 return
-            yield "".join(one + showing.told("good", text) for one, text in zip(players, said, strict=True))
+            yield "".join(one + told("good", text) for one, text in zip(players, said, strict=True))
 
     picker.change(
         describe,

@@ -8,7 +8,7 @@ from pathlib import Path
 import gradio as gr
 
 from utils import paths
-from utils.ui.page import QUIET, Page, handler
+from utils.ui.page import PRIVATE, QUIET, RAW, Page, handler
 from utils.ui.system.settings import place
 from utils.ui.views import cell, table
 from utils.ui.words import say
@@ -48,8 +48,8 @@ def build_guides(page: Page) -> None:
     def read(name: str | None) -> str:
         return guide(name or "")
 
-    chosen.change(handler(read), chosen, text, api_name="guide", preprocess=False)
-    page.blocks.load(lambda: gr.update(choices=guides()), None, chosen, api_visibility="private", **QUIET)
+    chosen.change(handler(read), chosen, text, api_name="guide", **RAW)
+    page.blocks.load(lambda: gr.update(choices=guides()), None, chosen, **PRIVATE)
 
 
 def build_versions(page: Page) -> None:

@@ -9,7 +9,8 @@ from utils import disk_use, paths, projects
 from utils.disk_use import Use
 from utils.errors import AmharicTtsError
 from utils.paths import list_projects, project
-from utils.ui.page import QUIET, Page, handler, tell
+from utils.ui.page import PRIVATE, RAW, Page, handler, tell
+from utils.ui.question import Question, asked, build_question, withdrawn
 from utils.ui.views import cell, note, table
 from utils.ui.words import say
 
@@ -29,8 +30,6 @@ PARTS = {
     "ready": "Finished model",
     "other": "Other",
 }
-RAW: dict[str, Any] = {"preprocess": False}
-PRIVATE: dict[str, Any] = {"api_visibility": "private", **QUIET}
 
 
 def build_disk(page: Page, tab: gr.Tab) -> None:
@@ -46,13 +45,9 @@ def build_disk(page: Page, tab: gr.Tab) -> None:
     )
     delete = gr.Button("Delete these files", variant="stop", interactive=False, min_width=150, elem_id="free-space")
     reason = gr.HTML(elem_id="free-reason")
-    with gr.Column(visible=False) as confirmation:
-        question = gr.HTML(elem_id="free-question")
-        with gr.Row():
-            confirm = gr.Button("Yes, delete these files", variant="stop", min_width=150)
-            keep = gr.Button("Keep these files", min_width=150)
+    question = build_question("free-question", "Yes, delete these files", "Keep these files")
     _tie_measure(page, tab, measure, kind, shown)
-    _tie_free(page, kind, (delete, reason), (confirmation, question, confirm, keep), shown)
+    _tie_free(page, kind, (delete, reason), question, shown)
 
 
 def show(output: Path, open_one: str, language: str) -> str:
@@ -120,15 +115,10 @@ def _tie_measure(page: Page, tab: gr.Tab, measure: gr.Button, kind: gr.Radio, sh
 
 
 def _tie_free(
-    page: Page,
-    kind: gr.Radio,
-    button: tuple[gr.Button, gr.HTML],
-    asked: tuple[gr.Column, gr.HTML, gr.Button, gr.Button],
-    shown: gr.HTML,
+    page: Page, kind: gr.Radio, button: tuple[gr.Button, gr.HTML], question: Question, shown: gr.HTML
 ) -> None:
     """Say how much it is before anything goes; another choice withdraws the question."""
     delete, reason = button
-    confirmation, question, confirm, keep = asked
 
     @handler
     def can(chosen: str | None, open_one: str, language: str) -> tuple[Any, ...]:
@@ -137,13 +127,13 @@ def _tie_free(
         except AmharicTtsError:  # a name that is none; it is told where it was typed
             size = 0
         words = "" if size else say("There is nothing of this kind." if chosen else "Choose what can go.", language)
-        return gr.update(interactive=bool(size)), note(words) if words else "", gr.update(visible=False)
+        return gr.update(interactive=bool(size)), note(words), withdrawn()
 
     @handler
-    def ask(chosen: str, open_one: str, language: str) -> tuple[Any, Any]:
+    def ask(chosen: str, open_one: str, language: str) -> tuple[str, Any]:
         size = _size(spare(page.output, open_one).get(chosen, 0))
         words = say("Delete {size}? This cannot be undone.", language, size=size)
-        return note(f"{say(KINDS.get(chosen, ''), language)}: {words}"), gr.update(visible=True)
+        return asked(f"{say(KINDS.get(chosen, ''), language)}: {words}")
 
     @handler
     def go(chosen: str, open_one: str, language: str) -> tuple[Any, ...]:
@@ -152,9 +142,9 @@ def _tie_free(
         return show(page.output, open_one, language), *can(chosen, open_one, language)
 
     given = [kind, page.project, page.language]
-    state = [delete, reason, confirmation]
+    state = [delete, reason, question.box]
     changes = [page.blocks.load, kind.change, page.project.change, page.language.change]
     gr.on(changes, can, given, state, **RAW, **PRIVATE)
-    delete.click(ask, given, [question, confirmation], **RAW, **PRIVATE)
-    keep.click(lambda: gr.update(visible=False), None, confirmation, **PRIVATE)
-    confirm.click(go, given, [shown, *state], api_name="free_space", **RAW)
+    delete.click(ask, given, question.outputs, **RAW, **PRIVATE)
+    question.keep.click(withdrawn, None, question.box, **PRIVATE)
+    question.confirm.click(go, given, [shown, *state], api_name="free_space", **RAW)

@@ -9,19 +9,20 @@ from typing import get_args
 from utils import paths, runs
 from utils.config.download import DownloadConfig
 from utils.disk_use import size_of
-from utils.doctor import MODEL_FILES
 from utils.errors import RunBusyError, RunError
-from utils.events import Event, read_events, tail_offset
+from utils.events import Event
 from utils.folders import remove
 from utils.paths import list_projects, project
-from utils.projects import at_work, downloads
+from utils.projects import downloads
 from utils.storage import PARTIAL
+from utils.ui.views import newest_events
+from utils.xtts.files import HUB_FILES
 from utils.xtts.licence import LICENCE, LicenceError, licence_accepted
 
 VERB = "download-model"
 TINY = "tiny"
 VERSIONS: tuple[str, ...] = get_args(DownloadConfig.model_fields["version"].annotation)
-LAST_BYTES = 16_384
+RECENT_BYTES = 16_384  # of the log, from which the speed is taken
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Base:
     @property
     def is_whole(self) -> bool:
         """Tell whether all its files are here."""
-        return self.files == len(MODEL_FILES)
+        return self.files == len(HUB_FILES)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def needs_consent() -> bool:
 def look(version: str) -> Base:
     """Say what is here of a version."""
     folder = paths.MODELS / version
-    there = sum((folder / name).is_file() for name in MODEL_FILES)
+    there = sum((folder / name).is_file() for name in HUB_FILES)
     return Base(version, there, size_of(folder), any(_halves(version)))
 
 
@@ -136,8 +137,8 @@ def delete(version: str, output: Path) -> int:
     """Delete a base model; refused while any run is at work, because it may need it."""
     folder = paths.inside(paths.MODELS, paths.checked_name(version))
     for name in list_projects(output):
-        if busy := at_work(project(name, output)):
-            raise RunBusyError(f"{busy[0].name} of {name} is at work.", hint="Stop it first.")
+        if busy := runs.at_work(project(name, output)):
+            raise RunBusyError(f"{busy.name} of {name} is at work.", hint="Stop it first.")
     if is_at_work(output):
         raise RunBusyError(f"{version} may be being fetched.", hint="Pause the download first.")
     size = size_of(folder)
@@ -147,7 +148,7 @@ def delete(version: str, output: Path) -> int:
 
 def progress(run: runs.Run) -> Progress | None:
     """Read how far a download is from its last events."""
-    found = read_events(run.events, tail_offset(run.events, LAST_BYTES), LAST_BYTES).events
+    found = newest_events(run, RECENT_BYTES)
     told = [event for event in found if event["kind"] == "progress" and isinstance(event.get("step"), int)]
     if not told:
         return None

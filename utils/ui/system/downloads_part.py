@@ -1,7 +1,6 @@
 """The base models: which are here, and the buttons that fetch, pause, give up and delete."""
 
 from datetime import timedelta
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,12 @@ from utils.config.download import DownloadConfig
 from utils.errors import AmharicTtsError
 from utils.ui import faults
 from utils.ui.form import build_form
-from utils.ui.page import QUIET, Page, handler, tell
+from utils.ui.page import PRIVATE, RAW, Page, handler, tell
+from utils.ui.question import Question, asked, build_question, withdrawn
 from utils.ui.system import downloads
 from utils.ui.system.downloads import TINY, Base, Progress
-from utils.ui.views import cell, note, table
+from utils.ui.views import bar, cell, note, reasons, table
 from utils.ui.words import say
-
-RAW: dict[str, Any] = {"preprocess": False}
-PRIVATE: dict[str, Any] = {"api_visibility": "private", **QUIET}
 
 HERE = "This version is here already."
 NOT_HERE = "Nothing of this version is here."
@@ -39,15 +36,11 @@ def build_downloads(page: Page) -> None:
         pause = gr.Button("Pause", interactive=False, min_width=130, elem_id="pause-download")
         cancel = gr.Button("Give up", variant="stop", interactive=False, min_width=130, elem_id="cancel-download")
         delete = gr.Button("Delete version", variant="stop", interactive=False, min_width=130, elem_id="delete-version")
-    reasons = gr.HTML(elem_id="download-reasons")
-    with gr.Column(visible=False) as confirmation:
-        question = gr.HTML(elem_id="download-question")
-        with gr.Row():
-            confirm = gr.Button("Yes, delete this version", variant="stop", min_width=150)
-            keep = gr.Button("Keep this version", min_width=150)
-    outputs = [shown, progress, begin, pause, cancel, delete, reasons]
+    why_not = gr.HTML(elem_id="download-reasons")
+    question = build_question("download-question", "Yes, delete this version", "Keep this version")
+    outputs = [shown, progress, begin, pause, cancel, delete, why_not]
     _tie(page, version, outputs)
-    _tie_delete(page, version, outputs, (confirmation, question, delete, confirm, keep))
+    _tie_delete(page, version, outputs, delete, question)
 
 
 def look(output: Path, version: str | None, language: str) -> list[Any]:
@@ -64,7 +57,7 @@ def look(output: Path, version: str | None, language: str) -> list[Any]:
         _bases(found, language),
         _shown(run, language) if run else "",
         *(gr.update(interactive=not reason) for reason in why.values()),
-        _reasons(why, language),
+        reasons(why, language),
     ]
 
 
@@ -78,14 +71,6 @@ def reasons_of(base: Base | None, *, busy: bool, unfinished: bool, consent: bool
         "Give up": "" if busy or unfinished else NOT_FETCHING,
         "Delete version": FETCHING if busy else "" if there else NOT_HERE,
     }
-
-
-def _reasons(why: dict[str, str], language: str) -> str:
-    buttons: dict[str, list[str]] = {}
-    for button, reason in why.items():
-        buttons.setdefault(reason, []).append(say(button, language))
-    buttons.pop("", None)
-    return "".join(note(f"{', '.join(names)}: {say(reason, language)}") for reason, names in buttons.items())
 
 
 def _bases(found: list[Base], language: str) -> str:
@@ -113,8 +98,7 @@ def _shown(run: runs.Run, language: str) -> str:
     if found is None or state.status is runs.Status.FINISHED:
         return note(ended)
     words = f"{ended} · {_told(found, language)}"
-    bar = f'<progress max="{max(1, found.total)}" value="{found.done}" aria-label="{escape(words)}"></progress>'
-    return bar + note(words)
+    return bar(words, found.done, found.total) + note(words)
 
 
 def _told(found: Progress, language: str) -> str:
@@ -162,7 +146,6 @@ def _tie(page: Page, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401 
         handler(live),
         [*given, seen],
         [*outputs, seen],
-        trigger_mode="always_last",
         **RAW,
         **PRIVATE,
     )
@@ -174,16 +157,11 @@ def _tie(page: Page, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401 
         button.click(action, given, outputs, api_name=name, **RAW)
 
 
-def _tie_delete(page: Page, version: Any, outputs: list[Any], asked: tuple[Any, ...]) -> None:  # noqa: ANN401
+def _tie_delete(page: Page, version: Any, outputs: list[Any], delete: gr.Button, question: Question) -> None:  # noqa: ANN401
     """Ask before deleting, about the version that is chosen at that moment."""
-    confirmation, question, delete, confirm, keep = asked
 
-    def ask(chosen: str, language: str) -> tuple[Any, Any]:
-        words = say("Delete {name}? It can be fetched again.", language, name=chosen)
-        return note(words), gr.update(visible=True)
-
-    def hide() -> Any:  # noqa: ANN401  # gradio's updates have no type
-        return gr.update(visible=False)
+    def ask(chosen: str, language: str) -> tuple[str, Any]:
+        return asked(say("Delete {name}? It can be fetched again.", language, name=chosen))
 
     @handler
     def remove(chosen: str, language: str) -> list[Any]:
@@ -192,6 +170,8 @@ def _tie_delete(page: Page, version: Any, outputs: list[Any], asked: tuple[Any, 
         return look(page.output, chosen, language)
 
     given = [version, page.language]
-    delete.click(ask, given, [question, confirmation], **RAW, **PRIVATE)
-    gr.on([keep.click, version.change], hide, None, confirmation, **PRIVATE)
-    confirm.click(remove, given, outputs, api_name="delete_model", **RAW).then(hide, None, confirmation, **PRIVATE)
+    delete.click(ask, given, question.outputs, **RAW, **PRIVATE)
+    gr.on([question.keep.click, version.change], withdrawn, None, question.box, **PRIVATE)
+    question.confirm.click(remove, given, outputs, api_name="delete_model", **RAW).then(
+        withdrawn, None, question.box, **PRIVATE
+    )

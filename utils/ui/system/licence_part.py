@@ -10,7 +10,7 @@ import gradio as gr
 from utils import paths
 from utils.errors import StorageError
 from utils.storage import make_folder, read_text, storage_error
-from utils.ui.page import QUIET, Page, handler, tell
+from utils.ui.page import PRIVATE, Page, handler, tell
 from utils.ui.views import note
 from utils.ui.words import say
 from utils.xtts.hub import fetch, look_up
@@ -68,14 +68,7 @@ def _tie(page: Page, name: gr.Textbox, shown: tuple[gr.HTML, gr.Button, gr.Butto
     def read() -> Any:  # noqa: ANN401  # gradio's updates have no type
         return gr.update(value=licence_text(), visible=True)
 
-    gr.on(
-        page.refresh,
-        handler(live),
-        [page.language, seen],
-        [state, agree, withdraw, seen],
-        api_visibility="private",
-        **QUIET,
-    )
+    gr.on(page.refresh, handler(live), [page.language, seen], [state, agree, withdraw, seen], **PRIVATE)
     agree.click(consent, [name, page.language], [state, agree, withdraw], api_name="agree_to_licence")
     withdraw.click(take_back, page.language, [state, agree, withdraw], api_name="withdraw_consent")
     show.click(read, None, text, api_name="licence_text")

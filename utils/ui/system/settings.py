@@ -7,10 +7,11 @@ from pydantic import Field
 
 from utils.config import Config
 from utils.errors import ConfigError
+from utils.paths import SETTINGS
 from utils.projects import KEPT_DAYS
 from utils.storage import make_folder, write_atomically
 
-FOLDER, FILE = ".settings", "page.yaml"
+FOLDER, FILE = SETTINGS.name, "page.yaml"
 
 
 class PageSettings(Config):

@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from utils.ui.form import build_form, read_form
-from utils.ui.page import QUIET, Page, handler, tell
+from utils.ui.page import PRIVATE, Page, handler, tell
 from utils.ui.system.settings import PageSettings, read, write
 from utils.ui.words import LANGUAGES, say
 
@@ -44,15 +44,8 @@ def build_settings(page: Page) -> None:
     def speak(chosen: str, language: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
         return gr.update(choices=[(say(name, language), name) for name in COLOUR_NAMES], value=chosen)
 
-    gr.on(
-        [page.language.change],
-        speak,
-        [form["colours"], page.language],
-        form["colours"],
-        api_visibility="private",
-        **QUIET,
-    )
-    page.blocks.load(restore, None, list(form.values()), api_visibility="private", **QUIET)
+    page.language.change(speak, [form["colours"], page.language], form["colours"], **PRIVATE)
+    page.blocks.load(restore, None, list(form.values()), **PRIVATE)
     gr.on(
         [page.blocks.load, form["colours"].change],  # type: ignore[attr-defined]
         None,

@@ -13,9 +13,9 @@ from utils.ui.data.form_part import DataForm, build_settings
 from utils.ui.data.result_part import build_download, build_merge, build_result
 from utils.ui.data.shelf import Shelf
 from utils.ui.data.sources_part import build_sources
-from utils.ui.page import QUIET, Page, handler
-from utils.ui.run_panel import RunPanel, build_run_panel
-from utils.ui.views import note
+from utils.ui.page import PRIVATE, RAW, Page, handler
+from utils.ui.run_panel import RunPanel, build_run_panel, command_box
+from utils.ui.views import note, told
 
 
 def build(page: Page) -> gr.Tab:
@@ -46,26 +46,18 @@ def build_step(form: DataForm) -> RunPanel:
     """Lay out the start, with the reason why it cannot be, and the runs."""
     page = form.page
     button = gr.Button("Step 1 - Create Dataset", variant="primary", elem_id="prepare", interactive=False)
-    reason, faults = gr.HTML(elem_id="prepare-reason"), gr.HTML(elem_id="prepare-faults")
+    reason, said = gr.HTML(elem_id="prepare-reason"), gr.HTML(elem_id="prepare-faults")
     panel = build_run_panel(page, "data", starting.preparations, showing.facts)
     with gr.Accordion("The same on the command line", open=False):
         show = gr.Button("Show command", elem_id="prepare-show-command")
-        command = gr.Textbox(
-            label="Command",
-            info="Starts the same run in a terminal.",
-            lines=2,
-            max_lines=8,
-            buttons=["copy"],
-            interactive=False,
-            elem_id="prepare-command",
-        )
-    _tie_start(form, panel, button, faults)
+        command = command_box("prepare-command")
+    _tie_start(form, panel, button, said)
     _tie_reason(form, panel, button, reason)
-    _tie_command(form, show, command, faults)
+    _tie_command(form, show, command, said)
     return panel
 
 
-def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, faults: gr.HTML) -> None:
+def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, said: gr.HTML) -> None:
     """Start a run with the settings of the form; every fault is shown beside the button."""
     page = form.page
 
@@ -75,17 +67,17 @@ def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, faults: gr.HT
             config = starting.complete(values, page.open(project))
             begun = panel.started(lambda place: starting.start(config, place), project, page_language)
         except AmharicTtsError as error:
-            return *[gr.skip()] * len(panel.outputs), showing.told(_sentences(error, page_language), "faults")
+            return *[gr.skip()] * len(panel.outputs), told("faults", *_sentences(error, page_language))
         return *begun, ""
 
     button.click(
         prepare,
         inputs_kwargs=form.given,
-        outputs=[*panel.outputs, faults],
+        outputs=[*panel.outputs, said],
         api_name="prepare",
         show_progress_on=panel.facts,
         concurrency_limit=None,
-        preprocess=False,
+        **RAW,
     )
 
 
@@ -100,21 +92,19 @@ def _tie_reason(form: DataForm, panel: RunPanel, button: gr.Button, reason: gr.H
             found = faults.told(error, language)
         if found == before:
             return gr.skip(), gr.skip(), gr.skip()
-        return gr.update(interactive=not found), note(found) if found else "", found
+        return gr.update(interactive=not found), note(found), found
 
     gr.on(
         [*page.refresh, inputs.change, panel.chosen.change],  # type: ignore[attr-defined]
         handler(look),
         [page.project, inputs, page.language, seen],
         [button, reason, seen],
-        api_visibility="private",
-        trigger_mode="always_last",
-        preprocess=False,
-        **QUIET,
+        **RAW,
+        **PRIVATE,
     )
 
 
-def _tie_command(form: DataForm, show: gr.Button, command: gr.Textbox, faults: gr.HTML) -> None:
+def _tie_command(form: DataForm, show: gr.Button, command: gr.Textbox, said: gr.HTML) -> None:
     """Write the command that does the same."""
     page = form.page
 
@@ -124,12 +114,12 @@ def _tie_command(form: DataForm, show: gr.Button, command: gr.Textbox, faults: g
             place = page.open(project)
             return starting.command(starting.complete(values, place), place), ""
         except AmharicTtsError as error:
-            return "", showing.told(_sentences(error, page_language), "faults")
+            return "", told("faults", *_sentences(error, page_language))
 
-    show.click(write, inputs_kwargs=form.given, outputs=[command, faults], api_name="prepare_command", preprocess=False)
+    show.click(write, inputs_kwargs=form.given, outputs=[command, said], api_name="prepare_command", **RAW)
 
 
 def _sentences(error: AmharicTtsError, language: str) -> list[str]:
     """Take the faults of a form apart, so that each stands in its own line."""
-    told = faults.told(error, language)
-    return told.removeprefix(faults.FORM).rstrip(".").split("; ") if isinstance(error, ConfigError) else [told]
+    sentence = faults.told(error, language)
+    return sentence.removeprefix(faults.FORM).rstrip(".").split("; ") if isinstance(error, ConfigError) else [sentence]

@@ -12,13 +12,13 @@ from utils.ui.inference.compare_part import build_compare, compare_state
 from utils.ui.inference.download_part import build_downloads, pack_state
 from utils.ui.inference.errands import Errands
 from utils.ui.inference.model_part import build_model, model_state, nothing_open
-from utils.ui.inference.room import PRIVATE, RAW, Room, Sight, changed
+from utils.ui.inference.room import Room, Sight
 from utils.ui.inference.speak_part import Player, build_buttons, build_status, tie_speak
 from utils.ui.inference.studio import Studio
 from utils.ui.inference.takes_part import build_history, build_sound_and_sentences, listed, tie_history
 from utils.ui.inference.text_part import build_settings, build_text
 from utils.ui.inference.voice_part import build_voice
-from utils.ui.page import Page
+from utils.ui.page import PRIVATE, RAW, Page, changed
 
 
 def build(page: Page) -> gr.Tab:
@@ -98,7 +98,6 @@ def tie_clock(room: Room, widgets: dict[str, Any]) -> None:
         look,
         [seen, page.project, *chosen, page.language],
         [seen, *widgets.values()],
-        trigger_mode="always_last",
         **RAW,
         **PRIVATE,
     )

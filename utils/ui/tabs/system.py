@@ -10,7 +10,7 @@ from utils.doctor import Finding
 from utils.ui import views
 from utils.ui.examination import examine
 from utils.ui.form import build_form, read_form
-from utils.ui.page import QUIET, Page, handler
+from utils.ui.page import PRIVATE, Page, handler
 from utils.ui.run_panel import RunPanel, build_run_panel
 from utils.ui.system.about_part import build_guides, build_versions
 from utils.ui.system.disk_part import build_disk
@@ -57,14 +57,7 @@ def build_doctor(page: Page) -> None:
         return views.findings(findings, language) if findings else views.note(say("Not examined yet.", language))
 
     button.click(doctor, page.language, [table, found], api_name="doctor")
-    gr.on(
-        [page.blocks.load, page.language.change],
-        show,
-        [found, page.language],
-        table,
-        api_visibility="private",
-        **QUIET,
-    )
+    gr.on([page.blocks.load, page.language.change], show, [found, page.language], table, **PRIVATE)
 
 
 def build_rehearsal(page: Page, panel: RunPanel) -> None:

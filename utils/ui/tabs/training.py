@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from utils import runs
-from utils.ui.page import Page, handler
+from utils.ui.page import RAW, Page, handler
 from utils.ui.run_panel import RunPanel, build_run_panel
 from utils.ui.training import optimising, showing, starting
 from utils.ui.training.asking import Remembered
@@ -20,8 +20,8 @@ from utils.ui.training.form_part import (
     tie_presets,
 )
 from utils.ui.training.memory_part import build_check, build_memory
-from utils.ui.training.story import Watcher
 from utils.ui.training.watch_part import LiveView, tie_comparison, tie_settings, tie_start, tie_view
+from utils.ui.training.watching import Watcher
 
 
 def build(page: Page) -> gr.Tab:
@@ -33,14 +33,14 @@ def build(page: Page) -> gr.Tab:
         form, widgets = build_form(page)
         gr.Markdown("## Training")
         button = gr.Button("Step 2 - Train Model", variant="primary", elem_id="train", interactive=False)
-        reason, faults = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-faults")
+        reason, said = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-faults")
         panel = build_panel(page, watcher)
         widgets |= {"train": button, "reason": reason, **build_live()}
         chosen, compared = build_history()
         optimise = build_optimise(page, panel)
         view = LiveView(page, form, panel, watcher, Remembered("device"), {**widgets, "compared": chosen, **optimise})
         tie_view(view, tab)
-        tie_start(view, button, faults)
+        tie_start(view, button, said)
         tie_settings(view, widgets["take"])
         tie_comparison(view, chosen, compared)
         tie_memory(form)
@@ -140,6 +140,6 @@ def build_optimise(page: Page, panel: RunPanel) -> dict[str, Any]:
         done,
         api_name="optimize_model",
         show_progress="minimal",
-        preprocess=False,
+        **RAW,
     )
     return {"checkpoint": checkpoint, "optimise": button, "optimise_reason": reason}

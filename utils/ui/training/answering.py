@@ -117,10 +117,11 @@ def check(config: dict[str, object], project: str) -> Answer:
 def _reading(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer | None", str]:
     """Open the tokenizer as training would make it; else say which vocabulary is not here."""
     from utils.training.preparation import text_mode
+    from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
     from utils.xtts.tiny import Sizes
     from utils.xtts.tiny_vocabulary import small_vocabulary
-    from utils.xtts.tokenizer import SETTINGS_FILE, Tokenizer, prepare
-    from utils.xtts.vocabulary import FILE_NAME, Vocabulary
+    from utils.xtts.tokenizer import Tokenizer, prepare
+    from utils.xtts.vocabulary import Vocabulary
 
     own = Path(config.custom_model).expanduser() if config.custom_model else None
     folder = (own if own.is_dir() else own.parent) if own else paths.MODELS / config.version
@@ -128,10 +129,10 @@ def _reading(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer |
         return Tokenizer.load(folder), ""
     if not own and config.version == "tiny":
         base = small_vocabulary(Sizes().tokens)
-    elif (folder / FILE_NAME).is_file():
-        base = Vocabulary.load(folder / FILE_NAME)
+    elif (folder / VOCABULARY_FILE).is_file():
+        base = Vocabulary.load(folder / VOCABULARY_FILE)
     else:
-        return None, str(folder / FILE_NAME)
+        return None, str(folder / VOCABULARY_FILE)
     texts = (clip.text for clip in clips)
     return prepare(base, config.language, mode=text_mode(config), texts=texts, allow_missing=True), ""
 

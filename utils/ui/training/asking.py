@@ -69,7 +69,7 @@ class Remembered:
     def __init__(self, question: str) -> None:
         self.question = question
         self.answer: Answer | None = None
-        self.fault = ""
+        self.fault: AmharicTtsError | None = None
         self._lock = threading.Lock()
         self._asked = False
 
@@ -85,7 +85,7 @@ class Remembered:
         try:
             self.answer = ask(self.question)
         except AmharicTtsError as error:
-            self.fault = str(error)
+            self.fault = error
 
 
 def settings(config: TrainConfig) -> Mapping[str, object]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from utils.ui.views import note
 from utils.ui.words import say
 
 WIDTH, HEIGHT = 1000, 300
@@ -66,7 +67,7 @@ def chart(title: str, lines: Sequence[Line], language: str) -> str:
     """Draw curves over their steps; without a point, say so."""
     drawn = [(number, line) for number, line in enumerate(lines) if line.points]
     if not drawn:
-        waiting = f'<p class="hint">{escape(say("No figures yet.", language))}</p>'
+        waiting = note(say("No figures yet.", language))
         return f'<figure class="chart"><figcaption>{escape(title)}</figcaption>{waiting}</figure>'
     frame = Frame.around([line.points for _, line in drawn])
     paths = "".join(_path(frame, line, number % TONES) for number, line in drawn)

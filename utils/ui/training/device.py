@@ -4,6 +4,7 @@ from collections.abc import Callable
 from html import escape
 
 from utils.ui.training.asking import Answer
+from utils.ui.views import note
 from utils.ui.words import say
 
 Hint = Callable[[Answer, str], str]
@@ -11,7 +12,7 @@ Hint = Callable[[Answer, str], str]
 
 def hint(field: str, device: Answer | None, did: tuple[int, str] | None, language: str) -> str:
     """Say what a switch will do here, and what it did in the run that is looked at."""
-    lines = [_line(HINTS[field](device, language) if device else say("Looking at this device …", language))]
+    lines = [note(HINTS[field](device, language) if device else say("Looking at this device …", language))]
     if did:
         told = say("In this run: {count} changed", language, count=did[0])
         lines.append(f'<p class="hint did"><b>{escape(told)}</b> · {escape(did[1])}</p>')
@@ -24,10 +25,6 @@ def about(device: Answer, language: str) -> str:
     if device["kind"] == "cuda":
         return say("Training will run on {name} with {memory} free.", language, name=device["name"], memory=memory)
     return say("Training will run on the processor with {memory} of free memory.", language, memory=memory)
-
-
-def _line(sentence: str) -> str:
-    return f'<p class="hint">{escape(sentence)}</p>'
 
 
 def _on_gpu(device: Answer) -> bool:

@@ -8,15 +8,14 @@ from typing import Any
 import gradio as gr
 from gradio.components import Component
 
-from utils import runs
 from utils.config import TrainConfig
 from utils.errors import AmharicTtsError, ConfigError
 from utils.ui import faults
 from utils.ui.form import build_form
-from utils.ui.page import QUIET, Page, handler, tell
+from utils.ui.page import PRIVATE, QUIET, RAW, Page, handler, tell
+from utils.ui.run_panel import command_box
 from utils.ui.training import fields, forecast, presets, starting
-from utils.ui.training.showing import listed, told
-from utils.ui.views import note
+from utils.ui.views import listed, note, refused, told
 from utils.ui.words import say
 from utils.xtts.licence import accept_licence
 
@@ -42,6 +41,11 @@ class TrainForm:
     page: Page
     widgets: dict[str, Component] = field(default_factory=dict)
     hints: dict[str, gr.HTML] = field(default_factory=dict)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Return what a handler of the whole form reads."""
+        return {"project": self.page.project, "page_language": self.page.language, **self.widgets}
 
     @property
     def outputs(self) -> list[Any]:
@@ -89,8 +93,7 @@ def build_model(form: TrainForm) -> None:
             tell(say("Your consent is kept.", language))
         return look(version, custom_model)
 
-    shown: dict[str, Any] = {"api_visibility": "private", **QUIET}
-    gr.on([form.page.blocks.load, *(widget.change for widget in chosen)], look, chosen, box, **shown)  # type: ignore[attr-defined]
+    gr.on([form.page.blocks.load, *(widget.change for widget in chosen)], look, chosen, box, **PRIVATE)  # type: ignore[attr-defined]
     agree.input(consent, [agree, *chosen, form.page.language], box, api_name="accept_licence")
 
 
@@ -126,15 +129,9 @@ def tie_presets(form: TrainForm, preset: gr.Dropdown, about: gr.HTML) -> None:
         [about, *form.outputs],
         api_name="preset",
         show_progress_on=about,
-        preprocess=False,
+        **RAW,
     )
-    language.change(
-        lambda spoken: gr.update(choices=presets.choices(spoken)),
-        language,
-        preset,
-        api_visibility="private",
-        **QUIET,
-    )
+    language.change(lambda spoken: gr.update(choices=presets.choices(spoken)), language, preset, **PRIVATE)
 
 
 def build_settings(form: TrainForm) -> None:
@@ -182,7 +179,7 @@ def build_checkpoints(form: TrainForm) -> None:
         outputs=shown,
         api_name="disk_forecast",
         trigger_mode="always_last",
-        preprocess=False,
+        **RAW,
         **QUIET,
     )
 
@@ -190,22 +187,12 @@ def build_checkpoints(form: TrainForm) -> None:
 def build_files(form: TrainForm) -> None:
     """Show the command, save the settings to a file and load them from one."""
     page = form.page
-    given: dict[str, Any] = {"project": page.project, "page_language": page.language, **form.widgets}
     with gr.Row():
         show = gr.Button("Show command", elem_id="show-command", min_width=160)
         save = gr.Button("Save settings", elem_id="save-settings", min_width=160)
         load = gr.UploadButton("Load settings", file_types=[".yaml", ".yml"], elem_id="load-settings", min_width=160)
-    faults = gr.HTML(elem_id="settings-faults")
-    command = gr.Textbox(
-        label="Command",
-        info="Starts the same run in a terminal.",
-        lines=2,
-        max_lines=8,
-        buttons=["copy"],
-        interactive=False,
-        visible=False,
-        elem_id="command",
-    )
+    said = gr.HTML(elem_id="settings-faults")
+    command = command_box("command", visible=False)
     file = gr.File(label="Settings", visible=False, interactive=False, elem_id="settings-file")
 
     def read(project: str, values: Mapping[str, object]) -> TrainConfig:
@@ -232,21 +219,21 @@ def build_files(form: TrainForm) -> None:
             config = TrainConfig.load(Path(path))
         except ConfigError as error:
             return [faulty(error, page_language), *[gr.skip()] * len(fields.SHOWN)]
-        told_so = "The settings of {name} are in the form; a run of them belongs to the open project."
-        sentence = say(told_so, page_language, name=Path(path).name)
-        return [told("good", sentence), *fill(config, keep_paths=False)]
+        sentence = "The settings of {name} are in the form; a run of them belongs to the open project."
+        done = told("good", say(sentence, page_language, name=Path(path).name))
+        return [done, *fill(config, keep_paths=False)]
 
-    show.click(
-        write_command, inputs_kwargs=given, outputs=[faults, command], api_name="train_command", preprocess=False
-    )
-    save.click(write_file, inputs_kwargs=given, outputs=[faults, file], api_name="save_settings", preprocess=False)
+    show.click(write_command, inputs_kwargs=form.given, outputs=[said, command], api_name="train_command", **RAW)
+    save.click(write_file, inputs_kwargs=form.given, outputs=[said, file], api_name="save_settings", **RAW)
     load.upload(
-        read_file, [load, page.language], [faults, *form.outputs], api_name="load_settings", show_progress_on=faults
+        read_file, [load, page.language], [said, *form.outputs], api_name="load_settings", show_progress_on=said
     )
 
 
-def faulty(error: ConfigError, language: str) -> str:
-    """Show every fault of a form or a file in a line of its own, under the name that the form gives its field."""
+def faulty(error: AmharicTtsError, language: str) -> str:
+    """Show what is wrong: every fault of a form or a file in a line, under the name that the form gives its field."""
+    if not isinstance(error, ConfigError):
+        return refused(error, language)
     sentences = []
     for fault in starting.faults_of(error):
         name, colon, rest = fault.partition(": ")
@@ -258,14 +245,12 @@ def faulty(error: ConfigError, language: str) -> str:
 def tie_memory(form: TrainForm) -> None:
     """Let the browser remember what was filled in, so that a reload loses nothing."""
     kept = gr.JSON(label="Settings", visible=False)
-    private: dict[str, Any] = {"api_visibility": "private", **QUIET}
-
     # Widgets also tell of a change when the page opens; until what was kept is back, that must not overwrite it.
-    restored = form.page.blocks.load(remembered, kept, form.outputs, js=READ, **private)
-    restored.then(None, None, None, js="() => { window.trainingFormIsBack = true; }", **private)
+    restored = form.page.blocks.load(remembered, kept, form.outputs, js=READ, **PRIVATE)
+    restored.then(None, None, None, js="() => { window.trainingFormIsBack = true; }", **PRIVATE)
     # One event a field: a preset changes sixty at once, and the browser asks all triggers and inputs of each event.
     for name, widget in zip(fields.SHOWN, form.outputs, strict=True):
-        gr.on([widget.input, widget.change], None, widget, None, js=KEEP % name, **private)
+        gr.on([widget.input, widget.change], None, widget, None, js=KEEP % name, **PRIVATE)
 
 
 def remembered(values: object) -> list[Any]:
@@ -278,8 +263,3 @@ def remembered(values: object) -> list[Any]:
 def _is_alike(value: object, default: object) -> bool:
     """Tell whether two values are of one kind; a browser writes the number 32.0 as 32."""
     return type(value) is type(default) or (type(default) is float and type(value) is int)
-
-
-def settings_of(run: runs.Run) -> TrainConfig:
-    """Read the settings that a run had."""
-    return TrainConfig.load(run.config)

@@ -8,11 +8,10 @@ import gradio as gr
 from utils import runs
 from utils.errors import AmharicTtsError, ConfigError, RunBusyError
 from utils.ui import faults
-from utils.ui.page import Page, handler, shown
+from utils.ui.page import RAW, Page, handler, shown
 from utils.ui.training import asking, starting
 from utils.ui.training.findings import check_table, plan_tables
 from utils.ui.training.form_part import TrainForm, faulty
-from utils.ui.training.showing import told
 from utils.ui.words import say
 
 
@@ -28,26 +27,23 @@ def build_check(form: TrainForm) -> None:
         try:
             config = starting.complete(values, place)
             answer = asking.ask("check", config=asking.settings(config), project=str(place.root))
-        except ConfigError as error:
-            return faulty(error, page_language)
         except AmharicTtsError as error:
-            return told("faults", faults.told(error, page_language))
+            return faulty(error, page_language)
         return check_table(answer, page_language, chosen=config.language)
 
     button.click(
         check,
-        inputs_kwargs={"project": page.project, "page_language": page.language, **form.widgets},
+        inputs_kwargs=form.given,
         outputs=found,
         api_name="check_dataset",
         show_progress="minimal",
-        preprocess=False,
+        **RAW,
     )
 
 
 def build_memory(form: TrainForm) -> None:
     """Calculate the memory on a click, and measure one step on another."""
     page = form.page
-    given: dict[str, Any] = {"project": page.project, "page_language": page.language, **form.widgets}
     with gr.Row():
         plan = gr.Button("Plan the memory", elem_id="memory-plan", min_width=160)
         test = gr.Button("Test one step", elem_id="memory-test", min_width=160)
@@ -68,10 +64,8 @@ def build_memory(form: TrainForm) -> None:
         try:
             config = starting.complete(values, page.open(project))
             return plan_tables(asking.ask("plan", config=asking.settings(config)), page_language)
-        except ConfigError as error:
-            return faulty(error, page_language)
         except AmharicTtsError as error:
-            return told("faults", faults.told(error, page_language))
+            return faulty(error, page_language)
 
     def measure(project: str, page_language: str, **values: object) -> Iterator[tuple[object, ...]]:
         try:
@@ -87,7 +81,7 @@ def build_memory(form: TrainForm) -> None:
             raise shown(faults.told(error, page_language)) from error
 
     # A full sign of progress on what is still empty would lie over the buttons below it.
-    usual: dict[str, Any] = {"inputs_kwargs": given, "preprocess": False, "show_progress": "minimal"}
+    usual: dict[str, Any] = {"inputs_kwargs": form.given, "show_progress": "minimal", **RAW}
     plan.click(calculate, outputs=tables, api_name="memory_plan", **usual)
     test.click(measure, outputs=[tables, output, stop], api_name="memory_test", **usual)
     stop.click(trial.stop, None, None, api_name="stop_memory_test", queue=False)
@@ -95,6 +89,5 @@ def build_memory(form: TrainForm) -> None:
 
 def refuse_beside_a_run(page: Page, project: str) -> None:
     """Refuse to measure while a training takes the memory."""
-    for run in starting.trainings(page.open(project)):
-        if run.look().status in runs.ACTIVE:
-            raise RunBusyError(f"{run.name} is at work and would be measured too.", hint="Stop it first.")
+    if run := runs.at_work(page.open(project), starting.VERB):
+        raise RunBusyError(f"{run.name} is at work and would be measured too.", hint="Stop it first.")

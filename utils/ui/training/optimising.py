@@ -8,7 +8,7 @@ from utils.training.checkpoints import Checkpoint
 from utils.ui.page import Page
 from utils.ui.training.asking import ask
 from utils.ui.training.forecast import gigabytes
-from utils.ui.training.showing import told
+from utils.ui.views import note, told
 from utils.ui.words import say
 
 
@@ -21,7 +21,7 @@ def offered(run: Run | None, chosen: object, language: str) -> dict[str, object]
     if chosen not in names:
         choices["value"] = best
     reason = "" if names else say("There is no checkpoint yet: train first, or choose another run above.", language)
-    return {"checkpoint": choices, "optimise": {"interactive": bool(names)}, "optimise_reason": told("hint", reason)}
+    return {"checkpoint": choices, "optimise": {"interactive": bool(names)}, "optimise_reason": note(reason)}
 
 
 def title(one: Checkpoint, language: str) -> str:

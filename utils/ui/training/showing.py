@@ -1,17 +1,16 @@
 """What the tab shows of a run, as HTML made from its story; knows nothing of gradio."""
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from utils.events import Event, event_line, read_events, read_tail, tail_offset
+from utils.events import Event, event_line, read_tail
 from utils.runs import ACTIVE, Run, State
 from utils.ui.training.charts import CSS as CHART_CSS
 from utils.ui.training.charts import Line, chart, charts, short
 from utils.ui.training.story import Sample, Story
-from utils.ui.views import cell, note, table
+from utils.ui.views import cards, cell, listed, newest_events, note, progress, run_head, table, unfolding
 from utils.ui.words import say
 
 OPEN_STEPS = 2  # whose samples are shown at once; the others unfold
@@ -21,60 +20,43 @@ LOG_BYTES, LOG_LINES = 32_768, 60
 CSS = (
     CHART_CSS
     + """
-.fields { display: grid !important; gap: 10px;
-  grid-template-columns: repeat(auto-fill, minmax(min(100%, 250px), 1fr)) !important; }
-.fields > .column { gap: 2px; }
-#training-runs .wrap { flex-flow: column nowrap; max-height: 16rem; overflow: auto; gap: 4px; }
-#training-runs label { width: 100%; flex-shrink: 0; overflow-wrap: anywhere; }
 .samples audio { width: 100%; max-width: 420px; height: 40px; display: block; }
 .samples h4, .samples summary { font-size: var(--text-sm); font-weight: 600; margin: 10px 0 4px; }
 .samples p { margin: 6px 0 2px; overflow-wrap: anywhere; }
-.warnings { border-inline-start: 4px solid #b45309; padding-inline-start: 10px; }
-.faults { border-inline-start: 4px solid #b91c1c; padding-inline-start: 10px; }
-.good { border-inline-start: 4px solid #047857; padding-inline-start: 10px; }
-:is(.warnings, .faults, .good) :is(p, li) { font-size: var(--text-sm); margin: 4px 0; overflow-wrap: anywhere; }
-:is(.warnings, .faults, .good) ul { margin: 0; padding-inline-start: 1.2em; }
 .hint.did b { color: #047857; } .dark .hint.did b { color: #6ee7b7; }
-details.more > summary { cursor: pointer; font-size: var(--text-sm); }
-#training-tab .html-container:has(> .prose:empty) { display: none; }
 """
 )
 
 
 def facts(run: Run, state: State, story: Story, language: str) -> str:
     """Show what a run is doing, how far it is, and its newest figures."""
-    status = f'<b class="{state.status}">{escape(say(state.status, language))}</b>'
-    head = f"<p>{status} · {escape(run.name)} {escape(state.message)}</p>"
-    return head + progress(story, at_work=state.status in ACTIVE, language=language) + figures(story, language)
+    at_work = state.status in ACTIVE
+    return (
+        run_head(run, state, language) + how_far(story, at_work=at_work, language=language) + figures(story, language)
+    )
 
 
-def progress(story: Story, *, at_work: bool, language: str) -> str:
+def how_far(story: Story, *, at_work: bool, language: str) -> str:
     """Show the bar with steps and the time that is left."""
     if story.read < 1:
-        told = say("Reading the log: {percent} %", language, percent=round(100 * story.read))
-        return _bar(told, round(100 * story.read), 100)
+        percent = round(100 * story.read)
+        return progress(say("Reading the log: {percent} %", language, percent=percent), percent, 100)
     if at_work and story.phase:
         part, done, total = story.phase
-        return _bar(
-            say("Preparing: {part}, {done} of {total}", language, part=part, done=done, total=total), done, total
-        )
+        words = say("Preparing: {part}, {done} of {total}", language, part=part, done=done, total=total)
+        return progress(words, done, total)
     if not story.total:
         return note(say("Getting ready: the model is loaded, the switches act.", language)) if at_work else ""
-    told = say("Step {step} of {total}", language, step=story.step, total=story.total)
+    words = say("Step {step} of {total}", language, step=story.step, total=story.total)
     if at_work and story.seconds_left is not None:
         left = timedelta(seconds=round(story.seconds_left))
-        told += " · " + say("about {time} left", language, time=left)
-    return _bar(told, min(story.step, story.total), story.total)
-
-
-def _bar(told: str, done: int, total: int) -> str:
-    bar = f'<progress max="{total}" value="{done}" aria-label="{escape(told)}"></progress>'
-    return f'<p class="hint">{escape(told)}</p>{bar}'
+        words += " · " + say("about {time} left", language, time=left)
+    return progress(words, min(story.step, story.total), story.total)
 
 
 def figures(story: Story, language: str) -> str:
     """Show the newest figures in one line that wraps."""
-    cards: dict[str, str] = {}
+    shown: dict[str, str] = {}
     for name, title in (
         ("epoch", "Epoch"),
         ("loss_audio", "Loss, audio"),
@@ -85,14 +67,13 @@ def figures(story: Story, language: str) -> str:
     ):
         value = story.latest.get(name)
         if isinstance(value, int | float):
-            cards[say(title, language)] = short(float(value))
+            shown[title] = short(float(value))
     if story.best:
-        cards[say("Best evaluation", language)] = f"{story.best[0]:.4f} ({say('step', language)} {story.best[1]})"
+        shown["Best evaluation"] = f"{story.best[0]:.4f} ({say('step', language)} {story.best[1]})"
     if story.used:
-        clips = say("{used} used, {aside} set aside", language, used=sum(story.used.values()), aside=story.aside)
-        cards[say("Clips", language)] = clips
-    shown = (f"<span><small>{escape(name)}</small><b>{escape(value)}</b></span>" for name, value in cards.items())
-    return f'<div class="cards">{"".join(shown)}</div>' if cards else ""
+        used = sum(story.used.values())
+        shown["Clips"] = say("{used} used, {aside} set aside", language, used=used, aside=story.aside)
+    return cards(shown, language)
 
 
 def curves(story: Story, language: str) -> str:
@@ -136,7 +117,7 @@ def messages(story: Story, language: str) -> str:
         parts.append(listed("warnings", say("Warnings", language), list(dict.fromkeys(reversed(story.warnings)))))
     if story.problem_count:
         title = say("Clips and lines left out: {count}", language, count=story.problem_count)
-        parts.append(_unfolding(title, listed("warnings", "", reversed(story.problems))))
+        parts.append(unfolding(title, listed("warnings", "", reversed(story.problems))))
     return "".join(parts)
 
 
@@ -153,7 +134,7 @@ def what_is_on(story: Story, language: str) -> str:
         classes="stack",
     )
     memory = note(f"{say('Plan of memory', language)}: {story.memory}") if story.memory else ""
-    return _unfolding(say("What is really on in this run", language), did + live + memory)
+    return unfolding(say("What is really on in this run", language), did + live + memory)
 
 
 def tracker_folder(run: Run, language: str) -> str:
@@ -177,7 +158,7 @@ def samples(run: Run, story: Story, language: str) -> str:
     for number, step in enumerate(newest):
         title = f"{say('step', language)} {step}"
         players = "".join(_player(run, sample, title) for sample in steps[step])
-        shown.append(f"<h4>{escape(title)}</h4>{players}" if number < OPEN_STEPS else _unfolding(title, players))
+        shown.append(f"<h4>{escape(title)}</h4>{players}" if number < OPEN_STEPS else unfolding(title, players))
     return f'<div class="samples">{"".join(shown)}</div>'
 
 
@@ -193,7 +174,7 @@ def _player(run: Run, sample: Sample, title: str) -> str:
 
 def log(run: Run) -> str:
     """Return the newest events as lines, and below them what the run printed, such as the cause of a failure."""
-    events = read_events(run.events, tail_offset(run.events, LOG_BYTES), LOG_BYTES).events[-LOG_LINES:]
+    events = newest_events(run, LOG_BYTES)[-LOG_LINES:]
     told = "\n".join(_log_line(event) for event in events)
     return "\n\n".join(filter(None, (told, read_tail(run.log).strip())))
 
@@ -204,19 +185,3 @@ def _log_line(event: Event) -> str:
     clock = datetime.fromtimestamp(when).strftime("%H:%M:%S ") if isinstance(when, int | float) else ""  # noqa: DTZ006  # the clock on the wall
     figures = {name: short(value) if isinstance(value, float) else value for name, value in event.items()}
     return clock + event_line(figures)
-
-
-def listed(classes: str, title: str, sentences: Iterable[str]) -> str:
-    """Show sentences one below the other, marked at their side."""
-    head = f"<p><b>{escape(title)}</b></p>" if title else ""
-    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-    return f'<div class="{classes}">{head}<ul>{items}</ul></div>'
-
-
-def told(classes: str, sentence: str) -> str:
-    """Show one sentence, marked at its side; nothing for an empty one."""
-    return f'<div class="{classes}"><p>{escape(sentence)}</p></div>' if sentence else ""
-
-
-def _unfolding(title: str, content: str) -> str:
-    return f'<details class="more"><summary>{escape(title)}</summary>{content}</details>'

@@ -9,7 +9,7 @@ from utils.config import TrainConfig
 from utils.dataset import lists
 from utils.errors import ConfigError
 from utils.flags import command_line
-from utils.paths import Project
+from utils.paths import UPLOADS, Project
 from utils.storage import make_folder, write_atomically
 from utils.ui.form import read_form
 from utils.ui.words import say
@@ -17,7 +17,7 @@ from utils.xtts.licence import LICENCE, LicenceError, licence_accepted
 
 VERB = "train"
 NO_YAML = "is not valid YAML"  # then the file as a whole is at fault
-SETTINGS = "settings"  # folder below .uploads
+SETTINGS = "settings"  # folder below that of the uploads
 
 
 def complete(values: Mapping[str, object], project: Project) -> TrainConfig:
@@ -53,11 +53,8 @@ def obstacle(project: Project, values: Mapping[str, str], language: str) -> str:
         values: version, custom_model, train_csv and eval_csv of the form.
         language: Of the page.
     """
-    at_work = next(
-        (run for run in runs.list_runs(project) if is_training(run) and run.look().status in runs.ACTIVE), None
-    )
-    if at_work:
-        return say("{name} is at work; stop it first, or wait until it ends.", language, name=at_work.name)
+    if run := runs.at_work(project, VERB):
+        return say("{name} is at work; stop it first, or wait until it ends.", language, name=run.name)
     named = {"train": values.get("train_csv"), "eval": values.get("eval_csv")}
     for split, name in lists.FILES.items():
         path = Path(given) if (given := named[split]) else project.dataset / name
@@ -68,19 +65,14 @@ def obstacle(project: Project, values: Mapping[str, str], language: str) -> str:
     return ""
 
 
-def is_training(run: runs.Run) -> bool:
-    """Tell a training by its name, which its start has given it; its state may be damaged."""
-    return run.name.partition("-")[2].partition("-")[2].startswith(VERB)
-
-
 def trainings(project: Project) -> list[runs.Run]:
     """List the trainings of a project, newest first."""
-    return [run for run in runs.list_runs(project) if is_training(run)]
+    return runs.list_runs(project, VERB)
 
 
 def save_settings(config: TrainConfig, output: Path, project: str) -> Path:
     """Write the settings to a file that can be downloaded."""
-    folder = output / ".uploads" / SETTINGS
+    folder = output / UPLOADS.name / SETTINGS
     make_folder(folder)
     path = folder / f"{project}-train-{time.strftime('%Y%m%d-%H%M%S')}.yaml"
     write_atomically(path, f"# python -m utils train --config {path.name}\n{config.to_yaml()}")

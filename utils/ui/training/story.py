@@ -1,25 +1,13 @@
-"""What a run has told so far, read from its events a little at a time: the log may be a gigabyte, a look never is.
+"""What a run has told so far: its events, taken in one by one, and the curves that they make."""
 
-Whoever watches keeps an offset and the thinned curves of each run, so that a look costs only what is new.
-"""
-
-import json
 import math
-import threading
-import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from utils.events import BLOCK, Event, read_block, tail_offset
-from utils.runs import Run
+from utils.events import Event
 
 MOST_POINTS = 1500  # of a curve; more than a screen has pixels
-MOST_RUNS = 40  # that are kept in mind
-READ_WHOLE = 8 * BLOCK  # beyond that, only every so many updates are looked at
-BUDGET = 0.12  # seconds of a look
-TRAIN_MARK = b'"kind": "train"'
 TRAIN = {
     "loss_audio": "loss_audio",
     "loss_text": "loss_text",
@@ -260,77 +248,14 @@ HEARD: dict[str, Callable[[Story, Event], None]] = {
 }
 
 
-class Follower:
-    """Reads the events of one run from where it stopped.
-
-    Args:
-        path: Its events.jsonl.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.offset, self.story = path, 0, Story()
-        self._passed = 0
-
-    def read_on(self, budget: float = BUDGET) -> Story:
-        """Read what is new for as long as the budget lasts, one block at least."""
-        size = tail_offset(self.path, 0)
-        if size < self.offset:
-            self.offset, self.story = 0, Story()  # another file has taken its place
-        deadline = time.monotonic() + budget
-        stride = max(1, (size - self.offset) // READ_WHOLE)
-        while self._take_block(stride) and time.monotonic() < deadline:
-            pass
-        self.story.read = min(1.0, self.offset / size) if size else 1.0
-        return self.story
-
-    def _take_block(self, stride: int) -> bool:
-        """Take one block of whole lines; tell whether there may be more."""
-        block = read_block(self.path, self.offset, BLOCK)
-        whole = block.rfind(b"\n") + 1
-        if not whole and len(block) == BLOCK:
-            whole = BLOCK  # no event of ours is so long
-        for line in block[:whole].split(b"\n"):
-            if stride > 1 and TRAIN_MARK in line:
-                self._passed += 1
-                if self._passed % stride:
-                    continue
-            if (event := parsed(line)) is not None:
-                self.story.take(event)
-        self.offset += whole
-        return whole > 0
-
-
-class Watcher:
-    """Keeps what was read of each run, for every visitor of the page."""
-
-    def __init__(self) -> None:
-        self._followers: OrderedDict[Path, Follower] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def look(self, run: Run, budget: float = BUDGET) -> Story:
-        """Read what is new of a run."""
-        with self._lock:
-            follower = self._followers.pop(run.folder, None) or Follower(run.events)
-            self._followers[run.folder] = follower
-            while len(self._followers) > MOST_RUNS:
-                self._followers.popitem(last=False)
-            return follower.read_on(budget).snapshot()
-
-
-def parsed(line: bytes) -> Event | None:
-    """Read one line; None for what is no event."""
-    try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return event if isinstance(event, dict) and "kind" in event else None
-
-
 def _number(value: object) -> float | None:
     """Return a finite number; what is none, such as the word nan, is left out."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if math.isfinite(value) else None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # a whole number with hundreds of digits
+        return None
 
 
 def _whole(value: object) -> int | None:

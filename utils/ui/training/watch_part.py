@@ -7,15 +7,17 @@ from typing import Any
 import gradio as gr
 
 from utils import runs
-from utils.errors import AmharicTtsError, ConfigError
+from utils.config import TrainConfig
+from utils.errors import AmharicTtsError
 from utils.paths import Project
 from utils.ui import faults
-from utils.ui.page import QUIET, Page, handler, tell
+from utils.ui.page import PRIVATE, RAW, Page, changed, handler, tell
 from utils.ui.run_panel import RunPanel
 from utils.ui.training import device, fields, history, optimising, showing, starting
 from utils.ui.training.asking import Remembered
-from utils.ui.training.form_part import TrainForm, faulty, fill, settings_of
-from utils.ui.training.story import Story, Watcher
+from utils.ui.training.form_part import TrainForm, faulty, fill
+from utils.ui.training.story import Story
+from utils.ui.training.watching import Watcher
 from utils.ui.views import note
 from utils.ui.words import say
 
@@ -57,9 +59,7 @@ class LiveView:
             made = self._made(place, run, language, dict(zip(PATHS, paths, strict=True)), checkpoint)
         except AmharicTtsError as error:  # asked on every tick: it stays in its place
             made = {"curves": note(faults.told(error, language))}
-        news = {name: value for name, value in made.items() if seen.get(name) != value}
-        told = [_update(news[name]) if name in news else gr.skip() for name in self.widgets]
-        return [{**seen, **news}, *told]
+        return changed(seen, made, self.widgets)
 
     def hints(self, project: str, run: str | None, language: str) -> list[str]:
         """Say what each switch does here, and what it did in the run that is chosen."""
@@ -80,7 +80,7 @@ class LiveView:
         return {
             "device": _device(self.facts, language),
             "train": {"interactive": not reason},
-            "reason": note(reason) if reason else "",
+            "reason": note(reason),
             "curves": showing.curves(story, language) if run else "",
             "messages": showing.messages(story, language),
             "samples": showing.samples(run, story, language) if run else "",
@@ -93,13 +93,9 @@ class LiveView:
 
 def _device(facts: Remembered, language: str) -> str:
     if facts.fault:
-        return note(facts.fault)
+        return note(faults.told(facts.fault, language))
     known = facts.known()
     return note(device.about(known, language) if known else say("Looking at this device …", language))
-
-
-def _update(value: object) -> Any:  # noqa: ANN401  # gradio's updates have no type
-    return gr.update(**value) if isinstance(value, dict) else value
 
 
 def tie_view(view: LiveView, tab: gr.Tab) -> None:
@@ -117,10 +113,8 @@ def tie_view(view: LiveView, tab: gr.Tab) -> None:
             view.widgets["checkpoint"],
         ],
         view.outputs,
-        api_visibility="private",
-        trigger_mode="always_last",
-        preprocess=False,
-        **QUIET,
+        **RAW,
+        **PRIVATE,
     )
     events = [view.widgets["device"].change, view.widgets["on"].change, tab.select, *page.refresh, panel.chosen.change]
     gr.on(
@@ -128,37 +122,33 @@ def tie_view(view: LiveView, tab: gr.Tab) -> None:
         view.hints,
         panel.inputs,
         [form.hints[name] for name in fields.SWITCHES],
-        api_visibility="private",
         trigger_mode="always_last",
-        preprocess=False,
-        **QUIET,
+        **RAW,
+        **PRIVATE,
     )
 
 
-def tie_start(view: LiveView, button: gr.Button, beside: gr.HTML) -> None:
+def tie_start(view: LiveView, button: gr.Button, said: gr.HTML) -> None:
     """Start a run with the settings of the form; every fault is shown beside the button."""
     page, form, panel = view.page, view.form, view.panel
 
     @handler
     def train(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
-        left_alone = [gr.skip()] * len(panel.outputs)
         try:
             config = starting.complete(values, page.open(project))
             begun = panel.started(lambda place: starting.start(config, place), project, page_language)
-        except ConfigError as error:
-            return *left_alone, faulty(error, page_language)
         except AmharicTtsError as error:
-            return *left_alone, showing.told("faults", faults.told(error, page_language))
+            return *[gr.skip()] * len(panel.outputs), faulty(error, page_language)
         return *begun, ""
 
     button.click(
         train,
-        inputs_kwargs={"project": page.project, "page_language": page.language, **form.widgets},
-        outputs=[*panel.outputs, beside],
+        inputs_kwargs=form.given,
+        outputs=[*panel.outputs, said],
         api_name="train",
         show_progress_on=panel.facts,
         concurrency_limit=None,
-        preprocess=False,
+        **RAW,
     )
 
 
@@ -169,7 +159,7 @@ def tie_settings(view: LiveView, button: gr.Button) -> None:
     def take(project: str, run: str | None, language: str) -> list[Any]:
         found = runs.find_run(view.page.open(project), run)
         tell(say("The settings of {name} are in the form.", language, name=found.name))
-        return fill(settings_of(found), keep_paths=False)
+        return fill(TrainConfig.load(found.config), keep_paths=False)
 
     button.click(
         take,
@@ -177,7 +167,7 @@ def tie_settings(view: LiveView, button: gr.Button) -> None:
         view.form.outputs,
         api_name="take_settings",
         show_progress_on=view.panel.facts,
-        preprocess=False,
+        **RAW,
     )
 
 
@@ -189,8 +179,8 @@ def tie_comparison(view: LiveView, chosen: gr.Dropdown, shown: gr.HTML) -> None:
     def compare(project: str, names: list[str] | None, language: str) -> str:
         place = page.open(project)
         found = [runs.find_run(place, name) for name in (names or [])[: history.MOST]]
-        told = [history.Told(run, view.watcher.look(run), history.settings_of(run)) for run in found]
-        return history.compared(told, language)
+        stories = [history.Told(run, view.watcher.look(run), history.settings_of(run)) for run in found]
+        return history.compared(stories, language)
 
     gr.on(
         [chosen.change, page.language.change],
@@ -198,6 +188,6 @@ def tie_comparison(view: LiveView, chosen: gr.Dropdown, shown: gr.HTML) -> None:
         [page.project, chosen, page.language],
         shown,
         api_name="compare_runs",
-        preprocess=False,
         show_progress="hidden",
+        **RAW,
     )

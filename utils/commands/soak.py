@@ -1,0 +1,51 @@
+"""Do this program harm for a while: kill it, fill its disk, damage its files; count what is lost, which must be 0."""
+
+import argparse
+import secrets
+import shlex
+import sys
+import tempfile
+import time
+from datetime import datetime
+from pathlib import Path
+
+MINUTES, INPUTS = 5.0, 12_000
+TOLD = 1000  # damaged files between two lines
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take how long, how many damaged files, and the seed of all chance."""
+    parser.epilog = "Exit code 1: something was lost. The tables are printed and written to soak.json."
+    parser.add_argument("--minutes", type=float, default=MINUTES, help=f"of faults (default: {MINUTES:g})")
+    parser.add_argument("--fuzz", type=int, default=INPUTS, metavar="N", help=f"damaged files (default: {INPUTS})")
+    parser.add_argument("--seed", type=int, default=None, help="repeats a campaign (default: a new one)")
+    parser.add_argument("--output", type=Path, default=None, metavar="DIR", help="(default: a new temporary folder)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Damage files, do faults to trainings, print both tables and write them down."""
+    from utils.soak import report, specimens
+    from utils.soak.campaign import soak
+    from utils.soak.fuzzing import fuzz
+    from utils.soak.readers import FORMATS
+
+    seed = secrets.randbelow(1 << 30) if arguments.seed is None else arguments.seed
+    folder = (arguments.output or Path(tempfile.mkdtemp(prefix="soak-"))).resolve()
+    print(f"Seed {seed}; everything lies in {folder}", flush=True)
+    date = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M")
+    fuzzed = fuzz(
+        FORMATS, specimens.make(folder / "specimens"), folder / "failures", arguments.fuzz, seed, tell=tell_files
+    )
+    began = time.monotonic()
+    counts = soak(folder / "projects", arguments.minutes * 60, seed, tell=lambda line: print(line, flush=True))
+    minutes = (time.monotonic() - began) / 60
+    found = report.Report(shlex.join(["python", "-m", "utils", *sys.argv[1:]]), seed, date, minutes, counts, fuzzed)
+    print(report.text(found))
+    print(f"Written to {report.write(found, folder)}")
+    return int(found.lost > 0)
+
+
+def tell_files(done: int) -> None:
+    """Print now and then how many damaged files were read."""
+    if done % TOLD == 0:
+        print(f"{done} damaged files", flush=True)

@@ -1,0 +1,1 @@
+"""The campaign against ourselves: damaged files for every reader, and faults for every run, each counted."""

@@ -1,0 +1,38 @@
+"""A small dataset for the tiny model: computed sounds, a whole manifest, and clips that a person approved."""
+
+from pathlib import Path
+
+from utils import audio, sample
+from utils.dataset import corrections
+from utils.dataset.clip import Clip, Scores, Span
+from utils.dataset.lists import WAVS, write_lists
+from utils.dataset.manifest import Manifest, Source
+from utils.storage import make_folder
+from utils.xtts import tiny
+from utils.xtts.rates import RATE
+
+CLIPS, HELD_BACK = 12, 9  # those from the second number on are for judging
+
+
+def write_dataset(folder: Path, seconds: float = 1.5) -> list[Clip]:
+    """Write lists, manifest and sounds; return the clips."""
+    make_folder(folder / WAVS)
+    clips = [_clip(number, text, seconds) for number, text in enumerate(sample.sentences()[:CLIPS])]
+    for number, clip in enumerate(clips):
+        audio.save(folder / clip.audio, tiny.murmur(seconds, number), RATE)
+    length = len(clips) * (seconds + 1)
+    Manifest(folder).add(Source("r", "in.wav", 1000, 1_700_000_000_000_000_000, length, warnings=("a", "b")), clips)
+    write_lists(folder, clips, "am")
+    corrections.approve(folder, ["r-1", "r-2"])
+    return clips
+
+
+def _clip(number: int, text: str, seconds: float) -> Clip:
+    start = number * (seconds + 1)
+    return Clip(
+        *(f"r-{number}", "r", "in.wav", Span(start, start + seconds), "speaker", text),
+        audio=f"{WAVS}/r-{number}.wav",
+        content=f"{number:016x}",
+        scores=Scores(0.9, 30.0, 0.0, -20.0, 12.5, 0.9),
+        split="eval" if number >= HELD_BACK else "train",
+    )

@@ -1,0 +1,194 @@
+"""A project that faults are done to, and what has to hold after each of them: nothing that was written is lost."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+
+from utils import runs
+from utils.config import TrainConfig
+from utils.dataset.clip import Clip
+from utils.dataset.manifest import Manifest
+from utils.events import Event, read_events, read_tail
+from utils.paths import Project
+from utils.runs import Run, Status
+from utils.soak.clips import write_dataset
+from utils.training import checkpoints, saving
+from utils.training.checkpoints import Checkpoint
+
+PATIENCE = 180.0  # seconds that a start and a save may take on a busy machine
+POLL = 0.05
+SETTINGS: dict[str, object] = {
+    "version": "tiny",
+    "language": "am",
+    "batch_size": 2,
+    "grad_acumm": 1,
+    "num_epochs": 1000,
+    "save_step": 2,
+    "save_n_checkpoints": 3,
+    "eval_step": 5,
+    "sample_texts": "-",
+    "enable_mixed_precision": False,
+}
+
+
+class Lost(Exception):  # noqa: N818  # a finding, not an error
+    """Something that was written is gone, or a run does not go on."""
+
+
+class Subject:
+    """A project with one training at a time.
+
+    Args:
+        folder: Where the project lies.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.project = Project(folder)
+        write_dataset(self.project.dataset)
+        self.clips = self.read_clips()
+        self.run: Run | None = None
+
+    @property
+    def config(self) -> TrainConfig:
+        """Return the settings of its training."""
+        return TrainConfig.parse({**SETTINGS, "output_path": str(self.project.root)})
+
+    @property
+    def training(self) -> Run:
+        """Return its run, which has to be there."""
+        if self.run is None:
+            raise Lost("there is no run")
+        return self.run
+
+    def read_clips(self) -> dict[str, Clip]:
+        """Read the manifest."""
+        return Manifest(self.project.dataset).read().clips
+
+    def work(self, updates: int = 2) -> Run:
+        """Start the training or go on with it, as the page does, and wait until it has come further."""
+        if self.run is None or self.run.look().status is Status.FINISHED:
+            self.run = runs.start("train", self.config, self.project)
+        elif self.run.look().status not in runs.ACTIVE:
+            runs.resume(self.run)
+        self.go_on(updates)
+        return self.run
+
+    def resume(self) -> None:
+        """Go on with the run, and wait for nothing."""
+        runs.resume(self.training)
+
+    def find_run(self) -> None:
+        """Wait for a training that somebody else starts."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            at_work = [run for run in runs.list_runs(self.project) if run.look().status in runs.ACTIVE]
+            if at_work:
+                self.run = at_work[0]
+                return
+            time.sleep(POLL)
+        raise Lost("no training was started")
+
+    def go_on(self, updates: int = 2) -> None:
+        """Wait until the training has taken more updates and has saved."""
+        before = len(self.told("train"))
+        self.until(lambda: len(self.told("train")) >= before + updates and self.saved() > 0, "no further update")
+
+    def until(self, is_so: Callable[[], bool], otherwise: str) -> None:
+        """Wait for something that has to come while the training is at work."""
+        deadline = time.monotonic() + PATIENCE
+        while not is_so():
+            state = self.training.look()
+            if state.status not in runs.ACTIVE or time.monotonic() > deadline:
+                tail = read_tail(self.training.log, 1500)
+                raise Lost(f"{otherwise}: the run is {state.status}. {state.message} {tail}")
+            time.sleep(POLL)
+
+    def ended(self) -> runs.State:
+        """Wait until the training is over; return how it ended."""
+        deadline = time.monotonic() + PATIENCE
+        while (state := self.training.look()).status in runs.ACTIVE:
+            if time.monotonic() > deadline:
+                raise Lost(f"the run does not end: {state}")
+            time.sleep(POLL)
+        return state
+
+    def kill(self) -> None:
+        """Kill the training where it stands, and see that no process of it is left."""
+        pid = self.training.read_state().pid
+        family = _family(pid)
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself meanwhile
+            os.kill(pid, signal.SIGKILL)
+        _, left = psutil.wait_procs(family, timeout=30)
+        if left:
+            raise Lost(f"processes are left: {left}")
+
+    def told(self, kind: str) -> list[Event]:
+        """Return what the run has said of one kind."""
+        return [event for event in _events(self.training) if event["kind"] == kind]
+
+    def saved(self) -> int:
+        """Return the last update that was announced as saved."""
+        return max((int(str(event["step"])) for event in self.told("saved")), default=0)
+
+    def check(self) -> None:
+        """See that everything that was announced is whole: state, checkpoints, best one, manifest and approvals."""
+        run = self.training
+        saved = self.saved()
+        if saved and (found := int(saving.load(run.folder / saving.FOLDER).update)) < saved:
+            raise Lost(f"update {saved} was announced as saved, and the state is of {found}")
+        listed = checkpoints.index(run.folder)
+        self.check_checkpoints(listed)
+        best = checkpoints.best_step(run.folder)
+        if best is not None and best not in {one.step for one in listed}:
+            raise Lost(f"checkpoint {best} is marked as the best and is gone")
+        self.check_clips()
+
+    def check_checkpoints(self, listed: list[Checkpoint]) -> None:
+        """Read every checkpoint, and see that the newest one that was announced is there."""
+        for one in listed:
+            if one.fault:
+                raise Lost(one.fault)
+            checkpoints.read_state(one.folder)
+        newest = max((int(str(event["step"])) for event in self.told("checkpoint")), default=0)
+        if newest and newest not in {one.step for one in listed}:
+            raise Lost(f"checkpoint {newest} was announced and is gone")
+
+    def check_clips(self) -> None:
+        """See that manifest and approvals are as they were written."""
+        if self.read_clips() != self.clips:
+            raise Lost("the manifest is not what was written to it")
+
+    def check_goes_on(self, from_update: int) -> None:
+        """Go on with the run, and see that it does so from an update at least, without a gap and not further back."""
+        before = len(self.told("train"))
+        self.work()
+        steps = [int(str(event["step"])) for event in self.told("train")[before:]]
+        if steps[0] <= from_update:
+            raise Lost(f"it went back to update {steps[0] - 1}, and {from_update} was saved")
+        if steps != list(range(steps[0], steps[0] + len(steps))):
+            raise Lost(f"updates are missing or taken twice: {steps}")
+
+    def close(self) -> None:
+        """End what is at work."""
+        if self.run is not None and self.run.folder.exists() and self.run.look().status in runs.ACTIVE:
+            self.kill()
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    try:
+        parent = psutil.Process(pid)
+        return [parent, *parent.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _events(run: Run) -> Iterator[Event]:
+    offset = 0
+    while (look := read_events(run.events, offset)).offset > offset:
+        offset = look.offset
+        yield from look.events
