@@ -6,7 +6,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("shared machine", deadline=None)  # how long an example takes depends on the others
+hypothesis.settings.load_profile("shared machine")
 
 # Before torch comes: two tests run side by side, and the threads inside small layers wait longer than they work. The
 # programs that tests start inherit it.
