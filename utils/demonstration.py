@@ -48,7 +48,7 @@ def write_page(project: Project, training: Run, report: Report, reference: Path,
     events = list(all_events(training.events))
     before = {one.text: one for one in report.of(report.checkpoints[1])}
     parts = [
-        "<h1>A voice was taught Amharic on this computer</h1>",
+        "<h1>From a recording to a voice, on this computer</h1>",
         *(f"<p>{html.escape(sentence)}</p>" for sentence in told),
         f"<h2>The voice it was to learn</h2>{_player(reference)}",
         *(_sentence(report, one, before[one.text]) for one in report.of(report.checkpoints[0])),

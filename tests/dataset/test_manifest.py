@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dataset.building import clip
@@ -41,14 +41,12 @@ def test_a_row_is_one_line(tmp_path: Path) -> None:
     assert len((tmp_path / MANIFEST).read_bytes().splitlines()) == 4
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_any_text_survives_a_cell(text: str) -> None:
     assert unescape(escape(text)) == text
     assert "\n" not in escape(text)
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=2, max_size=2))
 def test_any_row_survives_a_table(tmp_path_factory: pytest.TempPathFactory, cells: list[str]) -> None:
     table = Table(tmp_path_factory.mktemp("table") / "t.csv", ["a", "b"])

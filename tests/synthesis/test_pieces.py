@@ -221,7 +221,7 @@ def test_no_pattern_is_slow(tokenizer: Tokenizer, text: str) -> None:
 
 
 @given(text=st.text(st.characters(codec=None, exclude_categories=[]), max_size=80))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_string_is_spoken_or_refused_in_a_sentence(tokenizer: Tokenizer, text: str) -> None:
     problems = speakable(text, tokenizer, "am")
     if any(problem.refused for problem in problems):
