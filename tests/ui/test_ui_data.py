@@ -293,6 +293,7 @@ def test_fifty_thousand_clips_are_paged_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_a_clip_of_fifty_thousand_is_changed_at_once(tmp_path: Path) -> None:
     """Measured in the time of this process alone, because other programs share the machine."""
     clips, took = many_clips(tmp_path, 50_000), []
