@@ -17,12 +17,14 @@ class Hub:
     Attributes:
         files: Content by revision and name.
         break_off: How often to send half of what was asked for, by name.
+        hang_up: How often to close the connection instead of an answer, by name.
         announced: Hashes to announce instead of the true ones, by name.
         requests: Method, revision, name and range of every request.
     """
 
     files: dict[tuple[str, str], bytes]
     break_off: dict[str, int] = field(default_factory=dict)
+    hang_up: dict[str, int] = field(default_factory=dict)
     announced: dict[str, str] = field(default_factory=dict)
     requests: list[tuple[str, str, str, str]] = field(default_factory=list)
     endpoint: str = ""
@@ -51,6 +53,10 @@ def serving(hub: Hub) -> Iterator[Hub]:
         def answer(self, method: str) -> None:
             revision, _, name = self.path.partition("/resolve/")[2].partition("/")
             hub.requests.append((method, revision, name, self.headers.get("Range", "")))
+            if hub.hang_up.get(name, 0) > 0:
+                hub.hang_up[name] -= 1
+                self.close_connection = True
+                return
             content = hub.files.get((revision, name))
             if content is None:
                 self.send_response(404)
@@ -68,10 +74,10 @@ def serving(hub: Hub) -> Iterator[Hub]:
             self.send_header("X-Repo-Commit", "0" * 40)
             self.end_headers()
             if method == "GET":
-                broken = hub.break_off.get(name, 0)
-                hub.break_off[name] = broken - 1
-                self.wfile.write(rest[: len(rest) // 2] if broken > 0 else rest)
-                self.close_connection = True
+                self.close_connection = broken = hub.break_off.get(name, 0) > 0
+                self.wfile.write(rest[: len(rest) // 2] if broken else rest)
+                if broken:
+                    hub.break_off[name] -= 1
 
     with listening(Answers) as hub.endpoint:
         yield hub

@@ -41,6 +41,7 @@ def fresh(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1 << 16)  # a test file is smaller than one
     hub.requests.clear()
     hub.break_off.clear()
+    hub.hang_up.clear()
     hub.announced.clear()
 
 
@@ -89,6 +90,19 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(source: Source, hub
     assert len(ranges) == 3
     assert ranges[0] == ""
     assert all(wanted.startswith("bytes=") for wanted in ranges[1:])
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.pth"])
+def test_a_hub_that_hangs_up_once_is_asked_again(source: Source, hub: Hub, tiny_folder: Path, name: str) -> None:
+    hub.hang_up[name] = 1
+    assert same_files(base_folder("main", source=source), tiny_folder)
+    assert hub.hang_up[name] == 0
+
+
+def test_a_hub_that_goes_on_hanging_up_is_not_reached(source: Source, hub: Hub) -> None:
+    hub.hang_up["config.json"] = 2
+    with pytest.raises(UnreachableError, match=r"config\.json could not be fetched"):
+        base_folder("main", source=source)
 
 
 def test_a_killed_download_is_continued_by_the_next_start(source: Source, hub: Hub, tiny_folder: Path) -> None:

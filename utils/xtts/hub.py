@@ -60,13 +60,17 @@ def look_up(name: str, revision: str, endpoint: str | None = None) -> Published 
         revision: Branch, tag or commit.
         endpoint: Address of the hub; None: the one of HF_ENDPOINT, or the public one.
     """
+    from httpx2 import RemoteProtocolError
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
     from huggingface_hub.errors import EntryNotFoundError
 
     address = hf_hub_url(REPOSITORY, name, revision=revision, endpoint=endpoint)
     with _reaching(f"{REPOSITORY} {revision} {name}"):
         try:
-            found = get_hf_file_metadata(address, endpoint=endpoint)
+            try:
+                found = get_hf_file_metadata(address, endpoint=endpoint)
+            except RemoteProtocolError:  # the hub closed the connection of an earlier question just now
+                found = get_hf_file_metadata(address, endpoint=endpoint)
         except EntryNotFoundError:
             return None
     return Published(name, address, found.size or 0, found.etag or "")
