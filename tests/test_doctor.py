@@ -36,7 +36,7 @@ def make_model(folder: Path, *, leave_out: str = "", cut: str = "") -> None:
     folder.mkdir(parents=True)
     for name in HUB_FILES:
         if name.endswith(".json"):
-            (folder / name).write_text(json.dumps(["x"] * 100), encoding="utf-8")
+            (folder / name).write_text(json.dumps({"names": ["x"] * 100}), encoding="utf-8")
         else:
             with zipfile.ZipFile(folder / name, "w") as file:
                 file.writestr("data", "x" * 1000)

@@ -23,6 +23,7 @@ ROWS = {
         "folders",
         "addresses",
         "batching",
+        "drawing",
     },
     1: {"amharic", "audio", "runs", "jobs", "processes", "monitor", "projects", "sample"},
     2: {"dataset", "speedups", "training", "xtts", "synthesis"},

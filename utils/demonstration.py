@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from utils import audio
+from utils.drawing import new_figure
 from utils.evaluation.report import Report, summary
 from utils.evaluation.utterance import METRICS, Utterance
 from utils.events import Event, all_events
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 PAGE = "demo.html"
 WINDOW, STEP = 1024, 256  # samples of a spectrum, and from one to the next
 DEEPEST = -80.0  # dB below the loudest that is drawn
-BASE = "before"
+AFTER, BEFORE = "after", "before"  # as the page names the two models
 FIGURES = ("similarity", "duration_error", "real_time_factor")  # none needs a recogniser
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
@@ -65,7 +66,7 @@ def write_page(project: Project, training: Run, report: Report, reference: Path,
 def _sentence(report: Report, after: Utterance, before: Utterance) -> str:
     """Show what both models made of a sentence, side by side."""
     sides = "".join(
-        f"<div>{title}{_side(report.folder, one)}</div>" for title, one in (("before", before), ("after", after))
+        f"<div>{title}{_side(report.folder, one)}</div>" for title, one in ((BEFORE, before), (AFTER, after))
     )
     return f'<h2 class="am" lang="am">{html.escape(after.text)}</h2><div class="pair">{sides}</div>'
 
@@ -80,7 +81,7 @@ def _side(folder: Path, one: Utterance) -> str:
 def _figures(report: Report) -> str:
     shown = [metric for metric in METRICS if metric.name in FIGURES]
     rows = []
-    for title, name in zip(("after", BASE), report.checkpoints, strict=True):
+    for title, name in zip((AFTER, BEFORE), report.checkpoints, strict=True):
         found = summary(report.of(name))
         rows.append([title, *(metric.show(found[metric.name]) for metric in shown)])
     return _table(["", *(f"{metric.title}, {metric.better} is better" for metric in shown)], rows)
@@ -97,7 +98,7 @@ def _curve(events: Iterable[Event]) -> "Figure":
     for event in events:
         if event["kind"] in points and isinstance(event.get("loss"), int | float):
             points[str(event["kind"])].append((float(str(event["step"])), float(str(event["loss"]))))
-    figure = _empty(8, 3)
+    figure = new_figure(8, 3)
     axes = figure.subplots()
     axes.set(xlabel="update", ylabel="loss of the audio codes")
     for name, label in (("train", "clips it learns from"), ("evaluation", "clips it never learns from")):
@@ -108,7 +109,7 @@ def _curve(events: Iterable[Event]) -> "Figure":
 
 def _spectrogram(path: Path) -> "Figure":
     sound = audio.load(path, OUTPUT_RATE)
-    figure = _empty(5, 2)
+    figure = new_figure(5, 2)
     axes = figure.subplots()
     axes.imshow(
         spectrum_of(sound), origin="lower", aspect="auto", extent=(0, len(sound) / OUTPUT_RATE, 0, OUTPUT_RATE / 2000)
@@ -124,15 +125,6 @@ def spectrum_of(sound: audio.Samples) -> np.ndarray[tuple[int, int], np.dtype[np
     loud = np.abs(np.fft.rfft(pieces)).T
     decibels: np.ndarray[tuple[int, int], np.dtype[np.float64]] = 20 * np.log10(loud / max(loud.max(), 1e-9) + 1e-9)
     return decibels.clip(min=DEEPEST)
-
-
-def _empty(width: float, height: float) -> "Figure":
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)  # no window, and no state shared with other users of matplotlib
-    return figure
 
 
 def _image(figure: "Figure", described: str) -> str:

@@ -1,12 +1,10 @@
 """Looks at this computer and says what works, what does not, and how to mend it."""
 
-import json
 import platform
 import shutil
 import sys
 import tempfile
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,7 @@ import psutil
 
 from utils import packages as pinned
 from utils import paths
-from utils.xtts.files import HUB_FILES
+from utils.xtts.files import HUB_FILES, looks_whole
 
 if TYPE_CHECKING:
     import torch
@@ -208,24 +206,13 @@ def base_model(_output: Path) -> Iterator[Finding]:
 
 def _model_finding(folder: Path) -> Finding:
     missing = [name for name in HUB_FILES if not (folder / name).exists()]
-    torn = [name for name in HUB_FILES if name not in missing and not _is_whole(folder / name)]
+    torn = [name for name in HUB_FILES if name not in missing and not looks_whole(folder / name)]
     if not missing and not torn:
         return Finding("Base model", "pass", f"{folder.name} is whole")
     faults = [*(f"{name} is missing" for name in missing), *(f"{name} is cut short" for name in torn)]
     return Finding(
         "Base model", "fail", f"{folder.name}: {', '.join(faults)}", f"Copy these files into {folder} again."
     )
-
-
-def _is_whole(path: Path) -> bool:
-    """Tell whether a file reaches its end: weights are zip archives, whose list of contents comes last."""
-    if path.suffix != ".json":
-        return zipfile.is_zipfile(path)
-    try:
-        json.loads(path.read_bytes())
-    except ValueError:
-        return False
-    return True
 
 
 def _has_nvidia_driver() -> bool:

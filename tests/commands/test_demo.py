@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from utils import audio, sample
+from utils import audio, projects, sample
 from utils.__main__ import main
 from utils.commands import demo
 from utils.config import TrainConfig
 from utils.dataset.subtitles import read_cues
 from utils.demonstration import PAGE
+from utils.errors import RunError
 from utils.voice.corpus import read_sentences
 
 
@@ -25,6 +26,14 @@ def test_the_recording_is_three_minutes_of_sentences_that_judge_nothing() -> Non
 @pytest.mark.parametrize("sentence", demo.SENTENCES)
 def test_what_it_says_was_never_learnt_from(sentence: str) -> None:
     assert sentence not in read_sentences()["train"]
+
+
+def test_a_project_of_that_name_that_is_no_demonstration_is_left_alone(tmp_path: Path) -> None:
+    own = projects.create(demo.NAME, tmp_path)
+    with pytest.raises(RunError, match="a project of your own") as caught:
+        demo.begin_anew(tmp_path)
+    assert caught.value.hint
+    assert own.root.is_dir()
 
 
 @pytest.mark.slow

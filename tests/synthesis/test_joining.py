@@ -44,12 +44,6 @@ def test_any_sound_can_fade_and_stays_as_it_was(size: int) -> None:
         assert quiet[0] == quiet[-1] == 0
 
 
-@pytest.mark.parametrize(("start", "end"), [(True, False), (False, True), (False, False)])
-def test_each_end_fades_on_its_own(*, start: bool, end: bool) -> None:
-    quiet = faded(np.ones(1000, np.float32), start=start, end=end)
-    assert (quiet[0], quiet[-1]) == (0 if start else 1, 0 if end else 1)
-
-
 def test_silence_is_as_long_as_it_should_be() -> None:
     assert silence(0.5).size == OUTPUT_RATE // 2
     assert silence(-1).size == 0

@@ -136,16 +136,11 @@ def test_a_bit_that_fell_over_is_found_before_the_weights_are_used(tmp_path: Pat
 )
 def test_pruning_keeps_the_newest_and_the_best(tmp_path: Path, keep: int, best: int | None, left: list[int]) -> None:
     made(tmp_path, 1, 2, 3, 4, 5)
-    gone = prune(tmp_path, keep, best)
+    if best:
+        mark_best(tmp_path, best)
+    gone = prune(tmp_path, keep)
     assert [one.step for one in index(tmp_path)] == left
     assert sorted([*gone, *left]) == [1, 2, 3, 4, 5]
-
-
-def test_the_marked_best_is_not_pruned(tmp_path: Path) -> None:
-    made(tmp_path, 1, 2, 3)
-    mark_best(tmp_path, 1)
-    prune(tmp_path, keep=1)
-    assert [one.step for one in index(tmp_path)] == [3, 1]
 
 
 def test_what_a_killed_deletion_left_is_invisible_and_swept(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import torch
 from tests.xtts.small_vocabulary import vocabulary_data, write_vocabulary
 from utils.errors import VocabularyError
 from utils.xtts.packs import pack_for
-from utils.xtts.subwords import Subwords, chunks, count_words, learn
+from utils.xtts.subwords import Subwords, count_words, learn
 from utils.xtts.vocabulary import Vocabulary, related_tokens, resize_rows
 
 
@@ -179,14 +179,6 @@ def test_words_are_counted_in_bounded_memory() -> None:
     counts = count_words((f"ሰላም {text}" for text in rare), limit=500)
     assert len(counts) <= 1000 + 51
     assert counts["ሰላም"] == 100
-
-
-def test_a_text_without_line_ends_is_read_in_pieces(tmp_path: Path) -> None:
-    path = tmp_path / "long.txt"
-    path.write_text("ሰላም ለዓለም " * 200_000, encoding="utf-8")
-    sizes = [len(piece) for piece in chunks(path)]
-    assert max(sizes) < 1 << 21
-    assert count_words(chunks(path)) == {"ሰላም": 200_000, "ለዓለም": 200_000}
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b'{"model": ' * 100_000, b"\xff{}"])

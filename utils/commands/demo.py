@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from utils import languages, projects, runs, sample
 from utils.commands.runs import follow
 from utils.config import DatasetConfig, SpeechConfig, TrainConfig
+from utils.errors import RunError
 from utils.paths import CONFIGS, OUTPUT, Project
 
 if TYPE_CHECKING:
@@ -63,23 +64,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 def begin_anew(output: Path) -> Project:
     """Make the project with its recording; an earlier one can be brought back for some days."""
-    if (output / NAME).exists():
+    if (earlier := output / NAME).exists():
+        if not (Project(earlier).dataset / sample.RECORDINGS / sample.SOUND).is_file():
+            raise RunError(
+                f"{earlier} is a project of your own, and the demonstration would take its place.",
+                hint="Choose another folder with --output, or rename yours.",
+            )
         projects.delete(projects.find(NAME, output), output)
     return sample.create(output, NAME)
 
 
 def settings(file: Path, place: Project) -> TrainConfig:
-    """Take the settings of a file, with the boxes ticked that this computer gains by."""
-    has_gpu = accelerated()
-    boxes = {"enable_grad_checkpoint": True, "enable_sdpa": True, "enable_mixed_precision": has_gpu}
+    """Take the settings of a file, with three boxes ticked; each does what this computer allows."""
+    boxes = dict.fromkeys(("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision"), True)
     return TrainConfig.load(file).model_copy(update={"output_path": str(place.root.resolve()), **boxes})
-
-
-def accelerated() -> bool:
-    """Tell whether half precision is faster here than slower."""
-    import torch
-
-    return torch.cuda.is_available()
 
 
 def finished(verb: str, config: "Config", place: Project) -> runs.Run | None:

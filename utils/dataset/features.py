@@ -9,7 +9,6 @@ interrupted goes on where it was; at most the rows of one shard are lost.
 import hashlib
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -22,7 +21,7 @@ import pyarrow as pa
 
 from utils import audio
 from utils.audio import Samples
-from utils.batching import batched
+from utils.batching import batched, read_ahead
 from utils.dataset.clip import Clip
 from utils.dataset.shards import Array, Shards
 from utils.errors import AmharicTtsError, DataError
@@ -32,7 +31,6 @@ from utils.storage import locked
 if TYPE_CHECKING:
     from utils.xtts.codes import AudioEncoder
     from utils.xtts.tokenizer import Tokenizer
-
 
 FOLDER = "features"
 BANDS = 80
@@ -213,7 +211,7 @@ def _sounds(shards: Shards, clips: Sequence[Clip], dataset: Path, encoder: "Audi
     for window in batched(missing, AUDIO_ROWS):
         rows: dict[str, tuple[int, Array, Array]] = {}
         try:
-            for batch in _read_ahead(_batches(window), dataset, encoder):
+            for batch in read_ahead(lambda clips: _read(clips, dataset, encoder), _batches(window)):
                 encoded = encoder.encode([*batch.waves.values()])
                 for (content, wave), made in zip(batch.waves.items(), encoded, strict=True):
                     rows[content] = (wave.size, made.codes, made.mel.ravel())
@@ -241,19 +239,6 @@ def _batches(clips: Iterable[Clip]) -> Iterator[list[Clip]]:
         batch.append(clip)
     if batch:
         yield batch
-
-
-def _read_ahead(batches: Iterable[list[Clip]], dataset: Path, encoder: "AudioEncoder") -> Iterator[_Batch]:
-    """Read each batch while the one before it is encoded."""
-    with ThreadPoolExecutor(1) as reader:
-        waiting: Future[_Batch] | None = None
-        for batch in batches:
-            coming = reader.submit(_read, batch, dataset, encoder)
-            if waiting:
-                yield waiting.result()
-            waiting = coming
-        if waiting:
-            yield waiting.result()
 
 
 def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> _Batch:

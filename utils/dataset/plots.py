@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils.dataset.statistics import Statistics
+from utils.drawing import new_figure
 from utils.storage import replacing
 
 if TYPE_CHECKING:
@@ -15,11 +16,7 @@ BINS = 40
 
 def draw(found: Statistics, path: Path) -> None:
     """Draw lengths, pace, noise and phonemes into one PNG."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    FigureCanvasAgg(figure)  # no window, and no state shared with other users of matplotlib
+    figure = new_figure(11, 7)
     (lengths, pace), (snr, phonemes) = figure.subplots(2, 2)
     _histogram(lengths, found.seconds, "Length of the clips", "seconds")
     _histogram(pace, found.pace, "Pace", "letters a second")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from utils.drawing import new_figure
 from utils.evaluation.report import Report
 from utils.evaluation.utterance import METRICS, Metric
 from utils.storage import replacing
@@ -17,13 +18,9 @@ LETTERS = 24  # of a model's name below its column
 
 def draw(report: Report) -> None:
     """Draw one panel a figure into report.png."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     columns = 4
     rows = -(-len(METRICS) // columns)
-    figure = Figure(figsize=(4 * columns, 3.6 * rows), layout="constrained")
-    FigureCanvasAgg(figure)  # no window, and no state shared with other users of matplotlib
+    figure = new_figure(4 * columns, 3.6 * rows)
     panels = figure.subplots(rows, columns).flat
     for metric in METRICS:
         _panel(next(panels), report, metric)

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import psutil
 
@@ -124,14 +122,6 @@ class Reader:
         theirs.close()
         _await_ready(self._orders, self._arguments[-1])
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 @dataclass(frozen=True)
 class Fuzzed:
@@ -169,7 +159,7 @@ def fuzz(
     began = time.monotonic()
     tallies = [Tally(form.name) for form in formats]
     failures: list[Failure] = []
-    with Reader(formats, specimens, seed, folder) as reader:
+    with contextlib.closing(Reader(formats, specimens, seed, folder)) as reader:
         for kind, form in enumerate(formats):
             if (whole := reader.ask(Order(kind, WHOLE))).kind != "read":
                 raise RunError(f"A whole {form.name} is not read: {whole.said}", hint="Mend the specimen.")

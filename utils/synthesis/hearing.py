@@ -4,7 +4,6 @@ They are those of ``get_conditioning_latents`` with the settings of config.json,
 attention is fused, and chunks of one length are listened to together.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 
 from utils import audio
 from utils.errors import AudioError
+from utils.storage import read_json
 from utils.synthesis.opening import Opened
 from utils.xtts.checkpoint import CURE
 from utils.xtts.codes import REFERENCE_FFT, ModelFileError, mel_spectrogram
@@ -50,7 +50,7 @@ class Hearing:
     def of(cls, folder: Path) -> "Hearing":
         """Read it from the config.json of a model; what that leaves out is as coqui has it."""
         usual = read_config(folder)  # says what is wrong with the file, if anything is
-        told: dict[str, Any] = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+        told: dict[str, Any] = read_json(folder / CONFIG_FILE)
         values = {name: told.get(name, usual[name]) for name in cls.__dataclass_fields__}
         lengths = [values[name] for name in ("gpt_cond_chunk_len", "max_ref_len")]
         if not all(isinstance(value, int) for value in values.values()) or min(lengths) < 1:

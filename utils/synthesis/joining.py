@@ -13,22 +13,14 @@ from utils.xtts.rates import OUTPUT_RATE
 FADE = 0.004  # seconds
 
 
-def faded(samples: Samples, *, start: bool = True, end: bool = True) -> Samples:
-    """Let a sound begin and end in silence.
-
-    Args:
-        samples: One channel; it is not changed.
-        start: Whether to fade in.
-        end: Whether to fade out.
-    """
+def faded(samples: Samples) -> Samples:
+    """Return a sound that begins and ends in silence."""
     size = min(round(FADE * OUTPUT_RATE), samples.size // 2)
     quiet = samples.astype(np.float32)  # a copy
     if size:
         ramp = (0.5 - 0.5 * np.cos(np.pi * np.arange(size) / size)).astype(np.float32)
-        if start:
-            quiet[:size] *= ramp
-        if end:
-            quiet[-size:] *= ramp[::-1]
+        quiet[:size] *= ramp
+        quiet[-size:] *= ramp[::-1]
     return quiet
 
 

@@ -166,17 +166,16 @@ def best_step(run: Path) -> int | None:
     return step if isinstance(step, int) else None
 
 
-def prune(run: Path, keep: int, best: int | None = None) -> list[int]:
-    """Delete all but the newest and the best; return the steps that are gone.
+def prune(run: Path, keep: int) -> list[int]:
+    """Delete all but the newest and the one marked as best; return the steps that are gone.
 
     Args:
         run: Folder of the run.
         keep: How many of the newest stay; one at least. Damaged ones do not count and are left to people.
-        best: Step of the best; the marked one when None.
     """
     folders.mend_all(run / FOLDER, MANIFEST)
     whole = [one for one in index(run) if not one.fault]
-    staying = {one.step for one in whole[: max(1, keep)]} | {best_step(run) if best is None else best}
+    staying = {one.step for one in whole[: max(1, keep)]} | {best_step(run)}
     gone = []
     for one in whole:
         if one.step not in staying:

@@ -1,7 +1,6 @@
 """Reads the clips of each update ahead of its time: in loading processes, or in a thread where there are none."""
 
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -9,6 +8,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from utils.batching import read_ahead
 from utils.training.batches import Group, Share, UpdatePlan, cut
 from utils.training.clips import MANY_FRAMES, ClipLengths, Source
 from utils.training.packing import PackedBatch, Tokens, pack
@@ -64,7 +64,7 @@ class UpdateLoader:
     def run(self, first: int, last: int) -> Iterator[Update]:
         """Read updates from one number of the run up to another; nothing of those before is read."""
         requests = map(self.request, range(first, last))
-        return self._by_processes(requests) if self.workers else self._by_thread(requests)
+        return self._by_processes(requests) if self.workers else read_ahead(self._read, requests)
 
     def request(self, number: int) -> Request:
         """Say what is to be read for an update."""
@@ -72,18 +72,6 @@ class UpdateLoader:
         groups = cut(planned, self.share)
         shapes = [(self.share.padded(one.longest), self.share.rows(one.longest)) for one in groups]
         return Request(groups, shapes, Update([], planned.text_count, planned.audio_count, planned.clips.size, number))
-
-    def _by_thread(self, requests: Iterator[Request]) -> Iterator[Update]:
-        """Read each update while the one before it is computed."""
-        with ThreadPoolExecutor(1, "reader") as thread:
-            waiting: Future[Update] | None = None
-            for request in requests:
-                coming = thread.submit(self._read, request)
-                if waiting:
-                    yield waiting.result()
-                waiting = coming
-            if waiting:
-                yield waiting.result()
 
     def _read(self, request: Request) -> Update:
         update = self.reader[request]

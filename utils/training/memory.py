@@ -4,7 +4,6 @@ Nothing here was measured on the GPU in question; ``python -m utils memory-test`
 """
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from utils.config import TrainConfig
 from utils.errors import AmharicTtsError, ConfigError
-from utils.storage import read_text
+from utils.storage import read_json
 from utils.training.memory_moments import Device, Step, arithmetic, fixed_bytes
 from utils.training.memory_parts import Longest, ModelShape
 from utils.xtts.files import CONFIG_FILE
@@ -121,10 +120,10 @@ def _described(folder: Path) -> ModelShape:
     if not path.is_file():
         return ModelShape()
     try:
-        sizes = json.loads(read_text(path))["model_args"]
+        sizes = read_json(path)["model_args"]
         names = ("gpt_layers", "gpt_n_model_channels", "gpt_n_heads", "gpt_number_text_tokens")
         layers, dim, heads, rows = (int(sizes[name]) for name in names)
-    except (OSError, ValueError, LookupError, TypeError, RecursionError, OverflowError) as error:
+    except (OSError, ValueError, LookupError, TypeError, OverflowError) as error:
         raise ConfigError(f"custom_model: {path} does not tell the sizes of a model: {error!r}.") from error
     return ModelShape(layers=layers, dim=dim, heads=heads, text_rows=rows)
 

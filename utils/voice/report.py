@@ -1,12 +1,11 @@
 """The figures of all stages as a part of a page, made from what the stages left and from nothing else."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from utils.errors import DataError
-from utils.storage import read_text, write_atomically
+from utils.storage import read_json, read_text, write_atomically
 from utils.voice.practice import CURVE
 from utils.voice.progress import spelled
 from utils.voice.stages import figures
@@ -28,9 +27,9 @@ def figures_of(root: Path) -> str:
     parts = [_table(["Stage", "Took", "Figures"], [_stage(name, found) for name, found in known.items()])]
     for name, folder in (("DVAE", "dvae"), ("Voices", "ears"), ("Vocoder", "vocoder")):
         if folder in known:
-            parts.append(f"{name} over its training:\n\n{_curve(_read(root / folder / CURVE))}")
+            parts.append(f"{name} over its training:\n\n{_curve(read_json(root / folder / CURVE))}")
     for lesson in ("phrases", "sentences") if "gpt" in known else ():
-        unheard = _read(root / "gpt" / lesson / CURVE)["unheard"]
+        unheard = read_json(root / "gpt" / lesson / CURVE)["unheard"]
         parts.append(f"GPT, lesson of {lesson}, on clips that it never learnt from:\n\n{_curve(unheard)}")
     if "checks" in known:
         parts.append(checked(known["checks"]))
@@ -88,7 +87,3 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.4g}"
-
-
-def _read(path: Path) -> Any:  # noqa: ANN401  # a list or a mapping, as the stage wrote it
-    return json.loads(read_text(path))

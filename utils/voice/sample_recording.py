@@ -9,6 +9,7 @@ import numpy as np
 from utils.audio import Samples, resample
 from utils.dataset.clip import Cue, Span
 from utils.evaluation.sentences import some
+from utils.sample import SOUND, SUBTITLES
 from utils.storage import make_folder, write_atomically
 from utils.synthesis.captions import srt
 from utils.synthesis.writing import write_sound
@@ -18,8 +19,6 @@ from utils.voice.speakers import HELD_OUT
 from utils.voice.stages import Workshop
 from utils.xtts.rates import OUTPUT_RATE, RATE
 
-SAMPLE = "sample"  # the stage
-SOUND, SUBTITLES = "sample.ogg", "sample.am.srt"
 SECONDS = 180.0
 PAUSE = 0.7  # seconds after each sentence
 DRAWN = 60  # sentences, spread over all kinds; as many of them are spoken as there is time for
@@ -52,8 +51,8 @@ def _spoken() -> Iterator[tuple[str, Samples]]:
 
 def _cues(spoken: list[tuple[str, Samples]]) -> list[Cue]:
     lengths = [samples.size / RATE for _, samples in spoken]
-    starts = itertools.accumulate((length + PAUSE for length in lengths), initial=0.0)
+    ends = itertools.accumulate(length + PAUSE for length in lengths)
     return [
-        Cue(Span(start, start + length), text)
-        for (text, _), start, length in zip(spoken, starts, lengths, strict=False)
+        Cue(Span(end - PAUSE - length, end - PAUSE), text)
+        for (text, _), length, end in zip(spoken, lengths, ends, strict=True)
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.errors import ConfigError
-from utils.storage import locked, make_folder, read_text, write_atomically
+from utils.storage import locked, make_folder, read_json, write_atomically
 from utils.voice.progress import Progress, spelled
 from utils.voice.recipe import Recipe
 
@@ -135,7 +135,7 @@ def _refuse_gaps(shop: Workshop, stage: Stage, keys: Mapping[str, str]) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(read_text(path))
+        found = read_json(path)
     except (OSError, ValueError):  # it is not there yet
         return {}
     return found if isinstance(found, dict) else {}

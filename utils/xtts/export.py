@@ -13,6 +13,7 @@ from torch import Tensor
 from utils import audio, languages
 from utils.errors import StorageError
 from utils.folders import link_or_copy, require_space
+from utils.storage import read_json
 from utils.training.tensors import smaller
 from utils.xtts.checkpoint import CURE, compare, read_weights
 from utils.xtts.codes import ModelFileError
@@ -87,7 +88,7 @@ def write_ready(
 def config_for(base: Path, tokenizer: "Tokenizer") -> dict[str, Any]:
     """Return the config.json of the base with the language and the text rows of the new model."""
     read_config(base)  # says what is wrong with it, if anything is
-    config: dict[str, Any] = json.loads((base / CONFIG_FILE).read_text(encoding="utf-8"))
+    config: dict[str, Any] = read_json(base / CONFIG_FILE)
     spoken = [tokenizer.settings.language] if tokenizer.settings else []
     known = config.get("languages") or [language.code for language in languages.XTTS_LANGUAGES]
     vocabulary = tokenizer.vocabulary

@@ -5,11 +5,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 # Neither digits nor common punctuation; combining marks belong to their word, which \w does not allow.
 WORD = re.compile(r"[^\s\d!-/:-@\[-`{-~«»“”‘’…–—፠-፼।]+")
-CHUNK = 1 << 20
 DISTINCT_WORDS = 500_000  # kept while counting: about 100 MB, whatever the size of the text
 LEARNED_WORDS = 200_000  # the rest of a language's words are too rare to earn a merge
 WORDS_FED = 5_000_000  # the library counts words that it is shown, so frequencies are scaled down to this many
@@ -35,17 +33,6 @@ def learn(
         for spoken in WORD.findall(normalise(word)):
             normalised[spoken] += count
     return _train(normalised, size, sorted(set(alphabet)))
-
-
-def chunks(path: Path) -> Iterator[str]:
-    """Read a text in pieces of bounded size, cut between words even when it has no line ends."""
-    rest = ""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        while piece := file.read(CHUNK):
-            whole, space, rest = (rest + piece).rpartition(" ")
-            yield whole if space else rest
-            rest = rest if space else ""
-    yield rest
 
 
 def count_words(texts: Iterable[str], limit: int = DISTINCT_WORDS) -> Counter[str]:

@@ -5,7 +5,6 @@ Whatever it is, the answer is a folder in the hub's layout whose files are whole
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from utils.xtts.files import (
     REFERENCE_FILE,
     SETTINGS_FILE,
     SPEAKERS_FILE,
+    looks_whole,
 )
 from utils.xtts.folders import share
 from utils.xtts.hub import Published, UnreachableError, fetch, look_up
@@ -37,7 +37,6 @@ VERIFIED = "verified.json"
 TINY = "tiny"
 MODELS_CALLED = (MODEL_FILE, "best_model.pth")  # the second is what coqui's Trainer leaves
 BELONGS = "Put the file there that was saved together with the model."
-PICKLE = b"\x80"  # how files in torch's older format begin
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def _complete(known: "Verified", version: str, names: Sequence[str], source: Sou
 
     Without a connection, files that somebody put there are taken when they look whole.
     """
-    folder, whole = known.folder, all(_looks_whole(known.folder / name) for name in names)
+    folder, whole = known.folder, all(looks_whole(known.folder / name) for name in names)
     if not whole:
         require_licence(source.consent)
     try:
@@ -170,17 +169,6 @@ class Verified:
 def _look(path: Path) -> list[object]:
     found = path.stat()
     return [found.st_size, found.st_mtime_ns]
-
-
-def _looks_whole(path: Path) -> bool:
-    """Tell a model file from a pointer, an error page or the first part of a download."""
-    try:
-        if path.suffix == ".json":
-            return isinstance(read_json(path), dict)
-        with path.open("rb") as file:
-            return zipfile.is_zipfile(path) or file.read(1) == PICKLE
-    except (OSError, ValueError):
-        return False
 
 
 def _custom(path: Path, version: str, source: Source) -> Path:

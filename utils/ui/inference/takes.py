@@ -160,10 +160,10 @@ def names(project: Project) -> list[str]:
     return sorted((path.parent.name for path in folder.glob(f"[!.]*/{ABOUT}")), reverse=True)
 
 
-def newest(project: Project, most: int = SHOWN) -> list[Take]:
+def newest(project: Project) -> list[Take]:
     """Read the newest takes; damaged ones are left out."""
     found = []
-    for name in names(project)[:most]:
+    for name in names(project)[:SHOWN]:
         try:
             found.append(find(project, name))
         except DataError:  # damaged, or deleted at this moment: the others are still there

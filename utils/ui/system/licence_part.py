@@ -1,6 +1,5 @@
 """The licence of the published model: what it says in short, its text, and the consent to it."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import gradio as gr
 
 from utils import paths
 from utils.errors import StorageError
-from utils.storage import make_folder, read_text, storage_error
+from utils.storage import make_folder, read_json, read_text, storage_error
 from utils.ui.page import PRIVATE, Page, handler, tell
 from utils.ui.views import note
 from utils.ui.words import say
@@ -93,7 +92,7 @@ def _state(language: str, *, agreed: bool, by_variable: bool) -> str:
 
 
 def _agreed_by(path: Path) -> tuple[str, str]:
-    stored = json.loads(read_text(path))  # it was read a moment ago
+    stored = read_json(path)  # it was read a moment ago
     return str(stored.get("accepted_by", "")), str(stored.get("at", "–"))[:10]
 
 
