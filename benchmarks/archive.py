@@ -64,9 +64,9 @@ class Finding:
 
 
 def findings(folder: Path = RESULTS) -> list[Finding]:
-    """Read every result file, the oldest first; those without a figure are left out."""
+    """Read every result file, the oldest first."""
     every = [Finding(path, json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob("*.json"))]
-    return sorted((one for one in every if one.data.get("rows", True)), key=lambda one: one.date)
+    return sorted(every, key=lambda one: one.date)
 
 
 def of(benchmark: Benchmark, every: Sequence[Finding]) -> list[Finding]:

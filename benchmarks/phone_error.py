@@ -9,7 +9,7 @@ import importlib.util
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -140,10 +140,8 @@ def _distance(variant: str, spoken: str) -> int:
     return sum(a != b for a, b in align(split(variant), split(spoken)))
 
 
-def write_down(path: Path, folder: Path) -> None:
-    """Save the figures of every back end that is here."""
-    backends = ["rules", *(["epitran"] if importlib.util.find_spec("epitran") else [])]
-    scores = {backend: score(path, backend) for backend in backends}
+def write_down(scores: Mapping[str, Score], folder: Path) -> None:
+    """Save the figures of back ends."""
     rows = [
         [backend, str(found.words), *(f"{value:.2f}" for value in found.rates().values())]
         for backend, found in scores.items()
@@ -160,9 +158,13 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     parser.add_argument("--results", type=Path, help="folder for the findings, of every back end (none)")
     arguments = parser.parse_args()
-    result = score(arguments.list, arguments.backend)
+    wanted = [arguments.backend]
     if arguments.results:
-        write_down(arguments.list, arguments.results)
+        wanted += ["rules", *(["epitran"] if importlib.util.find_spec("epitran") else [])]
+    scores = {name: score(arguments.list, name) for name in dict.fromkeys(wanted)}
+    result = scores[arguments.backend]
+    if arguments.results:
+        write_down(scores, arguments.results)
     if arguments.json:
         print(json.dumps(result.rates() | asdict(result), ensure_ascii=False))
         return

@@ -82,8 +82,11 @@ def today() -> str:
 
 
 def typed() -> str:
-    """Return the command that was typed."""
-    return shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    """Return the command that was typed, without the folder of this machine that the findings go to."""
+    words = [f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]]
+    if "--results" in words:
+        del words[(place := words.index("--results")) : place + 2]
+    return shlex.join(["python", *words])
 
 
 def software() -> str:

@@ -52,7 +52,10 @@ def main() -> None:
             row = measure(address(server), psutil.Process(server.pid), arguments.requests, arguments.callers)
         finally:
             server.terminate()
-            server.wait(30)
+            try:
+                server.wait(30)
+            except subprocess.TimeoutExpired:
+                server.kill()
     print(f"{hardware('cpu')}, {today()}\n\n{table(HEAD, [row])}")
     if arguments.results:
         save_table("serving", TITLE, HEAD, [row], arguments.results)

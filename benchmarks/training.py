@@ -104,8 +104,6 @@ def run_switches(plan: Plan, material: Material, arguments: argparse.Namespace) 
     page = report.switch_page(found)
     name = record.file_name("training_switches", found.hardware, found.date)
     print(page, record.save(name, report.switch_data(found), page, arguments.results), sep="\n")
-    if plan.device == "cpu":
-        record.save(f"training_switches_gpu_{found.date}", {"rows": []}, report.EMPTY, arguments.results)
 
 
 def run_profile(plan: Plan, material: Material, arguments: argparse.Namespace) -> None:

@@ -7,12 +7,6 @@ from benchmarks.record import software, surroundings, table
 from benchmarks.training_findings import EPOCHS, Comparison, Measured, SwitchTable
 from benchmarks.training_plan import Plan
 
-FILLS = "python benchmarks/training.py --device cuda --layers 30 --dim 1024 --switches"
-EMPTY = f"""\
-# One row for each switch of the training, on a GPU
-
-Empty: run `{FILLS}` on a machine with a GPU.
-"""
 COMPARISON = """\
 # Training, side by side with plain coqui-tts
 

@@ -1,6 +1,7 @@
 """The benchmarks page, README's figures and the plots are what the result files say, and each file tells enough."""
 
 import re
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -45,22 +46,33 @@ def test_every_result_file_belongs_to_a_benchmark() -> None:
     assert {(one.benchmark, one.device) for one in EVERY} <= known
 
 
-def test_a_file_without_figures_counts_as_not_measured() -> None:
-    empty = sorted(record.RESULTS.glob("*_gpu_*.json"))
-    assert empty
-    assert not {one.path for one in EVERY} & {*empty}
-    assert [name for name in ("training-gpu", "switches-gpu", "speech-gpu") if archive.of(named(name), EVERY)] == []
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["serving.py"], "python benchmarks/serving.py"),
+        (["/some where/speech.py", "--results", "/of/mine", "--rounds", "1"], "python benchmarks/speech.py --rounds 1"),
+    ],
+)
+def test_the_command_of_a_finding_leads_into_no_folder_of_its_machine(
+    words: list[str], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", words)
+    assert record.typed() == told
+
+
+def test_what_was_not_measured_is_listed_with_its_command() -> None:
     missing = PAGE.partition(f"### {render.NOT_YET.capitalize()}")[2]
-    assert f"- switches-gpu: `{named('switches-gpu').command}`" in missing
+    for one in BENCHMARKS:
+        assert (f"- {one.name}: `{one.command}`" in missing) is (not archive.of(one, EVERY))
 
 
 def test_readme_shows_each_claim_with_its_command_and_says_what_no_gpu_has_shown() -> None:
-    shown = claims.claims(EVERY, "cpu")
-    assert {claim.finding.benchmark for claim in shown} == {"training", "speech_30x1024", "speech_30x1024_int8"}
+    on_gpu = claims.claims(EVERY, "cuda")
+    shown = [*claims.claims(EVERY, "cpu"), *on_gpu]
+    assert shown
     for claim in shown:
         assert f"| {claim.figure(claim.ours)} | **{claim.told}**{claim.remark} | `{claim.command}` |" in README
-    assert not claims.claims(EVERY, "cuda")
-    assert f"On a GPU: **{render.NOT_YET}**" in README
+    assert (f"On a GPU: **{render.NOT_YET}**" in README) is (not on_gpu)
 
 
 def test_no_figure_of_speed_stands_outside_the_rendered_part_of_readme() -> None:
@@ -70,7 +82,8 @@ def test_no_figure_of_speed_stands_outside_the_rendered_part_of_readme() -> None
 
 
 def test_ratios_come_from_figures_that_were_not_rounded() -> None:
-    (claim,) = [one for one in claims.claims(EVERY, "cpu") if "int8: several together" in one.what]
+    measured = [one for one in EVERY if one.path.stem == "speech_30x1024_amd-epyc-2-cores_2026-11-21"]
+    (claim,) = [one for one in claims.claims(measured, "cpu") if "int8: several together" in one.what]
     assert (claim.theirs, claim.ours, claim.gain) == (3.2, 0.34, 9.35)
 
 
