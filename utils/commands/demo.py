@@ -45,19 +45,17 @@ def run(arguments: argparse.Namespace) -> int:
     """Do one step after the other, each as the page does it."""
     begun = time.monotonic()
     place = begin_anew(arguments.output)
-    if not finished("prepare", DatasetConfig(inputs=str(place.dataset / sample.RECORDINGS)), place):
-        return 1
-    training = finished("train", settings(arguments.settings, place), place)
+    training = taught(place, settings(arguments.settings, place))
     if training is None:
         return 1
     from utils.demonstration import write_page
 
-    report, reference = speak(place, arguments.output)
+    report, clip = speak(place, arguments.output)
     for number, one in enumerate(report.of(report.checkpoints[0]), 1):
         if one.wav:
             shutil.copyfile(report.folder / one.wav, place.root / f"sentence-{number}.wav")
     took = f"From the recording to this page it took {time.monotonic() - begun:.0f} s."
-    page = write_page(place, training, report, reference, [NATURE, took])
+    page = write_page(place, training, report, clip, [NATURE, took])
     print(f"\n{took}\nOpen this in a browser: {page}")
     return 0
 
@@ -80,6 +78,12 @@ def settings(file: Path, place: Project) -> TrainConfig:
     return TrainConfig.load(file).model_copy(update={"output_path": str(place.root.resolve()), **boxes})
 
 
+def taught(place: Project, config: TrainConfig) -> runs.Run | None:
+    """Prepare the recording and train on it; None when that was stopped or has failed, which was said."""
+    prepared = finished("prepare", DatasetConfig(inputs=str(place.dataset / sample.RECORDINGS)), place)
+    return finished("train", config, place) if prepared else None
+
+
 def finished(verb: str, config: "Config", place: Project) -> runs.Run | None:
     """Do a run and follow it; None when it was stopped or has failed, which was said."""
     print(f"\n{verb} …", flush=True)
@@ -89,14 +93,19 @@ def finished(verb: str, config: "Config", place: Project) -> runs.Run | None:
 
 def speak(place: Project, output: Path) -> "tuple[Report, Path]":
     """Let the taught model and the one that it began as say the same in the voice of a clip."""
-    from utils.dataset.lists import FILES
-    from utils.evaluation import sentences
     from utils.evaluation.evaluate import evaluate
     from utils.evaluation.loading import candidates
     from utils.evaluation.utterance import Sentence
 
-    language = languages.AMHARIC.code
-    reference = sentences.from_list(place.dataset / FILES["train"], language)[0].reference
-    said = [Sentence(text, language, reference=reference) for text in SENTENCES]
+    clip = reference(place)
+    said = [Sentence(text, languages.AMHARIC.code, reference=str(clip)) for text in SENTENCES]
     models = candidates([str(place.ready), "tiny"], SpeechConfig(), output)
-    return evaluate(models, said, place.root / FOLDER, SpeechConfig()), Path(reference)
+    return evaluate(models, said, place.root / FOLDER, SpeechConfig()), clip
+
+
+def reference(place: Project) -> Path:
+    """Choose a clip of the recording whose voice is asked for."""
+    from utils.dataset.lists import FILES
+    from utils.evaluation import sentences
+
+    return Path(sentences.from_list(place.dataset / FILES["train"], languages.AMHARIC.code)[0].reference)

@@ -7,8 +7,10 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
-from utils.errors import ConfigError
+from utils.commands import demo
+from utils.errors import ConfigError, RunError
 from utils.storage import write_atomically
 
 
@@ -18,6 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sentences", type=int, default=200, help="sentences that are spoken (default: 200)")
     parser.add_argument("--retrieved", type=int, default=50, help="of them, compared with each other (default: 50)")
     parser.add_argument("--voices", type=int, default=2, help="trained voices that speak in turn (default: 2)")
+    parser.add_argument(
+        "--fine-tune",
+        type=Path,
+        metavar="FOLDER",
+        help="also teach it the speaker of the sample recording, in a project in this folder, and measure that",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
 
 
@@ -32,10 +40,25 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = Checks(arguments.retrieved, arguments.sentences, arguments.voices)
     figures = measure(arguments.model, settings, Progress("evaluate", tell))
+    print(report.checked(figures))
+    if arguments.fine_tune:
+        figures["tuned"] = fine_tuned(arguments.model, arguments.fine_tune, arguments.retrieved)
+        print(report.tuned(figures["tuned"]))
     if arguments.json:
         write_atomically(arguments.json, json.dumps(figures, indent=1))
-    print(report.checked(figures))
     return 0
+
+
+def fine_tuned(model: Path, output: Path, sentences: int) -> dict[str, Any]:
+    """Do what the demonstration does, with this voice, and compare it with what came of it."""
+    from utils.voice.progress import Progress
+    from utils.voice.tuning import compare
+
+    place = demo.begin_anew(output)
+    config = demo.settings(demo.PRESET, place).model_copy(update={"custom_model": str(model.resolve())})
+    if demo.taught(place, config) is None:
+        raise RunError("The fine-tuning did not come to its end.", hint="What it said above tells why.")
+    return compare(model, place.ready, demo.reference(place), sentences, Progress("compare", tell))
 
 
 def tell(sentence: str) -> None:

@@ -5,7 +5,7 @@ same sentence is nearest to what was spoken, along the best path through both.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,22 +54,27 @@ class Said:
         """Return how long the model took in terms of espeak-ng."""
         return self.spoken.size / max(1, self.rendered.size)
 
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether nothing that could be a word was said."""
+        return self.spoken.size < EMPTY * OUTPUT_RATE
+
 
 def measure(folder: Path, settings: Checks, progress: Progress) -> dict[str, Any]:
     """Let a model speak sentences that it never learnt, and compare."""
     model = Synthesizer.load(folder, "auto", "auto", cache=folder.parent / "heard")
     texts = some(read_sentences()["eval"], settings.spoken)
-    said, factor = _speak(model, texts, SPEAKERS[: settings.voices], progress)
+    said, factor = speak(model, texts, {one: one.name for one in SPEAKERS[: settings.voices]}, progress)
     found = some(said, settings.retrieved)
     apart = [distance(one.spoken, one.rendered) for one in said]
     distances = [one for one in apart if one is not None and math.isfinite(one)]
     return {
         "sentences": len(said),
-        "retrieved": _retrieved(found, progress),
+        "retrieved": retrieved(found, progress),
         "retrieved_of": len(found),
-        "as_long": _share(abs(one.ratio - 1) <= AS_LONG for one in said),
+        "as_long": share(abs(one.ratio - 1) <= AS_LONG for one in said),
         "endless": sum(not one.ended for one in said),
-        "empty": sum(one.spoken.size < EMPTY * OUTPUT_RATE for one in said),
+        "empty": sum(one.is_empty for one in said),
         "mcd_db": round(float(np.mean(distances)), 2) if distances else None,
         "real_time_factor": round(factor, 3),
         "computed_in": [model.chosen.gpt_reason, model.chosen.vocoder_reason],
@@ -82,16 +87,16 @@ def nearest(spoken: Sequence[Samples], rendered: Sequence[Samples], progress: Pr
     return [_nearest(_heard(sound), known) for sound in progress.over(spoken, len(spoken))]
 
 
-def _speak(
-    model: Synthesizer, texts: Sequence[str], speakers: Sequence[Speaker], progress: Progress
+def speak(
+    model: Synthesizer, texts: Sequence[str], voices: Mapping[Speaker, str], progress: Progress
 ) -> tuple[list[Said], float]:
-    """Let the voices speak the texts in turn; return what was said, and seconds of work for one of sound."""
-    own = {speaker: texts[place :: len(speakers)] for place, speaker in enumerate(speakers)}
+    """Let speakers, each by a reference, speak the texts in turn; return that, and seconds of work for one of sound."""
+    own = {speaker: texts[place :: len(voices)] for place, speaker in enumerate(voices)}
     batches = [(one, its[at : at + AT_ONCE]) for one, its in own.items() for at in range(0, len(its), AT_ONCE)]
     said: list[Said] = []
     work = seconds = 0.0
     for speaker, batch in progress.over(batches, len(batches)):
-        made = model.speak_many(batch, SpeechConfig(reference=speaker.name, tries=1, batch_size=AT_ONCE))
+        made = model.speak_many(batch, SpeechConfig(reference=voices[speaker], tries=1, batch_size=AT_ONCE))
         work += made[0].took["all"]  # one clock for all of a batch
         seconds += sum(speech.seconds for speech in made)
         said += [_said(text, speaker, speech) for text, speech in zip(batch, made, strict=True)]
@@ -103,7 +108,7 @@ def _said(text: str, speaker: Speaker, speech: Speech) -> Said:
     return Said(text, speaker, trimmed(speech.samples), _rendered(text, speaker), ended)
 
 
-def _retrieved(said: Sequence[Said], progress: Progress) -> float:
+def retrieved(said: Sequence[Said], progress: Progress) -> float:
     """Return the share of sentences that are nearest to their own rendering, among all in the same voice."""
     right = 0
     for speaker in dict.fromkeys(one.speaker for one in said):
@@ -132,6 +137,7 @@ def _nearest(one: Floats, known: Sequence[Floats]) -> int:
     return int(np.argmin([aligned(one, other) for other in known]))
 
 
-def _share(found: Iterable[bool]) -> float:
+def share(found: Iterable[bool]) -> float:
+    """Return how many of some facts hold, from 0 to 1."""
     values = list(found)
     return round(sum(values) / max(1, len(values)), 4)

@@ -101,7 +101,7 @@ class Gpt:
     layers: int = 6
     dim: int = 256
     heads: int = 4
-    phrases: Lesson = field(default_factory=lambda: Lesson(updates=6_000, clips=48, at_once=48, rate=1e-3))
+    phrases: Lesson = field(default_factory=lambda: Lesson(updates=2_500, clips=48, at_once=48, rate=1e-3))
     sentences: Lesson = field(default_factory=lambda: Lesson(updates=5_000, clips=24, at_once=24, rate=6e-4))
     dropout: float = 0.0
     evaluate: int = 500

@@ -45,6 +45,19 @@ def checked(found: Mapping[str, Any]) -> str:
     return _table(["Unseen sentences", "Measured", "Asked"], rows)
 
 
+def tuned(found: Mapping[str, Any]) -> str:
+    """Write down what a fine-tuning did to the voice, beside what is asked of it."""
+    rows = [
+        ["nearest to its own rendering", f"{found['retrieved_before']:.0%}", f"{found['retrieved']:.0%}", "85%"],
+        ["within 30 % of its length", "", f"{found['as_long']:.0%}", "reported"],
+        ["sentences whose voice came nearer (speaker encoder)", "", f"{found['voice_nearer']:.0%}", "90%"],
+        ["distance of the voice (1 - cosine)", str(found["voice_before"]), str(found["voice_after"]), "smaller"],
+        ["sentences whose pitch came nearer", "", f"{found['pitch_nearer']:.0%}", "reported"],
+        ["distance of the pitch (semitones)", str(found["pitch_before"]), str(found["pitch_after"]), "smaller"],
+    ]
+    return _table([f"{found['sentences']} sentences of the held-out speaker", "Before", "After", "Asked"], rows)
+
+
 def write_into(document: Path, text: str) -> None:
     """Replace what stands between the two marks of a page."""
     page = read_text(document)
