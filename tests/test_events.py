@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from utils.errors import StorageError
-from utils.events import BLOCK, EventLog, read_events, read_tail, tail_offset
+from utils.events import BLOCK, EventLog, number, read_events, read_tail, tail_offset, whole
 from utils.paths import ROOT
 
 
@@ -39,13 +39,38 @@ def test_reading_goes_on_from_an_offset(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "rubbish",
-    [b'{"kind": "half', b"not json\n", b'"a string"\n', b"[1]\n", b"\xff\xfe\n", b"\n\n", b'{"no": "kind"}\n'],
+    [
+        b'{"kind": "half',
+        b"not json\n",
+        b'"a string"\n',
+        b"[1]\n",
+        b"\xff\xfe\n",
+        b"\n\n",
+        b'{"no": "kind"}\n',
+        b'{"kind": ["progress"]}\n',
+        b'{"kind": null}\n',
+        b'{"kind": {}}\n',
+    ],
 )
 def test_broken_lines_are_passed_over(path: Path, rubbish: bytes) -> None:
     path.write_bytes(rubbish)
     with EventLog(path) as log:
         log.emit("after")
     assert [event["kind"] for event in read_events(path).events] == ["after"]
+
+
+@pytest.mark.parametrize(
+    ("value", "as_number", "as_whole"),
+    [
+        (3, 3.0, 3), (-3, -3.0, -3), (0.5, 0.5, None), (1e300, 1e300, None), (True, None, None), ("3", None, None),
+        (None, None, None), ([3], None, None), ("nan", None, None), (float("nan"), None, None),
+        (float("-inf"), None, None), (10**400, None, None), (-(10**400), None, None), (2**53, None, None),
+    ],
+)  # fmt: skip
+def test_only_what_can_be_counted_with_is_a_number(
+    value: object, as_number: float | None, as_whole: int | None
+) -> None:
+    assert (number(value), whole(value)) == (as_number, as_whole)
 
 
 def test_a_half_written_last_line_waits(path: Path) -> None:

@@ -3,6 +3,7 @@
 import errno
 import multiprocessing
 import os
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from utils.errors import StorageError
-from utils.folders import link_or_copy
+from utils.folders import link_or_copy, take_in
 from utils.storage import locked, read_json, write_atomically
 
 
@@ -97,6 +98,28 @@ def test_a_file_gets_a_second_name_or_is_copied_with_its_time(
     link_or_copy(source, target)
     assert target.samefile(source) == can_link
     assert (target.read_bytes(), target.stat().st_mtime) == (b"sound", 1)
+
+
+def test_a_file_is_taken_in_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def apart(*_: object) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    def broken_off(_: object, target: Path) -> None:
+        target.write_bytes(b"so")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    source, target = tmp_path / "a.wav", tmp_path / "kept" / "a.wav"
+    source.write_bytes(b"sound")
+    target.parent.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", apart)
+        patch.setattr(shutil, "copy2", broken_off)
+        with pytest.raises(StorageError, match="No space left"):
+            take_in(source, target)
+        assert list(target.parent.iterdir()) == []
+    take_in(source, target)
+    take_in(source, target)  # a second name of the same file is no fault
+    assert [(path.name, path.read_bytes()) for path in target.parent.iterdir()] == [("a.wav", b"sound")]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000])

@@ -13,7 +13,6 @@ from utils.paths import Project
 from utils.training import checkpoints
 
 RESUME = "resume"  # folder of a run: what it goes on from
-EXPORTS = "exports"
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def _resume_states(project: Project) -> Iterator[Path]:
 
 
 def _exports(project: Project) -> Iterator[Path]:
-    yield from _present(project.root / EXPORTS)
+    yield from _present(project.exports)
 
 
 def _present(path: Path) -> Iterator[Path]:

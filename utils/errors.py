@@ -21,6 +21,8 @@
 Anything else that reaches the user is a fault of ours, and is shown as such.
 """
 
+from collections.abc import Sequence
+
 
 class AmharicTtsError(Exception):
     """Base of every error with a cure.
@@ -40,7 +42,17 @@ class AmharicTtsError(Exception):
 
 
 class ConfigError(AmharicTtsError):
-    """A setting is unknown, malformed or out of bounds."""
+    """A setting is unknown, malformed or out of bounds.
+
+    Args:
+        message: What happened and where.
+        hint: How to mend it.
+        faults: Each by itself, its setting first, where several settings were looked at.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", faults: Sequence[str] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.faults = faults
 
 
 class AudioError(AmharicTtsError):

@@ -15,6 +15,7 @@ from utils.storage import storage_error
 
 Event = dict[str, object]
 BLOCK = 1 << 20  # bytes read by one look: bounds the memory of a watcher, whatever the size of the log
+MOST = 2**53  # nothing of ours is counted further; beyond it a number with a point misses whole ones
 
 
 class EventLog:
@@ -123,7 +124,19 @@ def parse_line(line: bytes) -> Event | None:
         event = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    return event if isinstance(event, dict) and "kind" in event else None
+    return event if isinstance(event, dict) and isinstance(event.get("kind"), str) else None
+
+
+def number(value: object) -> float | None:
+    """Return a finite number of an event; what is none, such as the word nan, is left out."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return None if (count := whole(value)) is None else float(count)
+
+
+def whole(value: object) -> int | None:
+    """Return a whole number of an event; what is none, or goes on for hundreds of digits, is left out."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MOST else None
 
 
 def _finite(fields: Mapping[str, object]) -> Event:

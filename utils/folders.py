@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+import secrets
 import shutil
 import sys
 import time
@@ -20,12 +21,17 @@ from pathlib import Path
 from typing import Any
 
 from utils.errors import StorageError
-from utils.storage import PARTIAL, make_folder, patiently, read_json, storage_error, write_atomically
+from utils.storage import PARTIAL, ROOM, make_folder, patiently, read_json, storage_error, write_atomically
 
 FORMAT = 1
 LEFT = re.compile(r"\.(?P<name>.+)\.(?P<kind>new|old|gone)-\d+")
 SPARE = 1.01  # file systems keep a little for themselves
 SMALL_FILES = 1 << 18  # bytes kept for the JSON beside the tensors
+FEWER = (
+    "Free some space, delete checkpoints (python -m utils checkpoints delete) or keep fewer with save_n_checkpoints; "
+    "what was saved before is untouched."
+)
+ANOTHER = "Choose another one; this one cannot be mended."
 
 Digests = dict[str, str]
 Fill = Callable[[Path], Digests]
@@ -47,7 +53,7 @@ def publish(target: Path, manifest: str, fill: Fill, about: Mapping[str, Any], *
     """
     make_folder(target.parent)
     mend(target, manifest)
-    require_space(target, needed)
+    require_space(target, needed, FEWER)
     new = _beside(target, "new")
     try:
         new.mkdir()
@@ -133,14 +139,14 @@ def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
         sizes = {name: int(file["size"]) for name, file in files if file["sha256"]}
         int(about["serial"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise DamagedError(f"{path} cannot be read: {type(error).__name__} {error}.") from error
+        raise DamagedError(f"{path} cannot be read: {type(error).__name__} {error}.", hint=ANOTHER) from error
     if version != FORMAT:
         raise DamagedError(f"{path} has format {version}; this version reads {FORMAT}.", hint="Use the same version.")
     for name, size in sizes.items():
         found = _size(folder / name)
         if found != size:
             state = "is missing" if found is None else f"has {found} bytes instead of {size}"
-            raise DamagedError(f"{folder / name} {state}.", hint="Choose another one; this one cannot be mended.")
+            raise DamagedError(f"{folder / name} {state}.", hint=ANOTHER)
     return dict(about)
 
 
@@ -161,20 +167,16 @@ def hash_file(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise DamagedError(f"{path} cannot be read: {error.strerror}.") from error
+        raise DamagedError(f"{path} cannot be read: {error.strerror}.", hint=ANOTHER) from error
 
 
-def require_space(target: Path, needed: int) -> None:
+def require_space(target: Path, needed: int, hint: str = ROOM) -> None:
     """Refuse to begin writing what the disk has no room for."""
     make_folder(target.parent)
     wanted = math.ceil(needed * SPARE) + SMALL_FILES
     free = shutil.disk_usage(target.parent).free
     if free < wanted:
-        raise StorageError(
-            f"{target} needs {_megabytes(wanted)}, and {_megabytes(free)} are free.",
-            hint="Free some space, delete checkpoints (python -m utils checkpoints delete) or keep fewer with "
-            "save_n_checkpoints; what was saved before is untouched.",
-        )
+        raise StorageError(f"{target} needs {_megabytes(wanted)}, and {_megabytes(free)} are free.", hint=hint)
 
 
 def link_or_copy(source: Path, target: Path) -> None:
@@ -184,6 +186,18 @@ def link_or_copy(source: Path, target: Path) -> None:
     except OSError:  # another disk, or a file system without second names
         require_space(target, source.stat().st_size)
         shutil.copy2(source, target)
+
+
+def take_in(source: Path, target: Path) -> None:
+    """Put a file that nobody changes where it is kept, whole or not at all; see ``link_or_copy``."""
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PARTIAL}")
+    try:
+        link_or_copy(source, temporary)
+        patiently(lambda: temporary.replace(target))
+    except OSError as error:
+        raise storage_error(target, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

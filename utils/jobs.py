@@ -1,5 +1,6 @@
 """The child's side of a run: says that it lives, writes events, and hears when it should stop."""
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -57,9 +58,13 @@ class Job:
         self._let_go_of_signals()
         status, message = outcome(error)
         if error is not None and status is Status.FAILED:
-            traceback.print_exception(error)
+            with contextlib.suppress(OSError):  # the log lies on the disk that may be full
+                traceback.print_exception(error)
         self._try(lambda: self.events.emit("ended", status=status, message=message))
-        self._try(lambda: self._write(status=status, message=message))
+        try:
+            self._write(status=status, message=message)
+        except StorageError:  # a full disk has no room for a new file, and the old one keeps its own
+            self._try(lambda: self.run.overwrite_state(self._state))
         self.events.close()
         return isinstance(error, Exception)
 
@@ -111,7 +116,8 @@ class Job:
         try:
             action()
         except StorageError as error:
-            print(error, flush=True)  # noqa: T201  # the child's output is its log
+            with contextlib.suppress(OSError):
+                print(error, flush=True)  # noqa: T201  # the child's output is its log
 
 
 class Member(Job):

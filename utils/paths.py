@@ -44,6 +44,11 @@ class Project:
         """Return the folder of the finished model."""
         return self.root / "ready"
 
+    @property
+    def exports(self) -> Path:
+        """Return the folder of what was packed for others; all of it can be made again."""
+        return self.root / "exports"
+
 
 def project(name: str, output: Path = OUTPUT) -> Project:
     """Name a project below the output folder."""

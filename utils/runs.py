@@ -31,6 +31,7 @@ from utils.storage import locked, make_folder, read_text, storage_error, write_a
 START_SECONDS = 60.0  # a cold Python on a busy disk has taken 20
 SILENT_SECONDS = 60.0  # a heartbeat comes every 5
 POLL_SECONDS = 0.05
+LAST_WORDS = 1000  # letters that fit, in any writing, into the one block that every file has
 NAME = re.compile(r"[^-]+-[^-]+-(?P<verb>.+?)(-\d+)?")  # such as 20260101-120000-prepare-2
 
 Moment = Annotated[float, Field(ge=0, le=4e9)]  # seconds since 1970, within what calendars can show
@@ -126,7 +127,17 @@ class Run:
 
     def write_state(self, state: State) -> None:
         """Replace the state as a whole."""
-        write_atomically(self.state_file, json.dumps(dataclasses.asdict(state), indent=1, ensure_ascii=False))
+        write_atomically(self.state_file, _as_json(state))
+
+    def overwrite_state(self, state: State) -> None:
+        """Write over the old state, which takes no room: the last words of a run whose disk is full."""
+        said = dataclasses.replace(state, message=state.message[:LAST_WORDS])
+        try:
+            with self.state_file.open("r+b") as file:
+                file.write(_as_json(said).encode())
+                file.truncate()
+        except OSError as error:
+            raise storage_error(self.state_file, error) from error
 
     def look(self) -> State:
         """Read the state and correct it by what the processes of this machine say."""
@@ -137,6 +148,10 @@ class Run:
         if state.status in ACTIVE and not _lives(state):
             return dataclasses.replace(state, status=Status.LOST, message="The process is gone without a word.")
         return state
+
+
+def _as_json(state: State) -> str:
+    return json.dumps(dataclasses.asdict(state), indent=1, ensure_ascii=False)
 
 
 def start(verb: str, config: Config, project: Project) -> Run:

@@ -15,6 +15,7 @@ from utils.errors import StorageError
 
 T = TypeVar("T")
 PARTIAL = ".partial"
+ROOM = "Free some space or choose another folder; what was there before is untouched."
 PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # seconds; virus scanners let go within this time
 
 
@@ -80,7 +81,7 @@ def storage_error(path: Path, error: OSError) -> StorageError:
     """Say why a file could not be written, and what to do about it."""
     return StorageError(
         f"{path} cannot be written: {error.strerror or error}.",
-        hint="Free some space or choose another folder; what was there before is untouched.",
+        hint=ROOM,
     )
 
 

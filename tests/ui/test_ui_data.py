@@ -1,8 +1,13 @@
 """What is behind the Data tab: places, pages of clips, and what is said of them."""
 
 import dataclasses
+import errno
+import os
+import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -91,6 +96,30 @@ def test_what_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, name: st
     assert places.read(Project(tmp_path / "p")) == []
 
 
+def test_a_full_disk_has_a_cure_that_fits_and_names_no_folder_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def apart(*_: object) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    media, _ = talks(tmp_path / "in", 1)
+    monkeypatch.setattr(os, "link", apart)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    (fault,) = places.keep(Project(tmp_path / "p"), [str(media)]).faults
+    assert "are free" in fault.message
+    assert "checkpoint" not in fault.hint
+    assert places.kept(Project(tmp_path / "p")) == []
+
+
+def test_where_gradio_keeps_an_upload_is_said_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, _: str) -> None:
+        raise DataError(f"{path} is odd.", hint=f"Look at {path}.")
+
+    monkeypatch.setattr(places, "check", refuse)
+    (fault,) = places.keep(Project(tmp_path / "p"), [str(tmp_path / "in" / "odd.wav")]).faults
+    assert str(fault) == "odd.wav is odd. Look at odd.wav."
+
+
 def test_removing_the_last_file_takes_the_folder_off_the_list(tmp_path: Path) -> None:
     project, files = Project(tmp_path / "p"), talks(tmp_path / "in", 1)
     places.keep(project, list(map(str, files)))
@@ -115,6 +144,44 @@ def test_places_are_kept_once_each(tmp_path: Path) -> None:
     assert places.drop(project, "/a") == ["https://example.test/x", "/b"] == places.read(project)
     config = starting.complete({"inputs": places.joined(places.read(project))}, project)
     assert config.places() == ["https://example.test/x", "/b"]
+    assert starting.complete({"inputs": "/c | /c"}, project).places() == ["/c"]
+    assert places.read(project) == ["https://example.test/x", "/b"]  # to be started with is no change of the list
+
+
+@pytest.mark.parametrize(
+    ("shown", "text", "there", "after"),
+    [
+        ("/a", "/a", ["/a", "/b"], ["/a", "/b"]),
+        ("/a | /b", "/a | /b", ["/a"], ["/a"]),
+        ("/a", "/a | /c", ["/a", "/b"], ["/a", "/c", "/b"]),
+        ("/a | /b", "/b", ["/a", "/b", "/c"], ["/b", "/c"]),
+        ("/a", "", ["/a", "/b"], ["/b"]),
+        ("", "/b", ["/b"], ["/b"]),
+        (None, "/c", ["/a", "/b"], ["/c"]),
+    ],
+)
+def test_what_others_made_of_the_places_stays(
+    tmp_path: Path, shown: str | None, text: str, there: list[str], after: list[str]
+) -> None:
+    project = Project(tmp_path)
+    places.write(project, places.joined(there))
+    assert places.write(project, text, shown) == after == places.read(project)
+
+
+def test_places_that_are_added_and_dropped_at_once_are_all_heard(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    places.write(project, places.joined(f"/old/{number}" for number in range(20)))
+    with ThreadPoolExecutor(8) as visitors:
+        for number in range(20):
+            visitors.submit(places.drop, project, f"/old/{number}")
+            visitors.submit(places.add, project, f"/new/{number}")
+    assert sorted(places.read(project)) == sorted(f"/new/{number}" for number in range(20))
+
+
+def test_where_nothing_changes_no_project_is_made(tmp_path: Path) -> None:
+    places.write(Project(tmp_path / "p"), "", "/a")
+    places.drop(Project(tmp_path / "p"), "/a")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_subtitles_are_paired_before_the_start(tmp_path: Path) -> None:

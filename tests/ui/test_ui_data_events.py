@@ -15,7 +15,9 @@ from gradio.state_holder import SessionState
 from tests.ui import auditing, inside
 from tests.ui.data_folders import many_clips
 from utils import projects
+from utils.paths import Project
 from utils.ui import app
+from utils.ui.data import places
 from utils.ui.tabs import data
 
 pytestmark = pytest.mark.slow
@@ -68,6 +70,36 @@ def answer(blocks: gr.Blocks, event: BlockFunction, values: list[Any]) -> str:
     except Exception as error:  # noqa: BLE001  # whatever it is, no handler may let it out
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+def asked(blocks: gr.Blocks, name: str, *placed: object, **named: object) -> Any:
+    """What an event answers."""
+    event = next(one for one in blocks.fns.values() if one.api_name == name)
+    return auditing.function_of(event)(*placed, **named)
+
+
+def test_leaving_the_box_of_the_places_takes_none_away(blocks: gr.Blocks, output: Path) -> None:
+    for place in ("/mine", "/theirs"):
+        places.add(Project(output / "voice"), place)
+    assert asked(blocks, "set_places", "voice", "/mine", "/mine") == ["/mine | /theirs"] * 2
+    assert asked(blocks, "set_places", "voice", "/theirs", "/mine | /theirs") == ["/theirs"] * 2
+    seen = next(event for event in blocks.fns.values() if event.api_name == "set_places").inputs[-1]
+    box = next(block for block in blocks.blocks.values() if block.elem_id == "inputs")
+    fills = [event for event in auditing.handlers(blocks) if box in event.outputs]
+    heard = {auditing.name_of(event) for event in fills if seen in event.outputs}
+    assert heard >= {"restore", "set_places", "upload_files", "remove_uploads", "add_folder", "save_take"}
+    words_alone = {auditing.name_of(event) for event in fills} - heard
+    assert words_alone <= {"speak", "restore_2"}  # they translate the page
+
+
+def test_a_reason_that_no_clip_has_any_longer_filters_nothing(blocks: gr.Blocks) -> None:
+    given = {"project": "voice", "page_language": "en", "status": "all", "search": "", "order": "worst", "page": 1}
+    for reason, total, reset in (("noisy", "2 clips", False), ("of another project", "20 clips", True)):
+        _, table, pager, choice, *_ = asked(blocks, "clips", **given, reason=reason, clip="")
+        assert total in pager
+        assert "<tr" in table
+        assert choice["choices"] == [("Every reason", ""), ("noisy (2)", "noisy")]
+        assert (choice.get("value") == "") == reset
 
 
 @pytest.mark.parametrize(

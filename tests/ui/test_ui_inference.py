@@ -1,39 +1,61 @@
 """What lies behind the Inference tab: takes on disk, work that can be broken off, readings, and what is shown."""
 
+import contextlib
+import errno
+import os
+import re
+import shutil
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import gradio as gr
 import numpy as np
 import pytest
 
-from tests.ui import inside
+from tests.ui import auditing, inside
 from utils import audio
 from utils.config import SpeechConfig
 from utils.dataset.lists import FILES, HEADER
 from utils.errors import AudioError, ConfigError, DataError, RunBusyError, RunError, StorageError, TextError
 from utils.paths import Project
 from utils.synthesis import listing as shelf
+from utils.ui import app
 from utils.ui.form import build_form
-from utils.ui.inference import children, comparing, listing, showing, takes, voice_files
+from utils.ui.inference import children, comparing, listing, recording, showing, takes, voice_files
+from utils.ui.inference.batch_part import BATCH, batch_state
+from utils.ui.inference.download_part import pack_state
 from utils.ui.inference.errands import Errands
 from utils.ui.inference.listener import Listener
 from utils.ui.inference.reading import Seen, look, read
 from utils.ui.inference.recording import Begun, take_of
+from utils.ui.inference.room import Room, Sight
+from utils.ui.inference.sentence_part import heard
 from utils.ui.inference.studio import Studio
+from utils.ui.inference.take_view import links
 from utils.ui.inference.takes import Said, Sentence, Take
 from utils.ui.inference.work import Turns, Work, ensure_going
 from utils.ui.page import Page
+from utils.ui.tabs import inference
 from utils.ui.words import amharic
 from utils.xtts.rates import OUTPUT_RATE
 from utils.xtts.tokenizer import Reading, Tokenizer, prepare
 from utils.xtts.vocabulary import Vocabulary
 
 NASTY = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> gr.Blocks:
+    """The page with this tab alone."""
+    with pytest.MonkeyPatch.context() as patch, inside.environment():
+        patch.setattr(app, "TABS", (inference,))
+        return app.build(tmp_path_factory.mktemp("page"))
 
 
 def reading(text: str) -> Reading:
@@ -185,8 +207,7 @@ def test_a_long_work_goes_on_alone_and_one_at_a_time() -> None:
     with pytest.raises(RunBusyError, match="already"):
         errands.begin("p", "pack", task)
     gate.set()
-    while not errand.is_over:
-        time.sleep(0.01)
+    errand._listener.join(10)
     assert errand.last == "done"
     errands.begin("p", "pack", task)
 
@@ -195,9 +216,107 @@ def test_a_long_work_is_stopped_by_whoever_wants() -> None:
     errands = Errands()
     errand = errands.begin("p", "compare", endless)
     assert errands.stop("p", "compare")
-    while not errand.is_over:
-        time.sleep(0.01)
+    errand._listener.join(10)
     assert not errands.stop("p", "compare")
+
+
+def room(output: Path) -> Room:
+    """A room without its widgets."""
+    return Room(SimpleNamespace(open=lambda name: Project(output / name)), None, Errands())  # type: ignore[arg-type]
+
+
+def unreadable() -> Any:
+    """A studio whose model can read nothing."""
+
+    def plan(*_: object) -> None:
+        raise TextError("Nobody reads this.")
+
+    named = SimpleNamespace(name="m")
+    model = SimpleNamespace(model=named, voice=lambda _: named, plan=plan)
+    return SimpleNamespace(card=None, load=lambda *_: None, using=lambda: contextlib.nullcontext(model), turns=Turns())
+
+
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_batch_is_offered_once_it_is_packed_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, offered = Project(tmp_path / "p"), list[str]()
+
+    def look_and_fail(*_: object) -> None:
+        offered.append(batch_state(room(tmp_path), Sight("p", project, [], "en"))["batch"])
+        full()
+
+    def batch() -> Iterator[object]:
+        return recording.batch(unreadable(), project, ["ሰላም", "ዛሬ"], ".wav", SpeechConfig())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(zipfile.ZipFile, "write", look_and_fail)
+        with pytest.raises(StorageError, match="No space left"):
+            list(batch())
+    assert offered == [""]
+    assert list((project.root / recording.BATCHES).iterdir()) == []
+    *_, packed = batch()
+    assert isinstance(packed, recording.Packed)
+    with zipfile.ZipFile(packed.archive) as archive:
+        assert archive.namelist() == ["list.csv"]
+        assert archive.read("list.csv").decode("utf-8-sig").count("Nobody reads this.") == 2
+
+
+def test_a_stopped_batch_promises_nothing(tmp_path: Path) -> None:
+    here = room(tmp_path)
+    errand = here.errands.begin("p", BATCH, endless)
+    errand.stop()
+    errand._listener.join(10)
+    shown = batch_state(here, Sight("p", Project(tmp_path / "p"), [], "en"))["batch"]
+    assert re.sub("<[^>]*>", "", shown) == "Stopped."
+
+
+def test_an_archive_that_is_deleted_meanwhile_hides_no_other(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p")
+    project.exports.mkdir(parents=True)
+    (project.exports / "there.zip").write_bytes(b"x" * 2_000_000)
+    (project.exports / "gone.zip").symlink_to(tmp_path / "nothing")
+    shown = pack_state(room(tmp_path), Sight("p", project, [], "en"))["pack"]
+    assert "there.zip (2.0 MB)" in shown
+    assert "gone.zip" not in shown
+    assert "?v=" not in showing.link(project.exports / "gone.zip", "gone")
+
+
+def test_subtitles_that_the_disk_has_no_room_for_are_one_sentence(small_disk: Path) -> None:
+    project = Project(small_disk)
+    take = make_take(project, "ሰላም።")
+    with contextlib.suppress(OSError):
+        (small_disk / "ballast").write_bytes(b"x" * 1_000_000)
+    with pytest.raises(StorageError, match="No space left"):
+        links(project, take)
+    assert not list(small_disk.rglob("take.srt"))
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [("show_take", ("default", "a", "en")), ("look", ({}, "default", None, None, None, "en"))],
+)
+def test_a_fault_of_ours_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, built: gr.Blocks, name: str, given: tuple[object, ...]
+) -> None:
+    for of_takes in ("find", "newest"):
+        monkeypatch.setattr(takes, of_takes, full)
+    events = (event for event in built.fns.values() if len(event.inputs) == len(given))
+    event = next(event for event in events if name in (event.api_name, event.name))
+    with pytest.raises(gr.Error, match="fault of the program"):
+        auditing.function_of(event)(*given)
+
+
+@pytest.mark.parametrize(("loud", "written"), [(0.5, 16384), (-0.5, -16384), (2.0, 32767), (-2.0, -32768)])
+def test_the_player_gets_whole_numbers_within_their_limits(loud: float, written: int) -> None:
+    rate, found = heard([Said(Sentence(reading("x")), np.full(5000, loud, np.float32))])
+    assert (rate, found[2500]) == (OUTPUT_RATE, written)
+
+
+def test_a_sound_that_is_broken_goes_to_no_player() -> None:
+    with pytest.raises(AudioError, match="not a finite number"):
+        heard([Said(Sentence(reading("x")), np.full(5000, np.nan, np.float32))])
 
 
 def test_the_studio_says_what_is_missing(tmp_path: Path) -> None:
@@ -274,9 +393,6 @@ def test_every_flag_is_said_in_plain_words_in_both_languages(kind: str) -> None:
 def test_the_tab_has_every_setting_once_and_asks_once_at_each_tick(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from utils.ui import app
-    from utils.ui.tabs import inference
-
     clocks: list[Page] = []
 
     def build(page: Page) -> gr.Tab:
@@ -306,6 +422,23 @@ def test_a_voice_is_kept_once_and_no_sound_is_refused(tmp_path: Path) -> None:
     (tmp_path / "no.wav").write_text("no", encoding="utf-8")
     with pytest.raises(AudioError):
         voice_files.keep(project, tmp_path / "no.wav")
+
+
+def test_a_voice_that_was_cut_off_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def half(source: Path, target: Path) -> None:
+        target.write_bytes(source.read_bytes()[:100])
+        full()
+
+    project, clip = Project(tmp_path / "p"), tmp_path / "me.wav"
+    audio.save(clip, said("x").samples, OUTPUT_RATE)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", full)
+        for copy in ("copyfile", "copy2"):
+            patch.setattr(shutil, copy, half)
+        with pytest.raises(StorageError, match="No space left"):
+            voice_files.keep(project, clip)
+    assert voice_files.kept(project) == []
+    assert voice_files.keep(project, clip).read_bytes() == clip.read_bytes()
 
 
 def test_clips_of_the_dataset_that_are_long_enough_are_candidates(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import soundfile
 from gradio_client import Client, handle_file  # type: ignore[import-untyped]
 
 from tests.ui import inside
-from utils import audio
+from tests.ui.data_folders import many_clips
+from utils import audio, disk_use
 from utils.config import SpeechConfig
 from utils.paths import Project
 from utils.ui import app
@@ -143,9 +144,24 @@ def test_two_models_are_compared_and_judged_without_names(client: Client, output
 
 def test_a_model_is_packed_for_others(client: Client, output: Path, asked: dict[str, Any]) -> None:
     client.predict("default", asked["model"], True, "en", api_name="/pack_model")
-    archive = wait_for(lambda: next((output / "default" / "exports").glob("*.zip"), None))
+    archive = wait_for(lambda: next(Project(output / "default").exports.glob("*.zip"), None))
     with zipfile.ZipFile(archive) as packed:
         assert any(name.endswith("model.pth") for name in packed.namelist())
+
+
+def test_a_dataset_is_packed_for_others_and_can_be_packed_again(client: Client, output: Path) -> None:
+    project = Project(output / "second")
+    clips = many_clips(project.dataset, 2, each=2)
+    for clip in clips:
+        path = project.dataset / clip.audio
+        path.parent.mkdir(exist_ok=True)
+        audio.save(path, np.zeros(OUTPUT_RATE, np.float32), OUTPUT_RATE)
+    client.predict("second", "en", api_name="/pack_dataset")
+    archive = wait_for(lambda: next(project.exports.glob("*.zip"), None))
+    with zipfile.ZipFile(archive) as packed:
+        assert {clip.audio for clip in clips} <= set(packed.namelist())
+    assert disk_use.free(project, "exports") > 0
+    assert not archive.exists()
 
 
 def test_an_uploaded_clip_is_kept_in_the_project(

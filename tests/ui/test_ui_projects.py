@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -143,8 +144,8 @@ def test_the_sample_is_sound_with_its_words(tmp_path: Path) -> None:
 # the header
 
 
-def allowed(found: list[dict[str, object]]) -> list[bool]:
-    return [bool(one["interactive"]) for one in (*found[:4], found[5])]
+def allowed(found: dict[str, Any]) -> list[bool]:
+    return [found[name]["interactive"] for name in ("create", "duplicate", "rename", "delete", "restore")]
 
 
 def test_buttons_say_why_they_cannot_be_used(place: Project, tmp_path: Path) -> None:
@@ -152,18 +153,18 @@ def test_buttons_say_why_they_cannot_be_used(place: Project, tmp_path: Path) -> 
     assert allowed(desk.look(tmp_path, "voice", "copy", "en")) == [True, True, True, True, False]
     nothing = desk.look(tmp_path, "other", "copy", "en")
     assert allowed(nothing) == [True, False, False, False, False]
-    assert "holds nothing yet" in nothing[-1]
+    assert "holds nothing yet" in nothing["reasons"]
     write_atomically(add_run(place, runs.Status.STARTING, "r2").folder / "note", "")
     busy = desk.look(tmp_path, "voice", "copy", "en")
     assert allowed(busy) == [True, False, False, False, False]
-    assert "Duplicate, Rename, Delete project: A run of this project is at work" in busy[-1]
+    assert "Duplicate, Rename, Delete project: A run of this project is at work" in busy["reasons"]
 
 
 def test_the_deleted_ones_are_offered_the_last_one_first(place: Project, tmp_path: Path) -> None:
     projects.delete(projects.create("first", tmp_path), tmp_path)
     projects.delete(place, tmp_path)
     offered = desk.look(tmp_path, "other", "", "en")
-    assert [label.partition(" · ")[0] for label, _ in offered[4]["choices"]] == ["voice", "first"]
+    assert [label.partition(" · ")[0] for label, _ in offered["deleted"]["choices"]] == ["voice", "first"]
     assert allowed(offered)[-1]
 
 

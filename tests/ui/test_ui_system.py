@@ -1,5 +1,6 @@
 """The System tab: settings, licence, base models, disk, guides."""
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -54,17 +55,17 @@ def test_settings_are_kept_and_spoiled_ones_are_the_defaults(tmp_path: Path) -> 
 
 
 def can(found: list[Any]) -> list[bool]:
-    return [one["interactive"] for one in found if isinstance(one, dict)]
+    return [found[0][name]["interactive"] for name in ("agree", "withdraw")]
 
 
 def test_consent_is_given_and_withdrawn() -> None:
     assert can(licence_part.look("en")) == [True, False]
     accept_licence("Abebe", paths.LICENCE_CONSENT)
     agreed = licence_part.look("en")
-    assert "Agreed to the Coqui Public Model License 1.0.0: Abebe" in agreed[0]
+    assert "Agreed to the Coqui Public Model License 1.0.0: Abebe" in agreed[1]
     assert can(agreed) == [False, True]
     licence_part.withdraw_consent()
-    assert "Nobody has agreed" in licence_part.look("en")[0]
+    assert "Nobody has agreed" in licence_part.look("en")[1]
 
 
 def test_consent_by_a_variable_is_withdrawn_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,6 +146,21 @@ def test_progress_comes_from_the_last_events(tmp_path: Path) -> None:
     assert (found.part, found.done, found.total) == ("model.pth", 50, 100)
     assert found.seconds_left is not None
     assert 0 < found.seconds_left < 10
+
+
+@pytest.mark.parametrize("figure", ["1" + "0" * 400, "1" + "0" * 300, "NaN", "Infinity", "1e999", "1e300", "[1]"])
+@pytest.mark.parametrize("name", ["step", "total", "time"])
+def test_a_damaged_figure_of_a_download_does_not_block_the_view(tmp_path: Path, name: str, figure: str) -> None:
+    run = runs.Run(tmp_path)
+    with EventLog(run.events) as events:
+        events.emit("progress", part="model.pth", step=10, total=100)
+    event = {"kind": "progress", "time": time.time() + 1, "step": 50, "total": 100, name: "damaged"}
+    with run.events.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(event).replace('"damaged"', figure) + "\n")
+    found = downloads.progress(run)
+    assert found is not None
+    assert found.done == (10 if name == "step" else 50)
+    assert "MB" in downloads_part._told(found, "en")
 
 
 @pytest.mark.slow

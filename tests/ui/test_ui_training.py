@@ -3,6 +3,9 @@
 import argparse
 import json
 import shlex
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +15,25 @@ import pytest
 from tests.training.trainable import write_dataset
 from utils import runs
 from utils.config import TrainConfig
-from utils.errors import AmharicTtsError, ConfigError, RunError
+from utils.errors import AmharicTtsError, ConfigError, RunBusyError
 from utils.flags import add_flags, read_flags
 from utils.paths import CONFIGS, Project
 from utils.training import checkpoints
 from utils.training.checkpoints import About, Checkpoint
-from utils.ui.training import device, fields, findings, forecast, history, optimising, presets, showing, starting
-from utils.ui.training.asking import read_answer
-from utils.ui.training.form_part import fill, remembered
+from utils.ui import faults
+from utils.ui.training import (
+    asking,
+    device,
+    fields,
+    findings,
+    forecast,
+    history,
+    optimising,
+    presets,
+    showing,
+    starting,
+)
+from utils.ui.training.form_part import faulty, fill, remembered
 from utils.ui.training.story import Story
 from utils.ui.words import amharic
 
@@ -137,8 +151,12 @@ def test_saved_settings_can_be_loaded_again(tmp_path: Path) -> None:
 def test_faults_of_a_form_stand_in_lines_of_their_own(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         starting.complete({"num_epochs": 0, "batch_size": None, "use_dora": True}, Project(tmp_path))
-    faults = starting.faults_of(caught.value)
-    assert [fault.partition(":")[0] for fault in faults] == ["num_epochs", "batch_size"]
+    for language, mark in (("en", ":"), ("am", "፦")):
+        assert [line.partition(mark)[0] for line in faults.lines(caught.value, language)] == [
+            "num_epochs",
+            "batch_size",
+        ]
+        assert all(words in faulty(caught.value, language) for words in ("(num_epochs)" + mark, "(batch_size)" + mark))
 
 
 @pytest.mark.parametrize(
@@ -277,13 +295,50 @@ def test_the_plan_of_memory_shows_parts_and_tiers() -> None:
     assert "የተሰላ" in findings.plan_tables(found, "am")
 
 
-def test_a_child_that_breaks_off_says_why() -> None:
-    assert read_answer('noise\n{"kind": "cpu"}\n') == {"kind": "cpu"}
-    with pytest.raises(AmharicTtsError, match=r"no list.*Make one"):
-        read_answer('{"error": "There is no list.", "hint": "Make one."}')
-    for printed in ("", "[]", "5", "noise"):
-        with pytest.raises(RunError, match="ModuleNotFoundError"):
-            read_answer(printed, "Traceback\nModuleNotFoundError: six")
+def test_a_question_that_failed_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts, begun = asking.Remembered("device"), threading.Event()
+
+    def refuse(*_: object, **__: object) -> None:
+        begun.set()
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(asking, "PAUSE", 0.0)
+    monkeypatch.setattr("subprocess.run", refuse)
+    for _ in range(2):
+        wait_for(facts.known, begun.is_set)
+        wait_for(facts.known, lambda: "Cannot allocate memory" in str(facts.fault))
+        begun.clear()
+    monkeypatch.setattr(asking, "ask", lambda _: CPU)
+    wait_for(facts.known, lambda: facts.answer == CPU)
+    assert facts.fault is None
+
+
+def wait_for(look: Callable[[], object], is_there: Callable[[], bool]) -> None:
+    """Look again and again, as the clock of the page does."""
+    deadline = time.monotonic() + 20
+    while not is_there():
+        assert time.monotonic() < deadline
+        look()
+        time.sleep(0.01)
+
+
+def test_the_end_of_a_test_of_memory_leaves_the_next_one_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        asking, "command_line", lambda *_: "python -c 'import time; print(1, flush=True); time.sleep(60)'"
+    )
+    trial, config = asking.Trial(), TrainConfig()
+    first, second = trial.run(config), trial.run(config)
+    assert next(first) == "1\n"
+    with pytest.raises(RunBusyError, match="under way"):
+        next(second)
+    trial.stop()
+    third = trial.run(config)
+    assert next(third) == "1\n"
+    assert list(first) == []
+    with pytest.raises(RunBusyError, match="under way"):
+        next(trial.run(config))
+    trial.stop()
+    assert list(third) == []
 
 
 def test_runs_are_compared_by_what_differs(tmp_path: Path) -> None:

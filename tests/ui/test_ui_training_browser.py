@@ -22,6 +22,7 @@ from tests.ui.training_tab import (
 from utils import runs
 from utils.config import TrainConfig
 from utils.runs import Status
+from utils.ui.training.presets import PRESETS
 from utils.xtts.licence import licence_accepted
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -62,6 +63,14 @@ def test_what_is_typed_after_a_preset_was_chosen_stays(seen: Seen) -> None:
     page.locator("#show-command").click()
     expect(page.locator("#command textarea")).to_have_value(re.compile("--num-epochs 3 "))
     assert [body.startswith('{"data":["tiny_cpu"') for body in asked].count(True) == 1
+
+
+def test_a_preset_is_chosen_from_the_keyboard(seen: Seen) -> None:
+    preset = seen.page.locator("#preset input")
+    preset.focus()
+    for key in ("ArrowDown", "ArrowUp", "Enter"):  # up from the first: the last
+        preset.press(key)
+    expect(seen.page.locator("#preset-about")).to_contain_text(f"{PRESETS[-1].name}.yaml")
 
 
 def test_a_broken_settings_file_is_refused_in_place_and_a_good_one_fills_the_form(seen: Seen, tmp_path: Path) -> None:

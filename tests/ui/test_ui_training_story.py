@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from utils.runs import Run
+from utils.runs import Run, State, Status
+from utils.ui import views
+from utils.ui.data import showing as preparing
+from utils.ui.training import showing
 from utils.ui.training.charts import Line, chart, short
 from utils.ui.training.story import MOST_POINTS, Curve, Story
 from utils.ui.training.watching import Follower, Watcher
@@ -60,7 +63,7 @@ def test_the_base_model_is_no_best_evaluation() -> None:
     assert told(evaluation(0, 1), evaluation(10, 2)).best == (2, 10)
 
 
-@pytest.mark.parametrize("value", ["nan", None, True, float("nan"), float("inf"), [1], {}])
+@pytest.mark.parametrize("value", ["nan", None, True, float("nan"), float("inf"), [1], {}, 10**400])
 def test_what_is_no_number_makes_no_point(value: object) -> None:
     story = told(train(1, value), train(2, 1.0))
     assert steps(story) == [2]
@@ -70,7 +73,7 @@ def test_what_is_no_number_makes_no_point(value: object) -> None:
 @pytest.mark.parametrize(
     "kind", ["train", "evaluation", "resumed", "progress", "optimization", "what_is_on", "clips", "sample"]
 )
-@pytest.mark.parametrize("odd", [None, "five", [5], {"a": 1}, True])
+@pytest.mark.parametrize("odd", [None, "five", [5], {"a": 1}, True, 10**400, -(10**400), 1e400])
 def test_an_event_without_its_fields_changes_nothing(kind: str, odd: object) -> None:
     names = ("step", "total", "changed", "parts", "used", "aside")
     story = told({"kind": kind} | dict.fromkeys(names, odd), {"kind": kind})
@@ -109,6 +112,25 @@ def test_damaged_lines_are_passed_over_and_a_half_written_one_waits(tmp_path: Pa
     with path.open("ab") as file:
         file.write(b"}\n")
     assert steps(follower.read_on()) == [1, 2]
+
+
+@pytest.mark.parametrize("figure", ["1" + "0" * 400, "1" + "0" * 300, "NaN", "Infinity", "1e999", "-1e300", "[1]"])
+def test_a_damaged_figure_does_not_block_the_view(tmp_path: Path, figure: str) -> None:
+    run = Run(tmp_path)
+    run.write_state(State(verb="train", status=Status.STARTING, created=time.time()))
+    names = ("time", "step", "total", "percent", "seconds_left", "epoch", "loss_audio", "learning_rate")
+    damaged = ", ".join(f'"{name}": {figure}' for name in names)
+    write(run.events, train(1), {"kind": "progress", "step": 1, "total": 9})
+    with run.events.open("a", encoding="utf-8") as file:
+        file.writelines(f'{{"kind": "{kind}", {damaged}}}\n' for kind in ("train", "progress", "resumed", "fetched"))
+        file.writelines(f'{{"kind": "train", "step": 2, "{name}": {figure}}}\n' for name in names if name != "step")
+    follower = Follower(run.events)
+    story = follower.read_on()
+    assert (story.step, story.total, story.read) == (2, 9, 1.0)
+    shown = [showing.facts(run, run.look(), story, "en"), showing.curves(story, "en"), showing.log(run)]
+    assert "Step 2 of 9" in shown[0]
+    assert "about" not in shown[0]
+    assert all([*shown, preparing.facts(run, run.look(), "en"), views.run_facts(run, run.look(), "en")])
 
 
 def test_only_what_is_new_is_read(tmp_path: Path) -> None:

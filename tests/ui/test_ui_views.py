@@ -3,16 +3,19 @@
 import json
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from utils.doctor import Finding
-from utils.errors import RunError
+from utils.errors import AmharicTtsError, RunError
 from utils.monitor import Reading
 from utils.runs import ACTIVE, Run, State, Status
-from utils.ui import views
+from utils.ui import child_answers, views
 from utils.ui.examination import read_findings
+from utils.ui.training.asking import read_answer
 
 NASTY = "<img src=x onerror=alert(1)>"
 
@@ -147,9 +150,31 @@ def test_what_cannot_be_read_is_a_dash() -> None:
     assert "ነፃ" in views.readings(reading, "am")
 
 
-def test_a_doctor_that_breaks_off_says_why() -> None:
-    assert read_findings('[{"name": "Python", "verdict": "pass", "detail": "3.11", "cure": ""}]')[0].name == "Python"
-    with pytest.raises(RunError, match="ModuleNotFoundError: six"):
-        read_findings("", "Traceback\nModuleNotFoundError: six")
+ANSWERS: dict[Callable[[str], Any], str] = {
+    read_findings: '[{"name": "Python", "verdict": "pass", "detail": "3.11", "cure": ""}]',
+    read_answer: 'noise\n{"kind": "cpu"}\n',
+}
+PROGRAM = "import sys; sys.stdout.write(sys.argv[1]); sys.exit(sys.argv[2])"
+
+
+@pytest.mark.parametrize("read", ANSWERS)
+def test_a_child_that_breaks_off_says_why(read: Callable[[str], Any]) -> None:
+    def ask(printed: str, complaint: str = "") -> Any:
+        return child_answers.ask(["-c", PROGRAM, printed, complaint], read, patience=60)
+
+    assert ask(ANSWERS[read])
+    for printed in ("", "[5]", "5", "noise"):
+        with pytest.raises(RunError, match="broke off: ModuleNotFoundError: six"):
+            ask(printed, "Traceback\nModuleNotFoundError: six")
     with pytest.raises(RunError, match="printed nothing readable"):
-        read_findings('{"name": 1}')
+        ask('{"name": 1}' if read is read_findings else "5")
+
+
+def test_an_error_of_a_child_is_told_as_it_tells_it() -> None:
+    with pytest.raises(AmharicTtsError, match=r"no list.*Make one"):
+        read_answer('{"error": "There is no list.", "hint": "Make one."}')
+
+
+def test_a_child_that_does_not_answer_is_not_waited_for() -> None:
+    with pytest.raises(RunError, match=r"no answer within 0\.1 s"):
+        child_answers.ask(["-c", "import time; time.sleep(60)"], str, patience=0.1)

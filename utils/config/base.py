@@ -50,18 +50,18 @@ class Config(BaseModel):
         return value
 
     @classmethod
-    def parse(cls, values: Mapping[str, object], *, source: str = "the settings") -> Self:
+    def parse(cls, values: Mapping[str, object], *, source: str = "the settings", hint: str = "") -> Self:
         """Check all values at once; every fault is reported, with the field, the value and the bound."""
         try:
             return cls(**values)
         except ValidationError as error:
             faults = [describe(fault, cls.model_fields) for fault in error.errors()]
-            raise ConfigError(f"{source}: {'; '.join(faults)}.") from error
+            raise ConfigError(f"{source}: {'; '.join(faults)}.", hint=hint, faults=faults) from error
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a YAML file."""
-        return cls.parse(read_yaml(path), source=str(path))
+        return cls.parse(read_yaml(path), source=str(path), hint="Change it there; what is left out is as usual.")
 
     def to_yaml(self) -> str:
         """Write every setting, defaults included, in the order of declaration."""
@@ -73,13 +73,13 @@ def read_yaml(path: Path) -> dict[str, object]:
     try:
         values = yaml.load(path.read_text(encoding="utf-8-sig"), _Loader)  # noqa: S506  # a SafeLoader
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.") from error
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.", hint="Check its name and its rights.") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or number that cannot be
-        raise ConfigError(f"{path} is not valid YAML: {_where(error)}.") from error
+        raise ConfigError(f"{path} is not valid YAML: {_where(error)}.", hint="Mend it there.") from error
     if values is None:
         return {}
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-        raise ConfigError(f"{path} has to hold 'setting: value' lines.")
+        raise ConfigError(f"{path} has to hold 'setting: value' lines.", hint="The files in configs/ are examples.")
     return values
 
 

@@ -7,7 +7,7 @@ rest the frame is: that it is told in English, and where the cure begins.
 import re
 from functools import cache
 
-from utils.errors import AmharicTtsError
+from utils.errors import AmharicTtsError, ConfigError
 from utils.ui.words import amharic, say
 
 GAP = re.compile(r"\{[^{}]*\}")
@@ -33,10 +33,17 @@ def told(error: BaseException, language: str) -> str:
     if language == "en":
         return str(error)
     if error.message.startswith(FORM):
-        return "; ".join(_rule(part) for part in error.message.removeprefix(FORM).rstrip(".").split("; "))
+        return "; ".join(lines(error, language))
     what = translated(error.message) or say("The error, in English: {what}", language, what=error.message)
     cure = translated(error.hint) or error.hint
     return f"{what} {say('Cure', language)}፦ {cure}" if cure else what
+
+
+def lines(error: AmharicTtsError, language: str) -> list[str]:
+    """Say each fault of a form or a file by itself, the name of its setting first; any other error in one line."""
+    if not isinstance(error, ConfigError) or not error.faults:
+        return [told(error, language)]
+    return [fault if language == "en" else translated(fault) or fault for fault in error.faults]
 
 
 def translated(sentence: str) -> str:
@@ -58,10 +65,6 @@ def _ours(error: BaseException, language: str) -> str:
             say("The terminal has the details; please report it.", language),
         )
     )
-
-
-def _rule(fault: str) -> str:
-    return translated(fault) or fault
 
 
 @cache

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,9 +13,9 @@ import gradio as gr
 from utils import paths, projects, runs
 from utils.errors import AmharicTtsError
 from utils.projects import Deleted, Step
-from utils.ui.page import PRIVATE, RAW, Page, handler, tell
+from utils.ui.page import PRIVATE, RAW, Page, changed, handler, tell
 from utils.ui.projects import Update, opened_as, project_names
-from utils.ui.question import Question, asked, build_question, withdrawn
+from utils.ui.question import Question, build_question, refuse_another
 from utils.ui.system import settings
 from utils.ui.views import bar, note, reasons
 from utils.ui.words import say
@@ -55,9 +55,9 @@ class Desk:
     progress: gr.HTML
 
     @property
-    def live(self) -> list[Any]:
-        """Return what follows the disk, in the order of ``look``."""
-        return [self.create, self.duplicate, self.rename, self.delete, self.deleted, self.restore, self.reasons]
+    def live(self) -> dict[str, Any]:
+        """Return what follows the disk, by the names of ``look``."""
+        return {name: widget for name, widget in vars(self).items() if name not in {"name", "progress"}}
 
 
 def build_desk(page: Page) -> None:
@@ -94,7 +94,7 @@ def build_desk(page: Page) -> None:
     _tie_deleting(page, desk, question)
 
 
-def look(output: Path, project: str, name: str, language: str) -> list[Any]:
+def look(output: Path, project: str, name: str, language: str) -> dict[str, Any]:
     """Say what can be done with the open project now, and why the rest cannot."""
     try:
         place = paths.project(project, output)
@@ -109,14 +109,14 @@ def look(output: Path, project: str, name: str, language: str) -> list[Any]:
         "Delete project": missing or (AT_WORK if busy else ""),
     }
     gone = projects.list_deleted(output)
-    told = reasons(why, language) + note("" if gone else say(NOTHING_DELETED, language))
     choices = [(_shown(one), one.id) for one in gone]
-    return [
-        *(gr.update(interactive=not reason) for reason in why.values()),
-        gr.update(choices=choices, value=choices[0][1] if choices else None),
-        gr.update(interactive=bool(gone)),
-        told,
-    ]
+    locks = ({"interactive": not reason} for reason in why.values())
+    return {
+        **dict(zip(("create", "duplicate", "rename", "delete"), locks, strict=True)),
+        "deleted": {"choices": choices, "value": choices[0][1] if choices else None},
+        "restore": {"interactive": bool(gone)},
+        "reasons": reasons(why, language) + note("" if gone else say(NOTHING_DELETED, language)),
+    }
 
 
 def _shown(one: Deleted) -> str:
@@ -124,19 +124,17 @@ def _shown(one: Deleted) -> str:
 
 
 def _tie_look(page: Page, desk: Desk) -> None:
-    seen = gr.State(None)
+    seen = gr.State({})
 
-    def live(project: str, name: str, language: str, before: list[Any] | None) -> list[Any]:
+    def live(project: str, name: str, language: str, before: Mapping[str, Any]) -> list[Any]:
         """Send what has changed since ``before``; the rest, such as the choice of a deleted one, stays."""
-        found = look(page.output, project, name, language)
-        old = before or [None] * len(found)
-        return [*(gr.skip() if one == other else one for one, other in zip(found, old, strict=True)), found]
+        return changed(before, look(page.output, project, name, language), desk.live)
 
     gr.on(
         [*page.refresh, desk.name.input],
         handler(live),
         [page.project, desk.name, page.language, seen],
-        [*desk.live, seen],
+        [seen, *desk.live.values()],
         **RAW,
         **PRIVATE,
     )
@@ -217,22 +215,13 @@ def _progress(step: Step, language: str) -> str:
 
 
 def _tie_deleting(page: Page, desk: Desk, question: Question) -> None:
-    """Ask before deleting, about the project that is open at that moment; another choice withdraws the question."""
-    about = gr.State("")
-
-    def ask(project: str, language: str) -> tuple[str, Any, str]:
+    def ask(project: str, language: str) -> str:
         words = "Delete the project {name} with everything in it? It can be brought back below."
-        return *asked(say(words, language, name=project)), project
-
-    def hide() -> tuple[Any, str]:
-        return withdrawn(), ""
-
-    def withdraw(project: str, about: str) -> tuple[Any, str]:
-        """Hide the question about another project; that a project was opened may be told after the click on Delete."""
-        return hide() if about and about != project else (gr.skip(), about)
+        return say(words, language, name=project)
 
     @handler
-    def delete(project: str, language: str) -> Update:
+    def delete(project: str, language: str, about: object) -> Update:
+        refuse_another(about, project)
         gone = projects.delete(projects.find(project, page.output), page.output).name
         projects.empty_trash(page.output, days=settings.read(page.output).kept_days)
         tell(say("{name} is deleted; it can be brought back.", language, name=gone))
@@ -244,10 +233,7 @@ def _tie_deleting(page: Page, desk: Desk, question: Question) -> None:
         tell(say("{name} is back.", language, name=back))
         return opened_as(page, back)
 
-    desk.delete.click(ask, [page.project, page.language], [*question.outputs, about], **RAW, **PRIVATE)
-    question.keep.click(hide, None, [question.box, about], **PRIVATE)
-    page.project.change(withdraw, [page.project, about], [question.box, about], **RAW, **PRIVATE)
-    question.confirm.click(delete, [page.project, page.language], page.project, api_name="delete_project", **RAW).then(
-        hide, None, [question.box, about], **PRIVATE
+    question.tie(
+        desk.delete, [page.project], page.language, ask, delete, page.project, api_name="delete_project", **RAW
     )
     desk.restore.click(restore, [desk.deleted, page.language], page.project, api_name="restore_project", **RAW)

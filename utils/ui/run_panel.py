@@ -10,8 +10,8 @@ from utils import runs
 from utils.errors import AmharicTtsError
 from utils.paths import Project
 from utils.ui import faults, views
-from utils.ui.page import PRIVATE, QUIET, RAW, Page, handler, tell
-from utils.ui.question import Question, asked, build_question, withdrawn
+from utils.ui.page import QUIET, RAW, Page, handler, tell
+from utils.ui.question import Question, build_question, refuse_another
 from utils.ui.words import say
 
 
@@ -79,7 +79,8 @@ class RunPanel:
         """Make the handler that does one thing with the chosen run, says so, and shows what came of it."""
 
         @handler
-        def acted(project: str, run: str | None, language: str) -> tuple[Any, ...]:
+        def acted(project: str, run: str | None, language: str, about: object = None) -> tuple[Any, ...]:
+            refuse_another(about, project, run)
             found = runs.find_run(self.page.open(project), run)
             action(found)
             tell(say(sentence, language, name=found.name))
@@ -194,19 +195,14 @@ def _tie(panel: RunPanel, prefix: str) -> None:
             concurrency_limit=None,
             **clicked,
         )
-    _tie_delete(panel, prefix, clicked)
-
-
-def _tie_delete(panel: RunPanel, prefix: str, clicked: dict[str, Any]) -> None:
-    """Ask before deleting, about the run that is chosen at that moment; another choice withdraws the question."""
-    question = panel.question
-
-    def ask(run: str | None, language: str) -> tuple[str, Any]:
-        return asked(say("Delete {name} with everything in it? This cannot be undone.", language, name=run))
-
-    panel.delete.click(ask, panel.inputs[1:], question.outputs, **RAW, **PRIVATE)
-    gr.on([question.keep.click, panel.chosen.change], withdrawn, None, question.box, **RAW, **PRIVATE)
-    delete = panel.act(runs.delete, "{name} is deleted.")
-    question.confirm.click(delete, panel.inputs, panel.outputs, api_name=f"{prefix}delete_run", **clicked).then(
-        withdrawn, None, question.box, **RAW, **PRIVATE
+    *subject, language = panel.inputs
+    panel.question.tie(
+        panel.delete,
+        subject,
+        language,
+        lambda _, run, spoken: say("Delete {name} with everything in it? This cannot be undone.", spoken, name=run),
+        panel.act(runs.delete, "{name} is deleted."),
+        panel.outputs,
+        api_name=f"{prefix}delete_run",
+        **clicked,
     )

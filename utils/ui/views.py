@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from html import escape
 from typing import Literal
 
 from utils.doctor import Finding
-from utils.events import Event, event_line, read_events, read_tail, tail_offset
+from utils.events import Event, event_line, number, read_events, read_tail, tail_offset, whole
 from utils.monitor import Reading
 from utils.runs import ACTIVE, Run, State, Status
 from utils.ui import faults
@@ -15,6 +16,7 @@ from utils.ui.words import say
 Kind = Literal["good", "warnings", "faults"]  # of what is told; the class of its box
 
 SIGNS = {"pass": "✓", "warn": "!", "fail": "✗"}  # a verdict is never told by colour alone
+MOST_SECONDS = 1e9  # that something may last; a damaged log says more than a clock can show
 LAST_BYTES = 65_536  # enough for the newest event, whatever the size of the log
 
 BUSY = "The run is at work; stop it first."
@@ -79,6 +81,14 @@ def bar(words: str, done: float, total: int) -> str:
 def progress(words: str, done: float, total: int) -> str:
     """Say how far something is, and show it as a bar."""
     return note(words) + bar(words, done, total)
+
+
+def time_left(seconds: object, language: str) -> str:
+    """Say how long something takes still; nothing where nobody knows."""
+    known = number(seconds)
+    if known is None or abs(known) > MOST_SECONDS:
+        return ""
+    return say("about {time} left", language, time=timedelta(seconds=round(known)))
 
 
 def cards(values: Mapping[str, str], language: str) -> str:
@@ -165,8 +175,8 @@ def run_facts(run: Run, state: State, language: str) -> str:
 
 def _event_bar(event: Event | None) -> str:
     """Show how far a run is, where its last event says so."""
-    step, total = (event or {}).get("step"), (event or {}).get("total")
-    if not isinstance(step, int) or not isinstance(total, int) or total < 1:
+    step, total = (whole((event or {}).get(name)) for name in ("step", "total"))
+    if step is None or total is None or total < 1:
         return ""
     return bar(f"{step} / {total}", step, total)
 

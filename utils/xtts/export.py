@@ -13,7 +13,7 @@ from torch import Tensor
 from utils import audio, languages
 from utils.errors import StorageError
 from utils.folders import link_or_copy, require_space
-from utils.storage import read_json
+from utils.storage import ROOM, read_json
 from utils.training.tensors import smaller
 from utils.xtts.checkpoint import CURE, compare, read_weights
 from utils.xtts.codes import ModelFileError
@@ -120,10 +120,7 @@ def _save(weights: Mapping[str, Tensor], path: Path) -> None:
     try:
         torch.save({"model": dict(weights)}, path)
     except RuntimeError as error:  # what torch's writer makes of a full disk
-        raise StorageError(
-            f"{path} cannot be written: {str(error).splitlines()[0]}.",
-            hint="Free some space or choose another folder; what was there before is untouched.",
-        ) from error
+        raise StorageError(f"{path} cannot be written: {str(error).splitlines()[0]}.", hint=ROOM) from error
 
 
 def _write_sound(source: Path, path: Path) -> None:

@@ -96,8 +96,8 @@ def _tie_table(desk: Desk) -> None:
         gr.on(events, turned(by), **given, api_name=name, trigger_mode="always_last", **RAW, **QUIET)
 
     # The input event of a text comes before its value, and a dropdown has one more when it is left.
-    changes = [desk.filters["search"].change, desk.filters["page"].input]
-    changes += [desk.filters[name].select for name in ("status", "reason", "order")]
+    changes = [desk.filters["page"].input]
+    changes += [desk.filters[name].change for name in ("search", "status", "reason", "order")]
     tie(changes, 0, "clips")
     tie(desk.earlier.click, -1, "earlier_clips")
     tie(desk.later.click, 1, "later_clips")

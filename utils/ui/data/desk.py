@@ -157,16 +157,17 @@ class Desk:
             return _unlisted(told, told)
         if shelved is None:
             return _unlisted(state_of(given, None), say(showing.NO_CLIPS, given.page_language))
+        found, renewed = shelved.reasons(), gr.update()
+        if given.reason not in ("", *found):  # it is one of another project, or its last clip was restored
+            given, renewed = replace(given, reason=""), gr.update(value="")
         page = shelved.page(given.view, number)
         choices = [(say("Every reason", given.page_language), "")]
-        choices += [
-            (f"{say(reason, given.page_language)} ({count})", reason) for reason, count in shelved.reasons().items()
-        ]
+        choices += [(f"{say(reason, given.page_language)} ({count})", reason) for reason, count in found.items()]
         return [
             state_of(given, shelved),
             clip_views.rows(page, given.clip, project.dataset, given.page_language),
             clip_views.pager(page, given.page_language),
-            gr.update(choices=choices),
+            renewed | {"choices": choices},
             page.number,
             gr.update(interactive=page.number > 1),
             gr.update(interactive=page.number < page.pages),

@@ -9,7 +9,8 @@ from gradio.components import Component
 
 from utils.config import DatasetConfig
 from utils.errors import AmharicTtsError
-from utils.ui.data import fields, starting
+from utils.paths import Project
+from utils.ui.data import fields, places, starting
 from utils.ui.form import build_form
 from utils.ui.page import PRIVATE, RAW, Page
 
@@ -21,10 +22,17 @@ class DataForm:
     Attributes:
         page: The frame around it.
         widgets: By the name of the field, in the order in which they stand.
+        seen: The places as this visitor was shown them last.
     """
 
     page: Page
     widgets: dict[str, Component] = field(default_factory=dict)
+    seen: gr.State = field(default_factory=lambda: gr.State(None))
+
+    @property
+    def places(self) -> list[Any]:
+        """Return what ``listed`` fills."""
+        return [self.widgets["inputs"], self.seen]
 
     @property
     def settings(self) -> list[Any]:
@@ -35,6 +43,10 @@ class DataForm:
     def given(self) -> dict[str, Any]:
         """Return what a handler of the whole form reads."""
         return {"project": self.page.project, "page_language": self.page.language, **self.widgets}
+
+    def listed(self, project: Project) -> list[str]:
+        """Show the places that Step 1 reads, and remember that they were shown."""
+        return [places.joined(places.read(project))] * len(self.places)
 
     def lay(self, names: Sequence[str]) -> None:
         """Lay out the widgets of some fields, side by side where there is room."""

@@ -6,7 +6,7 @@ What lies in the project itself is noted relative to it: a project that is copie
 
 import importlib.util
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +18,9 @@ from utils.dataset.listings import read_listing
 from utils.dataset.sources import HUB, MEDIA, TRANSCRIPTS
 from utils.dataset.subtitles import read_cues
 from utils.errors import AmharicTtsError, DataError
-from utils.folders import hash_file, link_or_copy
+from utils.folders import hash_file, take_in
 from utils.paths import Project, inside
-from utils.storage import locked, make_folder, patiently, read_text, storage_error, write_atomically
+from utils.storage import locked, make_folder, read_text, storage_error, write_atomically
 
 RECORDINGS, PLACES = "recordings", "places.txt"
 UPLOADS, LISTS = "uploads", "lists"
@@ -84,26 +84,53 @@ def read(project: Project) -> list[str]:
     return [line for line in read_text(path).splitlines() if line] if path.is_file() else []
 
 
-def write(project: Project, text: str) -> list[str]:
-    """Keep the places of a text, divided by | or line breaks, each once."""
+def divided(text: str) -> list[str]:
+    """Return the places of a text, divided by | or line breaks, each once."""
     parts = (part.strip() for line in text.splitlines() for part in line.split(BETWEEN))
-    places = list(dict.fromkeys(part for part in parts if part))
-    if places != read(project):
-        make_folder(project.dataset / RECORDINGS)
-        write_atomically(project.dataset / RECORDINGS / PLACES, "".join(f"{place}\n" for place in places))
-    return places
+    return list(dict.fromkeys(part for part in parts if part))
+
+
+def write(project: Project, text: str, shown: str | None = None) -> list[str]:
+    """Keep the places of a text.
+
+    Args:
+        project: Whose they are.
+        text: What somebody made of it.
+        shown: What he was shown before: what others have added and dropped since then stays so. None for nothing.
+    """
+    named = divided(text)
+    if shown is None:
+        return _change(project, lambda _: named)
+    before = divided(shown)
+
+    def edited(there: list[str]) -> list[str]:
+        mine = [place for place in named if place in there or place not in before]
+        return [*mine, *(place for place in there if place not in [*before, *named])]
+
+    return _change(project, edited)
 
 
 def add(project: Project, place: str) -> list[str]:
     """Add a place to those that are there."""
-    make_folder(project.dataset / RECORDINGS)
-    with locked(project.dataset / RECORDINGS / ".lock"):
-        return write(project, BETWEEN.join([*read(project), place]))
+    return _change(project, lambda there: [*there, *(one for one in divided(place) if one not in there)])
 
 
 def drop(project: Project, place: str) -> list[str]:
     """Take a place off the list."""
-    return write(project, BETWEEN.join(other for other in read(project) if other != place))
+    return _change(project, lambda there: [other for other in there if other != place])
+
+
+def _change(project: Project, change: Callable[[list[str]], list[str]]) -> list[str]:
+    """Change the list, one change at a time; where nothing changes, nothing is made."""
+    there = read(project)
+    if change(there) == there:
+        return there
+    here = project.dataset / RECORDINGS
+    make_folder(here)
+    with locked(here / ".lock"):
+        places = change(read(project))
+        write_atomically(here / PLACES, "".join(f"{place}\n" for place in places))
+    return places
 
 
 def joined(places: Iterable[str]) -> str:
@@ -146,8 +173,8 @@ def keep(project: Project, paths: Sequence[str], kind: str = UPLOADS) -> Kept:
             check(path, kind)
             names.append(_take(path, here).name)
         except AmharicTtsError as error:
-            what = error.message.replace(str(path), path.name)  # where gradio keeps it is nobody's concern
-            faults.append(AmharicTtsError(what, hint=error.hint))
+            what, cure = (said.replace(str(path), path.name) for said in (error.message, error.hint))
+            faults.append(AmharicTtsError(what, hint=cure))  # where gradio keeps it is nobody's concern
     if names:
         add(project, own(kind))
     return Kept(tuple(names), tuple(faults))
@@ -260,19 +287,8 @@ def _take(path: Path, here: Path) -> Path:
                 return target
             target = inside(here, f"{path.stem}-{number}{path.suffix}")
             number += 1
-        _copy(path, target)
+        take_in(path, target)
     return target
-
-
-def _copy(path: Path, target: Path) -> None:
-    """Link where that is possible, because videos are large; the upload itself is removed later."""
-    temporary = target.with_name(f".{target.name}.partial")
-    try:
-        link_or_copy(path, temporary)
-        patiently(lambda: temporary.replace(target))
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise storage_error(target, error) from error
 
 
 def _same(one: Path, other: Path) -> bool:

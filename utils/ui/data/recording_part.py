@@ -81,17 +81,16 @@ def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
     def keep(project: str, text: str, path: str | None, language: str) -> tuple[Any, ...]:
         place = page.open(project)
         if not path:
-            return (gr.skip(),) * (len(outputs) + 1)
+            return (gr.skip(),) * (len(outputs) + len(form.places))
         try:
             take = save(place, text, path)
         except AmharicTtsError as error:  # nothing was kept; the sentence stays for another try
             why = told("faults", say("It was not kept: {reason}", language, reason=faults.told(error, language)))
-            return gr.skip(), None, why, reached(place, language), *[gr.skip()] * 4
+            return gr.skip(), None, why, reached(place, language), *[gr.skip()] * (3 + len(form.places))
         saved = say("Saved: take {name}, {seconds} s.", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
         heard = told("good", saved) + told("warnings", say(take.warning, language))
         buttons = [gr.update(interactive=True), gr.update(interactive=False), gr.update(interactive=True)]
-        inputs = places.joined(places.read(place))
-        return gr.skip(), gr.skip(), heard, reached(place, language), *buttons, inputs
+        return gr.skip(), gr.skip(), heard, reached(place, language), *buttons, *form.listed(place)
 
     @handler
     def pass_over(project: str, text: str, passed: list[str], language: str) -> tuple[Any, ...]:
@@ -113,7 +112,7 @@ def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
     microphone.stop_recording(
         keep,
         [page.project, sentence, microphone, page.language],
-        [*outputs, form.widgets["inputs"]],
+        [*outputs, *form.places],
         api_name="save_take",
         show_progress_on=said,
     )

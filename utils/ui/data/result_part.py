@@ -1,26 +1,22 @@
-"""What came of it: the account of every second, the statistics, merging with another project, and the download."""
+"""What came of it: the account of every second, the statistics, and merging with another project."""
 
-import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from utils import paths
-from utils.dataset.export import export
 from utils.dataset.manifest import MANIFEST
 from utils.dataset.merge import Plan, merge
 from utils.errors import AmharicTtsError, DataError
 from utils.paths import Project
-from utils.storage import make_folder
 from utils.ui import faults
 from utils.ui.data import showing, starting
 from utils.ui.data.shelf import Shelf
-from utils.ui.page import PRIVATE, RAW, Page, handler
+from utils.ui.page import PRIVATE, RAW, Page, changed, handler
 from utils.ui.views import note, refused, told
 from utils.ui.words import say
-
-EXPORTS = "exports"  # folder below that of the uploads
 
 
 def build_result(page: Page, shelf: Shelf) -> None:
@@ -30,16 +26,15 @@ def build_result(page: Page, shelf: Shelf) -> None:
         ledger = gr.HTML(elem_id="ledger")
     with gr.Accordion("Statistics", open=False):
         counted = gr.HTML(elem_id="statistics")
-    seen = gr.State(None)
+    seen, names = gr.State({}), ("summary", "ledger", "counted")
 
-    def look(project: str, language: str, before: object) -> tuple[Any, ...]:
-        """Show the dataset when it has changed since this visitor looked last."""
+    def look(project: str, language: str, before: Mapping[str, Any]) -> list[Any]:
+        """Show of the dataset what has changed since this visitor looked last."""
         try:
-            state, *shown = _result(page.open(project), shelf, language)
+            shown = _result(page.open(project), shelf, language)
         except AmharicTtsError as error:  # asked on every tick: it stays in its place
-            state = faults.told(error, language)
-            shown = [note(state), "", ""]
-        return (gr.skip(),) * 4 if state == before else (state, *shown)
+            shown = note(faults.told(error, language)), "", ""
+        return changed(before, dict(zip(names, shown, strict=True)), names)
 
     gr.on(
         page.refresh,
@@ -51,19 +46,16 @@ def build_result(page: Page, shelf: Shelf) -> None:
     )
 
 
-def _result(project: Project, shelf: Shelf, language: str) -> list[Any]:
-    """Return a word for the state that is shown, then summary, ledger and statistics."""
+def _result(project: Project, shelf: Shelf, language: str) -> tuple[str, str, str]:
+    """Return summary, ledger and statistics."""
     shelved = shelf.look(project.dataset)
-    where = [str(project.root), language]
     if shelved is None:
-        return [where, note(say(showing.NO_CLIPS, language)), "", ""]
-    found = shelf.counted(project.dataset, shelved)
-    state = [*where, list(map(list, shelved.signature)), list(map(list, found.signature)) if found else None]
+        return note(say(showing.NO_CLIPS, language)), "", ""
+    summary, found = showing.summary(shelved.contents, language), shelf.counted(project.dataset, shelved)
     if found is None:
         counting = note(say("Counting …", language))
-        return [state, showing.summary(shelved.contents, language), counting, counting]
-    ledger, counted = showing.ledger(found.ledger, language), showing.counted(found.statistics, language)
-    return [state, showing.summary(shelved.contents, language), ledger, counted]
+        return summary, counting, counting
+    return summary, showing.ledger(found.ledger, language), showing.counted(found.statistics, language)
 
 
 def build_merge(page: Page, around: gr.Accordion) -> None:
@@ -130,29 +122,3 @@ def counts(plan: Plan) -> dict[str, int]:
         "duplicates": plan.duplicates,
         "missing": len(plan.missing),
     }
-
-
-def build_download(page: Page) -> None:
-    """Pack the clips in use for a download."""
-    button = gr.Button("Make a zip of the dataset", elem_id="export")
-    said = gr.HTML(elem_id="export-said")
-    file = gr.File(label="Dataset", visible=False, interactive=False, elem_id="export-file")
-
-    @handler
-    def pack(project: str, language: str) -> tuple[Any, ...]:
-        try:
-            place = page.open(project)
-            target = zip_name(page.output, place)
-            export(place.dataset, target, "zip")
-        except AmharicTtsError as error:
-            return refused(error, language), gr.update(visible=False)
-        return "", gr.update(value=str(target), visible=True)
-
-    button.click(pack, [page.project, page.language], [said, file], api_name="export_dataset", **RAW)
-
-
-def zip_name(output: Path, project: Project) -> Path:
-    """Name a new archive in the folder whose files the page may give away."""
-    folder = output / paths.UPLOADS.name / EXPORTS
-    make_folder(folder)
-    return folder / f"{project.root.name}-dataset-{time.strftime('%Y%m%d-%H%M%S')}.zip"

@@ -1,7 +1,6 @@
 """What the tab shows of recordings, of a preparation and of a dataset, as HTML; knows nothing of gradio."""
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from html import escape
 
 from utils.dataset import lengths
@@ -9,7 +8,7 @@ from utils.dataset.ledger import Entry, Ledger
 from utils.dataset.manifest import Contents
 from utils.dataset.statistics import Statistics
 from utils.dataset.takes import Progress
-from utils.events import Event, event_line
+from utils.events import Event, event_line, number
 from utils.runs import ACTIVE, Run, State
 from utils.ui import views
 from utils.ui.data import pictures
@@ -106,17 +105,16 @@ def how_far(events: Sequence[Event], *, at_work: bool, language: str) -> str:
     latest = next((event for event in reversed(events) if event["kind"] in {"progress", "fetched"}), None)
     if latest is None:
         return note(say("Looking for recordings …", language)) if at_work else ""
-    percent = latest.get("percent")
-    if not isinstance(percent, int | float):
+    percent = number(latest.get("percent"))
+    if percent is None:
         return note(event_line(latest))
     if latest["kind"] == "fetched":
         words = say("Fetching {name}: {percent} %", language, name=latest.get("name"), percent=round(percent))
     else:
         words = say("{step} of {total} recordings", language, step=latest.get("step"), total=latest.get("total"))
         words += f" · {percent:.0f} %"
-        left = latest.get("seconds_left")
-        if at_work and isinstance(left, int | float):
-            words += " · " + say("about {time} left", language, time=timedelta(seconds=round(left)))
+        left = views.time_left(latest.get("seconds_left"), language) if at_work else ""
+        words += f" · {left}" if left else ""
     return views.progress(words, percent, 100)
 
 

@@ -116,22 +116,24 @@ def build_places(form: DataForm) -> None:
     widget, page = form.widgets["inputs"], form.page
     widget.render()  # type: ignore[no-untyped-call]  # gradio's
 
-    def restore(project: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
+    def restore(project: str) -> list[Any]:
         try:
-            return places.joined(places.read(page.open(project)))
+            return form.listed(page.open(project))
         except AmharicTtsError:  # a name that is none yet; the header says so
-            return gr.skip()
+            return [gr.skip()] * len(form.places)
 
     @handler
-    def keep(project: str, text: str) -> str:
-        return places.joined(places.write(page.open(project), text))
+    def keep(project: str, text: str, seen: str | None) -> list[str]:
+        place = page.open(project)
+        places.write(place, text, seen)
+        return form.listed(place)
 
-    gr.on([page.blocks.load, page.project.change], restore, page.project, widget, **RAW, **PRIVATE)
+    gr.on([page.blocks.load, page.project.change], restore, page.project, form.places, **RAW, **PRIVATE)
     gr.on(
         [widget.blur, widget.submit],  # type: ignore[attr-defined]
         keep,
-        [page.project, widget],
-        widget,
+        [page.project, *form.places],
+        form.places,
         api_name="set_places",
         show_progress="hidden",
         **RAW,
@@ -166,13 +168,13 @@ def _tie_uploads(
         kept = places.keep(place, files or [], kind)
         taken = say("{count} files are in the project now.", language, count=len(kept.names)) if kept.names else ""
         sentences = told("good", taken) + told("faults", *(faults.told(error, language) for error in kept.faults))
-        return None, sentences, *show_kept(page, project, kind, language), places.joined(places.read(place))
+        return None, sentences, *show_kept(page, project, kind, language), *form.listed(place)
 
     def show(project: str, language: str) -> tuple[str, Any]:
         return show_kept(page, project, kind, language)
 
     for name, widget in uploads.items():
-        outputs = [widget, said, listed, doomed, form.widgets["inputs"]]
+        outputs = [widget, said, listed, doomed, *form.places]
         widget.upload(keep, [page.project, widget, page.language], outputs, api_name=name, show_progress_on=said)
     gr.on(
         [page.blocks.load, page.project.change, page.language.change],
@@ -196,12 +198,12 @@ def _tie_removal(
             raise DataError("No file is chosen.", hint="Choose the files to remove above the button.")
         places.remove(place, names, kind)
         removed = told("good", say("{count} files were removed.", language, count=len(names)))
-        return removed, *show_kept(page, project, kind, language), places.joined(places.read(place))
+        return removed, *show_kept(page, project, kind, language), *form.listed(place)
 
     button.click(
         remove,
         [page.project, doomed, page.language],
-        [said, listed, doomed, form.widgets["inputs"]],
+        [said, listed, doomed, *form.places],
         api_name=f"remove_{kind}",
         show_progress_on=said,
         **RAW,
@@ -233,18 +235,18 @@ def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[st
     @handler
     def add_place(project: str, place: str, language: str) -> tuple[Any, ...]:
         try:
-            found = examine(place, language)
-            named = places.add(page.open(project), place.strip())
+            found, target = examine(place, language), page.open(project)
+            places.add(target, place)
         except AmharicTtsError as error:
-            return gr.skip(), refused(error, language), gr.skip()
+            return gr.skip(), refused(error, language), *[gr.skip()] * len(form.places)
         added = told("good", say("Step 1 will read it.", language))
-        return "", added + found, places.joined(named)
+        return "", added + found, *form.listed(target)
 
     gr.on([look.click, named.submit], look_at, [named, page.language], shown, api_name=f"look_at_{name}")
     add.click(
         add_place,
         [page.project, named, page.language],
-        [named, shown, form.widgets["inputs"]],
+        [named, shown, *form.places],
         api_name=f"add_{name}",
         show_progress_on=shown,
         **RAW,

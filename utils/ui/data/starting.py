@@ -17,7 +17,7 @@ WRITERS = ("prepare", "features", "train")  # runs that read or write the clips 
 
 def complete(values: Mapping[str, object], project: Project) -> DatasetConfig:
     """Make the settings of a run in this project; every fault is reported, not only the first."""
-    named = places.write(project, str(values.get("inputs") or ""))
+    named = places.divided(str(values.get("inputs") or ""))
     inputs = BETWEEN.join(places.absolute(project, place) for place in named)
     return read_form({**values, "inputs": inputs}, DatasetConfig)
 

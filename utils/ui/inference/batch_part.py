@@ -44,7 +44,7 @@ def build_subtitles(room: Room, player: Player) -> None:
 
     spoken = button.click(
         speak_subtitles,
-        inputs_kwargs={**room.asked, "file": file},
+        inputs_kwargs={**room.given, "file": file},
         outputs=player.outputs,
         api_name="speak_subtitles",
         show_progress="hidden",
@@ -89,7 +89,7 @@ def build_batch(room: Room) -> dict[str, Any]:
 
     button.click(
         speak_lines,
-        inputs_kwargs={**room.asked, "file": file, "ending": ending},
+        inputs_kwargs={**room.given, "file": file, "ending": ending},
         outputs=status,
         api_name="speak_lines",
         show_progress="hidden",
@@ -101,7 +101,7 @@ def build_batch(room: Room) -> dict[str, Any]:
 def batch_state(room: Room, sight: Sight) -> dict[str, Any]:
     """Say how far the lines are, and offer what was packed before."""
     errand = room.errands.look(sight.name, BATCH)
-    shown, stop = state_of(errand, sight.language, _heard, "Stopped; what was finished is packed.")
+    shown, stop = state_of(errand, sight.language, _heard)
     folder = sight.place.root / recording.BATCHES
     packed = sorted(folder.glob("*.zip"), reverse=True)[:5] if folder.is_dir() else []
     offered = showing.downloads(showing.link(path, path.name) for path in packed) if packed else ""

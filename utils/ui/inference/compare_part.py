@@ -93,7 +93,7 @@ def _tie_compare(room: Room, button: gr.Button, models: gr.Dropdown, text: gr.Te
 
     button.click(
         compare,
-        inputs_kwargs={**room.asked, "models": models, "sentences": text},
+        inputs_kwargs={**room.given, "models": models, "sentences": text},
         outputs=status,
         api_name="compare",
         show_progress="hidden",

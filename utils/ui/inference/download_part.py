@@ -1,5 +1,6 @@
 """Taking things away: a model in one file, and the dataset."""
 
+import contextlib
 import re
 import time
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from utils.ui.page import RAW
 from utils.ui.views import note
 from utils.ui.words import say
 
-PACK, FOLDER = "pack", "exports"
+PACK = "pack"
 
 
 @dataclass(frozen=True)
@@ -103,11 +104,18 @@ def dataset_task(place: Project, project: str, output: Path) -> Iterator[Line | 
 def pack_state(room: Room, sight: Sight) -> dict[str, Any]:
     """Say how far the packing is, and offer what was packed before."""
     status, stop = state_of(room.errands.look(sight.name, PACK), sight.language, _heard)
-    folder = sight.place.root / FOLDER
-    packed = sorted(folder.glob("*.zip"), key=lambda path: -path.stat().st_mtime)[:6] if folder.is_dir() else []
-    shown = [showing.link(path, f"{path.name} ({path.stat().st_size / 1e6:.1f} MB)") for path in packed]
+    packed = sorted(_packed(sight.place.exports), reverse=True)[:6]
+    shown = [showing.link(path, f"{path.name} ({size / 1e6:.1f} MB)") for _, path, size in packed]
     offered = showing.downloads(shown) if shown else note(say("Nothing is packed yet.", sight.language))
     return {"pack": status + offered, "pack_stop": stop}
+
+
+def _packed(folder: Path) -> Iterator[tuple[float, Path, int]]:
+    """Yield when each archive was packed, where it lies and its bytes; the System tab may delete one at this moment."""
+    for path in folder.glob("*.zip"):
+        with contextlib.suppress(FileNotFoundError):
+            found = path.stat()
+            yield found.st_mtime, path, found.st_size
 
 
 def _heard(item: object, language: str) -> Heard | None:
@@ -117,9 +125,8 @@ def _heard(item: object, language: str) -> Heard | None:
 
 
 def _target(place: Project, name: str) -> Path:
-    folder = place.root / FOLDER
-    make_folder(folder)
-    return folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    make_folder(place.exports)
+    return place.exports / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
 def _name_of(model: Path) -> str:

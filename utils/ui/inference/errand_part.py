@@ -53,16 +53,13 @@ def begin(room: Room, project: str, kind: str, task: Callable[[], Iterator[Any]]
     return told("good", say("It has begun, and goes on when you leave this page.", language))
 
 
-def state_of(
-    errand: Errand | None, language: str, hear: Hear, stopped: str = "Stopped."
-) -> tuple[str, dict[str, object]]:
+def state_of(errand: Errand | None, language: str, hear: Hear) -> tuple[str, dict[str, object]]:
     """Say how far a long work is, or how it ended, and whether it can be stopped.
 
     Args:
         errand: The work; None when none was begun.
         language: Of the page.
         hear: Puts into words what it told; nothing for what says nothing.
-        stopped: What is said when it was stopped.
     """
     if errand is None:
         return "", {"interactive": False}
@@ -73,7 +70,7 @@ def state_of(
     elif heard and heard.is_result:
         shown = told("good", heard.words)
     elif over:
-        shown = told("warnings", say(stopped, language))
+        shown = told("warnings", say("Stopped.", language))
     else:
         heard = heard or Heard(say("Getting ready", language))
         shown = showing.working(f"{heard.words} · {errand.work.seconds:.0f} s", heard.step, heard.total)

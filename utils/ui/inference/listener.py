@@ -1,6 +1,7 @@
 """What is heard of one speaking: how far it is, its newest sound for a player, and the take that it becomes."""
 
 import base64
+import json
 import time
 from collections import deque
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,7 @@ class Listener:
         begun: What was announced; None before the first sentence is begun.
         told: Sentences that are done.
         dubbed: Subtitles that are done.
-        at: When speaking itself began.
+        speaking_since: When speaking itself began.
         stage: What is being done now.
         recent: The newest stretches of sound, for a player.
         count: Stretches so far.
@@ -41,7 +42,7 @@ class Listener:
     begun: Begun | None = None
     told: list[Said] = field(default_factory=list)
     dubbed: Dubbed | None = None
-    at: float = 0.0
+    speaking_since: float = 0.0
     stage: str = ""
     recent: deque[str] = field(default_factory=lambda: deque(maxlen=WINDOW))
     count: int = 0
@@ -53,7 +54,7 @@ class Listener:
         if isinstance(item, Stage):
             self.stage = item.name
         elif isinstance(item, Begun):
-            self.begun, self.at, self.stage = item, time.monotonic(), ""
+            self.begun, self.speaking_since, self.stage = item, time.monotonic(), ""
         elif isinstance(item, Said):
             self.told.append(item)
             self.done = len(self.told)
@@ -69,8 +70,7 @@ class Listener:
         """Return the newest stretches of sound as the player reads them."""
         if not self.count:
             return ""
-        parts = ",".join(f'"{part}"' for part in self.recent)
-        return f'{{"key": "{self.key}", "first": {self.count - len(self.recent)}, "parts": [{parts}]}}'
+        return json.dumps({"key": self.key, "first": self.count - len(self.recent), "parts": list(self.recent)})
 
     def progress(self, seconds: float, language: str) -> str:
         """Say how far it is."""
@@ -83,7 +83,7 @@ class Listener:
 
     def take(self) -> tuple[Take, Samples] | None:
         """Return what became of it; None when no sentence was finished."""
-        took = time.monotonic() - self.at
+        took = time.monotonic() - self.speaking_since
         if self.begun and self.dubbed:
             made, samples = recording.take_of(self.begun, [], self.kind, self.text, self.config)
             notes = (*made.notes, *self.dubbed.notes)

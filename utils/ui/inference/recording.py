@@ -4,6 +4,7 @@ import csv
 import io
 import shutil
 import time
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from utils.dataset.encodings import read_any
 from utils.dataset.subtitles import read_cues
 from utils.errors import DataError, TextError
 from utils.paths import Project
-from utils.storage import make_folder, write_atomically
+from utils.storage import make_folder, replacing, write_atomically
 from utils.synthesis.dubbing import Placed, fit
 from utils.synthesis.joining import silence
 from utils.synthesis.writing import Tags, write_sound
@@ -270,4 +271,8 @@ def _pack(folder: Path, rows: Sequence[dict[str, object]]) -> Path:
     writer.writeheader()
     writer.writerows(rows)
     write_atomically(folder / LIST, "\ufeff" + table.getvalue())  # the mark tells spreadsheets that it is UTF-8
-    return Path(shutil.make_archive(str(folder), "zip", folder))
+    archive = folder.with_name(f"{folder.name}.zip")
+    with replacing(archive) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(folder.iterdir()):
+            packed.write(path, path.name)
+    return archive

@@ -57,7 +57,7 @@ class Room:
         return tuple(name for name in SpeechConfig.model_fields if name not in self.form)
 
     @property
-    def asked(self) -> dict[str, Block]:
+    def given(self) -> dict[str, Block]:
         """Return what a handler that speaks is given by name."""
         return {"project": self.page.project, "page_language": self.page.language, **self.form}
 

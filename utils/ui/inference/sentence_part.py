@@ -10,6 +10,7 @@ import numpy as np
 
 from utils.config import SpeechConfig
 from utils.errors import AmharicTtsError, ConfigError, RunError
+from utils.synthesis.writing import to_pcm16
 from utils.ui.inference import recording, showing, takes
 from utils.ui.inference.listener import Listener
 from utils.ui.inference.room import fault, news, settings
@@ -140,7 +141,7 @@ def _tie_again(view: TakeView, button: gr.Button, words: gr.Textbox, outputs: li
         except Exception as error:  # noqa: BLE001  # it is shown in its place
             yield gr.skip(), fault(error, page_language), *quiet[1:]
 
-    given: dict[str, Block] = {**room.asked, "take": view.chosen, "sentence": view.sentences, "text": words}
+    given: dict[str, Block] = {**room.given, "take": view.chosen, "sentence": view.sentences, "text": words}
     button.click(
         speak_again,
         inputs_kwargs=given,
@@ -176,4 +177,4 @@ def doubts(said: list[Said], language: str) -> str:
 def heard(said: list[Said]) -> tuple[int, Any]:
     """Return the sound of sentences as a player takes it: whole numbers, which it does not make louder."""
     _, samples = takes.joined(said)
-    return OUTPUT_RATE, np.clip(np.rint(samples * 32768), -32768, 32767).astype(np.int16)
+    return OUTPUT_RATE, np.frombuffer(to_pcm16(samples), "<i2")

@@ -59,12 +59,15 @@ CSS = """
 def working(sentence: str, step: int = 0, total: int = 0) -> str:
     """Show what is going on, with a bar where its end is known."""
     shown = bar(f"{step} / {total}", step, total) if total else ""
-    return f'<p role="status">{escape(sentence)}</p>{shown}'
+    return f"<p>{escape(sentence)}</p>{shown}"  # not aloud: it is shown anew on every beat
 
 
 def address(path: Path) -> str:
     """Return where the browser finds a file of a project; a file that was changed gets another address."""
-    version = f"?v={path.stat().st_mtime_ns}" if path.exists() else ""
+    try:
+        version = f"?v={path.stat().st_mtime_ns}"
+    except FileNotFoundError:  # deleted at this moment
+        version = ""
     return f"gradio_api/file={quote(path.as_posix())}{version}"
 
 

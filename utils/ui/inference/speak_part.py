@@ -126,7 +126,7 @@ def tie_speak(room: Room, player: Player, text: gr.Textbox, stream: gr.Checkbox)
 
         yield from followed(room, request, project, page_language, values, begin)
 
-    given: dict[str, Block] = {**room.asked, "text": text, "stream": stream}
+    given: dict[str, Block] = {**room.given, "text": text, "stream": stream}
     spoken = player.speak.click(
         speak,
         inputs_kwargs=given,

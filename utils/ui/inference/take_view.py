@@ -9,6 +9,7 @@ import gradio as gr
 
 from utils.errors import AmharicTtsError, ConfigError
 from utils.paths import Project
+from utils.storage import write_atomically
 from utils.synthesis.captions import captions, srt, vtt
 from utils.synthesis.writing import KINDS, Tags, write_sound
 from utils.ui.inference import showing, takes
@@ -104,6 +105,6 @@ def links(place: Project, take: Take) -> list[str]:
         path = folder / f"take{ending}"
         if not path.exists() and any(one.reading.written for one in take.pieces):
             shape = SimpleNamespace(pieces=take.pieces)
-            path.write_text(form(captions(cast("Any", shape))), encoding="utf-8", newline="\n")
+            write_atomically(path, form(captions(cast("Any", shape))))
     found = sorted(path for path in folder.iterdir() if path.stem == "take" and path.suffix in {*KINDS, *FILES})
     return [showing.link(path, path.suffix.removeprefix(".").upper()) for path in found]

@@ -10,7 +10,7 @@ from utils.ui.inference import showing, takes
 from utils.ui.inference.room import Room, fault
 from utils.ui.inference.sentence_part import build_again
 from utils.ui.inference.take_view import TakeView, format_picker, links, write_file
-from utils.ui.page import QUIET, RAW
+from utils.ui.page import QUIET, RAW, handler
 from utils.ui.views import told
 from utils.ui.words import say
 
@@ -41,7 +41,7 @@ def build_sound_and_sentences(room: Room, chosen: gr.Radio, sound: gr.Audio) -> 
 
     make.click(make_file, [room.page.project, chosen, ending, room.page.language], files, api_name="make_file", **RAW)
     events: list[Any] = [chosen.change, room.page.language.change]
-    gr.on(events, view.show, view.given, view.outputs, api_name="show_take", **RAW, **QUIET)
+    gr.on(events, handler(view.show), view.given, view.outputs, api_name="show_take", **RAW, **QUIET)
     return view
 
 

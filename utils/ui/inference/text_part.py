@@ -46,8 +46,8 @@ def build_text(room: Room) -> gr.Textbox:
     counter = gr.HTML(elem_id="counter")
     with gr.Accordion("What the model reads", open=False):
         table = gr.HTML(elem_id="text-readings")
-    # A dropdown also tells of "input" when it is left: what was typed since would be lost.
-    sample.select(lambda chosen: chosen or gr.skip(), sample, text, **RAW, **PRIVATE)
+    # "input" comes once more when it is left, and what was typed since would be lost; "select" is for the mouse alone.
+    sample.change(lambda chosen: chosen or gr.skip(), sample, text, **RAW, **PRIVATE)
     _tie(room, text, counter, table)
     return text
 

@@ -1,9 +1,7 @@
 """Reference clips of a project: kept when they are uploaded or recorded, chosen from its dataset by their scores."""
 
 import functools
-import hashlib
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +13,9 @@ from utils.dataset.lengths import header_seconds
 from utils.dataset.lists import FILES
 from utils.dataset.rows import read_list
 from utils.errors import AudioError, DataError
+from utils.folders import hash_file, take_in
 from utils.paths import Project
-from utils.storage import make_folder, storage_error
+from utils.storage import make_folder
 
 T = TypeVar("T")
 
@@ -24,7 +23,6 @@ FOLDER = "voices"
 SHORTEST, LONGEST = 3.0, 12.0  # seconds of a clip of the dataset that may be a reference
 LOOKED_AT, SCORED = 400, 24  # clips whose length is read, and that are listened to
 SHOWN_LETTERS = 40
-BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -56,15 +54,10 @@ def keep(project: Project, path: Path) -> Path:
         raise AudioError(f"{path.name} holds no sound.", hint="Choose another file, or record again.")
     folder = project.root / FOLDER
     make_folder(folder)
-    with path.open("rb") as file:
-        key = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=4)).hexdigest()
     plain = re.sub(r"[^\w-]+", "_", path.stem).strip("_")[:40] or "voice"
-    target = folder / f"{plain}-{key}{path.suffix.lower()}"
-    try:
-        if not target.exists():
-            shutil.copyfile(path, target)
-    except OSError as error:
-        raise storage_error(target, error) from error
+    target = folder / f"{plain}-{hash_file(path)[:8]}{path.suffix.lower()}"
+    if not target.exists():
+        take_in(path, target)
     return target
 
 

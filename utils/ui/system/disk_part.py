@@ -10,7 +10,7 @@ from utils.disk_use import Use
 from utils.errors import AmharicTtsError
 from utils.paths import list_projects, project
 from utils.ui.page import PRIVATE, RAW, Page, handler, tell
-from utils.ui.question import Question, asked, build_question, withdrawn
+from utils.ui.question import Question, build_question, refuse_another
 from utils.ui.views import cell, note, table
 from utils.ui.words import say
 
@@ -117,8 +117,8 @@ def _tie_measure(page: Page, tab: gr.Tab, measure: gr.Button, kind: gr.Radio, sh
 def _tie_free(
     page: Page, kind: gr.Radio, button: tuple[gr.Button, gr.HTML], question: Question, shown: gr.HTML
 ) -> None:
-    """Say how much it is before anything goes; another choice withdraws the question."""
-    delete, reason = button
+    """Say how much it is before anything goes."""
+    delete, _ = button
 
     @handler
     def can(chosen: str | None, open_one: str, language: str) -> tuple[Any, ...]:
@@ -127,24 +127,21 @@ def _tie_free(
         except AmharicTtsError:  # a name that is none; it is told where it was typed
             size = 0
         words = "" if size else say("There is nothing of this kind." if chosen else "Choose what can go.", language)
-        return gr.update(interactive=bool(size)), note(words), withdrawn()
+        return gr.update(interactive=bool(size)), note(words)
 
-    @handler
-    def ask(chosen: str, open_one: str, language: str) -> tuple[str, Any]:
+    def ask(chosen: str, open_one: str, language: str) -> str:
         size = _size(spare(page.output, open_one).get(chosen, 0))
         words = say("Delete {size}? This cannot be undone.", language, size=size)
-        return asked(f"{say(KINDS.get(chosen, ''), language)}: {words}")
+        return f"{say(KINDS.get(chosen, ''), language)}: {words}"
 
     @handler
-    def go(chosen: str, open_one: str, language: str) -> tuple[Any, ...]:
+    def go(chosen: str, open_one: str, language: str, about: object) -> tuple[Any, ...]:
+        refuse_another(about, chosen, open_one)
         size = free(page.output, open_one, chosen or "")
         tell(say("{size} MB are free again.", language, size=f"{size / 1e6:,.0f}"))
         return show(page.output, open_one, language), *can(chosen, open_one, language)
 
-    given = [kind, page.project, page.language]
-    state = [delete, reason, question.box]
+    subject = [kind, page.project]
     changes = [page.blocks.load, kind.change, page.project.change, page.language.change]
-    gr.on(changes, can, given, state, **RAW, **PRIVATE)
-    delete.click(ask, given, question.outputs, **RAW, **PRIVATE)
-    question.keep.click(withdrawn, None, question.box, **PRIVATE)
-    question.confirm.click(go, given, [shown, *state], api_name="free_space", **RAW)
+    gr.on(changes, can, [*subject, page.language], [*button], **RAW, **PRIVATE)
+    question.tie(delete, subject, page.language, ask, go, [shown, *button], api_name="free_space", **RAW)

@@ -10,7 +10,7 @@ from utils import paths, runs
 from utils.config.download import DownloadConfig
 from utils.disk_use import size_of
 from utils.errors import RunBusyError, RunError
-from utils.events import Event
+from utils.events import Event, number, whole
 from utils.folders import remove
 from utils.paths import list_projects, project
 from utils.projects import downloads
@@ -149,7 +149,7 @@ def delete(version: str, output: Path) -> int:
 def progress(run: runs.Run) -> Progress | None:
     """Read how far a download is from its last events."""
     found = newest_events(run, RECENT_BYTES)
-    told = [event for event in found if event["kind"] == "progress" and isinstance(event.get("step"), int)]
+    told = [event for event in found if event["kind"] == "progress" and whole(event.get("step")) is not None]
     if not told:
         return None
     last = told[-1]
@@ -165,5 +165,4 @@ def _rate(first: Event, last: Event) -> float:
 
 
 def _number(event: Event, name: str) -> float:
-    value = event.get(name)
-    return float(value) if isinstance(value, int | float) else 0.0
+    return number(event.get(name)) or 0.0

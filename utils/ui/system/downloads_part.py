@@ -1,6 +1,6 @@
 """The base models: which are here, and the buttons that fetch, pause, give up and delete."""
 
-from datetime import timedelta
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,11 @@ from utils.config.download import DownloadConfig
 from utils.errors import AmharicTtsError
 from utils.ui import faults
 from utils.ui.form import build_form
-from utils.ui.page import PRIVATE, RAW, Page, handler, tell
-from utils.ui.question import Question, asked, build_question, withdrawn
+from utils.ui.page import PRIVATE, RAW, Page, changed, handler, tell
+from utils.ui.question import Question, build_question, refuse_another
 from utils.ui.system import downloads
 from utils.ui.system.downloads import TINY, Base, Progress
-from utils.ui.views import bar, cell, note, reasons, table
+from utils.ui.views import bar, cell, note, reasons, table, time_left
 from utils.ui.words import say
 
 HERE = "This version is here already."
@@ -38,13 +38,13 @@ def build_downloads(page: Page) -> None:
         delete = gr.Button("Delete version", variant="stop", interactive=False, min_width=130, elem_id="delete-version")
     why_not = gr.HTML(elem_id="download-reasons")
     question = build_question("download-question", "Yes, delete this version", "Keep this version")
-    outputs = [shown, progress, begin, pause, cancel, delete, why_not]
+    outputs = [gr.State({}), shown, progress, begin, pause, cancel, delete, why_not]
     _tie(page, version, outputs)
     _tie_delete(page, version, outputs, delete, question)
 
 
-def look(output: Path, version: str | None, language: str) -> list[Any]:
-    """Show what is here and what can be done now."""
+def look(output: Path, version: str | None, language: str, before: Mapping[str, Any] | None = None) -> list[Any]:
+    """Show what is here and what can be done now; of what was shown ``before``, only what has changed."""
     found = [downloads.look(name) for name in downloads.VERSIONS]
     chosen = next((base for base in found if base.version == version), None)
     run = downloads.current(output)
@@ -53,12 +53,13 @@ def look(output: Path, version: str | None, language: str) -> list[Any]:
     why = reasons_of(
         chosen, busy=busy, unfinished=run is not None and any(base.is_begun for base in found), consent=consent
     )
-    return [
-        _bases(found, language),
-        _shown(run, language) if run else "",
-        *(gr.update(interactive=not reason) for reason in why.values()),
-        reasons(why, language),
-    ]
+    made = {
+        "bases": _bases(found, language),
+        "progress": _shown(run, language) if run else "",
+        **{button: {"interactive": not reason} for button, reason in why.items()},
+        "reasons": reasons(why, language),
+    }
+    return changed(before or {}, made, made)
 
 
 def reasons_of(base: Base | None, *, busy: bool, unfinished: bool, consent: bool) -> dict[str, str]:
@@ -109,18 +110,15 @@ def _told(found: Progress, language: str) -> str:
         total=f"{found.total / 1e6:,.0f}",
         part=found.part,
     )
-    if found.seconds_left is None or found.done >= found.total:
-        return words
-    return f"{words} · {say('about {time} left', language, time=timedelta(seconds=round(found.seconds_left)))}"
+    left = time_left(found.seconds_left, language) if found.done < found.total else ""
+    return f"{words} · {left}" if left else words
 
 
 def _tie(page: Page, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401  # a widget made from a field
-    seen = gr.State(None)
-    _, _, begin, pause, cancel, *_ = outputs
+    seen, _, _, begin, pause, cancel, *_ = outputs
 
-    def live(chosen: str | None, language: str, before: Any) -> list[Any]:  # noqa: ANN401  # what was sent last
-        found = look(page.output, chosen, language)
-        return [gr.skip()] * (len(found) + 1) if found == before else [*found, found]
+    def live(chosen: str | None, language: str, before: Mapping[str, Any]) -> list[Any]:
+        return look(page.output, chosen, language, before)
 
     @handler
     def start(chosen: str, language: str) -> list[Any]:
@@ -145,7 +143,7 @@ def _tie(page: Page, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401 
         [*page.refresh, version.change],
         handler(live),
         [*given, seen],
-        [*outputs, seen],
+        outputs,
         **RAW,
         **PRIVATE,
     )
@@ -158,20 +156,14 @@ def _tie(page: Page, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401 
 
 
 def _tie_delete(page: Page, version: Any, outputs: list[Any], delete: gr.Button, question: Question) -> None:  # noqa: ANN401
-    """Ask before deleting, about the version that is chosen at that moment."""
-
-    def ask(chosen: str, language: str) -> tuple[str, Any]:
-        return asked(say("Delete {name}? It can be fetched again.", language, name=chosen))
+    def ask(chosen: str, language: str) -> str:
+        return say("Delete {name}? It can be fetched again.", language, name=chosen)
 
     @handler
-    def remove(chosen: str, language: str) -> list[Any]:
+    def remove(chosen: str, language: str, about: object) -> list[Any]:
+        refuse_another(about, chosen)
         size = downloads.delete(chosen or "", page.output)
         tell(say("{size} MB are free again.", language, size=f"{size / 1e6:,.0f}"))
         return look(page.output, chosen, language)
 
-    given = [version, page.language]
-    delete.click(ask, given, question.outputs, **RAW, **PRIVATE)
-    gr.on([question.keep.click, version.change], withdrawn, None, question.box, **PRIVATE)
-    question.confirm.click(remove, given, outputs, api_name="delete_model", **RAW).then(
-        withdrawn, None, question.box, **PRIVATE
-    )
+    question.tie(delete, [version], page.language, ask, remove, outputs, api_name="delete_model", **RAW)

@@ -1,6 +1,7 @@
 """The licence of the published model: what it says in short, its text, and the consent to it."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import gradio as gr
 from utils import paths
 from utils.errors import StorageError
 from utils.storage import make_folder, read_json, read_text, storage_error
-from utils.ui.page import PRIVATE, Page, handler, tell
+from utils.ui.page import PRIVATE, Page, changed, handler, tell
 from utils.ui.views import note
 from utils.ui.words import say
 from utils.xtts.hub import fetch, look_up
@@ -40,16 +41,11 @@ def build_licence(page: Page) -> None:
     text = gr.Textbox(
         label="Text of the licence", lines=12, max_lines=12, interactive=False, visible=False, elem_id="licence-text"
     )
-    _tie(page, name, (state, agree, withdraw), show, text)
+    _tie(page, name, [gr.State({}), state, agree, withdraw], show, text)
 
 
-def _tie(page: Page, name: gr.Textbox, shown: tuple[gr.HTML, gr.Button, gr.Button], show: gr.Button, text: Any) -> None:  # noqa: ANN401
-    state, agree, withdraw = shown
-    seen = gr.State(None)
-
-    def live(language: str, before: Any) -> list[Any]:  # noqa: ANN401  # what was sent last
-        found = look(language)
-        return [gr.skip()] * 4 if found == before else [*found, found]
+def _tie(page: Page, name: gr.Textbox, outputs: list[Any], show: gr.Button, text: Any) -> None:  # noqa: ANN401
+    seen, _, agree, withdraw = outputs
 
     @handler
     def consent(person: str, language: str) -> list[Any]:
@@ -67,17 +63,22 @@ def _tie(page: Page, name: gr.Textbox, shown: tuple[gr.HTML, gr.Button, gr.Butto
     def read() -> Any:  # noqa: ANN401  # gradio's updates have no type
         return gr.update(value=licence_text(), visible=True)
 
-    gr.on(page.refresh, handler(live), [page.language, seen], [state, agree, withdraw, seen], **PRIVATE)
-    agree.click(consent, [name, page.language], [state, agree, withdraw], api_name="agree_to_licence")
-    withdraw.click(take_back, page.language, [state, agree, withdraw], api_name="withdraw_consent")
+    gr.on(page.refresh, handler(look), [page.language, seen], outputs, **PRIVATE)
+    agree.click(consent, [name, page.language], outputs, api_name="agree_to_licence")
+    withdraw.click(take_back, page.language, outputs, api_name="withdraw_consent")
     show.click(read, None, text, api_name="licence_text")
 
 
-def look(language: str) -> list[Any]:
-    """Say whether somebody has agreed, and which button works now."""
+def look(language: str, before: Mapping[str, Any] | None = None) -> list[Any]:
+    """Say whether somebody agreed, and which button works now; of what was shown ``before``, only what has changed."""
     agreed, by_variable = licence_accepted(paths.LICENCE_CONSENT), os.environ.get(VARIABLE) == "1"
     sentence = _state(language, agreed=agreed, by_variable=by_variable)
-    return [note(sentence), gr.update(interactive=not agreed), gr.update(interactive=agreed and not by_variable)]
+    made = {
+        "state": note(sentence),
+        "agree": {"interactive": not agreed},
+        "withdraw": {"interactive": agreed and not by_variable},
+    }
+    return changed(before or {}, made, made)
 
 
 def _state(language: str, *, agreed: bool, by_variable: bool) -> str:

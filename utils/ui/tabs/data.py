@@ -1,19 +1,20 @@
 """Data, in the order in which a person works: recordings, settings, Step 1, and the clips that came of it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
 
-from utils.errors import AmharicTtsError, ConfigError
+from utils.errors import AmharicTtsError
 from utils.ui import faults
 from utils.ui.data import clip_views, showing, starting
 from utils.ui.data.bulk_part import build_bulk
 from utils.ui.data.clips_part import build_clips
 from utils.ui.data.form_part import DataForm, build_settings
-from utils.ui.data.result_part import build_download, build_merge, build_result
+from utils.ui.data.result_part import build_merge, build_result
 from utils.ui.data.shelf import Shelf
 from utils.ui.data.sources_part import build_sources
-from utils.ui.page import PRIVATE, RAW, Page, handler
+from utils.ui.page import PRIVATE, RAW, Page, changed, handler
 from utils.ui.run_panel import RunPanel, build_run_panel, command_box
 from utils.ui.views import note, told
 
@@ -37,8 +38,6 @@ def build(page: Page) -> gr.Tab:
             build_bulk(desk, form)
         with gr.Accordion("Add the clips of another project", open=False) as others:
             build_merge(page, others)
-        with gr.Accordion("Download", open=False):
-            build_download(page)
     return tab
 
 
@@ -67,7 +66,7 @@ def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, said: gr.HTML
             config = starting.complete(values, page.open(project))
             begun = panel.started(lambda place: starting.start(config, place), project, page_language)
         except AmharicTtsError as error:
-            return *[gr.skip()] * len(panel.outputs), told("faults", *_sentences(error, page_language))
+            return *[gr.skip()] * len(panel.outputs), told("faults", *faults.lines(error, page_language))
         return *begun, ""
 
     button.click(
@@ -83,22 +82,20 @@ def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, said: gr.HTML
 
 def _tie_reason(form: DataForm, panel: RunPanel, button: gr.Button, reason: gr.HTML) -> None:
     """Say why Step 1 cannot be started now."""
-    page, inputs, seen = form.page, form.widgets["inputs"], gr.State(None)
+    page, inputs, seen = form.page, form.widgets["inputs"], gr.State({})
 
-    def look(project: str, named: str, language: str, before: str | None) -> tuple[Any, ...]:
+    def look(project: str, named: str, language: str, before: Mapping[str, Any]) -> list[Any]:
         try:
             found = starting.obstacle(page.open(project), named, language)
         except AmharicTtsError as error:  # asked on every tick: it stays in its place
             found = faults.told(error, language)
-        if found == before:
-            return gr.skip(), gr.skip(), gr.skip()
-        return gr.update(interactive=not found), note(found), found
+        return changed(before, {"button": {"interactive": not found}, "reason": note(found)}, ("button", "reason"))
 
     gr.on(
         [*page.refresh, inputs.change, panel.chosen.change],  # type: ignore[attr-defined]
         handler(look),
         [page.project, inputs, page.language, seen],
-        [button, reason, seen],
+        [seen, button, reason],
         **RAW,
         **PRIVATE,
     )
@@ -114,12 +111,6 @@ def _tie_command(form: DataForm, show: gr.Button, command: gr.Textbox, said: gr.
             place = page.open(project)
             return starting.command(starting.complete(values, place), place), ""
         except AmharicTtsError as error:
-            return "", told("faults", *_sentences(error, page_language))
+            return "", told("faults", *faults.lines(error, page_language))
 
     show.click(write, inputs_kwargs=form.given, outputs=[command, said], api_name="prepare_command", **RAW)
-
-
-def _sentences(error: AmharicTtsError, language: str) -> list[str]:
-    """Take the faults of a form apart, so that each stands in its own line."""
-    sentence = faults.told(error, language)
-    return sentence.removeprefix(faults.FORM).rstrip(".").split("; ") if isinstance(error, ConfigError) else [sentence]

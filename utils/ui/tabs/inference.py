@@ -18,7 +18,7 @@ from utils.ui.inference.studio import Studio
 from utils.ui.inference.takes_part import build_history, build_sound_and_sentences, listed, tie_history
 from utils.ui.inference.text_part import build_settings, build_text
 from utils.ui.inference.voice_part import build_voice
-from utils.ui.page import PRIVATE, RAW, Page, changed
+from utils.ui.page import PRIVATE, RAW, Page, changed, handler
 
 
 def build(page: Page) -> gr.Tab:
@@ -75,6 +75,7 @@ def build_more(room: Room, player: Player) -> dict[str, Any]:
 def tie_clock(room: Room, widgets: dict[str, Any]) -> None:
     """Show on every tick what is new to a visitor: of models, memory, voices, takes and long works."""
 
+    @handler
     def look(
         seen: dict[str, Any], project: str, model: str | None, take: str | None, comparison: str | None, language: str
     ) -> list[Any]:

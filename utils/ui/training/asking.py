@@ -1,18 +1,22 @@
 """Questions that only torch can answer, asked of a child process: the page itself never loads torch."""
 
 import json
+import math
 import shlex
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from utils.config import TrainConfig
-from utils.errors import AmharicTtsError, RunBusyError, RunError
+from utils.errors import AmharicTtsError, RunBusyError
 from utils.flags import command_line
 from utils.paths import ROOT
+from utils.ui import child_answers
 
+PAUSE = 60.0  # seconds between two questions that failed
 PATIENCE = 900.0  # seconds; a check of 50 000 clips or an export of a large model to a slow disk
 
 Answer = dict[str, Any]
@@ -25,42 +29,20 @@ def ask(question: str, **given: object) -> Answer:
         question: Which of answering.ANSWERS.
         given: What it needs to know, as JSON can hold it.
     """
-    words = [sys.executable, "-m", "utils.ui.training.answering", question]
-    try:
-        done = subprocess.run(
-            words,
-            cwd=ROOT,
-            input=json.dumps(given),
-            capture_output=True,
-            timeout=PATIENCE,
-            check=False,
-            encoding="utf-8",
-            errors="replace",
-        )
-    except subprocess.TimeoutExpired as error:
-        raise RunError(
-            f"There was no answer within {PATIENCE:g} s.", hint="Try again when less is going on."
-        ) from error
-    return read_answer(done.stdout, done.stderr)
+    words = ["-m", "utils.ui.training.answering", question]
+    return child_answers.ask(words, read_answer, patience=PATIENCE, given=json.dumps(given))
 
 
-def read_answer(printed: str, complaints: str = "") -> Answer:
-    """Read the last line that the child printed; when that is no answer, its last complaint says why."""
-    try:
-        answer = json.loads(printed.strip().splitlines()[-1])
-        fault = answer.get("error")
-    except (ValueError, IndexError, AttributeError) as error:
-        reason = (complaints.strip().splitlines() or ["it printed nothing readable"])[-1]
-        raise RunError(
-            f"The calculation broke off: {reason}.", hint="Try it again; python -m utils doctor finds what is missing."
-        ) from error
-    if fault is not None:
+def read_answer(printed: str) -> Answer:
+    """Read the last line that the child printed; an error in it is raised."""
+    answer = json.loads(printed.strip().splitlines()[-1])
+    if (fault := answer.get("error")) is not None:
         raise AmharicTtsError(str(fault), hint=str(answer.get("hint", "")))
     return dict(answer)
 
 
 class Remembered:
-    """An answer that does not change while the page runs: asked once, beside everything else.
+    """An answer that does not change while the page runs: asked until it is there, beside everything else.
 
     Args:
         question: Which of answering.ANSWERS.
@@ -71,21 +53,21 @@ class Remembered:
         self.answer: Answer | None = None
         self.fault: AmharicTtsError | None = None
         self._lock = threading.Lock()
-        self._asked = False
+        self._next = 0.0  # when it may be asked, on the monotonic clock
 
     def known(self) -> Answer | None:
-        """Return the answer where it is known already; the first time, begin to ask."""
+        """Return the answer where it is known already, else begin to ask; after a failure, not at once."""
         with self._lock:
-            if not self._asked:
-                self._asked = True
+            if time.monotonic() >= self._next:
+                self._next = math.inf
                 threading.Thread(target=self._ask, name=f"asks-{self.question}", daemon=True).start()
         return self.answer
 
     def _ask(self) -> None:
         try:
-            self.answer = ask(self.question)
+            self.answer, self.fault = ask(self.question), None
         except AmharicTtsError as error:
-            self.fault = error
+            self.fault, self._next = error, time.monotonic() + PAUSE
 
 
 def settings(config: TrainConfig) -> Mapping[str, object]:
@@ -110,22 +92,31 @@ class Trial:
                 text += line
                 yield text
         finally:
-            self.stop()
+            _end(process)
 
     def stop(self) -> None:
         """End it, if there is one."""
-        with self._lock:
-            process, self._process = self._process, None
-        if process is not None:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
+        if self._process is not None:
+            _end(self._process)
 
     def _begin(self, words: list[str]) -> subprocess.Popen[str]:
         with self._lock:
             if self._process is not None and self._process.poll() is None:
                 raise RunBusyError("A test is under way.", hint="Wait until it ends, or stop it.")
-            self._process = subprocess.Popen(
-                words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8", errors="replace"
-            )
+            try:
+                self._process = subprocess.Popen(
+                    words,
+                    cwd=ROOT,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    encoding="utf-8",
+                    errors="replace",
+                )
+            except OSError as error:
+                raise child_answers.unstarted(error) from error
             return self._process
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()  # does nothing to one that is over
+    process.wait()

@@ -1,5 +1,6 @@
 """The form of a training: every field of its settings once, the presets, and what each switch does here."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,8 +123,8 @@ def tie_presets(form: TrainForm, preset: gr.Dropdown, about: gr.HTML) -> None:
         words = f"{say(presets.BY_NAME[name].about, page_language)} (configs/{name}.yaml)"
         return [note(words), *fill(presets.load(name), keep_paths=True)]
 
-    # A dropdown also tells of "input" when it is left: what was typed since would be lost.
-    preset.select(
+    # "input" comes once more when it is left, and what was typed since would be lost; "select" is for the mouse alone.
+    preset.change(
         choose,
         [preset, language],
         [about, *form.outputs],
@@ -234,12 +235,14 @@ def faulty(error: AmharicTtsError, language: str) -> str:
     """Show what is wrong: every fault of a form or a file in a line, under the name that the form gives its field."""
     if not isinstance(error, ConfigError):
         return refused(error, language)
-    sentences = []
-    for fault in starting.faults_of(error):
-        name, colon, rest = fault.partition(": ")
-        known = TrainConfig.model_fields.get(name)
-        sentences.append(f"{say(known.title or name, language)} ({name}){colon}{rest}" if known else fault)
+    sentences = [_titled(fault, language) for fault in faults.lines(error, language)]
     return listed("faults", say("This cannot be used as it is:", language), sentences)
+
+
+def _titled(fault: str, language: str) -> str:
+    name = re.split(r"\W", fault, maxsplit=1)[0]
+    known = TrainConfig.model_fields.get(name)
+    return f"{say(known.title or name, language)} ({name}){fault.removeprefix(name)}" if known else fault
 
 
 def tie_memory(form: TrainForm) -> None:

@@ -6,9 +6,8 @@ from typing import Any
 import gradio as gr
 
 from utils import runs
-from utils.errors import AmharicTtsError, ConfigError, RunBusyError
-from utils.ui import faults
-from utils.ui.page import RAW, Page, handler, shown
+from utils.errors import AmharicTtsError, RunBusyError
+from utils.ui.page import RAW, Page, handler
 from utils.ui.training import asking, starting
 from utils.ui.training.findings import check_table, plan_tables
 from utils.ui.training.form_part import TrainForm, faulty
@@ -67,6 +66,7 @@ def build_memory(form: TrainForm) -> None:
         except AmharicTtsError as error:
             return faulty(error, page_language)
 
+    @handler
     def measure(project: str, page_language: str, **values: object) -> Iterator[tuple[object, ...]]:
         try:
             config = starting.complete(values, page.open(project))
@@ -75,10 +75,8 @@ def build_memory(form: TrainForm) -> None:
             for text in trial.run(config):
                 yield "", text, gr.skip()
             yield "", gr.skip(), gr.update(interactive=False)
-        except ConfigError as error:
-            yield faulty(error, page_language), gr.skip(), gr.update(interactive=False)
         except AmharicTtsError as error:
-            raise shown(faults.told(error, page_language)) from error
+            yield faulty(error, page_language), gr.skip(), gr.update(interactive=False)
 
     # A full sign of progress on what is still empty would lie over the buttons below it.
     usual: dict[str, Any] = {"inputs_kwargs": form.given, "show_progress": "minimal", **RAW}

@@ -1,16 +1,16 @@
 """What the tab shows of a run, as HTML made from its story; knows nothing of gradio."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from utils.events import Event, event_line, read_tail
+from utils.events import Event, event_line, number, read_tail
 from utils.runs import ACTIVE, Run, State
 from utils.ui.training.charts import CSS as CHART_CSS
 from utils.ui.training.charts import Line, chart, charts, short
 from utils.ui.training.story import Sample, Story
-from utils.ui.views import cards, cell, listed, newest_events, note, progress, run_head, table, unfolding
+from utils.ui.views import cards, cell, listed, newest_events, note, progress, run_head, table, time_left, unfolding
 from utils.ui.words import say
 
 OPEN_STEPS = 2  # whose samples are shown at once; the others unfold
@@ -48,9 +48,8 @@ def how_far(story: Story, *, at_work: bool, language: str) -> str:
     if not story.total:
         return note(say("Getting ready: the model is loaded, the switches act.", language)) if at_work else ""
     words = say("Step {step} of {total}", language, step=story.step, total=story.total)
-    if at_work and story.seconds_left is not None:
-        left = timedelta(seconds=round(story.seconds_left))
-        words += " · " + say("about {time} left", language, time=left)
+    left = time_left(story.seconds_left, language) if at_work else ""
+    words += f" · {left}" if left else ""
     return progress(words, min(story.step, story.total), story.total)
 
 
@@ -65,9 +64,9 @@ def figures(story: Story, language: str) -> str:
         ("samples_per_second", "Clips per second"),
         ("memory_gb", "Memory (GiB)"),
     ):
-        value = story.latest.get(name)
-        if isinstance(value, int | float):
-            shown[title] = short(float(value))
+        value = number(story.latest.get(name))
+        if value is not None:
+            shown[title] = short(value)
     if story.best:
         shown["Best evaluation"] = f"{story.best[0]:.4f} ({say('step', language)} {story.best[1]})"
     if story.used:
@@ -155,10 +154,10 @@ def samples(run: Run, story: Story, language: str) -> str:
     if not newest:
         return note(say("Nothing was spoken yet; sentences are spoken at each checkpoint.", language))
     shown = []
-    for number, step in enumerate(newest):
+    for place, step in enumerate(newest):
         title = f"{say('step', language)} {step}"
         players = "".join(_player(run, sample, title) for sample in steps[step])
-        shown.append(f"<h4>{escape(title)}</h4>{players}" if number < OPEN_STEPS else unfolding(title, players))
+        shown.append(f"<h4>{escape(title)}</h4>{players}" if place < OPEN_STEPS else unfolding(title, players))
     return f'<div class="samples">{"".join(shown)}</div>'
 
 
@@ -181,7 +180,13 @@ def log(run: Run) -> str:
 
 def _log_line(event: Event) -> str:
     """Write an event with its time of day, and its figures in few digits."""
-    when = event.get("time")
-    clock = datetime.fromtimestamp(when).strftime("%H:%M:%S ") if isinstance(when, int | float) else ""  # noqa: DTZ006  # the clock on the wall
     figures = {name: short(value) if isinstance(value, float) else value for name, value in event.items()}
-    return clock + event_line(figures)
+    return _clock(number(event.get("time"))) + event_line(figures)
+
+
+def _clock(when: float | None) -> str:
+    """Show the clock on the wall at a time; nothing for what is none on any calendar."""
+    try:
+        return "" if when is None else datetime.fromtimestamp(when).strftime("%H:%M:%S ")  # noqa: DTZ006
+    except (OverflowError, OSError, ValueError):
+        return ""

@@ -7,7 +7,6 @@ from pathlib import Path
 from utils import runs
 from utils.config import TrainConfig
 from utils.dataset import lists
-from utils.errors import ConfigError
 from utils.flags import command_line
 from utils.paths import UPLOADS, Project
 from utils.storage import make_folder, write_atomically
@@ -16,7 +15,6 @@ from utils.ui.words import say
 from utils.xtts.licence import LICENCE, LicenceError, licence_accepted
 
 VERB = "train"
-NO_YAML = "is not valid YAML"  # then the file as a whole is at fault
 SETTINGS = "settings"  # folder below that of the uploads
 
 
@@ -77,11 +75,3 @@ def save_settings(config: TrainConfig, output: Path, project: str) -> Path:
     path = folder / f"{project}-train-{time.strftime('%Y%m%d-%H%M%S')}.yaml"
     write_atomically(path, f"# python -m utils train --config {path.name}\n{config.to_yaml()}")
     return path
-
-
-def faults_of(error: ConfigError) -> list[str]:
-    """Take the faults of a form or file apart, so that each stands in its own line."""
-    source, _, told = error.message.rstrip(".").partition(": ")
-    if source.endswith(NO_YAML):
-        return [error.message]
-    return [fault for fault in told.split("; ") if fault] or [error.message]

@@ -1,11 +1,10 @@
 """What a run has told so far: its events, taken in one by one, and the curves that they make."""
 
-import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from utils.events import Event
+from utils.events import Event, number, whole
 
 MOST_POINTS = 1500  # of a curve; more than a screen has pixels
 TRAIN = {
@@ -132,35 +131,35 @@ class Story:
             hear(self, event)
 
     def _train(self, event: Event) -> None:
-        step = _whole(event.get("step"))
+        step = whole(event.get("step"))
         if step is None:
             return
         if step <= self.step:
             self._cut(step - 1)  # it went back to what was saved
         self.step, self.latest, self.phase = step, event, None
-        self.seconds_left = _number(event.get("seconds_left"))
+        self.seconds_left = number(event.get("seconds_left"))
         self._add(TRAIN, step, event)
 
     def _evaluation(self, event: Event) -> None:
-        step = _whole(event.get("step"))
+        step = whole(event.get("step"))
         if step is None:
             return
         for name in EVALUATION.values():
             if name in self.curves:
                 self.curves[name].cut(step - 1)
         self._add(EVALUATION, step, event)
-        loss = _number(event.get("loss"))
+        loss = number(event.get("loss"))
         if step and loss is not None and (self.best is None or loss < self.best[0]):
             self.best = loss, step
 
     def _add(self, names: dict[str, str], step: int, event: Event) -> None:
         for name, curve in names.items():
-            value = _number(event.get(name))
+            value = number(event.get(name))
             if value is not None:
                 self.curves.setdefault(curve, Curve()).add(step, value)
 
     def _resumed(self, event: Event) -> None:
-        if (step := _whole(event.get("step"))) is not None:
+        if (step := whole(event.get("step"))) is not None:
             self._cut(step)
 
     def _cut(self, last: int) -> None:
@@ -173,7 +172,7 @@ class Story:
             self.best = min(points, default=None)
 
     def _progress(self, event: Event) -> None:
-        done, total = _whole(event.get("step")), _whole(event.get("total"))
+        done, total = whole(event.get("step")), whole(event.get("total"))
         if done is None or not total:
             return
         if part := event.get("part"):
@@ -182,7 +181,7 @@ class Story:
             self.total, self.phase = total, None
 
     def _optimization(self, event: Event) -> None:
-        changed = _whole(event.get("changed"))
+        changed = whole(event.get("changed"))
         if changed is not None:
             self.switches[str(event.get("name"))] = changed, str(event.get("detail") or "")
 
@@ -202,7 +201,7 @@ class Story:
         self.problems.append(str(event.get("message") or ""))
 
     def _clips(self, event: Event) -> None:
-        used, aside = _whole(event.get("used")), _whole(event.get("aside"))
+        used, aside = whole(event.get("used")), whole(event.get("aside"))
         split = str(event.get("split"))
         if used is not None:
             self.used[split] = used
@@ -211,7 +210,7 @@ class Story:
         self.aside += aside or 0
 
     def _sample(self, event: Event) -> None:
-        step = _whole(event.get("step"))
+        step = whole(event.get("step"))
         if step is not None:
             sample = Sample(step, str(event.get("text") or ""), str(event.get("file") or ""))
             self.samples = [one for one in self.samples if one.file != sample.file] + [sample]
@@ -246,17 +245,3 @@ HEARD: dict[str, Callable[[Story, Event], None]] = {
         "_ended",
     )
 }
-
-
-def _number(value: object) -> float | None:
-    """Return a finite number; what is none, such as the word nan, is left out."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:  # a whole number with hundreds of digits
-        return None
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -92,9 +92,9 @@ class LiveView:
 
 
 def _device(facts: Remembered, language: str) -> str:
+    known = facts.known()
     if facts.fault:
         return note(faults.told(facts.fault, language))
-    known = facts.known()
     return note(device.about(known, language) if known else say("Looking at this device …", language))
 
 
