@@ -1,13 +1,13 @@
 """What several tests share: a core for each, and a disk that fills up at once."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+from utils.soak.mounting import NotHere, mounted
 
 hypothesis.settings.register_profile("shared machine", deadline=None)  # how long an example takes depends on the others
 hypothesis.settings.load_profile("shared machine")
@@ -22,12 +22,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A real file system of 512 KiB; needs the right to mount one."""
     folder = tmp_path / "small"
     folder.mkdir()
-    if (
-        sys.platform != "linux"
-        or subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(folder)], check=False, capture_output=True
-        ).returncode
-    ):
-        pytest.skip("no right to mount a small disk here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    try:
+        with mounted(["-t", "tmpfs", "-o", "size=512k", "tmpfs"], folder):
+            yield folder
+    except NotHere as reason:
+        pytest.skip(str(reason))

@@ -357,7 +357,8 @@ def _mono(frame: av.AudioFrame) -> Samples:
     """Average the channels of a frame and scale it to +-1."""
     raw: npt.NDArray[Any] = frame.to_ndarray()
     channels = raw if frame.format.is_planar else raw.reshape(-1, frame.layout.nb_channels).T
-    mixed: Samples = channels.mean(axis=0, dtype=np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):  # samples that are no finite numbers are refused by the reader
+        mixed: Samples = channels.mean(axis=0, dtype=np.float32)
     if raw.dtype.kind == "u":
         return mixed / np.float32(128) - np.float32(1)
     if raw.dtype.kind == "i":

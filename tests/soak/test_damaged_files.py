@@ -1,4 +1,4 @@
-"""Every damaged file is read or refused with a cure; whatever else a reader does is found, counted and kept."""
+"""Every damaged file is read or refused; whatever else a reader does is found, counted and kept."""
 
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from utils.soak.specimens import make, make_light
 
 NEEDS_A_MODEL = ("model/", "runs/")
 LIGHT = [form for form in FORMATS if not form.file.startswith(NEEDS_A_MODEL)]
-INPUTS = 12  # of each format
+INPUTS, EACH = 12, 15  # of each format, in this process and in another
 
 
 @pytest.fixture(scope="module")
@@ -32,20 +32,22 @@ def test_a_damaged_file_is_read_or_refused(form: Format, light: Path) -> None:
     outcomes = []
     for number in range(INPUTS):
         path.write_bytes(mutant(whole[path], f"5/{form.name}/{number}").content)
-        outcomes.append(is_refused(partial(form.read, path)))
-        for one, content in whole.items():
-            one.write_bytes(content)
-    assert len(outcomes) == INPUTS
+        try:
+            outcomes.append(is_refused(partial(form.read, path)))
+        finally:
+            for one, content in whole.items():
+                one.write_bytes(content)
+    assert any(outcomes)
     assert form.read(path) is not None
 
 
 @pytest.mark.slow
 def test_hundreds_of_damaged_files_in_another_process(tmp_path: Path) -> None:
-    found = fuzz(FORMATS, make(tmp_path / "specimens"), tmp_path / "failures", 435, seed=5)
+    found = fuzz(FORMATS, make(tmp_path / "specimens"), tmp_path / "failures", EACH * len(FORMATS), seed=5)
     assert found.failures == ()
-    assert found.inputs == 435
-    assert {tally.name for tally in found.tallies if tally.inputs >= 15} == {form.name for form in FORMATS}
-    assert sum(tally.refused for tally in found.tallies) > 180
+    assert [(tally.name, tally.inputs) for tally in found.tallies] == [(form.name, EACH) for form in FORMATS]
+    assert sum(tally.refused for tally in found.tallies) > found.inputs / 3
+    assert sum(tally.without_hint for tally in found.tallies) == 0
 
 
 @pytest.fixture
@@ -68,18 +70,18 @@ def test_what_is_refused_is_no_failure(specimens: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("form", "said"),
+    ("form", "said", "seconds"),
     [
-        (readers.CARELESS, "IndexError"),
-        (readers.DYING, "died with exit code 3"),
-        (readers.ENDLESS, "it hung"),
-        (readers.GREEDY, "MemoryError"),
+        (readers.CARELESS, "IndexError", fuzzing.SECONDS),
+        (readers.DYING, "died with exit code 3", fuzzing.SECONDS),
+        (readers.ENDLESS, "it hung", 0.2),
+        (readers.GREEDY, "MemoryError", fuzzing.SECONDS),
     ],
 )
 def test_every_other_end_is_a_failure_that_is_kept(
-    form: Format, said: str, specimens: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    form: Format, said: str, seconds: float, specimens: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fuzzing, "SECONDS", 0.2)
+    monkeypatch.setattr(fuzzing, "SECONDS", seconds)
     told: list[int] = []
     found = fuzz([form], specimens, tmp_path / "failures", 6, seed=3, tell=told.append)
     assert told == [1, 2, 3, 4, 5, 6]

@@ -65,14 +65,14 @@ def write_story(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "write", "read"),
+    ("place", "write", "read", "refuses"),
     [
-        ("runs/1-train/events.jsonl", write_story, story),
-        (f"{takes.FOLDER}/1/{takes.ABOUT}", lambda path: path.write_text(json.dumps(TAKE)), a_take),
+        ("runs/1-train/events.jsonl", write_story, story, False),  # a damaged line is passed over
+        (f"{takes.FOLDER}/1/{takes.ABOUT}", lambda path: path.write_text(json.dumps(TAKE)), a_take, True),
     ],
 )
 def test_the_page_reads_or_refuses(
-    tmp_path: Path, place: str, write: Callable[[Path], object], read: Callable[[Path], object]
+    tmp_path: Path, place: str, write: Callable[[Path], object], read: Callable[[Path], object], *, refuses: bool
 ) -> None:
     path = tmp_path / place
     path.parent.mkdir(parents=True)
@@ -82,7 +82,7 @@ def test_the_page_reads_or_refuses(
     for number in range(INPUTS):
         path.write_bytes(mutant(whole, f"9/{place}/{number}").content)
         outcomes.append(is_refused(partial(read, path)))
-    assert len(outcomes) == INPUTS
+    assert any(outcomes) == refuses
 
 
 def test_a_number_that_no_float_holds_is_left_out_of_the_curves(tmp_path: Path) -> None:

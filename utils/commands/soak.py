@@ -9,6 +9,9 @@ import time
 from datetime import datetime
 from pathlib import Path
 
+from utils.errors import StorageError
+from utils.storage import make_folder
+
 MINUTES, INPUTS = 5.0, 12_000
 TOLD = 1000  # damaged files between two lines
 
@@ -25,24 +28,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Damage files, do faults to trainings, print both tables and write them down."""
     from utils.soak import report, specimens
-    from utils.soak.campaign import soak
+    from utils.soak.campaign import FAULTS, Count, soak
     from utils.soak.fuzzing import fuzz
     from utils.soak.readers import FORMATS
 
     seed = secrets.randbelow(1 << 30) if arguments.seed is None else arguments.seed
-    folder = (arguments.output or Path(tempfile.mkdtemp(prefix="soak-"))).resolve()
+    folder = _empty(arguments.output or Path(tempfile.mkdtemp(prefix="soak-")))
     print(f"Seed {seed}; everything lies in {folder}", flush=True)
     date = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M")
     fuzzed = fuzz(
         FORMATS, specimens.make(folder / "specimens"), folder / "failures", arguments.fuzz, seed, tell=tell_files
     )
     began = time.monotonic()
-    counts = soak(folder / "projects", arguments.minutes * 60, seed, tell=lambda line: print(line, flush=True))
-    minutes = (time.monotonic() - began) / 60
-    found = report.Report(shlex.join(["python", "-m", "utils", *sys.argv[1:]]), seed, date, minutes, counts, fuzzed)
-    print(report.text(found))
-    print(f"Written to {report.write(found, folder)}")
+    counts = [Count(fault) for fault in FAULTS]
+    try:
+        soak(folder / "projects", arguments.minutes * 60, seed, counts, FAULTS, lambda line: print(line, flush=True))
+    finally:  # Ctrl-C too leaves what was counted
+        minutes = (time.monotonic() - began) / 60
+        found = report.Report(shlex.join(["python", "-m", "utils", *sys.argv[1:]]), seed, date, minutes, counts, fuzzed)
+        print(report.text(found))
+        print(f"Written to {report.write(found, folder)}")
     return int(found.lost > 0)
+
+
+def _empty(folder: Path) -> Path:
+    """Refuse a folder with something in it: whole files to be damaged are added to those of an earlier campaign."""
+    make_folder(folder)
+    if any(folder.iterdir()):
+        raise StorageError(f"{folder} is not empty.", hint="Choose a new folder.")
+    return folder.resolve()
 
 
 def tell_files(done: int) -> None:

@@ -3,13 +3,14 @@
 import contextlib
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
 from utils.soak import damage, disks, kills, use
+from utils.soak.mounting import NotHere
 from utils.soak.subject import Lost, Subject
 from utils.storage import make_folder
 
@@ -58,66 +59,78 @@ class Count:
     skipped: str = ""
     losses: list[str] = field(default_factory=list)
 
+    def lose(self, subject: Subject, error: Exception) -> None:
+        """Count a loss."""
+        self.lost += 1
+        self.losses.append(f"{subject.project.root}: {type(error).__name__}: {error}")
+
 
 def soak(
     folder: Path,
     seconds: float,
     seed: int,
-    faults: Mapping[str, Fault] = FAULTS,
+    counts: Sequence[Count],
+    faults: Mapping[str, Fault],
     tell: Callable[[str], object] = lambda _: None,
-) -> list[Count]:
+) -> None:
     """Do faults to a training until the time is over; the one that is being done then is done to its end.
 
     Args:
-        folder: For the projects.
+        folder: For the projects; nothing may lie there.
         seconds: How long.
         seed: Of every chance.
-        faults: What may be done.
+        counts: What is to be done; filled on the way, so that they are there whatever ends the campaign.
+        faults: How it is done.
         tell: Hears what came of each.
     """
     make_folder(folder)
-    dice = random.Random(seed)  # noqa: S311  # chance that can be repeated, no secret
-    counts = {name: Count(name) for name in faults}
     deadline = time.monotonic() + seconds
     subject: Subject | None = None
     try:
-        for name in _order(list(faults), dice):
-            if time.monotonic() >= deadline or all(count.skipped for count in counts.values()):
+        for number, count in enumerate(_order(counts, seed)):
+            if time.monotonic() >= deadline or all(one.skipped for one in counts):
                 break
-            if not counts[name].skipped:
-                subject = subject or Subject(folder / f"project-{dice.randrange(1 << 30)}")
-                if not _inject(faults[name], subject, dice, counts[name]):
-                    subject.close()
+            if not count.skipped:
+                subject = subject or Subject(folder / f"project-{number}")
+                if not _inject(faults[count.fault], subject, seed, count):
+                    _close(subject, count)
                     subject = None  # what is left of it would spoil the next ones
-                tell(_sentence(counts[name]))
+                tell(_sentence(count))
     finally:
         if subject is not None:
-            subject.close()
-    return list(counts.values())
+            _close(subject, count)
 
 
-def _order(names: list[str], dice: random.Random) -> Iterator[str]:
-    """Name every fault once, in an order of chance, and so on without end."""
+def _order(counts: Sequence[Count], seed: int) -> Iterator[Count]:
+    """Give every fault once, in an order of chance, and so on without end."""
+    dice = random.Random(seed)  # noqa: S311  # chance that can be repeated, no secret
     while True:
-        yield from dice.sample(names, len(names))
+        yield from dice.sample(counts, len(counts))
 
 
-def _inject(fault: Fault, subject: Subject, dice: random.Random, count: Count) -> bool:
+def _inject(fault: Fault, subject: Subject, seed: int, count: Count) -> bool:
     """Do a fault and count it; tell whether the project can be used for the next one."""
+    dice = random.Random(f"{seed}/{count.fault}/{count.injected}")  # noqa: S311  # its own: none depends on the others
     try:
         fault(subject, dice)
         _refuse_zombies()
-    except disks.NotHere as reason:
+    except NotHere as reason:
         count.skipped = str(reason)
         return True
     except Exception as error:  # noqa: BLE001  # whatever a fault leads to is what this campaign looks for
         count.injected += 1
-        count.lost += 1
-        count.losses.append(f"{subject.project.root}: {type(error).__name__}: {error}")
+        count.lose(subject, error)
         return False
     count.injected += 1
     count.survived += 1
     return True
+
+
+def _close(subject: Subject, count: Count) -> None:
+    try:
+        subject.close()
+    except Exception as error:  # noqa: BLE001  # a run that cannot be ended is a finding too
+        count.lose(subject, error)
 
 
 def _refuse_zombies() -> None:

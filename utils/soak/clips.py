@@ -12,6 +12,8 @@ from utils.xtts import tiny
 from utils.xtts.rates import RATE
 
 CLIPS, HELD_BACK = 12, 9  # those from the second number on are for judging
+GOOD = ["r-1", "r-2"]  # clips that a person approved
+REASON = "noisy to my ear"  # why a person sets clips aside
 
 
 def write_dataset(folder: Path, seconds: float = 1.5) -> list[Clip]:
@@ -23,7 +25,7 @@ def write_dataset(folder: Path, seconds: float = 1.5) -> list[Clip]:
     length = len(clips) * (seconds + 1)
     Manifest(folder).add(Source("r", "in.wav", 1000, 1_700_000_000_000_000_000, length, warnings=("a", "b")), clips)
     write_lists(folder, clips, "am")
-    corrections.approve(folder, ["r-1", "r-2"])
+    corrections.approve(folder, GOOD)
     return clips
 
 

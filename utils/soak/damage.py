@@ -6,6 +6,7 @@ import random
 import time
 from pathlib import Path
 
+from utils import runs
 from utils.folders import DamagedError
 from utils.soak.subject import Lost, Subject
 from utils.training import checkpoints, saving
@@ -33,18 +34,23 @@ def state_and_checkpoint_damaged(subject: Subject, dice: random.Random) -> None:
 
 
 def checkpoint_damaged(subject: Subject, dice: random.Random) -> None:
-    """Damage the newest checkpoint alone; it is never taken for whole, and the run goes on from its state."""
+    """Damage the newest checkpoint alone; it is never taken for whole, and the run goes on from its state beside it."""
     _rest(subject, dice)
     newest = checkpoints.find(subject.training.folder, "newest")
-    spoil(newest.folder / checkpoints.MODEL, dice)
+    path = newest.folder / checkpoints.MODEL
+    kept = path.read_bytes()
+    spoil(path, dice)
     try:
         checkpoints.read_state(checkpoints.find(subject.training.folder, newest.step).folder)
     except DamagedError:
         pass
     else:
         raise Lost(f"{newest.folder} is damaged and taken for whole")
-    checkpoints.delete(newest)
-    subject.check_goes_on(subject.saved())
+    subject.check_goes_on()
+    subject.kill()
+    if path.exists():  # it may have made room for newer ones
+        path.write_bytes(kept)
+    subject.check()
 
 
 def events_torn(subject: Subject, dice: random.Random) -> None:
@@ -52,7 +58,7 @@ def events_torn(subject: Subject, dice: random.Random) -> None:
     _rest(subject, dice)
     with subject.training.events.open("ab") as file:
         file.write(b'{"time": 1, "kind": "tra'[: dice.randrange(1, 24)])
-    subject.check_goes_on(subject.saved())
+    subject.check_goes_on()
     subject.kill()
     subject.check()
 
@@ -66,9 +72,11 @@ def clock_jumped(subject: Subject, dice: random.Random) -> None:
     for path in run.folder.rglob("*"):
         os.utime(path, (time.time() + jump, time.time() + jump))
     subject.check()
-    subject.check_goes_on(subject.saved())
-    state = run.look()  # the clock of a run at work jumps too: it is judged by its process
+    subject.check_goes_on()
+    state = run.read_state()
     run.write_state(dataclasses.replace(state, heartbeat=state.heartbeat - jump))
+    if run.look().status not in runs.ACTIVE:  # asked before the run itself says the time again
+        raise Lost("a run at work is taken for lost once the clock jumps")
     subject.go_on()
     subject.kill()
     subject.check()

@@ -1,26 +1,21 @@
 """Faults: disks that are full or cannot be written."""
 
 import contextlib
-import os
 import random
 import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 
-from utils.errors import RunError
-from utils.runs import Status
+from utils.events import all_events, read_tail
+from utils.runs import Run, Status
+from utils.soak.mounting import NotHere, mounted, read_only
 from utils.soak.subject import Lost, Subject
 
 SIZE = 24 << 20  # bytes of the small disk; the run writes about a third of it
 BLOCK = 1 << 16
 LARGEST = 1 << 16  # bytes of a file that may still be written; a save needs more
-
-
-class NotHere(RunError):  # noqa: N818  # a reason, not an error
-    """This fault cannot be made on this machine."""
+REASONS = ("cannot be written", "are free")  # how a run says that the disk ended it
 
 
 def disk_full(subject: Subject, dice: random.Random) -> None:
@@ -30,35 +25,41 @@ def disk_full(subject: Subject, dice: random.Random) -> None:
     with mounted(["-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs"], folder):
         small = Subject(folder / "project")
         try:
-            small.work()
-            filler = fill(folder, dice.choice((0, BLOCK, 4 * BLOCK, 16 * BLOCK)))
-            _ends_with_a_sentence(small)
-            filler.unlink()
-            small.check()
-            small.check_goes_on(small.saved())
-        finally:
-            small.close()
+            with contextlib.closing(small):
+                _fill_and_go_on(small, folder, dice.choice((0, BLOCK, 4 * BLOCK, 16 * BLOCK)))
+        except Exception as error:
+            kept = shutil.copytree(small.project.root, folder.with_name(f"{folder.name}-kept"))  # the disk goes away
+            raise Lost(f"in {kept}: {type(error).__name__}: {error}") from error
+
+
+def _fill_and_go_on(small: Subject, folder: Path, left: int) -> None:
+    before = complaints(small.work())
+    filler = fill(folder, left)
+    ends_with_a_sentence(small, before)
+    filler.unlink()
+    small.check()
+    small.check_goes_on()
 
 
 def files_too_large(subject: Subject, _dice: random.Random) -> None:
     """Forbid the run to write larger files, which needs no rights; it ends with a sentence, and goes on afterwards."""
     if not hasattr(psutil, "RLIMIT_FSIZE"):
         raise NotHere("this system has no limits of files")
-    subject.work()
-    process = psutil.Process(subject.training.read_state().pid)
-    process.rlimit(psutil.RLIMIT_FSIZE, (LARGEST, LARGEST))
-    _ends_with_a_sentence(subject)
+    before = complaints(subject.work())
+    subject.family[0].rlimit(psutil.RLIMIT_FSIZE, (LARGEST, LARGEST))
+    ends_with_a_sentence(subject, before)
     subject.check()
-    subject.check_goes_on(subject.saved())
+    subject.check_goes_on()
 
 
 def output_read_only(subject: Subject, _dice: random.Random) -> None:
     """Forbid writing to the folder of the run while it trains; it ends with a sentence, and goes on afterwards."""
-    folder = subject.work().folder
-    with read_only(folder):
-        _ends_with_a_sentence(subject, is_told=False)
+    run = subject.work()
+    before = complaints(run)
+    with read_only(run.folder):
+        ends_with_a_sentence(subject, before)
     subject.check()
-    subject.check_goes_on(subject.saved())
+    subject.check_goes_on()
 
 
 def fill(folder: Path, left: int) -> Path:
@@ -70,49 +71,17 @@ def fill(folder: Path, left: int) -> Path:
     return filler
 
 
-@contextlib.contextmanager
-def mounted(words: list[str], folder: Path) -> Iterator[None]:
-    """Mount something on a folder for a while; needs the right to."""
-    mount(words, folder)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)  # noqa: S607
-
-
-def mount(words: list[str], folder: Path) -> None:
-    """Mount once; needs the right to."""
-    if not shutil.which("mount") or subprocess.run(["mount", *words, str(folder)], check=False).returncode:  # noqa: S607
-        raise NotHere("no right to mount a disk here")
-
-
-@contextlib.contextmanager
-def read_only(folder: Path) -> Iterator[None]:
-    """Make a folder read-only for a while, for the superuser too."""
-    if os.name == "nt":
-        raise NotHere("folders are made read-only in another way here")
-    if os.geteuid():
-        folder.chmod(0o555)
-        try:
-            yield
-        finally:
-            folder.chmod(0o755)
-        return
-    beside = folder.with_name(f".{folder.name}.read-only")  # made so before it takes the place: later it may be busy
-    beside.mkdir()
-    with mounted(["--bind", str(folder)], beside):
-        mount(["-o", "remount,bind,ro"], beside)
-        with mounted(["--bind", str(beside)], folder):
-            yield
-    beside.rmdir()
-
-
-def _ends_with_a_sentence(subject: Subject, *, is_told: bool = True) -> None:
+def ends_with_a_sentence(subject: Subject, before: int) -> None:
+    """See that the disk ended the run and that it said so: in its state or, where that cannot be written, elsewhere."""
     state = subject.ended()
-    told = [str(event.get("message")) for event in subject.told("ended")[-1:]]
-    if state.status is Status.FAILED and "cannot be written" not in state.message and "are free" not in state.message:
-        raise Lost(f"it does not say that the disk is the reason: {state.message}")
-    if is_told and state.status is Status.LOST and not told:
-        log = subject.training.log.read_text(encoding="utf-8", errors="replace")
-        if "cannot be written" not in log and "are free" not in log:
-            raise Lost(f"it ended without a word: {log[-800:]}")
+    if state.status is Status.FAILED and any(reason in state.message for reason in REASONS):
+        return
+    if state.status is not Status.LOST or complaints(subject.training) == before:
+        raise Lost(f"it does not say that the disk is the reason: {state} {read_tail(subject.training.log, 800)}")
+
+
+def complaints(run: Run) -> int:
+    """Count how often a run has said in its log, or at its end, that the disk is the reason."""
+    ends = (str(event.get("message")) for event in all_events(run.events) if event["kind"] == "ended")
+    told = "\n".join([run.log.read_text(encoding="utf-8", errors="replace"), *ends])
+    return sum(told.count(reason) for reason in REASONS)

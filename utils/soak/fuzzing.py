@@ -1,4 +1,4 @@
-"""Ten thousand damaged files: every one is read, or refused with an error that says what to do about it."""
+"""Ten thousand damaged files: every one is read, or refused with an error of ours; those without a cure are counted."""
 
 import contextlib
 import multiprocessing
@@ -12,7 +12,7 @@ import psutil
 
 from utils.errors import RunError
 from utils.soak.mutations import MOST, mutant
-from utils.soak.reading import WHOLE, Format, Order, Outcome, damaged, seed_of, serve
+from utils.soak.reading import LOG, WHOLE, Format, Order, Outcome, damaged, seed_of, serve
 from utils.storage import make_folder
 
 SECONDS = 10.0  # of computing that reading one small file may take
@@ -56,7 +56,7 @@ class Failure:
 
     Attributes:
         format: Name of its format.
-        seed: Makes the same file again.
+        seed: Makes the same file again of the same specimen, which lies beside it.
         done: The mutations.
         said: What happened.
         file: Where it is kept.
@@ -76,11 +76,11 @@ class Reader:
         formats: What it can read.
         specimens: Whole files of these formats.
         seed: Of the mutations.
-        folder: Where its log lies.
+        folder: For its log, and for what it reads.
     """
 
     def __init__(self, formats: Sequence[Format], specimens: Path, seed: int, folder: Path) -> None:
-        self._arguments = (tuple(formats), specimens, seed, folder / "reading.log")
+        self._arguments = (tuple(formats), specimens, seed, folder)
         self._start()
 
     def ask(self, order: Order) -> Outcome:
@@ -90,6 +90,7 @@ class Reader:
             if self._answers():
                 outcome: Outcome = self._orders.recv()
                 return outcome
+            self._process.kill()
             said = f"it hung: not done after {SECONDS:g} s"
         except (EOFError, ConnectionError):
             self._process.join()
@@ -109,7 +110,10 @@ class Reader:
         return answers
 
     def close(self) -> None:
-        """End the process."""
+        """Let the process end; one that does not is killed."""
+        with contextlib.suppress(OSError):  # it has died
+            self._orders.send(None)
+            self._process.join(STARTING)
         self._process.kill()
         self._process.join()
         self._orders.close()
@@ -120,7 +124,12 @@ class Reader:
         self._process = spawn.Process(target=serve, args=(theirs, *self._arguments), daemon=True)
         self._process.start()
         theirs.close()
-        _await_ready(self._orders, self._arguments[-1])
+        try:
+            _await_ready(self._orders, self._arguments[-1] / LOG)
+        except RunError:
+            self._process.kill()
+            self.close()
+            raise
 
 
 @dataclass(frozen=True)

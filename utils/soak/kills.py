@@ -1,26 +1,28 @@
 """Faults: processes that die at random moments."""
 
+import contextlib
 import multiprocessing
-import os
 import random
 import re
-import signal
 import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import closing
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from utils import runs
 from utils.dataset import corrections
 from utils.dataset.clip import APPROVED
 from utils.dataset.manifest import book_of
+from utils.events import read_tail
 from utils.paths import ROOT
-from utils.soak.subject import PATIENCE, Lost, Subject
+from utils.runs import Status
+from utils.soak.clips import GOOD, REASON
+from utils.soak.subject import PATIENCE, POLL, Lost, Subject
 
-ADDRESS = re.compile(r"page is at (\S+)")
-REASON = "noisy to my ear"
+ADDRESS = re.compile(r"page is at (\S+)\n")
 
 
 def training_killed(subject: Subject, dice: random.Random) -> None:
@@ -29,20 +31,20 @@ def training_killed(subject: Subject, dice: random.Random) -> None:
     time.sleep(dice.uniform(0, 1.5))
     subject.kill()
     subject.check()
-    subject.check_goes_on(subject.saved())
+    subject.check_goes_on()
 
 
 def training_killed_early(subject: Subject, dice: random.Random) -> None:
     """Kill the training while it starts or goes on, before its first update."""
     subject.work()
     subject.kill()
-    saved, count = subject.saved(), len(subject.told("started"))
-    subject.resume()
+    count = len(subject.told("started"))
+    runs.resume(subject.training)
     subject.until(lambda: len(subject.told("started")) > count, "it does not start")
     time.sleep(dice.uniform(0, 3))
     subject.kill()
     subject.check()
-    subject.check_goes_on(saved)
+    subject.check_goes_on()
 
 
 def training_asked_to_end(subject: Subject, dice: random.Random) -> None:
@@ -50,12 +52,13 @@ def training_asked_to_end(subject: Subject, dice: random.Random) -> None:
     subject.work()
     time.sleep(dice.uniform(0, 1))
     last = len(subject.told("train"))
-    os.kill(subject.training.read_state().pid, signal.SIGTERM)
-    subject.ended()
+    subject.family[0].terminate()
+    if (state := subject.ended()).status is not Status.STOPPED:
+        raise Lost(f"it was asked to end and is {state.status}: {state.message}")
     if subject.saved() < int(str(subject.told("train")[last - 1]["step"])):
         raise Lost("it ended without saving")
     subject.check()
-    subject.check_goes_on(subject.saved())
+    subject.check_goes_on()
 
 
 def page_killed(subject: Subject, dice: random.Random) -> None:
@@ -63,23 +66,14 @@ def page_killed(subject: Subject, dice: random.Random) -> None:
     subject.close()
     subject.run = None
     words = ["-m", "utils", "train", "--config", str(_settings(subject)), "--output-path", str(subject.project.root)]
-    starter = subprocess.Popen([sys.executable, *words], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    subject.find_run()
-    page, _ = _page(subject.project.root.parent)
+    with _until_killed(words, subject.project.root / "starter.log"):
+        subject.find_run()
+        with _page(subject):
+            subject.go_on()
+            time.sleep(dice.uniform(0, 1))
     subject.go_on()
-    time.sleep(dice.uniform(0, 1))
-    for process in (page, starter):
-        process.kill()
-        process.wait()
-    subject.go_on()
-    page, address = _page(subject.project.root.parent)
-    with closing(urllib.request.urlopen(address)) as answer:  # noqa: S310  # our own page
-        status = answer.status
-    page.kill()
-    page.wait()
-    if status != 200:
-        raise Lost(f"the page answers {status}")
-    subject.go_on()
+    with _page(subject) as address, urllib.request.urlopen(address, timeout=PATIENCE):  # noqa: S310  # our own page
+        subject.go_on()
     subject.kill()
     subject.check()
 
@@ -91,11 +85,13 @@ def editor_killed(subject: Subject, dice: random.Random) -> None:
     editor = spawn.Process(target=edit, args=(subject.project.dataset, sending), daemon=True)
     editor.start()
     sending.close()
-    if not receiving.poll(PATIENCE):
-        raise Lost("no clip was edited")
-    time.sleep(dice.uniform(0, 1))
-    editor.kill()
-    editor.join()
+    try:
+        if not receiving.poll(PATIENCE):
+            raise Lost("no clip was edited")
+        time.sleep(dice.uniform(0, 1))
+    finally:
+        editor.kill()
+        editor.join()
     done = _received(receiving)
     now = subject.read_clips()
     reasons = [now[name].reason for name in subject.clips]
@@ -104,7 +100,7 @@ def editor_killed(subject: Subject, dice: random.Random) -> None:
     if {name: clip.text for name, clip in now.items()} != {name: clip.text for name, clip in subject.clips.items()}:
         raise Lost("texts have changed")
     corrections.restore(subject.project.dataset, list(now))
-    corrections.approve(subject.project.dataset, ["r-1", "r-2"])
+    corrections.approve(subject.project.dataset, GOOD)
     subject.clips = subject.read_clips()
 
 
@@ -135,18 +131,25 @@ def _settings(subject: Subject) -> Path:
     return path
 
 
-def _page(output: Path) -> tuple["subprocess.Popen[str]", str]:
-    """Open the page as a person does; return its process and its address."""
-    page = subprocess.Popen(
-        [sys.executable, "xtts_demo.py", "--output", str(output), "--port", "7960"],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        encoding="utf-8",
-    )
-    for line in page.stdout or ():
-        if found := ADDRESS.search(line):
-            return page, found[1]
-    page.kill()
-    page.wait()
-    raise Lost("the page does not open")
+@contextlib.contextmanager
+def _page(subject: Subject) -> Iterator[str]:
+    """Open the page as a person does; give its address, and kill it at the end."""
+    log = subject.project.root / "page.log"
+    with _until_killed(["xtts_demo.py", "--output", str(subject.project.root.parent), "--port", "7960"], log):
+        deadline = time.monotonic() + PATIENCE
+        while not (found := ADDRESS.search(log.read_text(encoding="utf-8", errors="replace"))):
+            if time.monotonic() > deadline:
+                raise Lost(f"the page does not open: {read_tail(log)}")
+            time.sleep(POLL)
+        yield found[1]
+
+
+@contextlib.contextmanager
+def _until_killed(words: list[str], log: Path) -> Iterator[None]:
+    """Let Python do something that is killed at the end, whatever happens."""
+    call = [sys.executable, *words]
+    with log.open("wb") as told, subprocess.Popen(call, cwd=ROOT, stdout=told, stderr=subprocess.STDOUT) as process:
+        try:
+            yield
+        finally:
+            process.kill()

@@ -5,9 +5,10 @@ from pathlib import Path
 from utils import audio
 from utils.config import DatasetConfig, TrainConfig
 from utils.dataset import corrections, listings, subtitles
+from utils.dataset.lists import FILES
 from utils.dataset.manifest import MANIFEST, RECORDINGS, Manifest
 from utils.errors import RunError
-from utils.events import event_line, read_events, read_tail
+from utils.events import all_events, event_line, read_tail
 from utils.jobs import Job
 from utils.paths import Project
 from utils.runs import Run, list_runs
@@ -15,11 +16,12 @@ from utils.soak.reading import Format
 from utils.training import checkpoints, material, preparation, saving
 from utils.training.tensors import read_tensors
 from utils.xtts.checkpoint import read_weights
+from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.model import read_config
 from utils.xtts.tokenizer import Tokenizer, prepare
 from utils.xtts.vocabulary import Vocabulary
 
-SECONDS = 40.0  # of the recording that the subtitles belong to
+LENGTH = 40.0  # seconds of the recording that the subtitles belong to
 TEXT = "ሰላም፣ 3 ልጆች ናቸው።"
 
 
@@ -44,7 +46,7 @@ def lists(path: Path) -> object:
 
 def cues(path: Path) -> object:
     """Read subtitles and hold them against their recording."""
-    return subtitles.fit(subtitles.read_cues(path), SECONDS, path.name)
+    return subtitles.fit(subtitles.read_cues(path), LENGTH, path.name)
 
 
 def sound(path: Path) -> object:
@@ -72,11 +74,7 @@ def reading(path: Path) -> object:
 
 def events(path: Path) -> object:
     """Read the events of a run to their end, and as lines for people."""
-    offset, lines = 0, []
-    while (look := read_events(path, offset)).offset > offset:
-        offset = look.offset
-        lines += [event_line(event) for event in look.events]
-    return lines, read_tail(path)
+    return [event_line(event) for event in all_events(path)], read_tail(path)
 
 
 def state(path: Path) -> object:
@@ -86,13 +84,13 @@ def state(path: Path) -> object:
 
 
 def checkpoint(path: Path) -> object:
-    """List the checkpoints of a run, and open the best of them."""
+    """List the checkpoints of a run, open the newest, and find the best."""
     run = path.parents[2] if path.parent.name.startswith(checkpoints.PREFIX) else path.parents[1]
     listed = checkpoints.index(run)
     for one in listed:
         if one.fault:
             raise RunError(one.fault, hint="Choose another checkpoint.")
-    return listed, checkpoints.read_state(checkpoints.find(run, "newest").folder)
+    return listed, checkpoints.read_state(checkpoints.find(run, "newest").folder), checkpoints.find(run, "best")
 
 
 def resume(path: Path) -> object:
@@ -113,7 +111,7 @@ FORMATS: tuple[Format, ...] = (
     Format("manifest", f"{DATASET}/{MANIFEST}", manifest, (f"{DATASET}/{RECORDINGS}",)),
     Format("recordings", f"{DATASET}/{RECORDINGS}", manifest, (f"{DATASET}/{MANIFEST}",)),
     Format("journal of edits", f"{DATASET}/{corrections.JOURNAL}", journal, (f"{DATASET}/*.*",)),
-    Format("list of clips", f"{DATASET}/metadata_train.csv", lists, (f"{DATASET}/**/*",)),
+    Format("list of clips", f"{DATASET}/{FILES['train']}", lists, (f"{DATASET}/**/*",)),
     Format("settings YAML", "settings/train.yaml", TrainConfig.load),
     Format("dataset YAML", "settings/dataset.yaml", DatasetConfig.load),
     Format("preset YAML", "settings/preset.yaml", TrainConfig.load),
@@ -125,10 +123,10 @@ FORMATS: tuple[Format, ...] = (
     Format("flac", "sounds/a.flac", sound),
     Format("ogg", "sounds/a.ogg", sound),
     Format("mp3", "sounds/a.mp3", sound),
-    Format("vocab.json", f"{MODEL}/vocab.json", vocabulary),
-    Format("text.json", f"{CHECKPOINT}/text.json", reading, OF_A_CHECKPOINT),
-    Format("config.json", f"{MODEL}/config.json", model_config),
-    Format("model.pth", f"{MODEL}/model.pth", read_weights, is_lazy=True),
+    Format("vocab.json", f"{MODEL}/{VOCABULARY_FILE}", vocabulary),
+    Format("text.json", f"{CHECKPOINT}/{SETTINGS_FILE}", reading, OF_A_CHECKPOINT),
+    Format("config.json", f"{MODEL}/{CONFIG_FILE}", model_config),
+    Format("model.pth", f"{MODEL}/{MODEL_FILE}", read_weights, is_lazy=True),
     Format("safetensors", f"{RUN}/loose.safetensors", read_tensors),
     Format("events.jsonl", f"{RUN}/events.jsonl", events),
     Format("state.json", f"{RUN}/state.json", state),

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tempfile
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from utils.soak.mutations import mutant
 
 MEMORY = 1 << 30  # bytes that reading one small file may take at most
 WHOLE, RUBBISH = -1, -2  # numbers of the file that is not damaged, and of one that holds nothing of it
+LOG = "reading.log"
 
 Kind = Literal["read", "refused", "failed"]
 
@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
 
 
 def seed_of(seed: int, form: Format, number: int) -> str:
-    """Name a mutant, so that it can be made again."""
+    """Name a mutant; of the same specimen it can be made again."""
     return f"{seed}/{form.name}/{number}"
 
 
@@ -71,23 +71,23 @@ def damaged(specimens: Path, form: Format, seed: int, order: Order) -> bytes:
     return mutant(content, seed_of(seed, form, order.number), order.only).content
 
 
-def serve(orders: Connection, formats: Sequence[Format], specimens: Path, seed: int, log: Path) -> None:
+def serve(orders: Connection, formats: Sequence[Format], specimens: Path, seed: int, folder: Path) -> None:
     """Read what is ordered until the orders end; runs in a process of its own."""
-    with log.open("ab") as file:  # what libraries print about damaged files is no outcome
+    with (folder / LOG).open("ab") as file:  # what libraries print about damaged files is no outcome
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    with tempfile.TemporaryDirectory(prefix="soak-reading-") as folder:
-        for kind, form in enumerate(formats):  # brings in every library before memory is limited
-            for number in (WHOLE, RUBBISH) if form.is_lazy else (WHOLE,):
-                _read(Path(folder), specimens, form, seed, Order(kind, number))
-        _limit_memory()
-        orders.send(None)
-        while order := orders.recv():
-            orders.send(_read(Path(folder), specimens, formats[order.format], seed, order))
-
-
-def _read(folder: Path, specimens: Path, form: Format, seed: int, order: Order) -> Outcome:
     place = folder / "place"
+    for kind, form in enumerate(formats):  # brings in every library before memory is limited
+        for number in (WHOLE, RUBBISH) if form.is_lazy else (WHOLE,):
+            _read(place, specimens, form, seed, Order(kind, number))
+    _limit_memory()
+    orders.send(None)
+    while order := orders.recv():
+        orders.send(_read(place, specimens, formats[order.format], seed, order))
+
+
+def _read(place: Path, specimens: Path, form: Format, seed: int, order: Order) -> Outcome:
+    shutil.rmtree(place, ignore_errors=True)  # a process that died has left its own
     path = place / form.file
     for pattern in (form.file, *form.needed):
         _copy(specimens, place, pattern)

@@ -61,7 +61,7 @@ def text(report: Report) -> str:
     """Write both tables."""
     faults = [[count.fault, count.injected, count.survived, count.lost] for count in report.counts if not count.skipped]
     files = [
-        [one.name, one.inputs, one.read, one.refused, one.failed, f"{one.slowest:.2f} s"]
+        [one.name, one.inputs, one.read, one.refused, one.without_hint, one.failed, f"{one.slowest:.2f} s"]
         for one in report.fuzzed.tallies
     ]
     skipped = [f"Skipped: {count.fault}: {count.skipped}" for count in report.counts if count.skipped]
@@ -70,7 +70,7 @@ def text(report: Report) -> str:
     parts = [
         f"`{report.command}`, seed {report.seed}, {report.date}, {machine()}",
         _table(["fault", "injected", "survived", "lost"], faults),
-        _table(["damaged files", "inputs", "read all the same", "refused", "failed", "slowest"], files),
+        _table(["damaged files", "inputs", "read all the same", "refused", "no cure", "failed", "slowest"], files),
         "\n".join([*skipped, *losses, *failures]),
         f"{report.minutes:.1f} minutes, {report.fuzzed.inputs} damaged files, {report.lost} lost.",
     ]

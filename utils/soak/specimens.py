@@ -15,7 +15,7 @@ from utils.dataset.clip import Cue, Span
 from utils.events import EventLog
 from utils.paths import CONFIGS
 from utils.runs import Run, State, Status
-from utils.soak.clips import write_dataset
+from utils.soak.clips import REASON, write_dataset
 from utils.storage import make_folder
 from utils.synthesis import captions
 from utils.training import checkpoints, saving
@@ -25,10 +25,10 @@ from utils.training.saving import Snapshot
 from utils.training.tensors import write_tensors
 from utils.xtts import model, tiny, tokenizer
 from utils.xtts.files import VOCABULARY_FILE
+from utils.xtts.rates import RATE
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
-RATE = 22_050
 STEP = 3
 ASS = """[Script Info]
 ScriptType: v4.00+
@@ -64,7 +64,7 @@ def _dataset(folder: Path) -> None:
     write_dataset(folder, seconds=0.01)
     corrections.change_text(folder, "r-3", "ሰላም ነው።")
     corrections.undo_last(folder)
-    corrections.set_aside(folder, ["r-4"], "noisy to my ear")
+    corrections.set_aside(folder, ["r-4"], REASON)
 
 
 def _subtitles(folder: Path) -> None:

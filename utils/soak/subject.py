@@ -1,10 +1,8 @@
 """A project that faults are done to, and what has to hold after each of them: nothing that was written is lost."""
 
 import contextlib
-import os
-import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -13,9 +11,10 @@ from utils import runs
 from utils.config import TrainConfig
 from utils.dataset.clip import Clip
 from utils.dataset.manifest import Manifest
-from utils.events import Event, read_events, read_tail
+from utils.events import Event, all_events, read_tail
 from utils.paths import Project
-from utils.runs import Run, Status
+from utils.processes import is_alive
+from utils.runs import Run, State, Status
 from utils.soak.clips import write_dataset
 from utils.training import checkpoints, saving
 from utils.training.checkpoints import Checkpoint
@@ -52,6 +51,7 @@ class Subject:
         write_dataset(self.project.dataset)
         self.clips = self.read_clips()
         self.run: Run | None = None
+        self.family: list[psutil.Process] = []  # that trains, its children behind it
 
     @property
     def config(self) -> TrainConfig:
@@ -76,25 +76,22 @@ class Subject:
         elif self.run.look().status not in runs.ACTIVE:
             runs.resume(self.run)
         self.go_on(updates)
+        self.family = _family(self.run.read_state())
         return self.run
-
-    def resume(self) -> None:
-        """Go on with the run, and wait for nothing."""
-        runs.resume(self.training)
 
     def find_run(self) -> None:
         """Wait for a training that somebody else starts."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            at_work = [run for run in runs.list_runs(self.project) if run.look().status in runs.ACTIVE]
-            if at_work:
-                self.run = at_work[0]
+            found = runs.at_work(self.project)
+            if found and found.look().status is Status.RUNNING:  # one that is starting has no process to be killed yet
+                self.run = found
                 return
             time.sleep(POLL)
         raise Lost("no training was started")
 
     def go_on(self, updates: int = 2) -> None:
-        """Wait until the training has taken more updates and has saved."""
+        """Wait until the training has taken more updates; its very first save is waited for too."""
         before = len(self.told("train"))
         self.until(lambda: len(self.told("train")) >= before + updates and self.saved() > 0, "no further update")
 
@@ -108,28 +105,32 @@ class Subject:
                 raise Lost(f"{otherwise}: the run is {state.status}. {state.message} {tail}")
             time.sleep(POLL)
 
-    def ended(self) -> runs.State:
-        """Wait until the training is over; return how it ended."""
+    def ended(self) -> State:
+        """Wait until the training is over, with all its processes; return how it ended."""
         deadline = time.monotonic() + PATIENCE
         while (state := self.training.look()).status in runs.ACTIVE:
             if time.monotonic() > deadline:
                 raise Lost(f"the run does not end: {state}")
             time.sleep(POLL)
+        self.expect_gone()
         return state
 
     def kill(self) -> None:
         """Kill the training where it stands, and see that no process of it is left."""
-        pid = self.training.read_state().pid
-        family = _family(pid)
-        with contextlib.suppress(ProcessLookupError):  # it has ended by itself meanwhile
-            os.kill(pid, signal.SIGKILL)
-        _, left = psutil.wait_procs(family, timeout=30)
+        self.family = _family(self.training.read_state()) or self.family
+        _kill(self.family[:1])
+        self.expect_gone()
+
+    def expect_gone(self) -> None:
+        """Wait until no process of the training is left; those that stay are killed."""
+        _, left = psutil.wait_procs(self.family, timeout=PATIENCE)
+        _kill(left)
         if left:
             raise Lost(f"processes are left: {left}")
 
     def told(self, kind: str) -> list[Event]:
         """Return what the run has said of one kind."""
-        return [event for event in _events(self.training) if event["kind"] == kind]
+        return [event for event in all_events(self.training.events) if event["kind"] == kind]
 
     def saved(self) -> int:
         """Return the last update that was announced as saved."""
@@ -163,32 +164,36 @@ class Subject:
         if self.read_clips() != self.clips:
             raise Lost("the manifest is not what was written to it")
 
-    def check_goes_on(self, from_update: int) -> None:
-        """Go on with the run, and see that it does so from an update at least, without a gap and not further back."""
+    def check_goes_on(self, from_update: int | None = None) -> None:
+        """Go on with the run, and see that no update is missing or taken twice.
+
+        Args:
+            from_update: The last one that is not taken again; None: that of its state.
+        """
+        if from_update is None:
+            from_update = int(saving.look(self.training.folder / saving.FOLDER)["update"])
         before = len(self.told("train"))
         self.work()
         steps = [int(str(event["step"])) for event in self.told("train")[before:]]
-        if steps[0] <= from_update:
-            raise Lost(f"it went back to update {steps[0] - 1}, and {from_update} was saved")
-        if steps != list(range(steps[0], steps[0] + len(steps))):
-            raise Lost(f"updates are missing or taken twice: {steps}")
+        if steps != list(range(from_update + 1, from_update + 1 + len(steps))):
+            raise Lost(f"after update {from_update} it took {steps}")
 
     def close(self) -> None:
-        """End what is at work."""
-        if self.run is not None and self.run.folder.exists() and self.run.look().status in runs.ACTIVE:
-            self.kill()
+        """End what is at work, whoever started it."""
+        for run in runs.list_runs(self.project):
+            runs.stop_now(run)
 
 
-def _family(pid: int) -> list[psutil.Process]:
+def _family(state: State) -> list[psutil.Process]:
+    """Return the process that a run names and its children; none when it is gone, for its number may be another's."""
     try:
-        parent = psutil.Process(pid)
-        return [parent, *parent.children(recursive=True)]
+        parent = psutil.Process(state.pid)  # before the question, so that what is asked about is what will be killed
+        return [parent, *parent.children(recursive=True)] if is_alive(state.pid, state.identity) else []
     except psutil.NoSuchProcess:
         return []
 
 
-def _events(run: Run) -> Iterator[Event]:
-    offset = 0
-    while (look := read_events(run.events, offset)).offset > offset:
-        offset = look.offset
-        yield from look.events
+def _kill(processes: list[psutil.Process]) -> None:
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended by itself meanwhile
+            process.kill()

@@ -1,14 +1,13 @@
 """Faults: what is deleted while somebody uses it, and two projects that work at once."""
 
+import contextlib
 import random
 import shutil
-import time
 from collections.abc import Callable
 
 from utils import projects, runs
 from utils.errors import RunBusyError
-from utils.processes import is_alive
-from utils.soak.subject import PATIENCE, POLL, Lost, Subject
+from utils.soak.subject import Lost, Subject
 
 
 def deleted_at_work(subject: Subject, _dice: random.Random) -> None:
@@ -33,7 +32,7 @@ def recording_deleted(subject: Subject, dice: random.Random) -> None:
         subject.go_on()
         subject.kill()
         subject.check()
-        subject.check_goes_on(subject.saved())
+        subject.check_goes_on()
     finally:
         path.write_bytes(kept)
 
@@ -41,13 +40,8 @@ def recording_deleted(subject: Subject, dice: random.Random) -> None:
 def folder_taken_away(subject: Subject, _dice: random.Random) -> None:
     """Delete the folder of a run by hand while it trains; its process ends, and the project is whole."""
     run = subject.work()
-    pid, recorded = run.read_state().pid, run.read_state().identity
     shutil.rmtree(run.folder, ignore_errors=True)
-    deadline = time.monotonic() + PATIENCE
-    while is_alive(pid, recorded):
-        if time.monotonic() > deadline:
-            raise Lost(f"process {pid} works on in a folder that is gone")
-        time.sleep(POLL)
+    subject.expect_gone()
     shutil.rmtree(run.folder, ignore_errors=True)  # what it wrote in its last moment
     subject.run = None
     subject.check_clips()
@@ -61,13 +55,13 @@ def deleted_and_restored(subject: Subject, _dice: random.Random) -> None:
     deleted = projects.delete(subject.project, subject.project.root.parent)
     projects.restore(deleted.id, subject.project.root.parent)
     subject.check()
-    subject.check_goes_on(subject.saved())
+    subject.check_goes_on()
 
 
 def two_projects(subject: Subject, dice: random.Random) -> None:
     """Train two projects at once and kill one of them; the other goes on, and both are whole."""
     other = Subject(subject.project.root.with_name(f"other-{dice.randrange(1 << 30)}"))
-    try:
+    with contextlib.closing(other):
         subject.work()
         other.work()
         subject.kill()
@@ -75,10 +69,8 @@ def two_projects(subject: Subject, dice: random.Random) -> None:
         other.kill()
         for one in (subject, other):
             one.check()
-            one.check_goes_on(one.saved())
-    finally:
-        other.close()
-        shutil.rmtree(other.project.root, ignore_errors=True)
+            one.check_goes_on()
+    shutil.rmtree(other.project.root)
 
 
 def started_twice(subject: Subject, _dice: random.Random) -> None:

@@ -1,0 +1,142 @@
+"""What is lost is noticed: each part of a whole run is spoiled in turn, as no fault of the campaign could yet do it."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+
+from utils.dataset import corrections
+from utils.events import EventLog
+from utils.folders import DamagedError
+from utils.runs import Run, State, Status
+from utils.soak.disks import REASONS, complaints, ends_with_a_sentence
+from utils.soak.subject import Lost, Subject
+from utils.storage import make_folder
+from utils.training import checkpoints, saving
+from utils.training.checkpoints import About
+from utils.training.saving import Snapshot
+
+SAVED = (2, 4)  # updates after which a checkpoint and the state were written
+WEIGHTS = {"gpt.a": torch.ones(8, 4)}
+
+
+def save(subject: Subject, update: int) -> None:
+    saving.save(subject.training.folder / saving.FOLDER, Snapshot(update, WEIGHTS, {"state": {}, "param_groups": []}))
+
+
+def take(subject: Subject, *updates: int) -> None:
+    with EventLog(subject.training.events) as events:
+        for update in updates:
+            events.emit("train", step=update)
+
+
+@pytest.fixture
+def subject(tmp_path: Path) -> Subject:
+    """A run that has announced what it saved, and died."""
+    found = Subject(tmp_path / "project")
+    found.run = Run(found.project.runs / "1-1-train")
+    make_folder(found.run.folder)
+    found.run.write_state(State("train", Status.RUNNING, time.time()))
+    found.run.log.touch()
+    for update in SAVED:
+        checkpoints.write(found.run.folder, WEIGHTS, About(update))
+        save(found, update)
+        with EventLog(found.run.events) as events:
+            events.emit("checkpoint", step=update)
+            events.emit("saved", step=update)
+    checkpoints.mark_best(found.run.folder, SAVED[0])
+    return found
+
+
+def damage(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def remove_checkpoint(subject: Subject, step: int) -> None:
+    checkpoints.delete(checkpoints.find(subject.training.folder, step))
+
+
+def test_a_whole_run_is_whole(subject: Subject) -> None:
+    subject.check()
+    assert subject.saved() == SAVED[-1]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda one: save(one, 2), "update 4 was announced as saved, and the state is of 2"),
+        (lambda one: damage(one.training.folder / saving.FOLDER / saving.WEIGHTS), "does not hold what was written"),
+        (lambda one: remove_checkpoint(one, 4), "checkpoint 4 was announced and is gone"),
+        (lambda one: remove_checkpoint(one, 2), "checkpoint 2 is marked as the best and is gone"),
+        (lambda one: damage(checkpoints.place(one.training.folder, 2) / checkpoints.MODEL), "does not hold"),
+        (lambda one: (checkpoints.place(one.training.folder, 4) / checkpoints.MODEL).unlink(), "is missing"),
+        (lambda one: corrections.change_text(one.project.dataset, "r-3", "ሰላም።"), "the manifest is not what"),
+        (lambda one: corrections.restore(one.project.dataset, ["r-1"]), "the manifest is not what"),
+    ],
+)
+def test_what_is_lost_is_noticed(subject: Subject, spoil: Callable[[Subject], object], said: str) -> None:
+    spoil(subject)
+    with pytest.raises((Lost, DamagedError), match=said):
+        subject.check()
+
+
+@pytest.mark.parametrize("updates", [(6, 7), (5, 7), (4, 5), (5, 5), (1, 2)])
+def test_an_update_missing_or_taken_twice_is_noticed(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch, updates: tuple[int, ...]
+) -> None:
+    take(subject, 1, 2, 3, 4, 5)  # the last of them was not saved
+    monkeypatch.setattr(Subject, "work", lambda one: take(one, *updates))
+    with pytest.raises(Lost, match="after update 4 it took"):
+        subject.check_goes_on()
+
+
+@pytest.mark.parametrize(("from_update", "updates"), [(None, (5, 6)), (2, (3, 4))])
+def test_going_on_without_a_gap_is_right(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch, from_update: int | None, updates: tuple[int, ...]
+) -> None:
+    take(subject, 1, 2, 3, 4, 5)
+    monkeypatch.setattr(Subject, "work", lambda one: take(one, *updates))
+    subject.check_goes_on(from_update)
+    assert len(subject.told("train")) == 7
+
+
+def test_another_process_with_the_number_of_a_run_is_left_alone(subject: Subject) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        subject.training.write_state(State("train", Status.RUNNING, time.time(), other.pid, "another-boot/1"))
+        subject.kill()
+        assert other.poll() is None
+
+
+def test_a_process_that_stays_is_noticed_and_killed(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("utils.soak.subject.PATIENCE", 0.1)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as staying:
+        subject.family = [psutil.Process(staying.pid)]
+        with pytest.raises(Lost, match="processes are left"):
+            subject.ended()
+        assert staying.wait() != 0
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "logged"),
+    [
+        (Status.STOPPED, "Its work was saved.", ""),
+        (Status.FINISHED, "", ""),
+        (Status.FAILED, "KeyError: 1.", f"the heartbeat {REASONS[0]}"),
+        (Status.RUNNING, "", ""),  # and no process: it is lost without a word
+    ],
+)
+def test_an_end_without_a_sentence_is_noticed(subject: Subject, status: Status, message: str, logged: str) -> None:
+    with EventLog(subject.training.events) as events:
+        events.emit("ended", status="failed", message=f"An earlier one {REASONS[0]}.")
+    before = complaints(subject.training)
+    subject.training.log.write_text(logged)
+    subject.training.write_state(State("train", status, time.time(), 2**22 + 1, "gone", message=message))
+    with pytest.raises(Lost, match="does not say that the disk is the reason"):
+        ends_with_a_sentence(subject, before)
