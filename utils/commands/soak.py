@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Exit code 1: something was lost. The tables are printed and written to soak.json."
     parser.add_argument("--minutes", type=float, default=MINUTES, help=f"of faults (default: {MINUTES:g})")
     parser.add_argument("--fuzz", type=int, default=INPUTS, metavar="N", help=f"damaged files (default: {INPUTS})")
-    parser.add_argument("--seed", type=int, default=None, help="repeats a campaign (default: a new one)")
+    parser.add_argument(
+        "--seed", type=int, default=None, help="repeats the order and the choices of a campaign (default: new ones)"
+    )
     parser.add_argument("--output", type=Path, default=None, metavar="DIR", help="(default: a new temporary folder)")
 
 
