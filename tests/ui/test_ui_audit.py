@@ -176,6 +176,13 @@ def test_a_dropdown_is_heard_once_and_from_the_keyboard_too(blocks: gr.Blocks) -
     assert wrong == []
 
 
+def test_tabs_hold_nothing_but_tabs(blocks: gr.Blocks) -> None:
+    """A browser takes whatever lies there for one, a State too, and shows the first tab in the place of the second."""
+    bars = [block for block in blocks.blocks.values() if isinstance(block, gr.Tabs)]
+    assert len(bars) > 1
+    assert [seen_as(one) for bar in bars for one in bar.children if not isinstance(one, gr.Tab)] == []
+
+
 def test_every_widget_has_a_label(blocks: gr.Blocks) -> None:
     bare = [
         seen_as(block)

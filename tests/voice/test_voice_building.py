@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 import torch
 
-from utils import runs
+from utils import audio, runs, sample
 from utils.__main__ import call
-from utils.commands import demo
-from utils.config import TrainConfig
 from utils.paths import Project
 from utils.synthesis.synthesizer import Synthesizer
-from utils.voice import report, stages
+from utils.voice import report, stages, tuning
 from utils.voice.assembling import voice_folder
 from utils.voice.building import STAGES
+from utils.voice.progress import Progress
 from utils.voice.recipe import RECIPES
 from utils.voice.speakers import PROGRAM, SPEAKERS
 from utils.voice.stages import Workshop
+from utils.xtts.rates import RATE
 
 pytestmark = [
     pytest.mark.slow,
@@ -124,22 +124,19 @@ def test_the_command_finds_everything_done_and_shows_the_figures(
 
 
 def test_the_command_measures_a_folder(
-    built: tuple[Workshop, list[str]],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    built: tuple[Workshop, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, figures = voice_folder(built[0].root), tmp_path / "figures.json"
-    settings = TrainConfig(num_epochs=1, max_audio_length=3.0, sample_texts="-", use_amharic_g2p=True)
-    preset = tmp_path / "short.yaml"
-    preset.write_text(settings.to_yaml(), encoding="utf-8")
-    monkeypatch.setattr(demo, "PRESET", preset)
     words = ["--sentences", "2", "--retrieved", "2", "--voices", "1", "--json", str(figures)]
-    words += ["--fine-tune", str(tmp_path / "output")]
     assert call("evaluate-tiny", ["--model", str(folder), *words]) == 0
-    told = capsys.readouterr().out
-    assert "| endless of 2 sentences |" in told
-    assert "| sentences whose voice came nearer (speaker encoder) |" in told
-    found = json.loads(figures.read_text(encoding="utf-8"))
-    assert found["sentences"] == found["tuned"]["sentences"] == 2
-    assert 0 <= found["tuned"]["voice_nearer"] <= 1
+    assert "| endless of 2 sentences |" in capsys.readouterr().out
+    assert json.loads(figures.read_text(encoding="utf-8"))["sentences"] == 2
+
+
+def test_a_voice_is_no_nearer_to_anybody_than_it_is_itself(built: tuple[Workshop, list[str]], tmp_path: Path) -> None:
+    folder, clip = voice_folder(built[0].root), tmp_path / "clip.wav"
+    audio.save(clip, audio.load(sample.MADE / sample.SOUND, RATE)[: 4 * RATE], RATE)
+    found = tuning.compare(folder, folder, clip, 2, Progress("compare", lambda _: None))
+    assert found["voice_before"] == found["voice_after"] > 0
+    assert found["voice_nearer"] == found["pitch_nearer"] == 0
+    assert f"| {found['voice_after']} | smaller |" in report.tuned(found)

@@ -21,9 +21,10 @@ from utils.ui.views import note, told
 
 def build(page: Page) -> gr.Tab:
     """Lay out the tab."""
-    shelf, form = Shelf(), DataForm(page)
+    shelf = Shelf()
     tab = gr.Tab("Data", id="data", elem_id="data-tab")
     with tab:
+        form = DataForm(page)  # inside: a browser counts its State too, and would mistake it for a tab of its own
         gr.HTML(f"<style>{showing.CSS}{clip_views.CSS}</style>")
         gr.Markdown("## Recordings")
         build_sources(form, shelf)
