@@ -402,3 +402,20 @@ def test_ten_hours_pass_through_300_mb(tmp_path: Path) -> None:
     streamed, told, peak = map(float, done.stdout.split())
     assert streamed == told == 36000.0
     assert peak < 300
+
+
+def test_fades_begin_and_end_at_zero_and_leave_the_rest() -> None:
+    samples = np.ones(22_050, np.float32)
+    result = audio.faded(samples, 22_050)
+    assert result[0] == result[-1] == 0
+    assert np.all(result[110:-110] == 1)
+    assert np.all(np.diff(result[:110]) > 0)
+    assert (samples == 1).all()
+    assert result.dtype == np.float32
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 5, 219, 5_000])
+def test_fades_fit_into_any_length(size: int) -> None:
+    faded = audio.faded(np.ones(size, np.float32), 22_050)
+    assert faded.size == size
+    assert size < 2 or faded[0] == faded[-1] == 0

@@ -34,6 +34,7 @@ Samples = npt.NDArray[np.float32]
 logger = logging.getLogger(__name__)
 
 RUN_UP = 1.0  # seconds decoded before the wanted part: MP3 and Opus need some past before their output is exact
+FADE_SECONDS = 0.005  # short enough to be no fade to the ear, long enough to be no click
 FILTER_REACH = 0.1  # seconds on each side that the resampling filter may look at, with room to spare
 SHORTEST_HOLE, LONGEST_HOLE = 0.05, 600.0  # seconds; less is rounding of timestamps, more a broken timestamp
 SYSTEM_ERROR = 2  # libsndfile's number for "the operating system refused"
@@ -100,6 +101,16 @@ def stream(path: Path | str, rate: int, seconds_per_block: float = 30.0) -> Iter
 def resample(samples: Samples, from_rate: int, to_rate: int) -> Samples:
     """Convert mono samples from one rate to another."""
     return np.concatenate([np.zeros(0, np.float32), *_converted(iter([samples]), from_rate, to_rate)])
+
+
+def faded(samples: Samples, rate: int) -> Samples:
+    """Return a copy that begins and ends at zero, so that no edge clicks."""
+    size = min(round(FADE_SECONDS * rate), samples.size // 2)
+    ramp = np.linspace(0, 1, size, endpoint=False, dtype=np.float32)
+    result = samples.copy()
+    result[:size] *= ramp
+    result[samples.size - size :] *= ramp[::-1]
+    return result
 
 
 def save(path: Path | str, samples: Samples, rate: int, subtype: str = "PCM_16") -> None:

@@ -79,10 +79,7 @@ def patiently(action: Callable[[], T]) -> T:
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """Say why a file could not be written, and what to do about it."""
-    return StorageError(
-        f"{path} cannot be written: {error.strerror or error}.",
-        hint=ROOM,
-    )
+    return StorageError(f"{path} cannot be written: {error.strerror or error}.", hint=ROOM)
 
 
 @contextlib.contextmanager

@@ -1,12 +1,11 @@
 import itertools
 import random
 
-import numpy as np
 import pytest
 
 from utils.config import DatasetConfig
 from utils.dataset.clip import Cue, Span
-from utils.dataset.cutting import clock, cut, cut_cues, faded
+from utils.dataset.cutting import clock, cut, cut_cues
 
 SETTINGS = DatasetConfig()
 Times = tuple[float, float]
@@ -172,21 +171,6 @@ def test_every_subtitle_is_in_one_clip_or_in_a_warning(seed: int) -> None:
         assert clip.span.seconds <= 11.6 + 1e-6 or clip.text.count("<") == 1
         assert all(not span.start < edge < span.end for span in speech for edge in (clip.span.start, clip.span.end))
     assert all(one.span.end <= other.span.start for one, other in itertools.pairwise(clips))
-
-
-def test_fades_begin_and_end_at_zero_and_leave_the_rest() -> None:
-    samples = np.ones(22_050, np.float32)
-    result = faded(samples, 22_050)
-    assert result[0] == result[-1] == 0
-    assert np.all(result[110:-110] == 1)
-    assert np.all(np.diff(result[:110]) > 0)
-    assert samples[0] == 1
-    assert result.dtype == np.float32
-
-
-@pytest.mark.parametrize("size", [0, 1, 5, 219])
-def test_fades_fit_into_any_length(size: int) -> None:
-    assert faded(np.ones(size, np.float32), 22_050).size == size
 
 
 @pytest.mark.parametrize(

@@ -288,7 +288,7 @@ for step in features.build(dataset, clips, encoder, tokenizer, "am"):
 
 @pytest.mark.slow
 def test_a_kill_at_any_moment_loses_at_most_one_shard(setting: Setting, model: Path) -> None:
-    clips = make_clips(setting.dataset, 40)
+    clips = make_clips(setting.dataset, 60)
     Manifest(setting.dataset).add(Source("r", "a.wav"), clips)
     random.seed(0)
     stored, kills = 0, 0

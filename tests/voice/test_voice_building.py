@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from utils import audio, runs, sample
+from utils import audio, projects, runs, sample
 from utils.__main__ import call
+from utils.commands import demo
+from utils.config import TrainConfig
 from utils.paths import Project
 from utils.synthesis.synthesizer import Synthesizer
 from utils.voice import report, stages, tuning
@@ -52,6 +54,21 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workshop, list[str]
         stages.run(shop, STAGES)
     stages.run(shop, STAGES)
     return shop, killer.told
+
+
+@pytest.fixture
+def short_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first minute of the sample instead of all three, and one epoch over it."""
+    made, settings = tmp_path / "made", tmp_path / "short.yaml"
+    made.mkdir()
+    cues = (sample.MADE / sample.SUBTITLES).read_text(encoding="utf-8").split("\n\n")
+    spoken = [block for block in cues if "00:00:" in block.split(" --> ")[0]]
+    (made / sample.SUBTITLES).write_text("\n\n".join(spoken[:-1]), encoding="utf-8")
+    audio.save(made / "sample.wav", audio.load(sample.MADE / sample.SOUND, RATE, end=60.0), RATE)
+    settings.write_text(TrainConfig(num_epochs=1, sample_texts="-").to_yaml(), encoding="utf-8")
+    monkeypatch.setattr(sample, "MADE", made)
+    monkeypatch.setattr(sample, "SOUND", "sample.wav")
+    monkeypatch.setattr(demo, "PRESET", settings)
 
 
 def test_a_killed_lesson_goes_on_in_the_run_that_it_began(built: tuple[Workshop, list[str]]) -> None:
@@ -131,6 +148,31 @@ def test_the_command_measures_a_folder(
     assert call("evaluate-tiny", ["--model", str(folder), *words]) == 0
     assert "| endless of 2 sentences |" in capsys.readouterr().out
     assert json.loads(figures.read_text(encoding="utf-8"))["sentences"] == 2
+
+
+@pytest.mark.usefixtures("short_sample")
+def test_the_command_teaches_the_voice_a_speaker_and_measures_what_came_of_it(
+    built: tuple[Workshop, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output, figures = tmp_path / "output", tmp_path / "figures.json"
+    words = ["--sentences", "1", "--retrieved", "1", "--voices", "1", "--json", str(figures)]
+    model = ["--model", str(voice_folder(built[0].root))]
+    assert call("evaluate-tiny", [*model, *words, "--fine-tune", str(output)]) == 0
+    tuned = json.loads(figures.read_text(encoding="utf-8"))["tuned"]
+    assert tuned["sentences"] == 1
+    assert f"| {tuned['voice_after']} | smaller |" in capsys.readouterr().out
+    [run] = runs.list_runs(Project(output / demo.NAME), "train")
+    assert TrainConfig.load(run.config).custom_model == str(voice_folder(built[0].root).resolve())
+
+
+def test_the_command_refuses_a_project_of_ones_own_before_it_measures(
+    built: tuple[Workshop, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    projects.create(demo.NAME, tmp_path)
+    assert call("evaluate-tiny", ["--model", str(voice_folder(built[0].root)), "--fine-tune", str(tmp_path)]) == 1
+    said = capsys.readouterr()
+    assert "a project of your own" in said.err
+    assert not said.out
 
 
 def test_a_voice_is_no_nearer_to_anybody_than_it_is_itself(built: tuple[Workshop, list[str]], tmp_path: Path) -> None:

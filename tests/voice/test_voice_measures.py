@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from utils.audio import Samples, resample
-from utils.voice import measuring, report
+from utils.voice import measuring, report, tuning
 from utils.voice.corpus import read_sentences
 from utils.voice.progress import Progress
 from utils.voice.recording import rendering
@@ -48,3 +48,34 @@ def test_the_figures_are_shown_beside_what_is_asked() -> None:
     assert "| nearest to its own rendering | 94% | 90% |" in table
     assert "| endless of 200 sentences | 1 | 0 |" in table
     assert "6.21" in table
+
+
+TUNED = {
+    "sentences": 50,
+    "retrieved": 0.9,
+    "retrieved_before": 0.94,
+    "as_long": 0.96,
+    "voice_nearer": 1.0,
+    "voice_before": 0.31,
+    "voice_after": 0.12,
+    "pitch_nearer": 0.98,
+    "pitch_before": 4.0,
+    "pitch_after": None,
+}
+
+
+def test_before_and_after_are_shown_beside_what_is_asked() -> None:
+    table = report.tuned(TUNED)
+    assert "| nearest to its own rendering | 94% | 90% | 85% |" in table
+    assert "| distance of the voice (1 - cosine) | 0.31 | 0.12 | smaller |" in table
+    assert "| distance of the pitch (semitones) | 4.0 | none heard | smaller |" in table
+
+
+@pytest.mark.parametrize(
+    ("distances", "usual"),
+    [([0.1, 0.2, 0.4], 0.2), ([0.1, 0.2, tuning.FAR], 0.2), ([0.1, tuning.FAR, tuning.FAR], None)],
+)
+def test_what_nothing_was_heard_of_has_no_usual_distance(distances: list[float], usual: float | None) -> None:
+    moved = tuning.moved("pitch", [9.0] * 3, distances)
+    assert moved["pitch_after"] == usual
+    assert moved["pitch_nearer"] == pytest.approx(sum(one < 9 for one in distances) / 3, abs=1e-4)

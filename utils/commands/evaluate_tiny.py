@@ -11,6 +11,7 @@ from typing import Any
 
 from utils.commands import demo
 from utils.errors import ConfigError, RunError
+from utils.paths import Project
 from utils.storage import write_atomically
 
 
@@ -39,22 +40,28 @@ def run(arguments: argparse.Namespace) -> int:
     from utils.voice.recipe import Checks
 
     settings = Checks(arguments.retrieved, arguments.sentences, arguments.voices)
+    place = demo.begin_anew(arguments.fine_tune) if arguments.fine_tune else None
     figures = measure(arguments.model, settings, Progress("evaluate", tell))
     print(report.checked(figures))
-    if arguments.fine_tune:
-        figures["tuned"] = fine_tuned(arguments.model, arguments.fine_tune, arguments.retrieved)
+    keep(figures, arguments.json)
+    if place:
+        figures["tuned"] = fine_tuned(arguments.model, place, arguments.retrieved)
         print(report.tuned(figures["tuned"]))
-    if arguments.json:
-        write_atomically(arguments.json, json.dumps(figures, indent=1))
+        keep(figures, arguments.json)
     return 0
 
 
-def fine_tuned(model: Path, output: Path, sentences: int) -> dict[str, Any]:
+def keep(figures: dict[str, Any], file: Path | None) -> None:
+    """Write the figures that there are by now."""
+    if file:
+        write_atomically(file, json.dumps(figures, indent=1))
+
+
+def fine_tuned(model: Path, place: Project, sentences: int) -> dict[str, Any]:
     """Do what the demonstration does, with this voice, and compare it with what came of it."""
     from utils.voice.progress import Progress
     from utils.voice.tuning import compare
 
-    place = demo.begin_anew(output)
     config = demo.settings(demo.PRESET, place).model_copy(update={"custom_model": str(model.resolve())})
     if demo.taught(place, config) is None:
         raise RunError("The fine-tuning did not come to its end.", hint="What it said above tells why.")

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from utils import audio
 from utils.audio import Samples
 from utils.config import DatasetConfig
-from utils.dataset import cutting, loudness, scores, speech
+from utils.dataset import loudness, scores, speech
 from utils.dataset.clip import APPROVED, Clip, Scores, Span
 from utils.dataset.editing import Session, editing
 from utils.dataset.lengths import LIMIT
@@ -274,7 +274,7 @@ def _recorded(clip: Clip, span: Span) -> Samples:
 
 def _new(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) -> Clip:
     """Write the sound of a new clip of the same recording and measure it."""
-    samples = cutting.faded(samples, RATE)
+    samples = audio.faded(samples, RATE)
     name = f"{clip.recording}-{round(1000 * span.start):08d}-{round(1000 * span.end):08d}"
     path = f"{WAVS}/{name}.wav"
     audio.save(folder / path, samples, RATE)

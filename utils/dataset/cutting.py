@@ -6,18 +6,15 @@ deepest of them; long pauses always part; and a clip that would be too short joi
 """
 
 import bisect
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-import numpy as np
-
-from utils.audio import Samples
 from utils.config import DatasetConfig
 from utils.dataset.clip import Cue, Span
 
-FADE_SECONDS = 0.005  # short enough to be no fade to the ear, long enough to be no click
 SHORT_MALUS = 1.0  # seconds: a clip below the shortest joins over pauses up to this much longer than others
 SLACK = 0.5  # seconds by which the times of a subtitle are commonly off
 SHORTEST = 0.05  # seconds: less of a cue is not worth a row
@@ -78,16 +75,6 @@ def cut_cues(
     return clips, warnings
 
 
-def faded(samples: Samples, rate: int) -> Samples:
-    """Return a copy that begins and ends at zero, so that no edge clicks."""
-    size = min(round(FADE_SECONDS * rate), samples.size // 2)
-    ramp = np.linspace(0, 1, size, endpoint=False, dtype=np.float32)
-    result = samples.copy()
-    result[:size] *= ramp
-    result[samples.size - size :] *= ramp[::-1]
-    return result
-
-
 @dataclass(frozen=True, slots=True)
 class _Padded:
     """A stretch with the padding that its neighbours leave it, and the pause in front of it."""
@@ -121,7 +108,7 @@ def _best(padded: Sequence[_Padded], settings: DatasetConfig) -> list[tuple[int,
     """Choose the (first, end) of each clip so that the sum of their worth is highest; a prefix at a time."""
     worth, begins = [0.0], [0]
     for end in range(1, len(padded) + 1):
-        worth.append(-np.inf)
+        worth.append(-math.inf)
         begins.append(end - 1)
         for first in range(end - 1, -1, -1):
             length = padded[end - 1].end - padded[first].start

@@ -153,7 +153,7 @@ def _finished(piece: Piece, spoken: Sequence[Span], settings: DatasetConfig) -> 
     samples = loudness.centred(samples)
     if settings.normalise_loudness:
         samples = loudness.levelled(samples, RATE, measured.loudness_lufs)
-    samples = cutting.faded(samples, RATE)
+    samples = audio.faded(samples, RATE)
     clip = dataclasses.replace(clip, content=sound_hash(samples))
     reason = rules.judge(clip, settings)
     return Piece(clip.aside(reason) if reason else clip, samples)

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from utils.audio import Samples
+from utils.audio import Samples, faded
 from utils.dataset.clip import Cue
 from utils.errors import AudioError
-from utils.synthesis.joining import faded
 from utils.synthesis.stretching import FASTEST, SLOWEST, stretch
 from utils.xtts.rates import OUTPUT_RATE
 
@@ -106,7 +105,7 @@ def fit(
         end = begin + bent.size
         start, stop = begin / OUTPUT_RATE, end / OUTPUT_RATE
         placed.append(Placed(start, stop, speed, _note(cue, start, stop, speed, until)))
-        laid.append((begin, faded(bent)))
+        laid.append((begin, faded(bent, OUTPUT_RATE)))
         free = end + round(limits.gap * OUTPUT_RATE) if end > last else end
     return Timeline(_mixed(laid, round(total * OUTPUT_RATE)), tuple(placed))
 

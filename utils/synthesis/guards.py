@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from utils import languages
-from utils.audio import Samples, resample
+from utils.audio import Samples, faded, resample
 from utils.config import DatasetConfig
 from utils.dataset import speech as detector
 from utils.dataset.clip import Span
-from utils.dataset.cutting import faded
 from utils.xtts.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.xtts.tokenizer import Reading
 

@@ -6,22 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
-from utils.audio import Samples
+from utils.audio import Samples, faded
 from utils.synthesis.speech import Spoken
 from utils.xtts.rates import OUTPUT_RATE
-
-FADE = 0.004  # seconds
-
-
-def faded(samples: Samples) -> Samples:
-    """Return a sound that begins and ends in silence."""
-    size = min(round(FADE * OUTPUT_RATE), samples.size // 2)
-    quiet = samples.astype(np.float32)  # a copy
-    if size:
-        ramp = (0.5 - 0.5 * np.cos(np.pi * np.arange(size) / size)).astype(np.float32)
-        quiet[:size] *= ramp
-        quiet[-size:] *= ramp[::-1]
-    return quiet
 
 
 def silence(seconds: float) -> Samples:
@@ -58,7 +45,7 @@ def placed(pieces: Iterable[Spoken]) -> tuple[Spoken, ...]:
 def parts(pieces: Iterable[Piece]) -> Iterator[Samples]:
     """Yield the sound of each piece, faded, and the silence after it: joined, they are ``join`` of all."""
     for piece in pieces:
-        yield np.concatenate([faded(piece.samples), silence(piece.pause)])
+        yield np.concatenate([faded(piece.samples, OUTPUT_RATE), silence(piece.pause)])
 
 
 def join(pieces: Sequence[Piece]) -> Samples:

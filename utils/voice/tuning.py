@@ -1,5 +1,6 @@
 """What a fine-tuning on the sample recording made of the voice: is its speaker nearer than before, and understood."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from utils import audio, sample
 from utils.audio import Samples
 from utils.evaluation.loading import Loaded
+from utils.evaluation.models import Vector
 from utils.evaluation.sentences import some
 from utils.synthesis.references import pitches
 from utils.synthesis.synthesizer import Synthesizer
@@ -18,7 +20,8 @@ from utils.voice.progress import Progress
 from utils.voice.speakers import HELD_OUT
 from utils.xtts.rates import OUTPUT_RATE
 
-FAR = float("inf")  # from everything: what says nothing
+HEARD = 30.0  # seconds of the sample, which tell its voice and its pitch
+FAR = math.inf  # from everything: what says nothing
 
 
 def compare(before: Path, after: Path, reference: Path, sentences: int, progress: Progress) -> dict[str, Any]:
@@ -34,35 +37,41 @@ def compare(before: Path, after: Path, reference: Path, sentences: int, progress
     texts = some(read_sentences()["eval"], sentences)
     models = [Synthesizer.load(folder, "auto", "auto", cache=after.parent / "heard") for folder in (before, after)]
     first, last = (speak(model, texts, {HELD_OUT: str(reference)}, progress)[0] for model in models)
-    wanted, ears = audio.load(sample.MADE / sample.SOUND, OUTPUT_RATE), Loaded(models[0])
+    wanted, ears = audio.load(sample.MADE / sample.SOUND, OUTPUT_RATE, end=HEARD), Loaded(models[0])
+    voice, pitch = ears.voice_of(wanted), _pitch(wanted)
     return {
         "sentences": len(texts),
         "retrieved": retrieved(last, progress),
         "retrieved_before": retrieved(first, progress),
         "as_long": share(abs(one.ratio - 1) <= AS_LONG for one in last),
-        **_moved("voice", _strange(ears, wanted, first), _strange(ears, wanted, last)),
-        **_moved("pitch", _off(wanted, first), _off(wanted, last)),
+        **moved("voice", _strange(ears, voice, first), _strange(ears, voice, last)),
+        **moved("pitch", _off(pitch, first), _off(pitch, last)),
     }
 
 
-def _moved(what: str, before: Sequence[float], after: Sequence[float]) -> dict[str, float]:
+def moved(what: str, before: Sequence[float], after: Sequence[float]) -> dict[str, float | None]:
     """Tell in how many sentences a distance became smaller, and what is usual before and after."""
     return {
         f"{what}_nearer": share(now < then for then, now in zip(before, after, strict=True)),
-        f"{what}_before": round(float(np.median(before)), 4),
-        f"{what}_after": round(float(np.median(after)), 4),
+        f"{what}_before": _usual(before),
+        f"{what}_after": _usual(after),
     }
 
 
-def _strange(ears: Loaded, wanted: Samples, said: Sequence[Said]) -> list[float]:
+def _usual(distances: Sequence[float]) -> float | None:
+    """Return the median; None when most of them say nothing."""
+    median = float(np.median(distances))
+    return round(median, 4) if math.isfinite(median) else None
+
+
+def _strange(ears: Loaded, wanted: Vector, said: Sequence[Said]) -> list[float]:
     """Return how far each voice is from the one that was wanted: 1 minus the cosine."""
-    voice = ears.voice_of(wanted)
-    return [FAR if one.is_empty else 1 - float(voice @ ears.voice_of(one.spoken)) for one in said]
+    return [FAR if one.is_empty else 1 - float(wanted @ ears.voice_of(one.spoken)) for one in said]
 
 
-def _off(wanted: Samples, said: Sequence[Said]) -> list[float]:
+def _off(wanted: float, said: Sequence[Said]) -> list[float]:
     """Return how far the median pitch of each is from the one that was wanted, in semitones."""
-    return [abs(12 * float(np.log2(_pitch(one.spoken) / _pitch(wanted)))) for one in said]
+    return [abs(12 * math.log2(_pitch(one.spoken) / wanted)) for one in said]
 
 
 def _pitch(sound: Samples) -> float:
