@@ -1,6 +1,7 @@
 """start.sh: a stamp instead of pip on the second start, and a broken environment is mended."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,9 @@ import pytest
 from utils.paths import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="start.bat does this on Windows")
+
+
+ALONE = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "UV_OFFLINE": "1"}  # there is nothing to fetch
 
 
 @pytest.fixture
@@ -42,7 +46,7 @@ def start(checkout: Path, *words: str, **environment: str) -> subprocess.Complet
     return subprocess.run(
         [checkout / "start.sh", *words],
         cwd="/",
-        env=os.environ | environment,
+        env=ALONE | environment,
         capture_output=True,
         text=True,
         check=False,
@@ -104,7 +108,7 @@ def test_a_broken_environment_is_mended(checkout: Path, harm: object, said: str)
 @pytest.mark.parametrize("gone", ["stand_in.py", "stand_in-1.0.dist-info"])
 def test_a_package_that_lost_its_files_is_installed_again(checkout: Path, gone: str) -> None:
     want_a_package(checkout)
-    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": checkout.as_uri()}
+    offline = {"PIP_FIND_LINKS": checkout.as_uri()}
     assert start(checkout, **offline).returncode == 0
     lost = site(checkout) / gone
     shutil.rmtree(lost) if lost.is_dir() else lost.unlink()
@@ -117,7 +121,7 @@ def test_a_package_that_lost_its_files_is_installed_again(checkout: Path, gone: 
 
 @pytest.mark.slow
 def test_a_start_that_was_killed_while_python_got_pip_is_mended(checkout: Path) -> None:
-    killed = subprocess.Popen([checkout / "start.sh"], stderr=subprocess.DEVNULL, start_new_session=True)
+    killed = subprocess.Popen([checkout / "start.sh"], env=ALONE, stderr=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + 60
     while not (checkout / ".venv" / "bin" / "python").exists():
         assert time.monotonic() < deadline
@@ -130,7 +134,7 @@ def test_a_start_that_was_killed_while_python_got_pip_is_mended(checkout: Path) 
 
 @pytest.mark.slow
 def test_two_starts_at_the_same_time_make_one_environment(checkout: Path) -> None:
-    both = [subprocess.Popen([checkout / "start.sh"], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    both = [subprocess.Popen([checkout / "start.sh"], env=ALONE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [one.communicate(timeout=120)[0] for one in both] == ["page\n"] * 2
 
 
@@ -146,7 +150,7 @@ def test_a_link_to_the_script_starts_the_same(checkout: Path, tmp_path: Path) ->
 @pytest.mark.slow
 def test_an_installation_that_breaks_off_is_said_and_goes_on_next_time(checkout: Path) -> None:
     (checkout / "requirements.txt").write_text("no-such-package-of-ours==1.0\n", encoding="utf-8")
-    broken = start(checkout, PIP_NO_INDEX="1")
+    broken = start(checkout)
     assert broken.returncode == 1
     assert "run the same command again" in broken.stderr
     (checkout / "requirements.txt").write_text("# nothing\n", encoding="utf-8")
@@ -174,3 +178,11 @@ def test_the_batch_file_knows_the_same_words() -> None:
         b"--torch-backend=auto",
     ):
         assert word in text
+
+
+def test_the_image_and_the_start_take_the_same_uv() -> None:
+    pins = [
+        re.findall(r"\buv==\S+?(?=[; \n])", (ROOT / name).read_text(encoding="utf-8"))
+        for name in ("start.sh", "Dockerfile")
+    ]
+    assert pins[0] == pins[1] != []

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,11 +17,10 @@ from utils.dataset.found import Found
 from utils.dataset.manifest import RECORDINGS, Manifest, Source
 from utils.dataset.rows import list_files, read_list
 from utils.errors import DataError
-from utils.paths import ROOT, Project
+from utils.paths import Project
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and fork")
 TOUCHES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree")
-EVERY = 13  # of the points in the fast test; the slow one takes them all
 
 
 class Expected(NamedTuple):
@@ -91,10 +89,11 @@ def assert_whole(place: Project) -> dict[str, Source]:
     return contents.recordings
 
 
-def check_kills(expected: Expected, folder: Path, step: int) -> None:
+@pytest.mark.slow
+def test_a_build_can_be_killed_wherever_it_touches_the_disk(expected: Expected, tmp_path: Path) -> None:
     assert expected.points > 40
-    for point in range(1, expected.points + 1, step):
-        place = Project(folder / f"killed-{point}")
+    for point in range(1, expected.points + 1):
+        place = Project(tmp_path / f"killed-{point}")
         assert in_child(expected.found, place, point) == -signal.SIGKILL, point
         finished = assert_whole(place)
         written = {path: path.stat().st_mtime_ns for path in (place.dataset / "wavs").glob("*.wav")} if finished else {}
@@ -107,29 +106,6 @@ def check_kills(expected: Expected, folder: Path, step: int) -> None:
         assert all(path.stat().st_mtime_ns == written[path] for path in untouched)
 
 
-@pytest.mark.slow
-def test_a_build_that_is_killed_leaves_a_dataset_and_goes_on(expected: Expected, tmp_path: Path) -> None:
-    check_kills(expected, tmp_path, EVERY)
-
-
-@pytest.mark.slow
-def test_a_build_can_be_killed_wherever_it_touches_the_disk(expected: Expected, tmp_path: Path) -> None:
-    check_kills(expected, tmp_path, 1)
-
-
-BUILD = """
-import sys
-from pathlib import Path
-from tests.dataset.building import SETTINGS, built, recordings
-from utils.paths import Project
-if __name__ == "__main__":
-    folder = Path(sys.argv[1])
-    found = recordings(folder / "in", 12, seconds=30)
-    print("ready", flush=True)
-    built(found, Project(folder / "project"), SETTINGS.model_copy(update={"workers": 2}))
-"""
-
-
 def has_a_recording(place: Project) -> bool:
     listed = place.dataset / RECORDINGS
     return listed.is_file() and listed.read_bytes().count(b"\n") > 1  # a line behind the head
@@ -137,31 +113,24 @@ def has_a_recording(place: Project) -> bool:
 
 @pytest.mark.slow
 def test_a_pool_that_is_killed_at_any_time_leaves_no_process_and_goes_on(tmp_path: Path) -> None:
-    script = tmp_path / "build.py"
-    script.write_text(BUILD, encoding="utf-8")
-    place = Project(tmp_path / "project")
+    place, found = Project(tmp_path / "project"), recordings(tmp_path / "in", 12, seconds=30)
+    two = SETTINGS.model_copy(update={"workers": 2})
     finished: dict[str, Source] = {}
     rounds = 12
     for number in range(rounds):
-        with subprocess.Popen(
-            [sys.executable, str(script), str(tmp_path)],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        ) as process:
-            assert process.stdout
-            process.stdout.readline()
-            time.sleep(0.5 + 0.25 * number)
-            while number == rounds - 1 and not has_a_recording(place) and process.poll() is None:
-                time.sleep(0.05)  # on a slow machine none of the pauses was long enough for a recording
-            children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
-            process.kill()
+        process = multiprocessing.get_context("fork").Process(target=built, args=(found, place, two))
+        process.start()
+        time.sleep(0.5 + 0.25 * number)
+        while number == rounds - 1 and not has_a_recording(place) and process.is_alive():
+            time.sleep(0.05)  # on a slow machine none of the pauses was long enough for a recording
+        children = psutil.Process(process.pid).children(recursive=True) if process.is_alive() else []
+        process.kill()
+        process.join()
         _, alive = psutil.wait_procs(children, timeout=5)
         assert not alive
         later = assert_whole(place)
         assert finished.items() <= later.items()
         finished = later
-    report = built(recordings(tmp_path / "in", 12, seconds=30), place, SETTINGS)
+    report = built(found, place, SETTINGS)
     assert len(report.contents.recordings) == 12
     assert len(finished) > 0
