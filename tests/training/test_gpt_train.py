@@ -1,8 +1,11 @@
 """Whole runs with the tiny model: they learn, say what they do, and survive whatever happens to them."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import psutil
 import pytest
 import torch
 
@@ -38,6 +41,18 @@ def test_the_best_checkpoint_is_marked_and_holds_half_precision(whole: Run) -> N
     assert best.about is not None
     assert best.about.eval_loss == min(float(str(event["loss"])) for event in events(whole, "evaluation"))
     assert {part.dtype for part in checkpoints.read_state(best.folder).values()} == {torch.float16}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc keeps what is free")
+def test_a_save_gives_back_what_is_free(whole: Run, tmp_path: Path, dataset: Path) -> None:
+    assert whole  # what a first run loads is there
+    parts = [np.ones(10_000) for _ in range(8_000)]  # 640 MB, in pieces that the C library keeps
+    last = parts[-1]  # what lies highest holds all below
+    parts.clear()
+    before = psutil.Process().memory_info().rss
+    trained(tmp_path, dataset, max_steps=2, save_step=1)
+    assert psutil.Process().memory_info().rss < before - 300e6
+    assert last.all()
 
 
 def test_the_same_seed_gives_the_same_weights(whole: Run, tmp_path: Path, dataset: Path) -> None:
