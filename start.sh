@@ -37,10 +37,10 @@ works() {
 
 stamp_of() { cat "$@" | cksum; }
 
-# uv takes a third of pip's time (measured: docs/log.md), but knows nothing of a mirror in pip's settings
+# uv takes two thirds of pip's time (measured: docs/log.md), but knows nothing of a mirror in pip's settings
 uv_install() {
   .venv/bin/python -m pip install --disable-pip-version-check --quiet uv==0.13.9 &&
-    .venv/bin/python -m uv pip install --python .venv/bin/python "$@"
+    .venv/bin/python -m uv pip install --compile-bytecode --python .venv/bin/python "$@"
 } >&2
 
 pip_install() {

@@ -11,7 +11,8 @@ from utils.speedups.kernels import EVERY, allowed, choose, every_kernel, taken
 
 
 @pytest.fixture(autouse=True)
-def _all_allowed_afterwards() -> Iterator[None]:
+def _all_allowed_before_and_afterwards() -> Iterator[None]:
+    choose("auto", "cpu")
     yield
     choose("auto", "cpu")
 
