@@ -69,6 +69,12 @@ class Served:
         self.process.wait()
         self.lines.clear()
 
+    def restart(self, page: Page) -> None:
+        """Kill the page and start it again; an open tab loads anew by itself, as gradio has it."""
+        with page.expect_event("load", timeout=START_SECONDS * 1000):
+            self.kill()
+            self.start()
+
     def project(self, name: str = "default") -> Project:
         return Project(self.output / name)
 

@@ -113,9 +113,7 @@ def test_a_run_and_an_open_tab_survive_the_death_of_the_page(seen: Seen, served:
     start_rehearsal(seen.page)
     (run,) = runs.list_runs(served.project())
     before = run.look()
-    with seen.page.expect_event("load", timeout=60_000):  # gradio's own: it loads the page anew once the server is back
-        served.kill()
-        served.start()
+    served.restart(seen.page)
     expect(seen.page.locator("#run-facts")).to_contain_text("running")
     assert run.look().pid == before.pid
     with opened(browser, served) as second:

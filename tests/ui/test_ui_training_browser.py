@@ -152,9 +152,7 @@ def test_one_run_goes_on_through_two_clicks_a_reload_a_second_tab_and_a_restarte
     second.close()
     assert seen.complaints == []
 
-    served.kill()
-    served.start()
-    page.goto(served.url)
+    served.restart(page)
     expect(facts(page)).to_contain_text("running")
     expect(field(page, "num_epochs")).to_have_value("1000")
     expect(page.locator("#train")).to_be_disabled()
