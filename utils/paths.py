@@ -16,6 +16,7 @@ LICENCE_CONSENT = SETTINGS / "licence-consent.json"
 PRECISIONS = SETTINGS / "precision.json"  # how fast each is here
 VOICES = OUTPUT / ".cache" / "voices"  # what was heard of references
 TINY_VOICE = OUTPUT / ".tiny-voice"  # where the embedded voice is made
+TINY_MODEL = ROOT / "utils" / "voice" / "data" / "tiny"  # where it is kept
 UPLOADS = OUTPUT / ".uploads"  # what visitors of the page sent, and what it made for them to download
 
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names that Windows keeps for devices

@@ -27,7 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recipe", choices=["full", "toy"], default="full", help="toy: a minute, to try the way itself"
     )
-    parser.add_argument("--device", choices=get_args(SpeechConfig.model_fields["device"].annotation), default="auto")
+    parser.add_argument(
+        "--device",
+        choices=get_args(SpeechConfig.model_fields["device"].annotation),
+        default="auto",
+        help="where to compute (default: auto, a GPU where there is one)",
+    )
     parser.add_argument("--stages", nargs="+", default=[], metavar="STAGE", help="only these, in their order")
     parser.add_argument(
         "--document", action="store_true", help=f"write the figures into {DOCUMENT.relative_to(ROOT)} too"

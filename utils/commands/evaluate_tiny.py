@@ -11,13 +11,15 @@ from typing import Any
 
 from utils.commands import demo
 from utils.errors import ConfigError, RunError
-from utils.paths import Project
+from utils.paths import TINY_MODEL, Project
 from utils.storage import write_atomically
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Take the voice, and how much it has to say."""
-    parser.add_argument("--model", type=Path, required=True, help="folder of the voice")
+    parser.add_argument(
+        "--model", type=Path, default=TINY_MODEL, help="folder of the voice (default: the embedded one)"
+    )
     parser.add_argument("--sentences", type=int, default=200, help="sentences that are spoken (default: 200)")
     parser.add_argument("--retrieved", type=int, default=50, help="of them, compared with each other (default: 50)")
     parser.add_argument("--voices", type=int, default=2, help="trained voices that speak in turn (default: 2)")

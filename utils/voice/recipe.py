@@ -21,7 +21,7 @@ class Corpus:
 
     sentences: int = 2_000
     takes: int = 4
-    phrases: int = 16_000
+    phrases: int = 12_000
     mixed: float = 0.2
     judged: int = 120
     seed: int = 1
@@ -45,7 +45,7 @@ class Dvae:
     hidden: int = 80
     width: int = 128
     codes: int = 512
-    steps: int = 6_000
+    steps: int = 1_600
     crops: int = 48
     frames: int = 128
     rate: float = 6e-4
@@ -101,10 +101,10 @@ class Gpt:
     layers: int = 6
     dim: int = 256
     heads: int = 4
-    phrases: Lesson = field(default_factory=lambda: Lesson(updates=2_500, clips=48, at_once=48, rate=1e-3))
-    sentences: Lesson = field(default_factory=lambda: Lesson(updates=5_000, clips=24, at_once=24, rate=6e-4))
+    phrases: Lesson = field(default_factory=lambda: Lesson(updates=1_250, clips=32, at_once=32, rate=1e-3))
+    sentences: Lesson = field(default_factory=lambda: Lesson(updates=1_900, clips=16, at_once=16, rate=6e-4))
     dropout: float = 0.0
-    evaluate: int = 500
+    evaluate: int = 250
     save: int = 250
     seed: int = 3
 
@@ -123,7 +123,7 @@ class Ears:
     """
 
     filters: tuple[int, int, int, int] = (8, 16, 32, 32)
-    steps: int = 600
+    steps: int = 240
     crops: int = 24
     seconds: float = 1.5
     rate: float = 2e-3
@@ -146,11 +146,11 @@ class Vocoder:
     """
 
     channels: int = 128
-    clips: int = 4_000
-    steps: int = 8_000
-    crops: int = 8
-    codes: int = 12
-    rate: float = 5e-4
+    clips: int = 2_000
+    steps: int = 1_600
+    crops: int = 6
+    codes: int = 10
+    rate: float = 1e-3
     judged: int = 8
     seed: int = 5
 

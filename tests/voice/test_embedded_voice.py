@@ -1,0 +1,60 @@
+"""The voice that comes with the program, measured again, with thresholds a little below what its page tells."""
+
+import json
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from utils.paths import TINY_MODEL
+from utils.voice import measuring
+from utils.voice.progress import Progress
+from utils.voice.recipe import Checks
+from utils.voice.speakers import PROGRAM
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(shutil.which(PROGRAM) is None, reason="espeak-ng is not here"),
+]
+QUIET = Progress("measures", lambda _: None)
+MOST_BYTES = 40_000_000
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, Any]:
+    """What it says of fifty sentences that it never learnt."""
+    return measuring.measure(TINY_MODEL, Checks(retrieved=50, spoken=50, voices=2), QUIET)
+
+
+def test_it_is_small_and_says_what_it_is() -> None:
+    assert sum(path.stat().st_size for path in TINY_MODEL.iterdir()) <= MOST_BYTES
+    about = json.loads((TINY_MODEL / "about.json").read_text(encoding="utf-8"))
+    assert "not XTTS v2" in about["about"]
+    assert about["licence"] == "Apache-2.0"
+    assert "espeak-ng" in (TINY_MODEL / "LICENCE.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("figure", "least", "most"),
+    [("retrieved", 0.86, 1.0), ("as_long", 0.86, 1.0), ("endless", 0, 0), ("empty", 0, 0)],
+)
+def test_unseen_sentences_are_spoken(measured: dict[str, Any], figure: str, least: float, most: float) -> None:
+    assert least <= measured[figure] <= most
+
+
+def test_plain_coqui_speaks_with_it() -> None:
+    from TTS.tts.configs.xtts_config import XttsConfig
+    from TTS.tts.models.xtts import Xtts
+
+    config = XttsConfig()
+    config.load_json(str(TINY_MODEL / "config.json"))
+    model = Xtts.init_from_config(config)
+    model.load_checkpoint(config, checkpoint_dir=str(TINY_MODEL))
+    voice = next(iter(model.speaker_manager.speakers.values()))
+    torch.manual_seed(0)
+    spoken = model.inference("selam", "en", **{name: part.float() for name, part in voice.items()}, max_new_tokens=60)
+    assert np.isfinite(spoken["wav"]).all()
+    assert len(spoken["wav"]) > 4_000
