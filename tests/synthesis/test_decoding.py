@@ -13,15 +13,13 @@ from tests.training.small_gpt import START_AUDIO, STOP_AUDIO
 from utils.errors import AmharicTtsError, ConfigError, TextError, VocabularyError
 from utils.speedups.change import SpeedupError
 from utils.synthesis.decoder import Decoder, Generated
-from utils.synthesis.linears import can_pack
-from utils.synthesis.precision import multiplies_bf16
+from utils.synthesis.precision import computes_bf16
 from utils.synthesis.speech import Sampling
 from utils.xtts.codes import ModelFileError
 from utils.xtts.speaking import lent
 
 DRAWN = Sampling(temperature=1.0, repetition_penalty=2.0)
-BF16 = multiplies_bf16() and can_pack("bf16")
-needs_bf16 = pytest.mark.skipif(not BF16, reason="this processor does not multiply bf16")
+needs_bf16 = pytest.mark.skipif(not computes_bf16("gpt"), reason="this processor does not multiply bf16")
 
 
 @pytest.fixture(scope="module")
@@ -163,10 +161,10 @@ def test_logprob_is_that_of_the_models_own_scores(ours: Decoder) -> None:
     assert said.logprob == pytest.approx(float(scores.gather(1, said.codes[:, None]).sum()), abs=1e-3)
 
 
-@pytest.mark.parametrize(("precision", "near"), [("fp32", 1e-4), ("int8", 0.5), ("bf16", 0.1)])
+@pytest.mark.parametrize(
+    ("precision", "near"), [("fp32", 1e-4), ("int8", 0.5), pytest.param("bf16", 0.1, marks=needs_bf16)]
+)
 def test_forced_codes_give_the_scores_of_coqui(gpt: Any, precision: Any, near: float) -> None:
-    if precision == "bf16" and not BF16:
-        pytest.skip("this processor does not multiply bf16")
     codes = torch.tensor([3, 141, 59, 26, 535, 897])
     scores = Decoder.of(gpt, precision).forced(asked(), codes)
     with torch.no_grad():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.xtts.exporting import plain
 from utils.paths import TINY_MODEL
 from utils.voice import measuring
 from utils.voice.progress import Progress
@@ -46,13 +47,7 @@ def test_unseen_sentences_are_spoken(measured: dict[str, Any], figure: str, leas
 
 
 def test_plain_coqui_speaks_with_it() -> None:
-    from TTS.tts.configs.xtts_config import XttsConfig
-    from TTS.tts.models.xtts import Xtts
-
-    config = XttsConfig()
-    config.load_json(str(TINY_MODEL / "config.json"))
-    model = Xtts.init_from_config(config)
-    model.load_checkpoint(config, checkpoint_dir=str(TINY_MODEL))
+    model = plain(TINY_MODEL)
     voice = next(iter(model.speaker_manager.speakers.values()))
     torch.manual_seed(0)
     spoken = model.inference("selam", "en", **{name: part.float() for name, part in voice.items()}, max_new_tokens=60)

@@ -154,14 +154,16 @@ def test_the_command_measures_a_folder(
 def test_the_command_teaches_the_voice_a_speaker_and_measures_what_came_of_it(
     built: tuple[Workshop, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    output, figures = tmp_path / "output", tmp_path / "figures.json"
+    output, figures, settings = tmp_path / "output", tmp_path / "figures.json", tmp_path / "settings.yaml"
+    settings.write_text(TrainConfig(num_epochs=2, sample_texts="-").to_yaml(), encoding="utf-8")
     words = ["--sentences", "1", "--retrieved", "1", "--voices", "1", "--json", str(figures)]
-    model = ["--model", str(voice_folder(built[0].root))]
+    model = ["--model", str(voice_folder(built[0].root)), "--settings", str(settings)]
     assert call("evaluate-tiny", [*model, *words, "--fine-tune", str(output)]) == 0
     tuned = json.loads(figures.read_text(encoding="utf-8"))["tuned"]
     assert tuned["sentences"] == 1
     assert f"| {tuned['voice_after']} | smaller |" in capsys.readouterr().out
     [run] = runs.list_runs(Project(output / demo.NAME), "train")
+    assert TrainConfig.load(run.config).num_epochs == 2
     assert TrainConfig.load(run.config).custom_model == str(voice_folder(built[0].root).resolve())
 
 

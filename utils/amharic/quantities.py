@@ -252,7 +252,9 @@ def _pattern() -> re.Pattern[str]:
         rf"(?P<unit_until>{UNTIL})?",
         "is_plain": rf"(?P<plain>{SIGN}?{DECIMAL})(?P<ending>[{ETHIOPIC}]*)",
     }
-    return re.compile("|".join(f"(?:{shape})(?P<{name}>)" for name, shape in shapes.items()))
+    begins = "".join({re.escape(coin[0]) for coin in _currencies()})
+    joined = "|".join(f"(?:{shape})(?P<{name}>)" for name, shape in shapes.items())
+    return re.compile(f"(?=[0-9(+−½⅓⅔¼¾⅕⅛{begins}-])(?:{joined})")  # most letters begin no shape: one look is enough
 
 
 def _any_of(table: Mapping[str, object]) -> str:

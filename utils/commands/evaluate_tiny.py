@@ -29,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="also teach it the speaker of the sample recording, in a project in this folder, and measure that",
     )
+    parser.add_argument(
+        "--settings", type=Path, default=demo.PRESET, help="how to fine-tune (default: configs/tiny_cpu.yaml)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
 
 
@@ -47,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(report.checked(figures))
     keep(figures, arguments.json)
     if place:
-        figures["tuned"] = fine_tuned(arguments.model, place, arguments.retrieved)
+        figures["tuned"] = fine_tuned(arguments.model, place, arguments.settings, arguments.retrieved)
         print(report.tuned(figures["tuned"]))
         keep(figures, arguments.json)
     return 0
@@ -59,12 +62,12 @@ def keep(figures: dict[str, Any], file: Path | None) -> None:
         write_atomically(file, json.dumps(figures, indent=1))
 
 
-def fine_tuned(model: Path, place: Project, sentences: int) -> dict[str, Any]:
+def fine_tuned(model: Path, place: Project, settings: Path, sentences: int) -> dict[str, Any]:
     """Do what the demonstration does, with this voice, and compare it with what came of it."""
     from utils.voice.progress import Progress
     from utils.voice.tuning import compare
 
-    config = demo.settings(demo.PRESET, place).model_copy(update={"custom_model": str(model.resolve())})
+    config = demo.settings(settings, place).model_copy(update={"custom_model": str(model.resolve())})
     if demo.taught(place, config) is None:
         raise RunError("The fine-tuning did not come to its end.", hint="What it said above tells why.")
     return compare(model, place.ready, demo.reference(place), sentences, Progress("compare", tell))

@@ -5,6 +5,7 @@ class here takes rows and gives rows of the same kind of number back; how its we
 Every row is treated by itself: what one sentence gets does not depend on its neighbours in the batch.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -27,15 +28,15 @@ class Span(NamedTuple):
 
     Attributes:
         low: The lower end; the upper is 1. There are 255 steps between, and zero is on a step.
-        least: What a row is divided by at least.
+        deepest: How far below zero a row can reach at most.
     """
 
     low: float
-    least: float
+    deepest: float
 
 
-AROUND_ZERO = Span(-128 / 127, SMALLEST)
-BEHIND_GELU = Span(-28 / 227, 0.1701 * 227 / 28)  # GELU gives nothing below -0.17: steps are nearly halved
+AROUND_ZERO = Span(-128 / 127, math.inf)
+BEHIND_GELU = Span(-28 / 227, 0.1701)  # GELU gives nothing below -0.17: steps of a loud row are nearly halved
 
 
 def linear(
@@ -114,14 +115,16 @@ class Bytes:
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, span: Span, *, gelu: bool) -> None:
-        self.weight, self.bias, self.gelu, self.least = _packed_bytes(weight), bias.float(), gelu, span.least
+        self.weight, self.bias, self.gelu, self.span = _packed_bytes(weight), bias.float(), gelu, span
         self.edges = torch.zeros(1, weight.shape[1])
         self.edges[0, :2] = torch.tensor([span.low, 1.0])
         self.reduce_range = not torch.cpu._is_vnni_supported()  # noqa: SLF001  # else sums of two products overflow
 
     def __call__(self, rows: Tensor) -> Tensor:
         """Multiply rows of fp32."""
-        largest = torch.linalg.vector_norm(rows, float("inf"), -1, keepdim=True).clamp_min_(self.least)
+        largest = torch.linalg.vector_norm(rows, math.inf, -1, keepdim=True).clamp_min_(SMALLEST)
+        if self.span.low > -1:  # then a row may be quieter above zero than below it
+            largest = torch.maximum(largest, largest.clamp_max(self.span.deepest) / -self.span.low)
         scaled = torch.cat((rows / largest, self.edges))
         product = torch.ops.quantized.linear_dynamic(scaled, self.weight, self.reduce_range)
         made = torch.addcmul(self.bias, product[: rows.shape[0]], largest)

@@ -38,7 +38,7 @@ def figures_of(root: Path) -> str:
 
 def checked(found: Mapping[str, Any]) -> str:
     """Write down what was measured of the finished voice, beside what is asked of it."""
-    rows = [[GOALS[name][0], f"{found[name]:.0%}", f"{GOALS[name][1]:.0%}"] for name in GOALS]
+    rows = [[GOALS[name][0], _share(found[name]), _share(GOALS[name][1])] for name in GOALS]
     rows += [[f"{name} of {found['sentences']} sentences", str(found[name]), "0"] for name in ("endless", "empty")]
     rows.append(["mel-cepstral distance of free speech (dB)", _heard(found["mcd_db"]), "reported"])
     rows.append(["seconds of work for one of speech", str(found["real_time_factor"]), "< 0.3"])
@@ -48,11 +48,11 @@ def checked(found: Mapping[str, Any]) -> str:
 def tuned(found: Mapping[str, Any]) -> str:
     """Write down what a fine-tuning did to the voice, beside what is asked of it."""
     rows = [
-        ["nearest to its own rendering", f"{found['retrieved_before']:.0%}", f"{found['retrieved']:.0%}", "85%"],
-        ["within 30 % of its length", "", f"{found['as_long']:.0%}", "reported"],
-        ["sentences whose voice came nearer (speaker encoder)", "", f"{found['voice_nearer']:.0%}", "90%"],
+        ["nearest to its own rendering", _share(found["retrieved_before"]), _share(found["retrieved"]), "85%"],
+        ["within 30 % of its length", "", _share(found["as_long"]), "reported"],
+        ["sentences whose voice came nearer (speaker encoder)", "", _share(found["voice_nearer"]), "90%"],
         ["distance of the voice (1 - cosine)", _heard(found["voice_before"]), _heard(found["voice_after"]), "smaller"],
-        ["sentences whose pitch came nearer", "", f"{found['pitch_nearer']:.0%}", "reported"],
+        ["sentences whose pitch came nearer", "", _share(found["pitch_nearer"]), "reported"],
         ["distance of the pitch (semitones)", _heard(found["pitch_before"]), _heard(found["pitch_after"]), "smaller"],
     ]
     return _table([f"{found['sentences']} sentences of the held-out speaker", "Before", "After", "Asked"], rows)
@@ -82,6 +82,11 @@ def _flat(found: Mapping[str, Any], before: str = "") -> dict[str, Any]:
         elif isinstance(value, int | float):
             flat[f"{before}{name}".replace("_", " ")] = value
     return flat
+
+
+def _share(part: float) -> str:
+    """Write a share such that nothing below all becomes all."""
+    return f"{100 * part:.3g}%"
 
 
 def _heard(distance: float | None) -> str:

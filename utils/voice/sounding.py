@@ -1,7 +1,6 @@
 """The vocoder stage: coqui's HiFi-GAN generator at a quarter of its width, taught on what the trained GPT says.
 
-Spectral losses alone: the distance of magnitudes in several resolutions. What is learnt from is synthetic speech, whose
-phases follow no rule of a throat, and a discriminator costs more time on a CPU than all other stages together.
+Spectral losses alone: the distance of magnitudes in several resolutions. A discriminator was not tried.
 """
 
 from typing import Any
