@@ -109,7 +109,7 @@ class OurSide:
 def config_of(plan: Plan) -> TrainConfig:
     """Return our configuration under a plan: fp32, the batch and rate of coqui, then the plan's own settings."""
     settings: dict[str, object] = {
-        "version": "tiny",
+        "version": "tiny-random",
         "language": LANGUAGE,
         "batch_size": plan.batch,
         "grad_acumm": plan.accumulation,

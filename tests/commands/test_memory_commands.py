@@ -47,11 +47,11 @@ def test_where_nothing_fits_nothing_is_written(tmp_path: Path, capsys: Capture) 
 
 
 def test_a_plan_for_this_computer_names_its_device(capsys: Capture) -> None:
-    assert main(["memory-plan", "--version", "tiny", "--batch-size", "2", "--grad-acumm", "1"]) == 0
+    assert main(["memory-plan", "--version", "tiny-random", "--batch-size", "2", "--grad-acumm", "1"]) == 0
     assert "device" in capsys.readouterr().out
 
 
-TINY = ["--version", "tiny", "--max-audio-length", "1", "--max-text-length", "10", "--batch-size", "2"]
+TINY = ["--version", "tiny-random", "--max-audio-length", "1", "--max-text-length", "10", "--batch-size", "2"]
 
 
 def test_a_test_measures_a_real_update(capsys: Capture) -> None:

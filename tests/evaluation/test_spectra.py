@@ -50,6 +50,15 @@ def test_other_words_are_farther_than_another_pace_and_noise() -> None:
         assert 0 < (distance(spoken, near) or 0.0) < 0.8 * others
 
 
+@pytest.mark.parametrize(("order", "height"), [(1, 2.0), (1, 8.0), (4, 8.0)])
+def test_a_wave_in_the_envelope_counts_as_its_root_mean_square_in_db(order: int, height: float) -> None:
+    spoken = np.random.default_rng(3).standard_normal(48_000).astype(np.float32)
+    spectrum, hertz = np.fft.rfft(spoken), np.fft.rfftfreq(spoken.size, 1 / 24_000)
+    wave = height * np.cos(np.pi * order * np.log1p(hertz / 700) / np.log1p(8000 / 700))
+    waved = np.fft.irfft(spectrum * 10 ** (wave / 20)).astype(np.float32)
+    assert distance(spoken, waved) == pytest.approx(height / np.sqrt(2), rel=0.1)
+
+
 @pytest.mark.parametrize("samples", [np.zeros(0, np.float32), np.zeros(500, np.float32)])
 def test_what_is_too_short_has_no_distance(samples: Samples) -> None:
     assert distance(samples, speech()) is None

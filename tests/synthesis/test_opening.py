@@ -42,7 +42,7 @@ SETTINGS = {"lora_rank": 4, "lora_alpha": 8.0, "lora_dropout": 0.0, "lora_target
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny.build(tmp_path_factory.mktemp("models") / "tiny", sizes=tiny.Sizes(layers=1))
+    return tiny.build(tmp_path_factory.mktemp("models") / "tiny-random", sizes=tiny.Sizes(layers=1))
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +111,8 @@ def test_without_a_best_checkpoint_the_newest_is_taken(output: Path, tmp_path: P
 
 @pytest.mark.slow
 def test_a_base_version_is_opened_by_its_name(base: Path) -> None:
-    opened = open_model("tiny", source=Source(models=base.parent / "made"))
-    assert (opened.name, opened.checkpoint, opened.notices) == ("tiny", None, ())
+    opened = open_model("tiny-random", source=Source(models=base.parent / "made"))
+    assert (opened.name, opened.checkpoint, opened.notices) == ("tiny-random", None, ())
     assert {"en", "zh-cn"} <= set(opened.languages)
     assert "am" not in opened.languages
     assert opened.reference == opened.folder / "reference.wav"
@@ -249,10 +249,10 @@ def test_an_adapter_alone_is_opened_with_a_base_that_is_named(base: Path, amhari
 def test_a_base_that_was_moved_is_found_where_models_are_kept(output: Path, base: Path, tmp_path: Path) -> None:
     run = shutil.copytree(output / "going" / "runs" / RUN, tmp_path / "run")
     manifest = run / "checkpoints" / "step_6" / "checkpoint.json"
-    manifest.write_text(manifest.read_text().replace(str(base), "/elsewhere/tiny"))
+    manifest.write_text(manifest.read_text().replace(str(base), "/elsewhere/tiny-random"))
     assert open_model(run, source=Source(models=base.parent)).folder == base
     assert open_model(run, base=base).folder == base
-    with pytest.raises(AmharicTtsError, match=r"/elsewhere/tiny is no longer the model .* Put it back"):
+    with pytest.raises(AmharicTtsError, match=r"/elsewhere/tiny-random is no longer the model .* Put it back"):
         open_model(run, source=Source(models=tmp_path))
 
 
@@ -388,7 +388,7 @@ def test_what_can_be_opened_is_listed_finished_models_first(output: Path, base: 
     found = models(output, bases=base.parent)
     assert [(one.kind, one.name, one.eval_loss, one.is_best) for one in found[:1] + found[4:]] == [
         ("ready", "done", 2.5, False),
-        ("base", "tiny", None, False),
+        ("base", "tiny-random", None, False),
     ]
     steps = {one.name: (one.kind, one.eval_loss, one.is_best) for one in found[1:4]}
     assert steps == {

@@ -14,7 +14,7 @@ from utils.training import saving
 from utils.training.tensors import read_tensors
 
 QUICK: dict[str, Any] = {
-    "version": "tiny",
+    "version": "tiny-random",
     "batch_size": 2,
     "grad_acumm": 2,
     "learning_rate": 1e-3,

@@ -57,7 +57,7 @@ GPU = {
     "compiler": True,
     "bitsandbytes": True,
 }
-TINY = {"version": "tiny", "custom_model": "", "train_csv": "", "eval_csv": ""}
+TINY = {"version": "tiny-random", "custom_model": "", "train_csv": "", "eval_csv": ""}
 
 
 def write_run(project: Project, name: str, status: runs.Status, **settings: object) -> runs.Run:
@@ -232,7 +232,7 @@ def test_after_the_start_a_switch_says_what_it_did() -> None:
 
 
 def values(**changes: object) -> dict[str, object]:
-    return TrainConfig.parse({"version": "tiny", **changes}).model_dump()
+    return TrainConfig.parse({"version": "tiny-random", **changes}).model_dump()
 
 
 def test_the_forecast_counts_updates_saves_and_bytes(tmp_path: Path) -> None:
@@ -240,8 +240,8 @@ def test_the_forecast_counts_updates_saves_and_bytes(tmp_path: Path) -> None:
     write_dataset(project.dataset, train=9, held_back=1, seconds=0.3)
     found = forecast.forecast(values(batch_size=2, grad_acumm=2, num_epochs=4, save_step=5), project)
     assert (found.updates, found.saves) == (12, 3)
-    assert found.checkpoint == 2 * forecast.TINY
-    assert found.resume == 12 * forecast.TINY
+    assert found.checkpoint == 2 * forecast.SMALL["tiny-random"]
+    assert found.resume == 12 * forecast.SMALL["tiny-random"]
     assert found.most == 3 * found.checkpoint + 2 * found.resume
     capped = forecast.forecast(values(batch_size=2, grad_acumm=2, num_epochs=4, save_step=5, max_steps=7), project)
     assert capped.updates == 7

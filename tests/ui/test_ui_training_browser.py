@@ -77,7 +77,7 @@ def test_a_broken_settings_file_is_refused_in_place_and_a_good_one_fills_the_for
     page = seen.page
     bad, good = tmp_path / "bad.yaml", tmp_path / "good.yaml"
     bad.write_text("num_epochs: 0\nlearning_rat: 1\nbatch_size: many\n", encoding="utf-8")
-    good.write_text(TrainConfig(version="tiny", num_epochs=77, enable_lora=True).to_yaml(), encoding="utf-8")
+    good.write_text(TrainConfig(version="tiny-random", num_epochs=77, enable_lora=True).to_yaml(), encoding="utf-8")
     load_file(page, bad)
     faults = page.locator("#settings-faults")
     for words in ("num_epochs", "did you mean learning_rate", "batch_size"):

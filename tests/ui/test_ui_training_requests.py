@@ -20,7 +20,7 @@ from utils.ui.training import fields
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 QUICK: dict[str, Any] = {
-    "version": "tiny",
+    "version": "tiny-random",
     "batch_size": 2,
     "grad_acumm": 1,
     "num_epochs": 1000,

@@ -41,7 +41,7 @@ def choose_tiny(page: Page, **changes: str) -> None:
     page.locator("#preset input").click()
     page.locator("#preset").get_by_text("Trial on a CPU (tiny)").click()
     expect(page.locator("#preset-about")).to_contain_text("tiny_cpu.yaml")
-    expect(field(page, "num_epochs")).to_have_value("20")
+    expect(field(page, "num_epochs")).to_have_value("7")
     for name, value in changes.items():
         field(page, name).fill(value)
 

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from tests.xtts.exporting import plain
+from utils.commands import demo
 from utils.paths import TINY_MODEL
-from utils.voice import measuring
+from utils.voice import measuring, tuning
 from utils.voice.progress import Progress
 from utils.voice.recipe import Checks
 from utils.voice.speakers import PROGRAM
@@ -30,6 +31,14 @@ def measured() -> dict[str, Any]:
     return measuring.measure(TINY_MODEL, Checks(retrieved=50, spoken=50, voices=2), QUIET)
 
 
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the demonstration's fine-tuning makes of it, heard in twenty of these sentences."""
+    place = demo.begin_anew(tmp_path_factory.mktemp("output"))
+    assert demo.taught(place, demo.settings(demo.PRESET, place))
+    return tuning.compare(TINY_MODEL, place.ready, demo.reference(place), 20, QUIET)
+
+
 def test_it_is_small_and_says_what_it_is() -> None:
     assert sum(path.stat().st_size for path in TINY_MODEL.iterdir()) <= MOST_BYTES
     about = json.loads((TINY_MODEL / "about.json").read_text(encoding="utf-8"))
@@ -44,6 +53,11 @@ def test_it_is_small_and_says_what_it_is() -> None:
 )
 def test_unseen_sentences_are_spoken(measured: dict[str, Any], figure: str, least: float, most: float) -> None:
     assert least <= measured[figure] <= most
+
+
+@pytest.mark.parametrize(("figure", "least"), [("retrieved", 0.8), ("voice_nearer", 0.85)])
+def test_a_fine_tuning_brings_the_voice_nearer(tuned: dict[str, Any], figure: str, least: float) -> None:
+    assert tuned[figure] >= least
 
 
 def test_plain_coqui_speaks_with_it() -> None:

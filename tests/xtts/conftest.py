@@ -9,8 +9,8 @@ from utils.xtts.vocabulary import Vocabulary
 
 @pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tiny model; nobody changes it."""
-    return tiny.build(tmp_path_factory.mktemp("models") / "tiny", sizes=tiny.Sizes(layers=2))
+    """The small model of random weights; nobody changes it."""
+    return tiny.build(tmp_path_factory.mktemp("models") / "tiny-random", sizes=tiny.Sizes(layers=2))
 
 
 @pytest.fixture(scope="session")

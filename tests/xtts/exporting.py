@@ -34,7 +34,7 @@ def learnt(base: Path, tokenizer: Tokenizer) -> State:
 
 
 def about(base: Path, tokenizer: Tokenizer, **known: Any) -> About:
-    settings: dict[str, Any] = {"version": "tiny", "learning_rate": 3e-5, "num_epochs": 10, "train_csv": SECRET}
+    settings: dict[str, Any] = {"version": "tiny-random", "learning_rate": 3e-5, "num_epochs": 10, "train_csv": SECRET}
     origin: dict[str, Any] = {
         "base": str(base),
         "base_fingerprint": fingerprint(base),

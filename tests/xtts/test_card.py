@@ -61,8 +61,11 @@ def test_what_is_not_known_is_left_out(tmp_path: Path, tiny_folder: Path) -> Non
     assert "preprocess_text" not in text
 
 
-def test_the_tiny_model_is_ours(tiny_folder: Path, amharic: Tokenizer) -> None:
-    for model in (described(tiny_folder, amharic), described(tiny_folder.parent, amharic, about={"base": "tiny"})):
+def test_what_comes_with_the_program_is_ours(tiny_folder: Path, amharic: Tokenizer) -> None:
+    for model in (
+        described(tiny_folder, amharic),
+        described(tiny_folder.parent, amharic, about={"base": "tiny-random"}),
+    ):
         text = write_card(model, "voice")
         assert "license: apache-2.0" in text
         assert "Coqui" not in text
@@ -107,7 +110,7 @@ def test_it_finds_the_data_and_settings_of_the_run_and_tells_no_paths(
     clips = [SimpleNamespace(span=SimpleNamespace(seconds=600.0))] * 12
     for model in (open_model(Project(tmp_path).ready), open_model(tmp_path / "runs" / RUN)):
         assert model.reference  # looked for before the dataset is made up
-        assert card.learnt(model) == Lesson(11, held_back=4, settings={"version": "tiny", "learning_rate": 3e-5})
+        assert card.learnt(model) == Lesson(11, held_back=4, settings={"version": "tiny-random", "learning_rate": 3e-5})
         with monkeypatch.context() as patched:
             patched.setattr(material, "read", lambda *_: SimpleNamespace(train=clips))
             text = write_card(model, "voice")

@@ -74,7 +74,7 @@ def test_half_precision_is_half_the_size_and_said_so(half: Published, state: Sta
 @pytest.mark.slow
 def test_it_tells_where_it_comes_from_and_nothing_of_this_computer(half: Published, tiny_folder: Path) -> None:
     about = json.loads((half.folder / "about.json").read_text())
-    assert (about["run"], about["step"], about["base"]) == (RUN, STEP, "tiny")
+    assert (about["run"], about["step"], about["base"]) == (RUN, STEP, "tiny-random")
     told = "".join(path.read_text() for path in half.folder.iterdir() if path.suffix in {".json", ".md"})
     assert str(tiny_folder.parent) not in told
 
@@ -121,7 +121,7 @@ def test_a_checkpoint_becomes_what_was_stored_of_it(project: Project, state: Sta
     weights = gpt_of(done.folder)
     assert all(torch.equal(weights[f"gpt.{name}"], weight.half()) for name, weight in state.items())
     about = json.loads((done.folder / "about.json").read_text())
-    assert (about["run"], about["step"], about["is_average"], about["base"]) == (RUN, STEP, True, "tiny")
+    assert (about["run"], about["step"], about["is_average"], about["base"]) == (RUN, STEP, True, "tiny-random")
     assert SECRET not in json.dumps(about)
     assert plain(done.folder).gpt.mel_head.weight.dtype == torch.float32
 

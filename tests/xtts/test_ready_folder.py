@@ -36,7 +36,7 @@ def ready(tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path_factor
 def test_it_holds_all_that_speech_and_further_training_need(ready: Path) -> None:
     assert {path.name for path in ready.iterdir()} == set(export.OURS)
     about = json.loads((ready / "about.json").read_text())
-    assert (about["steps"], about["base"], about["precision"]) == (20, "tiny", "full")
+    assert (about["steps"], about["base"], about["precision"]) == (20, "tiny-random", "full")
 
 
 def test_the_reference_becomes_a_wav_whatever_it_was(

@@ -11,13 +11,15 @@ import torch
 
 from tests.xtts.hub_server import Hub, serving
 from utils.dataset.public_addresses import DownloadError
+from utils.paths import TINY_MODEL
 from utils.xtts import tiny, weights
-from utils.xtts.checkpoint import read_weights
+from utils.xtts.checkpoint import accept, read_weights
 from utils.xtts.codes import ModelFileError
 from utils.xtts.files import HUB_FILES
 from utils.xtts.hub import UnreachableError
 from utils.xtts.licence import LICENCE, VARIABLE, LicenceError, accept_licence, licence_accepted
 from utils.xtts.model import match_of
+from utils.xtts.versions import BUILT_IN
 from utils.xtts.weights import Source, Step, base_folder
 
 pytestmark = pytest.mark.slow
@@ -207,9 +209,17 @@ def test_without_a_connection_files_that_look_whole_are_taken(source: Source, ti
         base_folder("v2.0.3", source=offline)
 
 
-def test_tiny_needs_neither_consent_nor_connection(tmp_path: Path) -> None:
-    folder = base_folder("tiny", source=Source(tmp_path, tmp_path / "none", NOWHERE))
-    assert {path.name for path in folder.iterdir()} == set(tiny.FILES)
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_what_comes_with_the_program_needs_neither_consent_nor_connection(tmp_path: Path, name: str) -> None:
+    folder = base_folder(name, source=Source(tmp_path, tmp_path / "none", NOWHERE))
+    assert {path.name for path in folder.iterdir()} > set(HUB_FILES)
+    assert accept(match_of(folder), name).complete
+
+
+def test_deleting_the_embedded_voice_leaves_the_program_whole(tmp_path: Path) -> None:
+    source = Source(tmp_path, tmp_path / "none", NOWHERE)
+    shutil.rmtree(base_folder("tiny", source=source))
+    assert same_files(base_folder("tiny", source=source), TINY_MODEL)
 
 
 def alone(tmp_path: Path) -> Source:

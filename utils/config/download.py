@@ -10,7 +10,9 @@ class DownloadConfig(Config):
     """Which base model is fetched."""
 
     version: Version = Field(
-        "v2.0.2", title="Base version", description="Version of XTTS v2; tiny: a small untrained one, made here."
+        "v2.0.2",
+        title="Base version",
+        description="Version of XTTS v2; tiny: the small voice that comes with the program.",
     )
     models: Text = Field(
         "", title="Folder of the models", description="Where it is kept; empty: where trainings look for it."

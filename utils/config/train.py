@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from utils.config.base import Config, Language, Text
 
-Version = Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"]
+Version = Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny", "tiny-random"]
 
 
 class TrainConfig(Config):
@@ -18,7 +18,7 @@ class TrainConfig(Config):
     version: Version = Field(
         "v2.0.2",
         title="Base version",
-        description="Which published XTTS to start from; tiny is a small one for trials.",
+        description="Which published XTTS to start from; tiny is the small voice that comes with the program.",
     )
     language: Language = Field(
         "am", title="Language", description="Spoken language of the clips; am, amh and Amharic are one."

@@ -13,7 +13,7 @@ WINDOW, HOP = 1024, 240  # samples: 43 ms every 10 ms
 BANDS, HIGHEST = 40, 8000.0  # Hz
 ORDER = 13  # cepstra, without the first: that is loudness
 FLOOR = 60.0  # dB below the loudest band of a recording: what is quieter is its room, which is not compared
-SCALE = 10 / np.log(10) * np.sqrt(2)  # to dB
+SCALE = 10 / np.log(10) * np.sqrt(2)  # to dB: of cepstra that add up, as cosines, to the logarithm of the envelope
 
 
 def distance(first: Samples, second: Samples) -> float | None:
@@ -81,6 +81,6 @@ def _filters() -> Floats:
 
 @functools.cache
 def _cosines() -> Floats:
-    """Return the rows 1 to 13 of an orthonormal DCT-II."""
+    """Return the rows 1 to 13 of the DCT-II whose cepstra are the heights of cosines."""
     orders, places = np.arange(1, ORDER + 1)[:, None], np.arange(BANDS)[None] + 0.5
-    return np.asarray(np.sqrt(2 / BANDS) * np.cos(np.pi * orders * places / BANDS), np.float32)
+    return np.asarray(2 / BANDS * np.cos(np.pi * orders * places / BANDS), np.float32)

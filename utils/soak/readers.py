@@ -19,6 +19,7 @@ from utils.xtts.checkpoint import read_weights
 from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.model import read_config
 from utils.xtts.tokenizer import Tokenizer, prepare
+from utils.xtts.versions import TINY_RANDOM
 from utils.xtts.vocabulary import Vocabulary
 
 LENGTH = 40.0  # seconds of the recording that the subtitles belong to
@@ -101,7 +102,7 @@ def resume(path: Path) -> object:
 
 def base(path: Path) -> object:
     """Find the model that a run began with."""
-    return preparation.find_base(Job(Run(path.parent)), TrainConfig(version="tiny"))
+    return preparation.find_base(Job(Run(path.parent)), TrainConfig(version=TINY_RANDOM))
 
 
 RUN, DATASET, MODEL = "runs/1-train", "dataset", "model"

@@ -27,6 +27,7 @@ from utils.xtts import model, tiny, tokenizer
 from utils.xtts.files import VOCABULARY_FILE
 from utils.xtts.rates import RATE
 from utils.xtts.tokenizer import Tokenizer
+from utils.xtts.versions import TINY_RANDOM
 from utils.xtts.vocabulary import Vocabulary
 
 STEP = 3
@@ -99,7 +100,7 @@ def _settings(folder: Path) -> None:
 def _run(folder: Path, base: Path, spoken: Tokenizer) -> None:
     make_folder(folder)
     run = Run(folder)
-    run.config.write_text(TrainConfig(version="tiny").to_yaml(), encoding="utf-8")
+    run.config.write_text(TrainConfig(version=TINY_RANDOM).to_yaml(), encoding="utf-8")
     run.write_state(State("train", Status.STOPPED, 1.7e9, 4_194_000, "boot/1", "machine", 1.7e9, "It was stopped."))
     with EventLog(run.events) as events:
         events.emit("started", pid=1)
@@ -113,7 +114,7 @@ def _run(folder: Path, base: Path, spoken: Tokenizer) -> None:
     (folder / BASE_FILE).write_text(json.dumps(note), encoding="utf-8")
     weights = {f"gpt.{name}": torch.full((8, 4), 0.5) for name in "abc"}
     about = About(STEP, 0.75, 2.5, 2.0, 1.0, 3.0, 1.7e9, str(base), config_hash="c", vocabulary_hash="v")
-    checkpoints.write(folder, weights, dataclasses.replace(about, settings={"version": "tiny"}), fill=spoken.save)
+    checkpoints.write(folder, weights, dataclasses.replace(about, settings={"version": TINY_RANDOM}), fill=spoken.save)
     checkpoints.mark_best(folder, STEP, 2.0)
     optimizer = {"state": {0: {"step": torch.tensor(3.0), "exp_avg": torch.ones(8, 4)}}, "param_groups": [{"lr": 1e-3}]}
     extra = {"update": STEP, "samples": 12}

@@ -18,11 +18,12 @@ from utils.runs import Run, State, Status
 from utils.soak.clips import write_dataset
 from utils.training import checkpoints, saving
 from utils.training.checkpoints import Checkpoint
+from utils.xtts.versions import TINY_RANDOM
 
 PATIENCE = 180.0  # seconds that a start and a save may take on a busy machine
 POLL = 0.05
 SETTINGS: dict[str, object] = {
-    "version": "tiny",
+    "version": TINY_RANDOM,
     "language": "am",
     "batch_size": 2,
     "grad_acumm": 1,

@@ -17,13 +17,13 @@ from utils.training.preparation import Base
 from utils.xtts.rates import OUTPUT_RATE, RATE
 from utils.xtts.speaking import Speaker
 from utils.xtts.tokenizer import Tokenizer
-from utils.xtts.weights import TINY
+from utils.xtts.versions import TINY_RANDOM
 
 NONE = "-"
 SENTENCES = 3
 REFERENCE_SECONDS = 6.0
 MOST_SECONDS = 12.0
-TINY_SECONDS = 3.0  # it does not find the end by itself, and its vocoder is as large as any
+RANDOM_SECONDS = 3.0  # it does not find the end by itself, and its vocoder is as large as any
 
 
 @dataclass
@@ -82,5 +82,5 @@ def make_listening(
         texts = tuple(text.strip() for text in config.sample_texts.split(BETWEEN) if text.strip())
     else:
         texts = tuple(dict.fromkeys(clip.text for clip in material.held_back))[:SENTENCES]
-    most = TINY_SECONDS if config.version == TINY and not config.custom_model else MOST_SECONDS
+    most = RANDOM_SECONDS if config.version == TINY_RANDOM and not config.custom_model else MOST_SECONDS
     return Listening(job, gpt, Speaker(base.folder, reading), texts, config.language, material.voice, config.seed, most)

@@ -11,10 +11,12 @@ from typing import Literal, NamedTuple
 
 from utils.config import TrainConfig
 from utils.errors import AmharicTtsError, ConfigError
+from utils.paths import TINY_MODEL
 from utils.storage import read_json
 from utils.training.memory_moments import Device, Step, arithmetic, fixed_bytes
 from utils.training.memory_parts import Longest, ModelShape
 from utils.xtts.files import CONFIG_FILE
+from utils.xtts.versions import TINY, TINY_RANDOM
 
 GIB = 2**30
 CONTEXT = {
@@ -104,7 +106,9 @@ def shape_of(config: TrainConfig) -> ModelShape:
     if config.custom_model:
         place = Path(config.custom_model)
         return _described(place if place.is_dir() else place.parent)
-    if config.version == "tiny":
+    if config.version == TINY:
+        return _described(TINY_MODEL)
+    if config.version == TINY_RANDOM:
         from utils.xtts.tiny import Sizes
         from utils.xtts.tiny_vocabulary import small_vocabulary
 

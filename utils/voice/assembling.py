@@ -29,8 +29,8 @@ from utils.xtts.narrow import Width, widened
 from utils.xtts.rates import RATE
 from utils.xtts.scratch import write_speakers, write_weights
 from utils.xtts.tokenizer import Tokenizer
+from utils.xtts.versions import TINY
 
-FOLDER = "tiny"  # below the voice stage's own
 LICENCE = "LICENCE.txt"
 REFERENCES = 3  # clips of each voice that stand for it
 OWN = "genet"  # the voice that it speaks with unless told otherwise
@@ -40,12 +40,12 @@ SENTENCE = (
     "A small teaching voice, trained from nothing on synthetic speech by espeak-ng. It is not XTTS v2 and shares no "
     "weights with it; only the layout of its files is the same."
 )
-ABOUT = {"name": "tiny", "about": SENTENCE, "licence": "Apache-2.0", "language": "am", "sound": "synthetic, espeak-ng"}
+ABOUT = {"base": TINY, "about": SENTENCE, "licence": "Apache-2.0", "language": "am", "sound": "synthetic, espeak-ng"}
 
 
 def voice_folder(root: Path) -> Path:
     """Return the folder of the finished voice."""
-    return root / "voice" / FOLDER
+    return root / "voice" / TINY
 
 
 def assemble(shop: Workshop) -> dict[str, Any]:

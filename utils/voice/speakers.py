@@ -58,7 +58,7 @@ SPEAKERS = (
     Speaker("ikram", "f3", 62, 145),
     Speaker("jemila", "f4", 50, 155),
 )
-HELD_OUT = Speaker("kidist", "f5", 58, 152)  # never learnt from: the sample project is recorded in it
+HELD_OUT = Speaker("kidist", "f5", 40, 152)  # between the men and the women that are learnt from: the sample project speaks so
 
 
 def program() -> str:

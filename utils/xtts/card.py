@@ -16,11 +16,12 @@ from utils.training import checkpoints, material
 from utils.training.checkpoints import Checkpoint
 from utils.xtts.licence import LICENCE
 from utils.xtts.tiny import RECIPE
+from utils.xtts.versions import TINY, TINY_RANDOM
 
 if TYPE_CHECKING:
     from utils.synthesis.opening import Opened
 
-TINY = "tiny"
+MADE_HERE = {TINY: "the small voice of this project", TINY_RANDOM: "a tiny model of random weights"}
 OURS = "Apache License 2.0"
 READY = "ready"
 FIGURES = {
@@ -139,14 +140,14 @@ def figures(path: Path) -> str:
 def base_of(opened: "Opened") -> str:
     """Name the model that it was trained from; empty when it says nothing about it."""
     if (opened.folder / RECIPE).is_file():
-        return TINY
+        return TINY_RANDOM
     return Path(str(opened.about.get("base", ""))).name
 
 
 def _head(opened: "Opened") -> str:
     """Write what hubs sort models by."""
     spoken = "\n".join(f"- {code}" for code in opened.languages)
-    licence = "apache-2.0" if base_of(opened) == TINY else "other"
+    licence = "apache-2.0" if base_of(opened) in MADE_HERE else "other"
     other = "" if licence != "other" else "license_name: coqui-public-model-license\n"
     return (
         f"---\nlanguage:\n{spoken}\nlicense: {licence}\n{other}"
@@ -172,12 +173,12 @@ MODES = {
 
 
 def _titled(base: str) -> str:
-    return "a tiny model of random weights" if base == TINY else f"XTTS v2 ({base})"
+    return MADE_HERE.get(base, f"XTTS v2 ({base})")
 
 
 def _licence(opened: "Opened") -> str:
-    if base_of(opened) == TINY:
-        return f"## Licence\n\nIts base is made by this project, from random numbers: {OURS}."
+    if base_of(opened) in MADE_HERE:
+        return f"## Licence\n\nIts base is {_titled(base_of(opened))}: {OURS}."
     return (
         f"## Licence\n\nXTTS v2 comes under the {LICENCE}, which allows non-commercial use only. This model was made "
         "from it, so the same holds for this model and for the sound it makes. Whoever passes it on passes on that "

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.folders import require_space
-from utils.paths import LICENCE_CONSENT, MODELS
+from utils.paths import LICENCE_CONSENT, MODELS, TINY_MODEL
 from utils.storage import locked, make_folder, read_json, write_atomically
 from utils.xtts import tiny
 from utils.xtts.checkpoint import accept, read_weights
@@ -30,11 +30,11 @@ from utils.xtts.folders import share
 from utils.xtts.hub import Published, UnreachableError, fetch, look_up
 from utils.xtts.licence import require_licence
 from utils.xtts.model import match_of, require_vocoder
+from utils.xtts.versions import TINY, TINY_RANDOM
 
 ADDED_LATER = (DVAE_FILE, MEL_FILE, SPEAKERS_FILE)  # older versions go with those of the newest
 NEWEST = "main"
 VERIFIED = "verified.json"
-TINY = "tiny"
 MODELS_CALLED = (MODEL_FILE, "best_model.pth")  # the second is what coqui's Trainer leaves
 BELONGS = "Put the file there that was saved together with the model."
 
@@ -75,7 +75,7 @@ def base_folder(version: str, custom_model: str = "", source: Source | None = No
     """Return the folder of the model to start from; what is missing of it is fetched, made or found.
 
     Args:
-        version: A published version, or tiny. For a custom model, where its missing parts come from.
+        version: A published version, tiny or tiny-random. For a custom model, where its missing parts come from.
         custom_model: A folder or .pth to start from instead.
         source: Where published models come from.
     """
@@ -89,12 +89,24 @@ def _version(version: str, names: Sequence[str], source: Source) -> Path:
     """Return the folder of a version that holds these files at least."""
     folder = source.models / version
     if version == TINY:
+        return _embedded(folder)
+    if version == TINY_RANDOM:
         return tiny.build(folder)
     make_folder(folder)
     with locked(source.models / f".{version}.lock"):
         known = Verified(folder)
         if unsure := [name for name in names if not known.unchanged(name)]:
             _complete(known, version, unsure, source)
+    return folder
+
+
+def _embedded(folder: Path) -> Path:
+    """Return a folder of links to the voice that comes with the program, which deleting leaves alone."""
+    make_folder(folder)
+    with locked(folder.parent / f".{folder.name}.lock"):
+        (folder / tiny.RECIPE).unlink(missing_ok=True)  # earlier versions kept random weights under this name
+        for path in sorted(TINY_MODEL.iterdir()):
+            share(path, folder / path.name)
     return folder
 
 

@@ -18,9 +18,9 @@ from utils.storage import PARTIAL
 from utils.ui.views import newest_events
 from utils.xtts.files import HUB_FILES
 from utils.xtts.licence import LICENCE, LicenceError, licence_accepted
+from utils.xtts.versions import BUILT_IN
 
 VERB = "download-model"
-TINY = "tiny"
 VERSIONS: tuple[str, ...] = get_args(DownloadConfig.model_fields["version"].annotation)
 RECENT_BYTES = 16_384  # of the log, from which the speed is taken
 
@@ -99,7 +99,7 @@ def version_of(run: runs.Run) -> str:
 def begin(version: str, output: Path) -> runs.Run:
     """Fetch a version; what an earlier try left is continued."""
     config = DownloadConfig.parse({"version": version, "models": str(paths.MODELS)}, source="The form")
-    if version != TINY and needs_consent():
+    if version not in BUILT_IN and needs_consent():
         raise LicenceError(
             f"The base version comes under the {LICENCE}, and nobody has agreed to it yet.", hint="Agree to it above."
         )

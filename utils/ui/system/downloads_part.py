@@ -14,9 +14,10 @@ from utils.ui.form import build_form
 from utils.ui.page import PRIVATE, RAW, Page, changed, handler, tell
 from utils.ui.question import Question, build_question, refuse_another
 from utils.ui.system import downloads
-from utils.ui.system.downloads import TINY, Base, Progress
+from utils.ui.system.downloads import Base, Progress
 from utils.ui.views import bar, cell, note, reasons, table, time_left
 from utils.ui.words import say
+from utils.xtts.versions import BUILT_IN
 
 HERE = "This version is here already."
 NOT_HERE = "Nothing of this version is here."
@@ -49,7 +50,7 @@ def look(output: Path, version: str | None, language: str, before: Mapping[str, 
     chosen = next((base for base in found if base.version == version), None)
     run = downloads.current(output)
     busy = run is not None and run.look().status in runs.ACTIVE
-    consent = version == TINY or not downloads.needs_consent()
+    consent = version in BUILT_IN or not downloads.needs_consent()
     why = reasons_of(
         chosen, busy=busy, unfinished=run is not None and any(base.is_begun for base in found), consent=consent
     )

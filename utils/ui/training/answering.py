@@ -16,6 +16,7 @@ from utils.config import TrainConfig
 from utils.errors import AmharicTtsError
 from utils.paths import Project
 from utils.ui.training.presets import TIERS, load
+from utils.xtts.versions import BUILT_IN, TINY, TINY_RANDOM
 
 if TYPE_CHECKING:
     from utils.dataset.clip import Clip
@@ -45,7 +46,7 @@ def device() -> Answer:
         "gpus": torch.cuda.device_count(),
         "compiler": any(shutil.which(name) for name in ("c++", "g++", "clang++", "cl")),
         "bitsandbytes": importlib.util.find_spec("bitsandbytes") is not None,
-        "parameters": {name: _parameters(name) for name in ("v2.0.2", "tiny")},
+        "parameters": {name: _parameters(name) for name in ("v2.0.2", *BUILT_IN)},
     }
 
 
@@ -127,7 +128,9 @@ def _reading(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer |
     folder = (own if own.is_dir() else own.parent) if own else paths.MODELS / config.version
     if own and (folder / SETTINGS_FILE).is_file():
         return Tokenizer.load(folder), ""
-    if not own and config.version == "tiny":
+    if not own and config.version == TINY:
+        return Tokenizer.load(paths.TINY_MODEL), ""
+    if not own and config.version == TINY_RANDOM:
         base = small_vocabulary(Sizes().tokens)
     elif (folder / VOCABULARY_FILE).is_file():
         base = Vocabulary.load(folder / VOCABULARY_FILE)

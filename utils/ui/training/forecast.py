@@ -10,9 +10,11 @@ from pathlib import Path
 from utils.dataset import lists
 from utils.paths import Project
 from utils.ui.words import say
+from utils.xtts.versions import TINY, TINY_RANDOM
 
 HALF, WIDE = 2, 4  # bytes of a number in checkpoints, and in the state to go on from
-PUBLISHED, TINY = 441_018_563, 869_957  # parameters of XTTS v2's GPT, and of the small one
+PUBLISHED = 441_018_563  # parameters of XTTS v2's GPT
+SMALL = {TINY: 9_118_662, TINY_RANDOM: 869_957}  # and of those that come with the program
 MOMENTS = {"adamw": 2 * WIDE, "adamw_8bit": 2, "adafactor": 0}  # bytes a weight
 
 
@@ -40,7 +42,8 @@ class Forecast:
 def forecast(values: Mapping[str, object], project: Project) -> Forecast:
     """Calculate from the values of the form; at most, since frozen weights and adapters take less."""
     number = functools.partial(_number, values)
-    parameters = TINY if values.get("version") == "tiny" and not values.get("custom_model") else PUBLISHED
+    own = bool(values.get("custom_model"))
+    parameters = PUBLISHED if own else SMALL.get(str(values.get("version")), PUBLISHED)
     listed = Path(str(values["train_csv"])) if values.get("train_csv") else project.dataset / lists.FILES["train"]
     clips = count_clips(listed)
     updates = math.ceil(clips / (number("batch_size") * number("grad_acumm"))) * number("num_epochs")

@@ -33,7 +33,7 @@ PRESETS = (
     Preset("amharic", "Amharic", "Where to begin with Amharic: sounds in Latin letters, gradient checkpointing."),
     Preset("amharic_200hr", "Amharic, 200 hours", "Large batches, text rows first, EMA; for about 200 hours."),
     Preset("small_dataset", "Under 2 hours of speech", "LoRA and early stopping against learning by heart."),
-    Preset("tiny_cpu", "Trial on a CPU (tiny)", "The tiny base: shows that all works; speaks no words."),
+    Preset("tiny_cpu", "Trial on a CPU (tiny)", "The small voice of the program: the whole way in minutes."),
 )  # fmt: skip
 BY_NAME = {preset.name: preset for preset in PRESETS}
 TIERS = tuple(preset.name for preset in PRESETS[:8])

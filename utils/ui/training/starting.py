@@ -13,6 +13,7 @@ from utils.storage import make_folder, write_atomically
 from utils.ui.form import read_form
 from utils.ui.words import say
 from utils.xtts.licence import LICENCE, LicenceError, licence_accepted
+from utils.xtts.versions import BUILT_IN
 
 VERB = "train"
 SETTINGS = "settings"  # folder below that of the uploads
@@ -30,7 +31,7 @@ def command(config: TrainConfig) -> str:
 
 def needs_licence(version: str, custom_model: str = "") -> bool:
     """Tell whether somebody still has to agree to the licence of the published model."""
-    return version != "tiny" and not custom_model.strip() and not licence_accepted()
+    return version not in BUILT_IN and not custom_model.strip() and not licence_accepted()
 
 
 def start(config: TrainConfig, project: Project) -> runs.Run:
