@@ -12,6 +12,7 @@ import pytest
 
 from utils.errors import StorageError
 from utils.folders import link_or_copy, take_in
+from utils.paths import TINY_MODEL
 from utils.storage import locked, read_json, write_atomically
 
 
@@ -100,6 +101,12 @@ def test_a_file_gets_a_second_name_or_is_copied_with_its_time(
     assert (target.read_bytes(), target.stat().st_mtime) == (b"sound", 1)
 
 
+def test_what_belongs_to_the_program_gets_no_second_name(tmp_path: Path) -> None:
+    link_or_copy(TINY_MODEL / "about.json", tmp_path / "about.json")
+    assert not (tmp_path / "about.json").samefile(TINY_MODEL / "about.json")
+    assert (tmp_path / "about.json").read_bytes() == (TINY_MODEL / "about.json").read_bytes()
+
+
 def test_a_file_is_taken_in_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def apart(*_: object) -> None:
         raise OSError(errno.EXDEV, "Invalid cross-device link")
@@ -113,7 +120,7 @@ def test_a_file_is_taken_in_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyt
     target.parent.mkdir()
     with monkeypatch.context() as patch:
         patch.setattr(os, "link", apart)
-        patch.setattr(shutil, "copy2", broken_off)
+        patch.setattr(shutil, "copyfile", broken_off)
         with pytest.raises(StorageError, match="No space left"):
             take_in(source, target)
         assert list(target.parent.iterdir()) == []

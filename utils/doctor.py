@@ -15,6 +15,7 @@ import psutil
 from utils import packages as pinned
 from utils import paths
 from utils.xtts.files import HUB_FILES, looks_whole
+from utils.xtts.versions import BUILT_IN
 
 if TYPE_CHECKING:
     import torch
@@ -187,7 +188,7 @@ def browser(_output: Path) -> Iterator[Finding]:
 
 def base_model(_output: Path) -> Iterator[Finding]:
     """A published base model is here and whole, and its licence was accepted."""
-    folders = sorted(paths.MODELS.glob("*/")) if paths.MODELS.is_dir() else []
+    folders = sorted(path for path in paths.MODELS.glob("*/") if path.name not in BUILT_IN)
     if not folders:
         cure = f"Put {', '.join(HUB_FILES)} into {paths.MODELS / 'v2.0.2'}."
         yield Finding("Base model", "warn", "no published XTTS is here", cure)

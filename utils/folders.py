@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.errors import StorageError
+from utils.paths import TINY_MODEL
 from utils.storage import PARTIAL, ROOM, make_folder, patiently, read_json, storage_error, write_atomically
 
 FORMAT = 1
@@ -180,12 +181,24 @@ def require_space(target: Path, needed: int, hint: str = ROOM) -> None:
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Give a file that nobody changes a second name, or copy it where the system cannot; it outlives the first name."""
+    """Give a file that nobody changes a second name, or copy it where the system cannot; it outlives the first name.
+
+    What belongs to the program is copied: whoever writes into a finished model shall not write into the program.
+    """
+    origin = source.resolve()
+    if origin.is_relative_to(TINY_MODEL) or not _linked(origin, target):
+        known = origin.stat()
+        require_space(target, known.st_size)
+        shutil.copyfile(origin, target)  # without its rights: a copy of what may only be read may be written
+        os.utime(target, ns=(known.st_atime_ns, known.st_mtime_ns))
+
+
+def _linked(source: Path, target: Path) -> bool:
     try:
-        os.link(source.resolve(), target)
+        os.link(source, target)
     except OSError:  # another disk, or a file system without second names
-        require_space(target, source.stat().st_size)
-        shutil.copy2(source, target)
+        return False
+    return True
 
 
 def take_in(source: Path, target: Path) -> None:

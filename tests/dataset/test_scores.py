@@ -91,6 +91,7 @@ def scored(known: Known, path: Path) -> int:
     return len(clips)
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_cutting_and_measuring_is_sixty_times_faster_than_listening(tmp_path: Path) -> None:
     known = recordings.recording(600, seed=8)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from utils.errors import AmharicTtsError
-from utils.paths import ROOT, Project
+from utils.paths import MODELS, ROOT, TINY_MODEL, Project
 from utils.speedups import adapters
 from utils.synthesis.opening import Opened, models, open_model
 from utils.synthesis.places import locate
@@ -389,6 +389,7 @@ def test_what_can_be_opened_is_listed_finished_models_first(output: Path, base: 
     assert [(one.kind, one.name, one.eval_loss, one.is_best) for one in found[:1] + found[4:]] == [
         ("ready", "done", 2.5, False),
         ("base", "tiny-random", None, False),
+        ("base", "tiny", None, False),
     ]
     steps = {one.name: (one.kind, one.eval_loss, one.is_best) for one in found[1:4]}
     assert steps == {
@@ -401,7 +402,13 @@ def test_what_can_be_opened_is_listed_finished_models_first(output: Path, base: 
 
 
 def test_a_project_lists_its_own_models(output: Path) -> None:
-    assert [one.path for one in models(output / "done")] == [output / "done" / "ready"]
+    assert [one.path for one in models(output / "done")] == [output / "done" / "ready", TINY_MODEL]
+
+
+def test_the_small_voice_is_listed_once(tmp_path: Path) -> None:
+    assert [one.path for one in models(tmp_path)] == [TINY_MODEL]
+    tiny.build(tmp_path / MODELS.name / "tiny")  # as earlier versions did
+    assert [one.path for one in models(tmp_path)] == [TINY_MODEL]
 
 
 def test_damaged_folders_are_left_out_of_the_list(output: Path, tmp_path: Path) -> None:
@@ -414,5 +421,6 @@ def test_damaged_folders_are_left_out_of_the_list(output: Path, tmp_path: Path) 
     (broken / "empty" / "ready").mkdir(parents=True)
     (broken / "odd").mkdir()
     (broken / "odd" / "runs").write_text("a file")
-    assert [(one.kind, one.path.name) for one in models(broken)] == [("ready", "ready"), ("checkpoint", "step_3")]
-    assert models(tmp_path / "nowhere") == []
+    whole = [("ready", "ready"), ("checkpoint", "step_3"), ("base", "tiny")]
+    assert [(one.kind, one.path.name) for one in models(broken)] == whole
+    assert [one.name for one in models(tmp_path / "nowhere")] == ["tiny"]

@@ -20,6 +20,7 @@ from utils.flags import add_flags, read_flags
 from utils.paths import CONFIGS, Project
 from utils.training import checkpoints
 from utils.training.checkpoints import About, Checkpoint
+from utils.training.memory import shape_of
 from utils.ui import faults
 from utils.ui.training import (
     asking,
@@ -36,6 +37,7 @@ from utils.ui.training import (
 from utils.ui.training.form_part import faulty, fill, remembered
 from utils.ui.training.story import Story
 from utils.ui.words import amharic
+from utils.xtts.versions import BUILT_IN
 
 NONE = {"count": 0, "named": []}
 NASTY = "<img src=x onerror=alert(1)>"
@@ -233,6 +235,12 @@ def test_after_the_start_a_switch_says_what_it_did() -> None:
 
 def values(**changes: object) -> dict[str, object]:
     return TrainConfig.parse({"version": "tiny-random", **changes}).model_dump()
+
+
+@pytest.mark.parametrize("version", ["v2.0.2", *BUILT_IN])
+def test_the_forecast_counts_the_weights_that_the_memory_plan_counts(version: str) -> None:
+    known = forecast.SMALL.get(version, forecast.PUBLISHED)
+    assert shape_of(TrainConfig.parse({"version": version})).parameters == known
 
 
 def test_the_forecast_counts_updates_saves_and_bytes(tmp_path: Path) -> None:

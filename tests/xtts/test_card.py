@@ -10,7 +10,7 @@ import pytest
 
 from tests.xtts.exporting import RUN, SECRET, STEP, finished, learnt
 from utils.errors import DataError
-from utils.paths import Project
+from utils.paths import TINY_MODEL, Project
 from utils.synthesis.opening import open_model
 from utils.training import material
 from utils.xtts import card
@@ -65,6 +65,8 @@ def test_what_comes_with_the_program_is_ours(tiny_folder: Path, amharic: Tokeniz
     for model in (
         described(tiny_folder, amharic),
         described(tiny_folder.parent, amharic, about={"base": "tiny-random"}),
+        described(tiny_folder.parent, amharic, about={"base": "/program/utils/voice/data/tiny"}),
+        described(TINY_MODEL, amharic),
     ):
         text = write_card(model, "voice")
         assert "license: apache-2.0" in text

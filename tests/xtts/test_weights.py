@@ -11,7 +11,6 @@ import torch
 
 from tests.xtts.hub_server import Hub, serving
 from utils.dataset.public_addresses import DownloadError
-from utils.paths import TINY_MODEL
 from utils.xtts import tiny, weights
 from utils.xtts.checkpoint import accept, read_weights
 from utils.xtts.codes import ModelFileError
@@ -214,12 +213,6 @@ def test_what_comes_with_the_program_needs_neither_consent_nor_connection(tmp_pa
     folder = base_folder(name, source=Source(tmp_path, tmp_path / "none", NOWHERE))
     assert {path.name for path in folder.iterdir()} > set(HUB_FILES)
     assert accept(match_of(folder), name).complete
-
-
-def test_deleting_the_embedded_voice_leaves_the_program_whole(tmp_path: Path) -> None:
-    source = Source(tmp_path, tmp_path / "none", NOWHERE)
-    shutil.rmtree(base_folder("tiny", source=source))
-    assert same_files(base_folder("tiny", source=source), TINY_MODEL)
 
 
 def alone(tmp_path: Path) -> Source:

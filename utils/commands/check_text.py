@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from utils import paths
 from utils.errors import VocabularyError
+from utils.xtts.versions import BUILT_IN
 
 if TYPE_CHECKING:
     from utils.xtts.tokenizer import Tokenizer
@@ -58,7 +59,7 @@ def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> "Toke
 
 def published_vocabulary() -> Path:
     """Return the vocab.json of a base model that lies in the models folder."""
-    found = sorted(paths.MODELS.glob("*/vocab.json"))
+    found = sorted(path for path in paths.MODELS.glob("*/vocab.json") if path.parent.name not in BUILT_IN)
     if not found:
         raise VocabularyError(
             f"There is no vocab.json below {paths.MODELS}.",

@@ -12,7 +12,7 @@ class DownloadConfig(Config):
     version: Version = Field(
         "v2.0.2",
         title="Base version",
-        description="Version of XTTS v2; tiny: the small voice that comes with the program.",
+        description="Version of XTTS v2; tiny comes with the program, tiny-random is for tests.",
     )
     models: Text = Field(
         "", title="Folder of the models", description="Where it is kept; empty: where trainings look for it."

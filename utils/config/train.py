@@ -18,7 +18,7 @@ class TrainConfig(Config):
     version: Version = Field(
         "v2.0.2",
         title="Base version",
-        description="Which published XTTS to start from; tiny is the small voice that comes with the program.",
+        description="Which published XTTS to start from; tiny comes with this program, tiny-random is for tests.",
     )
     language: Language = Field(
         "am", title="Language", description="Spoken language of the clips; am, amh and Amharic are one."

@@ -24,11 +24,11 @@ SMALLEST = 1e-12  # scale of a weight or a row of zeros
 
 
 class Span(NamedTuple):
-    """What the bytes of a row reach from and to, once it was divided by its largest number.
+    """What the bytes of a row reach from and to, once it was divided such that all of it lies between.
 
     Attributes:
         low: The lower end; the upper is 1. There are 255 steps between, and zero is on a step.
-        deepest: How far below zero a row can reach at most.
+        deepest: How far below zero a row can reach at most, where low is nearer to zero than the upper end.
     """
 
     low: float
@@ -110,8 +110,9 @@ class Bytes:
     """A product of bytes: the weight with a scale for each output, the rows with a scale for each row.
 
     torch's dynamic product takes one scale from the largest and smallest number of all its rows. So each row is divided
-    by its largest number first, and one more row with the ends of the range is added: the scale is always the same, and
-    a sentence is said alike alone and in a batch, and before and after a loud neighbour.
+    first by its largest number, or by what it needs below zero, and one more row with the ends of the range is added:
+    the scale is always the same, and a sentence is said alike alone and in a batch, and before and after a loud
+    neighbour.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, span: Span, *, gelu: bool) -> None:

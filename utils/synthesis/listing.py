@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from utils.errors import RunError
-from utils.paths import MODELS, OUTPUT, Project, list_projects
+from utils.paths import MODELS, OUTPUT, TINY_MODEL, Project, list_projects
 from utils.runs import Run, list_runs
-from utils.storage import read_json
 from utils.training import checkpoints
-from utils.xtts.files import ABOUT_FILE, BELONGING, MODEL_FILE
+from utils.xtts.about import read_about
+from utils.xtts.files import BELONGING, MODEL_FILE
+from utils.xtts.versions import TINY
 
 NEEDED = (MODEL_FILE, *BELONGING)  # what speaking takes at least
 
@@ -43,7 +44,7 @@ class Found:
 def models(output: Path = OUTPUT, bases: Path | None = None) -> list[Found]:
     """List what can be opened: finished models, then checkpoints, then bases, each newest first.
 
-    No weights are read, and what is damaged is left out.
+    The small voice that comes with the program is the last. No weights are read, and what is damaged is left out.
 
     Args:
         output: Where the projects lie; it may be a project itself.
@@ -52,16 +53,8 @@ def models(output: Path = OUTPUT, bases: Path | None = None) -> list[Found]:
     projects = [Project(output), *(Project(output / name) for name in list_projects(output))]
     found = [*_finished(projects), *_checkpoints(projects), *_bases(bases or output / MODELS.name)]
     order = get_args(Kind)
-    return sorted(found, key=lambda one: (order.index(one.kind), -one.when))
-
-
-def read_about(folder: Path) -> dict[str, Any]:
-    """Read what a finished model says of itself; nothing depends on it, so a damaged file says nothing."""
-    try:
-        about = read_json(folder / ABOUT_FILE)
-    except (OSError, ValueError):
-        return {}
-    return about if isinstance(about, dict) else {}
+    found.sort(key=lambda one: (order.index(one.kind), -one.when))
+    return [*found, *_base(TINY_MODEL)]
 
 
 def _finished(projects: list[Project]) -> Iterator[Found]:
@@ -91,8 +84,13 @@ def _runs(project: Project) -> list[Run]:
 
 def _bases(folder: Path) -> Iterator[Found]:
     for path in sorted(folder.glob("[!.]*")):
-        if whole := _whole(path):
-            yield Found(path.name, path, "base", *whole)
+        if path.name != TINY:  # earlier versions kept random weights under this name
+            yield from _base(path)
+
+
+def _base(path: Path) -> Iterator[Found]:
+    if whole := _whole(path):
+        yield Found(path.name, path, "base", *whole)
 
 
 def _whole(folder: Path) -> tuple[float, int] | None:

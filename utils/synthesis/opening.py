@@ -20,11 +20,12 @@ from utils.paths import OUTPUT
 from utils.speedups.conditioning import fuse
 from utils.storage import make_folder
 from utils.synthesis.filling import fill, from_file
-from utils.synthesis.listing import Found, models, read_about
+from utils.synthesis.listing import Found, models
 from utils.synthesis.places import lacking, locate
 from utils.synthesis.trained import Parts, check_rows, is_trained, open_trained
 from utils.training.checkpoints import Checkpoint
 from utils.training.promoting import voice_of
+from utils.xtts.about import read_about
 from utils.xtts.checkpoint import accept, compare, part, read_weights
 from utils.xtts.codes import ModelFileError
 from utils.xtts.files import ABOUT_FILE, BELONGING, MODEL_FILE, REFERENCE_FILE, SETTINGS_FILE, SPEAKERS_FILE

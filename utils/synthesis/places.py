@@ -49,7 +49,8 @@ def newest_ready(output: Path = OUTPUT) -> Path:
     if not finished:
         raise ModelFileError(
             f"There is no finished model in {output}.",
-            hint="Train one, promote a checkpoint (python -m utils checkpoints promote), or name a model.",
+            hint="Train one, promote a checkpoint (python -m utils checkpoints promote), or name a model, "
+            "such as tiny, which is always here.",
         )
     return max(finished, key=lambda found: found.when).path
 

@@ -23,6 +23,7 @@ from utils.xtts.codes import ModelFileError
 from utils.xtts.files import MODEL_FILE, VOCABULARY_FILE
 from utils.xtts.model import fingerprint, load_gpt, outline, read_config
 from utils.xtts.tokenizer import Tokenizer
+from utils.xtts.versions import now_at
 from utils.xtts.weights import Source
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _base(folder: Path, about: About, named: str | Path | None, source: Source) 
         raise RunError(
             f"{folder} does not say which model it was trained from.", hint="Name that as base: a folder or a version."
         )
-    then = Path(about.base)
+    then = now_at(Path(about.base))
     places = [then, source.models / then.name] if named is None else [locate(named, source=source)]
     for place in places:
         if (place / MODEL_FILE).is_file() and about.base_fingerprint in {"", fingerprint(place)}:

@@ -127,9 +127,10 @@ def _described(folder: Path) -> ModelShape:
         sizes = read_json(path)["model_args"]
         names = ("gpt_layers", "gpt_n_model_channels", "gpt_n_heads", "gpt_number_text_tokens")
         layers, dim, heads, rows = (int(sizes[name]) for name in names)
+        audio_rows = int(sizes.get("gpt_num_audio_tokens", ModelShape.audio_rows))
     except (OSError, ValueError, LookupError, TypeError, OverflowError) as error:
         raise ConfigError(f"custom_model: {path} does not tell the sizes of a model: {error!r}.") from error
-    return ModelShape(layers=layers, dim=dim, heads=heads, text_rows=rows)
+    return ModelShape(layers=layers, dim=dim, heads=heads, text_rows=rows, audio_rows=audio_rows)
 
 
 def longest_of(config: TrainConfig) -> Longest:

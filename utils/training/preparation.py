@@ -23,6 +23,7 @@ from utils.xtts.codes import AudioEncoder
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.packs import TextMode
 from utils.xtts.tokenizer import Tokenizer
+from utils.xtts.versions import now_at
 from utils.xtts.vocabulary import Vocabulary
 
 READING = "reading"  # folder of a run: how its model reads, fixed at its first start
@@ -56,7 +57,7 @@ def find_base(job: Job, config: TrainConfig) -> Base:
         return base
     try:
         known = read_json(note)
-        base = Base(Path(known["folder"]), str(known["fingerprint"]))
+        base = Base(now_at(Path(known["folder"])), str(known["fingerprint"]))
         is_there = base.folder.is_dir()
     except (OSError, ValueError, TypeError, LookupError) as error:
         cure = "Put it back from a copy, or start a new run from one of its checkpoints."

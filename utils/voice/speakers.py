@@ -58,7 +58,8 @@ SPEAKERS = (
     Speaker("ikram", "f3", 62, 145),
     Speaker("jemila", "f4", 50, 155),
 )
-HELD_OUT = Speaker("kidist", "f5", 40, 152)  # between the men and the women that are learnt from: the sample project speaks so
+# never learnt from, and higher than the men and lower than the women that were: the sample project is recorded in it
+HELD_OUT = Speaker("kidist", "f5", 40, 152)
 
 
 def program() -> str:

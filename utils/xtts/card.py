@@ -14,6 +14,7 @@ from utils.runs import Run
 from utils.storage import read_json
 from utils.training import checkpoints, material
 from utils.training.checkpoints import Checkpoint
+from utils.xtts.about import read_about
 from utils.xtts.licence import LICENCE
 from utils.xtts.tiny import RECIPE
 from utils.xtts.versions import TINY, TINY_RANDOM
@@ -138,10 +139,10 @@ def figures(path: Path) -> str:
 
 
 def base_of(opened: "Opened") -> str:
-    """Name the model that it was trained from; empty when it says nothing about it."""
+    """Name the model that it was trained from, the first of a line; empty when it says nothing about it."""
     if (opened.folder / RECIPE).is_file():
         return TINY_RANDOM
-    return Path(str(opened.about.get("base", ""))).name
+    return Path(str(read_about(opened.folder).get("base") or opened.about.get("base", ""))).name
 
 
 def _head(opened: "Opened") -> str:

@@ -15,6 +15,7 @@ from utils.errors import StorageError
 from utils.folders import link_or_copy, require_space
 from utils.storage import ROOM, read_json
 from utils.training.tensors import smaller
+from utils.xtts.about import read_about
 from utils.xtts.checkpoint import CURE, compare, read_weights
 from utils.xtts.codes import ModelFileError
 from utils.xtts.files import (
@@ -136,7 +137,7 @@ def _write_json(path: Path, data: Mapping[str, object]) -> None:
 
 def _origin(base: Path, *, half: bool) -> dict[str, object]:
     return {
-        "base": base.name,
+        "base": str(read_about(base).get("base") or base.name),
         "base_fingerprint": fingerprint(base),
         "precision": "half" if half else "full",
         "coqui_tts": version("coqui-tts"),

@@ -57,7 +57,7 @@ def _clear(before: Path, path: Path, ours: Collection[str] | None) -> None:
 def flush(folder: Path) -> None:
     """Wait until every file of a folder is on the disk itself."""
     for path in folder.iterdir():
-        with path.open("rb+") as file:
+        with path.open("rb" if os.name == "posix" else "rb+") as file:  # a second name of a read-only file is one too
             os.fsync(file.fileno())
     sync_folder(folder)
 

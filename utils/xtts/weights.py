@@ -89,7 +89,7 @@ def _version(version: str, names: Sequence[str], source: Source) -> Path:
     """Return the folder of a version that holds these files at least."""
     folder = source.models / version
     if version == TINY:
-        return _embedded(folder)
+        return TINY_MODEL
     if version == TINY_RANDOM:
         return tiny.build(folder)
     make_folder(folder)
@@ -97,16 +97,6 @@ def _version(version: str, names: Sequence[str], source: Source) -> Path:
         known = Verified(folder)
         if unsure := [name for name in names if not known.unchanged(name)]:
             _complete(known, version, unsure, source)
-    return folder
-
-
-def _embedded(folder: Path) -> Path:
-    """Return a folder of links to the voice that comes with the program, which deleting leaves alone."""
-    make_folder(folder)
-    with locked(folder.parent / f".{folder.name}.lock"):
-        (folder / tiny.RECIPE).unlink(missing_ok=True)  # earlier versions kept random weights under this name
-        for path in sorted(TINY_MODEL.iterdir()):
-            share(path, folder / path.name)
     return folder
 
 

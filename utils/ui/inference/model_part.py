@@ -7,7 +7,6 @@ import gradio as gr
 
 from utils.config import SpeechConfig
 from utils.errors import AmharicTtsError
-from utils.synthesis.listing import Found
 from utils.ui import faults
 from utils.ui.form import info
 from utils.ui.inference import listing, reading, showing, voice_files
@@ -71,13 +70,13 @@ def model_state(room: Room, sight: Sight, model: str) -> dict[str, Any]:
         model = picker["value"] = listing.preferred(found, sight.place.root)
     reads, unknown = _reads(model, language)
     busy, loaded = bool(studio.loading), studio.card is not None
-    reason = _reason(model, found, language) or unknown
+    none = say("There is no model yet: train one, or download a base model in the System tab.", language)
     voices = voice_files.choices(sight.place, studio.voices())
     return {
         "model": picker,
         "load": {"interactive": bool(model) and not busy},
         "unload": {"interactive": loaded and not busy and not studio.users},
-        "model_reason": note(reason),
+        "model_reason": note(unknown if model else none),
         "card": showing.model(studio, model, reads, None, language),
         "speak": {"interactive": bool(model)},
         "reference": {"choices": [(say("the model's own voice", language), ""), *voices]},
@@ -101,11 +100,3 @@ def _reads(model: str, language: str) -> tuple[dict[str, str] | None, str]:
         return reading.settings_of(model), ""
     except AmharicTtsError as error:
         return None, faults.told(error, language)
-
-
-def _reason(model: str, found: list[Found], language: str) -> str:
-    if model:
-        return ""
-    if found:
-        return say("Choose a model first.", language)
-    return say("There is no model yet: train one, or download a base model in the System tab.", language)

@@ -18,7 +18,7 @@ from utils.storage import PARTIAL
 from utils.ui.views import newest_events
 from utils.xtts.files import HUB_FILES
 from utils.xtts.licence import LICENCE, LicenceError, licence_accepted
-from utils.xtts.versions import BUILT_IN
+from utils.xtts.versions import BUILT_IN, TINY
 
 VERB = "download-model"
 VERSIONS: tuple[str, ...] = get_args(DownloadConfig.model_fields["version"].annotation)
@@ -71,7 +71,7 @@ def needs_consent() -> bool:
 
 def look(version: str) -> Base:
     """Say what is here of a version."""
-    folder = paths.MODELS / version
+    folder = paths.TINY_MODEL if version == TINY else paths.MODELS / version
     there = sum((folder / name).is_file() for name in HUB_FILES)
     return Base(version, there, size_of(folder), any(_halves(version)))
 
@@ -135,6 +135,8 @@ def _active(output: Path) -> runs.Run:
 
 def delete(version: str, output: Path) -> int:
     """Delete a base model; refused while any run is at work, because it may need it."""
+    if version == TINY:
+        raise RunError(f"{version} comes with the program and stays.", hint="Delete another version.")
     folder = paths.inside(paths.MODELS, paths.checked_name(version))
     for name in list_projects(output):
         if busy := runs.at_work(project(name, output)):

@@ -17,10 +17,11 @@ from utils.ui.system import downloads
 from utils.ui.system.downloads import Base, Progress
 from utils.ui.views import bar, cell, note, reasons, table, time_left
 from utils.ui.words import say
-from utils.xtts.versions import BUILT_IN
+from utils.xtts.versions import BUILT_IN, TINY
 
 HERE = "This version is here already."
 NOT_HERE = "Nothing of this version is here."
+OURS = "This version comes with the program."
 FETCHING = "A version is being fetched."
 NOT_FETCHING = "Nothing is being fetched."
 NO_CONSENT = "Agree to the licence first."
@@ -71,7 +72,7 @@ def reasons_of(base: Base | None, *, busy: bool, unfinished: bool, consent: bool
         "Download": begin,
         "Pause": "" if busy else NOT_FETCHING,
         "Give up": "" if busy or unfinished else NOT_FETCHING,
-        "Delete version": FETCHING if busy else "" if there else NOT_HERE,
+        "Delete version": OURS if base and base.version == TINY else FETCHING if busy else "" if there else NOT_HERE,
     }
 
 

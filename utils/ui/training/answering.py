@@ -16,7 +16,7 @@ from utils.config import TrainConfig
 from utils.errors import AmharicTtsError
 from utils.paths import Project
 from utils.ui.training.presets import TIERS, load
-from utils.xtts.versions import BUILT_IN, TINY, TINY_RANDOM
+from utils.xtts.versions import TINY, TINY_RANDOM
 
 if TYPE_CHECKING:
     from utils.dataset.clip import Clip
@@ -46,14 +46,7 @@ def device() -> Answer:
         "gpus": torch.cuda.device_count(),
         "compiler": any(shutil.which(name) for name in ("c++", "g++", "clang++", "cl")),
         "bitsandbytes": importlib.util.find_spec("bitsandbytes") is not None,
-        "parameters": {name: _parameters(name) for name in ("v2.0.2", *BUILT_IN)},
     }
-
-
-def _parameters(version: str) -> int:
-    from utils.training import memory
-
-    return memory.shape_of(TrainConfig.parse({"version": version})).parameters
 
 
 def plan(config: dict[str, object]) -> Answer:
@@ -117,26 +110,26 @@ def check(config: dict[str, object], project: str) -> Answer:
 
 def _reading(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer | None", str]:
     """Open the tokenizer as training would make it; else say which vocabulary is not here."""
-    from utils.training.preparation import text_mode
+    from utils.training.preparation import reading_of, text_mode
     from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
     from utils.xtts.tiny import Sizes
     from utils.xtts.tiny_vocabulary import small_vocabulary
     from utils.xtts.tokenizer import Tokenizer, prepare
     from utils.xtts.vocabulary import Vocabulary
 
+    texts = (clip.text for clip in clips)
     own = Path(config.custom_model).expanduser() if config.custom_model else None
     folder = (own if own.is_dir() else own.parent) if own else paths.MODELS / config.version
     if own and (folder / SETTINGS_FILE).is_file():
         return Tokenizer.load(folder), ""
     if not own and config.version == TINY:
-        return Tokenizer.load(paths.TINY_MODEL), ""
+        return reading_of(paths.TINY_MODEL, config.language, texts, text_mode(config)), ""
     if not own and config.version == TINY_RANDOM:
         base = small_vocabulary(Sizes().tokens)
     elif (folder / VOCABULARY_FILE).is_file():
         base = Vocabulary.load(folder / VOCABULARY_FILE)
     else:
         return None, str(folder / VOCABULARY_FILE)
-    texts = (clip.text for clip in clips)
     return prepare(base, config.language, mode=text_mode(config), texts=texts, allow_missing=True), ""
 
 
