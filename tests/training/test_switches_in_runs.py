@@ -17,7 +17,7 @@ from utils.training.step import Stepper
 
 pytestmark = pytest.mark.slow
 
-SWITCHES: list[tuple[dict[str, Any], str]] = [
+SWITCHES: list[Any] = [
     ({"enable_grad_checkpoint": True}, "enable_grad_checkpoint"),
     ({"enable_sdpa": False}, "enable_sdpa"),
     ({"enable_ema": True}, ""),

@@ -23,7 +23,7 @@ from utils import audio
 from utils.config import SpeechConfig
 from utils.dataset.lists import FILES, HEADER
 from utils.errors import AudioError, ConfigError, DataError, RunBusyError, RunError, StorageError, TextError
-from utils.paths import Project
+from utils.paths import TINY_MODEL, Project
 from utils.synthesis import listing as shelf
 from utils.ui import app
 from utils.ui.form import build_form
@@ -32,6 +32,7 @@ from utils.ui.inference.batch_part import BATCH, batch_state
 from utils.ui.inference.download_part import pack_state
 from utils.ui.inference.errands import Errands
 from utils.ui.inference.listener import Listener
+from utils.ui.inference.model_part import model_state
 from utils.ui.inference.reading import Seen, look, read
 from utils.ui.inference.recording import Begun, take_of
 from utils.ui.inference.room import Room, Sight
@@ -479,5 +480,24 @@ def test_the_model_of_the_open_project_is_chosen_first(tmp_path: Path) -> None:
     tiny.build(tmp_path / "p" / "ready")
     (tmp_path / "damaged" / "ready").mkdir(parents=True)
     found = shelf.models(tmp_path)
-    assert [(one.name, one.kind) for one in found] == [("p", "ready"), ("v2.0.3", "base")]
+    assert [(one.name, one.kind) for one in found] == [("p", "ready"), ("v2.0.3", "base"), ("tiny", "base")]
     assert listing.preferred(found, tmp_path / "p") == str(tmp_path / "p" / "ready")
+
+
+@pytest.mark.slow
+def test_a_projects_own_model_takes_the_place_of_what_the_page_had_chosen(tmp_path: Path) -> None:
+    from utils.xtts import tiny
+
+    project = Project(tmp_path / "p")
+    here = replace(room(tmp_path), studio=Studio(tmp_path))
+
+    def chosen(model: str, seen: dict[str, Any]) -> str | None:
+        sight = Sight("p", project, shelf.models(tmp_path), "en")
+        return model_state(here, sight, model, seen)["model"].get("value")
+
+    first = chosen("", {})
+    assert first == str(TINY_MODEL)
+    own = str(tiny.build(project.ready))
+    assert chosen(first, {"model": {"value": first}}) == own
+    assert chosen(own, {"model": {"value": own}}) == own
+    assert chosen(first, {"model": {"value": own}}) is None  # somebody went back to it

@@ -123,6 +123,16 @@ def test_each_state_has_its_buttons(version: str, state: dict[str, bool], reason
     assert tuple(told.values()) == reasons
 
 
+def test_the_small_voice_is_always_here_and_stays(tmp_path: Path) -> None:
+    base = downloads.look("tiny")
+    assert base.is_whole
+    told = downloads_part.reasons_of(base, busy=False, unfinished=False, consent=True)
+    assert (told["Download"], told["Delete version"]) == (downloads_part.HERE, downloads_part.OURS)
+    with pytest.raises(RunError, match="comes with the program"):
+        downloads.delete("tiny", tmp_path)
+    assert base == downloads.look("tiny")
+
+
 def test_nothing_is_fetched_without_consent(tmp_path: Path) -> None:
     with pytest.raises(LicenceError, match="Agree to it above"):
         downloads.begin("v2.0.2", tmp_path)

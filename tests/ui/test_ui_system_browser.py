@@ -57,14 +57,15 @@ def test_a_version_is_fetched_after_consent_and_deleted_again(seen: Seen) -> Non
 
     page.locator("#download").click()
     expect(page.locator("#download-reasons")).to_contain_text("A version is being fetched.")
-    expect(page.locator("#base-models")).to_contain_text("is here", timeout=PATIENCE)
+    row = page.locator("#base-models tr", has_text="v2.0.2")
+    expect(row).to_contain_text("is here", timeout=PATIENCE)
     expect(page.locator("#download")).to_be_disabled()
     expect(page.locator("#download-reasons")).to_contain_text("This version is here already.")
 
     page.locator("#delete-version").click()
     expect(page.locator("#download-question")).to_contain_text("Delete v2.0.2?")
     page.get_by_role("button", name="Yes, delete this version").click()
-    expect(page.locator("#base-models")).not_to_contain_text("is here")
+    expect(row).to_contain_text("not here")
     page.locator("#withdraw").click()
     expect(page.locator("#download")).to_be_disabled()
     assert seen.complaints == []

@@ -1,6 +1,7 @@
 """Choosing a model, and having it in memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -62,12 +63,16 @@ def _tie_buttons(room: Room, load: gr.Button, unload: gr.Button, card: gr.HTML) 
     unload.click(unload_model, [given[0], given[-1]], card, api_name="unload_model", concurrency_limit=None, **hidden)
 
 
-def model_state(room: Room, sight: Sight, model: str) -> dict[str, Any]:
-    """Show models, memory and voices."""
+def model_state(room: Room, sight: Sight, model: str, seen: Mapping[str, Any]) -> dict[str, Any]:
+    """Show models, memory and voices.
+
+    The page chooses a model where nobody did. One of the project takes the place of another that the page chose.
+    """
     studio, found, language = room.studio, sight.models, sight.language
     picker: dict[str, Any] = {"choices": listing.choices(found, language)}
-    if not model and found:
-        model = picker["value"] = listing.preferred(found, sight.place.root)
+    if not model or seen.get("model", {}).get("value") == model:
+        own = bool(model) and Path(model).is_relative_to(sight.place.root)
+        model = picker["value"] = model if own else listing.preferred(found, sight.place.root)
     reads, unknown = _reads(model, language)
     busy, loaded = bool(studio.loading), studio.card is not None
     none = say("There is no model yet: train one, or download a base model in the System tab.", language)

@@ -82,7 +82,7 @@ def tie_clock(room: Room, widgets: dict[str, Any]) -> None:
         try:
             sight = Sight(project, room.open(project), models(room.page.output), language)
             made = {
-                **model_state(room, sight, model or ""),
+                **model_state(room, sight, model or "", seen),
                 **listed(sight.place, take, language),
                 **batch_state(room, sight),
                 **compare_state(room, sight, comparison),
