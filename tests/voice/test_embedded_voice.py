@@ -59,7 +59,7 @@ def test_unseen_sentences_are_spoken(measured: dict[str, Any], figure: str, leas
     assert least <= measured[figure] <= most
 
 
-@pytest.mark.parametrize(("figure", "least"), [("retrieved", 0.85), ("voice_nearer", 0.85)])
+@pytest.mark.parametrize(("figure", "least"), [("retrieved", 0.75), ("voice_nearer", 0.85)])
 def test_a_fine_tuning_brings_the_voice_nearer(tuned: dict[str, Any], figure: str, least: float) -> None:
     assert tuned[figure] >= least
 
