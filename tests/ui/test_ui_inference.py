@@ -493,7 +493,8 @@ def test_a_projects_own_model_takes_the_place_of_what_the_page_had_chosen(tmp_pa
 
     def chosen(model: str, seen: dict[str, Any]) -> str | None:
         sight = Sight("p", project, shelf.models(tmp_path), "en")
-        return model_state(here, sight, model, seen)["model"].get("value")
+        found: str | None = model_state(here, sight, model, seen)["model"].get("value")
+        return found
 
     first = chosen("", {})
     assert first == str(TINY_MODEL)
