@@ -384,7 +384,6 @@ def test_importing_is_quick_and_brings_no_torch() -> None:
     assert done.stdout.strip() == ""
 
 
-@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc; ru_maxrss would include this parent's")
 def test_ten_hours_pass_through_300_mb(tmp_path: Path) -> None:

@@ -253,6 +253,8 @@ class _Reader:
         self.head = list(islice(self.frames, 2))
         if not self.head:
             raise AudioError(f"{path} holds no sound that can be decoded.", hint=EXPORT_AGAIN)
+        self.pace = self.tick * self.rate  # samples between two timestamps
+        self.coarse = float(self.pace) + 1
 
     def info(self) -> AudioInfo:
         """Describe the file."""
@@ -314,10 +316,10 @@ class _Reader:
         """
         if frame.pts is None or self.head[0].pts is None:
             return None
-        told = float((frame.pts - self.head[0].pts) * self.tick * self.rate)
+        told = (frame.pts - self.head[0].pts) * self.pace.numerator / self.pace.denominator
         border, size = self.head[0].samples, self.head[-1].samples
         nearest = border + round((told - border) / size) * size
-        return nearest if abs(nearest - told) <= self.tick * self.rate + 1 else round(told)
+        return nearest if abs(nearest - told) <= self.coarse else round(told)
 
     def _continuous(self, frames: Iterable[av.AudioFrame], position: int) -> Iterator[Samples]:
         """Turn frames into mono samples from a position on, with silence where the recording has a hole."""
@@ -368,8 +370,11 @@ def _mono(frame: av.AudioFrame) -> Samples:
     """Average the channels of a frame and scale it to +-1."""
     raw: npt.NDArray[Any] = frame.to_ndarray()
     channels = raw if frame.format.is_planar else raw.reshape(-1, frame.layout.nb_channels).T
-    with np.errstate(invalid="ignore", over="ignore"):  # samples that are no finite numbers are refused by the reader
-        mixed: Samples = channels.mean(axis=0, dtype=np.float32)
+    if len(channels) == 1:
+        mixed: Samples = channels[0].astype(np.float32)
+    else:
+        with np.errstate(invalid="ignore", over="ignore"):  # what is no finite number is refused by the reader
+            mixed = channels.mean(axis=0, dtype=np.float32)
     if raw.dtype.kind == "u":
         return mixed / np.float32(128) - np.float32(1)
     if raw.dtype.kind == "i":

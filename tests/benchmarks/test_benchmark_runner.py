@@ -139,7 +139,6 @@ def test_the_runner_and_the_pages_need_no_torch() -> None:
     assert json.loads(said.stdout) is False
 
 
-@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("one", TOYS, ids=lambda one: one.name)
 def test_every_toy_works_and_leaves_a_finding_that_can_be_shown(one: Benchmark, tmp_path: Path) -> None:

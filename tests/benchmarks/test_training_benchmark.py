@@ -156,7 +156,6 @@ def run(words: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.long
 @pytest.mark.slow
 def test_the_comparison_runs_and_both_sides_begin_with_the_same_loss(tmp_path: Path) -> None:
     run(["--rounds", "1", "--updates", "1"], tmp_path)
@@ -169,7 +168,6 @@ def test_the_comparison_runs_and_both_sides_begin_with_the_same_loss(tmp_path: P
     assert memory["peak"] >= memory["training"] > memory["start"] > 0
 
 
-@pytest.mark.long
 @pytest.mark.slow
 def test_switches_are_measured_beside_a_baseline_and_a_refusal_is_a_row(tmp_path: Path) -> None:
     rows = ["baseline", "8-bit optimiser"]
@@ -182,7 +180,6 @@ def test_switches_are_measured_beside_a_baseline_and_a_refusal_is_a_row(tmp_path
     assert refused["note"].startswith("refused: ")
 
 
-@pytest.mark.long
 @pytest.mark.slow
 def test_the_profile_names_the_parts_of_a_step(tmp_path: Path) -> None:
     said = run(["--profile", "--both", "--updates", "1"], tmp_path)

@@ -11,7 +11,7 @@ from utils import audio
 from utils.dataset import corrections
 from utils.dataset.clip import APPROVED, Clip
 from utils.dataset.corrections import divided
-from utils.dataset.manifest import Contents, opened
+from utils.dataset.manifest import Contents, Manifest, opened
 from utils.dataset.validate import check
 from utils.errors import DataError
 from utils.events import EventLog
@@ -119,6 +119,25 @@ def test_changes_are_taken_back_one_after_the_other(folder: Path) -> None:
     assert corrections.last(folder) is None
     with pytest.raises(DataError, match="nothing to take back"):
         corrections.undo_last(folder)
+
+
+def test_a_change_of_another_process_is_seen(folder: Path) -> None:
+    first, second, *_ = opened(folder).kept
+    corrections.approve(folder, [first.id])
+    Manifest(folder).change([second.aside("of another process")])
+    corrections.restore(folder, [first.id])
+    assert opened(folder).clips[second.id].reason == "of another process"
+    corrections.undo_last(folder)
+    assert second.id not in {clip.id for clip in opened(folder).kept}
+
+
+def test_a_change_that_failed_leaves_nothing(folder: Path) -> None:
+    first, *_ = opened(folder).kept
+    corrections.approve(folder, [first.id])
+    with pytest.raises(DataError, match="no clip"):
+        corrections.set_aside(folder, [first.id, "unknown"], "to my ear")
+    corrections.restore(folder, [first.id])
+    assert opened(folder).clips[first.id].reason == ""
 
 
 def test_a_change_from_elsewhere_is_not_overwritten(folder: Path) -> None:

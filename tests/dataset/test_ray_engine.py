@@ -60,7 +60,6 @@ def test_ray_makes_the_same_dataset_and_tells_of_progress(place: Project, tmp_pa
     assert signal.getsignal(signal.SIGTERM) is handler
 
 
-@pytest.mark.long
 @pytest.mark.slow
 def test_a_build_on_ray_that_was_stopped_goes_on_where_it_was(place: Project, tmp_path: Path) -> None:
     found = recordings(tmp_path / "in", 4)

@@ -96,11 +96,6 @@ def scored(known: Known, path: Path) -> int:
 def test_cutting_and_measuring_is_sixty_times_faster_than_listening(tmp_path: Path) -> None:
     known = recordings.recording(600, seed=8)
     path = known.save(tmp_path / "ten minutes.wav")
-    short = recordings.recording(20, seed=9)
-    scored(short, short.save(tmp_path / "short.wav"))  # reads the networks
-    took = list[float]()
-    for _ in range(2):  # the better one counts: other work on the machine only ever slows down
-        begin = time.process_time()
-        assert scored(known, path) > 50
-        took.append(time.process_time() - begin)
-    assert 600 / min(took) >= 60
+    begin = time.process_time()
+    assert scored(known, path) > 50
+    assert 600 / (time.process_time() - begin) >= 60

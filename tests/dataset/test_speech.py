@@ -175,7 +175,6 @@ print(peak_mb())
 """
 
 
-@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of the memory as Linux reports it")
 def test_ten_hours_need_less_than_700_mb(tmp_path: Path) -> None:

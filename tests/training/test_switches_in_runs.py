@@ -17,11 +17,11 @@ from utils.training.step import Stepper
 
 pytestmark = pytest.mark.slow
 
-SWITCHES: list[Any] = [
+SWITCHES: list[tuple[dict[str, Any], str]] = [
     ({"enable_grad_checkpoint": True}, "enable_grad_checkpoint"),
     ({"enable_sdpa": False}, "enable_sdpa"),
     ({"enable_ema": True}, ""),
-    pytest.param({"use_compile": True, "max_steps": 2}, "use_compile", marks=pytest.mark.long),
+    ({"use_compile": True, "max_steps": 2}, "use_compile"),
     ({"enable_mixed_precision": True}, ""),  # where the processor has the arithmetic; else the reason is told
     ({"enable_fused_gelu": False}, ""),
     ({"enable_byte_dropout": False}, ""),

@@ -158,6 +158,7 @@ def test_two_visitors_share_the_model_and_stop_only_their_own(tab: Seen, speakin
     expect(other.locator("#speak")).to_be_enabled()
     speak(other, LONG)
     expect(other.locator("#speak-status")).to_contain_text("sentences are spoken", timeout=PATIENCE)
+    expect(tab.page.locator("#unload-model")).to_be_disabled(timeout=PATIENCE)
     other.context.close()  # whoever leaves speaks no longer
     expect(tab.page.locator("#unload-model")).to_be_enabled(timeout=PATIENCE)
     tab.page.locator("#unload-model").click()

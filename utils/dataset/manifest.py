@@ -7,6 +7,7 @@ Only clips of finished recordings count, so a crash leaves a dataset as it was b
 
 import dataclasses
 import gc
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -23,6 +24,9 @@ CLIP_COLUMNS = [
     *SCORES,
     *("status", "reason", "content", "split", "audio"),
 ]
+# What a dataset could hold that was made to have other files read or written; names become names of files.
+NO_NAME = re.compile(r"[/\\:]").search
+LEADS_OUT = re.compile(r"[\\:]|\A/|(?:\A|/)\.\.(?:/|\Z)").search
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,8 @@ class Source:
 
 
 SOURCE_COLUMNS = [one.name for one in fields(Source)]
+
+Signature = tuple[tuple[int, int], ...]
 
 
 @dataclass
@@ -138,12 +144,17 @@ class Manifest:
 
 @contextmanager
 def _collecting_later() -> Iterator[None]:
-    """Hold the garbage collector: it would go through all these rows, which stay, again and again."""
+    """Hold the garbage collector: it would go through all these rows, which stay, again and again.
+
+    At the end they count among what has long been there.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
+        gc.unfreeze()
         if was_on:
             gc.enable()
 
@@ -155,9 +166,22 @@ def book_of(folder: Path) -> Manifest:
     return Manifest(folder)
 
 
+def signed(folder: Path) -> Signature:
+    """Tell one state of a dataset from another without reading it."""
+    return tuple(_stamp(folder / name) for name in (MANIFEST, RECORDINGS))
+
+
 def opened(folder: Path) -> Contents:
     """Read a dataset that has to be there."""
     return book_of(folder).read()
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:  # it is not there yet
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
 
 
 def _clip_cells(clip: Clip) -> list[str]:
@@ -179,19 +203,9 @@ def _clip(cells: list[str]) -> Clip:
         raise DataError(
             f"{MANIFEST}: clip {name} has status {status!r} and split {split!r}.", hint="Mend its last line."
         )
-    if _leads_out(name, audio):
+    if NO_NAME(name) or LEADS_OUT(audio):
         raise DataError(f"{MANIFEST}: clip {name!r} lies outside the dataset: {audio!r}.", hint="Do not use it.")
     return Clip(name, recording, source, span, speaker, text, audio, content, scores, split, status, reason)  # type: ignore[arg-type]
-
-
-def _leads_out(name: str, audio: str) -> bool:
-    """Tell a dataset that was made to have other files read or written; names become names of files."""
-    return (
-        any(sign in name for sign in "/\\:")
-        or any(sign in audio for sign in "\\:")
-        or ".." in audio.split("/")
-        or audio.startswith("/")
-    )
 
 
 def _source_cells(source: Source) -> list[str]:

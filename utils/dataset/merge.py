@@ -63,8 +63,7 @@ def merge(target: Path, other: Path, *, dry_run: bool) -> Plan:
         for source, clips in made.recordings:
             for clip in clips:
                 _copy(other / clip.audio, target / WAVS / Path(clip.audio).name) if clip.audio else None
-            session.book.add(source, clips)
-            session.contents.clips.update({clip.id: clip for clip in clips})
+            session.add(source, clips)
         return made
 
 

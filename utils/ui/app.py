@@ -16,6 +16,7 @@ from utils import monitor, paths, projects
 from utils.addresses import is_loopback
 from utils.storage import make_folder
 from utils.ui import access, gradio_parts, theme, views
+from utils.ui.front_page import FrontPage
 from utils.ui.page import PRIVATE, QUIET, Page, handler
 from utils.ui.project_desk import build_desk
 from utils.ui.projects import build_picker, project_names, tie_picker
@@ -242,13 +243,14 @@ def launch(
     blocks = build(output)
     threading.Thread(target=tidy, args=[output], name="tidy", daemon=True).start()
     port = access.free_port(host, port)
+    front = [] if who else [Middleware(FrontPage)]  # with a password it says who asks
     _, url, shared = blocks.launch(
         server_name=host,
         server_port=port,
         share=share,
         auth=(who.user, who.password) if who else None,
         allowed_paths=[str(output)],
-        app_kwargs={"middleware": [Middleware(access.Doorkeeper, local=local)]},
+        app_kwargs={"middleware": [Middleware(access.Doorkeeper, local=local), *front]},
         theme=theme.theme(),
         css=theme.CSS,
         head=gradio_parts.head(),

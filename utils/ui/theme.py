@@ -52,8 +52,11 @@ table.facts td.mark { white-space: nowrap; font-weight: 600; }
 :is(.good, .warnings, .faults) :is(p, li) { font-size: var(--text-sm); margin: 4px 0; overflow-wrap: anywhere; }
 :is(.good, .warnings, .faults) ul { margin: 0; }
 details.more > summary { cursor: pointer; font-size: var(--text-sm); }
-.fields { display: grid !important;
+.fields, .fields > .form { display: grid !important; gap: var(--layout-gap) !important;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 250px), 1fr)) !important; }
+.fields > .form { grid-column: 1 / -1; border: 0; background: none; box-shadow: none; }
+.gradio-container .fields > .form > .block { border-width: var(--block-border-width) !important;
+  border-radius: var(--block-radius) !important; }
 .fields > .column { gap: 2px; }
 .beside { align-items: flex-end !important; }
 progress { width: 100%; height: 8px; appearance: none; border: 0; border-radius: 4px; overflow: hidden;

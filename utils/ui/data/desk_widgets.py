@@ -40,12 +40,8 @@ def filters() -> dict[str, Any]:
 
 def side_by_side(made: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
     """Lay widgets out in a grid, as many in a row as there is room for."""
-    widgets = {}
     with gr.Row(elem_classes="fields"):
-        for name, make in made.items():
-            with gr.Column(min_width=150):
-                widgets[name] = make()
-    return widgets
+        return {name: make() for name, make in made.items()}
 
 
 def _choice(labels: Mapping[str, str], value: str, title: str, told: str, name: str) -> gr.Dropdown:

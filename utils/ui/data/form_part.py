@@ -52,8 +52,7 @@ class DataForm:
         """Lay out the widgets of some fields, side by side where there is room."""
         with gr.Row(elem_classes="fields"):
             for name in names:
-                with gr.Column(min_width=200):
-                    self.widgets[name] = whisper_sizes() if name == "whisper_model" else _widget(name)
+                self.widgets[name] = whisper_sizes() if name == "whisper_model" else _widget(name)
 
 
 def _widget(name: str) -> Component:

@@ -18,7 +18,7 @@ from utils.dataset.clip import APPROVED, Clip
 from utils.dataset.corrections import REPLACED
 from utils.dataset.ledger import Ledger
 from utils.dataset.lists import read_language
-from utils.dataset.manifest import MANIFEST, RECORDINGS, Contents, Manifest
+from utils.dataset.manifest import Contents, Manifest, Signature, signed
 from utils.errors import AmharicTtsError
 
 PAGE = 20  # clips
@@ -27,8 +27,6 @@ MOST_VIEWS = 8  # orders and filters kept of each
 PATIENCE = 5.0  # while a dataset grows, reading it takes a sixth of the time at most
 GOOD_SNR = 30.0  # dB; better is not better to the ear
 UNMEASURED = 1e9
-
-Signature = tuple[tuple[int, int], ...]
 
 
 class View(NamedTuple):
@@ -186,11 +184,6 @@ def count(shelved: Shelved) -> Counted:
     return Counted(shelved.signature, found, statistics.account(shelved.contents))
 
 
-def signed(folder: Path) -> Signature:
-    """Tell one state of a dataset from another without reading it."""
-    return tuple(_stamp(folder / name) for name in (MANIFEST, RECORDINGS))
-
-
 def doubts(clips: Iterable[Clip]) -> dict[str, float]:
     """Judge how doubtful each clip is: what was set aside most of all, what a person approved not at all."""
     clips = list(clips)
@@ -246,11 +239,3 @@ def _language(folder: Path) -> str:
         return read_language(folder)
     except (AmharicTtsError, OSError):  # it only decides whether sounds are counted
         return "am"
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except OSError:  # it is not there yet
-        return 0, 0
-    return found.st_mtime_ns, found.st_size

@@ -57,11 +57,16 @@ class TrainForm:
         """Lay out the widgets of some fields, side by side where there is room."""
         with gr.Row(elem_classes="fields"):
             for name in names:
-                with gr.Column(min_width=200):
-                    self.widgets.update(build_form(TrainConfig, only=[name]))
-                    self.widgets[name].elem_id = f"training-{name}"
-                    if name in fields.SWITCHES:
+                if name in fields.SWITCHES:
+                    with gr.Column():
+                        self._widget(name)
                         self.hints[name] = gr.HTML(elem_classes="switch-hint")
+                else:
+                    self._widget(name)
+
+    def _widget(self, name: str) -> None:
+        self.widgets.update(build_form(TrainConfig, only=[name]))
+        self.widgets[name].elem_id = f"training-{name}"
 
 
 def fill(config: TrainConfig, *, keep_paths: bool) -> list[Any]:
@@ -253,7 +258,7 @@ def tie_memory(form: TrainForm) -> None:
     restored.then(None, None, None, js="() => { window.trainingFormIsBack = true; }", **PRIVATE)
     # One event a field: a preset changes sixty at once, and the browser asks all triggers and inputs of each event.
     for name, widget in zip(fields.SHOWN, form.outputs, strict=True):
-        gr.on([widget.input, widget.change], None, widget, None, js=KEEP % name, **PRIVATE)
+        widget.change(None, widget, None, js=KEEP % name, **PRIVATE)
 
 
 def remembered(values: object) -> list[Any]:
