@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, dropwhile, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import av
 import av.container
@@ -39,6 +39,7 @@ FILTER_REACH = 0.1  # seconds on each side that the resampling filter may look a
 SHORTEST_HOLE, LONGEST_HOLE = 0.05, 600.0  # seconds; less is rounding of timestamps, more a broken timestamp
 SYSTEM_ERROR = 2  # libsndfile's number for "the operating system refused"
 EXPORT_AGAIN = "Export it again from the program that made it, for example as WAV or FLAC."
+MONO = (b"\x01\x00\x01\x00", b"\x03\x00\x01\x00", b"\xfe\xff\x01\x00")  # in a WAV: of integers, floats, either
 
 
 @dataclass(frozen=True)
@@ -217,17 +218,31 @@ def _refuse_non_finite(path: Path, samples: Samples, position: int, rate: int) -
 @contextmanager
 def _opened(path: Path) -> Iterator["_Reader"]:
     """Open a file for decoding; whatever is wrong with it comes out as an AudioError."""
-    # FFmpeg gets an open file and no protocol, so a playlist dressed up as a recording cannot make it read other files.
-    options = {"protocol_whitelist": ""}
     try:
         _refuse_non_files(path)
-        with path.open("rb") as file, av.open(file, "r", metadata_errors="replace", options=options) as container:
-            yield _Reader(path, container)
+        with path.open("rb") as file:
+            how: dict[str, Any] = {"metadata_errors": "replace", "options": _options(file)}
+            with av.open(file, "r", **how) as container:
+                yield _Reader(path, container)
     except av.error.FFmpegError as error:
         hint = f"It is no sound or video file, or it is cut off or damaged. {EXPORT_AGAIN}"
         raise AudioError(f"{path} cannot be decoded ({error.strerror}).", hint=hint) from error
     except OSError as error:
         raise AudioError(f"{path} cannot be read ({error.strerror}).", hint="Check the disk and its rights.") from error
+
+
+def _options(file: BinaryIO) -> dict[str, str]:
+    """Return what FFmpeg shall keep to with an open file.
+
+    It gets no protocol, so a playlist dressed up as a recording cannot make it read other files. In plain WAV it looks
+    for surround sound in disguise, which takes 10 ms and is not to be found in one channel.
+    """
+    options = {"protocol_whitelist": ""}
+    start = file.read(24)
+    file.seek(0)
+    if start[:4] == b"RIFF" and start[8:16] == b"WAVEfmt " and start[20:24] in MONO:
+        options |= {"probesize": "4096", "max_size": "65536"}
+    return options
 
 
 def _refuse_non_files(path: Path) -> None:
