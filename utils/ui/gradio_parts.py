@@ -62,8 +62,8 @@ QUICKER = """
 UNWATCHED = """
 (() => {
   const still = {};
-  const {components = [], dependencies = []} = window.gradio_config ?? {};
-  for (const part of [...components, ...dependencies]) Object.setPrototypeOf(part, still);
+  const {components = [], dependencies = [], layout = {}} = window.gradio_config ?? {};
+  for (const part of [...components, ...dependencies, ...(layout.children ?? [])]) Object.setPrototypeOf(part, still);
 })();
 """
 
