@@ -220,10 +220,8 @@ def _opened(path: Path) -> Iterator["_Reader"]:
     """Open a file for decoding; whatever is wrong with it comes out as an AudioError."""
     try:
         _refuse_non_files(path)
-        with path.open("rb") as file:
-            how: dict[str, Any] = {"metadata_errors": "replace", "options": _options(file)}
-            with av.open(file, "r", **how) as container:
-                yield _Reader(path, container)
+        with path.open("rb") as file, _container(file) as container:
+            yield _Reader(path, container)
     except av.error.FFmpegError as error:
         hint = f"It is no sound or video file, or it is cut off or damaged. {EXPORT_AGAIN}"
         raise AudioError(f"{path} cannot be decoded ({error.strerror}).", hint=hint) from error
@@ -231,8 +229,8 @@ def _opened(path: Path) -> Iterator["_Reader"]:
         raise AudioError(f"{path} cannot be read ({error.strerror}).", hint="Check the disk and its rights.") from error
 
 
-def _options(file: BinaryIO) -> dict[str, str]:
-    """Return what FFmpeg shall keep to with an open file.
+def _container(file: BinaryIO) -> av.container.InputContainer:
+    """Have FFmpeg open a file.
 
     It gets no protocol, so a playlist dressed up as a recording cannot make it read other files. In plain WAV it looks
     for surround sound in disguise, which takes 10 ms and is not to be found in one channel.
@@ -242,7 +240,7 @@ def _options(file: BinaryIO) -> dict[str, str]:
     file.seek(0)
     if start[:4] == b"RIFF" and start[8:16] == b"WAVEfmt " and start[20:24] in MONO:
         options |= {"probesize": "4096", "max_size": "65536"}
-    return options
+    return av.open(file, "r", metadata_errors="replace", options=options)
 
 
 def _refuse_non_files(path: Path) -> None:
@@ -268,8 +266,6 @@ class _Reader:
         self.head = list(islice(self.frames, 2))
         if not self.head:
             raise AudioError(f"{path} holds no sound that can be decoded.", hint=EXPORT_AGAIN)
-        self.pace = self.tick * self.rate  # samples between two timestamps
-        self.coarse = float(self.pace) + 1
 
     def info(self) -> AudioInfo:
         """Describe the file."""
@@ -331,10 +327,10 @@ class _Reader:
         """
         if frame.pts is None or self.head[0].pts is None:
             return None
-        told = (frame.pts - self.head[0].pts) * self.pace.numerator / self.pace.denominator
+        told = float((frame.pts - self.head[0].pts) * self.tick * self.rate)
         border, size = self.head[0].samples, self.head[-1].samples
         nearest = border + round((told - border) / size) * size
-        return nearest if abs(nearest - told) <= self.coarse else round(told)
+        return nearest if abs(nearest - told) <= self.tick * self.rate + 1 else round(told)
 
     def _continuous(self, frames: Iterable[av.AudioFrame], position: int) -> Iterator[Samples]:
         """Turn frames into mono samples from a position on, with silence where the recording has a hole."""
@@ -385,11 +381,8 @@ def _mono(frame: av.AudioFrame) -> Samples:
     """Average the channels of a frame and scale it to +-1."""
     raw: npt.NDArray[Any] = frame.to_ndarray()
     channels = raw if frame.format.is_planar else raw.reshape(-1, frame.layout.nb_channels).T
-    if len(channels) == 1:
-        mixed: Samples = channels[0].astype(np.float32)
-    else:
-        with np.errstate(invalid="ignore", over="ignore"):  # what is no finite number is refused by the reader
-            mixed = channels.mean(axis=0, dtype=np.float32)
+    with np.errstate(invalid="ignore", over="ignore"):  # samples that are no finite numbers are refused by the reader
+        mixed: Samples = channels.mean(axis=0, dtype=np.float32)
     if raw.dtype.kind == "u":
         return mixed / np.float32(128) - np.float32(1)
     if raw.dtype.kind == "i":

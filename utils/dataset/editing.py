@@ -30,8 +30,8 @@ class Session:
 
     def add(self, source: Source, clips: Sequence[Clip]) -> None:
         """Write a new recording with its clips, whose audio has to be on disk."""
-        self.book.add(source, clips)
-        self.contents.clips.update({clip.id: clip for clip in clips})
+        self.change(clips)
+        self.book.note(source)
         self.contents.files[source.path] = self.contents.recordings[source.recording] = source
 
     def settle(self, share: float, by: split.By) -> str:

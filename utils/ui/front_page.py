@@ -7,15 +7,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 SCRIPTS = "/assets/"
 NAMES = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-gradio-server")  # of them gradio makes addresses
 PARTLY = {b"range", b"if-none-match", b"if-modified-since", b"if-range"}  # ask for something else than the whole
-MOST = 500  # answers; a page that is seen from elsewhere may be asked for under any name
-
-Asked = tuple[bytes, ...]
 
 
 class FrontPage:
     """Answers from memory: 700 widgets and how they are tied take gradio 0.3 s each time.
 
-    It belongs to pages without a password, which are the same for everybody.
+    It belongs to pages without a password, which are the same for everybody. The page holds its own address; of each
+    path only the last answer is kept, so memory has an end.
 
     Args:
         app: The application behind it.
@@ -23,37 +21,36 @@ class FrontPage:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self.known: dict[Asked, list[Message]] = {}
+        self.known: dict[str, tuple[list[bytes], list[Message]]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer what is known, hand on every other request."""
-        asked = what_is_asked(scope)
-        if asked is None:
+        if not is_always_the_same(scope):
             await self.app(scope, receive, send)
             return
-        for message in self.known.get(asked) or await self._made(asked, scope, receive):
+        headers = dict(scope["headers"])
+        names = [scope["scheme"].encode(), *(headers.get(name, b"") for name in NAMES)]
+        known, answer = self.known.get(scope["path"], ([], []))
+        if known != names:
+            answer = await self._made(scope, receive)
+            if answer[0]["status"] == 200:
+                self.known[scope["path"]] = names, answer
+        for message in answer:
             await send(copy.deepcopy(message))  # whoever compresses it changes it
 
-    async def _made(self, asked: Asked, scope: Scope, receive: Receive) -> list[Message]:
+    async def _made(self, scope: Scope, receive: Receive) -> list[Message]:
         answer: list[Message] = []
 
         async def keep(message: Message) -> None:
             answer.append(message)
 
         await self.app(scope, receive, keep)
-        if answer[0].get("status") == 200 and len(self.known) < MOST:
-            self.known[asked] = answer
         return answer
 
 
-def what_is_asked(scope: Scope) -> Asked | None:
-    """Return what the answer depends on, or None for what is not always the same."""
+def is_always_the_same(scope: Scope) -> bool:
+    """Tell the page and its scripts from everything else."""
     if scope["type"] != "http" or scope["method"] != "GET" or scope["query_string"]:
-        return None
-    headers = dict(scope["headers"])
+        return False
     path: str = scope["path"]
-    if path == "/":
-        return (scope["scheme"].encode(), *(headers.get(name, b"") for name in NAMES))
-    if path.startswith(SCRIPTS) and not PARTLY & headers.keys():
-        return (path.encode(),)
-    return None
+    return path == "/" or (path.startswith(SCRIPTS) and not PARTLY & dict(scope["headers"]).keys())
