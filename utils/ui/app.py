@@ -243,14 +243,18 @@ def launch(
     blocks = build(output)
     threading.Thread(target=tidy, args=[output], name="tidy", daemon=True).start()
     port = access.free_port(host, port)
-    front = [] if who else [Middleware(FrontPage)]  # with a password it says who asks
     _, url, shared = blocks.launch(
         server_name=host,
         server_port=port,
         share=share,
         auth=(who.user, who.password) if who else None,
         allowed_paths=[str(output)],
-        app_kwargs={"middleware": [Middleware(access.Doorkeeper, local=local), *front]},
+        app_kwargs={
+            "middleware": [
+                Middleware(access.Doorkeeper, local=local),
+                Middleware(FrontPage, everybody=not who),
+            ]
+        },
         theme=theme.theme(),
         css=theme.CSS,
         head=gradio_parts.head(),

@@ -2,7 +2,10 @@
 
 import copy
 
+from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from utils.ui.mends import mended
 
 SCRIPTS = "/assets/"
 NAMES = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-gradio-server")  # of them gradio makes addresses
@@ -12,20 +15,21 @@ PARTLY = {b"range", b"if-none-match", b"if-modified-since", b"if-range"}  # ask 
 class FrontPage:
     """Answers from memory: 700 widgets and how they are tied take gradio 0.3 s each time.
 
-    It belongs to pages without a password, which are the same for everybody. The page holds its own address; of each
-    path only the last answer is kept, so memory has an end.
+    The page holds its own address; of each path only the last answer is kept, so memory has an end.
 
     Args:
         app: The application behind it.
+        everybody: Whether the page is the same for everybody; one with a password is not, but its scripts are.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, everybody: bool) -> None:
         self.app = app
+        self.everybody = everybody
         self.known: dict[str, tuple[list[bytes], list[Message]]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer what is known, hand on every other request."""
-        if not is_always_the_same(scope):
+        if not is_always_the_same(scope) or (scope["path"] == "/" and not self.everybody):
             await self.app(scope, receive, send)
             return
         headers = dict(scope["headers"])
@@ -45,7 +49,20 @@ class FrontPage:
             answer.append(message)
 
         await self.app(scope, receive, keep)
+        return _mended(answer) if scope["path"].endswith(".js") else answer
+
+
+def _mended(answer: list[Message]) -> list[Message]:
+    head, *parts = answer
+    script = b"".join(part["body"] for part in parts)
+    better = mended(script)
+    if better == script:
         return answer
+    headers = MutableHeaders(raw=head["headers"])
+    headers["content-length"] = str(len(better))
+    for name in ("etag", "last-modified"):  # they speak of gradio's file
+        del headers[name]
+    return [head, {"type": "http.response.body", "body": better}]
 
 
 def is_always_the_same(scope: Scope) -> bool:

@@ -43,32 +43,7 @@ SCRIPT = """
 """
 
 
-# After each event gradio renews the status of every widget that any event before has read, hidden ones too, and looks
-# through the whole page for each: with five tabs at rest that took the browser 2.0 s of every 10, and without 0.35 s.
-QUICKER = """
-(() => {
-  const entries = Object.entries;
-  const isStatus = (one) => one && typeof one === "object" && "fn_index" in one && "component_id" in one;
-  Object.entries = (given) => {
-    const found = entries(given);
-    if (!found.length || !isStatus(found[0][1])) return found;
-    return found.filter(([, one]) => one.show_progress !== "hidden");
-  };
-})();
-"""
-
-# When the page opens, gradio looks through all events for each widget, twice, and watches what it reads on the way for
-# changes, which took 1.6 s of 4. Its framework watches plain objects only; these never change.
-UNWATCHED = """
-(() => {
-  const still = {};
-  const {components = [], dependencies = [], layout = {}} = window.gradio_config ?? {};
-  for (const part of [...components, ...dependencies, ...(layout.children ?? [])]) Object.setPrototypeOf(part, still);
-})();
-"""
-
-
 def head() -> str:
     """Return the scripts for the head of the page."""
     words = json.dumps({word: amharic()[word] for word in WORDS}, ensure_ascii=False)
-    return f"<script>{UNWATCHED}{QUICKER}{SCRIPT % words}</script>"
+    return f"<script>{SCRIPT % words}</script>"
