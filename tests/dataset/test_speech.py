@@ -179,7 +179,7 @@ print(peak_mb())
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of the memory as Linux reports it")
 def test_ten_hours_need_less_than_700_mb(tmp_path: Path) -> None:
     known = recordings.recording(300, seed=7, noise_db=-85)
-    path = tmp_path / "ten hours.flac"
+    path = tmp_path / "ten hours.wav"
     with soundfile.SoundFile(path, "w", RATE, 1) as file:
         for _ in range(120):
             file.write(known.samples)
