@@ -1,7 +1,7 @@
 """Work in gradio's scripts that nobody asked for, left out on the way to the browser.
 
-Each entry is a place in the gradio that requirements.txt names. In another one it is not found, and the page is only
-slower. Together they halve what the browser does until the page stands, and take most of the rest it does with it.
+Each is a place in the gradio that requirements.txt names; in another one it is not found, and the page is only slower.
+Together they halve what the browser works until the page stands: docs/log.md.
 """
 
 import re
