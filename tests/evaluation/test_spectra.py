@@ -33,7 +33,14 @@ def by_the_book(first: Floats, second: Floats) -> float:
 def test_the_path_is_that_of_the_book(rows: int, columns: int) -> None:
     random = np.random.default_rng(rows)
     first, second = (random.standard_normal((size, 13)).astype(np.float32) for size in (rows, columns))
-    assert aligned(first, second) == pytest.approx(by_the_book(first, second))
+    assert aligned(first, [second]) == pytest.approx(by_the_book(first, second))
+
+
+def test_of_several_each_is_as_far_as_alone_and_an_empty_one_infinitely() -> None:
+    random = np.random.default_rng(1)
+    first, *others = (random.standard_normal((size, 13)).astype(np.float32) for size in (9, 5, 14, 0, 1, 9))
+    alone = [by_the_book(first, other) if len(other) else np.inf for other in others]
+    assert aligned(first, others) == pytest.approx(alone)
 
 
 def test_a_sound_is_at_no_distance_from_itself_however_loud() -> None:

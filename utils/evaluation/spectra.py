@@ -1,6 +1,7 @@
 """How unlike two recordings of the same words sound, whatever their pace: mel-cepstral distance along the best path."""
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +10,7 @@ from utils.audio import Samples
 from utils.xtts.rates import OUTPUT_RATE
 
 Floats = npt.NDArray[np.float32]
+Distances = npt.NDArray[np.float64]
 WINDOW, HOP = 1024, 240  # samples: 43 ms every 10 ms
 BANDS, HIGHEST = 40, 8000.0  # Hz
 ORDER = 13  # cepstra, without the first: that is loudness
@@ -25,7 +27,7 @@ def distance(first: Samples, second: Samples) -> float | None:
     one, other = cepstra(first), cepstra(second)
     if not one.size or not other.size:
         return None
-    return float(SCALE * aligned(one, other))
+    return float(SCALE * aligned(one, [other])[0])
 
 
 def cepstra(samples: Samples) -> Floats:
@@ -39,31 +41,38 @@ def cepstra(samples: Samples) -> Floats:
     return np.asarray(np.log(np.maximum(bands, lowest)) / 2 @ _cosines().T, np.float32)
 
 
-def aligned(first: Floats, second: Floats) -> float:
-    """Return the mean distance along the cheapest path through two sequences (dynamic time warping).
+def aligned(first: Floats, others: Sequence[Floats]) -> Distances:
+    """Return the mean distance along the cheapest path through a sequence and each of some others (time warping).
 
-    Anti-diagonals depend only on the two before, so each is computed at once. Beside its cost, each cell carries the
-    length of its path.
+    Anti-diagonals depend only on the two before, so each is computed at once, and for all others. Beside its cost, each
+    cell carries the length of its path. What is empty is infinitely far.
     """
-    costs = _distances(first, second)[:, ::-1]
-    rows, columns = costs.shape
-    before, last = ((np.full(rows + 1, np.inf), np.zeros(rows + 1)) for _ in range(2))
-    before[0][0] = 0.0  # where every path begins
+    rows, columns = len(first), max(map(len, others))
+    costs = np.full((len(others), rows, columns), np.inf)
+    for place, other in enumerate(others):
+        costs[place, :, : len(other)] = _distances(first, other)
+    costs = costs[:, :, ::-1]
+    found = np.full(len(others), np.inf)
+    ends = rows + np.array([len(other) for other in others]) - 2  # the diagonal of each last cell
+    before, last = ((np.full((len(others), rows + 1), np.inf), np.zeros((len(others), rows + 1))) for _ in range(2))
+    before[0][:, 0] = 0.0  # where every path begins
     for number in range(rows + columns - 1):
         low, high = max(0, number - columns + 1), min(rows, number + 1)
         # row i lies at i + 1, so that index i of the last diagonal is the cell above
-        sums, lengths = (
-            np.stack([last[kind][low + 1 : high + 1], last[kind][low:high], before[kind][low:high]]) for kind in (0, 1)
-        )
-        ways = sums.argmin(axis=0)[None]
-        new = np.full(rows + 1, np.inf), np.zeros(rows + 1)
-        new[0][low + 1 : high + 1] = np.take_along_axis(sums, ways, 0)[0] + costs.diagonal(columns - 1 - number)
-        new[1][low + 1 : high + 1] = np.take_along_axis(lengths, ways, 0)[0] + 1
+        best = tuple(part[:, low + 1 : high + 1] for part in last)
+        for way in (tuple(part[:, low:high] for part in one) for one in (last, before)):
+            shorter = way[0] < best[0]
+            best = np.where(shorter, way[0], best[0]), np.where(shorter, way[1], best[1])
+        new = np.full_like(last[0], np.inf), np.zeros_like(last[1])
+        new[0][:, low + 1 : high + 1] = best[0] + costs.diagonal(columns - 1 - number, 1, 2)
+        new[1][:, low + 1 : high + 1] = best[1] + 1
+        over = ends == number
+        found[over] = new[0][over, rows] / new[1][over, rows]
         before, last = last, new
-    return float(last[0][rows] / last[1][rows])
+    return found
 
 
-def _distances(first: Floats, second: Floats) -> npt.NDArray[np.float64]:
+def _distances(first: Floats, second: Floats) -> Distances:
     squares = np.square(first).sum(1)[:, None] + np.square(second).sum(1)[None] - 2 * first @ second.T
     return np.asarray(np.sqrt(np.maximum(squares, 0)), np.float64)
 

@@ -134,7 +134,7 @@ def _heard(sound: Samples) -> Floats:
 def _nearest(one: Floats, known: Sequence[Floats]) -> int:
     if not len(one):
         return -1
-    return int(np.argmin([aligned(one, other) for other in known]))
+    return int(np.argmin(aligned(one, known)))
 
 
 def share(found: Iterable[bool]) -> float:
