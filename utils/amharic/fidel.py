@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from functools import cache
 
-from utils.amharic.alphabet import CONSONANT_CODES, encode
+from utils.amharic.alphabet import VOWEL_CODES, encode
 from utils.amharic.tables import rows
 
 # Every place for a letter in the five Ethiopic blocks, assigned or not: what has no value must be seen, not skipped.
@@ -15,7 +15,8 @@ MARKS = "\u135d-\u135fː"
 WORD = re.compile(f"([{LETTERS}][{LETTERS}{MARKS}]*)")
 
 _LETTER = re.compile(f"[{LETTERS}]")
-_MARKED = re.compile(f"([{CONSONANT_CODES}])(W?[EuiaeIo]?):+")
+# What may stand between a consonant and its mark, the longest first.
+_BETWEEN = (*(f"W{vowel}" for vowel in VOWEL_CODES), *VOWEL_CODES, "W")
 
 
 @cache
@@ -40,7 +41,13 @@ def _table() -> dict[int, str | None]:
 def read(text: str) -> str:
     """Turn Ethiopic letters into codes; a gemination mark moves to its consonant, unknown letters vanish."""
     codes = text.translate(_table())
-    return _MARKED.sub(r"\1:\2", codes) if ":" in codes else codes
+    if ":" not in codes:
+        return codes
+    while "::" in codes:
+        codes = codes.replace("::", ":")
+    for between in _BETWEEN:  # a regular expression takes four times as long over all the verbs
+        codes = codes.replace(f"{between}:", f":{between}")
+    return codes
 
 
 def unknown(text: str) -> Counter[str]:
