@@ -27,8 +27,3 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
             yield folder
     except NotHere as reason:
         pytest.skip(str(reason))
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the file that takes longest: when it comes late, the other worker has nothing left to do."""
-    items.sort(key=lambda item: item.path.name != "test_embedded_voice.py")

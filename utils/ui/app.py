@@ -243,18 +243,14 @@ def launch(
     blocks = build(output)
     threading.Thread(target=tidy, args=[output], name="tidy", daemon=True).start()
     port = access.free_port(host, port)
+    front = [Middleware(access.Doorkeeper, local=local), Middleware(FrontPage, everybody=not who)]
     _, url, shared = blocks.launch(
         server_name=host,
         server_port=port,
         share=share,
         auth=(who.user, who.password) if who else None,
         allowed_paths=[str(output)],
-        app_kwargs={
-            "middleware": [
-                Middleware(access.Doorkeeper, local=local),
-                Middleware(FrontPage, everybody=not who),
-            ]
-        },
+        app_kwargs={"middleware": front},
         theme=theme.theme(),
         css=theme.CSS,
         head=gradio_parts.head(),
