@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 import torch
+from torch._dynamo.utils import counters
 
 from tests.training.running import events, go_on, settings, trained, weights
 from utils.errors import AmharicTtsError
 from utils.paths import Project
-from utils.runs import create
+from utils.runs import Run, create
 from utils.training import checkpoints
 from utils.training.loading import Update
 from utils.training.packing import PackedBatch
@@ -21,7 +22,6 @@ SWITCHES: list[tuple[dict[str, Any], str]] = [
     ({"enable_grad_checkpoint": True}, "enable_grad_checkpoint"),
     ({"enable_sdpa": False}, "enable_sdpa"),
     ({"enable_ema": True}, ""),
-    ({"use_compile": True, "max_steps": 2}, "use_compile"),
     ({"enable_mixed_precision": True}, ""),  # where the processor has the arithmetic; else the reason is told
     ({"enable_fused_gelu": False}, ""),
     ({"enable_byte_dropout": False}, ""),
@@ -48,7 +48,10 @@ def test_a_switch_acts_and_the_run_learns(
     changes: dict[str, Any],
     name: str,
 ) -> None:
-    run = trained(tmp_path, dataset, **changes)
+    check_that_it_acts_and_learns(trained(tmp_path, dataset, **changes), name)
+
+
+def check_that_it_acts_and_learns(run: Run, name: str) -> None:
     if name:
         (told,) = [event for event in events(run, "optimization") if event["name"] == name]
         assert int(str(told["changed"])) > 0
@@ -57,6 +60,14 @@ def test_a_switch_acts_and_the_run_learns(
     state = checkpoints.read_state(checkpoints.find(run.folder, "newest").folder)
     assert "gpt.h.0.attn.c_attn.weight" in state
     assert "mel_head.weight" in state
+
+
+def test_compiled_layers_learn_and_only_the_lengths_of_updates_are_compiled(tmp_path: Path, dataset: Path) -> None:
+    torch.compiler.reset()
+    counters.clear()
+    run = trained(tmp_path, dataset, use_compile=True, batch_size=12, grad_acumm=1, max_steps=2)
+    check_that_it_acts_and_learns(run, "use_compile")
+    assert counters["stats"]["unique_graphs"] == 2  # the addition that looks for a compiler, and the one length
 
 
 def test_an_adapter_is_saved_by_itself_too_and_fits(tmp_path: Path, dataset: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from tests.dataset.building import built, recordings
 from tests.ui.data_folders import many_clips, talks
@@ -75,6 +75,35 @@ def choose(page: Page, number: int = 0) -> str:
     expect(page.locator("#clip-view h3")).to_have_text(text)
     expect(page.locator("#clip-text textarea")).to_have_value(text)
     return text
+
+
+def test_an_answer_that_comes_late_does_not_hide_what_was_uploaded(shown: Seen, tmp_path: Path) -> None:
+    page, late = shown.page, list[tuple[Route, APIResponse]]()
+
+    def release() -> None:
+        while late:
+            route, answer = late.pop()
+            route.fulfill(response=answer)
+
+    def hold(route: Route) -> None:
+        answer = route.fetch()
+        if "No files yet." in answer.text():
+            late.append((route, answer))
+            return
+        if "talk0.wav" in answer.text():
+            release()
+        route.fulfill(response=answer)
+
+    page.route("**/run/predict", hold)
+    page.reload()
+    expect(page.locator("#prepare-reason")).to_contain_text("Add recordings first")
+    assert late
+    upload(page, "upload-files", talks(tmp_path, 1)[:1])
+    expect(page.locator("#uploads")).to_contain_text("talk0.wav")
+    page.wait_for_timeout(1000)
+    release()
+    page.wait_for_timeout(500)
+    expect(page.locator("#uploads")).to_contain_text("talk0.wav", timeout=3000)
 
 
 def test_subtitles_become_clips_that_are_edited_set_aside_and_taken_back(

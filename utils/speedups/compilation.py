@@ -1,9 +1,12 @@
 """torch.compile for the layers of the GPT-2, one by one.
 
 Layers share their code, so one is compiled for each shape of a batch and used for all. The loader therefore fills
-batches up to a few fixed lengths. Weights, their names and what is saved stay as they are.
+batches up to a few fixed lengths; what is judged or spoken runs uncompiled. Weights, their names and what is saved
+stay as they are.
 """
 
+import contextlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -43,6 +46,14 @@ def compile_blocks(gpt: nn.Module, device: torch.device | str, *, backend: Backe
 def compiled(gpt: nn.Module) -> int:
     """Return how many layers of the GPT-2 are compiled, or will be at their first batch."""
     return sum(block._compiled_call_impl is not None for block in _blocks(gpt))  # noqa: SLF001
+
+
+def uncompiled() -> contextlib.AbstractContextManager[object]:
+    """Run compiled layers as they were, where lengths are not those of updates and each would compile them again."""
+    if "torch._dynamo" not in sys.modules:  # nothing has been compiled, and importing it takes seconds
+        return contextlib.nullcontext()
+    stance: contextlib.AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
+    return stance
 
 
 def check_compiler(device: torch.device) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from utils.speedups.compilation import uncompiled
 from utils.training.distribution import Ranks
 from utils.training.ema import Ema
 from utils.training.packing import PackedBatch
@@ -54,7 +55,7 @@ class Judge:
         smoothing, packed.label_smoothing = packed.label_smoothing, 0.0  # else no two runs could be compared
         totals = torch.zeros(4, device=self.ranks.accelerator.device)
         try:
-            with torch.no_grad():
+            with torch.no_grad(), uncompiled():
                 for batch in self.batches():
                     made = self.model(batch.to(self.ranks.accelerator.device))
                     counts = totals.new_tensor([batch.text_count, batch.audio_count])

@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 
 from utils.audio import Samples
 from utils.errors import AudioError, TextError
+from utils.speedups.compilation import uncompiled
 from utils.xtts.model import load_vocoder, quiet_transformers
 from utils.xtts.rates import CODE_SECONDS, RATE
 
@@ -129,7 +129,7 @@ def lent(gpt: "GPT", limit: int) -> Iterator[None]:
     kept = [(gpt, "gpt_inference"), (inner, "wte"), (gpt, "max_gen_mel_tokens")]
     before = [(module, name, getattr(module, name, MISSING)) for module, name in kept]
     device = next(gpt.parameters()).device
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), _uncompiled():
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []), uncompiled():
         try:
             gpt.eval()
             with quiet_transformers():
@@ -144,14 +144,6 @@ def lent(gpt: "GPT", limit: int) -> Iterator[None]:
                     delattr(module, name)
             for module, mode in modes:
                 module.training = mode
-
-
-def _uncompiled() -> contextlib.AbstractContextManager[object]:
-    """Run compiled layers as they were: each new length of a growing sentence would compile them again."""
-    if "torch._dynamo" not in sys.modules:  # nothing has been compiled, and importing it takes seconds
-        return contextlib.nullcontext()
-    stance: contextlib.AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
-    return stance
 
 
 def _said(gpt: "GPT", ids: Tensor, mel: Tensor) -> tuple[Tensor, Tensor]:

@@ -48,6 +48,13 @@ class DataForm:
         """Show the places that Step 1 reads, and remember that they were shown."""
         return [places.joined(places.read(project))] * len(self.places)
 
+    def renewed(self, project: str) -> list[Any]:
+        """Show the places of the project that is open."""
+        try:
+            return list(self.listed(self.page.open(project)))
+        except AmharicTtsError:  # a name that is none yet; the header says so
+            return [gr.skip()] * len(self.places)
+
     def lay(self, names: Sequence[str]) -> None:
         """Lay out the widgets of some fields, side by side where there is room."""
         with gr.Row(elem_classes="fields"):

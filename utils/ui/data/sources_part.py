@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
+from gradio.events import Dependency
 
 from utils.config import DatasetConfig
 from utils.dataset.download import is_address
@@ -116,19 +117,13 @@ def build_places(form: DataForm) -> None:
     widget, page = form.widgets["inputs"], form.page
     widget.render()  # type: ignore[no-untyped-call]  # gradio's
 
-    def restore(project: str) -> list[Any]:
-        try:
-            return form.listed(page.open(project))
-        except AmharicTtsError:  # a name that is none yet; the header says so
-            return [gr.skip()] * len(form.places)
-
     @handler
     def keep(project: str, text: str, seen: str | None) -> list[str]:
         place = page.open(project)
         places.write(place, text, seen)
         return form.listed(place)
 
-    gr.on([page.blocks.load, page.project.change], restore, page.project, form.places, **RAW, **PRIVATE)
+    gr.on([page.blocks.load, page.project.change], form.renewed, page.project, form.places, **RAW, **PRIVATE)
     gr.on(
         [widget.blur, widget.submit],  # type: ignore[attr-defined]
         keep,
@@ -175,7 +170,8 @@ def _tie_uploads(
 
     for name, widget in uploads.items():
         outputs = [widget, said, listed, doomed, *form.places]
-        widget.upload(keep, [page.project, widget, page.language], outputs, api_name=name, show_progress_on=said)
+        kept = widget.upload(keep, [page.project, widget, page.language], outputs, api_name=name, show_progress_on=said)
+        _renew(form, kept, listed, doomed, kind)
     gr.on(
         [page.blocks.load, page.project.change, page.language.change],
         show,
@@ -184,6 +180,16 @@ def _tie_uploads(
         **RAW,
         **PRIVATE,
     )
+
+
+def _renew(form: DataForm, done: Dependency, listed: gr.HTML, doomed: gr.Dropdown, kind: str) -> None:
+    """Read everything once more after an action: what was asked before may be answered after it, with the old state."""
+    page = form.page
+
+    def renew(project: str, language: str) -> tuple[Any, ...]:
+        return *show_kept(page, project, kind, language), *form.renewed(project)
+
+    done.then(renew, [page.project, page.language], [listed, doomed, *form.places], **RAW, **PRIVATE)
 
 
 def _tie_removal(
@@ -197,10 +203,10 @@ def _tie_removal(
         if not names:
             raise DataError("No file is chosen.", hint="Choose the files to remove above the button.")
         places.remove(place, names, kind)
-        removed = told("good", say("{count} files were removed.", language, count=len(names)))
-        return removed, *show_kept(page, project, kind, language), *form.listed(place)
+        sentence = told("good", say("{count} files were removed.", language, count=len(names)))
+        return sentence, *show_kept(page, project, kind, language), *form.listed(place)
 
-    button.click(
+    removed = button.click(
         remove,
         [page.project, doomed, page.language],
         [said, listed, doomed, *form.places],
@@ -208,6 +214,7 @@ def _tie_removal(
         show_progress_on=said,
         **RAW,
     )
+    _renew(form, removed, listed, doomed, kind)
 
 
 def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[str], None]) -> None:
@@ -250,7 +257,7 @@ def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[st
         api_name=f"add_{name}",
         show_progress_on=shown,
         **RAW,
-    )
+    ).then(form.renewed, page.project, form.places, **RAW, **PRIVATE)
 
 
 def _plain(place: str) -> None:
