@@ -9,7 +9,7 @@ from tests.training.trainable import write_dataset
 from tests.xtts.full_size import write_full_size
 from utils.paths import Project
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def test_a_model_of_the_full_size_goes_the_whole_way(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.running import QUICK, events
+from tests.training.running import QUICK, events, trained
 from utils.flags import flag
 from utils.paths import ROOT, Project
 from utils.runs import Run, Status, list_runs
@@ -36,7 +36,7 @@ def curve(run: Run, kind: str) -> list[float]:
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory, dataset: Path) -> Run:
-    return train_by_command(tmp_path_factory.mktemp("alone"), dataset, "--grad-acumm=2")
+    return trained(tmp_path_factory.mktemp("alone"), dataset, grad_acumm=2, dropout=0)
 
 
 @pytest.mark.parametrize(
