@@ -60,7 +60,7 @@ def start(checkout: Path, *words: str, **environment: str) -> subprocess.Complet
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout that was started once; to be copied, which costs a tenth of another first start."""
+    """A checkout that was started once; to be copied instead of starting another one first."""
     checkout = copied(tmp_path_factory.mktemp("started"))
     assert start(checkout).returncode == 0
     return checkout
@@ -124,6 +124,7 @@ def test_a_broken_environment_is_mended(installed: Path, harm: object, said: str
 @pytest.mark.slow
 @pytest.mark.parametrize("gone", ["stand_in.py", "stand_in-1.0.dist-info"])
 def test_a_package_that_lost_its_files_is_installed_again(installed: Path, gone: str) -> None:
+    (installed / ".venv" / ".installed").unlink()
     want_a_package(installed)
     offline = {"PIP_FIND_LINKS": installed.as_uri()}
     assert start(installed, **offline).returncode == 0
@@ -156,16 +157,17 @@ def test_two_starts_at_the_same_time_make_one_environment(checkout: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_link_to_the_script_starts_the_same(installed: Path, tmp_path: Path) -> None:
+def test_a_link_to_the_script_starts_the_same(checkout: Path, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "voice").symlink_to("../chain")
-    (tmp_path / "chain").symlink_to(installed / "start.sh")
+    (tmp_path / "chain").symlink_to(checkout / "start.sh")
     done = subprocess.run([tmp_path / "bin" / "voice", "doctor"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "verb doctor\n"), done.stderr
 
 
 @pytest.mark.slow
 def test_an_installation_that_breaks_off_is_said_and_goes_on_next_time(installed: Path) -> None:
+    (installed / ".venv" / ".installed").unlink()
     (installed / "requirements.txt").write_text("no-such-package-of-ours==1.0\n", encoding="utf-8")
     broken = start(installed)
     assert broken.returncode == 1
