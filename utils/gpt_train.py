@@ -22,11 +22,12 @@ from utils.speedups.optimizers import make_optimizer
 from utils.training import checkpoints, material, memory, preparation
 from utils.training.batches import Share, UpdatePlan, lengths_grid
 from utils.training.clips import Limits
-from utils.training.distribution import Ranks, is_member, make_accelerator
+from utils.training.distribution import Ranks, make_accelerator
 from utils.training.ema import Ema
 from utils.training.evaluation import Judge
 from utils.training.guards import EarlyStopping, Overfitting
 from utils.training.keeping import Keeper
+from utils.training.launching import is_member
 from utils.training.listening import make_listening
 from utils.training.loading import Update, UpdateLoader, eval_batches
 from utils.training.loop import Loop

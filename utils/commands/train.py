@@ -72,10 +72,10 @@ def join(config: TrainConfig) -> int:
 
 def work(job: Job, config: TrainConfig) -> None:
     """Train in this process, or in several that it watches over."""
-    from utils.training import distribution
+    from utils.training.launching import is_member, launch
 
-    if config.num_processes > 1 and not distribution.is_member():
-        distribution.launch(job, config.num_processes)
+    if config.num_processes > 1 and not is_member():
+        launch(job, config.num_processes)
         return
     from utils import gpt_train
     from utils.speedups.memory_cap import allocator_environment

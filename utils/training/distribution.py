@@ -1,12 +1,9 @@
-"""The processes that train together: how they are started, what they agree on, and who writes.
+"""The processes that train together: what they agree on, and who writes.
 
 Every process runs the same loop over its own part of each update. The first one writes events and files.
 """
 
 import contextlib
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,52 +14,14 @@ from torch.distributed.fsdp import FSDPModule
 from torch.optim import Optimizer
 
 from utils.config import TrainConfig
-from utils.errors import ConfigError, RunError
-from utils.events import read_events
-from utils.jobs import Job, Stop
-from utils.paths import ROOT, Project
-from utils.processes import end_tree, identity
+from utils.jobs import Stop
+from utils.paths import Project
 from utils.runs import Run, create
 from utils.training.sharding import is_sharded
 from utils.training.tracking import is_missing, logging_folder
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
-
-POLL_SECONDS = 0.5
-
-
-def is_member() -> bool:
-    """Tell whether torchrun or accelerate launch started this process as one of several."""
-    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
-
-
-def launch(job: Job, count: int) -> None:
-    """Start the processes of a run on this machine and wait until all of them have ended."""
-    available = torch.cuda.device_count()
-    if available and count > available:
-        raise ConfigError(
-            f"num_processes: {count} processes for {available} GPUs.", hint=f"Choose {available} or fewer."
-        )
-    offset = job.run.events.stat().st_size
-    words = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", "-m"]
-    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // count))
-    group = subprocess.Popen(
-        [*words, "utils", "work", str(job.run.folder), "--member"],
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": threads},
-    )
-    who = identity(group.pid)
-    try:
-        while group.poll() is None:
-            if job.wish() == "now":
-                end_tree(group.pid, who)
-            _wait(group)
-    finally:
-        end_tree(group.pid, who)
-    job.stop_if_asked()  # the members have saved
-    if group.returncode:
-        raise RunError(_cause(job, offset) or f"A training process ended with code {group.returncode}; see log.txt.")
 
 
 def shared_run(config: TrainConfig) -> Run:
@@ -76,21 +35,6 @@ def shared_run(config: TrainConfig) -> Run:
         name = [str(create("train", config, Project(Path(config.output_path))).folder)]
     broadcast_object_list(name)
     return Run(Path(name[0]))
-
-
-def _wait(group: "subprocess.Popen[bytes]") -> None:
-    try:
-        group.wait(POLL_SECONDS)
-    except subprocess.TimeoutExpired:
-        return
-
-
-def _cause(job: Job, offset: int) -> str:
-    """Return what the first process that failed had to say."""
-    failures = [
-        str(event.get("message")) for event in read_events(job.run.events, offset).events if event["kind"] == "failed"
-    ]
-    return failures[0] if failures else ""
 
 
 class Ranks:
