@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -137,10 +138,10 @@ class Keeper:
     def publish(self, at: Position, *, best: bool, spoken: bool) -> None:
         """Write a checkpoint, speak with its weights, and remove older ones."""
         run = self.run.folder
-        with self._speaking_weights() as state:
+        with self._speaking_weights() as state_of:
             if self.stepper.ranks.is_first:
                 if not checkpoints.place(run, at.update).exists():
-                    folder = checkpoints.write(run, state, self._about(at), self._fill)
+                    folder = checkpoints.write(run, state_of(), self._about(at), self._fill)
                     self.tell("checkpoint", step=at.update, folder=str(folder), best=best)
                 if spoken and not is_sharded(self.stepper.model):  # one process alone cannot gather the weights
                     self.speak(at.update)
@@ -168,15 +169,15 @@ class Keeper:
             return saving.load(self.folder)
 
     @contextlib.contextmanager
-    def _speaking_weights(self) -> Iterator[dict[str, Tensor]]:
-        """Give the weights to speak with: averaged where there is an average, adapters merged in."""
+    def _speaking_weights(self) -> Iterator[Callable[[], dict[str, Tensor]]]:
+        """Let the model speak with its averages, if it has any; give what reads its weights, adapters merged in."""
         ema, model = self.stepper.ema, self.stepper.model
         with ema.swapped() if ema is not None else contextlib.nullcontext():
             if is_sharded(model):
                 whole, _ = whole_states(model, self.stepper.optimizer)
-                yield {name.removeprefix("gpt."): part for name, part in whole.items()}
+                yield lambda: {name.removeprefix("gpt."): part for name, part in whole.items()}
             else:
-                yield merged_state(self.gpt)
+                yield partial(merged_state, self.gpt)
 
     def _snapshot(self, at: Position) -> Snapshot:
         step = self.stepper
