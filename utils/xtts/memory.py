@@ -8,12 +8,17 @@ import torch
 
 
 def free() -> None:
-    """Give back what is free: objects that hold each other, the GPU's cache, and holes in the heap.
+    """Give back what a model held that is no longer used, also where its objects hold each other."""
+    gc.collect()
+    trim()
+
+
+def trim() -> None:
+    """Give back what is free already: the GPU's cache, and holes in the heap.
 
     A model is taken over layer by layer; what was freed between layers that stay is held by the C library of most Linux
     systems until it is told to let go.
     """
-    gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # musl has none
