@@ -1,5 +1,6 @@
 """A run that is killed at any moment, also in the middle of a save, goes on to exactly where it would have come."""
 
+import gc
 import multiprocessing
 import os
 import random
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.training.running import events, go_on, same, settings, weights
+from utils.amharic import lexicon
 from utils.config import TrainConfig
 from utils.paths import Project
 from utils.runs import Run, create
@@ -29,6 +31,8 @@ def begun(run: Run, config: TrainConfig) -> int:
 
     from utils.gpt_train import train
 
+    lexicon.words()
+    gc.freeze()  # no child looks for garbage in what they all share
     if child := os.fork():
         return child
     try:

@@ -12,7 +12,7 @@ RATE = 22_050
 WORDS = "ሰላም ዛሬ ጠዋት ገበያ ሄድኩ ልጆቹ ትምህርት ቤት ናቸው ቡና እንጠጣ ውሃው ቀዝቃዛ ነው እናቴ መጣች መጽሐፍ አነበብኩ".split()
 
 
-def write_dataset(folder: Path, *, train: int = 12, held_back: int = 4, seconds: float = 2.0, seed: int = 0) -> Path:
+def write_dataset(folder: Path, *, train: int = 12, held_back: int = 4, seconds: float = 1.0, seed: int = 0) -> Path:
     """Write lists and sounds in the layout that plain coqui-tts reads; clips last one to two times ``seconds``."""
     (folder / "wavs").mkdir(parents=True)
     random = np.random.default_rng(seed)
