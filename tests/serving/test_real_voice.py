@@ -7,10 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.serving.fake_server import SPEECH, Served, served
-from tests.xtts.exporting import finished, learnt
+from tests.synthesis import amharic_model
 from utils.xtts import tiny
-from utils.xtts.tokenizer import prepare
-from utils.xtts.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.slow
 SENTENCE = "ሰላም።"
@@ -19,10 +17,7 @@ SENTENCE = "ሰላም።"
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("served")
-    base = tiny.build(folder / "tiny", sizes=tiny.Sizes(layers=2))
-    amharic = prepare(Vocabulary.load(base / "vocab.json"), "am")
-    ready = finished(folder / "project", base, amharic, learnt(base, amharic))
-    words = ("--model", str(ready), "--device", "cpu", "--precision", "fp32")
+    words = ("--model", str(amharic_model.build(folder, layers=2)), "--device", "cpu", "--precision", "fp32")
     with served(*words, module="utils serve") as found:
         yield found
 
