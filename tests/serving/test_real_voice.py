@@ -43,7 +43,7 @@ def test_a_whole_file_is_spoken_sentence_by_sentence_and_judged(real: Served) ->
 
 
 def test_leaving_in_the_middle_frees_the_place(real: Served) -> None:
-    endless = {"input": f"{SENTENCE} " * 250, "response_format": "pcm"}  # takes longer than is waited for below
+    endless = {"input": f"{SENTENCE} " * 800, "response_format": "pcm"}  # takes longer than is waited for below
     with real.http.stream("POST", SPEECH, json=endless) as answer:
         next(answer.iter_raw())
         assert real.counts()["speaking"] == 1
