@@ -11,6 +11,7 @@ from utils.config import TrainConfig
 from utils.flags import add_flags, command_line, read_flags
 from utils.jobs import Job, Member
 from utils.paths import OUTPUT, Project, project
+from utils.training.launching import is_member, launch
 from utils.xtts.licence import accept_licence
 
 CONFIG = TrainConfig
@@ -72,8 +73,6 @@ def join(config: TrainConfig) -> int:
 
 def work(job: Job, config: TrainConfig) -> None:
     """Train in this process, or in several that it watches over."""
-    from utils.training.launching import is_member, launch
-
     if config.num_processes > 1 and not is_member():
         launch(job, config.num_processes)
         return

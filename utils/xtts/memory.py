@@ -21,8 +21,8 @@ def trim() -> None:
     """
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # musl has none
-        trim(0)
+    if sys.platform == "linux" and (malloc_trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # musl has none
+        malloc_trim(0)
 
 
 def graphics_gib() -> float:
