@@ -15,7 +15,7 @@ from utils.ui.inference import takes
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TEXT = "ሰላም ለዓለም። ዛሬ ሰኞ ነው።"
-LONG = "ልጆቹ ጠዋት ወደ ትምህርት ቤት ሄዱ። " * 200
+LONG = "ልጆቹ ጠዋት ወደ ትምህርት ቤት ሄዱ። " * 600
 PATIENCE = 60_000  # milliseconds: torch is loaded with the first model
 
 
