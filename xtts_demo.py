@@ -9,7 +9,7 @@ from pathlib import Path
 from utils.addresses import is_loopback
 from utils.errors import AmharicTtsError
 from utils.paths import OUTPUT
-from utils.ui import access
+from utils.ui import access, stubs
 
 PORT = 7860
 LAST_PORT = 65_535
@@ -51,6 +51,7 @@ def serve(arguments: argparse.Namespace) -> None:
     exposed = arguments.share or not is_loopback(arguments.host)
     given = os.environ.pop(VARIABLE, "")  # what the page starts has no use for it
     who = access.credentials(arguments.auth or given, exposed=exposed)
+    stubs.leave_out()
     from utils.ui import app  # gradio takes seconds: --help and a wrong --auth need not wait
 
     page, address = app.launch(

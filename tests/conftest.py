@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 
 from utils.soak.mounting import NotHere, mounted
+from utils.ui import stubs
 
 hypothesis.settings.register_profile("shared machine", deadline=None)  # how long an example takes depends on the others
 hypothesis.settings.load_profile("shared machine")
@@ -20,6 +21,8 @@ os.environ["OMP_NUM_THREADS"] = "1"
 # Nine thousand tests and their libraries are millions of objects that stay: looking among them for something to free
 # took a third of the time of collecting them.
 gc.set_threshold(20_000, 50, 100)
+
+stubs.leave_out()  # as the page does
 
 
 def pytest_collection_finish() -> None:

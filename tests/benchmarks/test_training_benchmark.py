@@ -149,16 +149,18 @@ def test_the_command_line_gives_the_plan(words: str, expected: dict[str, object]
     assert {name: getattr(plan, name) for name in expected} == expected
 
 
-def run(words: list[str], folder: Path) -> str:
-    command = [sys.executable, "benchmarks/training.py", *TINY, *words, "--results", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def run(words: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the program here: its sides are processes of their own, and this one has read the libraries already."""
+    monkeypatch.setattr(sys, "argv", ["benchmarks/training.py", *TINY, *words, "--results", str(folder)])
+    training.main()
 
 
 @pytest.mark.slow
 def test_the_comparison_runs_and_both_sides_begin_with_the_same_loss(tmp_path: Path) -> None:
-    run(["--rounds", "1", "--updates", "1"], tmp_path)
+    words = [*TINY, "--rounds", "1", "--updates", "1", "--results", str(tmp_path)]
+    command = [sys.executable, "benchmarks/training.py", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     (path,) = tmp_path.glob("training_*.json")
     found = json.loads(path.read_text(encoding="utf-8"))
     assert found["ratio"] > 0
@@ -169,9 +171,11 @@ def test_the_comparison_runs_and_both_sides_begin_with_the_same_loss(tmp_path: P
 
 
 @pytest.mark.slow
-def test_switches_are_measured_beside_a_baseline_and_a_refusal_is_a_row(tmp_path: Path) -> None:
+def test_switches_are_measured_beside_a_baseline_and_a_refusal_is_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = ["baseline", "8-bit optimiser"]
-    run(["--switches", "--updates", "4", "--only", *rows], tmp_path)
+    run(["--switches", "--updates", "4", "--only", *rows], tmp_path, monkeypatch)
     (path,) = tmp_path.glob("training_switches_*.json")
     baseline, refused = json.loads(path.read_text(encoding="utf-8"))["rows"]
     assert baseline["speed"] > 0
@@ -181,8 +185,11 @@ def test_switches_are_measured_beside_a_baseline_and_a_refusal_is_a_row(tmp_path
 
 
 @pytest.mark.slow
-def test_the_profile_names_the_parts_of_a_step(tmp_path: Path) -> None:
-    said = run(["--profile", "--both", "--updates", "1"], tmp_path)
+def test_the_profile_names_the_parts_of_a_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["--profile", "--both", "--updates", "1"], tmp_path, monkeypatch)
+    said = capsys.readouterr().out
     for part in ("conditioning encoder, forward", "conditioning encoder, backward", "GPT, forward", "optimiser"):
         assert said.count(part) == 2, said
     assert not list(tmp_path.iterdir())

@@ -1,12 +1,15 @@
 """How the page is started from a terminal."""
 
 import http.client
+import importlib.metadata
+import inspect
 import socket
 import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import gradio as gr
 import pytest
 
 import xtts_demo
@@ -19,6 +22,21 @@ def test_help_and_a_wrong_password_need_no_gradio() -> None:
     done = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "user:password" in done.stderr
+
+
+def test_the_page_comes_without_renewing_the_stubs_of_gradio(tmp_path: Path) -> None:
+    nowhere = tmp_path / "a file"
+    nowhere.touch()
+    look = f"import xtts_demo; print(xtts_demo.main(['--output', {str(nowhere)!r}])); import gradio"
+    look += "; print(gradio.component_meta.create_or_modify_pyi.__module__)"
+    done = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["1", "utils.ui.stubs"], done.stderr
+
+
+@pytest.mark.parametrize("component", [gr.Audio, gr.Button, gr.Dropdown, gr.HTML, gr.Textbox])
+def test_the_stubs_of_gradio_come_with_it(component: type) -> None:
+    shipped = {Path(file.locate()) for file in importlib.metadata.files("gradio") or []}
+    assert Path(inspect.getfile(component)).with_suffix(".pyi") in shipped
 
 
 def test_the_page_is_for_this_computer_unless_told_otherwise() -> None:

@@ -23,7 +23,7 @@ from utils.storage import locked, make_folder, read_text
 from utils.xtts.files import DVAE_FILE, HUB_FILES, REFERENCE_FILE
 from utils.xtts.folders import replacing_folder
 from utils.xtts.model import new_gpt, outline
-from utils.xtts.narrow import CHANNELS, FEWEST, Width, new_dvae, new_vocoder, widened
+from utils.xtts.narrow import CHANNELS, FEWEST, FILTERS, Width, new_dvae, new_speaker_encoder, new_vocoder, widened
 from utils.xtts.rates import RATE
 from utils.xtts.scratch import Size, new_config, write_config, write_speakers, write_weights
 from utils.xtts.tiny_vocabulary import small_vocabulary
@@ -56,7 +56,7 @@ class Sizes:
         dvae: Width of the discrete VAE's first layer.
         codebook: Width of its codes.
         channels: Channels of the vocoder's first layer that are not silent.
-        views: Whether large weights are stored as views.
+        views: Whether the large weights of the GPT and the VAE are stored as views too.
     """
 
     layers: int = 4
@@ -69,9 +69,7 @@ class Sizes:
     views: bool = False
 
 
-PUBLISHED = Sizes(
-    layers=30, dim=1024, heads=16, tokens=6681, dvae=512, codebook=512, channels=CHANNELS, views=True
-)
+PUBLISHED = Sizes(layers=30, dim=1024, heads=16, tokens=6681, dvae=512, codebook=512, channels=CHANNELS, views=True)
 
 
 def build(folder: Path, seed: int = 0, sizes: Sizes | None = None) -> Path:
@@ -142,11 +140,12 @@ def _gpt(config: "XttsConfig", vocabulary: Vocabulary, *, views: bool) -> dict[s
 
 
 def _vocoder(sizes: Sizes) -> dict[str, Tensor]:
-    """Return views for the speaker encoder, and for the rest too unless it is narrow."""
+    """Return the weights of the vocoder, and of the speaker encoder in its full width."""
+    if sizes.channels == CHANNELS:
+        return _views(new_vocoder(Width(sizes.dim)).state_dict())
+    ears = new_speaker_encoder(FILTERS).state_dict()
     width = Width(sizes.dim, sizes.channels, FEWEST)
-    weights = _views(new_vocoder(Width(sizes.dim)).state_dict())
-    narrow = widened(new_vocoder(width), width) if width.channels < CHANNELS else {}
-    return weights | {name: weight for name, weight in narrow.items() if not name.startswith(EARS)}
+    return widened(new_vocoder(width), width) | _views({EARS + name: weight for name, weight in ears.items()})
 
 
 def _views(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
