@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 import time
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from utils.errors import StorageError
 from utils.folders import link_or_copy, take_in
 from utils.paths import TINY_MODEL
-from utils.storage import locked, read_json, write_atomically
+from utils.storage import locked, new_folder, read_json, stamp, write_atomically
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -36,6 +37,23 @@ def test_a_full_disk_leaves_the_old_file(small_disk: Path) -> None:
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="gone"):
         write_atomically(tmp_path / "gone" / "x", "text")
+
+
+def test_a_new_folder_is_nobody_elses(tmp_path: Path) -> None:
+    wanted = tmp_path / "made" / "folder"
+    assert [new_folder(wanted).name for _ in range(3)] == ["folder", "folder-2", "folder-3"]
+    (tmp_path / "made" / "folder-4").touch()
+    with ThreadPool(8) as pool:
+        names = {folder.name for folder in pool.map(new_folder, [wanted] * 40)}
+    assert names == {f"folder-{number}" for number in range(5, 45)}
+    with pytest.raises(StorageError, match="cannot be written"):
+        new_folder(tmp_path / "made" / "folder-4" / "in a file")
+
+
+def test_later_moments_have_later_names() -> None:
+    moments = [1_800_000_000 + seconds for seconds in (0, 0.002, 0.25, 0.999, 1, 61, 3600, 86_400)]
+    names = [stamp(moment) for moment in moments]
+    assert names == sorted(set(names))
 
 
 def test_a_lock_is_held_by_one_thread_at_a_time(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from utils.config import Config
 from utils.errors import RunBusyError, RunError, StorageError
 from utils.paths import ROOT, Project, checked_name, inside
 from utils.processes import end_tree, is_alive, machine
-from utils.storage import locked, make_folder, read_text, storage_error, write_atomically
+from utils.storage import locked, make_folder, new_folder, read_text, storage_error, write_atomically
 
 START_SECONDS = 60.0  # a cold Python on a busy disk has taken 20
 SILENT_SECONDS = 60.0  # a heartbeat comes every 5
@@ -275,8 +275,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _create(verb: str, config: Config, project: Project) -> Run:
-    folder = _free_folder(project.runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{verb}")
-    make_folder(folder)
+    folder = new_folder(project.runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{verb}")
     run = Run(folder)
     try:
         write_atomically(run.config, config.to_yaml())
@@ -285,13 +284,6 @@ def _create(verb: str, config: Config, project: Project) -> Run:
         shutil.rmtree(folder)  # it holds nothing yet
         raise
     return run
-
-
-def _free_folder(wanted: Path) -> Path:
-    folder, number = wanted, 2
-    while folder.exists():
-        folder, number = wanted.with_name(f"{wanted.name}-{number}"), number + 1
-    return folder
 
 
 def _launch(run: Run) -> None:

@@ -52,6 +52,26 @@ def make_folder(path: Path) -> None:
         raise storage_error(path, error) from error
 
 
+def new_folder(wanted: Path) -> Path:
+    """Make a folder that nobody else has: if there is one of that name, with a number behind it."""
+    make_folder(wanted.parent)
+    folder, number = wanted, 2
+    while True:
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            folder, number = wanted.with_name(f"{wanted.name}-{number}"), number + 1
+        except OSError as error:
+            raise storage_error(folder, error) from error
+        else:
+            return folder
+
+
+def stamp(when: float) -> str:
+    """Name a moment, given in seconds since 1970, so that later ones come later in a list."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(when))}-{int(when % 1 * 1000):03}"
+
+
 def read_text(path: Path) -> str:
     """Read a file that another process may be replacing at this moment."""
     return patiently(lambda: path.read_text(encoding="utf-8"))

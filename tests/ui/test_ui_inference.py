@@ -118,6 +118,11 @@ def test_the_newest_take_comes_first_and_a_damaged_one_hides_no_other(tmp_path: 
     assert [one.name for one in takes.newest(project)] == [old.name]
 
 
+def test_takes_of_one_second_keep_their_order(tmp_path: Path) -> None:
+    made = [make_take(Project(tmp_path), "ሰላም።", made=1000 + number / 100) for number in range(9)]
+    assert takes.names(Project(tmp_path)) == [take.name for take in reversed(made)]
+
+
 @pytest.mark.parametrize("name", ["../up", "", None, 5, "nothing-here"])
 def test_no_take_outside_the_project_can_be_named(tmp_path: Path, name: object) -> None:
     with pytest.raises((StorageError, DataError)):
@@ -463,6 +468,17 @@ def test_a_comparison_that_cannot_be_is_refused(
 ) -> None:
     with pytest.raises(error):
         comparing.prepared(Project(tmp_path), models, text)
+
+
+def test_two_comparisons_of_one_moment_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1000.0)
+    one, other = (comparing.prepared(Project(tmp_path), ["a", "b"], text) for text in ("ሰላም።", "ዛሬ።"))
+    assert [(folder / comparing.SENTENCES).read_text(encoding="utf-8") for folder in (one, other)] == [
+        "ሰላም።\n",
+        "ዛሬ።\n",
+    ]
 
 
 def test_a_comparison_is_the_command_that_a_person_would_type(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """A small XTTS v2 with random weights, for tests and trials without a download: the hub's files, coqui's classes.
 
-coqui fixes the sizes of its vocoder and speaker encoder, 23 million parameters. Narrow ones are laid into them, which
-our synthesis finds again; in the published size their large weights are overlapping views onto one short run of random
-numbers. torch.save keeps views as such: the files stay small, and whoever loads them gets tensors of the full size.
+coqui fixes the sizes of its vocoder and speaker encoder, 23 million parameters. Their large weights are stored as
+overlapping views, onto one short run of random numbers or onto a narrow vocoder, whose sound costs our synthesis less.
+torch.save keeps views as such: the files stay small, and whoever loads them gets tensors of the full size.
 """
 
 import contextlib

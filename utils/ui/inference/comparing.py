@@ -16,7 +16,7 @@ from utils.evaluation.blind import Choice, Pair, Tally
 from utils.evaluation.report import JSON, Report, load
 from utils.flags import command_line
 from utils.paths import Project, checked_name, inside
-from utils.storage import make_folder, write_atomically
+from utils.storage import make_folder, new_folder, stamp, write_atomically
 from utils.ui.inference import children
 
 FOLDER, SENTENCES, BLIND = "comparisons", "sentences.txt", "blind"
@@ -61,8 +61,7 @@ def prepared(project: Project, models: Sequence[str], text: str) -> Path:
         raise TextError("There is no sentence to speak.", hint="Write one a line.")
     if len(lines) > MOST_SENTENCES:
         raise TextError(f"{len(lines)} sentences are too many to listen to.", hint=f"Leave {MOST_SENTENCES} of them.")
-    folder = project.root / FOLDER / time.strftime("%Y%m%d-%H%M%S")
-    make_folder(folder)
+    folder = new_folder(project.root / FOLDER / stamp(time.time()))
     write_atomically(folder / SENTENCES, "\n".join(lines) + "\n")
     return folder
 

@@ -20,7 +20,7 @@ from utils.dataset.encodings import read_any
 from utils.dataset.subtitles import read_cues
 from utils.errors import DataError, TextError
 from utils.paths import Project
-from utils.storage import make_folder, replacing, write_atomically
+from utils.storage import new_folder, replacing, stamp, write_atomically
 from utils.synthesis.dubbing import Placed, fit
 from utils.synthesis.joining import silence
 from utils.synthesis.writing import Tags, write_sound
@@ -182,8 +182,7 @@ def lines_of(path: Path) -> list[str]:
 def batch(studio: Studio, project: Project, lines: Sequence[str], ending: str, config: SpeechConfig) -> Iterator[News]:
     """Speak many texts into numbered files and pack them with a list; what cannot be spoken is told in the list."""
     yield from loaded(studio, config)
-    folder = project.root / BATCHES / time.strftime("%Y%m%d-%H%M%S")
-    make_folder(folder)
+    folder = new_folder(project.root / BATCHES / stamp(time.time()))
     rows: list[dict[str, object]] = []
     try:
         with studio.using() as model:

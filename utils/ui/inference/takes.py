@@ -19,7 +19,7 @@ from utils import audio
 from utils.audio import Samples
 from utils.errors import AudioError, DataError
 from utils.paths import Project, checked_name, inside
-from utils.storage import make_folder, read_json, storage_error, write_atomically
+from utils.storage import make_folder, read_json, stamp, storage_error, write_atomically
 from utils.synthesis.joining import join, starts
 from utils.xtts.rates import OUTPUT_RATE
 from utils.xtts.tokenizer import Reading
@@ -125,8 +125,7 @@ def keep(project: Project, take: Take, samples: Samples) -> Take:
     """Write a take under a new name."""
     if not samples.size:
         raise AudioError("Nothing was spoken, so there is nothing to keep.", hint="Speak again.")
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(take.made))
-    return rewrite(project, replace(take, name=f"{stamp}-{secrets.token_hex(2)}"), samples)
+    return rewrite(project, replace(take, name=f"{stamp(take.made)}-{secrets.token_hex(2)}"), samples)
 
 
 def rewrite(project: Project, take: Take, samples: Samples) -> Take:
