@@ -108,9 +108,9 @@ class Served:
         found: dict[str, object] = self.http.get("/health").json()
         return found
 
-    def wait_until(self, **wanted: object) -> None:
+    def wait_until(self, *, within: float = START_SECONDS, **wanted: object) -> None:
         """Wait until the health page says so."""
-        ends = time.monotonic() + START_SECONDS
+        ends = time.monotonic() + within
         while (found := self.counts()) and any(found[name] != value for name, value in wanted.items()):
             assert time.monotonic() < ends, found
             time.sleep(0.01)
