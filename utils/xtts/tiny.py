@@ -65,7 +65,7 @@ class Sizes:
     tokens: int = 0
     dvae: int = 16
     codebook: int = 16
-    channels: int = 16
+    channels: int = 64  # with fewer, most random ones hardly sound
     views: bool = False
 
 
