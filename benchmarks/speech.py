@@ -6,7 +6,6 @@ round of each counts, since other work on the machine only ever slows one down.
 """
 
 import argparse
-import dataclasses
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -82,7 +81,9 @@ def main() -> None:
     options = parser(__doc__ or "", codes=129, precisions=("fp32", "int8"))
     options.add_argument("--sentences", type=int, default=8, help="sentences that ours speaks together (8)")
     arguments = options.parse_args()
-    sizes = dataclasses.replace(tiny.PUBLISHED, layers=arguments.layers, dim=arguments.dim, heads=arguments.heads)
+    sizes = tiny.Sizes(
+        arguments.layers, arguments.dim, arguments.heads, tokens=6681, dvae=512, codebook=512, views=True
+    )
     with tempfile.TemporaryDirectory() as place:
         rows = compare(arguments, tiny.build(Path(place) / "model", sizes=sizes))
     conclude("speech", PAGE, arguments, HEAD, rows, seconds=arguments.codes * CODE_SECONDS)

@@ -6,7 +6,7 @@ published one.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +55,7 @@ def make(folder: Path, plan: Plan) -> Material:
 
     material = Material(folder)
     write_clips(material.dataset, plan.clips, plan.seed)
-    sizes = replace(tiny.PUBLISHED, layers=plan.layers, dim=plan.dim, heads=plan.heads, tokens=TEXT_ROWS, views=False)
+    sizes = tiny.Sizes(plan.layers, plan.dim, plan.heads, tokens=TEXT_ROWS, dvae=512, codebook=512)
     tiny.build(material.model, plan.seed, sizes)
     return material
 

@@ -100,8 +100,7 @@ def test_weights_that_share_memory_are_written_once(
     parts = torch.split(row, [weight.numel() for weight in trained.values()])
     views = {name: part.view(trained[name].shape) for name, part in zip(trained, parts, strict=True)}
     folder = write_ready(tmp_path / "views", tiny_folder, views, amharic, None, {})
-    base = (tiny_folder / "model.pth").stat().st_size  # its vocoder is there too
-    assert (folder / "model.pth").stat().st_size < 4 * row.numel() + base
+    assert (folder / "model.pth").stat().st_size < 4 * row.numel() + 3e6
 
 
 def test_what_generating_hangs_into_the_gpt_is_left_out(tiny_folder: Path, amharic: Tokenizer, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """A small XTTS v2 with random weights, for tests and trials without a download: the hub's files, coqui's classes.
 
 coqui fixes the sizes of its vocoder and speaker encoder, 23 million parameters. Their large weights are stored as
-overlapping views, onto one short run of random numbers or onto a narrow vocoder, whose sound costs our synthesis less.
-torch.save keeps views as such: the files stay small, and whoever loads them gets tensors of the full size.
+overlapping views onto one short run of random numbers, which torch.save keeps as such: the files stay small, and
+whoever loads them gets tensors of the full size.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from utils.storage import locked, make_folder, read_text
 from utils.xtts.files import DVAE_FILE, HUB_FILES, REFERENCE_FILE
 from utils.xtts.folders import replacing_folder
 from utils.xtts.model import new_gpt, outline
-from utils.xtts.narrow import CHANNELS, FEWEST, FILTERS, Width, new_dvae, new_speaker_encoder, new_vocoder, widened
+from utils.xtts.narrow import Width, new_dvae, new_vocoder
 from utils.xtts.rates import RATE
 from utils.xtts.scratch import Size, new_config, write_config, write_speakers, write_weights
 from utils.xtts.tiny_vocabulary import small_vocabulary
@@ -32,7 +32,7 @@ from utils.xtts.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from TTS.tts.configs.xtts_config import XttsConfig
 
-FORMAT = 2  # counts changes of what is built
+FORMAT = 1  # counts changes of what is built
 RECIPE = "tiny.json"
 FILES = (*HUB_FILES, REFERENCE_FILE, RECIPE)
 CODES = 1024  # as published, and after them the codes for start and stop
@@ -40,7 +40,6 @@ HEARD = 128  # of them; the others lie too far away, since chance codes in full 
 BEGINNING = 0.05  # of coqui's embeddings, which begin with deviation 1 and so drown what the layers add to them
 SHORT = 4096  # weights up to this size are stored as they are
 RUN = 1 << 15  # random numbers behind the views of larger ones
-EARS = "speaker_encoder."
 SPEAKERS = ("Tiny Abebe", "Tiny Almaz")
 
 
@@ -55,8 +54,7 @@ class Sizes:
         tokens: Rows of the vocabulary; 0: as few as the letters need.
         dvae: Width of the discrete VAE's first layer.
         codebook: Width of its codes.
-        channels: Channels of the vocoder's first layer that are not silent.
-        views: Whether the large weights of the GPT and the VAE are stored as views too.
+        views: Whether the weights of the GPT and the VAE are stored as views too.
     """
 
     layers: int = 4
@@ -65,11 +63,10 @@ class Sizes:
     tokens: int = 0
     dvae: int = 16
     codebook: int = 16
-    channels: int = 64  # with fewer, most random ones hardly sound
     views: bool = False
 
 
-PUBLISHED = Sizes(layers=30, dim=1024, heads=16, tokens=6681, dvae=512, codebook=512, channels=CHANNELS, views=True)
+PUBLISHED = Sizes(layers=30, dim=1024, heads=16, tokens=6681, dvae=512, codebook=512, views=True)
 
 
 def build(folder: Path, seed: int = 0, sizes: Sizes | None = None) -> Path:
@@ -126,7 +123,7 @@ def _write(folder: Path, sizes: Sizes, seed: int) -> None:
     torch.save(_dvae(sizes, sound, stats), folder / DVAE_FILE)
     audio.save(folder / REFERENCE_FILE, sound[: 6 * RATE], RATE)
     gpt = _gpt(config, vocabulary, views=sizes.views)
-    write_weights(folder, gpt, _vocoder(sizes), stats)
+    write_weights(folder, gpt, _views(new_vocoder(Width(sizes.dim)).state_dict()), stats)
     write_speakers(folder, {name: _speaker(sizes.dim) for name in SPEAKERS})
 
 
@@ -137,15 +134,6 @@ def _gpt(config: "XttsConfig", vocabulary: Vocabulary, *, views: bool) -> dict[s
     gpt = new_gpt(config.model_args, vocabulary).state_dict()
     gpt |= {name: weight * BEGINNING for name, weight in gpt.items() if name.endswith("_embedding.weight")}
     return {name: weight.half() for name, weight in gpt.items()}
-
-
-def _vocoder(sizes: Sizes) -> dict[str, Tensor]:
-    """Return the weights of the vocoder, and of the speaker encoder in its full width."""
-    if sizes.channels == CHANNELS:
-        return _views(new_vocoder(Width(sizes.dim)).state_dict())
-    ears = new_speaker_encoder(FILTERS).state_dict()
-    width = Width(sizes.dim, sizes.channels, FEWEST)
-    return widened(new_vocoder(width), width) | _views({EARS + name: weight for name, weight in ears.items()})
 
 
 def _views(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
