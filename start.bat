@@ -56,7 +56,7 @@ exit /b 0
 :forget_broken
 rem pip believes the record of a package even when its files are gone, so the record goes too
 set BROKEN=
-for /f "delims=" %%b in ('%VENV% -m utils.packages') do set BROKEN=%%b
+for /f "delims=" %%b in ('%VENV% -m utils.system.packages') do set BROKEN=%%b
 if not defined BROKEN exit /b 0
 echo Missing, damaged or of another version in .venv: !BROKEN!; mending.
 %VENV% -m pip uninstall -y !BROKEN! >nul 2>&1

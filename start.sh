@@ -68,7 +68,7 @@ if ! works; then
   "$python" -m venv .venv || { rm -rf .venv; say "Python could not make .venv; look at the lines above."; exit 1; }
 fi
 if [ -e .venv/.installed ]; then
-  broken=$(.venv/bin/python -m utils.packages)
+  broken=$(.venv/bin/python -m utils.system.packages)
   if [ -n "$broken" ]; then
     say "Missing, damaged or of another version in .venv: $broken; mending."
     rm -f .venv/.installed .venv/.installed-tests

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from utils.addresses import is_loopback
-from utils.errors import AmharicTtsError
-from utils.paths import OUTPUT
-from utils.ui import access, stubs
+from utils.core.addresses import is_loopback
+from utils.core.errors import AmharicTtsError
+from utils.core.paths import OUTPUT
+from utils.ui import access, gradio_import
 
 PORT = 7860
 LAST_PORT = 65_535
@@ -51,7 +51,7 @@ def serve(arguments: argparse.Namespace) -> None:
     exposed = arguments.share or not is_loopback(arguments.host)
     given = os.environ.pop(VARIABLE, "")  # what the page starts has no use for it
     who = access.credentials(arguments.auth or given, exposed=exposed)
-    stubs.leave_out()
+    gradio_import.leave_out()
     from utils.ui import app  # gradio takes seconds: --help and a wrong --auth need not wait
 
     page, address = app.launch(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.programs import BENCHMARKS, Benchmark, of_device
 from benchmarks.record import RESULTS
-from utils.paths import ROOT
+from utils.core.paths import ROOT
 
 
 def parser() -> argparse.ArgumentParser:

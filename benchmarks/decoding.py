@@ -17,11 +17,11 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 
 from benchmarks.speech_options import conclude, parser
-from utils.synthesis.decoder import Decoder, Request
-from utils.synthesis.linears import Precision
-from utils.synthesis.speech import Sampling
+from utils.speech.decoder import Decoder, Request
+from utils.speech.quantized import Precision
+from utils.speech.types import Sampling
+from utils.training.sample_speaker import SETTINGS, lent
 from utils.xtts.modules import GPT
-from utils.xtts.speaking import SETTINGS, lent
 
 TOKENS = 60  # of the text: a sentence of six seconds
 UNSAID = -1e4  # the score of the code that ends a sentence

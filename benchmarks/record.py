@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from utils.storage import write_atomically
+from utils.core.storage import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("torch", "transformers", "coqui-tts", "accelerate", "epitran")  # whose versions decide about the figures

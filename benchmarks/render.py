@@ -16,8 +16,8 @@ from benchmarks.programs import BENCHMARKS, COQUI
 from benchmarks.record import table
 from benchmarks.training_findings import Comparison, SwitchTable
 from benchmarks.training_report import comparison_table, switch_table
-from utils.paths import ROOT
-from utils.storage import write_atomically
+from utils.core.paths import ROOT
+from utils.core.storage import write_atomically
 
 PAGE, IMAGES = "benchmarks/README.md", "docs/images"
 SPEED, MEMORY, SWITCHES = (f"{IMAGES}/benchmark-{name}.svg" for name in ("speed", "memory", "switches"))

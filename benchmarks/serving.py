@@ -20,8 +20,8 @@ import numpy as np
 import psutil
 
 from benchmarks.record import hardware, save_table, table, today
-from utils.paths import ROOT
-from utils.xtts import tiny
+from utils.core.paths import ROOT
+from utils.xtts import random_model
 
 TEXT = "go"
 TITLE = "The speech server under load, tiny model"
@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, help="folder for the findings (none)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        model = tiny.build(Path(place) / "tiny")
+        model = random_model.build(Path(place) / "tiny")
         words = ["--model", str(model), "--port", "0", "--waiting", str(arguments.callers), "--precision", "fp32"]
         server = subprocess.Popen([sys.executable, "-m", "utils", "serve", *words], cwd=ROOT, stdout=subprocess.PIPE)
         try:

@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.speech_options import conclude, parser
 from benchmarks.speech_sides import Conditions, Side
-from utils.xtts import tiny
-from utils.xtts.rates import CODE_SECONDS
+from utils.media.rates import CODE_SECONDS
+from utils.xtts import random_model
 
 HEAD = [
     "",
@@ -81,11 +81,11 @@ def main() -> None:
     options = parser(__doc__ or "", codes=129, precisions=("fp32", "int8"))
     options.add_argument("--sentences", type=int, default=8, help="sentences that ours speaks together (8)")
     arguments = options.parse_args()
-    sizes = tiny.Sizes(
+    sizes = random_model.Sizes(
         arguments.layers, arguments.dim, arguments.heads, tokens=6681, dvae=512, codebook=512, views=True
     )
     with tempfile.TemporaryDirectory() as place:
-        rows = compare(arguments, tiny.build(Path(place) / "model", sizes=sizes))
+        rows = compare(arguments, random_model.build(Path(place) / "model", sizes=sizes))
     conclude("speech", PAGE, arguments, HEAD, rows, seconds=arguments.codes * CODE_SECONDS)
 
 

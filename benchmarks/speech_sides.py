@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self
 
 from benchmarks.training_sides import resident
-from utils.xtts.rates import CODE_SECONDS, OUTPUT_RATE
+from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 
 UNSAID = -1e4  # the score of the code that ends a sentence
 TEXT = "the birds of the lake return every year when the long rains end"  # as many letters as tokens
@@ -85,11 +85,11 @@ class Ours:
 
     def __init__(self, conditions: Conditions, precision: str) -> None:
         from utils.config import SpeechConfig
-        from utils.synthesis.decoder import Decoder
-        from utils.synthesis.opening import open_model
-        from utils.synthesis.precision import choose
-        from utils.synthesis.synthesizer import Synthesizer
-        from utils.synthesis.vocoding import Vocoder
+        from utils.speech.decoder import Decoder
+        from utils.speech.open_model import open_model
+        from utils.speech.precision import choose
+        from utils.speech.synthesizer import Synthesizer
+        from utils.speech.vocoder import Vocoder
         from utils.xtts.memory import free
 
         chosen = choose(conditions.device, precision)

@@ -13,9 +13,9 @@ import numpy as np
 import soundfile
 
 from benchmarks.training_plan import Plan
-from utils.audio import Samples
 from utils.dataset.clip import Clip, Span
 from utils.dataset.manifest import Manifest, Source, opened
+from utils.media.audio import Samples
 
 RATE = 22_050
 SHORTEST, LONGEST = 2.0, 9.0  # seconds
@@ -51,12 +51,12 @@ class Material:
 
 def make(folder: Path, plan: Plan) -> Material:
     """Write the clips and the model of a plan into an empty folder."""
-    from utils.xtts import tiny
+    from utils.xtts import random_model
 
     material = Material(folder)
     write_clips(material.dataset, plan.clips, plan.seed)
-    sizes = tiny.Sizes(plan.layers, plan.dim, plan.heads, tokens=TEXT_ROWS, dvae=512, codebook=512)
-    tiny.build(material.model, plan.seed, sizes)
+    sizes = random_model.Sizes(plan.layers, plan.dim, plan.heads, tokens=TEXT_ROWS, dvae=512, codebook=512)
+    random_model.build(material.model, plan.seed, sizes)
     return material
 
 

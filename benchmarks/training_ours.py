@@ -16,19 +16,19 @@ from utils.config import TrainConfig
 from utils.dataset import features
 from utils.dataset.features import Features
 from utils.runs import Run
-from utils.speedups.dropout import set_dropout
-from utils.speedups.optimizers import make_optimizer
 from utils.training.batches import Share, UpdatePlan, lengths_grid
 from utils.training.clips import Limits, choose
+from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator
 from utils.training.ema import Ema
 from utils.training.evaluation import Judge
-from utils.training.loading import Update, UpdateLoader, eval_batches
 from utils.training.packing import PackedGpt, Tokens
 from utils.training.schedule import make_schedule
+from utils.training.speedups.dropout import set_dropout
+from utils.training.speedups.optimizers import make_optimizer
 from utils.training.step import Stepper
 from utils.training_optimizations import TrainingOptimizer
-from utils.xtts.codes import AudioEncoder
+from utils.xtts.codec import AudioEncoder
 from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
 

@@ -23,12 +23,12 @@ from torch import Tensor
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.record import save_table
-from tests.synthesis.small_vocoder import small_vocoder, vectors, voice
-from utils.audio import Samples
-from utils.synthesis.precision import multiplies_bf16
-from utils.synthesis.quality import distance
-from utils.synthesis.vocoding import Vocoder
-from utils.xtts.rates import CODE_SECONDS, OUTPUT_RATE
+from tests.speech.small_vocoder import small_vocoder, vectors, voice
+from utils.media.audio import Samples
+from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
+from utils.speech.precision import multiplies_bf16
+from utils.speech.quality import distance
+from utils.speech.vocoder import Vocoder
 
 DIM, CHANNELS, CHUNK = 1024, 512, 24
 TITLE = "The vocoder, side by side with coqui's"

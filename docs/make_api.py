@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from pydantic.fields import FieldInfo
 
 from utils import __main__ as entry
-from utils import flags
 from utils.config import (
     Config,
     DatasetConfig,
@@ -27,17 +26,18 @@ from utils.config import (
     ServeConfig,
     SpeechConfig,
     TrainConfig,
+    flags,
 )
 from utils.config.download import DownloadConfig
-from utils.paths import ROOT
+from utils.core.paths import ROOT
 
 PAGE = Path(__file__).with_name("API.md")
 PYTHON = {  # file, and what of it is for other programs
     "utils/gpt_train.py": ("train_gpt", "TrainResult"),
     "utils/training_optimizations.py": ("TrainingOptimizer", "UnslothStyleOptimizations"),
-    "utils/speedups/change.py": ("Change",),
-    "utils/synthesis/synthesizer.py": ("Synthesizer",),
-    "utils/synthesis/speech.py": ("Speech", "Spoken"),
+    "utils/core/change.py": ("Change",),
+    "utils/speech/synthesizer.py": ("Synthesizer",),
+    "utils/speech/types.py": ("Speech", "Spoken"),
     "utils/amharic/normalization.py": ("normalize",),
     "utils/amharic/phonemes.py": ("phonemize",),
     "utils/amharic/latin.py": ("to_latin",),
@@ -157,7 +157,7 @@ def commands() -> Iterator[str]:
     for verb, path in entry.known_verbs().items():
         if verb == INTERNAL:
             continue
-        module = importlib.import_module(f"utils.commands.{path.stem}")
+        module = importlib.import_module(f"utils.cli.{path.stem}")
         parser = argparse.ArgumentParser(prog=verb, add_help=False)
         module.add_arguments(parser)
         said = cell((module.__doc__ or "").partition("\n")[0])

@@ -4,12 +4,16 @@ import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
-from utils.soak.mounting import NotHere, mounted
-from utils.ui import stubs
+from tests.soak.mounting import NotHere, mounted
+from utils.ui import gradio_import
+
+if TYPE_CHECKING:
+    from utils.xtts.tokenizer import Tokenizer
 
 hypothesis.settings.register_profile("shared machine", deadline=None)  # how long an example takes depends on the others
 hypothesis.settings.load_profile("shared machine")
@@ -22,7 +26,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 # took a third of the time of collecting them.
 gc.set_threshold(20_000, 50, 100)
 
-stubs.leave_out()  # as the page does
+gradio_import.leave_out()  # as the page does
 
 
 def pytest_collection_finish() -> None:
@@ -39,3 +43,19 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
             yield folder
     except NotHere as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small model of random weights; nobody changes it."""
+    from utils.xtts import random_model
+
+    return random_model.build(tmp_path_factory.mktemp("models") / "tiny-random", sizes=random_model.Sizes(layers=2))
+
+
+@pytest.fixture(scope="session")
+def amharic(tiny_folder: Path) -> "Tokenizer":
+    from utils.xtts.tokenizer import prepare
+    from utils.xtts.vocabulary import Vocabulary
+
+    return prepare(Vocabulary.load(tiny_folder / "vocab.json"), "am")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from utils.errors import AmharicTtsError
+from utils.core.errors import AmharicTtsError
 
 
 def is_refused(action: Callable[[], object]) -> bool:

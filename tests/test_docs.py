@@ -15,8 +15,8 @@ import yaml
 from docs import make_api
 from utils.__main__ import known_verbs
 from utils.config import Config, TrainConfig
-from utils.flags import read_flags
-from utils.paths import CONFIGS, ROOT
+from utils.config.flags import read_flags
+from utils.core.paths import CONFIGS, ROOT
 
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 GUIDES = sorted((ROOT / "docs").glob("[A-Z]*.md"))  # the others are records
@@ -66,13 +66,13 @@ COMMANDS = [pytest.param(line, id=f"{named(page)}: {line[:60]}") for page in PAG
 @cache
 def parser_of(verb: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=verb, allow_abbrev=False, exit_on_error=False)
-    importlib.import_module(f"utils.commands.{verb.replace('-', '_')}").add_arguments(parser)
+    importlib.import_module(f"utils.cli.{verb.replace('-', '_')}").add_arguments(parser)
     return parser
 
 
 def settings_of(verb: str, action: str) -> type[Config]:
     """The settings that a verb, or a part of one, reads."""
-    module = importlib.import_module(f"utils.commands.{verb.replace('-', '_')}")
+    module = importlib.import_module(f"utils.cli.{verb.replace('-', '_')}")
     names = ("CONFIG", "SpeechConfig") if action != "filter" else ("DatasetConfig",)
     settings: type[Config] = next(getattr(module, name) for name in names if hasattr(module, name))
     return settings

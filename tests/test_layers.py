@@ -1,4 +1,4 @@
-"""The architecture: imports point one way, and importing does nothing."""
+"""The architecture: imports point down the layers, and importing a module does nothing."""
 
 import ast
 import json
@@ -9,36 +9,29 @@ from pathlib import Path
 
 import pytest
 
-from utils.paths import ROOT
+from utils.core.paths import ROOT
 
-ROWS = {
-    0: {
-        "config",
-        "flags",
-        "events",
-        "errors",
-        "paths",
-        "packages",
-        "languages",
-        "storage",
-        "folders",
-        "addresses",
-        "batching",
-        "drawing",
-    },
-    1: {"amharic", "audio", "runs", "jobs", "processes", "monitor", "projects", "sample"},
-    2: {"dataset", "speedups", "training", "xtts", "synthesis"},
-    3: {"training_optimizations", "evaluation", "doctor", "disk_use"},
-    4: {"gpt_train", "serving", "voice", "demonstration", "soak"},
-    5: {"commands", "ui"},
-}
-ROW_OF = {room: row for row, rooms in ROWS.items() for room in rooms}
+LAYERS = (  # from the bottom up; a package imports from layers below its own, and from itself
+    {"core"},
+    {"config"},
+    {"runs", "media", "amharic"},
+    {"xtts"},
+    {"dataset"},
+    {"speech"},
+    {"training", "training_optimizations"},
+    {"evaluation"},
+    {"gpt_train"},
+    {"workspace", "system"},
+    {"server"},
+    {"cli", "ui"},
+)
+TOGETHER = {"training", "training_optimizations"}  # one layer whose halves are one package for its users
+LIGHT = {"core", "config", "runs", "media", "amharic", "cli"}  # imported by everything, or before everything
 ONLY_IN = {"TTS": "xtts", "gradio": "ui"}
-NEVER = {("commands", "ui"), ("ui", "commands")}
 HEAVY = {"torch", "TTS", "gradio", "transformers"}
+LONGEST = 450
 
-FILES = sorted(path for path in (ROOT / "utils").rglob("*.py") if path.parent != ROOT / "utils" or path.stem[0] != "_")
-LIGHT = [path for path in FILES if ROW_OF.get(path.relative_to(ROOT / "utils").parts[0].removesuffix(".py"), 9) <= 1]
+FILES = sorted((ROOT / "utils").rglob("*.py"))
 
 
 def module(path: Path) -> str:
@@ -46,39 +39,70 @@ def module(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def room(name: str) -> str:
+def package(name: str) -> str:
     return name.split(".")[1]
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Every module that a file imports anywhere, also inside functions."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def layer(name: str) -> int:
+    return next(number for number, packages in enumerate(LAYERS) if package(name) in packages)
+
+
+def imports(source: str) -> Iterator[str]:
+    """Every module that a source imports anywhere, also inside functions."""
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{path}: imports are absolute here"
-            yield node.module or ""
-            if node.module == "utils":
-                yield from (f"utils.{alias.name}" for alias in node.names)
+            yield from (
+                [f"utils.{alias.name}" for alias in node.names] if node.module == "utils" else [node.module or ""]
+            )
 
 
-@pytest.mark.parametrize("path", FILES, ids=module)
-def test_every_module_has_a_row(path: Path) -> None:
-    assert room(module(path)) in ROW_OF, "give it a row in tests/test_layers.py and in CONTRIBUTING.md"
+def violations(name: str, source: str) -> list[str]:
+    """The imports of a module that its layer forbids."""
+    found = []
+    for imported in imports(source):
+        top = imported.partition(".")[0]
+        if ONLY_IN.get(top, package(name)) != package(name):
+            found.append(f"{name} imports {imported}: only utils/{ONLY_IN[top]} may")
+        if top != "utils" or package(imported) == package(name) or {package(imported), package(name)} <= TOGETHER:
+            continue
+        if layer(imported) >= layer(name):
+            found.append(f"{name} imports {imported}: {package(imported)} is not below {package(name)}")
+    return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=module)
-def test_imports_point_to_the_same_row_or_a_lower_one(path: Path) -> None:
-    here = room(module(path))
-    for name in imports(path):
-        if name.startswith("utils."):
-            assert ROW_OF[room(name)] <= ROW_OF[here], f"{here} may not import {name}"
-            assert (here, room(name)) not in NEVER, f"{here} may not import {name}"
-        top = name.partition(".")[0]
-        assert ONLY_IN.get(top, here) == here, f"only utils/{ONLY_IN.get(top)} may import {top}"
+def modules() -> dict[str, Path]:
+    return {module(path): path for path in FILES if path.parent != ROOT / "utils" or not path.stem.startswith("_")}
 
 
-LOOK = """
+def test_imports_point_down_the_layers() -> None:
+    assert [text for name, path in modules().items() for text in violations(name, path.read_text("utf-8"))] == []
+
+
+def test_an_import_that_points_up_is_found() -> None:
+    pairs = [
+        (lower, upper)
+        for number, packages in enumerate(LAYERS)
+        for lower in packages
+        for upper in set().union(*LAYERS[number:]) - {lower}
+        if not {lower, upper} <= TOGETHER
+    ]
+    missed = [
+        (lower, upper)
+        for lower, upper in pairs
+        for source in (
+            f"from utils.{upper} import a",
+            f"from utils import {upper}",
+            f"def f():\n    import utils.{upper}.a",
+        )
+        if not violations(f"utils.{lower}.probe", source)
+    ]
+    assert pairs
+    assert missed == []
+
+
+PROBE = """
 import json, sys, threading
 import random, socket  # the hook below judges what the modules do, not what these need
 heard = []
@@ -89,49 +113,32 @@ def watch(event, arguments):
         heard.append(f"writes {arguments[0]}")
 sys.addaudithook(watch)
 sys.dont_write_bytecode = True
-forbidden, rooms = json.loads(sys.argv[1])
-said = {}
-for room, names in rooms.items():
-    for ours in [name for name in sys.modules if name.partition(".")[0] == "utils"]:
-        del sys.modules[ours]  # each room is the first of ours to come; the libraries stay
-    for name in names:
-        __import__(name)
-    heard += [f"thread {thread.name}" for thread in threading.enumerate()[1:]]
-    said[room] = heard + sorted({*forbidden} & {*sys.modules})
-    heard = []
-print(json.dumps(said))
+forbidden, names = json.loads(sys.argv[1])
+for name in names:
+    __import__(name)
+heard += [f"thread {thread.name}" for thread in threading.enumerate()[1:]]
+print(json.dumps(heard + sorted({*forbidden} & {*sys.modules})))
 """
 
 
-def importing(rooms: dict[str, list[str]], *, forbidden: set[str]) -> dict[str, list[str]]:
-    """Import the modules of rooms, one room after the other, and return what each was heard to do."""
-    words = [sys.executable, "-c", LOOK, json.dumps([sorted(forbidden), rooms])]
+def effects(names: list[str], *, forbidden: set[str]) -> list[str]:
+    """Import modules in a new interpreter and return what that did, and which forbidden packages came along."""
+    words = [sys.executable, "-c", PROBE, json.dumps([sorted(forbidden), names])]
     run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
-    assert run.returncode == 0, run.stderr
-    assert not run.stderr
-    found = json.loads(run.stdout)
-    assert isinstance(found, dict)
+    assert (run.returncode, run.stderr) == (0, "")
+    found: list[str] = json.loads(run.stdout)
     return found
 
 
-def modules_of(name: str) -> list[str]:
-    return [module(path) for path in FILES if room(module(path)) == name]
-
-
-def test_importing_rows_0_and_1_does_nothing_and_needs_no_torch() -> None:
-    assert importing({"light": [module(path) for path in LIGHT]}, forbidden=HEAVY) == {"light": []}
+def test_importing_the_light_packages_does_nothing_and_needs_no_torch() -> None:
+    assert effects([name for name in modules() if package(name) in LIGHT], forbidden=HEAVY) == []
 
 
 @pytest.mark.slow
-def test_importing_a_room_does_nothing() -> None:
-    rooms = {name: modules_of(name) for row in sorted(ROWS) if row > 1 for name in sorted(ROWS[row])}
-    assert importing(rooms, forbidden=set()) == {name: [] for name in rooms}
+def test_importing_everything_does_nothing() -> None:
+    assert effects(list(modules()), forbidden=set()) == []
 
 
-def test_commands_import_nothing_heavy() -> None:
-    assert importing({"commands": modules_of("commands")}, forbidden=HEAVY) == {"commands": []}
-
-
-@pytest.mark.parametrize("path", FILES, ids=module)
-def test_a_file_stays_below_450_lines(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 450
+def test_no_file_is_longer_than_a_reader_can_hold() -> None:
+    lengths = {str(path): len(path.read_text("utf-8").splitlines()) for path in FILES}
+    assert {path: lines for path, lines in lengths.items() if lines > LONGEST} == {}

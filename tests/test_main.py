@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from utils.__main__ import known_verbs, main
-from utils.paths import ROOT
+from utils.core.paths import ROOT
 
 WITHOUT_HEAVY = """
 import sys

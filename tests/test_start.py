@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from utils.paths import ROOT
+from utils.core.paths import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="start.bat does this on Windows")
 
@@ -23,15 +23,17 @@ ALONE = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "UV_OFFLINE": "
 def copied(folder: Path) -> Path:
     """A copy of what start.sh touches, with nothing to install, in a folder that is hard on scripts."""
     folder = folder / "የእኔ ሥራ (1)"
-    (folder / "utils").mkdir(parents=True)
     for name in (
         "start.sh",
         "constraints.txt",
         "utils/__init__.py",
-        "utils/packages.py",
-        "utils/paths.py",
-        "utils/errors.py",
+        "utils/system/__init__.py",
+        "utils/system/packages.py",
+        "utils/core/__init__.py",
+        "utils/core/paths.py",
+        "utils/core/errors.py",
     ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     (folder / "requirements.txt").write_text("# nothing\n", encoding="utf-8")
     (folder / "tests").mkdir()
@@ -189,7 +191,7 @@ def test_the_batch_file_knows_the_same_words() -> None:
     text = (ROOT / "start.bat").read_bytes()
     assert b"\r\n" in text
     for word in (
-        b"-m utils.packages",
+        b"-m utils.system.packages",
         b"requirements.txt",
         b"tests\\requirements.txt",
         b"-m utils",

@@ -9,9 +9,10 @@ from torch import nn
 
 from tests.training.small_gpt import small_gpt
 from utils.config import TrainConfig
-from utils.speedups import SpeedupError, compilation, kernels, memory_cap, precision
 from utils.training.packing import PackedGpt
+from utils.training.speedups import SpeedupError, compilation, kernels, memory_cap
 from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations, coqui_gpt
+from utils.xtts import dtypes
 
 PLAIN = {"enable_sdpa": False, "enable_mixed_precision": False, "dropout": 0.0}
 
@@ -125,7 +126,7 @@ def test_a_model_without_it_is_refused(pick: Callable[[Any], nn.Module]) -> None
 
 
 def test_the_number_format_comes_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precision, "processor_flags", lambda: frozenset({"avx512_bf16"}))
+    monkeypatch.setattr(dtypes, "processor_flags", lambda: frozenset({"avx512_bf16"}))
     switches = optimizer(enable_mixed_precision=True)
     assert switches.get_mixed_precision_config().dtype == "bf16"
     change = switches.apply(small_gpt())["enable_mixed_precision"]

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from utils.errors import AmharicTtsError
+from utils.core.errors import AmharicTtsError
 
-COMMANDS = Path(__file__).with_name("commands")
+COMMANDS = Path(__file__).with_name("cli")
 USAGE_FAULT = 2
 
 
@@ -46,7 +46,7 @@ def first_line(path: Path) -> str:
 
 def call(verb: str, words: Sequence[str]) -> int:
     """Import one verb, parse its words and run it; an error with a cure becomes one sentence on stderr."""
-    module = importlib.import_module(f"utils.commands.{verb.replace('-', '_')}")
+    module = importlib.import_module(f"utils.cli.{verb.replace('-', '_')}")
     parser = argparse.ArgumentParser(prog=f"python -m utils {verb}", description=module.__doc__, allow_abbrev=False)
     module.add_arguments(parser)
     arguments = parser.parse_args(words)

@@ -12,37 +12,39 @@ from torch import nn
 
 from utils import runs
 from utils.config import TrainConfig
+from utils.core.change import Change
+from utils.core.errors import ConfigError
+from utils.core.paths import Project
+from utils.dataset import clip_lists
+from utils.dataset.clip_lists import Material
 from utils.dataset.features import Features
-from utils.errors import ConfigError
-from utils.jobs import Job
-from utils.paths import Project
-from utils.speedups.change import Change
-from utils.speedups.dropout import set_dropout
-from utils.speedups.optimizers import make_optimizer
-from utils.training import checkpoints, material, memory, preparation
+from utils.runs.job import Job
+from utils.training import memory, preparation
 from utils.training.batches import Share, UpdatePlan, lengths_grid
+from utils.training.checkpoint_samples import make_listening
 from utils.training.clips import Limits
+from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator
 from utils.training.ema import Ema
 from utils.training.evaluation import Judge
 from utils.training.guards import EarlyStopping, Overfitting
-from utils.training.keeping import Keeper
-from utils.training.launching import is_member
-from utils.training.listening import make_listening
-from utils.training.loading import Update, UpdateLoader, eval_batches
+from utils.training.launcher import is_member
 from utils.training.loop import Loop
-from utils.training.material import Material
 from utils.training.memory_parts import Longest, ModelShape
 from utils.training.packing import PackedGpt, Tokens
 from utils.training.preparation import Base
-from utils.training.progress import Meter
-from utils.training.promoting import promote
+from utils.training.run_saver import Keeper
 from utils.training.schedule import make_schedule
 from utils.training.sharding import shard
+from utils.training.speedups.dropout import set_dropout
+from utils.training.speedups.optimizers import make_optimizer
 from utils.training.step import Stepper
+from utils.training.throughput import Meter
 from utils.training.tracking import Tracking
 from utils.training_optimizations import TrainingOptimizer
-from utils.xtts.codes import AudioEncoder, best_device
+from utils.xtts import checkpoints
+from utils.xtts.codec import AudioEncoder, best_device
+from utils.xtts.finalize import promote
 from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
 
@@ -71,7 +73,7 @@ class TrainResult:
 def train_gpt(**settings: object) -> TrainResult:
     """Fine-tune in this process and return what came of it; every setting of TrainConfig is a keyword.
 
-    A run that somebody stops raises ``utils.jobs.Stop`` after it was saved.
+    A run that somebody stops raises ``utils.runs.job.Stop`` after it was saved.
 
     Example:
         train_gpt(version="tiny", language="Amharic", output_path="./output", num_epochs=5)
@@ -154,7 +156,7 @@ def make_ready(job: Job, keeper: Keeper) -> None:
 
 def gather(job: Job, config: TrainConfig) -> Gathered:
     """Read the lists, find the base model, fix how it reads, and encode what has no features yet."""
-    clips = material.read(config, Project(job.run.folder.parent.parent))
+    clips = clip_lists.read(config, Project(job.run.folder.parent.parent))
     for fault in clips.faults:
         job.events.emit("problem", message=fault)
     base = preparation.find_base(job, config)
@@ -198,7 +200,7 @@ def build(
         run=job.run,
         config=config,
         base=gathered.base,
-        dataset_hash=material.fingerprint(list(source.clips)),
+        dataset_hash=clip_lists.fingerprint(list(source.clips)),
         gpt=gpt,
         stepper=stepper,
         stopping=stopping,

@@ -12,21 +12,21 @@ import torch
 from torch import nn
 
 from utils.config import TrainConfig
-from utils.speedups import (
+from utils.training.speedups import (
     Change,
     SpeedupError,
-    activation,
-    adapters,
     attention,
     byte_dropout,
     checkpointing,
     compilation,
     freezing,
+    gelu,
     kernels,
     matmul,
     memory_cap,
 )
-from utils.speedups.precision import Precision, choose_precision
+from utils.xtts import adapters
+from utils.xtts.dtypes import Precision, choose_precision
 from utils.xtts.modules import GPT
 
 PLACES = ("", "gpt", "xtts.gpt", "module", "module.gpt", "module.xtts.gpt")  # where a model may hold coqui's GPT
@@ -86,7 +86,7 @@ class TrainingOptimizer:
             yield freezing.freeze_first_layers(gpt, config.freeze_first_n_gpt_layers)
         if config.freeze_conditioning:
             yield freezing.freeze_conditioning(gpt)
-        yield activation.fuse_gelu(gpt) if config.enable_fused_gelu else activation.write_out_gelu(gpt)
+        yield gelu.fuse_gelu(gpt) if config.enable_fused_gelu else gelu.write_out_gelu(gpt)
         yield self.configure_sdpa(gpt)
         if config.enable_byte_dropout and config.enable_sdpa and self.device.type == "cpu" and not config.use_compile:
             yield byte_dropout.use_byte_dropout(gpt)

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import archive, bars, claims, record, render
 from benchmarks.archive import NOT_RECORDED, Finding
 from benchmarks.programs import BENCHMARKS, named
-from utils.paths import ROOT
+from utils.core.paths import ROOT
 
 SURROUNDINGS = {"hardware", "software", "command", "date"}
 OLD = {  # written before programs of speech wrote their surroundings into the JSON; they stay as they are

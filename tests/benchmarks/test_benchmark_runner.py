@@ -15,7 +15,7 @@ from benchmarks import record, speech_options, training
 from benchmarks.archive import findings
 from benchmarks.programs import BENCHMARKS, Benchmark, named, of_device
 from benchmarks.render import figures, surroundings
-from utils.paths import ROOT
+from utils.core.paths import ROOT
 
 HERE = of_device("cpu")
 PROGRAMS = {one.words.split()[0]: one for one in HERE}  # of several with one program the last, which is the quickest

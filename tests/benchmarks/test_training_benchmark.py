@@ -12,10 +12,10 @@ from benchmarks import record, training, training_report, training_switches
 from benchmarks.training_data import LANGUAGE, LETTERS_PER_SECOND, RATE, TEXT_ROWS, babble, sentence, write_clips
 from benchmarks.training_findings import Comparison, Measured, SwitchRow, SwitchTable
 from benchmarks.training_plan import Memory, Plan, Round
-from utils.audio import duration
 from utils.config import TrainConfig
+from utils.core.paths import ROOT
 from utils.dataset.manifest import opened
-from utils.paths import ROOT
+from utils.media.audio import duration
 
 TINY = ["--layers", "1", "--dim", "64", "--clips", "4", "--batch", "2", "--threads", "1"]
 
@@ -51,7 +51,7 @@ def test_texts_and_sounds_are_as_long_as_they_should_be_and_the_same_for_a_seed(
 def test_both_sides_read_the_same_ids(tmp_path: Path) -> None:
     from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
 
-    from utils.xtts.tiny_vocabulary import small_vocabulary
+    from utils.xtts.random_vocabulary import small_vocabulary
     from utils.xtts.tokenizer import Tokenizer
 
     small_vocabulary(TEXT_ROWS).save(tmp_path)

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import xtts_demo
-from utils.paths import ROOT
+from utils.core.paths import ROOT
 
 TEXT = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 STEPS = [

@@ -14,7 +14,7 @@ import pytest
 
 import xtts_demo
 from tests.containers.test_dockerfile import SERVICES, STEPS
-from tests.serving.fake_server import served
+from tests.server.fake_server import served
 from tests.ui.serving import Served, serving
 
 pytestmark = pytest.mark.slow

@@ -18,7 +18,7 @@ import xtts_demo
 from utils import runs
 from utils.__main__ import known_verbs
 from utils.config import RehearsalConfig
-from utils.paths import ROOT, Project, project
+from utils.core.paths import ROOT, Project, project
 
 NOTEBOOK = ROOT / "notebooks" / "train_in_the_cloud.ipynb"
 CELLS: list[dict[str, Any]] = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.dataset.recordings import generated, recording
-from utils.audio import Samples
 from utils.config import DatasetConfig
+from utils.core.paths import Project
 from utils.dataset.build import Report, build
 from utils.dataset.clip import Clip, Cue, Scores, Span
-from utils.dataset.found import Found, Recording
+from utils.dataset.results import Found, Recording
 from utils.dataset.transcription import Transcript
-from utils.paths import Project
+from utils.media.audio import Samples
 
 SETTINGS = DatasetConfig(segmenter="energy", workers=1)
 WORDS = ("ሰላም ለሁላችሁም ዛሬ", "እናቴ ገበያ ሄደች", "ልጆቹ በትምህርት ቤት ይማራሉ", "ውሃው በጣም ቀዝቃዛ ነው", "ቡና እንጠጣ")

@@ -12,7 +12,7 @@ from utils.dataset.transcription import Engine, RecognitionError, Transcript, Wo
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from utils.audio import Samples
+    from utils.media.audio import Samples
 
 
 class Counting:

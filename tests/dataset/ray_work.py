@@ -4,9 +4,9 @@ import os
 import signal
 import time
 
+from utils.core.errors import DataError
 from utils.dataset.build import Made, Task, make_clips
 from utils.dataset.engine import Tell
-from utils.errors import DataError
 
 
 def halfway(task: int, tell: Tell) -> int:

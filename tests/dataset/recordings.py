@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import soundfile
 
-from utils.audio import Samples, resample
 from utils.dataset.clip import Span
+from utils.media.audio import Samples, resample
 
 RATE = 16_000
 VOWELS = (

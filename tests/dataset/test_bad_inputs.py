@@ -11,11 +11,11 @@ import soundfile
 
 from tests.dataset.building import SETTINGS, WORDS, built
 from tests.dataset.recordings import RATE, generated, recording
-from utils.audio import Samples, resample
+from utils.core.paths import Project
 from utils.dataset import sources
 from utils.dataset.build import Report
 from utils.dataset.statistics import account
-from utils.paths import Project
+from utils.media.audio import Samples, resample
 
 pytestmark = pytest.mark.slow
 

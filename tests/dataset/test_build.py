@@ -14,14 +14,14 @@ import soundfile
 
 from tests.dataset.building import SETTINGS, Says, built, recordings, silent
 from tests.dataset.recordings import generated, recording
+from utils.core.errors import DataError, StorageError
+from utils.core.paths import Project
 from utils.dataset.build import build
-from utils.dataset.found import Found, Problem, Recording
-from utils.dataset.lists import HEADER
+from utils.dataset.coqui_lists import HEADER
 from utils.dataset.manifest import Manifest
+from utils.dataset.results import Found, Problem, Recording
 from utils.dataset.statistics import account
-from utils.errors import DataError, StorageError
-from utils.jobs import Stop
-from utils.paths import Project
+from utils.runs.job import Stop
 
 pytestmark = pytest.mark.slow
 

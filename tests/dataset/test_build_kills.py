@@ -13,11 +13,11 @@ import pytest
 import soundfile
 
 from tests.dataset.building import SETTINGS, built, recordings
-from utils.dataset.found import Found
+from utils.core.errors import DataError
+from utils.core.paths import Project
 from utils.dataset.manifest import RECORDINGS, Manifest, Source
+from utils.dataset.results import Found
 from utils.dataset.rows import list_files, read_list
-from utils.errors import DataError
-from utils.paths import Project
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and fork")
 TOUCHES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree")

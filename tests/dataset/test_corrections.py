@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from tests.dataset.building import built, recordings
-from utils import audio
+from utils.core.errors import DataError
+from utils.core.events import EventLog
+from utils.core.paths import Project
 from utils.dataset import corrections
 from utils.dataset.clip import APPROVED, Clip
 from utils.dataset.corrections import divided
 from utils.dataset.manifest import Contents, Manifest, opened
 from utils.dataset.validate import check
-from utils.errors import DataError
-from utils.events import EventLog
-from utils.paths import Project
+from utils.media import audio
 
 
 @pytest.fixture

@@ -15,15 +15,15 @@ import soundfile
 
 from tests.dataset.building import clip
 from tests.xtts.small_vocabulary import write_vocabulary
+from utils.core.errors import DataError, StorageError
 from utils.dataset import editing, lengths, statistics
 from utils.dataset.clip import Scores, Span
+from utils.dataset.coqui_lists import write_lists
 from utils.dataset.export import export
-from utils.dataset.lists import write_lists
 from utils.dataset.manifest import MANIFEST, Manifest, Source, opened
 from utils.dataset.merge import merge
 from utils.dataset.plots import draw
 from utils.dataset.validate import check
-from utils.errors import DataError, StorageError
 from utils.xtts.tokenizer import prepare
 from utils.xtts.vocabulary import Vocabulary
 

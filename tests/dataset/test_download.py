@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from tests.refusals import is_refused
-from utils import audio
+from utils.core.public_addresses import check_address, is_address, only_public
 from utils.dataset import download
 from utils.dataset.download import DownloadError, Fetched, _captions, fetch
-from utils.dataset.public_addresses import check_address, is_address, only_public
 from utils.dataset.sources import find
+from utils.media import audio
 
 pytestmark = pytest.mark.slow
 

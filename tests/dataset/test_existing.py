@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from utils import audio
+from utils.core.errors import DataError
 from utils.dataset.existing import is_dataset, read
-from utils.dataset.found import Found
+from utils.dataset.results import Found
 from utils.dataset.sound_tables import read_hub
-from utils.errors import DataError
+from utils.media import audio
 
 HEADER = "audio_file|text|speaker_name\n"
 

@@ -21,16 +21,16 @@ import torch
 
 from tests.xtts.small_dvae import PUBLISHED, babble, write_dvae
 from tests.xtts.small_vocabulary import write_vocabulary
-from utils import audio
+from utils.core.errors import DataError
+from utils.core.events import read_events
+from utils.core.paths import ROOT
 from utils.dataset import features, shards
 from utils.dataset.clip import Clip, Span
 from utils.dataset.features import Features, build, text_fingerprint
 from utils.dataset.manifest import Manifest, Source
 from utils.dataset.shards import Shards
-from utils.errors import DataError
-from utils.events import read_events
-from utils.paths import ROOT
-from utils.xtts.codes import AudioEncoder
+from utils.media import audio
+from utils.xtts.codec import AudioEncoder
 from utils.xtts.tokenizer import Tokenizer, prepare
 from utils.xtts.vocabulary import Vocabulary
 

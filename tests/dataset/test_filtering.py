@@ -9,13 +9,13 @@ import pytest
 
 from tests.dataset.building import SETTINGS, built, clip, recordings
 from utils.config import DatasetConfig
+from utils.core.errors import DataError
+from utils.core.paths import Project
 from utils.dataset import editing
 from utils.dataset.clip import APPROVED, Clip, Scores
+from utils.dataset.coqui_lists import write_lists
 from utils.dataset.filtering import LIMITS, refilter
-from utils.dataset.lists import write_lists
 from utils.dataset.manifest import MANIFEST, Manifest, Source, opened
-from utils.errors import DataError
-from utils.paths import Project
 
 STRICT = DatasetConfig(min_snr_db=20)
 

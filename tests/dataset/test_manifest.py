@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dataset.building import clip
+from utils.core.errors import DataError, StorageError
+from utils.dataset.append_table import Table, escape, unescape
 from utils.dataset.clip import Scores
 from utils.dataset.manifest import MANIFEST, RECORDINGS, Manifest, Source, opened
-from utils.dataset.table import Table, escape, unescape
-from utils.errors import DataError, StorageError
 
 R0 = Source("r0", "/in/r0.wav", 10, 123, 60.0, warnings=("one", "two, with a comma"))
 R1 = Source("r1", "/in/r1.wav", 11, 124, 61.5)

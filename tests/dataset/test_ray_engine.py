@@ -10,13 +10,13 @@ import pytest
 
 from tests.dataset.building import SETTINGS, built, recordings, silent
 from tests.dataset.ray_work import die_on_talk1, halfway
+from utils.core.errors import ConfigError
+from utils.core.paths import Project
 from utils.dataset.build import build
-from utils.dataset.found import Found
 from utils.dataset.manifest import Manifest
 from utils.dataset.ray_engine import in_cluster
-from utils.errors import ConfigError
-from utils.jobs import Stop
-from utils.paths import Project
+from utils.dataset.results import Found
+from utils.runs.job import Stop
 
 RAY = SETTINGS.model_copy(update={"engine": "ray", "workers": 2})
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tests.dataset.tiny_whisper import make_whisper
-from utils.audio import Samples
 from utils.dataset.clip import Span
-from utils.dataset.isolation import Isolated
+from utils.dataset.recogniser_process import Isolated
 from utils.dataset.recognisers.ctc import Frame, ctc_words
 from utils.dataset.transcription import CTC, RATE, Engine, RecognitionError, Transcript, Word
+from utils.media.audio import Samples
 
 if TYPE_CHECKING:
     from utils.dataset.recognisers.whisper import Whisper

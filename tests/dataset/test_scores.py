@@ -6,12 +6,12 @@ import pytest
 
 from tests.dataset import recordings
 from tests.dataset.recordings import RATE, Known
-from utils.audio import Samples, load
 from utils.config import DatasetConfig
 from utils.dataset.clip import Span
 from utils.dataset.cutting import cut
 from utils.dataset.scores import letters, loudness, measure, signal_to_noise
-from utils.dataset.speech import speech_spans
+from utils.dataset.vad import speech_spans
+from utils.media.audio import Samples, load
 
 
 def noisy(snr_db: float, *, pauses: bool = True) -> tuple[Samples, list[Span]]:

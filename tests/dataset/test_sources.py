@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from utils import audio
-from utils.dataset.found import Found
+from utils.dataset.results import Found
 from utils.dataset.sources import find
+from utils.media import audio
 
 SRT = "1\n00:00:00,100 --> 00:00:00,900\n{}\n"
 AMHARIC, ENGLISH = SRT.format("ሰላም ለሁላችሁ እንደምን ናችሁ ዛሬ ጥሩ ነው"), SRT.format("hello everybody, how are you")

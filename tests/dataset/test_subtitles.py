@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from utils.core.errors import DataError
 from utils.dataset.clip import Cue, Span
 from utils.dataset.subtitles import Cues, fit, read_cues
-from utils.errors import DataError
 
 GOOD = "1\n00:00:01,000 --> 00:00:02,500\nሰላም ነው?\n\n2\n00:00:03,000 --> 00:00:04,000\nደህና\nነኝ።\n"
 GOOD_CUES = [(1.0, 2.5, "ሰላም ነው?"), (3.0, 4.0, "ደህና ነኝ።")]

@@ -12,11 +12,11 @@ import numpy as np
 import psutil
 import pytest
 
-from utils.audio import Samples
+from utils.core.paths import ROOT
 from utils.dataset.clip import Span
-from utils.dataset.isolation import Isolated, Patience
+from utils.dataset.recogniser_process import Isolated, Patience
 from utils.dataset.transcription import Device, Engine, RecognitionError, Word, second_cer
-from utils.paths import ROOT
+from utils.media.audio import Samples
 
 pytestmark = pytest.mark.slow
 
@@ -221,7 +221,7 @@ def test_closing_ends_the_process(fake: Fake) -> None:
 
 PARENT = """
 import os, sys, threading, time
-from utils.dataset.isolation import Isolated
+from utils.dataset.recogniser_process import Isolated
 from utils.dataset.transcription import Engine
 import numpy as np
 recogniser = Isolated(Engine(sys.argv[1], factory="tests.dataset.fake_recognisers:Sleeping"))

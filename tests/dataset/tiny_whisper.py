@@ -8,7 +8,7 @@ import itertools
 import json
 from pathlib import Path
 
-from utils.languages import WHISPER_CODES
+from utils.core.languages import WHISPER_CODES
 
 TEXT_SYMBOLS, SYMBOLS = 50_257, 51_865
 LANGUAGES = WHISPER_CODES - {"yue"}  # the newest, which the smaller ones do not know

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tests.dataset.recordings import babble
-from utils.audio import Samples, resample
 from utils.config import SpeechConfig
+from utils.core.errors import TextError
 from utils.dataset.transcription import RecognitionError, Transcript
-from utils.errors import TextError
 from utils.evaluation.models import Candidate, Vector
-from utils.synthesis.guards import Limits, sounds
-from utils.synthesis.speech import Speech, Spoken
-from utils.xtts.packs import pack_for
-from utils.xtts.rates import OUTPUT_RATE
+from utils.media.audio import Samples, resample
+from utils.media.rates import OUTPUT_RATE
+from utils.speech.guards import Limits, sounds
+from utils.speech.types import Speech, Spoken
+from utils.xtts.language_packs import pack_for
 from utils.xtts.tokenizer import Reading
 
 

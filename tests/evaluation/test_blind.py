@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from utils.errors import DataError
-from utils.evaluation.blind import Vote, blind_pairs, chance_of, left, read_votes, tally, vote
+from utils.core.errors import DataError
+from utils.evaluation.blind_test import Vote, blind_pairs, chance_of, left, read_votes, tally, vote
 from utils.evaluation.report import Report
 from utils.evaluation.utterance import Utterance
 

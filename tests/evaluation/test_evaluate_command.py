@@ -26,7 +26,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
             asked.extend(places)
             return [candidate(name, model) for name, model in models.items()]
 
-        monkeypatch.setattr("utils.evaluation.loading.candidates", candidates)
+        monkeypatch.setattr("utils.evaluation.candidates.candidates", candidates)
         return asked
 
     return put

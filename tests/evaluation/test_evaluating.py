@@ -9,12 +9,12 @@ import pytest
 
 from tests.dataset.recordings import babble
 from tests.evaluation.fake_models import FakeModel, FakeRecogniser, candidate
-from utils import audio
 from utils.config import SpeechConfig
-from utils.errors import DataError
+from utils.core.errors import DataError
 from utils.evaluation.evaluate import Hearing, Progress, evaluate
 from utils.evaluation.report import JSON, Report, badness, load, summary, text
 from utils.evaluation.utterance import Sentence
+from utils.media import audio
 
 TEXTS = [
     "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው",

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from tests.dataset.recordings import babble
-from utils import audio
 from utils.__main__ import main
 from utils.config import SpeechConfig
-from utils.evaluation.blind import blind_pairs
-from utils.evaluation.loading import Loaded, candidates, names
+from utils.evaluation.blind_test import blind_pairs
+from utils.evaluation.candidates import Loaded, candidates, names
 from utils.evaluation.report import load
-from utils.synthesis.synthesizer import Synthesizer
-from utils.xtts import tiny
+from utils.media import audio
+from utils.speech.synthesizer import Synthesizer
+from utils.xtts import random_model
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("models")
-    return [tiny.build(folder / f"tiny {seed}", seed=seed) for seed in (0, 1)]
+    return [random_model.build(folder / f"tiny {seed}", seed=seed) for seed in (0, 1)]
 
 
 def test_two_models_go_the_whole_way(

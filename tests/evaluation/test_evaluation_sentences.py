@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from tests.dataset.recordings import babble
-from utils import audio
+from utils.core.errors import AmharicTtsError
 from utils.dataset.prompts import coverage
-from utils.errors import AmharicTtsError
 from utils.evaluation.sentences import built_in, from_file, from_list, some
-from utils.xtts.packs import TOKEN_LIMIT, pack_for
+from utils.media import audio
+from utils.xtts.language_packs import TOKEN_LIMIT, pack_for
 
 
 def test_ours_are_short_and_long_and_hold_every_sound() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from utils.evaluation.texts import error_rates
+from utils.evaluation.error_rates import error_rates
 
 
 @pytest.mark.parametrize(

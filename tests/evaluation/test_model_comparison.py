@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from utils.evaluation.comparing import FEWEST, compare, difference, interval
+from utils.evaluation.significance import FEWEST, compare, difference, interval
 from utils.evaluation.utterance import METRICS, Utterance
 
 BY_NAME = {metric.name: metric for metric in METRICS}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.dataset.recordings import babble
-from utils.audio import Samples, resample
 from utils.evaluation.spectra import Floats, _distances, aligned, cepstra, distance
+from utils.media.audio import Samples, resample
 
 
 def speech(seconds: float = 2.0, seed: int = 1) -> Samples:

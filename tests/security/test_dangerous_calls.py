@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from utils.paths import ROOT
+from utils.core.paths import ROOT
 
 FILES = [*sorted((ROOT / "utils").rglob("*.py")), ROOT / "xtts_demo.py"]
 NEVER = {

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.dataset.building import clip
-from utils import projects
+from utils.core.errors import DataError, StorageError
+from utils.dataset.coqui_lists import LANGUAGE_FILE, WAVS
 from utils.dataset.export import export
-from utils.dataset.lists import LANGUAGE_FILE, WAVS
 from utils.dataset.manifest import Manifest, Source, opened
 from utils.dataset.merge import merge
-from utils.errors import DataError, StorageError
 from utils.runs import find_run
+from utils.workspace import projects
 
 LEAD_OUT = ["../../secret.wav", "/etc/passwd", "wavs/../../../secret.wav", "..\\..\\secret.wav", "C:/secret.wav"]
 NAMES_OUT = ["../../planted", "/tmp/planted", "..\\planted", "C:planted"]

@@ -13,16 +13,16 @@ import torch
 
 from tests.dataset.test_recognisers import make_ctc
 from tests.xtts.small_dvae import write_dvae
+from tools.tiny_voice.training_loop import STATE, load_trained
+from utils.core.errors import AmharicTtsError
 from utils.dataset.recognisers.ctc import Ctc
 from utils.dataset.transcription import Engine
-from utils.errors import AmharicTtsError
-from utils.synthesis.filling import from_file
-from utils.synthesis.voice_cache import VoiceCache
-from utils.synthesis.voices import own_names
-from utils.training.tensors import read_tensors
-from utils.voice.practice import STATE, load_trained
-from utils.xtts.checkpoint import read_weights
-from utils.xtts.codes import AudioEncoder, ModelFileError
+from utils.speech.loading import from_file
+from utils.speech.voice_cache import VoiceCache
+from utils.speech.voices import own_names
+from utils.xtts.codec import AudioEncoder, ModelFileError
+from utils.xtts.state_dict import read_weights
+from utils.xtts.tensors import read_tensors
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from tests.refusals import is_refused
-from utils.dataset.public_addresses import DownloadError, check_address, only_public
+from utils.core.public_addresses import DownloadError, check_address, only_public
 
 INSIDE = {
     "an old way of writing 127.0.0.1": "::127.0.0.1",

@@ -14,14 +14,14 @@ from tests.security.test_settings_of_paths import CONFIGS
 from utils import runs
 from utils.config import DatasetConfig, RehearsalConfig, ServeConfig
 from utils.config.base import Config
-from utils.errors import ConfigError
-from utils.paths import Project
-from utils.serving import door
-from utils.serving.server import rules_of
+from utils.core.errors import ConfigError
+from utils.core.paths import Project
+from utils.server import auth
+from utils.server.run import rules_of
 from utils.ui import access
 
 SECRET = "s3cret-that-nobody-else-shall-read"
-VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", door.VARIABLE, xtts_demo.VARIABLE)
+VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", auth.VARIABLE, xtts_demo.VARIABLE)
 
 
 @pytest.fixture
@@ -79,15 +79,15 @@ def test_a_password_that_is_refused_is_not_repeated(given: str) -> None:
 def test_a_key_that_is_refused_is_not_repeated(tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "key").write_text(key, encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
-        door.api_key(str(tmp_path / "key"), "localhost")
-    monkeypatch.setenv(door.VARIABLE, key)
+        auth.api_key(str(tmp_path / "key"), "localhost")
+    monkeypatch.setenv(auth.VARIABLE, key)
     with pytest.raises(ConfigError) as again:
-        door.api_key("", "localhost")
+        auth.api_key("", "localhost")
     assert key not in f"{caught.value}{again.value}"
 
 
 def test_the_key_of_the_server_is_not_shown_with_its_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(door.VARIABLE, SECRET)
+    monkeypatch.setenv(auth.VARIABLE, SECRET)
     rules = rules_of(ServeConfig())
     assert rules.key == SECRET
     assert SECRET not in repr(rules)

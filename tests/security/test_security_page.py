@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from utils.paths import ROOT
+from utils.core.paths import ROOT
 
 TEXT = (ROOT / "docs" / "SECURITY.md").read_text(encoding="utf-8")
 ROWS = [line for line in TEXT.splitlines() if line.startswith("| ")][1:]

@@ -10,9 +10,9 @@ from pydantic.fields import FieldInfo
 
 from utils.config import Config, DatasetConfig, FeaturesConfig, RehearsalConfig, ServeConfig, SpeechConfig, TrainConfig
 from utils.config.download import DownloadConfig
-from utils.errors import ConfigError
-from utils.flags import command_line
-from utils.paths import ROOT
+from utils.config.flags import command_line
+from utils.core.errors import ConfigError
+from utils.core.paths import ROOT
 
 CONFIGS: list[type[Config]] = [
     *(DatasetConfig, DownloadConfig, FeaturesConfig, RehearsalConfig, ServeConfig, SpeechConfig, TrainConfig),

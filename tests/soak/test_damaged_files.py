@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from tests.refusals import is_refused
+from tests.soak import fuzzing
 from tests.soak import unreliable_readers as readers
-from utils.errors import RunError
-from utils.soak import fuzzing
-from utils.soak.fuzzing import fuzz
-from utils.soak.mutations import mutant
-from utils.soak.readers import FORMATS
-from utils.soak.reading import Format
-from utils.soak.specimens import make, make_light
+from tests.soak.fuzzing import fuzz
+from tests.soak.mutations import mutant
+from tests.soak.readers import FORMATS
+from tests.soak.reading import Format
+from tests.soak.specimens import make, make_light
+from utils.core.errors import RunError
 
 NEEDS_A_MODEL = ("model/", "runs/")
 LIGHT = [form for form in FORMATS if not form.file.startswith(NEEDS_A_MODEL)]

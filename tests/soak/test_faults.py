@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from utils.__main__ import main
-from utils.soak import campaign, report
-from utils.soak.campaign import Count, soak
-from utils.soak.damage import spoil
-from utils.soak.fuzzing import Failure, Fuzzed, Tally
-from utils.soak.mounting import NotHere
-from utils.soak.report import Report
-from utils.soak.subject import Lost, Subject
+from tests.soak import campaign, report
+from tests.soak.__main__ import main
+from tests.soak.campaign import Count, soak
+from tests.soak.damage import spoil
+from tests.soak.fuzzing import Failure, Fuzzed, Tally
+from tests.soak.mounting import NotHere
+from tests.soak.report import Report
+from tests.soak.subject import Lost, Subject
 
 
 def survived(subject: Subject, dice: random.Random) -> None:
@@ -93,7 +93,7 @@ def test_the_tables_tell_every_number_and_every_loss(tmp_path: Path) -> None:
     counts = [Count("killed", 5, 4, 1, losses=["step 3 is gone"]), Count("disk full", skipped="no right")]
     tallies = (Tally("SRT", 30, 20, 9, 4, 1, 0.25),)
     failures = (Failure("SRT", "1/SRT/4", ("nest",), "Traceback\nKeyError: 1\n", "SRT-4.srt"),)
-    found = Report("python -m utils soak", 7, "2026-11-22", 2.0, counts, Fuzzed(tallies, failures, 3.0))
+    found = Report("python -m tests.soak", 7, "2026-11-22", 2.0, counts, Fuzzed(tallies, failures, 3.0))
     text = report.text(found)
     assert "| killed | 5 | 4 | 1 |" in text
     assert "| SRT | 30 | 20 | 9 | 4 | 1 | 0.25 s |" in text
@@ -121,9 +121,9 @@ def test_the_command_ends_with_1_when_something_is_lost(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("utils.soak.readers.FORMATS", ())
-    monkeypatch.setattr("utils.soak.campaign.FAULTS", {"it": fault})
+    monkeypatch.setattr("tests.soak.readers.FORMATS", ())
+    monkeypatch.setattr("tests.soak.campaign.FAULTS", {"it": fault})
     words = ["--minutes", "0.001", "--fuzz", "0", "--seed", "1", "--output", str(tmp_path)]
-    assert main(["soak", *words]) == code
+    assert main(words) == code
     assert "Seed 1;" in capsys.readouterr().out
     assert (json.loads((tmp_path / report.FILE).read_text())["lost"] > 0) == bool(code)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.refusals import is_refused
-from utils.events import EventLog
-from utils.paths import Project
+from tests.soak.mutations import mutant
+from utils.core.events import EventLog
+from utils.core.paths import Project
 from utils.runs import Run
-from utils.soak.mutations import mutant
-from utils.ui.inference import takes
-from utils.ui.training.history import Told, compared, settings_of
-from utils.ui.training.watching import Watcher
+from utils.ui.tabs.training.event_reader import Watcher
+from utils.ui.tabs.training.run_comparison import Told, compared, settings_of
+from utils.workspace import takes
 
 INPUTS = 100
 READING = {"written": "a", "normalised": "a", "phones": "a", "read": "a", "tokens": ["a"], "ids": [1], "unknown": []}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from utils.errors import StorageError
-from utils.jobs import Job
-from utils.runs import LAST_WORDS, Run, State, Status
-from utils.soak.disks import fill
+from tests.soak.disks import fill
+from utils.core.errors import StorageError
+from utils.runs.job import Job
+from utils.runs.run import LAST_WORDS, Run, State, Status
 
 
 @pytest.mark.parametrize("message", ["The disk is full.", "ዲስኩ ሞልቷል።" * 1000])

@@ -10,23 +10,27 @@ import psutil
 import pytest
 import torch
 
+from tests.soak.disks import REASONS, complaints, ends_with_a_sentence
+from tests.soak.subject import Lost, Subject
+from utils.core.events import EventLog
+from utils.core.folders import DamagedError
+from utils.core.storage import make_folder
 from utils.dataset import corrections
-from utils.events import EventLog
-from utils.folders import DamagedError
 from utils.runs import Run, State, Status
-from utils.soak.disks import REASONS, complaints, ends_with_a_sentence
-from utils.soak.subject import Lost, Subject
-from utils.storage import make_folder
-from utils.training import checkpoints, saving
-from utils.training.checkpoints import About
-from utils.training.saving import Snapshot
+from utils.training import resume_state
+from utils.training.resume_state import Snapshot
+from utils.xtts import checkpoints
+from utils.xtts.checkpoints import About
 
 SAVED = (2, 4)  # updates after which a checkpoint and the state were written
 WEIGHTS = {"gpt.a": torch.ones(8, 4)}
 
 
 def save(subject: Subject, update: int) -> None:
-    saving.save(subject.training.folder / saving.FOLDER, Snapshot(update, WEIGHTS, {"state": {}, "param_groups": []}))
+    resume_state.save(
+        subject.training.folder / checkpoints.RESUME_FOLDER,
+        Snapshot(update, WEIGHTS, {"state": {}, "param_groups": []}),
+    )
 
 
 def take(subject: Subject, *updates: int) -> None:
@@ -72,7 +76,10 @@ def test_a_whole_run_is_whole(subject: Subject) -> None:
     ("spoil", "said"),
     [
         (lambda one: save(one, 2), "update 4 was announced as saved, and the state is of 2"),
-        (lambda one: damage(one.training.folder / saving.FOLDER / saving.WEIGHTS), "does not hold what was written"),
+        (
+            lambda one: damage(one.training.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS),
+            "does not hold what was written",
+        ),
         (lambda one: remove_checkpoint(one, 4), "checkpoint 4 was announced and is gone"),
         (lambda one: remove_checkpoint(one, 2), "checkpoint 2 is marked as the best and is gone"),
         (lambda one: damage(checkpoints.place(one.training.folder, 2) / checkpoints.MODEL), "does not hold"),
@@ -115,7 +122,7 @@ def test_another_process_with_the_number_of_a_run_is_left_alone(subject: Subject
 
 
 def test_a_process_that_stays_is_noticed_and_killed(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("utils.soak.subject.PATIENCE", 0.1)
+    monkeypatch.setattr("tests.soak.subject.PATIENCE", 0.1)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as staying:
         subject.family = [psutil.Process(staying.pid)]
         with pytest.raises(Lost, match="processes are left"):

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from utils.soak.mutations import DEEP, LARGEST, MUTATIONS, mutant
+from tests.soak.mutations import DEEP, LARGEST, MUTATIONS, mutant
 
 TEXT = b'{"a": 1, "b": [2, "three", null]}\n{"a": -4.5, "c": {"d": []}}\n' * 40
 SOUND = random.Random(0).randbytes(3000)

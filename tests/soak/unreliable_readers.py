@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from utils.errors import DataError
-from utils.soak.reading import Format
+from tests.soak.reading import Format
+from utils.core.errors import DataError
 
 FILE = "whole.txt"
 CONTENT = b"1 whole file\n2 lines of it\n"

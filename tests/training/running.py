@@ -6,12 +6,13 @@ from typing import Any
 import torch
 
 from utils.config import TrainConfig
-from utils.events import Event, read_events
-from utils.jobs import Job
-from utils.paths import Project
+from utils.core.events import Event, read_events
+from utils.core.paths import Project
 from utils.runs import Run, create
-from utils.training import saving
-from utils.training.tensors import read_tensors
+from utils.runs.job import Job
+from utils.training import resume_state
+from utils.xtts import checkpoints
+from utils.xtts.tensors import read_tensors
 
 QUICK: dict[str, Any] = {
     "version": "tiny-random",
@@ -58,7 +59,7 @@ def events(run: Run, kind: str) -> list[Event]:
 
 
 def weights(run: Run) -> dict[str, torch.Tensor]:
-    return read_tensors(run.folder / saving.FOLDER / saving.WEIGHTS)
+    return read_tensors(run.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS)
 
 
 def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:

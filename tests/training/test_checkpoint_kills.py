@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 import torch
 
-from utils.training import checkpoints, saving
-from utils.training.checkpoints import About
-from utils.training.saving import Snapshot
+from utils.training import resume_state
+from utils.training.resume_state import Snapshot
+from utils.xtts import checkpoints
+from utils.xtts.checkpoints import About
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and fork")
 TOUCHES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree")
@@ -35,7 +36,7 @@ def save(run: Path, update: int, size: int = 100) -> None:
     optimizer = {"state": {0: {"step": torch.tensor(float(update)), "exp_avg": torch.full((size,), float(update))}}}
     guards = {"rolled_back": update}
     ema = state(update, size)
-    saving.save(run / "resume", Snapshot(update, state(update, size), optimizer, ema=ema, guards=guards))
+    resume_state.save(run / "resume", Snapshot(update, state(update, size), optimizer, ema=ema, guards=guards))
 
 
 def publish(run: Path, step: int, size: int = 100) -> None:
@@ -48,7 +49,7 @@ def publish(run: Path, step: int, size: int = 100) -> None:
 
 def loaded(run: Path) -> int:
     """Read the state, check that all of it is of the same update, and return which."""
-    found = saving.load(run / "resume")
+    found = resume_state.load(run / "resume")
     first = found.optimizer["state"][0]
     everything = [*found.weights.values(), *(found.ema or {}).values(), first["exp_avg"], first["step"]]
     assert all(bool((tensor == found.update).all()) for tensor in everything)
@@ -156,7 +157,7 @@ def check_saves(folder: Path, step: int) -> None:
         run = folder / f"killed-{point}"
         save(run, 1)
         assert in_child(until, run, save_again, point) == -signal.SIGKILL, point
-        assert saving.can_resume(run / "resume"), point
+        assert resume_state.can_resume(run / "resume"), point
         reached.add(loaded(run))
         save(run, 3)
         assert loaded(run) == 3

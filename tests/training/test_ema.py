@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.training.small_gpt import small_gpt
-from utils.errors import ConfigError
+from utils.core.errors import ConfigError
 from utils.training.ema import Ema
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.training.running import events, trained
 from tests.training.trainable import write_dataset
 from tests.xtts.full_size import write_full_size
-from utils.paths import Project
+from utils.core.paths import Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -11,10 +11,10 @@ import torch
 
 from tests.training.running import events, go_on, same, settings, trained, weights
 from tests.training.trainable import write_dataset
-from utils.errors import AmharicTtsError
-from utils.paths import Project
+from utils.core.errors import AmharicTtsError
+from utils.core.paths import Project
 from utils.runs import Run, Status, create
-from utils.training import checkpoints
+from utils.xtts import checkpoints
 
 pytestmark = pytest.mark.slow
 

@@ -17,21 +17,21 @@ from torch.nn import functional as F  # noqa: N812
 
 from tests.training.small_gpt import small_gpt
 from utils.config import TrainConfig
-from utils.errors import ConfigError
-from utils.speedups.activation import fuse_gelu
-from utils.speedups.adapters import add_lora
-from utils.speedups.byte_dropout import use_byte_dropout
-from utils.speedups.checkpointing import checkpoint_blocks
-from utils.speedups.conditioning import fuse
-from utils.speedups.dropout import set_dropout
-from utils.speedups.freezing import freeze_conditioning, freeze_first_layers
+from utils.core.errors import ConfigError
 from utils.training import memory
 from utils.training.clips import ClipLengths
 from utils.training.memory import GIB, NoRoomError
-from utils.training.memory_moments import Device, Step
 from utils.training.memory_parts import Arithmetic, Longest, ModelShape
+from utils.training.memory_peaks import Device, Step
 from utils.training.memory_trained import Trained
 from utils.training.packing import AUDIO_EXTRA, TEXT_EXTRA, Example, PackedBatch, PackedGpt, Tokens, pack
+from utils.training.speedups.byte_dropout import use_byte_dropout
+from utils.training.speedups.checkpointing import checkpoint_blocks
+from utils.training.speedups.dropout import set_dropout
+from utils.training.speedups.freezing import freeze_conditioning, freeze_first_layers
+from utils.training.speedups.gelu import fuse_gelu
+from utils.xtts.adapters import add_lora
+from utils.xtts.conditioning import fuse
 
 pytestmark = pytest.mark.slow
 

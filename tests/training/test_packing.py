@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tests.training.small_gpt import small_gpt
-from utils.errors import RunError
+from utils.core.errors import RunError
 from utils.training.packing import PROMPT, Example, PackedBatch, PackedGpt, Tokens, pack
 
 TOKENS = Tokens(start_text=99, stop_text=0, start_audio=1024, stop_audio=1025)

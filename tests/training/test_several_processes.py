@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.training.running import QUICK, events, trained
-from utils.flags import flag
-from utils.paths import ROOT, Project
+from utils.config.flags import flag
+from utils.core.paths import ROOT, Project
 from utils.runs import Run, Status, list_runs
-from utils.training import checkpoints
+from utils.xtts import checkpoints
 
 pytestmark = pytest.mark.slow
 

@@ -8,13 +8,13 @@ import torch
 from torch._dynamo.utils import counters
 
 from tests.training.running import events, go_on, settings, trained, weights
-from utils.errors import AmharicTtsError
-from utils.paths import Project
+from utils.core.errors import AmharicTtsError
+from utils.core.paths import Project
 from utils.runs import Run, create
-from utils.training import checkpoints
-from utils.training.loading import Update
+from utils.training.data_loader import Update
 from utils.training.packing import PackedBatch
 from utils.training.step import Stepper
+from utils.xtts import checkpoints
 
 pytestmark = pytest.mark.slow
 
@@ -71,15 +71,15 @@ def test_compiled_layers_learn_and_only_the_lengths_of_updates_are_compiled(tmp_
 
 
 def test_an_adapter_is_saved_by_itself_too_and_fits(tmp_path: Path, dataset: Path) -> None:
-    from utils.speedups.adapters import add_lora, load_adapter, merged_state
-    from utils.training.checkpoints import ADAPTER
-    from utils.training.tensors import read_tensors
-    from utils.xtts import model, tiny
+    from utils.xtts import model, random_model
+    from utils.xtts.adapters import add_lora, load_adapter, merged_state
+    from utils.xtts.checkpoints import ADAPTER
+    from utils.xtts.tensors import read_tensors
     from utils.xtts.tokenizer import Tokenizer
 
     run = trained(tmp_path, dataset, enable_lora=True, lora_rank=4, max_steps=2)
     folder = checkpoints.find(run.folder, "newest").folder
-    gpt = model.load_gpt(tiny.build(tmp_path / "tiny"), Tokenizer.load(folder))
+    gpt = model.load_gpt(random_model.build(tmp_path / "tiny"), Tokenizer.load(folder))
     add_lora(gpt, 4, 32.0)
     load_adapter(gpt, read_tensors(folder / ADAPTER))
     whole = checkpoints.read_state(folder, torch.float32)

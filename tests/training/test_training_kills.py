@@ -14,9 +14,9 @@ import pytest
 from tests.training.running import events, go_on, same, settings, weights
 from utils.amharic import lexicon
 from utils.config import TrainConfig
-from utils.paths import Project
+from utils.core.paths import Project
 from utils.runs import Run, create
-from utils.training import checkpoints
+from utils.xtts import checkpoints
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.skipif(sys.platform == "win32", reason="forks")]
 

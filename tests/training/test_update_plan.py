@@ -8,7 +8,7 @@ import pytest
 
 from tests.training.made_clips import made_lengths
 from utils.config import TrainConfig
-from utils.errors import ConfigError, DataError
+from utils.core.errors import ConfigError, DataError
 from utils.training.batches import Group, PlannedUpdate, Share, UpdatePlan, cut, lengths_grid, masked_codes
 from utils.training.clips import ClipLengths, Limits, usable
 

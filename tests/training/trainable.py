@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from utils import audio
-from utils.dataset.lists import FILES, HEADER, row
+from utils.dataset.coqui_lists import FILES, HEADER, row
+from utils.media import audio
 
 RATE = 22_050
 WORDS = "ሰላም ዛሬ ጠዋት ገበያ ሄድኩ ልጆቹ ትምህርት ቤት ናቸው ቡና እንጠጣ ውሃው ቀዝቃዛ ነው እናቴ መጣች መጽሐፍ አነበብኩ".split()

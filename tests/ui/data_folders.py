@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.dataset.building import WORDS, clip
 from tests.dataset.recordings import generated, recording
 from utils.dataset.clip import Clip, Scores
-from utils.dataset.lists import write_lists
+from utils.dataset.coqui_lists import write_lists
 from utils.dataset.manifest import Manifest, Source
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from utils import paths
+from utils.core import paths
 
 
 def main(words: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.ui.serving import Served, chromium, opened, serving
 from tests.ui.settling import settle
 from tests.ui.training_tab import PATIENCE, choose_tiny, facts, open_tab, open_training
-from utils.ui.words import say
+from utils.ui.i18n import say
 
 SIZES = {1440: 900, 360: 800}
 LANGUAGES = {"en": "English", "am": "አማርኛ"}

@@ -14,8 +14,8 @@ from queue import Queue
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from utils import runs
-from utils.paths import ROOT, Project
-from utils.projects import TRASH
+from utils.core.paths import ROOT, Project
+from utils.workspace.projects import TRASH
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = (

@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from utils.addresses import is_loopback
-from utils.errors import ConfigError
+from utils.core.addresses import is_loopback
+from utils.core.errors import ConfigError
 from utils.ui.access import credentials, free_port, refusal
 
 

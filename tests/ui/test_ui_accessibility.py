@@ -16,7 +16,7 @@ from playwright.sync_api import TimeoutError as TooLate
 from tests.ui.serving import Served, serving
 from tests.ui.settling import settle
 from utils.runs import Status
-from utils.ui.words import amharic
+from utils.ui.i18n import amharic
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -15,10 +15,12 @@ from gradio.blocks import Block
 from gradio.components import Component
 
 from tests.ui import auditing
-from utils import paths, runs, sample
+from utils import runs
+from utils.core import paths
 from utils.ui import app
-from utils.ui.system import downloads
-from utils.ui.words import LANGUAGES, amharic
+from utils.ui.i18n import LANGUAGES, amharic
+from utils.ui.tabs.system import downloads
+from utils.workspace import sample_project
 
 # events
 
@@ -64,7 +66,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(paths, "MODELS", tmp_path / "models")
     monkeypatch.setattr(paths, "LICENCE_CONSENT", tmp_path / "consent.json")
     monkeypatch.setattr("utils.xtts.licence.accept_licence", lambda *_: None)
-    monkeypatch.setattr("utils.ui.training.form_part.accept_licence", lambda *_: None)
+    monkeypatch.setattr("utils.ui.tabs.training.settings_form.accept_licence", lambda *_: None)
     monkeypatch.setattr(downloads, "needs_consent", lambda: False)
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -77,7 +79,7 @@ COUNTED_ELSEWHERE = frozenset({"take_settings", "pause_download", "give_up_downl
 @pytest.mark.slow
 @pytest.mark.usefixtures("quiet")
 def test_every_handler_returns_one_value_for_each_output(blocks: gr.Blocks, output: Path) -> None:
-    sample.create(output)
+    sample_project.create(output)
     faults, unknown = [], []
     for event in auditing.handlers(blocks):
         number, name = len(event.outputs), auditing.name_of(event)

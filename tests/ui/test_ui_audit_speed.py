@@ -16,10 +16,10 @@ from tests.ui import auditing
 from tests.ui.serving import Served, serving
 from tests.ui.settling import settle
 from utils import runs
-from utils.dataset import lists
+from utils.core.paths import Project
+from utils.dataset import coqui_lists
 from utils.dataset.clip import Clip, Scores, Span
 from utils.dataset.manifest import Manifest, Source
-from utils.paths import Project
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +66,7 @@ def make_dataset(place: Project) -> None:
     for clip in clips:
         (place.dataset / clip.audio).touch()
     rows = "".join(f"{clip.audio}|{clip.text}|{clip.speaker}\n" for clip in clips)
-    for name in lists.FILES.values():
+    for name in coqui_lists.FILES.values():
         (place.dataset / name).write_text(f"audio_file|text|speaker_name\n{rows}", encoding="utf-8")
 
 

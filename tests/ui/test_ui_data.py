@@ -14,16 +14,17 @@ import pytest
 
 from tests.ui.data_folders import many_clips, one, talks
 from utils.config import DatasetConfig
+from utils.core.errors import DataError, RunBusyError, StorageError
+from utils.core.events import EventLog
+from utils.core.paths import Project
 from utils.dataset import corrections, manifest, statistics
 from utils.dataset.clip import APPROVED, Clip, Scores
-from utils.errors import DataError, RunBusyError, StorageError
-from utils.events import EventLog
-from utils.paths import Project
 from utils.runs import Run, State, Status
-from utils.ui.data import bulk_part, clip_views, desk, desk_widgets, fields, pictures, places, showing, starting
-from utils.ui.data.shelf import PAGE, Shelf, Shelved, View, count, doubt
+from utils.ui.i18n import amharic
+from utils.ui.tabs.data import bulk_edit, clip_editor, clip_editor_widgets, clip_render, fields, plots, render, start
 from utils.ui.views import reasons
-from utils.ui.words import amharic
+from utils.workspace import uploads
+from utils.workspace.clip_browser import PAGE, Shelf, Shelved, View, count, doubt
 
 NASTY = "<img src=x onerror=alert(1)>"
 
@@ -38,11 +39,11 @@ def test_every_setting_stands_on_the_tab_once() -> None:
 
 def test_the_form_begins_with_the_settings_of_the_newest_run(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    assert starting.last_settings(project) == DatasetConfig()
+    assert start.last_settings(project) == DatasetConfig()
     for name, seconds in (("20260101-000000-prepare", 2.0), ("20260102-000000-prepare", 3.0)):
         make_run(project, name).config.write_text(DatasetConfig(min_seconds=seconds).to_yaml(), encoding="utf-8")
     make_run(project, "20260103-000000-train").config.write_text("num_epochs: 3\n", encoding="utf-8")
-    assert starting.last_settings(project).min_seconds == 3.0
+    assert start.last_settings(project).min_seconds == 3.0
 
 
 def make_run(project: Project, name: str, status: Status = Status.FINISHED) -> Run:
@@ -58,12 +59,12 @@ def make_run(project: Project, name: str, status: Status = Status.FINISHED) -> R
 
 def test_uploads_are_kept_in_the_project_under_their_own_names(tmp_path: Path) -> None:
     project, files = Project(tmp_path / "p"), talks(tmp_path / "in", 1)
-    found = places.keep(project, list(map(str, files)))
-    assert found == places.Kept(("talk0.wav", "talk0.am.srt"))
-    assert places.keep(project, [str(files[0])]).names == ("talk0.wav",)
-    assert [path.name for path in places.kept(project)] == ["talk0.am.srt", "talk0.wav"]
-    assert places.read(project) == ["recordings/uploads"]
-    assert places.absolute(project, "recordings/uploads") == str(places.folder(project, places.UPLOADS).resolve())
+    found = uploads.keep(project, list(map(str, files)))
+    assert found == uploads.Kept(("talk0.wav", "talk0.am.srt"))
+    assert uploads.keep(project, [str(files[0])]).names == ("talk0.wav",)
+    assert [path.name for path in uploads.kept(project)] == ["talk0.am.srt", "talk0.wav"]
+    assert uploads.read(project) == ["recordings/uploads"]
+    assert uploads.absolute(project, "recordings/uploads") == str(uploads.folder(project, uploads.UPLOADS).resolve())
 
 
 def test_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
@@ -71,8 +72,8 @@ def test_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
     other = tmp_path / "other" / media.name
     other.parent.mkdir()
     other.write_bytes((tmp_path / "in" / "talk0.wav").read_bytes()[:-3200])
-    places.keep(project, [str(media), str(other)])
-    assert [path.name for path in places.kept(project)] == ["talk0-2.wav", "talk0.wav"]
+    uploads.keep(project, [str(media), str(other)])
+    assert [path.name for path in uploads.kept(project)] == ["talk0-2.wav", "talk0.wav"]
 
 
 @pytest.mark.parametrize(
@@ -88,12 +89,12 @@ def test_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
 def test_what_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    found = places.keep(Project(tmp_path / "p"), [str(path)])
+    found = uploads.keep(Project(tmp_path / "p"), [str(path)])
     assert found.names == ()
     (told,) = map(str, found.faults)
     assert reason in told
     assert str(tmp_path) not in told
-    assert places.read(Project(tmp_path / "p")) == []
+    assert uploads.read(Project(tmp_path / "p")) == []
 
 
 def test_a_full_disk_has_a_cure_that_fits_and_names_no_folder_of_ours(
@@ -105,47 +106,47 @@ def test_a_full_disk_has_a_cure_that_fits_and_names_no_folder_of_ours(
     media, _ = talks(tmp_path / "in", 1)
     monkeypatch.setattr(os, "link", apart)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
-    (fault,) = places.keep(Project(tmp_path / "p"), [str(media)]).faults
+    (fault,) = uploads.keep(Project(tmp_path / "p"), [str(media)]).faults
     assert "are free" in fault.message
     assert "checkpoint" not in fault.hint
-    assert places.kept(Project(tmp_path / "p")) == []
+    assert uploads.kept(Project(tmp_path / "p")) == []
 
 
 def test_where_gradio_keeps_an_upload_is_said_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path, _: str) -> None:
         raise DataError(f"{path} is odd.", hint=f"Look at {path}.")
 
-    monkeypatch.setattr(places, "check", refuse)
-    (fault,) = places.keep(Project(tmp_path / "p"), [str(tmp_path / "in" / "odd.wav")]).faults
+    monkeypatch.setattr(uploads, "check", refuse)
+    (fault,) = uploads.keep(Project(tmp_path / "p"), [str(tmp_path / "in" / "odd.wav")]).faults
     assert str(fault) == "odd.wav is odd. Look at odd.wav."
 
 
 def test_removing_the_last_file_takes_the_folder_off_the_list(tmp_path: Path) -> None:
     project, files = Project(tmp_path / "p"), talks(tmp_path / "in", 1)
-    places.keep(project, list(map(str, files)))
-    places.remove(project, ["talk0.wav"])
-    assert places.read(project) == ["recordings/uploads"]
-    places.remove(project, ["talk0.am.srt"])
-    assert places.read(project) == []
+    uploads.keep(project, list(map(str, files)))
+    uploads.remove(project, ["talk0.wav"])
+    assert uploads.read(project) == ["recordings/uploads"]
+    uploads.remove(project, ["talk0.am.srt"])
+    assert uploads.read(project) == []
 
 
 def test_no_file_outside_the_project_is_removed(tmp_path: Path) -> None:
     victim = tmp_path / "victim.wav"
     victim.write_bytes(b"x")
     with pytest.raises(StorageError, match="outside"):
-        places.remove(Project(tmp_path / "p"), ["../../../../victim.wav"])
+        uploads.remove(Project(tmp_path / "p"), ["../../../../victim.wav"])
     assert victim.is_file()
 
 
 def test_places_are_kept_once_each(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    assert places.write(project, " /a | https://example.test/x \n/a\n|") == ["/a", "https://example.test/x"]
-    assert places.add(project, "/b") == ["/a", "https://example.test/x", "/b"]
-    assert places.drop(project, "/a") == ["https://example.test/x", "/b"] == places.read(project)
-    config = starting.complete({"inputs": places.joined(places.read(project))}, project)
+    assert uploads.write(project, " /a | https://example.test/x \n/a\n|") == ["/a", "https://example.test/x"]
+    assert uploads.add(project, "/b") == ["/a", "https://example.test/x", "/b"]
+    assert uploads.drop(project, "/a") == ["https://example.test/x", "/b"] == uploads.read(project)
+    config = start.complete({"inputs": uploads.joined(uploads.read(project))}, project)
     assert config.places() == ["https://example.test/x", "/b"]
-    assert starting.complete({"inputs": "/c | /c"}, project).places() == ["/c"]
-    assert places.read(project) == ["https://example.test/x", "/b"]  # to be started with is no change of the list
+    assert start.complete({"inputs": "/c | /c"}, project).places() == ["/c"]
+    assert uploads.read(project) == ["https://example.test/x", "/b"]  # to be started with is no change of the list
 
 
 @pytest.mark.parametrize(
@@ -164,23 +165,23 @@ def test_what_others_made_of_the_places_stays(
     tmp_path: Path, shown: str | None, text: str, there: list[str], after: list[str]
 ) -> None:
     project = Project(tmp_path)
-    places.write(project, places.joined(there))
-    assert places.write(project, text, shown) == after == places.read(project)
+    uploads.write(project, uploads.joined(there))
+    assert uploads.write(project, text, shown) == after == uploads.read(project)
 
 
 def test_places_that_are_added_and_dropped_at_once_are_all_heard(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    places.write(project, places.joined(f"/old/{number}" for number in range(20)))
+    uploads.write(project, uploads.joined(f"/old/{number}" for number in range(20)))
     with ThreadPoolExecutor(8) as visitors:
         for number in range(20):
-            visitors.submit(places.drop, project, f"/old/{number}")
-            visitors.submit(places.add, project, f"/new/{number}")
-    assert sorted(places.read(project)) == sorted(f"/new/{number}" for number in range(20))
+            visitors.submit(uploads.drop, project, f"/old/{number}")
+            visitors.submit(uploads.add, project, f"/new/{number}")
+    assert sorted(uploads.read(project)) == sorted(f"/new/{number}" for number in range(20))
 
 
 def test_where_nothing_changes_no_project_is_made(tmp_path: Path) -> None:
-    places.write(Project(tmp_path / "p"), "", "/a")
-    places.drop(Project(tmp_path / "p"), "/a")
+    uploads.write(Project(tmp_path / "p"), "", "/a")
+    uploads.drop(Project(tmp_path / "p"), "/a")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -189,11 +190,11 @@ def test_subtitles_are_paired_before_the_start(tmp_path: Path) -> None:
     (tmp_path / "lonely.srt").write_text("1\n", encoding="utf-8")
     (tmp_path / "read.wav").write_bytes(b"x")
     (tmp_path / "read.txt").write_text("ሰላም", encoding="utf-8")
-    found = places.look(str(tmp_path))
-    pairs = {pair.media.name: showing.words_of(pair) for pair in found.pairs}
+    found = uploads.look(str(tmp_path))
+    pairs = {pair.media.name: render.words_of(pair) for pair in found.pairs}
     assert pairs == {"talk0.wav": "its subtitles", "talk1.wav": "its subtitles", "read.wav": "its text file"}
     assert [path.name for path in found.alone] == ["lonely.srt"]
-    shown = showing.looked(found, "en")
+    shown = render.looked(found, "en")
     assert "talk0.am.srt (am)" in shown
     assert "No recording has this name" in shown
 
@@ -207,22 +208,22 @@ def test_a_place_that_cannot_be_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=reason.replace("|", r"\|")):
-        places.look(place)
+        uploads.look(place)
 
 
 def test_an_existing_dataset_is_counted(tmp_path: Path) -> None:
     media, *_ = talks(tmp_path, 1)
     lines = ["audio_file|text|speaker_name", f"{media.name}|ሰላም|a", "gone.wav|ሰላም|a"]
     (tmp_path / "metadata.csv").write_text("\n".join(lines), encoding="utf-8")
-    found = places.look(str(tmp_path))
+    found = uploads.look(str(tmp_path))
     assert found.clips == 1
     assert "gone.wav" in found.faults[0]
 
 
 @pytest.mark.parametrize("place", ["https://example.test/talk", "hf:owner/name"])
 def test_what_has_to_be_fetched_is_said(place: str) -> None:
-    assert places.look(place).remote
-    assert "fetched" in showing.looked(places.look(place), "en")
+    assert uploads.look(place).remote
+    assert "fetched" in render.looked(uploads.look(place), "en")
 
 
 # Starting
@@ -230,10 +231,10 @@ def test_what_has_to_be_fetched_is_said(place: str) -> None:
 
 def test_the_reasons_against_a_start(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    assert "Add recordings first" in starting.obstacle(project, " ", "en")
-    assert starting.obstacle(project, "/a", "en") == ""
+    assert "Add recordings first" in start.obstacle(project, " ", "en")
+    assert start.obstacle(project, "/a", "en") == ""
     make_run(project, "20260101-000000-prepare", Status.STARTING)
-    assert "is at work" in starting.obstacle(project, "/a", "en")
+    assert "is at work" in start.obstacle(project, "/a", "en")
 
 
 @pytest.mark.parametrize(("verb", "refused"), [("prepare", True), ("train", True), ("rehearse", False)])
@@ -242,9 +243,9 @@ def test_no_clip_is_changed_while_a_run_is_at_work_on_them(tmp_path: Path, verb:
     make_run(project, f"20260101-000000-{verb}", Status.STARTING)
     if refused:
         with pytest.raises(RunBusyError, match="no clip can be changed"):
-            starting.refuse_while_busy(project)
+            start.refuse_while_busy(project)
     else:
-        starting.refuse_while_busy(project)
+        start.refuse_while_busy(project)
 
 
 def test_progress_and_complaints_come_from_the_events(tmp_path: Path) -> None:
@@ -252,7 +253,7 @@ def test_progress_and_complaints_come_from_the_events(tmp_path: Path) -> None:
     with EventLog(run.events) as log:
         log.emit("bad", path="/in/odd.wav", reason=f"It is odd {NASTY}.")
         log.emit("progress", step=1, total=3, percent=37.5, seconds_left=65)
-    shown = showing.facts(run, run.look(), "en")
+    shown = render.facts(run, run.look(), "en")
     assert "1 of 3 recordings · 38 % · about 0:01:05 left" in shown
     assert "odd.wav: It is odd" in shown
     assert "<img" not in shown
@@ -352,7 +353,7 @@ def test_fifty_thousand_clips_are_paged_at_once(tmp_path: Path) -> None:
         began = time.perf_counter()
         found = shelf.look(tmp_path)
         assert found is not None
-        shown = clip_views.rows(found.page(view, number), "", tmp_path, "en")
+        shown = clip_render.rows(found.page(view, number), "", tmp_path, "en")
         took.append(time.perf_counter() - began)
         assert shown.count("<tr>") == PAGE + 1
         assert len(shown) < 60_000
@@ -377,11 +378,11 @@ def test_a_clip_of_fifty_thousand_is_changed_at_once(tmp_path: Path) -> None:
 
 def test_limits_name_the_clips_beyond_them() -> None:
     clips = [one(number) for number in range(10)]
-    assert len(bulk_part.beyond(clips, "snr", 15)) == 3
-    assert len(bulk_part.beyond(clips, "long", 3.9)) == 9
-    assert bulk_part.beyond(clips, "short", 3.9) == []
+    assert len(bulk_edit.beyond(clips, "snr", 15)) == 3
+    assert len(bulk_edit.beyond(clips, "long", 3.9)) == 9
+    assert bulk_edit.beyond(clips, "short", 3.9) == []
     with pytest.raises(DataError, match="Nothing to measure"):
-        bulk_part.beyond(clips, "beauty", 1)
+        bulk_edit.beyond(clips, "beauty", 1)
 
 
 # What is shown
@@ -390,7 +391,7 @@ def test_limits_name_the_clips_beyond_them() -> None:
 def test_every_second_is_in_the_ledger(tmp_path: Path) -> None:
     many_clips(tmp_path, 20, each=10)
     contents = manifest.opened(tmp_path)
-    found = showing.ledger(statistics.account(contents), "en")
+    found = render.ledger(statistics.account(contents), "en")
     assert all(text in found for text in ("Pauses between clips", "Not in use: noisy", "100 %"))
 
 
@@ -399,21 +400,21 @@ def test_statistics_are_drawn(tmp_path: Path) -> None:
     shelf = Shelf()
     known = shelf.look(tmp_path)
     assert known is not None
-    shown = showing.counted(count(known).statistics, "en")
+    shown = render.counted(count(known).statistics, "en")
     assert shown.count("<svg") == 4
     assert "Sounds that are missing" in shown
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0], [float(number) for number in range(100)]])
 def test_a_histogram_of_anything_is_a_picture_or_a_sentence(values: list[float]) -> None:
-    shown = pictures.histogram("Length", values, "s", "en")
+    shown = plots.histogram("Length", values, "s", "en")
     assert ("<svg" in shown) == bool(values)
     assert ("not measured" in shown) != bool(values)
 
 
 @pytest.mark.parametrize("size", [0, 1, 599, 22_050])
 def test_a_waveform_of_any_length_is_drawn(size: int) -> None:
-    path = pictures.outline(np.sin(np.arange(size, dtype=np.float32)))
+    path = plots.outline(np.sin(np.arange(size, dtype=np.float32)))
     assert path.startswith("M")
     assert "nan" not in path
 
@@ -421,8 +422,8 @@ def test_a_waveform_of_any_length_is_drawn(size: int) -> None:
 def test_nothing_that_a_clip_says_becomes_html(tmp_path: Path) -> None:
     clip = Clip(**{**fields_of(one(0)), "text": NASTY, "speaker": NASTY, "source": NASTY, "audio": ""})  # type: ignore[arg-type]
     page = shelved([clip]).page(View(), 1)
-    assert "<img" not in clip_views.rows(page, clip.id, tmp_path, "en")
-    assert "<img" not in clip_views.details(clip, tmp_path, "en")
+    assert "<img" not in clip_render.rows(page, clip.id, tmp_path, "en")
+    assert "<img" not in clip_render.details(clip, tmp_path, "en")
 
 
 @pytest.mark.parametrize(
@@ -438,26 +439,26 @@ def test_nothing_that_a_clip_says_becomes_html(tmp_path: Path) -> None:
 def test_every_locked_button_says_why(changes: dict[str, object], locked: set[str]) -> None:
     clip, other = Clip(**{**fields_of(one(0)), **changes}), Clip(**{**fields_of(one(1)), "span": one(0).span})  # type: ignore[arg-type]
     follower = Clip(**{**fields_of(other), "span": type(clip.span)(4.0, 8.0)})  # type: ignore[arg-type]
-    found = clip_views.abilities(clip, [clip, follower], busy=False)
+    found = clip_render.abilities(clip, [clip, follower], busy=False)
     assert {label for label, reason in found.named.items() if reason} == locked
     shown = reasons(found.named, "en")
     assert all(label in shown for label in locked)
 
 
 def test_while_a_run_is_at_work_no_button_acts_and_one_sentence_says_so() -> None:
-    found = clip_views.abilities(one(0), [], busy=True)
+    found = clip_render.abilities(one(0), [], busy=True)
     assert all(found.named.values())
     assert reasons(found.named, "en").count("A run is at work") == 1
 
 
 WORDS = [
-    *clip_views.NOTHING_CHOSEN.named,
-    *clip_views.NOTHING_CHOSEN.named.values(),
-    *desk_widgets.STATUSES.values(),
-    *desk_widgets.ORDERS.values(),
-    *bulk_part.REASONS,
-    *desk.EDITS.values(),
-    *(label for label, _ in bulk_part.MEASURES.values()),
+    *clip_render.NOTHING_CHOSEN.named,
+    *clip_render.NOTHING_CHOSEN.named.values(),
+    *clip_editor_widgets.STATUSES.values(),
+    *clip_editor_widgets.ORDERS.values(),
+    *bulk_edit.REASONS,
+    *clip_editor.EDITS.values(),
+    *(label for label, _ in bulk_edit.MEASURES.values()),
     *(text for field in DatasetConfig.model_fields.values() for text in (field.title, field.description) if text),
 ]
 

@@ -11,10 +11,10 @@ from tests.dataset.building import built, recordings
 from tests.ui.data_folders import many_clips, talks
 from tests.ui.serving import CHROMIUM, FLAGS, OneTab, Seen, Served, emptied, opened, serving
 from utils import runs
-from utils.dataset import takes
+from utils.core.paths import Project
+from utils.core.storage import write_atomically
+from utils.dataset import voice_recordings
 from utils.dataset.manifest import opened as contents_of
-from utils.paths import Project
-from utils.storage import write_atomically
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -243,7 +243,7 @@ def read_two_sentences(page: Page, served: Served) -> None:
     page.wait_for_timeout(2500)
     page.locator("#microphone-audio button.stop-button").click()
     expect(page.locator("#take-said")).to_contain_text("Saved: take take-0001")
-    (take,) = takes.takes(served.project())
+    (take,) = voice_recordings.takes(served.project())
     assert take.text == first
     assert take.seconds > 1
     page.locator("#next-sentence").click()
@@ -251,7 +251,7 @@ def read_two_sentences(page: Page, served: Served) -> None:
     expect(page.locator("#takes-progress")).to_contain_text("1 sentences")
     page.locator("#read-again").click()
     expect(sentence).to_have_value(first)
-    assert takes.takes(served.project()) == []
+    assert voice_recordings.takes(served.project()) == []
 
 
 def test_two_projects_become_one(shown: Seen, served: Served) -> None:

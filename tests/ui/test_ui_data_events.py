@@ -14,11 +14,10 @@ from gradio.state_holder import SessionState
 
 from tests.ui import auditing, inside
 from tests.ui.data_folders import many_clips
-from utils import projects
-from utils.paths import Project
+from utils.core.paths import Project
 from utils.ui import app
-from utils.ui.data import places
-from utils.ui.tabs import data
+from utils.ui.tabs.data import tab as data
+from utils.workspace import projects, uploads
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +79,7 @@ def asked(blocks: gr.Blocks, name: str, *placed: object, **named: object) -> Any
 
 def test_leaving_the_box_of_the_places_takes_none_away(blocks: gr.Blocks, output: Path) -> None:
     for place in ("/mine", "/theirs"):
-        places.add(Project(output / "voice"), place)
+        uploads.add(Project(output / "voice"), place)
     assert asked(blocks, "set_places", "voice", "/mine", "/mine") == ["/mine | /theirs"] * 2
     assert asked(blocks, "set_places", "voice", "/theirs", "/mine | /theirs") == ["/theirs"] * 2
     seen = next(event for event in blocks.fns.values() if event.api_name == "set_places").inputs[-1]

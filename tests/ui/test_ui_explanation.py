@@ -1,7 +1,7 @@
 """The tables that show what the model reads."""
 
 from utils.amharic import explain
-from utils.ui.explanation import MOST_WORDS, show
+from utils.ui.tabs.pronunciation import MOST_WORDS, show
 
 
 def test_every_station_of_a_text_is_shown() -> None:

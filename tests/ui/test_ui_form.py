@@ -6,7 +6,7 @@ import gradio as gr
 import pytest
 
 from utils.config import Config, DatasetConfig, RehearsalConfig, SpeechConfig, TrainConfig
-from utils.errors import ConfigError
+from utils.core.errors import ConfigError
 from utils.ui.form import build_form, fine_step, read_form
 
 CONFIGS = [TrainConfig, DatasetConfig, SpeechConfig, RehearsalConfig]

@@ -9,7 +9,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from utils.ui.front_page import FrontPage
-from utils.ui.mends import MENDS
+from utils.ui.gradio_patches import MENDS
 
 LOCAL = {"host": "127.0.0.1:7860"}
 

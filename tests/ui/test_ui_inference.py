@@ -19,32 +19,34 @@ import numpy as np
 import pytest
 
 from tests.ui import auditing, inside
-from utils import audio
 from utils.config import SpeechConfig
-from utils.dataset.lists import FILES, HEADER
-from utils.errors import AudioError, ConfigError, DataError, RunBusyError, RunError, StorageError, TextError
-from utils.paths import TINY_MODEL, Project
-from utils.synthesis import listing as shelf
+from utils.core.errors import AudioError, ConfigError, DataError, RunBusyError, RunError, StorageError, TextError
+from utils.core.paths import TINY_MODEL, Project
+from utils.dataset.coqui_lists import FILES, HEADER
+from utils.media import audio
+from utils.media.rates import OUTPUT_RATE
+from utils.runs import child_commands
+from utils.runs.background_jobs import Errands
+from utils.runs.tasks import Turns, Work, ensure_going
+from utils.speech import model_list as shelf
 from utils.ui import app
 from utils.ui.form import build_form
-from utils.ui.inference import children, comparing, listing, recording, showing, takes, voice_files
-from utils.ui.inference.batch_part import BATCH, batch_state
-from utils.ui.inference.download_part import pack_state
-from utils.ui.inference.errands import Errands
-from utils.ui.inference.listener import Listener
-from utils.ui.inference.model_part import model_state
-from utils.ui.inference.reading import Seen, look, read
-from utils.ui.inference.recording import Begun, take_of
-from utils.ui.inference.room import Room, Sight
-from utils.ui.inference.sentence_part import heard
-from utils.ui.inference.studio import Studio
-from utils.ui.inference.take_view import links
-from utils.ui.inference.takes import Said, Sentence, Take
-from utils.ui.inference.work import Turns, Work, ensure_going
+from utils.ui.i18n import amharic
 from utils.ui.page import Page
-from utils.ui.tabs import inference
-from utils.ui.words import amharic
-from utils.xtts.rates import OUTPUT_RATE
+from utils.ui.tabs.inference import model_choices, render, speech_tasks
+from utils.ui.tabs.inference import tab as inference
+from utils.ui.tabs.inference.batch import BATCH, batch_state
+from utils.ui.tabs.inference.context import Room, Sight
+from utils.ui.tabs.inference.export import pack_state
+from utils.ui.tabs.inference.model import model_state
+from utils.ui.tabs.inference.model_session import Studio
+from utils.ui.tabs.inference.playback import Listener
+from utils.ui.tabs.inference.pronunciation import Seen, look, read
+from utils.ui.tabs.inference.sentence_editor import heard
+from utils.ui.tabs.inference.speech_tasks import Begun, take_of
+from utils.ui.tabs.inference.take_render import links
+from utils.workspace import comparisons, reference_clips, takes
+from utils.workspace.takes import Said, Sentence, Take
 from utils.xtts.tokenizer import Reading, Tokenizer, prepare
 from utils.xtts.vocabulary import Vocabulary
 
@@ -143,7 +145,7 @@ def test_what_was_stopped_says_so() -> None:
     made = listener.take()
     assert made is not None
     assert made[0].unfinished
-    assert "stopped early" in showing.take_facts(made[0], "en")
+    assert "stopped early" in render.take_facts(made[0], "en")
 
 
 # --- work ---
@@ -254,16 +256,16 @@ def test_a_batch_is_offered_once_it_is_packed_whole(tmp_path: Path, monkeypatch:
         full()
 
     def batch() -> Iterator[object]:
-        return recording.batch(unreadable(), project, ["ሰላም", "ዛሬ"], ".wav", SpeechConfig())
+        return speech_tasks.batch(unreadable(), project, ["ሰላም", "ዛሬ"], ".wav", SpeechConfig())
 
     with monkeypatch.context() as patch:
         patch.setattr(zipfile.ZipFile, "write", look_and_fail)
         with pytest.raises(StorageError, match="No space left"):
             list(batch())
     assert offered == [""]
-    assert list((project.root / recording.BATCHES).iterdir()) == []
+    assert list((project.root / speech_tasks.BATCHES).iterdir()) == []
     *_, packed = batch()
-    assert isinstance(packed, recording.Packed)
+    assert isinstance(packed, speech_tasks.Packed)
     with zipfile.ZipFile(packed.archive) as archive:
         assert archive.namelist() == ["list.csv"]
         assert archive.read("list.csv").decode("utf-8-sig").count("Nobody reads this.") == 2
@@ -286,7 +288,7 @@ def test_an_archive_that_is_deleted_meanwhile_hides_no_other(tmp_path: Path) -> 
     shown = pack_state(room(tmp_path), Sight("p", project, [], "en"))["pack"]
     assert "there.zip (2.0 MB)" in shown
     assert "gone.zip" not in shown
-    assert "?v=" not in showing.link(project.exports / "gone.zip", "gone")
+    assert "?v=" not in render.link(project.exports / "gone.zip", "gone")
 
 
 def test_subtitles_that_the_disk_has_no_room_for_are_one_sentence(small_disk: Path) -> None:
@@ -337,7 +339,7 @@ def test_the_studio_says_what_is_missing(tmp_path: Path) -> None:
 
 def test_a_child_that_fails_says_why() -> None:
     with pytest.raises(RunError, match="broke off"):
-        list(children.run(["no-such-verb"]))
+        list(child_commands.run(["no-such-verb"]))
 
 
 # --- readings ---
@@ -363,15 +365,15 @@ def test_a_text_is_read_sentence_by_sentence(tokenizer: Tokenizer) -> None:
     assert [one.written for one in seen.readings] == ["ሰላም።", "ዛሬ ነው።"]
     assert seen.longest > 3
     assert seen.error is None
-    assert "2 sentences" in showing.counter(seen, 1.5, "en")
+    assert "2 sentences" in render.counter(seen, 1.5, "en")
 
 
 def test_what_cannot_be_read_is_marked(tokenizer: Tokenizer) -> None:
     seen = read("ሰላም Ω።", tokenizer, "am")
     assert seen.unreadable == ("Ω",)
     assert seen.error
-    assert "<mark>Ω</mark>" in showing.counter(seen, None, "en")
-    assert "<mark>Ω</mark>" in showing.readings(seen, "en")
+    assert "<mark>Ω</mark>" in render.counter(seen, None, "en")
+    assert "<mark>Ω</mark>" in render.readings(seen, "en")
 
 
 def test_a_model_whose_vocabulary_is_not_there_is_one_sentence(tmp_path: Path) -> None:
@@ -382,15 +384,15 @@ def test_a_model_whose_vocabulary_is_not_there_is_one_sentence(tmp_path: Path) -
 def test_nothing_that_a_person_wrote_becomes_html() -> None:
     one = reading(NASTY)
     take = Take("speech", NASTY, NASTY, NASTY, {"seed": 1}, (Sentence(one, flags=(NASTY,)),), (NASTY,))
-    shown = showing.readings(Seen((one,)), "en") + showing.take_facts(take, "en")
+    shown = render.readings(Seen((one,)), "en") + render.take_facts(take, "en")
     assert "<img" not in shown
 
 
-@pytest.mark.parametrize("kind", list(showing.FLAGS))
+@pytest.mark.parametrize("kind", list(render.FLAGS))
 def test_every_flag_is_said_in_plain_words_in_both_languages(kind: str) -> None:
-    assert showing.FLAGS[kind] in amharic()
-    assert "12" in showing.flag(f"{kind}: 12 codes", "en")
-    assert showing.flag(f"{kind}: 12 codes", "am") == amharic()[showing.FLAGS[kind]]
+    assert render.FLAGS[kind] in amharic()
+    assert "12" in render.flag(f"{kind}: 12 codes", "en")
+    assert render.flag(f"{kind}: 12 codes", "am") == amharic()[render.FLAGS[kind]]
 
 
 # --- the form, voices, models, comparisons ---
@@ -421,13 +423,13 @@ def test_the_tab_has_every_setting_once_and_asks_once_at_each_tick(
 def test_a_voice_is_kept_once_and_no_sound_is_refused(tmp_path: Path) -> None:
     project, clip = Project(tmp_path / "p"), tmp_path / "እኔ ነኝ.wav"
     audio.save(clip, said("x").samples, OUTPUT_RATE)
-    kept = voice_files.keep(project, clip)
-    assert kept == voice_files.keep(project, clip)
+    kept = reference_clips.keep(project, clip)
+    assert kept == reference_clips.keep(project, clip)
     assert kept.name.startswith("እኔ_ነኝ-")
-    assert voice_files.choices(project, ["default"]) == [("default", "default"), (kept.name, str(kept))]
+    assert reference_clips.choices(project, ["default"]) == [("default", "default"), (kept.name, str(kept))]
     (tmp_path / "no.wav").write_text("no", encoding="utf-8")
     with pytest.raises(AudioError):
-        voice_files.keep(project, tmp_path / "no.wav")
+        reference_clips.keep(project, tmp_path / "no.wav")
 
 
 def test_a_voice_that_was_cut_off_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -442,21 +444,21 @@ def test_a_voice_that_was_cut_off_is_none(tmp_path: Path, monkeypatch: pytest.Mo
         for copy in ("copyfile", "copy2"):
             patch.setattr(shutil, copy, half)
         with pytest.raises(StorageError, match="No space left"):
-            voice_files.keep(project, clip)
-    assert voice_files.kept(project) == []
-    assert voice_files.keep(project, clip).read_bytes() == clip.read_bytes()
+            reference_clips.keep(project, clip)
+    assert reference_clips.kept(project) == []
+    assert reference_clips.keep(project, clip).read_bytes() == clip.read_bytes()
 
 
 def test_clips_of_the_dataset_that_are_long_enough_are_candidates(tmp_path: Path) -> None:
     project = Project(tmp_path)
     (project.dataset / "wavs").mkdir(parents=True)
     with pytest.raises(DataError, match="no dataset"):
-        voice_files.candidates(project)
+        reference_clips.candidates(project)
     for name, seconds in (("short", 1.0), ("good", 4.0)):
         audio.save(project.dataset / "wavs" / f"{name}.wav", said("x", seconds).samples, OUTPUT_RATE)
     rows = [HEADER, "wavs/short.wav|አጭር|s", "wavs/good.wav|ጥሩ|s"]
     (project.dataset / FILES["train"]).write_text("\n".join(rows), encoding="utf-8")
-    assert [text for _, text in voice_files.candidates(project)] == ["ጥሩ"]
+    assert [text for _, text in reference_clips.candidates(project)] == ["ጥሩ"]
 
 
 @pytest.mark.parametrize(
@@ -467,15 +469,15 @@ def test_a_comparison_that_cannot_be_is_refused(
     tmp_path: Path, models: list[str], text: str, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        comparing.prepared(Project(tmp_path), models, text)
+        comparisons.prepared(Project(tmp_path), models, text)
 
 
 def test_two_comparisons_of_one_moment_have_folders_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "time", lambda: 1000.0)
-    one, other = (comparing.prepared(Project(tmp_path), ["a", "b"], text) for text in ("ሰላም።", "ዛሬ።"))
-    assert [(folder / comparing.SENTENCES).read_text(encoding="utf-8") for folder in (one, other)] == [
+    one, other = (comparisons.prepared(Project(tmp_path), ["a", "b"], text) for text in ("ሰላም።", "ዛሬ።"))
+    assert [(folder / comparisons.SENTENCES).read_text(encoding="utf-8") for folder in (one, other)] == [
         "ሰላም።\n",
         "ዛሬ።\n",
     ]
@@ -483,26 +485,26 @@ def test_two_comparisons_of_one_moment_have_folders_of_their_own(
 
 def test_a_comparison_is_the_command_that_a_person_would_type(tmp_path: Path) -> None:
     config = SpeechConfig(model="x", seed=3, reference="me.wav")
-    words = comparing.words(["a", "b"], tmp_path, config, tmp_path)
+    words = comparisons.words(["a", "b"], tmp_path, config, tmp_path)
     assert words[:5] == ["evaluate", "--reference", "me.wav", "--seed", "3"]
     assert words[5:8] == ["--checkpoints", "a", "b"]
 
 
 @pytest.mark.slow
 def test_the_model_of_the_open_project_is_chosen_first(tmp_path: Path) -> None:
-    from utils.xtts import tiny
+    from utils.xtts import random_model
 
-    tiny.build(tmp_path / ".models" / "v2.0.3")
-    tiny.build(tmp_path / "p" / "ready")
+    random_model.build(tmp_path / ".models" / "v2.0.3")
+    random_model.build(tmp_path / "p" / "ready")
     (tmp_path / "damaged" / "ready").mkdir(parents=True)
     found = shelf.models(tmp_path)
     assert [(one.name, one.kind) for one in found] == [("p", "ready"), ("v2.0.3", "base"), ("tiny", "base")]
-    assert listing.preferred(found, tmp_path / "p") == str(tmp_path / "p" / "ready")
+    assert model_choices.preferred(found, tmp_path / "p") == str(tmp_path / "p" / "ready")
 
 
 @pytest.mark.slow
 def test_a_projects_own_model_takes_the_place_of_what_the_page_had_chosen(tmp_path: Path) -> None:
-    from utils.xtts import tiny
+    from utils.xtts import random_model
 
     project = Project(tmp_path / "p")
     here = replace(room(tmp_path), studio=Studio(tmp_path))
@@ -514,7 +516,7 @@ def test_a_projects_own_model_takes_the_place_of_what_the_page_had_chosen(tmp_pa
 
     first = chosen("", {})
     assert first == str(TINY_MODEL)
-    own = str(tiny.build(project.ready))
+    own = str(random_model.build(project.ready))
     assert chosen(first, {"model": {"value": first}}) == own
     assert chosen(own, {"model": {"value": own}}) == own
     assert chosen(first, {"model": {"value": own}}) is None  # somebody went back to it

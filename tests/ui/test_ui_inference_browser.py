@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.ui.serving import OneTab, Seen, Served, opened, serving
-from utils.ui.inference import takes
+from utils.workspace import takes
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -21,7 +21,7 @@ PATIENCE = 60_000  # milliseconds: torch is loaded with the first model
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from tests.synthesis import amharic_model
+    from tests.speech import amharic_model
 
     return amharic_model.build(tmp_path_factory.mktemp("model"))
 

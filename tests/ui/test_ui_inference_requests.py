@@ -14,13 +14,14 @@ from gradio_client import Client, handle_file  # type: ignore[import-untyped]
 
 from tests.ui import inside
 from tests.ui.data_folders import many_clips
-from utils import audio, disk_use
 from utils.config import SpeechConfig
-from utils.paths import Project
+from utils.core.paths import Project
+from utils.media import audio
+from utils.media.rates import OUTPUT_RATE
 from utils.ui import app
-from utils.ui.inference import comparing, recording, takes
-from utils.ui.tabs import inference
-from utils.xtts.rates import OUTPUT_RATE
+from utils.ui.tabs.inference import speech_tasks
+from utils.ui.tabs.inference import tab as inference
+from utils.workspace import comparisons, disk_usage, takes
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +30,7 @@ SRT = "1\n00:00:01,000 --> 00:00:03,000\nሰላም ለዓለም።\n\n2\n00:00:0
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from tests.synthesis import amharic_model
+    from tests.speech import amharic_model
 
     output = tmp_path_factory.mktemp("speaking") / "output"
     ready = amharic_model.build(tmp_path_factory.mktemp("model"))
@@ -116,7 +117,7 @@ def test_many_lines_become_numbered_files_with_a_list(
     path = tmp_path / "lines.txt"
     path.write_text("ሰላም።\nΩΩ\nዛሬ ሰኞ ነው።\n", encoding="utf-8")
     assert "has begun" in client.predict(file=handle_file(path), ending=".ogg", api_name="/speak_lines", **asked)
-    folder = output / "default" / recording.BATCHES
+    folder = output / "default" / speech_tasks.BATCHES
     archive = wait_for(lambda: next(iter(folder.glob("*.zip")), None))
     wait_for(lambda: not [one for one in folder.iterdir() if one.is_dir()])
     with zipfile.ZipFile(archive) as packed:
@@ -128,16 +129,16 @@ def test_two_models_are_compared_and_judged_without_names(client: Client, output
     models = [str(output / name / "ready") for name in ("default", "second")]
     client.predict(models=models, sentences="ሰላም ለዓለም።", api_name="/compare", **asked)
     project = Project(output / "default")
-    name = wait_for(lambda: next(iter(comparing.names(project)), None))
+    name = wait_for(lambda: next(iter(comparisons.names(project)), None))
     table = client.predict("default", name, "en", api_name="/show_comparison")
     assert table.count("<audio") == 2
     text, one, other, _ = client.predict("default", name, "Abebe", "en", api_name="/next_pair")
     assert "ሰላም" in text
     assert {"default", "second"}.isdisjoint(Path(one).name.split("-") + Path(other).name.split("-"))
-    pair, left, total = comparing.next_pair(project, name, "Abebe")
+    pair, left, total = comparisons.next_pair(project, name, "Abebe")
     assert pair is not None
     assert (left, total) == (1, 1)
-    comparing.vote(project, name, pair.token, "left", "Abebe")
+    comparisons.vote(project, name, pair.token, "left", "Abebe")
     tally = client.predict("default", name, "Abebe", "en", api_name="/next_pair")[3]
     assert "no preference beyond chance" in tally
 
@@ -160,7 +161,7 @@ def test_a_dataset_is_packed_for_others_and_can_be_packed_again(client: Client, 
     archive = wait_for(lambda: next(project.exports.glob("*.zip"), None))
     with zipfile.ZipFile(archive) as packed:
         assert {clip.audio for clip in clips} <= set(packed.namelist())
-    assert disk_use.free(project, "exports") > 0
+    assert disk_usage.free(project, "exports") > 0
     assert not archive.exists()
 
 

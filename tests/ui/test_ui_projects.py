@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from utils import audio, projects, runs, sample
+from utils import runs
+from utils.core.errors import RunBusyError, StorageError
+from utils.core.paths import Project, list_projects
+from utils.core.storage import write_atomically
 from utils.dataset.subtitles import read_cues
-from utils.errors import RunBusyError, StorageError
-from utils.paths import Project, list_projects
-from utils.projects import Step
-from utils.storage import write_atomically
-from utils.ui import project_desk as desk
+from utils.media import audio
+from utils.ui import project_actions as desk
+from utils.workspace import projects, sample_project
+from utils.workspace.projects import Step
 
 
 @pytest.fixture
@@ -129,16 +131,16 @@ def test_the_trash_is_emptied_of_what_is_old(place: Project, tmp_path: Path) -> 
 
 
 def test_the_sample_is_sound_with_its_words(tmp_path: Path) -> None:
-    made = sample.create(tmp_path)
-    folder = made.dataset / sample.RECORDINGS
-    cues = read_cues(folder / sample.SUBTITLES).cues
-    seconds = audio.duration(folder / sample.SOUND)
+    made = sample_project.create(tmp_path)
+    folder = made.dataset / sample_project.RECORDINGS
+    cues = read_cues(folder / sample_project.SUBTITLES).cues
+    seconds = audio.duration(folder / sample_project.SOUND)
     assert 170 < seconds < 190
-    assert [cue.text for cue in cues] == sample.sentences()
+    assert [cue.text for cue in cues] == sample_project.sentences()
     assert cues[-1].span.end < seconds
-    before = (folder / sample.SOUND).stat().st_mtime_ns
-    sample.create(tmp_path)
-    assert (folder / sample.SOUND).stat().st_mtime_ns == before
+    before = (folder / sample_project.SOUND).stat().st_mtime_ns
+    sample_project.create(tmp_path)
+    assert (folder / sample_project.SOUND).stat().st_mtime_ns == before
 
 
 # the header

@@ -11,8 +11,8 @@ from gradio.blocks import Block
 from gradio.state_holder import SessionState
 
 from tests.ui.serving import emptied
-from utils import projects
-from utils.paths import list_projects
+from utils.core.paths import list_projects
+from utils.workspace import projects
 
 SKIPPED = {"__type__": "update"}
 

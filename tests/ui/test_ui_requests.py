@@ -13,7 +13,7 @@ from gradio_client import Client  # type: ignore[import-untyped]
 
 from tests.ui import inside
 from utils import runs
-from utils.paths import ROOT, Project
+from utils.core.paths import ROOT, Project
 from utils.ui import access, app
 from utils.ui import projects as header
 

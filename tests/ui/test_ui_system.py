@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from tests.xtts.hub_server import Hub, serving
-from utils import disk_use, paths, projects, runs
-from utils.disk_use import Use
-from utils.errors import ConfigError, RunBusyError, RunError
-from utils.events import EventLog
-from utils.paths import Project
-from utils.training import checkpoints
-from utils.ui.system import about_part, disk_part, downloads, downloads_part, licence_part, settings
-from utils.ui.system.settings import PageSettings
+from utils import runs
+from utils.core import paths
+from utils.core.errors import ConfigError, RunBusyError, RunError
+from utils.core.events import EventLog
+from utils.core.paths import Project
+from utils.ui.tabs.system import about, base_models, disk, downloads, licence, settings
+from utils.ui.tabs.system.settings import PageSettings
+from utils.workspace import disk_usage, projects
+from utils.workspace.disk_usage import Use
+from utils.xtts import checkpoints
 from utils.xtts.files import HUB_FILES
 from utils.xtts.licence import VARIABLE, LicenceError, accept_licence
 
@@ -34,7 +36,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    files = {("main", licence_part.FILE): LICENCE_TEXT}
+    files = {("main", licence.FILE): LICENCE_TEXT}
     with serving(Hub(files)) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
         yield hub
@@ -59,26 +61,26 @@ def can(found: list[Any]) -> list[bool]:
 
 
 def test_consent_is_given_and_withdrawn() -> None:
-    assert can(licence_part.look("en")) == [True, False]
+    assert can(licence.look("en")) == [True, False]
     accept_licence("Abebe", paths.LICENCE_CONSENT)
-    agreed = licence_part.look("en")
+    agreed = licence.look("en")
     assert "Agreed to the Coqui Public Model License 1.0.0: Abebe" in agreed[1]
     assert can(agreed) == [False, True]
-    licence_part.withdraw_consent()
-    assert "Nobody has agreed" in licence_part.look("en")[1]
+    licence.withdraw_consent()
+    assert "Nobody has agreed" in licence.look("en")[1]
 
 
 def test_consent_by_a_variable_is_withdrawn_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "1")
-    assert can(licence_part.look("en")) == [False, False]
+    assert can(licence.look("en")) == [False, False]
     with pytest.raises(LicenceError, match="Take it away"):
-        licence_part.withdraw_consent()
+        licence.withdraw_consent()
 
 
 def test_the_licence_is_fetched_once(hub: Hub) -> None:
-    assert licence_part.licence_text(hub.endpoint).encode() == LICENCE_TEXT
-    assert licence_part.licence_text(hub.endpoint).encode() == LICENCE_TEXT
-    assert hub.downloads() == [licence_part.FILE]
+    assert licence.licence_text(hub.endpoint).encode() == LICENCE_TEXT
+    assert licence.licence_text(hub.endpoint).encode() == LICENCE_TEXT
+    assert hub.downloads() == [licence.FILE]
 
 
 # base models
@@ -105,29 +107,29 @@ def test_a_version_is_here_begun_or_not() -> None:
 @pytest.mark.parametrize(
     ("version", "state", "reasons"),
     [
-        ("absent", {}, ("", downloads_part.NOT_FETCHING, downloads_part.NOT_FETCHING, downloads_part.NOT_HERE)),
+        ("absent", {}, ("", base_models.NOT_FETCHING, base_models.NOT_FETCHING, base_models.NOT_HERE)),
         (
             "absent",
             {"consent": False},
-            (downloads_part.NO_CONSENT, *[downloads_part.NOT_FETCHING] * 2, downloads_part.NOT_HERE),
+            (base_models.NO_CONSENT, *[base_models.NOT_FETCHING] * 2, base_models.NOT_HERE),
         ),
-        ("whole", {}, (downloads_part.HERE, *[downloads_part.NOT_FETCHING] * 2, "")),
-        ("begun", {"unfinished": True}, ("", downloads_part.NOT_FETCHING, "", "")),
-        ("begun", {"busy": True}, (downloads_part.FETCHING, "", "", downloads_part.FETCHING)),
+        ("whole", {}, (base_models.HERE, *[base_models.NOT_FETCHING] * 2, "")),
+        ("begun", {"unfinished": True}, ("", base_models.NOT_FETCHING, "", "")),
+        ("begun", {"busy": True}, (base_models.FETCHING, "", "", base_models.FETCHING)),
     ],
 )
 def test_each_state_has_its_buttons(version: str, state: dict[str, bool], reasons: tuple[str, ...]) -> None:
     files = {"absent": 0, "begun": 2, "whole": len(HUB_FILES)}[version]
     base = downloads.Base("v2.0.2", files, 0, is_begun=version == "begun")
-    told = downloads_part.reasons_of(base, **({"busy": False, "unfinished": False, "consent": True} | state))
+    told = base_models.reasons_of(base, **({"busy": False, "unfinished": False, "consent": True} | state))
     assert tuple(told.values()) == reasons
 
 
 def test_the_small_voice_is_always_here_and_stays(tmp_path: Path) -> None:
     base = downloads.look("tiny")
     assert base.is_whole
-    told = downloads_part.reasons_of(base, busy=False, unfinished=False, consent=True)
-    assert (told["Download"], told["Delete version"]) == (downloads_part.HERE, downloads_part.OURS)
+    told = base_models.reasons_of(base, busy=False, unfinished=False, consent=True)
+    assert (told["Download"], told["Delete version"]) == (base_models.HERE, base_models.OURS)
     with pytest.raises(RunError, match="comes with the program"):
         downloads.delete("tiny", tmp_path)
     assert base == downloads.look("tiny")
@@ -170,7 +172,7 @@ def test_a_damaged_figure_of_a_download_does_not_block_the_view(tmp_path: Path, 
     found = downloads.progress(run)
     assert found is not None
     assert found.done == (10 if name == "step" else 50)
-    assert "MB" in downloads_part._told(found, "en")
+    assert "MB" in base_models._told(found, "en")
 
 
 @pytest.mark.slow
@@ -253,35 +255,35 @@ def add_checkpoints(place: Project, status: runs.Status) -> runs.Run:
 
 
 def test_files_are_counted_under_what_they_are(place: Project) -> None:
-    assert disk_use.measure(place) == Use(dataset=5, features=7, ready=11, other=2)
-    assert disk_use.measure(place).total == 25
+    assert disk_usage.measure(place) == Use(dataset=5, features=7, ready=11, other=2)
+    assert disk_usage.measure(place).total == 25
 
 
 def test_what_can_go_goes_and_nothing_else(place: Project) -> None:
     run = add_checkpoints(place, runs.Status.FINISHED)
-    assert disk_use.free(place, "checkpoints") > 0
+    assert disk_usage.free(place, "checkpoints") > 0
     assert [one.step for one in checkpoints.index(run.folder)] == [3, 1]
-    assert disk_use.free(place, "features") == 7
-    assert disk_use.free(place, "resume") == 2
-    assert disk_use.free(place, "exports") == 0
-    assert disk_use.measure(place).dataset == 5
+    assert disk_usage.free(place, "features") == 7
+    assert disk_usage.free(place, "resume") == 2
+    assert disk_usage.free(place, "exports") == 0
+    assert disk_usage.measure(place).dataset == 5
     with pytest.raises(ConfigError, match="Choose one of"):
-        disk_use.free(place, "ready")
+        disk_usage.free(place, "ready")
 
 
 def test_nothing_is_freed_while_a_run_is_at_work(place: Project) -> None:
     add_checkpoints(place, runs.Status.STARTING)
     with pytest.raises(RunBusyError, match="Stop it first"):
-        disk_use.free(place, "features")
-    assert disk_use.spare(place)["resume"] == 0
+        disk_usage.free(place, "features")
+    assert disk_usage.spare(place)["resume"] == 0
 
 
 def test_deleted_projects_are_shown_and_go_for_good(place: Project, tmp_path: Path) -> None:
     projects.delete(projects.create("old", tmp_path), tmp_path)
     (projects.list_deleted(tmp_path)[0].folder / "clip").write_bytes(b"x" * 3_000_000)
-    shown = disk_part.show(tmp_path, "voice", "en")
+    shown = disk.show(tmp_path, "voice", "en")
     assert all(words in shown for words in ("voice", "Deleted projects", "3.0 MB"))
-    assert disk_part.free(tmp_path, "voice", disk_part.TRASH) == 3_000_000
+    assert disk.free(tmp_path, "voice", disk.TRASH) == 3_000_000
     assert projects.list_deleted(tmp_path) == []
 
 
@@ -289,15 +291,15 @@ def test_deleted_projects_are_shown_and_go_for_good(place: Project, tmp_path: Pa
 
 
 def test_every_guide_is_readable_and_leads_nowhere_else() -> None:
-    found = about_part.guides()
+    found = about.guides()
     assert found
     for title, name in found:
-        text = about_part.guide(name)
+        text = about.guide(name)
         assert title in text
         assert "](" not in text.replace("](#", "")
-    assert about_part.guide("../README.md") == ""
+    assert about.guide("../README.md") == ""
 
 
 def test_versions_and_places_are_listed(tmp_path: Path) -> None:
-    shown = about_part.versions(tmp_path, "en")
+    shown = about.versions(tmp_path, "en")
     assert all(words in shown for words in ("gradio", "torch", str(tmp_path), str(paths.MODELS)))

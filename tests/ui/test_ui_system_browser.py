@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.ui.serving import Seen, Served, serving
 from tests.xtts import hub_server
 from tests.xtts.hub_server import Hub
-from utils.ui.system.licence_part import FILE
+from utils.ui.tabs.system.licence import FILE
 from utils.xtts.files import HUB_FILES
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -15,28 +15,28 @@ import pytest
 from tests.training.trainable import write_dataset
 from utils import runs
 from utils.config import TrainConfig
-from utils.errors import AmharicTtsError, ConfigError, RunBusyError
-from utils.flags import add_flags, read_flags
-from utils.paths import CONFIGS, Project
-from utils.training import checkpoints
-from utils.training.checkpoints import About, Checkpoint
+from utils.config.flags import add_flags, read_flags
+from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError
+from utils.core.paths import CONFIGS, Project
 from utils.training.memory import shape_of
-from utils.ui import faults
-from utils.ui.training import (
-    asking,
+from utils.ui import error_text
+from utils.ui.i18n import amharic
+from utils.ui.tabs.training import (
+    checks,
     device,
     fields,
-    findings,
+    finalize,
     forecast,
-    history,
-    optimising,
     presets,
-    showing,
-    starting,
+    queries,
+    render,
+    run_comparison,
+    start,
 )
-from utils.ui.training.form_part import faulty, fill, remembered
-from utils.ui.training.story import Story
-from utils.ui.words import amharic
+from utils.ui.tabs.training.run_history import Story
+from utils.ui.tabs.training.settings_form import faulty, fill, remembered
+from utils.xtts import checkpoints
+from utils.xtts.checkpoints import About, Checkpoint
 from utils.xtts.versions import BUILT_IN
 
 NONE = {"count": 0, "named": []}
@@ -140,21 +140,21 @@ def read_command(words: str) -> TrainConfig:
 @pytest.mark.parametrize("preset", presets.PRESETS, ids=lambda preset: preset.name)
 def test_the_command_means_what_the_form_says(preset: presets.Preset, tmp_path: Path) -> None:
     values = presets.load(preset.name).model_dump() | {"sample_texts": "ሰላም ነው? | አዎ"}
-    config = starting.complete(values, Project(tmp_path / "የአበበ ድምፅ"))
+    config = start.complete(values, Project(tmp_path / "የአበበ ድምፅ"))
     assert config.output_path == str(tmp_path / "የአበበ ድምፅ")
-    assert read_command(starting.command(config)) == config
+    assert read_command(start.command(config)) == config
 
 
 def test_saved_settings_can_be_loaded_again(tmp_path: Path) -> None:
-    config = starting.complete({"num_epochs": 3, "sample_texts": "ሰላም"}, Project(tmp_path / "p"))
-    assert TrainConfig.load(starting.save_settings(config, tmp_path, "p")) == config
+    config = start.complete({"num_epochs": 3, "sample_texts": "ሰላም"}, Project(tmp_path / "p"))
+    assert TrainConfig.load(start.save_settings(config, tmp_path, "p")) == config
 
 
 def test_faults_of_a_form_stand_in_lines_of_their_own(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        starting.complete({"num_epochs": 0, "batch_size": None, "use_dora": True}, Project(tmp_path))
+        start.complete({"num_epochs": 0, "batch_size": None, "use_dora": True}, Project(tmp_path))
     for language, mark in (("en", ":"), ("am", "፦")):
-        assert [line.partition(mark)[0] for line in faults.lines(caught.value, language)] == [
+        assert [line.partition(mark)[0] for line in error_text.lines(caught.value, language)] == [
             "num_epochs",
             "batch_size",
         ]
@@ -181,7 +181,7 @@ def test_a_start_that_cannot_be_says_why(
     values: dict[str, str],
     expected: str,
 ) -> None:
-    monkeypatch.setattr(starting, "licence_accepted", lambda: False)
+    monkeypatch.setattr(start, "licence_accepted", lambda: False)
     project = Project(tmp_path)
     if dataset:
         write_dataset(project.dataset, train=2, held_back=1, seconds=0.5)
@@ -189,16 +189,16 @@ def test_a_start_that_cannot_be_says_why(
         run = write_run(project, "r-1-train", status)
         run.write_state(runs.State("train", status, created=1.0, heartbeat=4e9 if status in runs.ACTIVE else 1.0))
         if status in runs.ACTIVE:
-            monkeypatch.setattr(runs, "_lives", lambda _state: True)
-    said = starting.obstacle(project, values, "en")
+            monkeypatch.setattr("utils.runs.run._lives", lambda _state: True)
+    said = start.obstacle(project, values, "en")
     assert expected in said
     assert bool(said) is bool(expected)
 
 
 def test_a_start_without_consent_is_refused_with_its_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starting, "licence_accepted", lambda: False)
+    monkeypatch.setattr(start, "licence_accepted", lambda: False)
     with pytest.raises(AmharicTtsError, match="Agree to it under Model and data"):
-        starting.start(TrainConfig(), Project(tmp_path))
+        start.start(TrainConfig(), Project(tmp_path))
 
 
 @pytest.mark.parametrize("facts", [CPU, GPU], ids=["cpu", "gpu"])
@@ -279,10 +279,10 @@ def test_what_the_check_finds_has_a_cure() -> None:
         "tokens": {"unknown": {"€": 2}, "lacking": {"count": 2, "named": ["b.wav"]}, "long": NONE, "most": 30},
         "unread": "",
     }
-    judged = findings.check_findings(found, "en", chosen="am")
+    judged = checks.check_findings(found, "en", chosen="am")
     assert [finding.verdict for finding in judged] == ["warn", "pass", "warn", "fail", "pass", "warn", "warn"]
     assert all(finding.cure for finding in judged if finding.verdict != "pass")
-    unread = findings.check_findings(found | {"tokens": None, "unread": "v/vocab.json"}, "en", chosen="am")
+    unread = checks.check_findings(found | {"tokens": None, "unread": "v/vocab.json"}, "en", chosen="am")
     assert any("v/vocab.json" in finding.detail for finding in unread)
 
 
@@ -298,25 +298,25 @@ def test_the_plan_of_memory_shows_parts_and_tiers() -> None:
         "tuned_peak": 0,
         "advice": "These switches would make room.",
     }
-    shown = findings.plan_tables(found, "en")
+    shown = checks.plan_tables(found, "en")
     assert all(words in shown for words in ("It does not fit.", "1.00 GiB", "✓ fits", "Balanced", "make room"))
-    assert "የተሰላ" in findings.plan_tables(found, "am")
+    assert "የተሰላ" in checks.plan_tables(found, "am")
 
 
 def test_a_question_that_failed_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    facts, begun = asking.Remembered("device"), threading.Event()
+    facts, begun = queries.Remembered("device"), threading.Event()
 
     def refuse(*_: object, **__: object) -> None:
         begun.set()
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(asking, "PAUSE", 0.0)
+    monkeypatch.setattr(queries, "PAUSE", 0.0)
     monkeypatch.setattr("subprocess.run", refuse)
     for _ in range(2):
         wait_for(facts.known, begun.is_set)
         wait_for(facts.known, lambda: "Cannot allocate memory" in str(facts.fault))
         begun.clear()
-    monkeypatch.setattr(asking, "ask", lambda _: CPU)
+    monkeypatch.setattr(queries, "ask", lambda _: CPU)
     wait_for(facts.known, lambda: facts.answer == CPU)
     assert facts.fault is None
 
@@ -332,9 +332,9 @@ def wait_for(look: Callable[[], object], is_there: Callable[[], bool]) -> None:
 
 def test_the_end_of_a_test_of_memory_leaves_the_next_one_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        asking, "command_line", lambda *_: "python -c 'import time; print(1, flush=True); time.sleep(60)'"
+        queries, "command_line", lambda *_: "python -c 'import time; print(1, flush=True); time.sleep(60)'"
     )
-    trial, config = asking.Trial(), TrainConfig()
+    trial, config = queries.Trial(), TrainConfig()
     first, second = trial.run(config), trial.run(config)
     assert next(first) == "1\n"
     with pytest.raises(RunBusyError, match="under way"):
@@ -353,19 +353,19 @@ def test_runs_are_compared_by_what_differs(tmp_path: Path) -> None:
     project = Project(tmp_path)
     first = write_run(project, "a-1-train", runs.Status.FINISHED, num_epochs=3)
     second = write_run(project, "b-1-train", runs.Status.FINISHED, num_epochs=5, sample_texts=NASTY)
-    told = [history.Told(run, Story(best=(1.5, 10)), history.settings_of(run)) for run in (first, second)]
-    assert history.differing(told) == {"num_epochs": [3, 5], "sample_texts": ["", NASTY]}
-    shown = history.compared(told, "en")
+    told = [run_comparison.Told(run, Story(best=(1.5, 10)), run_comparison.settings_of(run)) for run in (first, second)]
+    assert run_comparison.differing(told) == {"num_epochs": [3, 5], "sample_texts": ["", NASTY]}
+    shown = run_comparison.compared(told, "en")
     assert "Epochs" in shown
     assert "1.5000" in shown
     assert NASTY not in shown
-    assert "Choose two runs" in history.compared(told[:1], "en")
+    assert "Choose two runs" in run_comparison.compared(told[:1], "en")
 
 
 def test_a_run_with_damaged_settings_is_compared_all_the_same(tmp_path: Path) -> None:
     run = write_run(Project(tmp_path), "a-1-train", runs.Status.FINISHED)
     run.config.write_text("{", encoding="utf-8")
-    assert history.settings_of(run) == {}
+    assert run_comparison.settings_of(run) == {}
 
 
 def test_nothing_that_a_run_tells_becomes_html(tmp_path: Path) -> None:
@@ -375,8 +375,8 @@ def test_nothing_that_a_run_tells_becomes_html(tmp_path: Path) -> None:
     story.problems.append(NASTY)
     story.take({"kind": "sample", "step": 1, "text": NASTY, "file": f"/x/{NASTY}.wav"})
     state = runs.State("train", runs.Status.RUNNING, created=1.0, message=NASTY)
-    parts = [showing.facts(run, state, story, "en"), showing.messages(story, "en"), showing.what_is_on(story, "en")]
-    assert "<img" not in "".join([*parts, showing.samples(run, story, "en"), showing.curves(story, "en")])
+    parts = [render.facts(run, state, story, "en"), render.messages(story, "en"), render.what_is_on(story, "en")]
+    assert "<img" not in "".join([*parts, render.samples(run, story, "en"), render.curves(story, "en")])
 
 
 def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:
@@ -384,7 +384,7 @@ def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:
     story = Story()
     for step in (5, 10, 15, 20):
         story.take({"kind": "sample", "step": step, "text": "ሰላም", "file": f"/moved/step_{step}/1.wav"})
-    shown = showing.samples(run, story, "en")
+    shown = render.samples(run, story, "en")
     assert shown.index("step 20") < shown.index("step 5")
     assert "/samples/step_20/1.wav" in shown
     assert "/moved" not in shown
@@ -396,7 +396,7 @@ def test_only_trainings_are_listed(tmp_path: Path) -> None:
     project = Project(tmp_path)
     for name in ("20261121-100000-train", "20261121-100000-train-2", "20261121-100001-rehearse", "odd"):
         (project.runs / name).mkdir(parents=True)
-    assert [run.name for run in starting.trainings(project)] == ["20261121-100000-train-2", "20261121-100000-train"]
+    assert [run.name for run in start.trainings(project)] == ["20261121-100000-train-2", "20261121-100000-train"]
 
 
 def test_the_best_checkpoint_is_offered_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -407,10 +407,10 @@ def test_the_best_checkpoint_is_offered_first(tmp_path: Path, monkeypatch: pytes
         Checkpoint(tmp_path / "step_5", 5, None, 10**6, fault="damaged"),
     ]
     monkeypatch.setattr(checkpoints, "index", lambda _folder: found)
-    offered: dict[str, Any] = optimising.offered(run, None, "en")
+    offered: dict[str, Any] = finalize.offered(run, None, "en")
     assert offered["checkpoint"]["value"] == "10"
     assert [name for _, name in offered["checkpoint"]["choices"]] == ["20", "10"]
     assert "evaluation 1.2500 · 2.0 GB" in offered["checkpoint"]["choices"][0][0]
     assert offered["optimise"] == {"interactive": True}
-    assert "value" not in optimising.offered(run, "20", "en")["checkpoint"]  # type: ignore[operator]
-    assert "no checkpoint yet" in str(optimising.offered(None, None, "en")["optimise_reason"])
+    assert "value" not in finalize.offered(run, "20", "en")["checkpoint"]  # type: ignore[operator]
+    assert "no checkpoint yet" in str(finalize.offered(None, None, "en")["optimise_reason"])

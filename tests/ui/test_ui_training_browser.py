@@ -9,20 +9,11 @@ from playwright.sync_api import Browser, expect
 
 from tests.training.trainable import write_dataset
 from tests.ui.serving import Seen, Served, opened, serving
-from tests.ui.training_tab import (
-    PATIENCE,
-    button,
-    choose_tiny,
-    facts,
-    field,
-    load_file,
-    open_training,
-    wait_for_step,
-)
+from tests.ui.training_tab import PATIENCE, button, choose_tiny, facts, field, load_file, open_training, wait_for_step
 from utils import runs
 from utils.config import TrainConfig
 from utils.runs import Status
-from utils.ui.training.presets import PRESETS
+from utils.ui.tabs.training.presets import PRESETS
 from utils.xtts.licence import licence_accepted
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]

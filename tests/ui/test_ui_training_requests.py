@@ -13,9 +13,9 @@ from tests.training.trainable import write_dataset
 from tests.ui import inside
 from utils import runs
 from utils.config import TrainConfig
-from utils.paths import Project
+from utils.core.paths import Project
 from utils.runs import Status
-from utils.ui.training import fields
+from utils.ui.tabs.training import fields
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

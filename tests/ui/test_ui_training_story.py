@@ -8,11 +8,11 @@ import pytest
 
 from utils.runs import Run, State, Status
 from utils.ui import views
-from utils.ui.data import showing as preparing
-from utils.ui.training import showing
-from utils.ui.training.charts import Line, chart, short
-from utils.ui.training.story import MOST_POINTS, Curve, Story
-from utils.ui.training.watching import Follower, Watcher
+from utils.ui.tabs.data import render as preparing
+from utils.ui.tabs.training import render
+from utils.ui.tabs.training.charts import Line, chart, short
+from utils.ui.tabs.training.event_reader import Follower, Watcher
+from utils.ui.tabs.training.run_history import MOST_POINTS, Curve, Story
 
 NASTY = "<img src=x onerror=alert(1)>"
 
@@ -127,7 +127,7 @@ def test_a_damaged_figure_does_not_block_the_view(tmp_path: Path, figure: str) -
     follower = Follower(run.events)
     story = follower.read_on()
     assert (story.step, story.total, story.read) == (2, 9, 1.0)
-    shown = [showing.facts(run, run.look(), story, "en"), showing.curves(story, "en"), showing.log(run)]
+    shown = [render.facts(run, run.look(), story, "en"), render.curves(story, "en"), render.log(run)]
     assert "Step 2 of 9" in shown[0]
     assert "about" not in shown[0]
     assert all([*shown, preparing.facts(run, run.look(), "en"), views.run_facts(run, run.look(), "en")])

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from utils.doctor import Finding
-from utils.errors import AmharicTtsError, RunError
-from utils.monitor import Reading
+from utils.core.errors import AmharicTtsError, RunError
 from utils.runs import ACTIVE, Run, State, Status
-from utils.ui import child_answers, views
-from utils.ui.examination import read_findings
-from utils.ui.training.asking import read_answer
+from utils.runs.monitor import Reading
+from utils.system.doctor import Finding
+from utils.ui import child_output, views
+from utils.ui.tabs.system.doctor_check import read_findings
+from utils.ui.tabs.training.queries import read_answer
 
 NASTY = "<img src=x onerror=alert(1)>"
 
@@ -160,7 +160,7 @@ PROGRAM = "import sys; sys.stdout.write(sys.argv[1]); sys.exit(sys.argv[2])"
 @pytest.mark.parametrize("read", ANSWERS)
 def test_a_child_that_breaks_off_says_why(read: Callable[[str], Any]) -> None:
     def ask(printed: str, complaint: str = "") -> Any:
-        return child_answers.ask(["-c", PROGRAM, printed, complaint], read, patience=60)
+        return child_output.ask(["-c", PROGRAM, printed, complaint], read, patience=60)
 
     assert ask(ANSWERS[read])
     for printed in ("", "[5]", "5", "noise"):
@@ -177,4 +177,4 @@ def test_an_error_of_a_child_is_told_as_it_tells_it() -> None:
 
 def test_a_child_that_does_not_answer_is_not_waited_for() -> None:
     with pytest.raises(RunError, match=r"no answer within 0\.1 s"):
-        child_answers.ask(["-c", "import time; time.sleep(60)"], str, patience=0.1)
+        child_output.ask(["-c", "import time; time.sleep(60)"], str, patience=0.1)

@@ -8,15 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from utils.events import EventLog
-from utils.paths import Project
-from utils.speedups import adapters
-from utils.storage import write_atomically
-from utils.training import checkpoints
-from utils.training.checkpoints import About
-from utils.training.tensors import write_tensors
+from utils.core.events import EventLog
+from utils.core.paths import Project
+from utils.core.storage import write_atomically
+from utils.xtts import adapters, checkpoints
+from utils.xtts.checkpoints import About
 from utils.xtts.export import write_ready
 from utils.xtts.model import fingerprint, load_gpt
+from utils.xtts.tensors import write_tensors
 from utils.xtts.tokenizer import Tokenizer
 
 State = dict[str, Tensor]

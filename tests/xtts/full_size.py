@@ -6,9 +6,9 @@ numbers, so that the folder takes a few megabytes and is written in seconds.
 
 from pathlib import Path
 
-from utils.xtts import tiny
+from utils.xtts import random_model
 
 
 def write_full_size(folder: Path, seed: int = 0) -> Path:
     """Write it, unless it is there."""
-    return tiny.build(folder, seed, tiny.PUBLISHED)
+    return random_model.build(folder, seed, random_model.PUBLISHED)

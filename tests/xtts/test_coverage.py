@@ -5,7 +5,7 @@ import pytest
 import soundfile
 
 from tests.xtts.small_vocabulary import write_vocabulary
-from utils.errors import DataError
+from utils.core.errors import DataError
 from utils.xtts.coverage import LONGEST_SHOWN, Row, measure, read_rows, report
 from utils.xtts.tokenizer import Tokenizer, prepare
 from utils.xtts.vocabulary import Vocabulary

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 
-from utils.xtts.checkpoint import read_weights
-from utils.xtts.codes import ModelFileError
+from utils.xtts.codec import ModelFileError
 from utils.xtts.model import fingerprint, gpt_state, load_gpt, match_of, read_config
+from utils.xtts.state_dict import read_weights
 from utils.xtts.tokenizer import Tokenizer, prepare
 from utils.xtts.vocabulary import Vocabulary
 

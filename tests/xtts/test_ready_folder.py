@@ -6,13 +6,13 @@ import pytest
 import soundfile
 import torch
 
-from utils import audio
-from utils.errors import StorageError
-from utils.xtts import export, folders, tiny
-from utils.xtts.checkpoint import read_weights
-from utils.xtts.codes import AudioEncoder, ModelFileError
+from utils.core.errors import StorageError
+from utils.media import audio
+from utils.xtts import export, folders, random_model
+from utils.xtts.codec import AudioEncoder, ModelFileError
 from utils.xtts.export import write_ready
 from utils.xtts.model import load_gpt, match_of
+from utils.xtts.state_dict import read_weights
 from utils.xtts.tokenizer import Tokenizer
 
 State = dict[str, torch.Tensor]
@@ -29,7 +29,7 @@ def trained(tiny_folder: Path, amharic: Tokenizer) -> State:
 @pytest.fixture(scope="module")
 def ready(tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
-    audio.save(folder / "voice.wav", tiny.murmur(1.0, 3), 22_050)
+    audio.save(folder / "voice.wav", random_model.murmur(1.0, 3), 22_050)
     return write_ready(folder / "ready", tiny_folder, trained, amharic, folder / "voice.wav", {"steps": 20})
 
 
@@ -42,7 +42,7 @@ def test_it_holds_all_that_speech_and_further_training_need(ready: Path) -> None
 def test_the_reference_becomes_a_wav_whatever_it_was(
     tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path: Path
 ) -> None:
-    soundfile.write(tmp_path / "voice.flac", tiny.murmur(1.0, 3), 22_050)
+    soundfile.write(tmp_path / "voice.flac", random_model.murmur(1.0, 3), 22_050)
     folder = write_ready(tmp_path / "ready", tiny_folder, trained, amharic, tmp_path / "voice.flac", {})
     assert soundfile.info(folder / "reference.wav").format == "WAV"
     assert audio.duration(folder / "reference.wav") == pytest.approx(1.0)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.data.make_amharic_sentences import SENTENCES, fidel, sentences
 from tests.xtts.small_vocabulary import MARKS, write_vocabulary
-from utils.errors import VocabularyError
+from utils.core.errors import VocabularyError
 from utils.xtts.files import SETTINGS_FILE
-from utils.xtts.packs import TEXT_MODES, AmharicPack, TextMode
+from utils.xtts.language_packs import TEXT_MODES, AmharicPack, TextMode
 from utils.xtts.tokenizer import Tokenizer, prepare
 from utils.xtts.vocabulary import Vocabulary
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from tests.xtts.small_vocabulary import vocabulary_data, write_vocabulary
-from utils.errors import VocabularyError
-from utils.xtts.packs import pack_for
+from utils.core.errors import VocabularyError
+from utils.xtts.language_packs import pack_for
 from utils.xtts.subwords import Subwords, count_words, learn
 from utils.xtts.vocabulary import Vocabulary, related_tokens, resize_rows
 

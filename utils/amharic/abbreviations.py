@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 
-from utils.amharic.letters import ETHIOPIC, fold
 from utils.amharic.numbers import attach, same_consonant
 from utils.amharic.quantities import is_unit, unit_words
+from utils.amharic.spelling import ETHIOPIC, fold
 from utils.amharic.tables import mapping, rows
 
 CANDIDATE = re.compile(

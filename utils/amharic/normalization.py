@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from utils.amharic.abbreviations import expand_abbreviations
 from utils.amharic.foreign import spell_latin
-from utils.amharic.letters import ETHIOPIC, fold
 from utils.amharic.quantities import read_quantities
+from utils.amharic.spelling import ETHIOPIC, fold
 from utils.amharic.tables import mapping
 
 # one sign for signs that look alike; the two combining marks of length say nothing that Amharic distinguishes

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from utils.amharic.letters import ETHIOPIC
 from utils.amharic.numbers import (
     attach,
     geez_to_digits,
@@ -15,6 +14,7 @@ from utils.amharic.numbers import (
     say,
     with_ending,
 )
+from utils.amharic.spelling import ETHIOPIC
 from utils.amharic.tables import rows
 
 Found = re.Match[str]

@@ -2,7 +2,7 @@
 
 import re
 
-from utils.amharic.letters import ETHIOPIC
+from utils.amharic.spelling import ETHIOPIC
 
 END = re.compile(r"(?:[።፧፨?!]|[፡:]{2}|\.)+[\"'”’»)\]]*")
 LINE = re.compile(r"[\n\r\u2028\u2029]+")

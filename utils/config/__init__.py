@@ -5,7 +5,7 @@ The form, the flags, the YAML files and the reference page are generated from th
 
 from utils.config.base import BETWEEN, Config, Language, Text, describe, printable, read_yaml
 from utils.config.dataset import DatasetConfig
-from utils.config.smaller import OWN_VOICE, FeaturesConfig, RehearsalConfig, ServeConfig, SpeechConfig
+from utils.config.other import OWN_VOICE, FeaturesConfig, RehearsalConfig, ServeConfig, SpeechConfig
 from utils.config.train import TrainConfig
 
 __all__ = [

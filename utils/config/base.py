@@ -8,18 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import yaml
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
-from utils.errors import ConfigError
-from utils.languages import canonical
+from utils.core.errors import ConfigError
+from utils.core.languages import canonical
 
 
 def printable(text: str) -> str:

@@ -16,23 +16,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from utils import audio
 from utils.config import DatasetConfig
+from utils.core.errors import AmharicTtsError, DataError, StorageError
+from utils.core.paths import Project
+from utils.core.storage import locked, make_folder
 from utils.dataset import split
 from utils.dataset.clip import Clip
+from utils.dataset.coqui_lists import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.engine import Outcome, available_cores, in_pool, in_turn
-from utils.dataset.found import Found, Problem, Recording
-from utils.dataset.lists import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.manifest import LOCK, Contents, Manifest, Source
 from utils.dataset.pipeline import process, wants_text
 from utils.dataset.progress import Emit, Progress
 from utils.dataset.ray_engine import in_cluster
+from utils.dataset.results import Found, Problem, Recording
 from utils.dataset.transcription import Recogniser, RecognitionError
-from utils.errors import AmharicTtsError, DataError, StorageError
-from utils.jobs import Stop
-from utils.paths import Project
-from utils.storage import locked, make_folder
-from utils.xtts.rates import RATE
+from utils.media import audio
+from utils.media.rates import RATE
+from utils.runs.job import Stop
 
 logger = logging.getLogger(__name__)
 CLIP_FILE = re.compile(r"([0-9a-f]{16})-\d{8,}-\d{8,}\.wav")

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 from pydantic import TypeAdapter
 
-from utils import audio
-from utils.audio import Samples
 from utils.config import DatasetConfig
-from utils.dataset import loudness, scores, speech
+from utils.core.errors import DataError
+from utils.core.events import Event, EventLog, read_events
+from utils.dataset import scores, vad
 from utils.dataset.clip import APPROVED, Clip, Scores, Span
+from utils.dataset.coqui_lists import WAVS
 from utils.dataset.editing import Session, editing
 from utils.dataset.lengths import LIMIT
-from utils.dataset.lists import WAVS
 from utils.dataset.pipeline import slices, sound_hash
 from utils.dataset.rules import REASONS
-from utils.errors import DataError
-from utils.events import Event, EventLog, read_events
-from utils.xtts.rates import RATE
+from utils.media import audio, loudness
+from utils.media.audio import Samples
+from utils.media.rates import RATE
 
 JOURNAL = "edits.jsonl"
 TAKEN_BACK = "taken back"
@@ -285,7 +285,7 @@ def _new(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) -> C
         text=text,
         audio=path,
         content=sound_hash(samples),
-        scores=scores.measure(samples, RATE, speech.speech_spans(folder / path, DatasetConfig()), text),
+        scores=scores.measure(samples, RATE, vad.speech_spans(folder / path, DatasetConfig()), text),
         status="kept" if text else "aside",
         reason="" if text else "no words left for it",
     )

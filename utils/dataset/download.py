@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from utils.dataset.public_addresses import DownloadError, check_address, is_address, only_public
-from utils.languages import UnknownLanguageError, canonical
+from utils.core.languages import UnknownLanguageError, canonical
+from utils.core.public_addresses import DownloadError, check_address, is_address, only_public
 
 __all__ = ["DownloadError", "Fetched", "fetch", "is_address", "quiet"]
 

@@ -6,14 +6,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from utils.core.errors import DataError
+from utils.core.storage import locked
 from utils.dataset import split
 from utils.dataset.clip import Clip
-from utils.dataset.lists import plain, read_language, write_lists
+from utils.dataset.coqui_lists import plain, read_language, write_lists
 from utils.dataset.manifest import LOCK, Contents, Manifest, Signature, Source, book_of, signed
 from utils.dataset.rules import REASONS
 from utils.dataset.scores import letters
-from utils.errors import DataError
-from utils.storage import locked
 
 
 @dataclass

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.errors import DataError
+from utils.core.errors import DataError
 
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),

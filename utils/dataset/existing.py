@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from utils.dataset.found import Found, Problem, Recording, some
-from utils.dataset.listings import named, read_listing
-from utils.dataset.nearby import SOUND, FilesNearby, each_once
+from utils.core.errors import AmharicTtsError, DataError
+from utils.dataset.list_files import named, read_listing
+from utils.dataset.list_paths import SOUND, FilesNearby, each_once
+from utils.dataset.results import Found, Problem, Recording, some
 from utils.dataset.sound_tables import TABLES, read_table
-from utils.errors import AmharicTtsError, DataError
 
 LIST_NAME = re.compile(r"(?i)metadata[^/]*\.(?:csv|tsv|txt)|validated\.tsv")
 LISTS = frozenset({".csv", ".tsv"})

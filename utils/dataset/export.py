@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from utils.batching import batched
+from utils.core.batching import batched
+from utils.core.errors import DataError, StorageError
+from utils.core.storage import patiently, storage_error, write_atomically
 from utils.dataset.clip import Clip
-from utils.dataset.lists import FILES, LANGUAGE_FILE, plain
+from utils.dataset.coqui_lists import FILES, LANGUAGE_FILE, plain
 from utils.dataset.manifest import MANIFEST, RECORDINGS, opened
-from utils.errors import DataError, StorageError
-from utils.storage import patiently, storage_error, write_atomically
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,17 +19,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from utils import audio
-from utils.audio import Samples
-from utils.batching import batched, read_ahead
+from utils.core.batching import batched, read_ahead
+from utils.core.errors import AmharicTtsError, DataError
+from utils.core.paths import ROOT, inside
+from utils.core.storage import locked
 from utils.dataset.clip import Clip
 from utils.dataset.shards import Array, Shards
-from utils.errors import AmharicTtsError, DataError
-from utils.paths import ROOT, inside
-from utils.storage import locked
+from utils.media import audio
+from utils.media.audio import Samples
 
 if TYPE_CHECKING:
-    from utils.xtts.codes import AudioEncoder
+    from utils.xtts.codec import AudioEncoder
     from utils.xtts.tokenizer import Tokenizer
 
 FOLDER = "features"

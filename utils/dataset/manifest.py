@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from utils.core.errors import DataError
+from utils.dataset.append_table import Table
 from utils.dataset.clip import Clip, Scores, Span
-from utils.dataset.table import Table
-from utils.errors import DataError
 
 MANIFEST, RECORDINGS, LOCK = "manifest.csv", "recordings.csv", ".lock"
 SCORES = [one.name for one in fields(Scores)]

@@ -6,12 +6,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from utils.core.errors import DataError
+from utils.core.storage import patiently, storage_error
 from utils.dataset.clip import Clip
+from utils.dataset.coqui_lists import WAVS, read_language
 from utils.dataset.editing import editing
-from utils.dataset.lists import WAVS, read_language
 from utils.dataset.manifest import Contents, Source, opened
-from utils.errors import DataError
-from utils.storage import patiently, storage_error
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from utils.core.languages import UnknownLanguageError, canonical
 from utils.dataset.subtitle_blocks import SUFFIXES as SUBTITLES
-from utils.languages import UnknownLanguageError, canonical
 
 KIND = re.compile(r"(?i)[._-](?:forced|sdh|cc|default|auto|subs?|subtitles?|captions?)$")
 LANGUAGE = re.compile(r"(.+)[._-]([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|[A-Za-z]{4,12})")

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from utils import audio
-from utils.audio import Samples
 from utils.config import DatasetConfig
-from utils.dataset import cutting, loudness, rules, scores, speech
+from utils.dataset import cutting, rules, scores, vad
 from utils.dataset.clip import Clip, Cue, Scores, Span
-from utils.dataset.found import Recording
+from utils.dataset.results import Recording
 from utils.dataset.transcription import RATE as ASR_RATE
 from utils.dataset.transcription import Recogniser, Transcript, second_cer
-from utils.xtts.rates import RATE
+from utils.media import audio, loudness
+from utils.media.audio import Samples
+from utils.media.rates import RATE
 
 BATCH = 16  # clips transcribed at a time: at most three minutes of sound in memory
 
@@ -63,7 +63,7 @@ def process(
         second: Another opinion on that text.
     """
     seconds = audio.duration(recording.path)
-    spoken = speech.speech_spans(recording.path, settings)
+    spoken = vad.speech_spans(recording.path, settings)
     cues, warnings = _cues(recording, spoken, seconds, settings)
     drafts = (_draft(recording, content, cue) for cue in cues)
     pieces: Iterator[Piece] = map(Piece, drafts, slices(recording.path, [cue.span for cue in cues]))

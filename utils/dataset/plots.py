@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from utils.core.plotting import new_figure
+from utils.core.storage import replacing
 from utils.dataset.statistics import Statistics
-from utils.drawing import new_figure
-from utils.storage import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

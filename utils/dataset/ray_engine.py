@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
+from utils.core.errors import ConfigError
+from utils.core.paths import ROOT
 from utils.dataset.engine import LOOK_SECONDS, Died, Outcome, Tell, available_cores
-from utils.errors import ConfigError
-from utils.paths import ROOT
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from utils.dataset.lists import FILES, HEADER
-from utils.errors import DataError
+from utils.core.errors import DataError
+from utils.dataset.coqui_lists import FILES, HEADER
 
 
 class Row(NamedTuple):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from utils.audio import Samples
 from utils.dataset.clip import Scores, Span
+from utils.media.audio import Samples
 
 if TYPE_CHECKING:
     from pyloudnorm import Meter

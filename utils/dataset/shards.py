@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from utils.errors import DataError
-from utils.storage import PARTIAL, make_folder, replacing
+from utils.core.errors import DataError
+from utils.core.storage import PARTIAL, make_folder, replacing
 
 KEY = "key"
 ENDING = ".arrow"

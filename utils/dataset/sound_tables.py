@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from utils.dataset.found import Found, Problem, Recording
-from utils.dataset.listings import named
-from utils.dataset.nearby import FilesNearby, each_once
-from utils.errors import AmharicTtsError, DataError
-from utils.storage import patiently, storage_error
+from utils.core.errors import AmharicTtsError, DataError
+from utils.core.storage import patiently, storage_error
+from utils.dataset.list_files import named
+from utils.dataset.list_paths import FilesNearby, each_once
+from utils.dataset.results import Found, Problem, Recording
 
 TABLES = frozenset({".parquet", ".arrow"})
 ROWS_AT_ONCE = 16  # with sound inside, a row is large

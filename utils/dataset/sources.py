@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from utils import audio
+from utils.core.errors import AmharicTtsError, AudioError, DataError
+from utils.core.languages import canonical
 from utils.dataset import download, existing
 from utils.dataset.encodings import is_garbled, read_any
-from utils.dataset.found import Found, Problem, Recording, some
 from utils.dataset.pairing import Subtitle, by_preference, is_subtitle, key, pair, readings
+from utils.dataset.results import Found, Problem, Recording, some
 from utils.dataset.sound_tables import read_hub
 from utils.dataset.subtitles import Cues, fit, read_cues
-from utils.errors import AmharicTtsError, AudioError, DataError
-from utils.languages import canonical
+from utils.media import audio
 
 __all__ = ["Found", "Problem", "Recording", "find"]
 

@@ -5,11 +5,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from utils.core.languages import AMHARIC, canonical
 from utils.dataset import lengths
 from utils.dataset.clip import Clip
 from utils.dataset.ledger import Ledger
 from utils.dataset.manifest import Contents
-from utils.languages import AMHARIC, canonical
 
 COMMONEST_WORDS = 20_000  # the rest adds no phoneme and takes most of the time
 FEW = 20  # a phoneme that occurs less often is hardly learned

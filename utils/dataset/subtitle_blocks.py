@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from utils.errors import DataError
+from utils.core.errors import DataError
 
 if TYPE_CHECKING:
     from pysubs2 import SSAFile

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from utils.core.errors import DataError
 from utils.dataset.clip import Cue, Span
 from utils.dataset.encodings import is_garbled, read_any
-from utils.dataset.found import some
+from utils.dataset.results import some
 from utils.dataset.subtitle_blocks import Raw, read_blocks
-from utils.errors import DataError
 
 TAG = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{[\\*][^{}]*\}|\{[yY]:[^{}]*\}")
 NOTE = re.compile(r"\[[^\[\]]*\]|[♪♫♬♩]+")  # [applause], [music]: heard, but not said

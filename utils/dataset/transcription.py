@@ -4,13 +4,13 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from utils.core.errors import AmharicTtsError
 from utils.dataset.clip import Span
-from utils.errors import AmharicTtsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from utils.audio import Samples
+    from utils.media.audio import Samples
 
 RATE = 16_000  # what every recogniser listens to, in samples a second
 WHISPER = "utils.dataset.recognisers.whisper:Whisper"
@@ -118,7 +118,7 @@ def second_cer(text_a: str, text_b: str) -> float:
 
 def _heard(text: str) -> str:
     """Keep letters, their marks and digits."""
-    from utils.amharic.letters import fold
+    from utils.amharic.spelling import fold
 
     letters = fold(unicodedata.normalize("NFC", text).casefold())
     return "".join(letter for letter in letters if unicodedata.category(letter)[0] in "LMN")

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from utils import audio
 from utils.config import SpeechConfig
 from utils.dataset.transcription import RATE as HEARD_AT
 from utils.dataset.transcription import Recogniser, RecognitionError
 from utils.evaluation import report as reports
-from utils.evaluation.measuring import NOT_THE_SPEECH, key_of, key_of_recording, spoken
+from utils.evaluation.error_rates import error_rates
+from utils.evaluation.measure import NOT_THE_SPEECH, key_of, key_of_recording, spoken
 from utils.evaluation.models import Candidate
 from utils.evaluation.plots import draw
-from utils.evaluation.record import Record, judged
 from utils.evaluation.report import Report
-from utils.evaluation.texts import error_rates
+from utils.evaluation.results_log import Record, judged
 from utils.evaluation.utterance import Sentence, Utterance
+from utils.media import audio
 
 CLIPS = 8  # heard at a time
 UNNAMED = "No recogniser was named (--asr large-v3), so nobody listened for wrong words."

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from utils.audio import Samples
 from utils.config import SpeechConfig
-from utils.synthesis.speech import Speech
+from utils.media.audio import Samples
+from utils.speech.types import Speech
 
 Vector = npt.NDArray[np.float32]
 

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from utils.drawing import new_figure
+from utils.core.plotting import new_figure
+from utils.core.storage import replacing
 from utils.evaluation.report import Report
 from utils.evaluation.utterance import METRICS, Metric
-from utils.storage import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from utils.errors import DataError
-from utils.evaluation.comparing import compare
+from utils.core.errors import DataError
+from utils.core.storage import read_json, write_atomically
+from utils.evaluation.significance import compare
 from utils.evaluation.utterance import METRICS, Metric, Utterance, restored
-from utils.storage import read_json, write_atomically
 
 JSON, CSV = "report.json", "report.csv"
 FORMAT = 1

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from utils import languages
+from utils.core import languages
+from utils.core.errors import DataError
+from utils.dataset.coqui_lists import FILES, HEADER
 from utils.dataset.encodings import read_any
 from utils.dataset.lengths import header_seconds
-from utils.dataset.lists import FILES, HEADER
 from utils.dataset.rows import Row, read_list
-from utils.errors import DataError
 from utils.evaluation.utterance import Sentence
-from utils.synthesis.references import rank
-from utils.xtts.packs import pack_for
+from utils.speech.reference_choice import rank
+from utils.xtts.language_packs import pack_for
 
 T = TypeVar("T")
 

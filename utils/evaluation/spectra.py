@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from utils.audio import Samples
-from utils.xtts.rates import OUTPUT_RATE
+from utils.media.audio import Samples
+from utils.media.rates import OUTPUT_RATE
 
 Floats = npt.NDArray[np.float32]
 Distances = npt.NDArray[np.float64]

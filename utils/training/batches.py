@@ -12,10 +12,10 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from utils.config import TrainConfig
-from utils.errors import ConfigError, DataError
+from utils.core.errors import ConfigError, DataError
+from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES
 from utils.training.clips import MANY_FRAMES, ClipLengths
 from utils.training.packing import AUDIO_EXTRA, PROMPT, TEXT_EXTRA, Integers
-from utils.xtts.rates import CODE_SAMPLES, FRAME_SAMPLES
 
 REFERENCE = (6, 12)  # half seconds: coqui draws references of 3 to 6 s
 WINDOW = 20  # updates whose clips are sorted by length together

@@ -10,8 +10,8 @@ from torch import nn
 from utils.config import TrainConfig
 from utils.dataset.clip import Clip
 from utils.dataset.features import Features
+from utils.media.rates import CODE_SAMPLES, RATE
 from utils.training.packing import AUDIO_EXTRA, PROMPT, TEXT_EXTRA, Example, Integers
-from utils.xtts.rates import CODE_SAMPLES, RATE
 
 SHORTEST = 0.5  # seconds; coqui refuses shorter ones too
 MANY_FRAMES = 43  # half a second; references are as long as a multiple of it, so that few shapes occur

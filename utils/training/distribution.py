@@ -14,9 +14,9 @@ from torch.distributed.fsdp import FSDPModule
 from torch.optim import Optimizer
 
 from utils.config import TrainConfig
-from utils.jobs import Stop
-from utils.paths import Project
+from utils.core.paths import Project
 from utils.runs import Run, create
+from utils.runs.job import Stop
 from utils.training.sharding import is_sharded
 from utils.training.tracking import is_missing, logging_folder
 

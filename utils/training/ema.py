@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from utils.errors import ConfigError
+from utils.core.errors import ConfigError
 
 UPDATES = "updates"  # what the count is called beside the weights
 

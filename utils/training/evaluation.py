@@ -7,10 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from utils.speedups.compilation import uncompiled
 from utils.training.distribution import Ranks
 from utils.training.ema import Ema
 from utils.training.packing import PackedBatch
+from utils.training.speedups.compilation import uncompiled
 
 
 class Losses(NamedTuple):

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from utils.config import TrainConfig
-from utils.errors import RunError
-from utils.jobs import Job
+from utils.core.errors import RunError
+from utils.runs.job import Job
+from utils.training.data_loader import Update, UpdateLoader
 from utils.training.evaluation import Judge
 from utils.training.guards import EarlyStopping, Overfitting, Verdict
-from utils.training.loading import Update, UpdateLoader
-from utils.training.progress import Meter
 from utils.training.schedule import scale_rates
 from utils.training.step import Outcome, Stepper
+from utils.training.throughput import Meter
 from utils.xtts.memory import trim
 
 PROGRESS_SECONDS = 1.0  # between two moves of the bar

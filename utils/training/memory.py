@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from utils.config import TrainConfig
-from utils.errors import AmharicTtsError, ConfigError
-from utils.paths import TINY_MODEL
-from utils.storage import read_json
-from utils.training.memory_moments import Device, Step, arithmetic, fixed_bytes
+from utils.core.errors import AmharicTtsError, ConfigError
+from utils.core.paths import TINY_MODEL
+from utils.core.storage import read_json
 from utils.training.memory_parts import Longest, ModelShape
+from utils.training.memory_peaks import Device, Step, arithmetic, fixed_bytes
 from utils.xtts.files import CONFIG_FILE
 from utils.xtts.versions import TINY, TINY_RANDOM
 
@@ -85,7 +85,7 @@ def detect(config: TrainConfig) -> Device:
     import psutil
     import torch
 
-    from utils.speedups.precision import choose_precision
+    from utils.xtts.dtypes import choose_precision
 
     kind: Literal["cuda", "cpu"] = "cuda" if torch.cuda.is_available() else "cpu"
     half = choose_precision(kind).dtype != "no"
@@ -109,8 +109,8 @@ def shape_of(config: TrainConfig) -> ModelShape:
     if config.version == TINY:
         return _described(TINY_MODEL)
     if config.version == TINY_RANDOM:
-        from utils.xtts.tiny import Sizes
-        from utils.xtts.tiny_vocabulary import small_vocabulary
+        from utils.xtts.random_model import Sizes
+        from utils.xtts.random_vocabulary import small_vocabulary
 
         tiny = Sizes()
         rows = small_vocabulary(tiny.tokens).size

@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES, RATE
 from utils.training.clips import MANY_FRAMES, ClipLengths
 from utils.training.packing import AUDIO_EXTRA, BANDS, PROMPT, TEXT_EXTRA
-from utils.xtts.rates import CODE_SAMPLES, FRAME_SAMPLES, RATE
 
 if TYPE_CHECKING:
     from torch import nn

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812  # as everybody calls it
 
-from utils.errors import RunError
+from utils.core.errors import RunError
 
 PROMPT = 32  # latents that the perceiver makes of any reference
 TEXT_EXTRA, AUDIO_EXTRA = 1, 4  # START; START and three STOP

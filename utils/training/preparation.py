@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.config import TrainConfig
+from utils.core.errors import ConfigError, DataError, RunError
+from utils.core.folders import DamagedError, link_or_copy
+from utils.core.languages import AMHARIC
+from utils.core.paths import Project
+from utils.core.storage import make_folder, read_json, write_atomically
 from utils.dataset import features
 from utils.dataset.clip import Clip
 from utils.dataset.features import Features
-from utils.errors import ConfigError, DataError, RunError
-from utils.folders import DamagedError, link_or_copy
-from utils.jobs import Job
-from utils.languages import AMHARIC
-from utils.paths import Project
-from utils.storage import make_folder, read_json, write_atomically
+from utils.runs.job import Job
 from utils.training.clips import Limits, StoreSource, choose
-from utils.xtts import model, tokenizer, weights
-from utils.xtts.codes import AudioEncoder
+from utils.xtts import base_models, model, tokenizer
+from utils.xtts.codec import AudioEncoder
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
-from utils.xtts.packs import TextMode
+from utils.xtts.language_packs import TextMode
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.versions import now_at
 from utils.xtts.vocabulary import Vocabulary
@@ -50,7 +50,7 @@ def find_base(job: Job, config: TrainConfig) -> Base:
     """Find the model to start from; a run that goes on finds the one that it began with."""
     note = job.run.folder / BASE_FILE
     if not note.exists():
-        folder = weights.base_folder(config.version, config.custom_model, weights.Source(on_step=fetching(job)))
+        folder = base_models.base_folder(config.version, config.custom_model, base_models.Source(on_step=fetching(job)))
         folder = _kept(folder, job)
         base = Base(folder, model.fingerprint(folder))
         write_atomically(note, json.dumps({"folder": str(base.folder), "fingerprint": base.fingerprint}))
@@ -79,11 +79,11 @@ def _kept(folder: Path, job: Job) -> Path:
     return own
 
 
-def fetching(job: Job) -> Callable[[weights.Step], None]:
+def fetching(job: Job) -> Callable[[base_models.Step], None]:
     """Return what tells how far a download is, and hears when it should stop."""
     last = [0.0]
 
-    def tell(step: weights.Step) -> None:
+    def tell(step: base_models.Step) -> None:
         job.stop_if_asked()  # what has arrived is on the disk already
         if time.monotonic() - last[0] > PROGRESS_SECONDS or step.done == step.total:
             last[0] = time.monotonic()

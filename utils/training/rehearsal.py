@@ -5,11 +5,11 @@ import torch
 from torch import nn
 
 from utils.config import TrainConfig
-from utils.speedups.optimizers import make_optimizer
 from utils.training.batch_size import Trial, try_step
 from utils.training.ema import Ema
 from utils.training.memory_parts import Longest, ModelShape
 from utils.training.packing import AUDIO_EXTRA, BANDS, TEXT_EXTRA, Example, PackedBatch, PackedGpt, Sums, Tokens, pack
+from utils.training.speedups.optimizers import make_optimizer
 
 
 def random_gpt(shape: ModelShape) -> nn.Module:

@@ -13,8 +13,8 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
-from utils.errors import ConfigError
-from utils.speedups.change import Change
+from utils.core.change import Change
+from utils.core.errors import ConfigError
 
 WHOLE = states.StateDictOptions(full_state_dict=True, cpu_offload=True)
 SPREAD = states.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)

@@ -12,14 +12,14 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from utils.config import TrainConfig
-from utils.errors import ConfigError
-from utils.speedups.freezing import train_text_rows_only
+from utils.core.errors import ConfigError
+from utils.training.data_loader import Update
 from utils.training.distribution import Ranks
 from utils.training.ema import Ema
 from utils.training.guards import MicroBatches, NonFiniteGuard, Verdict
-from utils.training.loading import Update
 from utils.training.packing import PackedBatch
 from utils.training.sharding import length
+from utils.training.speedups.freezing import train_text_rows_only
 from utils.xtts.memory import free
 
 

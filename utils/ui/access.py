@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from utils.addresses import is_loopback, split
-from utils.errors import ConfigError
+from utils.core.addresses import is_loopback, split
+from utils.core.errors import ConfigError
 
 PORTS_TRIED = 100
 HEADERS = (

@@ -12,17 +12,23 @@ import gradio as gr
 from gradio.blocks import Block
 from starlette.middleware import Middleware
 
-from utils import monitor, paths, projects
-from utils.addresses import is_loopback
-from utils.storage import make_folder
+from utils.core import paths
+from utils.core.addresses import is_loopback
+from utils.core.storage import make_folder
+from utils.runs import monitor
 from utils.ui import access, gradio_parts, theme, views
 from utils.ui.front_page import FrontPage
+from utils.ui.i18n import LANGUAGES, amharic, say
 from utils.ui.page import PRIVATE, QUIET, Page, handler
-from utils.ui.project_desk import build_desk
+from utils.ui.project_actions import build_desk
 from utils.ui.projects import build_picker, project_names, tie_picker
-from utils.ui.system import settings
-from utils.ui.tabs import data, inference, system, text, training
-from utils.ui.words import LANGUAGES, amharic, say
+from utils.ui.tabs import text
+from utils.ui.tabs.data import tab as data
+from utils.ui.tabs.inference import tab as inference
+from utils.ui.tabs.system import settings
+from utils.ui.tabs.system import tab as system
+from utils.ui.tabs.training import tab as training
+from utils.workspace import projects
 
 if TYPE_CHECKING:
     from gradio.block_function import BlockFunction

@@ -10,7 +10,7 @@ from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 
 from utils.config import Config
-from utils.languages import AMHARIC, OTHER_LANGUAGES, XTTS_LANGUAGES, canonical
+from utils.core.languages import AMHARIC, OTHER_LANGUAGES, XTTS_LANGUAGES, canonical
 
 C = TypeVar("C", bound=Config)
 

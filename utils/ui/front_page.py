@@ -5,7 +5,7 @@ import copy
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from utils.ui.mends import mended
+from utils.ui.gradio_patches import mended
 
 SCRIPTS = "/assets/"
 NAMES = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-gradio-server")  # of them gradio makes addresses

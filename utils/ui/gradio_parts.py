@@ -2,7 +2,7 @@
 
 import json
 
-from utils.ui.words import amharic
+from utils.ui.i18n import amharic
 
 WORDS = ("Drop File Here", "Drop Audio Here", "- or -", "Click to Upload", "Error", "Warning", "Info")
 

@@ -12,10 +12,10 @@ from typing import Any, ParamSpec, TypeVar
 
 import gradio as gr
 
-from utils import paths
-from utils.errors import AmharicTtsError
-from utils.ui import faults
-from utils.ui.words import LANGUAGES
+from utils.core import paths
+from utils.core.errors import AmharicTtsError
+from utils.ui import error_text
+from utils.ui.i18n import LANGUAGES
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -94,7 +94,7 @@ def _telling(known: inspect.Signature, args: Sequence[object], kwargs: Mapping[s
     except Exception as error:
         if not isinstance(error, AmharicTtsError):
             logger.exception("A handler of the page failed.")
-        raise shown(faults.told(error, _language(known, args, kwargs))) from error
+        raise shown(error_text.told(error, _language(known, args, kwargs))) from error
 
 
 def _language(known: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]) -> str:

@@ -6,13 +6,13 @@ from typing import Any
 
 import gradio as gr
 
-from utils import paths, sample
-from utils.errors import AmharicTtsError
-from utils.storage import make_folder
-from utils.ui import faults
-from utils.ui.data import places
+from utils.core import paths
+from utils.core.errors import AmharicTtsError
+from utils.core.storage import make_folder
+from utils.ui import error_text
+from utils.ui.i18n import say
 from utils.ui.page import ERROR_SECONDS, PRIVATE, Page, handler, tell
-from utils.ui.words import say
+from utils.workspace import sample_project, uploads
 
 FIRST_PROJECT = "default"  # what the command line calls it too
 
@@ -58,7 +58,7 @@ def tie_picker(page: Page, button: gr.Button) -> None:
         try:
             opened, is_new = open_project(page.output, name)
         except AmharicTtsError as error:
-            gr.Warning(escape(faults.told(error, language)), duration=ERROR_SECONDS)
+            gr.Warning(escape(error_text.told(error, language)), duration=ERROR_SECONDS)
             return gr.update()  # what was typed stays; no other project is opened in its place
         if is_new:
             tell(say("Project {name} is made.", language, name=opened))
@@ -66,8 +66,8 @@ def tie_picker(page: Page, button: gr.Button) -> None:
 
     @handler
     def make_sample(language: str) -> Update:
-        made = sample.create(page.output)
-        places.add(made, places.own(places.UPLOADS))
+        made = sample_project.create(page.output)
+        uploads.add(made, uploads.own(uploads.UPLOADS))
         tell(say("The sample is ready: go on with Step 1 on the Data tab.", language))
         return opened_as(page, made.root.name)
 

@@ -7,12 +7,12 @@ from typing import Any
 import gradio as gr
 
 from utils import runs
-from utils.errors import AmharicTtsError
-from utils.paths import Project
-from utils.ui import faults, views
+from utils.core.errors import AmharicTtsError
+from utils.core.paths import Project
+from utils.ui import error_text, views
+from utils.ui.confirm import Question, build_question, refuse_another
+from utils.ui.i18n import say
 from utils.ui.page import QUIET, RAW, Page, handler, tell
-from utils.ui.question import Question, build_question, refuse_another
-from utils.ui.words import say
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class RunPanel:
         except AmharicTtsError as error:
             return (
                 gr.update(choices=[], value=None),
-                views.note(faults.told(error, language)),
+                views.note(error_text.told(error, language)),
                 "",
                 "",
                 *[gr.update(interactive=False)] * 4,
@@ -70,7 +70,7 @@ class RunPanel:
             try:
                 facts, log = self.tell_facts(chosen, state, language), self.tell_log(chosen)
             except AmharicTtsError as error:  # a damaged file of one run: the others, and its deletion, are still there
-                facts, log = views.note(faults.told(error, language)), ""
+                facts, log = views.note(error_text.told(error, language)), ""
             abilities = views.ABILITIES[state.status]
         locks = [gr.update(interactive=not reason) for reason in abilities.named.values()]
         return facts, log, views.reasons(abilities.named, language), *locks

@@ -6,12 +6,12 @@ from datetime import timedelta
 from html import escape
 from typing import Literal
 
-from utils.doctor import Finding
-from utils.events import Event, event_line, number, read_events, read_tail, tail_offset, whole
-from utils.monitor import Reading
+from utils.core.events import Event, event_line, number, read_events, read_tail, tail_offset, whole
 from utils.runs import ACTIVE, Run, State, Status
-from utils.ui import faults
-from utils.ui.words import say
+from utils.runs.monitor import Reading
+from utils.system.doctor import Finding
+from utils.ui import error_text
+from utils.ui.i18n import say
 
 Kind = Literal["good", "warnings", "faults"]  # of what is told; the class of its box
 
@@ -58,7 +58,7 @@ def told(kind: Kind, *sentences: str, aloud: bool = True) -> str:
 
 def refused(error: BaseException, language: str) -> str:
     """Show why something could not be done, with its cure."""
-    return told("faults", faults.told(error, language))
+    return told("faults", error_text.told(error, language))
 
 
 def listed(kind: Kind, title: str, sentences: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from utils.storage import read_json
+from utils.core.storage import read_json
 from utils.xtts.files import ABOUT_FILE
 
 

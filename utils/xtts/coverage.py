@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from utils.errors import DataError
+from utils.core.errors import DataError
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import UNKNOWN
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from utils import audio, languages
-from utils.errors import StorageError
-from utils.folders import link_or_copy, require_space
-from utils.storage import ROOM, read_json
-from utils.training.tensors import smaller
+from utils.core import languages
+from utils.core.errors import StorageError
+from utils.core.folders import link_or_copy, require_space
+from utils.core.storage import ROOM, read_json
+from utils.media import audio
+from utils.media.rates import RATE
 from utils.xtts.about import read_about
-from utils.xtts.checkpoint import CURE, compare, read_weights
-from utils.xtts.codes import ModelFileError
+from utils.xtts.codec import ModelFileError
 from utils.xtts.files import (
     ABOUT_FILE,
     CONFIG_FILE,
@@ -31,7 +31,8 @@ from utils.xtts.files import (
 )
 from utils.xtts.folders import replacing_folder
 from utils.xtts.model import GPT_PREFIX, fingerprint, outline, read_config
-from utils.xtts.rates import RATE
+from utils.xtts.state_dict import CURE, compare, read_weights
+from utils.xtts.tensors import smaller
 from utils.xtts.vocabulary import START, STOP
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import zipfile
 from pathlib import Path
 
-from utils.storage import read_json
+from utils.core.storage import read_json
 
 MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE = "model.pth", "config.json", "vocab.json"
 DVAE_FILE, MEL_FILE, SPEAKERS_FILE = "dvae.pth", "mel_stats.pth", "speakers_xtts.pth"

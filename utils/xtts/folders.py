@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from utils.folders import sync_folder
-from utils.storage import PARTIAL, make_folder, patiently, storage_error
+from utils.core.folders import sync_folder
+from utils.core.storage import PARTIAL, make_folder, patiently, storage_error
 
 
 @contextlib.contextmanager

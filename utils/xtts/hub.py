@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from utils.dataset.public_addresses import DownloadError
-from utils.storage import PARTIAL, patiently, storage_error
+from utils.core.public_addresses import DownloadError
+from utils.core.storage import PARTIAL, patiently, storage_error
 
 REPOSITORY = "coqui/XTTS-v2"
 OnBytes = Callable[[int], None]  # takes how many bytes of the file are there

@@ -5,9 +5,9 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
-from utils.errors import AmharicTtsError
-from utils.paths import LICENCE_CONSENT
-from utils.storage import make_folder, read_json, write_atomically
+from utils.core.errors import AmharicTtsError
+from utils.core.paths import LICENCE_CONSENT
+from utils.core.storage import make_folder, read_json, write_atomically
 
 LICENCE = "Coqui Public Model License 1.0.0"
 VARIABLE = "COQUI_TOS_AGREED"  # coqui-tts asks for the same one

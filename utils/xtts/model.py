@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from utils.storage import read_json
-from utils.xtts.checkpoint import CURE, Match, accept, compare, load_into, part, read_weights
-from utils.xtts.codes import ModelFileError
+from utils.core.storage import read_json
+from utils.xtts.codec import ModelFileError
 from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SPEAKERS_FILE, VOCABULARY_FILE
+from utils.xtts.state_dict import CURE, Match, accept, compare, load_into, part, read_weights
 from utils.xtts.vocabulary import START, STOP, Vocabulary, resize_rows
 
 if TYPE_CHECKING:

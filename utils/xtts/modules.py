@@ -4,6 +4,7 @@ from TTS.tts.layers.tortoise.arch_utils import AttentionBlock, QKVAttentionLegac
 from TTS.tts.layers.tortoise.autoregressive import ConditioningEncoder, LearnedPositionEmbeddings
 from TTS.tts.layers.xtts.gpt import GPT
 from TTS.tts.layers.xtts.perceiver_encoder import Attend, Attention, PerceiverResampler
+from TTS.tts.models.xtts import wav_to_mel_cloning
 
 __all__ = [
     "GPT",
@@ -14,4 +15,5 @@ __all__ = [
     "LearnedPositionEmbeddings",
     "PerceiverResampler",
     "QKVAttentionLegacy",
+    "wav_to_mel_cloning",
 ]

@@ -13,12 +13,12 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from utils import languages
-from utils.errors import VocabularyError
-from utils.storage import write_atomically
+from utils.core import languages
+from utils.core.errors import VocabularyError
+from utils.core.storage import write_atomically
 from utils.xtts import subwords
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
-from utils.xtts.packs import Backend, LanguagePack, TextMode, fingerprint, pack_for
+from utils.xtts.language_packs import Backend, LanguagePack, TextMode, fingerprint, pack_for
 from utils.xtts.vocabulary import SPACE, UNKNOWN, Vocabulary
 
 SUBWORDS = 2000  # the size others found best for Ethiopic letters; 5 000 was worse

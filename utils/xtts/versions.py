@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from utils.paths import TINY_MODEL
+from utils.core.paths import TINY_MODEL
 
 TINY = "tiny"  # the embedded voice
 TINY_RANDOM = "tiny-random"  # the same classes with random weights, made in a second

@@ -12,15 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from utils.errors import VocabularyError
-from utils.storage import read_json, write_atomically
+from utils.core.errors import VocabularyError
+from utils.core.storage import read_json, write_atomically
 from utils.xtts.files import VOCABULARY_FILE
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as Bpe
     from torch import Tensor
 
-    from utils.xtts.packs import LanguagePack
+    from utils.xtts.language_packs import LanguagePack
     from utils.xtts.subwords import Subwords
 
 ORIGIN = "It should be the vocab.json that came with the XTTS v2 model."

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from utils import languages
-from utils.audio import Samples
+from utils.core import languages
 from utils.dataset.recognisers.downloads import obtaining
 from utils.dataset.transcription import RATE, Engine, RecognitionError, Transcript, Word, heard_word
+from utils.media.audio import Samples
 
 if TYPE_CHECKING:
     import torch

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from utils import languages
-from utils.audio import Samples
+from utils.core import languages
 from utils.dataset.recognisers.downloads import obtaining
 from utils.dataset.transcription import RATE, Engine, RecognitionError, Transcript, heard_word
+from utils.media.audio import Samples
 
 WINDOW_SECONDS = 30  # what Whisper hears at a time; it drops the rest
 SHORTEST = RATE // 10  # samples; a shorter clip is followed by silence

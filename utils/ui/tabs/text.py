@@ -2,8 +2,8 @@
 
 import gradio as gr
 
-from utils.ui.explanation import build_explanation
 from utils.ui.page import Page
+from utils.ui.tabs.pronunciation import build_explanation
 
 
 def build(page: Page) -> gr.Tab:

@@ -1,0 +1,144 @@
+"""`python -m utils checkpoints`, as a person types it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from utils.__main__ import main
+from utils.speech.open_model import training_reference
+from utils.xtts.checkpoints import About, find, index, mark_best, write
+
+RUN = "20260101-120000-train"
+
+
+def made(output: Path, *steps: int, run: str = RUN, **known: Any) -> Path:
+    folder = output / "default" / "runs" / run
+    folder.mkdir(parents=True, exist_ok=True)
+    for step in steps:
+        about = About(
+            step=step, epoch=step / 10, train_loss=3.0, eval_loss=20 / step, settings={"number": step}, **known
+        )
+        write(folder, {"gpt.weight": torch.full((4,), float(step))}, about)
+    return folder
+
+
+def checkpoints(output: Path, *words: str) -> int:
+    return main(["checkpoints", *words, "--output", str(output)])
+
+
+def test_they_are_listed_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = made(tmp_path, 5, 10)
+    made(tmp_path, 7, run="20260102-120000-train")
+    mark_best(folder, 5)
+    (folder / "samples" / "step_5").mkdir(parents=True)
+    (folder / "samples" / "step_5" / "1.wav").touch()
+    (folder / "checkpoints" / "step_10" / "model.safetensors").unlink()
+    assert checkpoints(tmp_path) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.split() == ["run", "step", "epoch", "train", "eval", "MB", "best", "samples"]
+    assert rows[0].split() == ["20260102-120000-train", "7", "0.7", "3.0000", "2.8571", "0.0"]
+    assert rows[1].startswith(f"{RUN}  10 ")
+    assert rows[1].endswith("model.safetensors is missing.")
+    assert rows[2].split() == [RUN, "5", "0.5", "3.0000", "4.0000", "0.0", "*", "1"]
+
+
+def test_one_run_is_listed_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made(tmp_path, 5)
+    made(tmp_path, 7, run="other")
+    assert checkpoints(tmp_path, "list", "other") == 0
+    assert RUN not in capsys.readouterr().out
+
+
+def test_none_is_said_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert checkpoints(tmp_path) == 0
+    assert "There is no checkpoint in" in capsys.readouterr().out
+
+
+def test_two_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made(tmp_path, 5)
+    made(tmp_path, 10, run="other")
+    assert checkpoints(tmp_path, "compare", RUN, "5", "newest", "--with-run", "other") == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"{RUN} step 5 | other step 10\n")
+    assert "eval_loss: 4.0000 | 2.0000" in text
+    assert "eval_text: - | -" in text
+    assert "number: 5 | 10" in text
+    assert "gpt: weights moved by 10, 100.000% of their length" in text
+
+
+def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = made(tmp_path, 5, 10, 15)
+    mark_best(folder, 10)
+    (folder / "checkpoints" / "step_5" / "model.safetensors").unlink()
+    assert checkpoints(tmp_path, "delete", RUN, "step_5", "best") == 0
+    assert [one.step for one in index(folder)] == [15]
+    assert f"{RUN} step 10 is deleted; it was the best one." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["delete"], "Which run?"),
+        (["delete", RUN], "Which one?"),
+        (["delete", RUN, "7"], "There are: 5"),
+        (["delete", RUN, "last"], "Write a number, best or newest"),
+        (["delete", "unknown", "5"], "There is no run"),
+        (["compare", RUN, "5"], "takes two steps"),
+        (["promote", RUN], "no checkpoint best"),
+        (["promote", RUN, "5", "5"], "Only one"),
+        (["promote", RUN, "5"], "no longer the model that this checkpoint was trained from"),
+        (["promote", RUN, "5", "--reference", "nowhere.wav"], "There is no clip"),
+    ],
+)
+def test_what_cannot_be_done_is_said_with_a_cure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    made(tmp_path, 5, base="/nowhere")
+    assert checkpoints(tmp_path, *words) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_the_voice_is_the_longest_clip_of_the_evaluation_list(tmp_path: Path) -> None:
+    folder = made(tmp_path, 5)
+    dataset = tmp_path / "default" / "dataset"
+    (dataset / "wavs").mkdir(parents=True)
+    for side, seconds in {"train": (3,), "eval": (1, 2)}.items():
+        lines = ["audio_file|text|speaker_name"]
+        for second in seconds:
+            soundfile.write(dataset / "wavs" / f"{side}{second}.wav", np.zeros(22_050 * second), 22_050)
+            lines.append(f"wavs/{side}{second}.wav|ሰላም|speaker")
+        (dataset / f"metadata_{side}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write(folder, {}, About(step=6))
+    assert training_reference(find(folder, 6)) == dataset / "wavs" / "eval2.wav"
+    assert training_reference(find(folder, 5)) is None  # its settings are not those of a training
+
+
+@pytest.mark.slow
+def test_the_best_becomes_the_finished_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from utils.xtts import random_model
+    from utils.xtts.files import ABOUT_FILE, REFERENCE_FILE
+    from utils.xtts.model import fingerprint, gpt_state
+    from utils.xtts.tokenizer import Tokenizer
+
+    base = random_model.build(tmp_path / "tiny")
+    folder = made(tmp_path)
+    state = {name: weight + 0.5 for name, weight in gpt_state(base).items()}
+    tokenizer = Tokenizer.load(base)
+    about = About(step=3, base=str(base), base_fingerprint=fingerprint(base), vocabulary_hash=tokenizer.vocabulary.hash)
+    write(folder, state, about, tokenizer.save)
+    mark_best(folder, 3)
+    voice = tmp_path / "voice.wav"
+    voice.write_bytes((base / REFERENCE_FILE).read_bytes())
+    assert checkpoints(tmp_path, "promote", RUN, "--reference", str(voice)) == 0
+    ready = tmp_path / "default" / "ready"
+    found = gpt_state(ready)
+    assert found.keys() == state.keys()
+    assert all(torch.allclose(found[name], weight.half().float()) for name, weight in state.items())
+    known = json.loads((ready / ABOUT_FILE).read_text(encoding="utf-8"))
+    assert (known["run"], known["step"]) == (RUN, 3)
+    assert "speaks with the voice of" in capsys.readouterr().out

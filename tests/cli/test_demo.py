@@ -1,0 +1,56 @@
+"""The demonstration: its recording, and the whole way from it to a page."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools.tiny_voice.corpus import read_sentences
+from utils.__main__ import main
+from utils.cli import demo
+from utils.config import TrainConfig
+from utils.core.errors import RunError
+from utils.dataset.subtitles import read_cues
+from utils.media import audio
+from utils.workspace import projects, sample_project
+from utils.workspace.demo_report import PAGE
+
+
+def test_the_recording_is_three_minutes_of_sentences_that_judge_nothing() -> None:
+    cues = read_cues(sample_project.MADE / sample_project.SUBTITLES).cues
+    assert {cue.text for cue in cues} <= set(read_sentences()["train"])
+    assert 170 < audio.duration(sample_project.MADE / sample_project.SOUND) < 181
+    assert cues[-1].span.end < audio.duration(sample_project.MADE / sample_project.SOUND)
+    assert (sample_project.MADE / sample_project.SOUND).stat().st_size < 3_000_000
+
+
+@pytest.mark.parametrize("sentence", demo.SENTENCES)
+def test_what_it_says_was_never_learnt_from(sentence: str) -> None:
+    assert sentence not in read_sentences()["train"]
+
+
+def test_a_project_of_that_name_that_is_no_demonstration_is_left_alone(tmp_path: Path) -> None:
+    own = projects.create(demo.NAME, tmp_path)
+    with pytest.raises(RunError, match="a project of your own") as caught:
+        demo.begin_anew(tmp_path)
+    assert caught.value.hint
+    assert own.root.is_dir()
+
+
+@pytest.mark.slow
+def test_one_command_goes_the_whole_way_and_goes_it_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = tmp_path / "short.yaml"
+    short = TrainConfig(version="tiny", num_epochs=1, max_audio_length=3.0, sample_texts="-")
+    settings.write_text(short.to_yaml(), encoding="utf-8")
+    words = ["demo", "--output", str(tmp_path / "output"), "--settings", str(settings)]
+    assert main(words) == 0
+    folder = tmp_path / "output" / "demo"
+    page = (folder / PAGE).read_text(encoding="utf-8")
+    assert str(folder / PAGE) in capsys.readouterr().out
+    # the reference, and three sentences of both models; the curve, and six spectrograms
+    assert [page.count(part) for part in ("<audio", "<img", 'src="data:')] == [7, 7, 14]
+    assert not re.search(r"https?://", page)
+    assert all(sentence in page for sentence in demo.SENTENCES)
+    assert [audio.duration(path) > 0.1 for path in sorted(folder.glob("sentence-*.wav"))] == [True] * 3
+    assert demo.begin_anew(tmp_path / "output").root == folder
+    assert not (folder / PAGE).exists()  # the earlier one lies in the trash

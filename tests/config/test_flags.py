@@ -1,0 +1,76 @@
+"""Flags: one for each field, and they win over the YAML file."""
+
+import argparse
+import shlex
+from pathlib import Path
+
+import pytest
+
+from utils.config import Config, DatasetConfig, SpeechConfig, TrainConfig
+from utils.config.flags import add_flags, command_line, flag, read_flags
+from utils.core.errors import ConfigError
+
+
+def parse(words: list[str], config: type[Config] = TrainConfig) -> Config:
+    parser = argparse.ArgumentParser()
+    add_flags(parser, config)
+    return read_flags(parser.parse_args(words), config)
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "value"),
+    [
+        (["--num-epochs", "5"], "num_epochs", 5),
+        (["--enable-sdpa"], "enable_sdpa", True),
+        (["--no-enable-sdpa"], "enable_sdpa", False),
+        (["--learning-rate", "5e-5"], "learning_rate", 5e-5),
+        (["--language", "amh"], "language", "am"),
+        (["--tracker", "wandb"], "tracker", "wandb"),
+        ([], "num_epochs", 10),
+    ],
+)
+def test_a_flag_sets_its_field(words: list[str], name: str, value: object) -> None:
+    assert getattr(parse(words), name) == value
+
+
+@pytest.mark.parametrize(
+    ("words", "epochs"),
+    [([], 3), (["--num-epochs", "7"], 7), (["--num-epochs", "10"], 10)],
+    ids=["yaml", "flag", "default"],
+)
+def test_a_flag_wins_over_the_file(tmp_path: Path, words: list[str], epochs: int) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("num_epochs: 3\nenable_ema: true\n", encoding="utf-8")
+    config = parse(["--config", str(path), *words])
+    assert isinstance(config, TrainConfig)
+    assert (config.num_epochs, config.enable_ema) == (epochs, True)
+
+
+def test_faults_of_flags_are_reported_together() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(["--num-epochs", "0", "--tracker", "paper"])
+    assert "num_epochs" in str(caught.value)
+    assert "tracker" in str(caught.value)
+
+
+@pytest.mark.parametrize("config", [TrainConfig, DatasetConfig, SpeechConfig])
+def test_every_field_has_a_flag_in_the_help(config: type[Config]) -> None:
+    parser = argparse.ArgumentParser()
+    add_flags(parser, config)
+    text = parser.format_help()
+    assert all(flag(name) in text for name in config.model_fields)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        TrainConfig(),
+        TrainConfig(num_epochs=3, enable_sdpa=False, enable_ema=True, learning_rate=1e-5),
+        TrainConfig(custom_model="/my models/it's here", train_csv="ዳታ/metadata.csv"),
+        TrainConfig(custom_model="-odd"),
+    ],
+)
+def test_the_command_shown_gives_the_same_settings(config: TrainConfig) -> None:
+    words = shlex.split(command_line("train", config))
+    assert words[:4] == ["python", "-m", "utils", "train"]
+    assert parse(words[4:]) == config

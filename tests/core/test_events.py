@@ -1,0 +1,154 @@
+"""Events: one whole line each, read from an offset with bounded memory."""
+
+import json
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from utils.core.errors import StorageError
+from utils.core.events import BLOCK, EventLog, number, read_events, read_tail, tail_offset, whole
+from utils.core.paths import ROOT
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "events.jsonl"
+
+
+def test_what_is_written_is_read(path: Path) -> None:
+    with EventLog(path) as log:
+        log.emit("progress", step=1, text="ሰላም", loss=float("nan"), best=float("inf"))
+    (event,) = read_events(path).events
+    assert {name: value for name, value in event.items() if name != "time"} == {
+        "kind": "progress", "step": 1, "text": "ሰላም", "loss": "nan", "best": "inf",
+    }  # fmt: skip
+
+
+def test_reading_goes_on_from_an_offset(path: Path) -> None:
+    with EventLog(path) as log:
+        log.emit("a")
+        first = read_events(path)
+        log.emit("b")
+        second = read_events(path, first.offset)
+    assert [event["kind"] for event in first.events + second.events] == ["a", "b"]
+    assert read_events(path, second.offset).events == []
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [
+        b'{"kind": "half',
+        b"not json\n",
+        b'"a string"\n',
+        b"[1]\n",
+        b"\xff\xfe\n",
+        b"\n\n",
+        b'{"no": "kind"}\n',
+        b'{"kind": ["progress"]}\n',
+        b'{"kind": null}\n',
+        b'{"kind": {}}\n',
+    ],
+)
+def test_broken_lines_are_passed_over(path: Path, rubbish: bytes) -> None:
+    path.write_bytes(rubbish)
+    with EventLog(path) as log:
+        log.emit("after")
+    assert [event["kind"] for event in read_events(path).events] == ["after"]
+
+
+@pytest.mark.parametrize(
+    ("value", "as_number", "as_whole"),
+    [
+        (3, 3.0, 3), (-3, -3.0, -3), (0.5, 0.5, None), (1e300, 1e300, None), (True, None, None), ("3", None, None),
+        (None, None, None), ([3], None, None), ("nan", None, None), (float("nan"), None, None),
+        (float("-inf"), None, None), (10**400, None, None), (-(10**400), None, None), (2**53, None, None),
+    ],
+)  # fmt: skip
+def test_only_what_can_be_counted_with_is_a_number(
+    value: object, as_number: float | None, as_whole: int | None
+) -> None:
+    assert (number(value), whole(value)) == (as_number, as_whole)
+
+
+def test_a_half_written_last_line_waits(path: Path) -> None:
+    line = json.dumps({"kind": "whole"}).encode() + b"\n"
+    path.write_bytes(line + line[:5])
+    look = read_events(path)
+    assert (len(look.events), look.offset) == (1, len(line))
+    with path.open("ab") as file:
+        file.write(line[5:])
+    assert len(read_events(path, look.offset).events) == 1
+
+
+def test_a_line_longer_than_a_block_does_not_block_the_watcher(path: Path) -> None:
+    path.write_bytes(b"x" * (BLOCK + 10) + b"\n" + b'{"kind": "after"}\n')
+    look = read_events(path)
+    assert look.events == []
+    assert [event["kind"] for event in read_events(path, look.offset).events] == ["after"]
+
+
+def test_a_missing_file_is_empty(path: Path) -> None:
+    assert read_events(path).events == []
+    assert read_tail(path) == ""
+    assert tail_offset(path) == 0
+
+
+def test_a_full_disk_is_one_clear_error_and_writing_goes_on_later(small_disk: Path) -> None:
+    path = small_disk / "events.jsonl"
+    ballast = small_disk / "ballast"
+    with EventLog(path) as log:
+        log.emit("before")
+        ballast.write_bytes(b"x" * 400_000)
+        with pytest.raises(StorageError, match="No space left"):
+            log.emit("lost", text="x" * 300_000)
+        ballast.unlink()
+        log.emit("after")
+    kinds = [json.loads(line)["kind"] for line in path.read_bytes().split(b"\n") if line.endswith(b"}")]
+    assert kinds == ["before", "after"]
+
+
+def test_the_tail_of_a_log_begins_at_a_whole_line(path: Path) -> None:
+    path.write_text("".join(f"line {number}\n" for number in range(10_000)), encoding="utf-8")
+    tail = read_tail(path, 100)
+    assert tail.startswith("line 99")
+    assert tail.endswith("line 9999\n")
+    assert len(tail) <= 100
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="cannot be read"):
+        read_events(tmp_path)
+
+
+WATCHER = """
+import sys
+from pathlib import Path
+from tests.peak import peak_mb
+from utils.core.events import read_events, read_tail, tail_offset
+path = Path(sys.argv[1])
+before = peak_mb()
+look = read_events(path, tail_offset(path))
+assert look.events and read_tail(path)
+print(peak_mb() - before)
+"""
+
+
+def test_a_watcher_of_a_log_of_a_gigabyte_stays_small(path: Path) -> None:
+    with path.open("wb") as file:
+        file.seek(2**30)  # a hole: takes no disk
+        file.write(b"\n" + b'{"kind": "progress", "step": 1}\n' * 30_000)
+    words = [sys.executable, "-c", WATCHER, str(path)]
+    run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 40
+
+
+def test_a_large_limit_takes_no_more_memory_than_the_file_needs(path: Path) -> None:
+    with EventLog(path) as log:
+        log.emit("progress", step=1)
+    tracemalloc.start()
+    assert len(read_events(path, 0, 1 << 30).events) == 1
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()

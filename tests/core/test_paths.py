@@ -1,0 +1,74 @@
+"""Names of folders: safe on every system, and nothing leaves the project folders."""
+
+from pathlib import Path
+
+import pytest
+
+from utils.core.errors import StorageError
+from utils.core.paths import checked_name, inside, list_projects, project
+
+
+@pytest.mark.parametrize("name", ["default", "ፕሮጀክት 1", "a.b-c_d", "9 lives"])
+def test_ordinary_names_are_taken(name: str) -> None:
+    assert checked_name(f" {name} ") == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        " ",
+        "..",
+        ".hidden",
+        "a/b",
+        "a\\b",
+        "../up",
+        "/etc",
+        "C:",
+        "con",
+        "NUL.txt",
+        "x" * 65,
+        "\U00010280" * 64,
+        "\ud800",
+        None,
+        5,
+        ["a"],
+        {"a": 1},
+        "a\0b",
+        "a\nb",
+        "end.",
+        "-rf",
+    ],
+)
+def test_names_that_could_do_harm_are_refused(name: object) -> None:
+    with pytest.raises(StorageError, match="cannot be a folder name"):
+        checked_name(name)
+
+
+@pytest.mark.parametrize("part", ["../secret", "a/../../secret", "/etc/passwd", "link/secret"])
+def test_no_path_leaves_the_folder(tmp_path: Path, part: str) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "link").symlink_to(tmp_path)
+    with pytest.raises(StorageError, match="outside"):
+        inside(folder, part)
+
+
+def test_a_path_inside_is_returned_whole(tmp_path: Path) -> None:
+    assert inside(tmp_path, "a", "b.wav") == tmp_path.resolve() / "a" / "b.wav"
+
+
+def test_projects_are_listed_by_name(tmp_path: Path) -> None:
+    for name in ("b", "a", ".models"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "file").touch()
+    assert list_projects(tmp_path) == ["a", "b"]
+    assert list_projects(tmp_path / "none") == []
+
+
+def test_a_project_that_is_a_link_to_elsewhere_is_refused(tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    output.mkdir()
+    (output / "sly").symlink_to(tmp_path)
+    with pytest.raises(StorageError, match="outside"):
+        project("sly", output)

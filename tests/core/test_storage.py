@@ -1,0 +1,154 @@
+"""Files are replaced whole or not at all; a full disk is one clear error."""
+
+import errno
+import multiprocessing
+import os
+import shutil
+import threading
+import time
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
+
+import pytest
+
+from utils.core.errors import StorageError
+from utils.core.folders import link_or_copy, take_in
+from utils.core.paths import TINY_MODEL
+from utils.core.storage import locked, new_folder, read_json, stamp, write_atomically
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    write_atomically(path, "old")
+    write_atomically(path, "ሰላም")
+    assert path.read_text(encoding="utf-8") == "ሰላም"
+    assert [child.name for child in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_a_full_disk_leaves_the_old_file(small_disk: Path) -> None:
+    path = small_disk / "state.json"
+    write_atomically(path, "old")
+    with pytest.raises(StorageError, match="No space left on device"):
+        write_atomically(path, "x" * 2_000_000)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert [child.name for child in small_disk.iterdir()] == ["state.json"]
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="gone"):
+        write_atomically(tmp_path / "gone" / "x", "text")
+
+
+def test_a_new_folder_is_nobody_elses(tmp_path: Path) -> None:
+    wanted = tmp_path / "made" / "folder"
+    assert [new_folder(wanted).name for _ in range(3)] == ["folder", "folder-2", "folder-3"]
+    (tmp_path / "made" / "folder-4").touch()
+    with ThreadPool(8) as pool:
+        names = {folder.name for folder in pool.map(new_folder, [wanted] * 40)}
+    assert names == {f"folder-{number}" for number in range(5, 45)}
+    with pytest.raises(StorageError, match="cannot be written"):
+        new_folder(tmp_path / "made" / "folder-4" / "in a file")
+
+
+def test_later_moments_have_later_names() -> None:
+    moments = [1_800_000_000 + seconds for seconds in (0, 0.002, 0.25, 0.999, 1, 61, 3600, 86_400)]
+    names = [stamp(moment) for moment in moments]
+    assert names == sorted(set(names))
+
+
+def test_a_lock_is_held_by_one_thread_at_a_time(tmp_path: Path) -> None:
+    inside, seen = 0, []
+
+    def enter() -> None:
+        nonlocal inside
+        with locked(tmp_path / ".lock"):
+            inside += 1
+            seen.append(inside)
+            time.sleep(0.01)
+            inside -= 1
+
+    threads = [threading.Thread(target=enter) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [1] * 8
+
+
+def hold_for_ever(path: Path, ready: str) -> None:
+    with locked(path):
+        Path(ready).touch()
+        time.sleep(60)
+
+
+def test_a_lock_is_free_once_its_holder_is_killed(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    holder = multiprocessing.get_context("spawn").Process(target=hold_for_ever, args=(tmp_path / ".lock", str(ready)))
+    holder.start()
+    while not ready.exists():
+        time.sleep(0.01)
+    holder.kill()
+    holder.join()
+    began = time.monotonic()
+    with locked(tmp_path / ".lock"):
+        assert time.monotonic() - began < 5
+
+
+def test_an_error_in_the_middle_of_writing_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    write_atomically(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(path, "\ud800")
+    assert [(child.name, child.read_text(encoding="utf-8")) for child in tmp_path.iterdir()] == [("state.json", "old")]
+
+
+@pytest.mark.parametrize("can_link", [True, False])
+def test_a_file_gets_a_second_name_or_is_copied_with_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, can_link: bool
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.EPERM, "no second names here")
+
+    if not can_link:
+        monkeypatch.setattr(os, "link", refused)
+    source, target = tmp_path / "a.wav", tmp_path / "b.wav"
+    source.write_bytes(b"sound")
+    os.utime(source, (1, 1))
+    link_or_copy(source, target)
+    assert target.samefile(source) == can_link
+    assert (target.read_bytes(), target.stat().st_mtime) == (b"sound", 1)
+
+
+def test_what_belongs_to_the_program_gets_no_second_name(tmp_path: Path) -> None:
+    link_or_copy(TINY_MODEL / "about.json", tmp_path / "about.json")
+    assert not (tmp_path / "about.json").samefile(TINY_MODEL / "about.json")
+    assert (tmp_path / "about.json").read_bytes() == (TINY_MODEL / "about.json").read_bytes()
+
+
+def test_a_file_is_taken_in_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def apart(*_: object) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    def broken_off(_: object, target: Path) -> None:
+        target.write_bytes(b"so")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    source, target = tmp_path / "a.wav", tmp_path / "kept" / "a.wav"
+    source.write_bytes(b"sound")
+    target.parent.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", apart)
+        patch.setattr(shutil, "copyfile", broken_off)
+        with pytest.raises(StorageError, match="No space left"):
+            take_in(source, target)
+        assert list(target.parent.iterdir()) == []
+    take_in(source, target)
+    take_in(source, target)  # a second name of the same file is no fault
+    assert [(path.name, path.read_bytes()) for path in target.parent.iterdir()] == [("a.wav", b"sound")]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000])
+def test_whatever_is_wrong_with_json_is_a_value_error(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "odd.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"."):
+        read_json(tmp_path / "odd.json")

@@ -1,0 +1,421 @@
+"""Reading and writing sound: real files of every kind, made here with the encoders inside ``av``."""
+
+import logging
+import subprocess
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import av
+import av.container
+import numpy as np
+import pytest
+import soundfile
+
+from utils.core.errors import AudioError, StorageError
+from utils.media import audio
+from utils.media.audio import Samples
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SECONDS = 9.0
+PARTS = [(None, 2.0), (0.3, 1.1), (2.5, 3.0), (4.7777, 6.1234), (8.0, None), (8.5, 99.0)]
+
+FORMATS = {  # name: (encoder, video encoder, largest difference of a part from the whole)
+    "a.wav": ("pcm_s16le", None, 1e-6),
+    "a.flac": ("flac", None, 1e-6),
+    "a.mp3": ("libmp3lame", None, 1e-6),
+    "a.ogg": ("libvorbis-by-soundfile", None, 1e-6),
+    "a.opus": ("libopus", None, 1e-4),
+    "a.m4a": ("aac", None, 1e-4),
+    "a.aac": ("aac", None, 1e-4),
+    "a.mp4": ("aac", "mpeg4", 1e-4),
+    "a.mkv": ("flac", "mpeg4", 1e-6),
+    "a.webm": ("libopus", "libvpx", 1e-4),
+}
+
+
+def speechlike(rate: int, seconds: float = SECONDS) -> Samples:
+    """A gliding tone under a slow envelope: every instant differs from every other, so a shift shows."""
+    time = np.arange(round(rate * seconds)) / rate
+    glide = np.sin(2 * np.pi * (200 * time + 50 * time**2))
+    return (0.4 * glide * (0.6 + 0.4 * np.sin(5 * time))).astype(np.float32)
+
+
+def encode(
+    path: Path,
+    encoder: str,
+    samples: Samples,
+    rate: int,
+    *,
+    video: str | None = None,
+    drop: range = range(0),
+    options: dict[str, str] | None = None,
+    quality: int | None = None,
+) -> Path:
+    """Write one channel with one of FFmpeg's encoders; packets numbered in ``drop`` are lost on the way."""
+    with av.open(path, "w", options=options or {}) as container:
+        # With aac_pns the encoder writes noise bands, and a decoder fills them with new random numbers every time.
+        good = {"aac_pns": "0", "b": "256000"} if encoder == "aac" else {}
+        track = container.add_stream(encoder, rate=rate, layout="mono", options=good)
+        assert isinstance(track, av.AudioStream)
+        if quality is not None:
+            track.codec_context.qscale = True
+            track.codec_context.global_quality = quality * 118  # FFmpeg's unit of quality
+        if video:
+            add_pictures(container, video)
+        whole = av.AudioFrame.from_ndarray(samples[None], format="fltp", layout="mono")
+        whole.sample_rate, whole.pts, whole.time_base = rate, 0, Fraction(1, rate)
+        size = track.codec_context.frame_size or 1024
+        shaper = av.AudioResampler(format=track.format.name, layout="mono", rate=rate, frame_size=size)
+        frames = [*shaper.resample(whole), *shaper.resample(None), None]
+        packets = [packet for frame in frames for packet in track.encode(frame)]
+        container.mux([packet for number, packet in enumerate(packets) if number not in drop])
+    return path
+
+
+def add_pictures(container: av.container.OutputContainer, encoder: str) -> None:
+    track = container.add_stream(encoder, rate=5, width=64, height=64, pix_fmt="yuv420p")
+    assert isinstance(track, av.VideoStream)
+    for number in range(round(SECONDS * 5)):
+        picture = av.VideoFrame.from_ndarray(np.full((64, 64, 3), number, np.uint8), format="rgb24")
+        container.mux(track.encode(picture))
+    container.mux(track.encode())
+
+
+@pytest.fixture(scope="module")
+def media(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("media")
+    for name, (encoder, video, _) in FORMATS.items():
+        rate = 48000 if encoder == "libopus" else 44100
+        if name == "a.ogg":
+            soundfile.write(folder / name, speechlike(rate), rate, compression_level=0.0)
+        else:
+            encode(folder / name, encoder, speechlike(rate), rate, video=video)
+    return folder
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_gives_the_sound_that_was_put_in(name: str, media: Path) -> None:
+    heard = audio.load(media / name, 24000)
+    lead = 1024 / 44100 if name == "a.aac" else 0.0  # raw AAC cannot say how much of its beginning is padding
+    assert heard.dtype == np.float32
+    assert len(heard) / 24000 == pytest.approx(SECONDS + lead, abs=0.03)
+    middle = audio.load(media / name, 24000, 4 + lead, 5 + lead)
+    assert np.abs(middle - speechlike(24000)[4 * 24000 : 5 * 24000]).max() < 0.05
+
+
+@pytest.mark.parametrize("rate", [44100, 24000])
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_part_is_the_same_slice_of_the_whole(name: str, rate: int, media: Path) -> None:
+    whole = audio.load(media / name, rate)
+    for start, end in PARTS:
+        part = audio.load(media / name, rate, start, end)
+        expected = whole[round((start or 0) * rate) : None if end is None else round(end * rate)]
+        assert part.shape == expected.shape
+        assert np.abs(part - expected).max() < FORMATS[name][2]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_length_is_known_without_decoding(name: str, media: Path) -> None:
+    info = audio.probe(media / name)
+    assert info.seconds == len(audio.load(media / name, info.rate)) / info.rate
+    assert info.has_video == (FORMATS[name][1] is not None)
+    assert info.channels == 1
+
+
+@pytest.mark.parametrize("rate", [8000, 24000, 44100])
+@pytest.mark.parametrize("seconds", [0.05, 1.0, 30.0])
+def test_streamed_blocks_join_without_a_click(rate: int, seconds: float, media: Path) -> None:
+    blocks = list(audio.stream(media / "a.wav", rate, seconds))
+    size = round(seconds * rate)
+    assert [block.size for block in blocks[:-1]] == [size] * (len(blocks) - 1)
+    assert 0 < blocks[-1].size <= size
+    at_once = audio.resample(soundfile.read(media / "a.wav", dtype="float32")[0], 44100, rate)
+    assert np.abs(np.concatenate(blocks) - at_once).max() < 1e-4
+
+
+@pytest.mark.parametrize(("from_rate", "to_rate"), [(8000, 24000), (192000, 22050), (44100, 16000), (24000, 24000)])
+def test_resampling_keeps_a_tone_in_place(from_rate: int, to_rate: int) -> None:
+    def tone(rate: int) -> Samples:
+        return np.sin(2 * np.pi * 440 * np.arange(rate) / rate).astype(np.float32)
+
+    resampled = audio.resample(tone(from_rate), from_rate, to_rate)
+    assert resampled.shape == (to_rate,)
+    inner = slice(to_rate // 10, -to_rate // 10)
+    assert np.abs(resampled - tone(to_rate))[inner].max() < 1e-3
+
+
+def test_resampling_nothing_gives_nothing() -> None:
+    assert audio.resample(np.zeros(0, np.float32), 44100, 24000).size == 0
+
+
+@pytest.mark.parametrize("rate", [8000, 11025, 96000, 192000])
+def test_unusual_rates_are_read(rate: int, tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", speechlike(rate, 3), rate)
+    assert audio.probe(tmp_path / "a.wav").rate == rate
+    whole = audio.load(tmp_path / "a.wav", 24000)
+    assert whole.shape == (72000,)
+    assert np.abs(audio.load(tmp_path / "a.wav", 24000, 2.5) - whole[60000:]).max() < 1e-6
+
+
+@pytest.mark.parametrize("subtype", ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE", "ULAW"])
+def test_every_sample_format_has_the_same_scale(subtype: str, tmp_path: Path) -> None:
+    tone = speechlike(16000, 1)
+    soundfile.write(tmp_path / "a.wav", tone, 16000, subtype=subtype)
+    coarse = {"PCM_U8": 0.01, "ULAW": 0.03}.get(subtype, 1e-4)
+    assert np.abs(audio.load(tmp_path / "a.wav", 16000) - tone).max() < coarse
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [((0.5,), 0.5), ((0.5, 0.3), 0.4), ((0.5, 0.0), 0.25), ((0.8, *[0.0] * 7), 0.1), ((0.9,) * 6, 0.9)],
+)
+@pytest.mark.parametrize("suffix", ["wav", "flac"])
+def test_channels_are_averaged(levels: tuple[float, ...], expected: float, suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a.{suffix}"
+    soundfile.write(path, np.tile(np.array(levels, np.float32), (4000, 1)), 8000)
+    assert audio.load(path, 8000) == pytest.approx(expected, abs=1e-3)
+    assert audio.probe(path).channels == len(levels)
+
+
+def test_a_name_says_nothing_about_the_contents(media: Path, tmp_path: Path) -> None:
+    disguised = tmp_path / "ድምፅ.wav"
+    disguised.write_bytes((media / "a.mp3").read_bytes())
+    assert np.array_equal(audio.load(disguised, 24000), audio.load(media / "a.mp3", 24000))
+
+
+@pytest.mark.parametrize("size", [0, 0x7FFFFFFF, 0xFFFFFFFF])
+def test_a_wav_whose_header_knows_no_length_is_read_to_its_end(size: int, media: Path, tmp_path: Path) -> None:
+    raw = bytearray((media / "a.wav").read_bytes())  # programs that write to a pipe cannot go back to fill in the size
+    field = raw.index(b"data") + 4
+    raw[field : field + 4] = size.to_bytes(4, "little")
+    (tmp_path / "a.wav").write_bytes(raw)
+    assert np.array_equal(audio.load(tmp_path / "a.wav", 44100), audio.load(media / "a.wav", 44100))
+    assert audio.duration(tmp_path / "a.wav") == SECONDS
+
+
+@pytest.mark.parametrize("options", [{}, {"write_xing": "0", "id3v2_version": "0"}])
+def test_a_variable_rate_mp3_has_its_true_length(options: dict[str, str], tmp_path: Path) -> None:
+    quiet_then_busy = np.concatenate([np.zeros(44100 * 20, np.float32), speechlike(44100, 5)])
+    path = encode(tmp_path / "a.mp3", "libmp3lame", quiet_then_busy, 44100, options=options, quality=4)
+    whole = audio.load(path, 44100)
+    assert audio.duration(path) == whole.size / 44100 == pytest.approx(25, abs=0.06)
+    assert np.array_equal(audio.load(path, 44100, 22.0, 23.0), whole[22 * 44100 : 23 * 44100])
+
+
+@pytest.mark.parametrize("share", [0.35, 0.95])
+@pytest.mark.parametrize(
+    "name", ["a.wav", "a.flac", "a.mp3", "a.ogg", "a.opus", "a.aac", "a.mkv", "a.webm", "fast.mp4"]
+)
+def test_a_cut_off_file_gives_the_sound_it_has(name: str, share: float, media: Path, tmp_path: Path) -> None:
+    whole_path = media / name
+    if name == "fast.mp4" and not whole_path.exists():  # its index stands in front, so a cut leaves it readable
+        encode(whole_path, "aac", speechlike(44100), 44100, options={"movflags": "faststart"})
+    cut = tmp_path / name
+    cut.write_bytes(whole_path.read_bytes()[: int(whole_path.stat().st_size * share)])
+    info = audio.probe(cut)
+    heard, whole = audio.load(cut, info.rate), audio.load(whole_path, info.rate)
+    assert 0 < heard.size < whole.size
+    assert info.seconds == heard.size / info.rate
+    safe = heard.size - info.rate // 10  # the last piece may be half there
+    assert np.abs(heard[:safe] - whole[:safe]).max(initial=0) < 1e-4
+
+
+def test_what_lies_behind_lost_packets_keeps_its_place(tmp_path: Path) -> None:
+    whole = encode(tmp_path / "whole.mkv", "flac", speechlike(44100), 44100)
+    holed = encode(tmp_path / "holed.mkv", "flac", speechlike(44100), 44100, drop=range(20, 40))
+    heard, expected = audio.load(holed, 44100), audio.load(whole, 44100)
+    assert heard.shape == expected.shape
+    assert (np.abs(heard - expected) > 1e-6).mean() == pytest.approx(20 * 4608 / expected.size, rel=0.01)
+    assert np.array_equal(audio.load(holed, 44100, 7.0, 8.0), expected[7 * 44100 : 8 * 44100])
+    assert np.array_equal(audio.load(holed, 44100, 3.0, 5.0), heard[3 * 44100 : 5 * 44100])
+
+
+def test_damage_in_the_middle_costs_only_itself_and_is_logged(
+    media: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    raw = bytearray((media / "a.flac").read_bytes())
+    raw[len(raw) // 2 : len(raw) // 2 + 500] = bytes(500)
+    (tmp_path / "a.flac").write_bytes(raw)
+    with caplog.at_level(logging.WARNING):
+        heard = audio.load(tmp_path / "a.flac", 44100)
+    whole = audio.load(media / "a.flac", 44100)
+    assert heard.shape == whole.shape
+    assert np.array_equal(heard[-44100:], whole[-44100:])
+    assert (heard != whole).mean() < 0.05
+    assert "became silence" in caplog.text
+
+
+def text(path: Path) -> None:
+    path.write_text("ይህ ድምፅ አይደለም።\n" * 50, encoding="utf-8")
+
+
+def empty(path: Path) -> None:
+    path.touch()
+
+
+def noise(path: Path) -> None:
+    path.write_bytes(np.random.default_rng(0).bytes(20000))
+
+
+def header_only(path: Path) -> None:
+    soundfile.write(path, np.zeros(0, np.float32), 24000, format="WAV")
+
+
+def with_sample(value: float, path: Path) -> None:
+    samples = np.zeros(24000, np.float32)
+    samples[12000] = value
+    soundfile.write(path, samples, 24000, format="WAV", subtype="FLOAT")
+
+
+def silent_film(path: Path) -> None:
+    with av.open(path, "w", format="mp4") as container:
+        add_pictures(container, "mpeg4")
+
+
+def index_lost(path: Path) -> None:
+    encode(path.with_suffix(".mp4"), "aac", speechlike(44100, 2), 44100)
+    path.write_bytes(path.with_suffix(".mp4").read_bytes()[:5000])
+
+
+def playlist(path: Path) -> None:
+    soundfile.write(path.with_name("secret.wav"), np.zeros(9000, np.float32), 8000)
+    path.write_text(f"#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n{path.with_name('secret.wav')}\n#EXT-X-ENDLIST\n")
+
+
+def list_of_parts(path: Path) -> None:
+    soundfile.write(path.with_name("secret.wav"), np.zeros(9000, np.float32), 8000)
+    path.write_text("ffconcat version 1.0\nfile secret.wav\n")
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (text, "cannot be decoded"),
+        (empty, "is empty"),
+        (noise, "cannot be decoded"),
+        (header_only, "holds no sound"),
+        (partial(with_sample, float("nan")), "not a finite number at 0.500 s"),
+        (partial(with_sample, float("inf")), "not a finite number at 0.500 s"),
+        (silent_film, "has no sound"),
+        (index_lost, "cut off or damaged"),
+        (playlist, "cannot be decoded"),
+        (list_of_parts, "cannot be decoded"),
+        (Path.mkdir, "is a folder"),
+        (lambda path: path, "does not exist"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_a_cure(
+    make: Callable[[Path], object], complaint: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.wav"
+    make(path)
+    for read in (lambda: audio.load(path, 24000), lambda: list(audio.stream(path, 24000))):
+        with pytest.raises(AudioError, match=complaint) as caught:
+            read()
+        assert str(path) in caught.value.message
+        assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [(20.0, None), (9.5, 10.0), (3.0, 3.0), (3.0, 2.0), (-1.0, None), (None, 0.0)]
+)
+def test_an_impossible_part_is_refused(start: float | None, end: float | None, media: Path) -> None:
+    with pytest.raises(AudioError, match=r"a\.flac") as caught:
+        audio.load(media / "a.flac", 24000, start, end)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["a.wav", "a.flac", "A.WAV"])
+def test_what_is_saved_comes_back_and_stays_the_same_ever_after(name: str, tmp_path: Path) -> None:
+    tone = speechlike(24000, 1)
+    audio.save(tmp_path / name, tone, 24000)
+    once = audio.load(tmp_path / name, 24000)
+    assert np.abs(once - tone).max() < 1 / 32768
+    assert soundfile.info(tmp_path / name).subtype == "PCM_16"
+    audio.save(tmp_path / name, once, 24000)
+    assert np.array_equal(audio.load(tmp_path / name, 24000), once)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_loud_samples_are_held_at_the_limit_and_do_not_wrap(tmp_path: Path) -> None:
+    audio.save(tmp_path / "a.wav", np.array([2.0, -2.0, 0.5], np.float32), 8000)
+    assert audio.load(tmp_path / "a.wav", 8000) == pytest.approx([1.0, -1.0, 0.5], abs=1e-4)
+
+
+def test_float_wav_keeps_loud_samples(tmp_path: Path) -> None:
+    audio.save(tmp_path / "a.wav", np.array([2.0, -2.0], np.float32), 8000, subtype="FLOAT")
+    assert audio.load(tmp_path / "a.wav", 8000) == pytest.approx([2.0, -2.0])
+
+
+@pytest.mark.parametrize(
+    ("name", "samples", "rate", "subtype", "error"),
+    [
+        ("a.mp3", np.zeros(10), 8000, "PCM_16", AudioError),
+        ("a.wav", np.zeros((10, 2)), 8000, "PCM_16", AudioError),
+        ("a.wav", np.array([0.0, np.nan]), 8000, "PCM_16", AudioError),
+        ("a.flac", np.zeros(10), 8000, "FLOAT", AudioError),
+        ("a.flac", np.zeros(10), 8000, "NO_SUCH", AudioError),
+        ("no/folder/a.wav", np.zeros(10), 8000, "PCM_16", StorageError),
+    ],
+)
+def test_what_cannot_be_saved_is_refused_and_leaves_nothing(
+    name: str, samples: Samples, rate: int, subtype: str, error: type[Exception], tmp_path: Path
+) -> None:
+    with pytest.raises(error):
+        audio.save(tmp_path / name, samples.astype(np.float32), rate, subtype)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a.wav", "a.flac"])
+def test_a_full_disk_is_reported_and_the_old_file_stays(name: str, small_disk: Path) -> None:
+    (small_disk / name).write_bytes(b"old")
+    noise = np.random.default_rng(0).uniform(-1, 1, 500_000).astype(np.float32)
+    with pytest.raises(StorageError, match=name):
+        audio.save(small_disk / name, noise, 24000)
+    assert [(path.name, path.read_bytes()) for path in small_disk.iterdir()] == [(name, b"old")]
+
+
+def test_importing_is_quick_and_brings_no_torch() -> None:
+    code = "import sys; import utils.media.audio; print(*{'torch', 'torchaudio', 'gradio'} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc; ru_maxrss would include this parent's")
+def test_ten_hours_pass_through_300_mb(tmp_path: Path) -> None:
+    path = tmp_path / "ten_hours.flac"
+    ten_minutes = speechlike(8000, 600)
+    with soundfile.SoundFile(path, "w", 8000, 1) as file:
+        for _ in range(60):
+            file.write(ten_minutes)
+    code = (
+        "import sys\nfrom tests.peak import peak_mb\nfrom utils import audio\n"
+        "seconds = sum(block.size for block in audio.stream(sys.argv[1], 24000)) / 24000\n"
+        "print(seconds, audio.duration(sys.argv[1]), peak_mb())\n"
+    )
+    words = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    streamed, told, peak = map(float, done.stdout.split())
+    assert streamed == told == 36000.0
+    assert peak < 300
+
+
+def test_fades_begin_and_end_at_zero_and_leave_the_rest() -> None:
+    samples = np.ones(22_050, np.float32)
+    result = audio.faded(samples, 22_050)
+    assert result[0] == result[-1] == 0
+    assert np.all(result[110:-110] == 1)
+    assert np.all(np.diff(result[:110]) > 0)
+    assert (samples == 1).all()
+    assert result.dtype == np.float32
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 5, 219, 5_000])
+def test_fades_fit_into_any_length(size: int) -> None:
+    faded = audio.faded(np.ones(size, np.float32), 22_050)
+    assert faded.size == size
+    assert size < 2 or faded[0] == faded[-1] == 0

@@ -1,0 +1,121 @@
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tests.speech.made_speech import tone, voiced
+from utils.core.errors import AudioError
+from utils.media.audio import Samples
+from utils.media.stretching import Stretcher, alike, stretch
+
+RATE = 24_000
+SPEEDS = [0.5, 0.8, 0.97, 1.1, 1.35, 2.0]
+
+
+def pitch(samples: Samples, near: float) -> float:
+    """The strongest frequency near an expected one."""
+    size = 1 << 20
+    strength = np.abs(np.fft.rfft(samples * np.hanning(samples.size), size))
+    frequency = np.fft.rfftfreq(size, 1 / RATE)
+    around = (frequency > near * 0.9) & (frequency < near * 1.1)
+    return float(frequency[around][np.argmax(strength[around])])
+
+
+def envelope(samples: Samples) -> Samples:
+    """The level in dB of bands of 200 Hz up to 4 kHz, over the whole sound."""
+    frames = np.lib.stride_tricks.sliding_window_view(samples, 1024)[::256] * np.hanning(1024)
+    power = (np.abs(np.fft.rfft(frames)) ** 2).mean(axis=0)
+    edges = (np.arange(0, 4001, 200) * 1024 / RATE).astype(int)
+    bands = [power[low:high].mean() for low, high in pairwise(edges)]
+    return 10 * np.log10(np.array(bands, np.float32))
+
+
+def speechlike(seconds: float) -> Samples:
+    """Vowels that glide in pitch, hisses and pauses in turn."""
+    time = np.arange(round(seconds * RATE)) / RATE
+    phase = 2 * np.pi * np.cumsum(120 + 30 * np.sin(2 * np.pi * 0.7 * time)) / RATE
+    vowel = sum(np.cos(number * phase) / number for number in range(1, 25))
+    hiss = np.random.default_rng(0).normal(size=time.size)
+    turn = np.sin(2 * np.pi * 2 * time)
+    sound = 0.1 * vowel * np.clip(turn, 0, 1) + 0.05 * hiss * np.clip(-turn - 0.3, 0, 1)
+    return sound.astype(np.float32)
+
+
+@pytest.mark.parametrize("speed", SPEEDS)
+@pytest.mark.parametrize("voice", [70.0, 120.0, 220.0, 400.0])
+def test_the_pitch_stays_and_nothing_clicks(voice: float, speed: float) -> None:
+    sound = voiced(voice, 1.0)
+    bent = stretch(sound, RATE, speed)
+    assert pitch(bent, voice) == pytest.approx(voice, rel=0.002)
+    inner = bent[720:-720]
+    assert np.abs(np.diff(inner)).max() < 1.05 * np.abs(np.diff(sound)).max()
+    level = np.sqrt(np.convolve(inner**2, np.full(1200, 1 / 1200), "valid"))
+    assert level.min() > 0.85 * level.max()
+
+
+@pytest.mark.parametrize("speed", [0.5, 0.8, 1.35, 2.0])
+def test_the_timbre_of_speech_stays(speed: float) -> None:
+    sound = speechlike(4.0)
+    assert np.abs(envelope(stretch(sound, RATE, speed)) - envelope(sound)).max() < 1.5  # dB
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 719, 720, 24_001])
+@pytest.mark.parametrize("speed", [*SPEEDS, 1.0])
+def test_the_length_is_right_to_the_sample(size: int, speed: float) -> None:
+    bent = stretch(tone(2.0)[:size], RATE, speed)
+    assert bent.size == round(size / speed)
+    assert bent.dtype == np.float32
+
+
+@pytest.mark.parametrize("speed", [0.5, 0.8, 1.35, 2.0])
+def test_what_is_heard_keeps_its_place(speed: float) -> None:
+    sound = np.zeros(3 * RATE, np.float32)
+    for begin in (0.5, 1.4, 2.3):
+        sound[round(begin * RATE) :][: RATE // 5] = tone(0.2)
+    bent = stretch(sound, RATE, speed)
+    loud = np.convolve(np.abs(bent), np.full(240, 1 / 240), "same") > 0.1
+    borders = np.flatnonzero(np.diff(loud.astype(int))) / RATE  # a sound that began or ended twice would have more
+    assert borders * speed == pytest.approx([0.5, 0.7, 1.4, 1.6, 2.3, 2.5], abs=0.012)
+
+
+@pytest.mark.parametrize("speed", [0.5, 0.93, 1.0, 1.35, 2.0])
+@pytest.mark.parametrize("part", [1, 700, 5_000])
+def test_parts_joined_are_the_whole(speed: float, part: int) -> None:
+    sound = speechlike(0.5 if part == 1 else 2.0)
+    stretcher = Stretcher(RATE, speed)
+    parts = [stretcher.push(sound[begin : begin + part]) for begin in range(0, sound.size, part)]
+    assert np.array_equal(np.concatenate([*parts, stretcher.finish()]), stretch(sound, RATE, speed))
+
+
+def test_a_stream_keeps_little() -> None:
+    stretcher = Stretcher(RATE, 1.3)
+    kept = []
+    for _ in range(40):
+        stretcher.push(speechlike(0.25))
+        kept.append(stretcher._heard.size)
+    assert max(kept) < 0.35 * RATE
+
+
+@pytest.mark.parametrize("rate", [8_000, 22_050, 48_000])
+def test_any_rate_will_do(rate: int) -> None:
+    assert stretch(voiced(120, 1.0, rate), rate, 1.25).size == round(rate / 1.25)
+
+
+def test_silence_stays_silence() -> None:
+    assert not stretch(np.zeros(RATE, np.float32), RATE, 1.5).any()
+    assert alike(np.zeros(900, np.float32), np.zeros(701, np.float32)) == 100
+
+
+@pytest.mark.parametrize("speed", [0.49, 2.01, 0.0, -1.0, float("nan")])
+def test_an_impossible_speed_is_refused(speed: float) -> None:
+    with pytest.raises(AudioError, match="times as fast") as caught:
+        stretch(tone(0.1), RATE, speed)
+    assert caught.value.hint
+
+
+def test_it_is_much_faster_than_the_speech() -> None:
+    sound = speechlike(10.0)
+    begin = time.process_time()
+    stretch(sound, RATE, 0.8)
+    assert time.process_time() - begin < 10.0 / 12  # 100 to 600 times as fast on a quiet machine

@@ -1,0 +1,148 @@
+"""A real server in a process of its own, with a voice that is made of tones; texts tell it what shall go wrong."""
+
+import contextlib
+import json
+import queue
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx2 as httpx
+import numpy as np
+
+from utils.config import SpeechConfig
+from utils.core.errors import TextError
+from utils.core.paths import ROOT
+from utils.media.audio import Samples
+
+START_SECONDS = 60.0
+THIS = "tests.server.fake_server"
+CHUNK = np.full(4800, 0.25, np.float32)  # a fifth of a second
+SPEECH = "/v1/audio/speech"
+SLOW, ENDLESS, UNREADABLE, BROKEN, SILENT = "slow", "endless", "☃", "broken", "silent"
+
+
+@dataclass
+class Said:
+    samples: Samples
+    pause: float = 0.5
+    flags: tuple[str, ...] = ()
+
+
+@dataclass
+class FakeVoice:
+    """Says one tone a word, as loud as it is quick."""
+
+    open: int = 0
+
+    def voices(self) -> tuple[str, ...]:
+        return ("Abebe", "Almaz")
+
+    def stream(self, text: str, config: SpeechConfig) -> Iterator[Samples]:
+        self.open += 1
+        try:
+            if UNREADABLE in text:
+                raise TextError(f"/secret/place/vocab.json has no symbol for {UNREADABLE}.", hint="Write it in words.")
+            for number, word in enumerate(text.split() * (10_000 if ENDLESS in text else 1)):
+                if SLOW in text or ENDLESS in text:
+                    time.sleep(0.02)
+                if BROKEN in text and number == text.split().index(BROKEN):
+                    raise ZeroDivisionError(f"while saying {word}")
+                yield CHUNK * (0 if SILENT in text else config.speed / 2)
+        finally:
+            self.open -= 1
+
+    def pieces(self, text: str, config: SpeechConfig) -> Iterator[Said]:
+        for chunk in self.stream(text, config):
+            yield Said(chunk, flags=("too short",) if "doubtful" in text else ())
+
+
+class Served:
+    """The server, started with words as on the command line."""
+
+    def __init__(self, *words: str, environment: dict[str, str] | None = None, module: str = THIS) -> None:
+        command = [sys.executable, "-m", *module.split(), "--port", "0", *words]
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+        )
+        self.lines: list[str] = []
+        self._arrived: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+        self.url = self.wait_for(r"served at (\S+)/v1/audio/speech")
+        self.http = httpx.Client(base_url=self.url, timeout=120, trust_env=False)
+
+    def wait_for(self, pattern: str) -> str:
+        while True:
+            line = self._arrived.get(timeout=START_SECONDS)
+            self.lines.append(line)
+            assert line, f"the server has ended: {''.join(self.lines)}"
+            if found := re.search(pattern, line):
+                return found[1]
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._arrived.put(line)
+        self._arrived.put("")
+
+    def speak(self, text: str = "one two", **more: object) -> httpx.Response:
+        return self.http.post(SPEECH, json={"input": text, **more})
+
+    @contextlib.contextmanager
+    def asking(self, text: str, **more: object) -> Iterator[socket.socket]:
+        """Ask for speech and read nothing of it."""
+        content = json.dumps({"input": text, **more})
+        address = urlsplit(self.url)
+        head = f"POST {SPEECH} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Type: application/json\r\n"
+        with socket.create_connection((address.hostname or "", address.port or 0), timeout=30) as line:
+            line.sendall(f"{head}Content-Length: {len(content)}\r\n\r\n{content}".encode())
+            yield line
+
+    def counts(self) -> dict[str, object]:
+        found: dict[str, object] = self.http.get("/health").json()
+        return found
+
+    def wait_until(self, *, within: float = START_SECONDS, **wanted: object) -> None:
+        """Wait until the health page says so."""
+        ends = time.monotonic() + within
+        while (found := self.counts()) and any(found[name] != value for name, value in wanted.items()):
+            assert time.monotonic() < ends, found
+            time.sleep(0.01)
+
+    def end(self) -> None:
+        self.http.close()
+        self.process.kill()
+        self.process.wait()
+
+
+@contextlib.contextmanager
+def served(*words: str, environment: dict[str, str] | None = None, module: str = THIS) -> Iterator[Served]:
+    server = Served(*words, environment=environment, module=module)
+    try:
+        server.wait_until(status="ok")
+        yield server
+    finally:
+        server.end()
+
+
+if __name__ == "__main__":
+    from utils.__main__ import call
+    from utils.cli import serve
+    from utils.config import ServeConfig
+    from utils.server.queue import Speaks
+
+    def load(config: ServeConfig) -> Speaks:
+        if config.model == "late":
+            time.sleep(1.0)
+        if config.model == "missing":
+            raise TextError("There is no such model.", hint="Name another.")
+        return FakeVoice()
+
+    serve.load = load
+    sys.exit(call("serve", sys.argv[1:]))

@@ -1,0 +1,142 @@
+"""The formats that files come in, each with the function by which the product itself reads it."""
+
+from pathlib import Path
+
+from tests.soak.reading import Format
+from utils.config import DatasetConfig, TrainConfig
+from utils.core.errors import RunError
+from utils.core.events import all_events, event_line, read_tail
+from utils.core.paths import Project
+from utils.dataset import clip_lists, corrections, list_files, subtitles
+from utils.dataset.coqui_lists import FILES
+from utils.dataset.manifest import MANIFEST, RECORDINGS, Manifest
+from utils.media import audio
+from utils.runs import Run, list_runs
+from utils.runs.job import Job
+from utils.training import preparation, resume_state
+from utils.xtts import checkpoints
+from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SETTINGS_FILE, VOCABULARY_FILE
+from utils.xtts.model import read_config
+from utils.xtts.state_dict import read_weights
+from utils.xtts.tensors import read_tensors
+from utils.xtts.tokenizer import Tokenizer, prepare
+from utils.xtts.versions import TINY_RANDOM
+from utils.xtts.vocabulary import Vocabulary
+
+LENGTH = 40.0  # seconds of the recording that the subtitles belong to
+TEXT = "ሰላም፣ 3 ልጆች ናቸው።"
+
+
+def manifest(path: Path) -> object:
+    """Read a dataset, mend it, and look at its last change and a clip's past."""
+    book = Manifest(path.parent)
+    found = book.read()
+    book.repair()
+    return found, book.history("r-1")
+
+
+def journal(path: Path) -> object:
+    """Take the last change of a dataset back."""
+    return corrections.undo_last(path.parent)
+
+
+def lists(path: Path) -> object:
+    """Read the lists of a dataset as a training does."""
+    read = list_files.read_listing(path)
+    return read, clip_lists.read(TrainConfig(), Project(path.parent.parent))
+
+
+def cues(path: Path) -> object:
+    """Read subtitles and hold them against their recording."""
+    return subtitles.fit(subtitles.read_cues(path), LENGTH, path.name)
+
+
+def sound(path: Path) -> object:
+    """Describe a recording and decode all of it, and a part."""
+    info = audio.probe(path)
+    return info, audio.load(path, 16_000).size, audio.load(path, 24_000, 0.1, 0.2).size
+
+
+def vocabulary(path: Path) -> object:
+    """Open a vocabulary, read a text with it, and teach it Amharic."""
+    loaded = Vocabulary.load(path)
+    taught = prepare(loaded, "am", texts=[TEXT])
+    return loaded.size, loaded.hash, loaded.special, taught.read(TEXT, "am")
+
+
+def model_config(path: Path) -> object:
+    """Read the settings of a model."""
+    return read_config(path.parent)
+
+
+def reading(path: Path) -> object:
+    """Open the tokenizer of a checkpoint and read a text with it."""
+    return Tokenizer.load(path.parent).read(TEXT, "am")
+
+
+def events(path: Path) -> object:
+    """Read the events of a run to their end, and as lines for people."""
+    return [event_line(event) for event in all_events(path)], read_tail(path)
+
+
+def state(path: Path) -> object:
+    """Look at a run as the page does, and read its state as its child does."""
+    run = Run(path.parent)
+    return run.look(), list_runs(Project(path.parents[2])), run.read_state()
+
+
+def checkpoint(path: Path) -> object:
+    """List the checkpoints of a run, open the newest, and find the best."""
+    run = path.parents[2] if path.parent.name.startswith(checkpoints.PREFIX) else path.parents[1]
+    listed = checkpoints.index(run)
+    for one in listed:
+        if one.fault:
+            raise RunError(one.fault, hint="Choose another checkpoint.")
+    return listed, checkpoints.read_state(checkpoints.find(run, "newest").folder), checkpoints.find(run, "best")
+
+
+def resume(path: Path) -> object:
+    """Open the state that a run goes on from."""
+    resume_state.can_resume(path.parent)
+    return resume_state.load(path.parent)
+
+
+def base(path: Path) -> object:
+    """Find the model that a run began with."""
+    return preparation.find_base(Job(Run(path.parent)), TrainConfig(version=TINY_RANDOM))
+
+
+RUN, DATASET, MODEL = "runs/1-train", "dataset", "model"
+RESUME, CHECKPOINT = f"{RUN}/{checkpoints.RESUME_FOLDER}", f"{RUN}/{checkpoints.FOLDER}/step_3"
+OF_A_CHECKPOINT = (f"{RUN}/{checkpoints.FOLDER}/**/*",)
+FORMATS: tuple[Format, ...] = (
+    Format("manifest", f"{DATASET}/{MANIFEST}", manifest, (f"{DATASET}/{RECORDINGS}",)),
+    Format("recordings", f"{DATASET}/{RECORDINGS}", manifest, (f"{DATASET}/{MANIFEST}",)),
+    Format("journal of edits", f"{DATASET}/{corrections.JOURNAL}", journal, (f"{DATASET}/*.*",)),
+    Format("list of clips", f"{DATASET}/{FILES['train']}", lists, (f"{DATASET}/**/*",)),
+    Format("settings YAML", "settings/train.yaml", TrainConfig.load),
+    Format("dataset YAML", "settings/dataset.yaml", DatasetConfig.load),
+    Format("preset YAML", "settings/preset.yaml", TrainConfig.load),
+    Format("SRT", "subtitles/a.srt", cues),
+    Format("VTT", "subtitles/a.vtt", cues),
+    Format("ASS", "subtitles/a.ass", cues),
+    Format("wav", "sounds/a.wav", sound),
+    Format("wav of floats", "sounds/float.wav", sound),
+    Format("flac", "sounds/a.flac", sound),
+    Format("ogg", "sounds/a.ogg", sound),
+    Format("mp3", "sounds/a.mp3", sound),
+    Format("vocab.json", f"{MODEL}/{VOCABULARY_FILE}", vocabulary),
+    Format("text.json", f"{CHECKPOINT}/{SETTINGS_FILE}", reading, OF_A_CHECKPOINT),
+    Format("config.json", f"{MODEL}/{CONFIG_FILE}", model_config),
+    Format("model.pth", f"{MODEL}/{MODEL_FILE}", read_weights, is_lazy=True),
+    Format("safetensors", f"{RUN}/loose.safetensors", read_tensors),
+    Format("events.jsonl", f"{RUN}/events.jsonl", events),
+    Format("state.json", f"{RUN}/state.json", state),
+    Format("base.json", f"{RUN}/{preparation.BASE_FILE}", base, (f"{RUN}/*.json",)),
+    Format("checkpoint.json", f"{CHECKPOINT}/{checkpoints.MANIFEST}", checkpoint, OF_A_CHECKPOINT),
+    Format("checkpoint weights", f"{CHECKPOINT}/{checkpoints.MODEL}", checkpoint, OF_A_CHECKPOINT),
+    Format("best.json", f"{RUN}/{checkpoints.FOLDER}/{checkpoints.BEST}", checkpoint, OF_A_CHECKPOINT),
+    Format("resume state", f"{RESUME}/{checkpoints.RESUME_STATE}", resume, (f"{RESUME}/*",)),
+    Format("resume optimizer", f"{RESUME}/{resume_state.OPTIMIZER_TREE}", resume, (f"{RESUME}/*",)),
+    Format("resume weights", f"{RESUME}/{resume_state.WEIGHTS}", resume, (f"{RESUME}/*",)),
+)

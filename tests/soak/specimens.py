@@ -1,0 +1,126 @@
+"""Whole files of every format, written by the product itself, for the mutations to damage."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import torch
+
+from tests.soak.clips import REASON, write_dataset
+from utils.config import DatasetConfig, TrainConfig
+from utils.core.events import EventLog
+from utils.core.paths import CONFIGS
+from utils.core.storage import make_folder
+from utils.dataset import corrections
+from utils.dataset.clip import Cue, Span
+from utils.media import audio
+from utils.media.rates import RATE
+from utils.runs import Run, State, Status
+from utils.speech import captions
+from utils.training import resume_state
+from utils.training.preparation import BASE_FILE
+from utils.training.resume_state import Snapshot
+from utils.workspace import sample_project
+from utils.xtts import checkpoints, model, random_model, tokenizer
+from utils.xtts.checkpoints import About
+from utils.xtts.files import VOCABULARY_FILE
+from utils.xtts.tensors import write_tensors
+from utils.xtts.tokenizer import Tokenizer
+from utils.xtts.versions import TINY_RANDOM
+from utils.xtts.vocabulary import Vocabulary
+
+STEP = 3
+ASS = """[Script Info]
+ScriptType: v4.00+
+
+[V4+ Styles]
+Format: Name, Fontname, Fontsize
+Style: Default,Arial,20
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+"""
+
+
+def make(folder: Path) -> Path:
+    """Write all of them; return the folder, which looks like a project."""
+    make_light(folder)
+    base = random_model.build(folder / "model")
+    spoken = tokenizer.prepare(Vocabulary.load(base / VOCABULARY_FILE), "am", texts=sample_project.sentences())
+    _run(folder / "runs" / "1-train", base, spoken)
+    return folder
+
+
+def make_light(folder: Path) -> Path:
+    """Write those that need no model; return the folder."""
+    _dataset(folder / "dataset")
+    _subtitles(folder / "subtitles")
+    _sounds(folder / "sounds")
+    _settings(folder / "settings")
+    return folder
+
+
+def _dataset(folder: Path) -> None:
+    write_dataset(folder, seconds=0.01)
+    corrections.change_text(folder, "r-3", "ሰላም ነው።")
+    corrections.undo_last(folder)
+    corrections.set_aside(folder, ["r-4"], REASON)
+
+
+def _subtitles(folder: Path) -> None:
+    make_folder(folder)
+    cues = [Cue(Span(3.0 * n, 3.0 * n + 2.5), text) for n, text in enumerate(sample_project.sentences()[:12])]
+    (folder / "a.srt").write_text(captions.srt(cues), encoding="utf-8")
+    (folder / "a.vtt").write_text(captions.vtt(cues), encoding="utf-8")
+    lines = (
+        f"Dialogue: 0,0:00:{3 * n:02}.00,0:00:{3 * n + 2:02}.50,Default,,0,0,0,,{{\\i1}}{cue.text}\n"
+        for n, cue in enumerate(cues)
+    )
+    (folder / "a.ass").write_text(ASS + "".join(lines), encoding="utf-8")
+
+
+def _sounds(folder: Path) -> None:
+    make_folder(folder)
+    sound = random_model.murmur(0.5, 3)
+    audio.save(folder / "a.wav", sound, RATE)
+    audio.save(folder / "float.wav", sound, RATE, "FLOAT")
+    audio.save(folder / "a.flac", sound, RATE)
+    soundfile.write(folder / "a.ogg", np.stack([sound, sound], 1), RATE)
+    soundfile.write(folder / "a.mp3", sound, RATE)
+
+
+def _settings(folder: Path) -> None:
+    make_folder(folder)
+    (folder / "train.yaml").write_text(TrainConfig(language="am", num_epochs=3).to_yaml(), encoding="utf-8")
+    (folder / "dataset.yaml").write_text(DatasetConfig().to_yaml(), encoding="utf-8")
+    (folder / "preset.yaml").write_bytes(sorted(CONFIGS.glob("*.yaml"))[0].read_bytes())
+
+
+def _run(folder: Path, base: Path, spoken: Tokenizer) -> None:
+    make_folder(folder)
+    run = Run(folder)
+    run.config.write_text(TrainConfig(version=TINY_RANDOM).to_yaml(), encoding="utf-8")
+    run.write_state(State("train", Status.STOPPED, 1.7e9, 4_194_000, "boot/1", "machine", 1.7e9, "It was stopped."))
+    with EventLog(run.events) as events:
+        events.emit("started", pid=1)
+        events.emit("what_is_on", message="sdpa: on", parts={"sdpa": "on"})
+        for step in range(1, 8):
+            events.emit("train", step=step, epoch=step / 4, loss=1 / step, grad_norm=float("nan"), clips_per_second=3.5)
+            events.emit("progress", step=step, total=7, seconds_left=7.0 - step)
+        events.emit("evaluation", step=7, loss=0.5, loss_text=0.1, loss_audio=0.4)
+        events.emit("ended", status="stopped", message="Its work was saved.")
+    note = {"folder": str(base), "fingerprint": model.fingerprint(base)}
+    (folder / BASE_FILE).write_text(json.dumps(note), encoding="utf-8")
+    weights = {f"gpt.{name}": torch.full((8, 4), 0.5) for name in "abc"}
+    about = About(STEP, 0.75, 2.5, 2.0, 1.0, 3.0, 1.7e9, str(base), config_hash="c", vocabulary_hash="v")
+    checkpoints.write(folder, weights, dataclasses.replace(about, settings={"version": TINY_RANDOM}), fill=spoken.save)
+    checkpoints.mark_best(folder, STEP, 2.0)
+    optimizer = {"state": {0: {"step": torch.tensor(3.0), "exp_avg": torch.ones(8, 4)}}, "param_groups": [{"lr": 1e-3}]}
+    extra = {"update": STEP, "samples": 12}
+    resume_state.save(
+        folder / checkpoints.RESUME_FOLDER,
+        Snapshot(STEP, weights, optimizer, random=resume_state.capture_rng(), extra=extra),
+    )
+    write_tensors(folder / "loose.safetensors", weights | {"turned": torch.ones(3, 5).t(), "same": weights["gpt.a"]})

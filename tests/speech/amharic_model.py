@@ -1,0 +1,39 @@
+"""Makes a small finished model that reads Amharic, whose weights are random, but its sentences end and cost little."""
+
+from pathlib import Path
+
+import torch
+
+from utils.xtts import random_model
+from utils.xtts.export import write_ready
+from utils.xtts.files import MODEL_FILE
+from utils.xtts.model import VOCODER_PREFIX, load_gpt
+from utils.xtts.narrow import FEWEST, Width, new_vocoder, widened
+from utils.xtts.tokenizer import prepare
+from utils.xtts.vocabulary import Vocabulary
+
+ENDING = 2.0  # added to the score of the code that ends a sentence: a short one takes about a second, as in real speech
+CHANNELS = 64  # of the vocoder that are not silent; with fewer most random ones hardly sound
+
+
+def build(folder: Path, layers: int = 1) -> Path:
+    """Write a base and make a ready/ of it, whose vocabulary has [am]."""
+    sizes = random_model.Sizes(layers=layers)
+    base = random_model.build(folder / "base", sizes=sizes)
+    narrow_vocoder(base / MODEL_FILE, Width(sizes.dim, CHANNELS, FEWEST))
+    tokenizer = prepare(Vocabulary.load(base / "vocab.json"), "am")
+    gpt = load_gpt(base, tokenizer)
+    state = gpt.state_dict()
+    state["mel_head.bias"][gpt.stop_audio_token] += ENDING
+    return write_ready(folder / "ready", base, state, tokenizer, None, {"made": "for a test"})
+
+
+def narrow_vocoder(path: Path, width: Width) -> None:
+    """Replace the vocoder by a narrow one that is cheap to run; the speaker encoder stays."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        weights = widened(new_vocoder(width), width)
+    stored = torch.load(path, weights_only=True)
+    speaks = {name: weight for name, weight in weights.items() if not name.startswith("speaker_encoder.")}
+    stored["model"] |= {VOCODER_PREFIX + name: weight for name, weight in speaks.items()}
+    torch.save(stored, path)

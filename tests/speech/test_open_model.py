@@ -1,0 +1,424 @@
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from utils.core.errors import AmharicTtsError
+from utils.core.paths import MODELS, ROOT, TINY_MODEL, Project
+from utils.speech.model_lookup import locate
+from utils.speech.open_model import Opened, models, open_model
+from utils.xtts import adapters, checkpoints, random_model
+from utils.xtts.base_models import Source
+from utils.xtts.checkpoints import About, mark_best, write
+from utils.xtts.export import write_ready
+from utils.xtts.model import fingerprint, gpt_state, load_gpt, load_xtts
+from utils.xtts.tensors import write_tensors
+from utils.xtts.tokenizer import Tokenizer, prepare
+from utils.xtts.vocabulary import Vocabulary
+
+State = dict[str, Tensor]
+PEAK = """
+import sys
+from TTS.tts.models import xtts
+from tests.peak import peak_mb
+from utils.speech.open_model import open_model
+before = peak_mb()
+opened = open_model(sys.argv[1], as_stored=sys.argv[2] == "stored")
+size = sum(weight.numel() * 4 for part in (opened.gpt, opened.vocoder) for weight in part.parameters())
+print(before, peak_mb(), size >> 20)
+"""
+RUN = "20260101-120000-train"
+SETTINGS = {"lora_rank": 4, "lora_alpha": 8.0, "lora_dropout": 0.0, "lora_targets": "all", "use_dora": False}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return random_model.build(tmp_path_factory.mktemp("models") / "tiny-random", sizes=random_model.Sizes(layers=1))
+
+
+@pytest.fixture(scope="module")
+def amharic(base: Path) -> Tokenizer:
+    return prepare(Vocabulary.load(base / "vocab.json"), "am")
+
+
+@pytest.fixture(scope="module")
+def state(base: Path, amharic: Tokenizer) -> State:
+    """Weights that are not those of the base, in numbers that half precision keeps."""
+    return {name: (weight + 0.5).half().float() for name, weight in load_gpt(base, amharic).state_dict().items()}
+
+
+@pytest.fixture(scope="module")
+def output(base: Path, amharic: Tokenizer, state: State, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two projects: one finished, one with two runs; in the newer run nothing is saved yet."""
+    output = tmp_path_factory.mktemp("output")
+    write_ready(output / "done" / "ready", base, state, amharic, None, {"run": RUN, "step": 7, "eval_loss": 2.5})
+    run = output / "going" / "runs" / RUN
+    for step in (3, 6, 9):
+        write(run, state, about(base, amharic, step), amharic.save)
+    mark_best(run, 6)
+    (output / "going" / "runs" / "20260102-120000-train" / "checkpoints").mkdir(parents=True)
+    return output
+
+
+def about(folder: Path, tokenizer: Tokenizer, step: int = 3, **known: Any) -> About:
+    origin = {"base": str(folder), "base_fingerprint": fingerprint(folder)}
+    hashes = {"vocabulary_hash": tokenizer.vocabulary.hash}
+    return About(**{"step": step, "eval_loss": 9.0 / step, **origin, **hashes, **known})
+
+
+def same(opened: Opened, wanted: State, tolerance: float = 0.0) -> bool:
+    found = opened.gpt.state_dict()
+    return found.keys() == wanted.keys() and all(
+        torch.allclose(found[name].float(), wanted[name], rtol=tolerance, atol=tolerance) for name in wanted
+    )
+
+
+@pytest.mark.parametrize(
+    ("named", "found"),
+    [
+        ("", "done/ready"),
+        ("done", "done/ready"),
+        ("going", f"going/runs/{RUN}/checkpoints/step_6"),
+        ("{output}/done", "done/ready"),
+        ("{output}/done/ready", "done/ready"),
+        ("{output}/done/ready/model.pth", "done/ready/model.pth"),
+        ("{output}/going", f"going/runs/{RUN}/checkpoints/step_6"),
+        (f"{{output}}/going/runs/{RUN}", f"going/runs/{RUN}/checkpoints/step_6"),
+        (f"{{output}}/going/runs/{RUN}/checkpoints", f"going/runs/{RUN}/checkpoints/step_6"),
+        (f" {{output}}/going/runs/{RUN}/checkpoints/step_3 ", f"going/runs/{RUN}/checkpoints/step_3"),
+    ],
+)
+def test_a_place_is_found_by_any_of_its_names(output: Path, named: str, found: str) -> None:
+    assert locate(named.format(output=output), output) == output / found
+
+
+def test_without_a_best_checkpoint_the_newest_is_taken(output: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(output / "going" / "runs" / RUN, tmp_path / "run")
+    (run / "checkpoints" / "best.json").unlink()
+    assert locate(run).name == "step_9"
+    (run / "checkpoints" / "step_9" / "model.safetensors").unlink()
+    assert locate(run).name == "step_6"
+
+
+@pytest.mark.slow
+def test_a_base_version_is_opened_by_its_name(base: Path) -> None:
+    opened = open_model("tiny-random", source=Source(models=base.parent / "made"))
+    assert (opened.name, opened.checkpoint, opened.notices) == ("tiny-random", None, ())
+    assert {"en", "zh-cn"} <= set(opened.languages)
+    assert "am" not in opened.languages
+    assert opened.reference == opened.folder / "reference.wav"
+
+
+def test_a_finished_model_brings_all_that_is_known_of_it(output: Path, base: Path, state: State) -> None:
+    chance = torch.get_rng_state()
+    opened = open_model(output=output)
+    assert torch.equal(torch.get_rng_state(), chance)
+    assert same(opened, state)
+    assert not opened.gpt.training
+    assert not any(weight.requires_grad for part in (opened.gpt, opened.vocoder) for weight in part.parameters())
+    assert opened.name == "done"
+    assert opened.tokenizer.settings
+    assert opened.languages[-1] == "am"
+    assert (opened.about["run"], opened.about["step"], opened.about["eval_loss"]) == (RUN, 7, 2.5)
+    assert opened.fingerprint == fingerprint(output / "done" / "ready")
+    plain = load_xtts(base)
+    assert torch.equal(opened.mel_stats, plain.mel_stats)
+    voice = opened.vocoder.state_dict()
+    assert all(torch.equal(weight, voice[name]) for name, weight in plain.hifigan_decoder.state_dict().items())
+
+
+def test_a_checkpoint_is_its_own_gpt_on_the_base_that_it_came_from(output: Path, base: Path, state: State) -> None:
+    opened = open_model(output / "going")
+    assert same(opened, state)
+    assert next(opened.gpt.parameters()).dtype == torch.float32
+    assert opened.name == f"{RUN} step 6"
+    assert (opened.folder, opened.reference) == (base, base / "reference.wav")
+    assert (opened.about["run"], opened.about["step"], opened.about["eval_loss"]) == (RUN, 6, 1.5)
+    assert opened.checkpoint
+    assert opened.checkpoint.run == output / "going" / "runs" / RUN
+    assert opened.fingerprint not in {fingerprint(base), ""}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("place", "kind"), [("done", torch.float32), ("going", torch.float16)])
+def test_the_layers_can_be_left_as_they_are_stored(output: Path, state: State, place: str, kind: torch.dtype) -> None:
+    opened = open_model(output / place, as_stored=True)
+    assert same(opened, state)
+    kinds = {name.startswith("gpt.h."): weight.dtype for name, weight in opened.gpt.state_dict().items()}
+    assert kinds == {True: kind, False: torch.float32}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "share"), [("copied", 1.1), ("stored", 0.3)])
+def test_opening_the_published_size_takes_hardly_more_memory_than_the_model(
+    tmp_path_factory: pytest.TempPathFactory, how: str, share: float
+) -> None:
+    folder = random_model.build(tmp_path_factory.getbasetemp() / "published", sizes=random_model.PUBLISHED)
+    command = [sys.executable, "-c", PEAK, str(folder), how]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
+    before, peak, model = map(int, told)
+    assert model > 1700
+    assert peak - before < share * model
+
+
+@pytest.mark.slow
+def test_the_parts_that_listen_live_on_without_the_rest(output: Path) -> None:
+    opened = open_model(output=output)
+    parts = opened.hearing()
+    assert parts.gpt.get_submodule("conditioning_encoder") is opened.gpt.get_submodule("conditioning_encoder")
+    assert not any(name.startswith("gpt.") for name in parts.gpt.state_dict())
+    assert parts.fingerprint == opened.fingerprint
+
+
+@pytest.mark.parametrize("named", ["folder", pytest.param("file", marks=pytest.mark.slow)])
+def test_what_coquis_trainer_leaves_is_opened_where_it_lies(base: Path, tmp_path: Path, named: str) -> None:
+    content = torch.load(base / "model.pth", weights_only=True)["model"]
+    folder = tmp_path / "GPT_XTTS-run"
+    folder.mkdir()
+    weights = {f"xtts.{name}": weight for name, weight in content.items()} | {"dvae.codebook": torch.ones(1)}
+    torch.save({"model": weights, "step": 5, "optimizer": {"state": {}}}, folder / "best_model.pth")
+    for name in ("config.json", "vocab.json"):
+        shutil.copy(base / name, folder)
+    opened = open_model(folder / "best_model.pth" if named == "file" else folder, source=Source(models=tmp_path / "m"))
+    assert same(opened, {name: weight.float() for name, weight in gpt_state(base).items()})
+    assert opened.reference is None
+    assert opened.name == ("best_model" if named == "file" else "GPT_XTTS-run")
+    assert sorted(path.name for path in folder.iterdir()) == ["best_model.pth", "config.json", "vocab.json"]
+
+
+def adapted(base: Path, tokenizer: Tokenizer, folder: Path, *, dora: bool = False) -> State:
+    """Write a checkpoint as a run with LoRA does, and return the weights that it speaks with."""
+    torch.manual_seed(0)
+    gpt = load_gpt(base, tokenizer).eval()
+    adapters.add_lora(gpt, 4, 8.0, dora=dora)
+    for name, weight in gpt.named_parameters():
+        if "lora_" in name and "magnitude" not in name:
+            torch.nn.init.normal_(weight, std=0.05)
+    merged = adapters.merged_state(gpt)
+
+    def fill(new: Path) -> None:
+        tokenizer.save(new)
+        write_tensors(new / checkpoints.ADAPTER, adapters.adapter_state(gpt))
+        kept = adapters.adapter_about(gpt) | SETTINGS | {"use_dora": dora}
+        (new / checkpoints.ADAPTER_ABOUT).write_text(json.dumps(kept))
+
+    write(folder, merged, about(base, tokenizer, 3, settings={**SETTINGS, "use_dora": dora}), fill)
+    return merged
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dora", [False, True])
+def test_an_adapter_is_merged_into_its_base(base: Path, amharic: Tokenizer, tmp_path: Path, dora: bool) -> None:
+    merged = adapted(base, amharic, tmp_path / "run", dora=dora)
+    assert not torch.equal(merged["gpt.h.0.attn.c_attn.weight"], gpt_state(base)["gpt.h.0.attn.c_attn.weight"].float())
+    rounded = open_model(tmp_path / "run")
+    exact = open_model(tmp_path / "run", merge=True)
+    assert same(exact, merged, 1e-6)
+    assert same(rounded, merged, 1e-3)
+    assert not same(rounded, merged, 1e-6)
+    assert exact.fingerprint != rounded.fingerprint
+
+
+@pytest.mark.slow
+def test_an_adapter_alone_is_opened_with_a_base_that_is_named(base: Path, amharic: Tokenizer, tmp_path: Path) -> None:
+    merged = adapted(base, amharic, tmp_path / "run")
+    alone = tmp_path / "adapter"
+    alone.mkdir()
+    for name in (checkpoints.ADAPTER, checkpoints.ADAPTER_ABOUT, "vocab.json", "text.json"):
+        shutil.copy(checkpoints.place(tmp_path / "run", 3) / name, alone)
+    opened = open_model(alone, base=base)
+    assert same(opened, merged, 1e-6)
+    assert (opened.name, opened.tokenizer.vocabulary.hash) == ("adapter", amharic.vocabulary.hash)
+    with pytest.raises(AmharicTtsError, match=r"does not say which model .* Name that as base"):
+        open_model(alone)
+    other = random_model.build(tmp_path / "models" / "other", sizes=random_model.Sizes(layers=2))
+    with pytest.raises(AmharicTtsError, match=r"does not fit .* Name the model that it was trained from as base"):
+        open_model(alone, base=other)
+
+
+@pytest.mark.slow
+def test_a_base_that_was_moved_is_found_where_models_are_kept(output: Path, base: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(output / "going" / "runs" / RUN, tmp_path / "run")
+    manifest = run / "checkpoints" / "step_6" / "checkpoint.json"
+    manifest.write_text(manifest.read_text().replace(str(base), "/elsewhere/tiny-random"))
+    assert open_model(run, source=Source(models=base.parent)).folder == base
+    assert open_model(run, base=base).folder == base
+    with pytest.raises(AmharicTtsError, match=r"/elsewhere/tiny-random is no longer the model .* Put it back"):
+        open_model(run, source=Source(models=tmp_path))
+
+
+def without(*names: str) -> Callable[[Path], object]:
+    def remove(folder: Path) -> None:
+        for name in names:
+            (folder / name).unlink()
+
+    return remove
+
+
+def replaced(name: str, text: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_text(text)
+
+
+def half(name: str) -> Callable[[Path], object]:
+    def cut(folder: Path) -> None:
+        whole = (folder / name).read_bytes()
+        (folder / name).write_bytes(whole[: len(whole) // 2])
+
+    return cut
+
+
+def other_vocabulary(folder: Path) -> None:
+    content = json.loads((folder / "vocab.json").read_text())
+    content["model"]["vocab"]["ቋንቋ"] = len(content["model"]["vocab"])
+    (folder / "vocab.json").write_text(json.dumps(content))
+
+
+def a_longer_vocabulary(folder: Path) -> None:
+    other_vocabulary(folder)
+    (folder / "text.json").unlink()  # which would say that it is not the vocabulary of the model
+
+
+def gpt_alone(folder: Path) -> None:
+    content = torch.load(folder / "model.pth", weights_only=True)["model"]
+    torch.save({"model": {name: content[name] for name in content if name.startswith("gpt.")}}, folder / "model.pth")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (shutil.rmtree, "does not exist"),
+        (lambda folder: without(*(path.name for path in folder.iterdir()))(folder), "is an empty folder"),
+        (without("model.pth"), "holds no model.pth. Put"),
+        (without("vocab.json"), "holds no vocab.json. Put"),
+        (without("model.pth", "vocab.json"), "holds no model.pth and no vocab.json. Put"),
+        (without("model.pth", "vocab.json", "config.json"), "holds no model.pth, no config.json, no vocab.json. Name"),
+        (half("model.pth"), "model.pth cannot be read"),
+        (replaced("config.json", "{}"), "config.json is no config of XTTS"),
+        (replaced("vocab.json", "{"), "vocab.json is not valid JSON"),
+        (replaced("text.json", "{}"), "text.json is damaged"),
+        (other_vocabulary, "is not this model's vocabulary"),
+        (a_longer_vocabulary, "rows of text, and vocab.json"),
+        (gpt_alone, "holds a GPT without a vocoder"),
+    ],
+)
+def test_what_is_wrong_with_a_whole_model_is_said_with_a_cure(
+    output: Path, tmp_path: Path, damage: Callable[[Path], object], said: str
+) -> None:
+    folder = shutil.copytree(output / "done" / "ready", tmp_path / "model")
+    damage(folder)
+    with pytest.raises(AmharicTtsError, match=said) as caught:
+        open_model(folder)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (without("model.safetensors"), "is no whole checkpoint: .*model.safetensors is missing"),
+        (without("checkpoint.json"), "is no whole checkpoint: .*checkpoint.json cannot be read"),
+        (lambda folder: without(*(path.name for path in folder.iterdir()))(folder), "is no whole checkpoint"),
+        (half("model.safetensors"), "bytes instead of"),
+        (half("checkpoint.json"), "checkpoint.json cannot be read"),
+        (replaced("vocab.json", "{}"), "bytes instead of"),
+        (lambda folder: flip(folder / "model.safetensors"), "does not hold what was written to it"),
+    ],
+)
+def test_what_is_wrong_with_a_checkpoint_is_said_with_a_cure(
+    output: Path, tmp_path: Path, damage: Callable[[Path], object], said: str
+) -> None:
+    folder = shutil.copytree(output / "going" / "runs" / RUN / "checkpoints" / "step_6", tmp_path / "step_6")
+    damage(folder)
+    with pytest.raises(AmharicTtsError, match=said) as caught:
+        open_model(folder)
+    assert caught.value.hint
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"vocabulary_hash": "0" * 64}, "has another vocabulary than its weights"),
+        ({"base": "/nowhere"}, "is no longer the model that"),
+        ({"base_fingerprint": "0" * 32}, "is no longer the model that"),
+        ({"base": ""}, "does not say which model it was trained from"),
+    ],
+)
+def test_a_checkpoint_of_other_parts_is_refused(
+    base: Path, amharic: Tokenizer, state: State, tmp_path: Path, known: dict[str, Any], said: str
+) -> None:
+    write(tmp_path, state, about(base, amharic, **known), amharic.save)
+    with pytest.raises(AmharicTtsError, match=said) as caught:
+        open_model(tmp_path, source=Source(models=tmp_path))
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda state: state.pop("mel_head.bias"), "1 missing"),
+        (lambda state: state.update({name: state[name][:-1] for name in state if "text_emb" in name}), "rows of text"),
+        (lambda state: state.update({"mel_head.bias": state["mel_head.bias"][1:]}), "1 wrong shape"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(
+    base: Path, amharic: Tokenizer, state: State, tmp_path: Path, change: Callable[[State], object], said: str
+) -> None:
+    changed = dict(state)
+    change(changed)
+    write(tmp_path, changed, about(base, amharic), amharic.save)
+    with pytest.raises(AmharicTtsError, match=said):
+        open_model(tmp_path)
+
+
+def test_what_can_be_opened_is_listed_finished_models_first(output: Path, base: Path) -> None:
+    found = models(output, bases=base.parent)
+    assert [(one.kind, one.name, one.eval_loss, one.is_best) for one in found[:1] + found[4:]] == [
+        ("ready", "done", 2.5, False),
+        ("base", "tiny-random", None, False),
+        ("base", "tiny", None, False),
+    ]
+    steps = {one.name: (one.kind, one.eval_loss, one.is_best) for one in found[1:4]}
+    assert steps == {
+        f"going: {RUN} step 9": ("checkpoint", 1.0, False),
+        f"going: {RUN} step 6": ("checkpoint", 1.5, True),
+        f"going: {RUN} step 3": ("checkpoint", 3.0, False),
+    }
+    assert all(one.size > 100_000 and one.when > 1e9 and one.path.is_dir() for one in found)
+    assert locate(found[1].path) == found[1].path
+
+
+def test_a_project_lists_its_own_models(output: Path) -> None:
+    assert [one.path for one in models(output / "done")] == [output / "done" / "ready", TINY_MODEL]
+
+
+def test_the_small_voice_is_listed_once(tmp_path: Path) -> None:
+    assert [one.path for one in models(tmp_path)] == [TINY_MODEL]
+    random_model.build(tmp_path / MODELS.name / "tiny")  # as earlier versions did
+    assert [one.path for one in models(tmp_path)] == [TINY_MODEL]
+
+
+def test_damaged_folders_are_left_out_of_the_list(output: Path, tmp_path: Path) -> None:
+    broken = shutil.copytree(output, tmp_path / "output")
+    going = Project(broken / "going").runs / RUN / "checkpoints"
+    (going / "step_9" / "model.safetensors").unlink()
+    (going / "step_6" / "checkpoint.json").write_text("[]")
+    (going / "step_x").mkdir()
+    (broken / "done" / "ready" / "about.json").write_text("[[[")
+    (broken / "empty" / "ready").mkdir(parents=True)
+    (broken / "odd").mkdir()
+    (broken / "odd" / "runs").write_text("a file")
+    whole = [("ready", "ready"), ("checkpoint", "step_3"), ("base", "tiny")]
+    assert [(one.kind, one.path.name) for one in models(broken)] == whole
+    assert [one.name for one in models(tmp_path / "nowhere")] == ["tiny"]

@@ -1,0 +1,248 @@
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.xtts.small_vocabulary import write_vocabulary
+from utils.config import SpeechConfig
+from utils.core.errors import TextError
+from utils.speech.planning import Pauses, Piece, plan, speakable
+from utils.xtts.language_packs import AmharicPack
+from utils.xtts.tokenizer import Tokenizer, cut, prepare
+from utils.xtts.vocabulary import Vocabulary
+
+LIMIT = AmharicPack().token_limit
+LONG = "ልጆቹ ሜዳ ላይ ኳስ ይጫወታሉ፣ " * 20 + "ከዚያም ወደ ቤት ሄዱ።"
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+    return prepare(Vocabulary.load(write_vocabulary(tmp_path_factory.mktemp("base"))), "am")
+
+
+def pieces_of(text: str, tokenizer: Tokenizer, language: str, pauses: Pauses | None = None) -> list[Piece]:
+    return list(plan(text, tokenizer, language, pauses).pieces)
+
+
+def words(pieces: list[Piece]) -> list[str]:
+    return " ".join(piece.text for piece in pieces).split()
+
+
+def test_paragraphs_become_sentences_and_these_pieces(tokenizer: Tokenizer) -> None:
+    pieces = pieces_of(f"ሰላም። ደህና ነህ?\n\n{LONG}", tokenizer, "am")
+    assert [(piece.text, piece.paragraph, piece.line) for piece in pieces[:2]] == [("ሰላም።", 0, 1), ("ደህና ነህ?", 0, 1)]
+    assert {piece.paragraph for piece in pieces[2:]} == {1}
+    assert {piece.line for piece in pieces[2:]} == {3}
+    assert words(pieces[2:]) == LONG.split()
+    assert len(pieces) > 4
+
+
+@pytest.mark.parametrize(
+    ("text", "pauses"),
+    [
+        ("ሰላም። ሰላም።", [0.35, 0]),
+        ("ሰላም? ሰላም! ሰላም፧ ሰላም.", [0.35, 0.35, 0.35, 0]),
+        ("«ሰላም።» ሰላም።", [0.35, 0]),
+        ("ሰላም…\nሰላም", [0.455, 0]),
+        ("ሰላም፤\nሰላም፣\nሰላም፦\nሰላም\nሰላም —\nሰላም", [0.21, 0.14, 0.21, 0.35, 0.21, 0]),
+        ("ሰላም።\n\nሰላም።", [0.8, 0]),
+        ("ሰላም።\n \n* * *\n\nሰላም።", [0.8, 0]),
+        ("# ርዕስ\nሰላም።\n\nሰላም።\n## ርዕስ ሁለት ##\n\nሰላም።", [1.6, 0.8, 1.6, 1.6, 0]),
+    ],
+)
+def test_each_mark_has_its_pause(tokenizer: Tokenizer, text: str, pauses: list[float]) -> None:
+    assert [piece.pause for piece in pieces_of(text, tokenizer, "am")] == pytest.approx(pauses)
+
+
+@pytest.mark.parametrize(("text", "share"), [(LONG, 0.4), (LONG.replace("፣", ""), 0.1)])
+def test_a_cut_inside_a_sentence_gets_a_short_pause(tokenizer: Tokenizer, text: str, share: float) -> None:
+    pieces = pieces_of(text, tokenizer, "am", Pauses(1.0, 5.0))
+    assert [piece.pause for piece in pieces] == [share] * (len(pieces) - 1) + [0.0]
+
+
+def test_pauses_come_from_the_settings(tokenizer: Tokenizer) -> None:
+    pauses = Pauses.of(SpeechConfig(sentence_pause=0.0, paragraph_pause=3.0))
+    assert [piece.pause for piece in pieces_of("ሀ። ለ።\n\nሐ።", tokenizer, "am", pauses)] == [0, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("line", "title"),
+    [
+        ("# መግቢያ", "መግቢያ"),
+        ("### The end ###", "The end"),
+        ("ምዕራፍ 1", "ምዕራፍ 1"),
+        ("ምዕራፍ ፲፪", "ምዕራፍ ፲፪"),
+        ("ምዕራፍ አስራ አንድ፡ ጉዞው", "ምዕራፍ አስራ አንድ፡ ጉዞው"),
+        ("Chapter 12", "Chapter 12"),
+        ("CHAPTER IV. The river", "CHAPTER IV. The river"),
+        ("ምዕራፍ አንድ ላይ እንደተባለው ነው።", None),
+        ("Chapter houses are old.", None),
+        ("#ሰላም", None),
+        ("ክፍል ውስጥ ገባ።", None),
+    ],
+)
+def test_headings_open_chapters(tokenizer: Tokenizer, line: str, title: str | None) -> None:
+    pieces = pieces_of(f"ሰላም።\n{line}\nሰላም ለዓለም።", tokenizer, "am")
+    assert [piece.chapter for piece in pieces if piece.chapter] == ([title] if title else [])
+    assert pieces[0].paragraph != pieces[-1].paragraph or title is None
+
+
+def test_a_long_heading_opens_one_chapter(tokenizer: Tokenizer) -> None:
+    pieces = pieces_of(f"# {LONG}\n\nሰላም።", tokenizer, "am")
+    assert [bool(piece.chapter) for piece in pieces] == [True] + [False] * (len(pieces) - 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("ልጆቹ ሜዳ ላይ ኳስ ሲጫወቱ ዋሉ፤ ከዚያም ሁሉም ወደ ቤት\nሄደው እራት በሉና ተኙ፤ በማግስቱም እንደገና ወደ ሜዳ\nሄዱ።", 1),
+        ("ሰላም ለዓለም\nሰላም ለሀገር", 2),
+        ("- አንድ ዳቦ\n- ሁለት ወተት", 2),
+    ],
+)
+def test_only_lines_that_the_page_broke_are_joined(tokenizer: Tokenizer, text: str, count: int) -> None:
+    assert len(pieces_of(text, tokenizer, "am")) == count
+
+
+def test_the_line_is_known_inside_a_joined_paragraph(tokenizer: Tokenizer) -> None:
+    text = "ልጆቹ ሜዳ ላይ ኳስ ሲጫወቱ ዋሉ፤ ከዚያም ወደ ቤት\nሄደው እራት በሉና ተኙ። በማግስቱም እንደገና ወደ ሜዳ\nሄዱ። ደህና 你።"
+    assert [problem.line for problem in speakable(text, tokenizer, "am")] == [3]
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "complaint"),
+    [
+        ("", "am", "There is no text to speak"),
+        (" \n\t\n", "am", "There is no text to speak"),
+        ("\ufeff\u200b\u202e\x00", "am", "Nothing in the text can be spoken"),
+        ("...?!", "am", "Nothing in the text can be spoken"),
+        ("😀😀", "am", "Nothing in the text can be spoken"),
+        ("😀 👍🏽 👨‍👩‍👧", "en", "Nothing in the text can be spoken"),
+        ("። ፤ — «»", "am", "Nothing in the text can be spoken"),
+        ("ሰላም።\n\nሰላም 你好 ነው።", "am", r"cannot read 你 \(line 3\), 好 \(line 3\)"),
+        ("你好", "am", r"cannot read 你 \(line 1\), 好 \(line 1\)\. Write it in the letters of Amharic"),
+        ("ሰላም", "sw", r"no \[sw\] token"),
+    ],
+)
+def test_what_cannot_be_spoken_is_told_in_one_sentence(
+    tokenizer: Tokenizer, text: str, language: str, complaint: str
+) -> None:
+    with pytest.raises(TextError, match=complaint) as caught:
+        pieces_of(text, tokenizer, language)
+    assert caught.value.hint
+    assert "\n" not in str(caught.value)
+
+
+def test_many_unreadable_letters_make_a_short_sentence(tokenizer: Tokenizer) -> None:
+    with pytest.raises(TextError, match=r"and \d+ more") as caught:
+        pieces_of("".join(map(chr, range(0x4E00, 0x5E00))), tokenizer, "am")
+    assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "spoken", "left_out"),
+    [
+        ("ሰላም።\n😀\nደህና።", "am", ["ሰላም።", "ደህና።"], ["😀 (line 2)"]),
+        ("ሰላም 😀 ነው።", "am", ["ሰላም ነው።"], ["😀 (line 1)"]),
+        ("Hello 😀 there ❤️.", "en", ["Hello there."], ["😀 (line 1)", "❤ (line 1)"]),
+        ("ሰላም።\n\n...\n\nደህና።", "am", ["ሰላም።", "ደህና።"], ["... (line 3)"]),
+        ("ሰላም \ud800።", "am", ["ሰላም።"], ["\N{REPLACEMENT CHARACTER} (line 1)"]),
+        ("100°", "am", ["100°"], []),
+    ],
+)
+def test_what_has_no_sound_is_left_out_with_a_note(
+    tokenizer: Tokenizer, text: str, language: str, spoken: list[str], left_out: list[str]
+) -> None:
+    pieces, notes = plan(text, tokenizer, language)
+    assert [piece.text for piece in pieces] == spoken
+    assert bool(notes) == bool(left_out)
+    assert all(any(sign in note for note in notes) for sign in left_out)
+    assert not any(problem.refused for problem in speakable(text, tokenizer, language))
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("ሰ\u200bላ\u200eም", "ሰላም"),
+        ("\u202eሰላም\u202c", "ሰላም"),
+        ("\ufeffሰላም", "ሰላም"),
+        ("ሰላም\x00\x07ነው", "ሰላም  ነው"),
+        ("ሰላም\rነው", "ሰላም"),
+        ("ሀ", "ሀ"),
+        ("a", "a"),
+        ("7", "7"),
+    ],
+)
+def test_signs_that_only_steer_printing_do_no_harm(tokenizer: Tokenizer, text: str, plain: str) -> None:
+    pieces, notes = plan(text, tokenizer, "am")
+    assert (pieces[0].text, notes) == (plain, ())
+
+
+HUGE = {
+    "a word": "ሰ" * 5_000,
+    "a longer word": "ሰላም" * 33_000,
+    "no mark": "ልጆቹ ሜዳ ላይ ኳስ ይጫወታሉ " * 4_500,
+    "commas": "ሰላም፣" * 20_000,
+    "sentences": "ልጆቹ ሜዳ ላይ ኳስ ይጫወታሉ። " * 4_300,
+    "paragraphs": "ልጆቹ ኳስ ይጫወታሉ።\n\n" * 5_500,
+    "numbers": "3,450 " * 4_000,
+    "figures": "9" * 5_000,
+    "Latin": "hello there " * 8_000,
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_every_piece_fits_the_model_and_nothing_is_lost(tokenizer: Tokenizer, name: str) -> None:
+    text = HUGE[name][:12_000]
+    pieces = pieces_of(text, tokenizer, "am")
+    assert max(len(piece.reading.ids) for piece in pieces) <= LIMIT
+    assert "".join(piece.text for piece in pieces).replace(" ", "") == "".join(text.split())
+    inside = [len(piece.reading.ids) for piece in pieces[:-1] if piece.pause <= 0.14]
+    assert min(inside, default=LIMIT) > LIMIT / 6  # a short piece is said badly
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", HUGE.values(), ids=HUGE)
+def test_a_hundred_thousand_letters_take_seconds_and_not_minutes(tokenizer: Tokenizer, text: str) -> None:
+    pieces_of("ሰላም። ቁጥር 3,450", tokenizer, "am")  # loads the tables
+    begin = time.process_time()
+    pieces_of(text[:100_000], tokenizer, "am")
+    assert time.process_time() - begin < 6.0  # 0.3 to 1.5 s on a quiet machine
+
+
+@pytest.mark.parametrize(
+    "text", ["." * 30_000, "# a" + "#" * 30_000 + "b", "ምዕራፍ አንድ" + " " * 30_000 + "x", "* " * 30_000, "\n" * 30_000]
+)
+def test_no_pattern_is_slow(tokenizer: Tokenizer, text: str) -> None:
+    begin = time.process_time()
+    speakable(text, tokenizer, "am")
+    assert time.process_time() - begin < 3.0  # 0.1 s; a pattern that goes wrong takes minutes
+
+
+@given(text=st.text(st.characters(codec=None, exclude_categories=[]), max_size=80))
+@settings(max_examples=60)
+def test_any_string_is_spoken_or_refused_in_a_sentence(tokenizer: Tokenizer, text: str) -> None:
+    problems = speakable(text, tokenizer, "am")
+    if any(problem.refused for problem in problems):
+        with pytest.raises(TextError, match="cannot read"):
+            plan(text, tokenizer, "am")
+        return
+    pieces, notes = plan(f"{text}\n\nሰላም።", tokenizer, "am")
+    assert bool(notes) == bool(problems)
+    assert all(piece.text and not piece.reading.unknown for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "count", "parts"),
+    [
+        ("አንድ ሁለት፣ ሦስት አራት", 2, ["አንድ ሁለት፣", "ሦስት አራት"]),
+        ("aaaa 3,450 bbbb cc", 2, ["aaaa 3,450", "bbbb cc"]),
+        ("one two. three four", 2, ["one two.", "three four"]),
+        ("e\u0301" * 4, 2, ["e\u0301" * 2] * 2),
+        ("abc", 9, ["a", "b", "c"]),
+        ("ሰላም", 1, ["ሰላም"]),
+    ],
+)
+def test_a_sentence_is_cut_where_it_hurts_least(sentence: str, count: int, parts: list[str]) -> None:
+    assert cut(sentence, count) == parts

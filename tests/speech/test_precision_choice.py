@@ -1,0 +1,171 @@
+"""The precision of speech is measured once, remembered, and never one that the device cannot do well."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from utils.core.change import SpeedupError
+from utils.speech import precision
+from utils.speech.precision import Measured, choose, measured, require
+
+FAST = Measured({"fp32": 0.3, "bf16": 0.2, "int8": 0.1}, {"fp32": 0.2, "bf16": 0.1}, "2026-11-21", precision.TIMES)
+PLAIN = Measured({"fp32": 0.3, "int8": 0.28}, {"fp32": 0.2}, "2026-11-21", precision.TIMES)
+WITHOUT_BF16 = frozenset({"fma", "avx2"})
+
+
+def remembered(path: Path, found: Measured) -> Path:
+    path.write_text(json.dumps({precision.machine(): vars(found)}))
+    return path
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    times: list[int] = []
+
+    def measure() -> Measured:
+        times.append(1)
+        return FAST
+
+    monkeypatch.setattr(precision, "measure", measure)
+    return times
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "gpt", "vocoder"),
+    [
+        (FAST, "auto", "int8", "bf16"),
+        (PLAIN, "auto", "fp32", "fp32"),  # what is hardly faster is not worth it
+        (PLAIN, "int8", "int8", "fp32"),
+        (FAST, "int8", "int8", "bf16"),
+        (FAST, "fp32", "fp32", "fp32"),
+    ],
+)
+def test_what_is_clearly_faster_is_chosen(found: Measured, wanted: str, gpt: str, vocoder: str, tmp_path: Path) -> None:
+    choice = choose("cpu", wanted, remembered(tmp_path / "p.json", found))
+    assert (choice.device, choice.gpt, choice.vocoder) == ("cpu", gpt, vocoder)
+
+
+def test_the_reason_is_said_in_words(tmp_path: Path) -> None:
+    choice = choose("cpu", path=remembered(tmp_path / "p.json", FAST))
+    assert choice.gpt_reason == "int8: 3.0x faster than fp32 here, measured 2026-11-21"
+    plain = choose("cpu", path=remembered(tmp_path / "p.json", PLAIN))
+    assert plain.gpt_reason == "fp32: nothing else is clearly faster here (int8 1.1x), measured 2026-11-21"
+
+
+def test_a_machine_is_measured_once(tmp_path: Path, counted: list[int]) -> None:
+    path = tmp_path / "settings" / "precision.json"
+    assert [measured(path), measured(path)] == [FAST, FAST]
+    assert counted == [1]
+
+
+def test_a_machine_is_measured_on_a_few_occasions_of_which_the_best_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "precision.json"
+    disturbed = Measured({"fp32": 0.4, "int8": 0.4}, {"fp32": 0.2, "bf16": 0.3}, "2026-11-20")
+    quiet = Measured({"fp32": 0.3, "int8": 0.1}, {"fp32": 0.2, "bf16": 0.1}, "2026-11-21")
+    occasions = [disturbed, quiet, disturbed]
+    monkeypatch.setattr(precision, "measure", lambda: occasions.pop(0))
+    chosen = [choose("cpu", path=path) for _ in range(5)]
+    assert [(one.gpt, one.vocoder) for one in chosen] == [("fp32", "fp32")] + [("int8", "bf16")] * 4
+    assert not occasions
+
+
+def test_another_machine_is_measured_too(tmp_path: Path, counted: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "precision.json"
+    measured(path)
+    monkeypatch.setattr(precision, "machine", lambda: "another")
+    measured(path)
+    assert counted == [1, 1]
+    assert set(json.loads(path.read_text())) > {"another"}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *("", "{", "[]", "[1]", "\x00", '{"%s": {}}', '{"%s": 3}', '{"%s": {"gpt": {}, "vocoder": {}, "date": ""}}'),
+        '{"%s": {"gpt": {"fp32": "x"}, "vocoder": {"fp32": 1}, "date": ""}}',
+    ],
+)
+def test_a_damaged_memory_is_written_anew(damage: str, tmp_path: Path, counted: list[int]) -> None:
+    path = tmp_path / "precision.json"
+    path.write_text(damage.replace("%s", precision.machine()))
+    assert [measured(path), measured(path)] == [FAST, FAST]
+    assert counted == [1]
+
+
+def test_a_folder_that_cannot_be_written_is_no_hindrance(
+    tmp_path: Path, counted: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert measured(tmp_path / "file" / "precision.json") == FAST
+    assert "not remembered" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "device", "capability", "cure"),
+    [
+        ("gpt", "fp16", "cpu", None, "bf16 or fp32"),
+        ("vocoder", "int8", "cpu", None, "bf16 or fp32"),
+        ("gpt", "int8", "cuda", (8, 0), "fp16"),
+        ("gpt", "bf16", "cuda", (7, 5), "fp16"),
+        ("vocoder", "bf16", "cuda", (6, 1), "fp32"),
+    ],
+)
+def test_what_a_device_cannot_do_well_is_refused_with_a_cure(
+    part: Any, name: str, device: str, capability: Any, cure: str
+) -> None:
+    with pytest.raises(SpeedupError) as caught:
+        require(part, name, device, capability)
+    assert cure in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("capability", "name"), [((9, 0), "bf16"), ((8, 0), "bf16"), ((7, 5), "fp16"), ((6, 1), "fp32")]
+)
+def test_a_gpu_is_judged_by_its_capability(capability: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    choice = choose("auto", capability=capability)
+    assert (choice.device, choice.gpt, choice.vocoder) == ("cuda", name, name)
+
+
+def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SpeedupError, match="no GPU"):
+        choose("cuda")
+
+
+def test_an_unknown_precision_is_refused() -> None:
+    with pytest.raises(SpeedupError, match="no precision"):
+        choose("cpu", "fp8")
+
+
+def test_a_processor_without_bf16_neither_measures_nor_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "processor_flags", lambda: WITHOUT_BF16)
+    monkeypatch.setattr(precision, "WIDTH", 16)
+    found = precision.measure()
+    assert set(found.vocoder) == {"fp32"}
+    assert set(found.gpt) <= {"fp32", "int8"}
+    with pytest.raises(SpeedupError, match="does not multiply bf16"):
+        require("gpt", "bf16", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "able"), [({"fp32": 1.0, "bf16": 0.6}, True), ({"fp32": 1.0, "bf16": 40.0}, False)]
+)
+def test_a_processor_that_says_nothing_of_itself_is_asked_with_few_numbers(
+    seconds: dict[str, float], able: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precision, "processor_flags", frozenset)
+    monkeypatch.setattr(precision, "_seconds", lambda *_, **__: seconds)
+    assert precision.multiplies_bf16() is able
+
+
+def test_measuring_takes_little_time_and_numbers_for_each_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "WIDTH", 32)
+    found = precision.measure()
+    assert all(0 < taken < 1 for seconds in (found.gpt, found.vocoder) for taken in seconds.values())
+    assert {"fp32", "int8"} <= set(found.gpt)

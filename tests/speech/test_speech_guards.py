@@ -1,0 +1,216 @@
+"""The guards: what is usual passes, what is not is told in words that begin with the same word each time."""
+
+import re
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.dataset.recordings import babble
+from utils.media.audio import Samples, resample
+from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
+from utils.speech.guards import Codes, Heard, Limits, judge, kind, next_seed, score, sounds, trim
+from utils.xtts.language_packs import pack_for
+from utils.xtts.tokenizer import Reading
+
+LIMITS = Limits.of("am")
+SENTENCE = "ሰላም፣ እንደምን አደራችሁ?"
+
+
+def reading(text: str = SENTENCE, language: str = "am") -> Reading:
+    pack = pack_for(language)
+    normalised = pack.normalise(text)
+    return Reading(text, normalised, pack.phonemise(normalised), "", (), (), ())
+
+
+def speech(seconds: float = 2.0, seed: int = 1) -> Samples:
+    return resample(babble(seconds, seed=seed), 16_000, OUTPUT_RATE)
+
+
+def silence(seconds: float) -> Samples:
+    return np.zeros(round(seconds * OUTPUT_RATE), np.float32)
+
+
+def noise(seconds: float, level: float) -> Samples:
+    size = round(seconds * OUTPUT_RATE)
+    return (np.random.default_rng(0).standard_normal(size) * level).astype(np.float32)
+
+
+def joined(*parts: Samples) -> Samples:
+    return np.concatenate(parts)
+
+
+def codes(count: int = 43) -> Codes:
+    return np.random.default_rng(0).permutation(1024)[:count].astype(np.int64)
+
+
+def judged(
+    samples: Samples | None = None, said: Codes | None = None, text: str = SENTENCE, *, ended: bool = True
+) -> tuple[str, ...]:
+    heard = speech() if samples is None else samples
+    return judge(reading(text), codes() if said is None else said, Heard(heard), ended, LIMITS)
+
+
+def test_a_sentence_of_usual_length_passes() -> None:
+    assert judged() == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "count"),
+    [
+        ("ሰላም", "am", 5),
+        ("ሳጥን", "am", 5),  # s a tʼ ɨ n: an ejective is one sound
+        ("እንጨት", "am", 5),  # ɨ n t͡ʃʼ ə t
+        ("አደራችሁ", "am", 9),  # a d ə r a t͡ʃ ɨ h u: what is long counts once
+        ("", "am", 0),
+        ("!?…", "am", 0),
+        ("hello there", "en", 10),
+        ("ሰላም", "ti", 6),
+    ],
+)
+def test_sounds_are_counted(text: str, language: str, count: int) -> None:
+    assert sounds(reading(text, language)) == count
+
+
+@pytest.mark.parametrize(
+    ("make", "flag"),
+    [
+        (lambda: joined(speech(), silence(0.3)), ""),
+        (lambda: joined(silence(0.3), speech()), ""),
+        (lambda: speech(9.0), r"long: (8\.9|9\.0) s for 21 sounds"),
+        (lambda: speech(0.5), r"short: 0\.[45] s for 21 sounds"),
+        (lambda: joined(speech(), silence(1.5)), r"ending: 1\.[45] s of silence after the last word"),
+        (lambda: joined(silence(1.5), speech()), r"ending: 1\.[45] s of silence before the first word"),
+        (lambda: joined(speech(), noise(1.5, 0.02)), r"noise: 1\.[3-5] s of sound after the last word"),
+        (lambda: joined(speech(1.2), silence(1.5), speech(1.2)), r"pause: 1\.[45] s of silence inside"),
+        (lambda: np.clip(speech() * 30, -1, 1), r"clipped: \d+\.\d% of the samples are at full scale"),
+        (lambda: noise(2.0, 0.05), "speechless: no speech is heard in it"),
+        (lambda: noise(2.0, 1e-5), "silent: there is no sound in it"),
+        (lambda: silence(2.0), "silent: there is no sound in it"),
+        (lambda: silence(0), "silent: there is no sound in it"),
+        (lambda: joined(speech(), np.array([np.nan, np.inf], np.float32)), "broken: 2 samples are no numbers"),
+    ],
+)
+def test_sound_is_judged(make: Callable[[], Samples], flag: str) -> None:
+    found = judged(make())
+    assert len(found) == bool(flag)
+    assert all(re.fullmatch(flag, one) for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("said", "flag"),
+    [
+        (codes(), ""),
+        (np.repeat(7, 20), ""),
+        (joined(codes(20), np.repeat(7, 25)), "loop: one code 25 times in a row, 1.2 s"),  # type: ignore[arg-type]
+        (np.tile([1, 2, 3], 12), "loop: 3 codes 12 times in a row, 1.7 s"),
+        (np.tile(codes(20), 2), ""),
+        (np.tile(codes(20), 4), "loop: 20 codes 4 times in a row, 3.7 s"),
+        (np.tile(codes(15), 4)[:55], ""),
+        (codes(2), "nothing: the model ended after 2 codes"),
+        (codes(0), "nothing: the model ended after 0 codes"),
+    ],
+)
+def test_codes_are_judged(said: Codes, flag: str) -> None:
+    assert judged(said=said.astype(np.int64)) == ((flag,) if flag else ())
+
+
+def test_a_piece_that_reached_the_limit_says_so_first() -> None:
+    found = judged(speech(9.0), codes(194), ended=False)
+    assert [kind(flag) for flag in found] == ["endless", "long"]
+    assert found[0] == "endless: it did not end by itself within 194 codes"
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("እ", 0.25), ("ሰላም", 0.9), ("!", 0.6), (SENTENCE, 3.0)])
+def test_short_texts_may_take_their_time(text: str, seconds: float) -> None:
+    assert judged(speech(seconds), codes(round(seconds / CODE_SECONDS) + 1), text) == ()
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [("en", "The children walked home along the quiet river."), ("ti", "ሰላም ከመይ ኣለኹም")]
+)
+def test_other_languages_have_their_own_limits(language: str, text: str) -> None:
+    read, limits = reading(text, language), Limits.of(language)
+    seconds = sounds(read) / limits.usual
+    assert judge(read, codes(), Heard(speech(seconds)), True, limits) == ()
+    assert limits != LIMITS
+
+
+def test_every_flag_has_a_weight() -> None:
+    words = {"broken", "nothing", "silent", "speechless", "endless", "loop", "short", "long", "pause", "noise"}
+    assert set(LIMITS.costs) == words | {"ending", "clipped"}
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (((), 2.0, -3.0), ((), 2.0, -4.0)),
+        (((), 1.8, -3.0), ((), 3.4, -3.0)),
+        (((), 2.0, -8.0), (("loop: x",), 2.0, -3.0)),
+        ((("ending: x",), 2.0, -3.0), (("short: x",), 2.0, -3.0)),
+        ((("long: x", "loop: x"), 2.0, -3.0), (("nothing: x",), 2.0, -1.0)),
+        ((("nothing: x",), 2.0, -9.0), (("broken: x",), 2.0, -1.0)),
+    ],
+)
+def test_readings_are_compared(
+    better: tuple[tuple[str, ...], float, float], worse: tuple[tuple[str, ...], float, float]
+) -> None:
+    first, second = (
+        score(flags, reading(), Heard(speech(seconds)), chance * seconds / CODE_SECONDS, LIMITS)
+        for flags, seconds, chance in (better, worse)
+    )
+    assert first > second
+
+
+def test_a_text_without_sounds_has_a_score() -> None:
+    assert np.isfinite(score((), reading("!"), Heard(silence(0)), -1.0, LIMITS))
+
+
+@pytest.mark.parametrize("rate", [24_000, 16_000])
+@pytest.mark.parametrize(("before", "behind"), [(0.0, 0.0), (0.9, 1.3), (0.02, 0.5)])
+def test_trimming_leaves_the_speech_and_a_margin(rate: int, before: float, behind: float) -> None:
+    samples = resample(joined(silence(before), speech(2.0), noise(behind, 0.0005)), OUTPUT_RATE, rate)
+    kept = trim(Heard(samples, rate))
+    assert kept.size / rate == pytest.approx(2.0 + min(before, 0.08) + min(behind, 0.08), abs=0.13)
+    assert (kept[0], kept[-1]) == (0.0, pytest.approx(0.0, abs=1e-3))
+
+
+def test_trimming_cuts_no_sound_of_the_speech() -> None:
+    spoken = speech(2.0)
+    kept = trim(Heard(joined(silence(1.0), spoken, silence(1.0))))
+    assert float(np.square(kept).sum()) > 0.995 * float(np.square(spoken).sum())
+
+
+@pytest.mark.parametrize("make", [lambda: silence(0), lambda: silence(1.0), lambda: noise(1.0, 0.05)])
+def test_without_speech_nothing_is_cut(make: Callable[[], Samples]) -> None:
+    samples = make()
+    assert trim(Heard(samples)) is samples
+
+
+def test_trimming_leaves_its_argument_alone() -> None:
+    samples = joined(speech(), silence(1.0))
+    before = samples.copy()
+    trim(Heard(samples))
+    np.testing.assert_array_equal(samples, before)
+
+
+def test_listening_takes_less_than_20_ms_for_a_second() -> None:
+    samples = speech(8.0)
+
+    def took() -> float:
+        began = time.perf_counter()
+        heard = Heard(samples)
+        trim(heard)
+        assert heard.levels.size
+        return time.perf_counter() - began
+
+    assert min(took() for _ in range(3)) / 8.0 < 0.020
+
+
+def test_seeds_of_tries_differ_and_come_again() -> None:
+    assert next_seed(5, 0) == 5
+    made = {next_seed(seed, attempt) for seed in range(100) for attempt in range(10)}
+    assert len(made) == 1000
+    assert all(0 <= seed < 2**32 for seed in made)
+    assert next_seed(2**32 - 1, 3) == next_seed(2**32 - 1, 3)

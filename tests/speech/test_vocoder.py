@@ -1,0 +1,208 @@
+"""The vocoder makes the very sound of coqui's, whole or piece by piece."""
+
+from collections.abc import Iterator
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from tests.speech.small_vocoder import small_vocoder, vectors, voice
+from utils.core.change import SpeedupError
+from utils.media.audio import Samples
+from utils.speech import vocoder as vocoder_module
+from utils.speech.precision import multiplies_bf16
+from utils.speech.quality import distance
+from utils.speech.upsampling import Ladder
+from utils.speech.vocoder import Vocoder
+
+SAME = 1e-4
+TO_24_KHZ = (4.0, 24_000 / 22_050)
+needs_bf16 = pytest.mark.skipif(not multiplies_bf16(), reason="this processor does not multiply bf16")
+
+
+@pytest.fixture(scope="module")
+def decoder() -> Any:
+    return small_vocoder()
+
+
+@pytest.fixture(scope="module")
+def vocoder(decoder: Any) -> Vocoder:
+    return Vocoder.of(decoder)
+
+
+@pytest.fixture
+def on_two_threads() -> Iterator[None]:
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(1)
+
+
+def of_coqui(decoder: Any, latents: torch.Tensor, embedding: torch.Tensor) -> Samples:
+    with torch.inference_mode():
+        sound: Samples = decoder(latents[None], g=embedding)[0, 0].numpy()
+    return sound
+
+
+def pieces(vocoder: Vocoder, latents: torch.Tensor, sizes: tuple[int, ...]) -> list[Samples]:
+    stream, found, sizes_of = vocoder.stream(voice()), [], cycle(sizes)
+    while len(latents):
+        size = next(sizes_of)
+        found.append(stream.push(latents[:size]))
+        latents = latents[size:]
+    return [*found, stream.finish()]
+
+
+@pytest.mark.parametrize("codes", [1, 2, 3, 50])
+def test_the_sound_is_that_of_coqui(codes: int, decoder: Any, vocoder: Vocoder) -> None:
+    wanted = of_coqui(decoder, vectors(codes), voice())
+    sound = vocoder.sound(vectors(codes), voice())
+    assert sound.dtype == np.float32
+    assert sound.std() > 0.01  # or everything would be the same
+    np.testing.assert_allclose(sound, wanted, atol=SAME, rtol=0)
+
+
+@pytest.mark.slow
+def test_the_sound_of_the_published_size_is_that_of_coqui() -> None:
+    decoder = small_vocoder(1024, 512)
+    wanted = of_coqui(decoder, vectors(30, 1024), voice())
+    np.testing.assert_allclose(Vocoder.of(decoder).sound(vectors(30, 1024), voice()), wanted, atol=SAME, rtol=0)
+
+
+@pytest.mark.parametrize("sizes", [(1,), (2, 5), (1, 13, 1, 2), (12, 24), (1000,)])
+@pytest.mark.parametrize("codes", [1, 2, 31])
+def test_pieces_joined_are_the_whole(codes: int, sizes: tuple[int, ...], vocoder: Vocoder) -> None:
+    whole = vocoder.sound(vectors(codes), voice())
+    np.testing.assert_allclose(np.concatenate(pieces(vocoder, vectors(codes), sizes)), whole, atol=SAME, rtol=0)
+
+
+def test_no_joint_clicks(vocoder: Vocoder) -> None:
+    found = pieces(vocoder, vectors(40), (7, 4))
+    bends = np.abs(np.diff(np.concatenate(found), 2))
+    joints = np.cumsum([len(piece) for piece in found])[:-1]
+    joints = joints[(joints > 1) & (joints < len(bends))]
+    at_joints = np.concatenate([bends[joint - 2 : joint + 1] for joint in joints])
+    whole = np.abs(np.diff(vocoder.sound(vectors(40), voice()), 2))
+    assert len(joints) > 5
+    assert at_joints.max() <= whole.max()
+    assert at_joints.mean() < 2 * whole.mean()
+
+
+def test_a_piece_costs_what_it_is_long_and_no_more(vocoder: Vocoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    worked: list[int] = []
+    work = Vocoder.work
+
+    def counted(self: Vocoder, wholes: Any, biases: Any) -> list[Samples]:
+        worked.extend(len(whole.frames) for whole in wholes)
+        return work(self, wholes, biases)
+
+    monkeypatch.setattr(Vocoder, "work", counted)
+    stream = vocoder.stream(voice())
+    for _ in range(12):
+        stream.push(vectors(10))
+    assert max(worked) <= Ladder(TO_24_KHZ).count(10) + 2 * vocoder.network.reach + 1
+    assert stream.kept is not None
+    assert len(stream.kept) < 12
+
+
+def test_the_first_sound_comes_with_the_sixth_code(vocoder: Vocoder) -> None:
+    stream = vocoder.stream(voice())
+    assert len(stream.push(vectors(6))) > 0
+    assert vocoder.network.reach <= 15
+
+
+@pytest.mark.usefixtures("on_two_threads")
+def test_threads_share_a_sentence_and_leave_the_number_of_threads_alone(
+    decoder: Any, vocoder: Vocoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vocoder_module, "PART", 50)
+    shared = Vocoder.of(decoder)
+    assert torch.get_num_threads() == 2
+    assert shared.threads is not None
+    sounds = shared.sounds([vectors(60), vectors(5, seed=1), vectors(31, seed=2)], voice())
+    assert set(shared.threads.map(lambda _: torch.get_num_threads(), range(4))) == {1}
+    torch.set_num_threads(1)
+    for sound, (codes, seed) in zip(sounds, [(60, 0), (5, 1), (31, 2)], strict=True):
+        np.testing.assert_allclose(sound, of_coqui(decoder, vectors(codes, seed=seed), voice()), atol=SAME, rtol=0)
+
+
+@needs_bf16
+def test_bf16_sounds_the_same(decoder: Any, vocoder: Vocoder) -> None:
+    half = Vocoder.of(decoder, "bf16")
+    whole = vocoder.sound(vectors(60), voice())
+    assert 0 < distance(whole, half.sound(vectors(60), voice())) < 0.3
+
+
+@needs_bf16
+def test_pieces_in_bf16_are_the_whole_but_for_rounding(decoder: Any) -> None:
+    half = Vocoder.of(decoder, "bf16")
+    whole = half.sound(vectors(60), voice())
+    assert distance(whole, np.concatenate(pieces(half, vectors(60), (7,)))) < 0.1
+
+
+def test_voices_sound_different(vocoder: Vocoder) -> None:
+    sounds = [vocoder.sound(vectors(8), voice(seed)) for seed in (0, 1)]
+    assert np.abs(sounds[0] - sounds[1]).max() > 0.01
+
+
+def test_no_codes_are_no_sound(vocoder: Vocoder) -> None:
+    stream = vocoder.stream(voice())
+    assert vocoder.sound(vectors(3)[:0], voice()).shape == (0,)
+    assert stream.push(vectors(3)[:0]).shape == (0,)
+    assert stream.finish().shape == (0,)
+
+
+def test_a_finished_sentence_takes_no_more(vocoder: Vocoder) -> None:
+    stream = vocoder.stream(voice())
+    stream.push(vectors(3))
+    stream.finish()
+    with pytest.raises(ValueError, match="finished"):
+        stream.push(vectors(3))
+
+
+def test_the_vocoder_of_coqui_is_left_as_it_is() -> None:
+    decoder = small_vocoder()
+    before = {name: weight.clone() for name, weight in decoder.state_dict().items()}
+    Vocoder.of(decoder).sound(vectors(9), voice())
+    after = decoder.state_dict()
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp16"])
+def test_a_precision_that_does_not_do_is_refused(precision: Any, decoder: Any) -> None:
+    with pytest.raises(SpeedupError, match="Choose"):
+        Vocoder.of(decoder, precision)
+
+
+@pytest.mark.parametrize("codes", [*range(1, 26), 147, 300, 604])
+def test_frames_are_those_of_torch(codes: int) -> None:
+    latents = torch.randn(codes, 3, generator=torch.Generator().manual_seed(codes))
+    wanted = latents.T[None]
+    for scale in TO_24_KHZ:
+        wanted = functional.interpolate(wanted, scale_factor=[scale], mode="linear")
+    ladder = Ladder(TO_24_KHZ)
+    assert ladder.count(codes) == wanted.shape[2]
+    torch.testing.assert_close(ladder.take(latents, 0, 0, wanted.shape[2]), wanted[0].T, atol=SAME, rtol=0)
+
+
+@pytest.mark.parametrize("codes", [1, 2, 3, 4, 9, 50])
+def test_settled_frames_stay_whatever_follows(codes: int) -> None:
+    ladder = Ladder(TO_24_KHZ)
+    latents = torch.randn(codes + 3, 2, generator=torch.Generator().manual_seed(codes))
+    settled = ladder.settled(codes)
+    if settled:
+        early = ladder.take(latents[:codes], 0, 0, settled)
+        assert torch.equal(early, ladder.take(latents, 0, 0, settled))
+    assert settled <= ladder.count(codes)
+    assert ladder.settled(codes + 3) > settled
+
+
+def test_a_frame_needs_no_code_before_its_first_one() -> None:
+    ladder, latents = Ladder(TO_24_KHZ), torch.randn(60, 2)
+    for frame in (0, 1, 7, 100, 200):
+        first = ladder.first_code(frame)
+        whole = ladder.take(latents, 0, frame, 250)
+        assert torch.equal(ladder.take(latents[first:], first, frame, 250), whole)

@@ -1,0 +1,77 @@
+"""The doctor finds what is wrong and names the cure."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from utils.core import paths
+from utils.core.paths import ROOT
+from utils.system import doctor
+from utils.xtts.files import HUB_FILES
+
+
+@pytest.mark.slow
+def test_the_doctor_answers_in_json(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "utils", "doctor", "--json", "--output", str(tmp_path)]
+    run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    findings = {finding["name"]: finding for finding in json.loads(run.stdout)}
+    assert {"Python", "Packages", "Device", "bf16", "fp16", "TF32", "RAM", "Disk", "Media decoding"} <= findings.keys()
+    assert "GFLOP/s" in findings["bf16"]["detail"]
+    assert run.returncode == int(any(finding["verdict"] == "fail" for finding in findings.values()))
+    assert all(finding["cure"] for finding in findings.values() if finding["verdict"] == "fail")
+
+
+def test_a_package_of_another_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pins = tmp_path / "requirements.txt"
+    pins.write_text("numpy==0.0.1\nno-such-package==1.0\n", encoding="utf-8")
+    monkeypatch.setattr(paths, "REQUIREMENTS", pins)
+    verdicts = {finding.name: finding.verdict for finding in doctor.packages(tmp_path)}
+    assert verdicts == {"numpy": "warn", "no-such-package": "fail", "Packages": "warn"}
+
+
+def make_model(folder: Path, *, leave_out: str = "", cut: str = "") -> None:
+    folder.mkdir(parents=True)
+    for name in HUB_FILES:
+        if name.endswith(".json"):
+            (folder / name).write_text(json.dumps({"names": ["x"] * 100}), encoding="utf-8")
+        else:
+            with zipfile.ZipFile(folder / name, "w") as file:
+                file.writestr("data", "x" * 1000)
+        if name == cut:
+            (folder / name).write_bytes((folder / name).read_bytes()[:68])
+    (folder / leave_out).unlink() if leave_out else None
+
+
+@pytest.mark.parametrize(
+    ("leave_out", "cut", "verdict", "said"),
+    [
+        ("", "", "pass", "v2.0.2 is whole"),
+        ("vocab.json", "", "fail", "vocab.json is missing"),
+        ("", "model.pth", "fail", "model.pth is cut short"),
+        ("", "vocab.json", "fail", "vocab.json is cut short"),
+    ],
+)
+def test_a_broken_base_model_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leave_out: str, cut: str, verdict: str, said: str
+) -> None:
+    monkeypatch.setattr(paths, "MODELS", tmp_path)
+    make_model(tmp_path / "v2.0.2", leave_out=leave_out, cut=cut)
+    finding = next(doctor.base_model(tmp_path))
+    assert (finding.verdict, said in finding.detail) == (verdict, True)
+
+
+def test_a_folder_that_cannot_be_written_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (finding,) = doctor.write_access(tmp_path / "file" / "output")
+    assert finding.verdict == "fail"
+    assert finding.cure
+
+
+def test_a_check_that_breaks_is_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "CHECKS", (lambda _output: 1 / 0,))
+    (finding,) = doctor.examine(tmp_path)
+    assert (finding.verdict, finding.detail) == ("fail", "ZeroDivisionError: division by zero")

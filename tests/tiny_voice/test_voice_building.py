@@ -1,0 +1,188 @@
+"""All stages at the size of a toy: from sentences to a folder that speaks, here and in plain coqui-tts."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tools.tiny_voice import fine_tuning, report, stages
+from tools.tiny_voice.__main__ import main
+from tools.tiny_voice.assemble import voice_folder
+from tools.tiny_voice.build import STAGES
+from tools.tiny_voice.progress import Progress
+from tools.tiny_voice.recipe import RECIPES
+from tools.tiny_voice.speakers import PROGRAM, SPEAKERS
+from tools.tiny_voice.stages import Workshop
+from utils import runs
+from utils.cli import demo
+from utils.config import TrainConfig
+from utils.core.paths import Project
+from utils.media import audio
+from utils.media.rates import RATE
+from utils.speech.synthesizer import Synthesizer
+from utils.workspace import projects, sample_project
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which(PROGRAM) is None, reason="espeak-ng is not here"),
+]
+LAST_EVALUATION = f"gpt, phrases: evaluation {RECIPES['toy'].gpt.phrases.updates}"
+
+
+class Killer:
+    """Hears the progress, and kills the work once, in the middle of the first lesson."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.has_killed = False
+
+    def __call__(self, sentence: str) -> None:
+        self.told.append(sentence)
+        if sentence.startswith(LAST_EVALUATION) and not self.has_killed:
+            self.has_killed = True
+            raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workshop, list[str]]:
+    """The toy voice, which was killed once on its way."""
+    killer = Killer()
+    shop = Workshop(tmp_path_factory.mktemp("voice"), RECIPES["toy"], "cpu", killer)
+    with pytest.raises(KeyboardInterrupt):
+        stages.run(shop, STAGES)
+    stages.run(shop, STAGES)
+    return shop, killer.told
+
+
+@pytest.fixture
+def short_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first minute of the sample instead of all three, and one epoch over it."""
+    made, settings = tmp_path / "made", tmp_path / "short.yaml"
+    made.mkdir()
+    cues = (sample_project.MADE / sample_project.SUBTITLES).read_text(encoding="utf-8").split("\n\n")
+    spoken = [block for block in cues if "00:00:" in block.split(" --> ")[0]]
+    (made / sample_project.SUBTITLES).write_text("\n\n".join(spoken[:-1]), encoding="utf-8")
+    audio.save(made / "sample.wav", audio.load(sample_project.MADE / sample_project.SOUND, RATE, end=60.0), RATE)
+    settings.write_text(TrainConfig(num_epochs=1, sample_texts="-").to_yaml(), encoding="utf-8")
+    monkeypatch.setattr(sample_project, "MADE", made)
+    monkeypatch.setattr(sample_project, "SOUND", "sample.wav")
+    monkeypatch.setattr(demo, "PRESET", settings)
+
+
+def test_a_killed_lesson_goes_on_in_the_run_that_it_began(built: tuple[Workshop, list[str]]) -> None:
+    shop, told = built
+    assert f"gpt, phrases: resumed {RECIPES['toy'].gpt.save} " in told
+    assert len(runs.list_runs(Project(shop.folder("gpt") / "phrases"))) == 1
+
+
+def test_nothing_is_done_twice(built: tuple[Workshop, list[str]]) -> None:
+    shop, told = built
+    heard = len(told)
+    stages.run(shop, STAGES)
+    assert told[heard:] == [f"{stage.name}: done already" for stage in STAGES]
+
+
+def test_plain_coqui_loads_the_folder_and_speaks(built: tuple[Workshop, list[str]]) -> None:
+    from TTS.tts.configs.xtts_config import XttsConfig
+    from TTS.tts.models.xtts import Xtts
+
+    folder = voice_folder(built[0].root)
+    config = XttsConfig()
+    config.load_json(folder / "config.json")
+    plain: Any = Xtts(config)
+    plain.load_checkpoint(config, checkpoint_dir=str(folder), strict=True)
+    voice = plain.speaker_manager.speakers[SPEAKERS[0].name.title()]
+    latents, embedding = (voice[name].float() for name in ("gpt_cond_latent", "speaker_embedding"))
+    torch.manual_seed(0)
+    wave = plain.inference("selam", "en", latents, embedding)["wav"]
+    assert np.isfinite(wave).all()
+    assert wave.size > 1000
+
+
+def test_our_synthesizer_speaks_amharic_in_every_voice(built: tuple[Workshop, list[str]], tmp_path: Path) -> None:
+    model = Synthesizer.load(voice_folder(built[0].root), "cpu", "fp32", cache=tmp_path)
+    assert set(model.voices()) == {"default", *(speaker.name.title() for speaker in SPEAKERS)}
+    speech = model.speak("ሰላም።", reference=SPEAKERS[1].name, tries=1)
+    assert np.isfinite(speech.samples).all()
+
+
+def test_the_folder_is_small_and_says_what_it_is(built: tuple[Workshop, list[str]]) -> None:
+    folder = voice_folder(built[0].root)
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 40_000_000
+    assert "not XTTS v2" in json.loads((folder / "about.json").read_text(encoding="utf-8"))["about"]
+    assert (folder / "LICENCE.txt").is_file()
+
+
+def test_every_stage_leaves_its_figures(built: tuple[Workshop, list[str]], tmp_path: Path) -> None:
+    root = built[0].root
+    assert all(stages.figures(root, stage.name) for stage in STAGES)
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n", encoding="utf-8")
+    report.write_into(page, report.figures_of(root))
+    written = page.read_text(encoding="utf-8")
+    assert written.startswith("before\n")
+    assert written.endswith("after\n")
+    assert "old" not in written
+    assert all(f"| {stage.name} |" in written for stage in STAGES)
+
+
+def test_the_command_finds_everything_done_and_shows_the_figures(
+    built: tuple[Workshop, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--recipe", "toy", "--output", str(built[0].root), "--device", "cpu"]
+    assert main(["build", *where]) == 0
+    told = capsys.readouterr().out
+    assert all(f"{stage.name}: done already" in told for stage in STAGES)
+    assert "| nearest to its own rendering |" in told
+    assert main(["build", *where, "--stages", "song"]) == 1
+    assert "There is no stage song" in capsys.readouterr().err
+
+
+def test_the_command_measures_a_folder(
+    built: tuple[Workshop, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, figures = voice_folder(built[0].root), tmp_path / "figures.json"
+    words = ["--sentences", "2", "--retrieved", "2", "--voices", "1", "--json", str(figures)]
+    assert main(["evaluate", "--model", str(folder), *words]) == 0
+    assert "| endless of 2 sentences |" in capsys.readouterr().out
+    assert json.loads(figures.read_text(encoding="utf-8"))["sentences"] == 2
+
+
+@pytest.mark.usefixtures("short_sample")
+def test_the_command_teaches_the_voice_a_speaker_and_measures_what_came_of_it(
+    built: tuple[Workshop, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output, figures, settings = tmp_path / "output", tmp_path / "figures.json", tmp_path / "settings.yaml"
+    settings.write_text(TrainConfig(num_epochs=2, sample_texts="-").to_yaml(), encoding="utf-8")
+    words = ["--sentences", "1", "--retrieved", "1", "--voices", "1", "--json", str(figures)]
+    model = ["--model", str(voice_folder(built[0].root)), "--settings", str(settings)]
+    assert main(["evaluate", *model, *words, "--fine-tune", str(output)]) == 0
+    tuned = json.loads(figures.read_text(encoding="utf-8"))["tuned"]
+    assert tuned["sentences"] == 1
+    assert f"| {tuned['voice_after']} | smaller |" in capsys.readouterr().out
+    [run] = runs.list_runs(Project(output / demo.NAME), "train")
+    assert TrainConfig.load(run.config).num_epochs == 2
+    assert TrainConfig.load(run.config).custom_model == str(voice_folder(built[0].root).resolve())
+
+
+def test_the_command_refuses_a_project_of_ones_own_before_it_measures(
+    built: tuple[Workshop, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    projects.create(demo.NAME, tmp_path)
+    assert main(["evaluate", "--model", str(voice_folder(built[0].root)), "--fine-tune", str(tmp_path)]) == 1
+    said = capsys.readouterr()
+    assert "a project of your own" in said.err
+    assert not said.out
+
+
+def test_a_voice_is_no_nearer_to_anybody_than_it_is_itself(built: tuple[Workshop, list[str]], tmp_path: Path) -> None:
+    folder, clip = voice_folder(built[0].root), tmp_path / "clip.wav"
+    audio.save(clip, audio.load(sample_project.MADE / sample_project.SOUND, RATE)[: 4 * RATE], RATE)
+    found = fine_tuning.compare(folder, folder, clip, 2, Progress("compare", lambda _: None))
+    assert found["voice_before"] == found["voice_after"] > 0
+    assert found["voice_nearer"] == found["pitch_nearer"] == 0
+    assert f"| {found['voice_after']} | smaller |" in report.tuned(found)

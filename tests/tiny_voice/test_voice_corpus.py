@@ -1,0 +1,115 @@
+"""What the small voice learns from: who speaks what, and what is kept apart."""
+
+import dataclasses
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tools.tiny_voice import audio_stage, corpus, speakers
+from tools.tiny_voice.recipe import Corpus
+from tools.tiny_voice.speakers import HELD_OUT, SPEAKERS, EspeakError
+from utils.media.audio import Samples
+
+SMALL = Corpus(sentences=40, takes=3, phrases=200, judged=12)
+TAKES = corpus.takes(SMALL)
+
+
+def test_no_held_out_sentence_is_learnt_from() -> None:
+    held = set(corpus.read_sentences()["eval"])
+    assert held
+    assert not held & {take.text for take in TAKES if take.split == "train"}
+    assert {take.text for take in TAKES if take.split == "eval" and take.kind == "sentence"} <= held
+
+
+def test_the_voice_of_the_sample_project_is_never_learnt_from() -> None:
+    assert HELD_OUT.name not in {take.speaker for take in TAKES}
+    assert HELD_OUT.variant not in {speaker.variant for speaker in SPEAKERS}
+
+
+def test_there_are_at_least_eight_voices_that_differ_in_timbre_pitch_and_pace() -> None:
+    assert len({(one.variant, one.pitch, one.pace) for one in SPEAKERS}) >= 8
+    assert len({one.variant for one in SPEAKERS}) == len(SPEAKERS)
+
+
+def test_every_voice_has_as_many_sentences_as_the_others() -> None:
+    counted = Counter(take.speaker for take in TAKES if take.kind == "sentence" and take.split == "train")
+    assert set(counted.values()) == {SMALL.sentences * SMALL.takes // len(SPEAKERS)}
+
+
+def test_no_voice_says_a_sentence_twice() -> None:
+    said = [(take.text, take.speaker) for take in TAKES if take.kind == "sentence"]
+    assert len(said) == len(set(said))
+
+
+def test_pieces_are_one_to_four_words_and_each_is_there_once() -> None:
+    pieces = [take.text for take in TAKES if take.kind == "phrase" and take.split == "train"]
+    assert len(pieces) == len(set(pieces)) == SMALL.phrases
+    assert {len(piece.split()) for piece in pieces} == {1, 2, 3, 4}
+
+
+def test_the_same_seed_chooses_the_same_takes() -> None:
+    assert corpus.takes(SMALL) == TAKES
+    assert corpus.takes(dataclasses.replace(SMALL, seed=99)) != TAKES
+
+
+def test_the_list_of_takes_comes_back_as_it_was(tmp_path: Path) -> None:
+    corpus.write_takes(tmp_path, TAKES)
+    assert corpus.read_takes(tmp_path) == TAKES
+
+
+def tone(seconds: float, level: float) -> Samples:
+    sound: Samples = (level * np.sin(np.arange(round(seconds * 22_050)) * 0.1)).astype(np.float32)
+    return sound
+
+
+def test_silence_is_cut_off_but_for_a_little() -> None:
+    quiet = np.zeros(22_050, np.float32)
+    cut = audio_stage.trimmed(np.concatenate([quiet, tone(1.0, 0.3), quiet]))
+    assert 1.0 < cut.size / 22_050 < 1.2
+
+
+def test_what_is_very_short_is_filled_up() -> None:
+    assert audio_stage.trimmed(tone(0.1, 0.3)).size == audio_stage.SHORTEST
+
+
+@pytest.mark.parametrize("level", [0.01, 0.1, 0.9])
+def test_every_clip_is_equally_loud(level: float) -> None:
+    power = np.sqrt(np.mean(np.square(audio_stage.levelled(tone(1.0, level)))))
+    assert power == pytest.approx(10 ** (-23 / 20), rel=0.02)
+
+
+def test_silence_stays_silence() -> None:
+    assert not audio_stage.levelled(np.zeros(1000, np.float32)).any()
+
+
+def test_without_espeak_the_cure_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(EspeakError, match="apt install espeak-ng"):
+        speakers.speak("ሰላም", SPEAKERS[0])
+
+
+needs_espeak = pytest.mark.skipif(shutil.which(speakers.PROGRAM) is None, reason="espeak-ng is not here")
+
+
+@needs_espeak
+def test_voices_differ_and_numbers_are_said_in_words() -> None:
+    first, second = (audio_stage.rendering("3 ሰዓት", one) for one in SPEAKERS[:2])
+    assert first.size != second.size or not np.allclose(first, second)
+    words = audio_stage.rendering("ሦስት ሰዓት", SPEAKERS[0])
+    assert np.array_equal(first, words)
+
+
+@needs_espeak
+def test_a_variant_that_is_not_there_is_an_error_with_a_cure() -> None:
+    speakers.refuse_alike()
+    with pytest.raises(EspeakError, match=r"same voice.*variant nosuch"):
+        speakers.refuse_alike([SPEAKERS[0], dataclasses.replace(SPEAKERS[1], variant="nosuch")])
+
+
+def test_nobody_speaks_twice_alike_but_the_seed_decides_how() -> None:
+    ways = {SPEAKERS[0].swayed(np.random.default_rng(seed)) for seed in range(20)}
+    assert len(ways) > 10
+    assert SPEAKERS[0].swayed(np.random.default_rng(3)) in ways

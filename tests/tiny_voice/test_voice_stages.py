@@ -1,0 +1,96 @@
+"""Stages are done once, and again when something that they depended on has changed."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.tiny_voice import stages
+from tools.tiny_voice.recipe import RECIPES, Corpus, Recipe
+from tools.tiny_voice.stages import Stage, Workshop
+from utils.core.errors import ConfigError
+
+TOY = RECIPES["toy"]
+OTHER = replace(TOY, corpus=Corpus(seed=9))
+
+
+class Bench:
+    """Three stages that note when they work."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.done, self.told = root, [""], [""]
+        self.file = root.parent / "sentences"
+        self.file.write_text("a", encoding="utf-8")
+        self.fails = False
+
+    def run(self, recipe: Recipe = TOY, *wanted: str) -> list[str]:
+        shop = Workshop(self.root, recipe, "cpu", self.told.append)
+        first = Stage("first", (), ("corpus",), self.work("first"), (self.file,))
+        second = Stage("second", ("first",), ("dvae",), self.work("second"))
+        self.done = []
+        stages.run(shop, [first, second, Stage("third", ("second",), (), self.work("third"))], wanted)
+        return self.done
+
+    def work(self, name: str) -> Any:
+        def do(shop: Workshop) -> Mapping[str, Any]:
+            if name == "second" and self.fails:
+                (shop.folder(name) / "half").write_text("done", encoding="utf-8")
+                raise KeyboardInterrupt
+            self.done.append(name)
+            return {"name": name}
+
+        return do
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path / "voice")
+
+
+def test_a_finished_stage_is_not_done_again(bench: Bench) -> None:
+    assert bench.run() == ["first", "second", "third"]
+    assert bench.run() == []
+    assert stages.figures(bench.root, "second")["name"] == "second"
+
+
+def test_what_comes_after_a_change_is_done_again(bench: Bench) -> None:
+    bench.run()
+    assert bench.run(replace(TOY, dvae=replace(TOY.dvae, steps=7))) == ["second", "third"]
+    assert bench.run(OTHER) == ["first", "second", "third"]
+
+
+def test_a_changed_file_counts_too(bench: Bench) -> None:
+    bench.run()
+    bench.file.write_text("b", encoding="utf-8")
+    assert bench.run() == ["first", "second", "third"]
+
+
+def test_an_interrupted_stage_finds_what_it_had_done(bench: Bench) -> None:
+    bench.fails = True
+    with pytest.raises(KeyboardInterrupt):
+        bench.run()
+    bench.fails = False
+    assert bench.run() == ["second", "third"]
+    assert (bench.root / "second" / "half").is_file()
+
+
+def test_half_of_a_stage_with_other_inputs_is_thrown_away(bench: Bench) -> None:
+    bench.fails = True
+    with pytest.raises(KeyboardInterrupt):
+        bench.run()
+    bench.fails = False
+    bench.run(OTHER)
+    assert not (bench.root / "second" / "half").exists()
+
+
+def test_single_stages_can_be_asked_for(bench: Bench) -> None:
+    assert bench.run(TOY, "first") == ["first"]
+    with pytest.raises(ConfigError, match="needs second first"):
+        bench.run(TOY, "third")
+
+
+def test_an_unknown_stage_is_refused_with_those_that_there_are(bench: Bench) -> None:
+    with pytest.raises(ConfigError, match=r"no stage fourth.*first, second, third"):
+        bench.run(TOY, "fourth")

@@ -1,0 +1,153 @@
+"""Tests of fast attention: the same numbers, from other kernels."""
+
+import copy
+import importlib.util
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.training.small_gpt import small_gpt
+from utils.training.speedups import SpeedupError
+from utils.training.speedups.attention import dropout, report, use_eager, use_flash_attention_2, use_sdpa
+from utils.xtts import conditioning
+from utils.xtts.modules import AttentionBlock
+
+Way = Callable[[Any], Tensor]
+
+
+def random(*shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1))
+
+
+def encoder(gpt: Any) -> Tensor:
+    return gpt.conditioning_encoder(random(2, 80, 37))  # type: ignore[no-any-return]
+
+
+def both_listeners(gpt: Any) -> Tensor:
+    return gpt.get_style_emb(random(2, 80, 50))  # type: ignore[no-any-return]
+
+
+def perceiver_with_mask(gpt: Any) -> Tensor:
+    seen = torch.arange(32 + 20) < torch.tensor([[40], [52]])
+    return gpt.conditioning_perceiver(random(2, 20, 64), mask=seen)  # type: ignore[no-any-return]
+
+
+def gpt2(gpt: Any) -> Tensor:
+    return gpt.gpt(inputs_embeds=random(2, 40, 64), use_cache=False).last_hidden_state  # type: ignore[no-any-return]
+
+
+def result(gpt: Any, way: Way) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return what comes out, and the gradients that a random direction of it gives."""
+    gpt.zero_grad()
+    out = way(gpt)
+    torch.autograd.backward(out, random(*out.shape))
+    return out.detach(), {name: weight.grad for name, weight in gpt.named_parameters() if weight.grad is not None}
+
+
+@pytest.mark.parametrize("way", [encoder, both_listeners, perceiver_with_mask, gpt2])
+def test_fused_and_written_out_attention_give_the_same(way: Way) -> None:
+    gpt = small_gpt().eval()
+    use_eager(gpt)
+    expected, slopes = result(gpt, way)
+    use_sdpa(gpt)
+    found, found_slopes = result(gpt, way)
+    torch.testing.assert_close(found, expected, rtol=0, atol=3e-6)
+    assert slopes.keys() == found_slopes.keys()
+    for name, slope in slopes.items():
+        torch.testing.assert_close(found_slopes[name], slope, rtol=1e-5, atol=float(slope.abs().max()) * 1e-5)
+
+
+@pytest.mark.parametrize("shape", [(2, 64, 30), (2, 64, 5, 6)])
+@pytest.mark.parametrize("tortoise_norm", [False, True])
+def test_a_block_keeps_what_coqui_can_do_with_it(shape: tuple[int, ...], tortoise_norm: bool) -> None:
+    block = AttentionBlock(64, 4, tortoise_norm=tortoise_norm)
+    nn.init.normal_(block.proj_out.weight)
+    mask = torch.ones(2, 30, 30, dtype=torch.bool).tril()
+    expected, masked = block(random(*shape)), block(random(*shape), mask.repeat(1, 1, 1))
+    assert conditioning.fuse(block) == 1
+    torch.testing.assert_close(block(random(*shape)), expected, rtol=0, atol=3e-6)
+    torch.testing.assert_close(block(random(*shape), mask), masked)
+
+
+def test_every_part_is_switched_counted_and_reported() -> None:
+    gpt = small_gpt(layers=3)
+    assert [part.implementation for part in report(gpt).values()] == ["sdpa", "eager", "eager"]  # as coqui builds it
+    change = use_sdpa(gpt)
+    assert (change.name, change.changed) == ("enable_sdpa", 6 + 2)
+    assert change.detail == (
+        "sdpa: 3 layers of the GPT (they were before) + 6 layers of the conditioning encoder"
+        " + 2 layers of the conditioning perceiver"
+    )
+    assert use_sdpa(gpt).changed == 0
+    assert {part.implementation for part in report(gpt).values()} == {"sdpa"}
+    assert use_eager(gpt).changed == 3 + 6 + 2
+    assert {(part.implementation, part.kernel) for part in report(gpt).values()} == {("eager", "none")}
+
+
+def test_the_kernel_of_the_cpu_cannot_drop() -> None:
+    gpt = small_gpt()
+    use_sdpa(gpt)
+    assert (dropout(gpt), report(gpt)["gpt"].kernel) == (0.1, "math")
+    for block in gpt.gpt.h:
+        block.attn.attn_dropout.p = 0.0
+    assert (dropout(gpt), report(gpt)["gpt"].kernel) == (0.0, "flash")
+
+
+def test_names_stay_and_the_way_back_is_exact() -> None:
+    gpt = small_gpt().eval()
+    before, names = both_listeners(gpt), list(gpt.state_dict())
+    use_sdpa(gpt)
+    assert list(gpt.state_dict()) == names
+    use_eager(gpt)
+    assert torch.equal(both_listeners(gpt), before)
+
+
+@pytest.mark.parametrize("through", [copy.deepcopy, lambda gpt: pickle.loads(pickle.dumps(gpt))])
+def test_a_copy_is_fused_too(through: Callable[[Any], Any]) -> None:
+    encoder = small_gpt().conditioning_encoder
+    conditioning.fuse(encoder)
+    other = through(encoder)
+    assert conditioning.count(other) == (6, 6)
+    assert torch.equal(other(random(1, 80, 20)), encoder(random(1, 80, 20)))
+
+
+def test_it_follows_autocast() -> None:
+    gpt = small_gpt().eval()
+    with torch.autocast("cpu", torch.bfloat16):
+        expected = both_listeners(gpt)
+        use_sdpa(gpt)
+        found = both_listeners(gpt)
+    assert found.dtype == expected.dtype
+    torch.testing.assert_close(found.float(), expected.float(), rtol=0, atol=0.05)
+
+
+def test_a_class_that_is_not_known_is_not_passed_over() -> None:
+    class Sharded(AttentionBlock):  # type: ignore[misc]
+        pass
+
+    gpt = small_gpt()
+    gpt.conditioning_encoder.attn[0].__class__ = Sharded
+    with pytest.raises(SpeedupError, match=r"Sharded is another class .* before the model is sharded"):
+        use_sdpa(gpt)
+
+
+def test_a_gpt2_that_does_not_obey_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpt = small_gpt()
+    monkeypatch.setattr(gpt.gpt, "set_attn_implementation", lambda _: None)
+    with pytest.raises(SpeedupError, match="stays with sdpa attention where eager is wanted"):
+        use_eager(gpt)
+
+
+@pytest.mark.parametrize(
+    ("installed", "words"), [(False, "needs the package flash_attn"), (True, "works on CUDA GPUs in 16 bits")]
+)
+def test_flash_attention_2_is_refused_where_it_cannot_work(
+    installed: bool, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: object() if installed else None)
+    with pytest.raises(SpeedupError, match=words):
+        use_flash_attention_2(small_gpt(), "cpu", torch.bfloat16)

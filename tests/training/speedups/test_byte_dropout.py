@@ -1,0 +1,115 @@
+"""Dropout by bytes: the right share, the right expectation, the same gradients, repeatable."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+
+from tests.training.small_gpt import small_gpt
+from utils.core.change import SpeedupError
+from utils.training.speedups.byte_dropout import ByteDropout, attended, dropped, kept, threshold, use_byte_dropout
+from utils.training.speedups.dropout import set_dropout
+
+
+@pytest.mark.parametrize(("share", "limit"), [(0.0, 0), (0.1, 26), (0.5, 128), (0.999, 255)])
+def test_a_share_is_rounded_to_a_256th(share: float, limit: int) -> None:
+    assert threshold(share) == limit
+
+
+@pytest.mark.parametrize("limit", [26, 128])
+def test_the_share_that_is_dropped_and_the_mean_are_right(limit: int) -> None:
+    ones = torch.ones(1_000_003)
+    left = dropped(ones, limit)
+    assert float((left == 0).float().mean()) == pytest.approx(limit / 256, abs=0.003)
+    assert float(left.mean()) == pytest.approx(1, abs=0.01)
+
+
+def test_the_gradient_passes_where_the_number_passed() -> None:
+    numbers = torch.randn(1000, requires_grad=True)
+    left = dropped(numbers, 64)
+    torch.autograd.backward(left.sum())
+    assert numbers.grad is not None
+    assert torch.equal(numbers.grad == 0, left == 0)
+
+
+def test_a_seed_repeats_what_is_dropped() -> None:
+    torch.manual_seed(1)
+    first = kept(torch.Size((7, 9)), 100)
+    torch.manual_seed(1)
+    assert torch.equal(kept(torch.Size((7, 9)), 100), first)
+
+
+def attentions(limit: int) -> list[list[torch.Tensor]]:
+    """Attend by our way and by torch's, with the same weights dropped; return results and gradients."""
+    torch.manual_seed(0)
+    parts = [torch.randn(3, 2, 11, 8) for _ in range(3)]
+    torch.manual_seed(5)
+    mask = kept(torch.Size((3, 2, 11, 11)), limit)
+    found = []
+    for ours in (True, False):
+        query, key, value = (part.clone().requires_grad_() for part in parts)
+        if ours:
+            torch.manual_seed(5)
+            out = attended(query, key, value, limit)
+        else:
+            future = torch.full((11, 11), float("-inf")).triu(1)
+            weights = torch.softmax(query @ key.mT * 8**-0.5 + future, -1)
+            out = (weights * mask * (256 / (256 - limit))) @ value
+        torch.autograd.backward(out.sin().sum())
+        found.append([out, *(part.grad for part in (query, key, value) if part.grad is not None)])
+    return found
+
+
+@pytest.mark.parametrize("limit", [0, 26, 200])
+def test_attention_equals_the_written_out_form_with_the_same_weights_dropped(limit: int) -> None:
+    ours, plain = attentions(limit)
+    for one, other in zip(ours, plain, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_without_dropping_it_equals_the_fused_kernel() -> None:
+    query, key, value = (torch.randn(2, 2, 9, 8) for _ in range(3))
+    fused = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+    torch.testing.assert_close(attended(query, key, value, 0), fused, rtol=1e-5, atol=1e-6)
+
+
+def test_every_place_of_the_gpt_is_exchanged_and_evaluation_is_untouched() -> None:
+    gpt = small_gpt()
+    hidden = torch.randn(2, 12, 64)
+    plain = copy.deepcopy(gpt).eval().gpt(inputs_embeds=hidden).last_hidden_state
+    keys = list(gpt.state_dict())
+    assert use_byte_dropout(gpt).changed == 2 * 3 + 1
+    assert list(gpt.state_dict()) == keys
+    assert torch.equal(gpt.eval().gpt(inputs_embeds=hidden).last_hidden_state, plain)
+
+
+def test_training_without_a_share_equals_evaluation() -> None:
+    gpt = small_gpt()
+    hidden = torch.randn(2, 12, 64)
+    plain = copy.deepcopy(gpt).eval().gpt(inputs_embeds=hidden, use_cache=False).last_hidden_state
+    set_dropout(gpt, 0.0)
+    use_byte_dropout(gpt)
+    torch.testing.assert_close(gpt.train().gpt(inputs_embeds=hidden, use_cache=False).last_hidden_state, plain)
+
+
+def test_training_with_a_share_differs_each_time_and_repeats_with_a_seed() -> None:
+    gpt = small_gpt().train()
+    use_byte_dropout(gpt)
+    assert any(isinstance(module, ByteDropout) for module in gpt.modules())
+    hidden = torch.randn(2, 12, 64)
+
+    def run(seed: int) -> torch.Tensor:
+        torch.manual_seed(seed)
+        out: torch.Tensor = gpt.gpt(inputs_embeds=hidden, use_cache=False).last_hidden_state
+        return out
+
+    assert torch.equal(run(0), run(0))
+    assert not torch.equal(run(0), run(1))
+
+
+def test_another_attention_is_refused() -> None:
+    gpt = small_gpt()
+    gpt.gpt.h[0].attn = torch.nn.Identity()
+    with pytest.raises(SpeedupError, match="another attention"):
+        use_byte_dropout(gpt)

@@ -1,0 +1,110 @@
+"""Tests of what is left untrained."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.training.small_gpt import small_gpt
+from tests.training.speedups.lessons import changed, learn, loss, weights
+from utils.training.speedups import SpeedupError
+from utils.training.speedups.freezing import freeze_conditioning, freeze_first_layers, train_text_rows_only
+from utils.xtts.adapters import TEXT_ROWS
+
+CONDITIONING = ("conditioning_encoder", "conditioning_perceiver")
+
+
+def trained(gpt: Any) -> set[str]:
+    return {name for name, weight in gpt.named_parameters() if weight.requires_grad}
+
+
+def moved(gpt: Any) -> set[str]:
+    """Name what one update of an optimiser that holds everything changes."""
+    before = weights(gpt)
+    learn(gpt, torch.optim.AdamW(gpt.parameters(), lr=1e-3, weight_decay=0.1), 1)
+    return changed(gpt, before)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_the_first_layers_stay_and_all_else_learns(count: int) -> None:
+    gpt = small_gpt(layers=3)
+    frozen = tuple(f"gpt.h.{number}." for number in range(count))
+    change = freeze_first_layers(gpt, count)
+    assert (change.name, change.changed) == ("freeze_first_n_gpt_layers", count)
+    assert moved(gpt) == {name for name in weights(gpt) if not name.startswith(frozen)}
+
+
+def test_more_layers_than_there_are_is_an_error() -> None:
+    with pytest.raises(SpeedupError, match=r"3 layers of 2\. Choose a number from 0 to 2"):
+        freeze_first_layers(small_gpt(), 3)
+
+
+def test_the_conditioning_stays_and_all_else_learns() -> None:
+    gpt = small_gpt()
+    frozen = {name for name in weights(gpt) if name.startswith(CONDITIONING)}
+    change = freeze_conditioning(gpt)
+    assert (change.name, change.changed) == ("freeze_conditioning", len(frozen))
+    assert moved(gpt) == weights(gpt).keys() - frozen
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_rows_of_the_text_train_alone_and_then_all_again(shared: bool) -> None:
+    gpt = small_gpt()
+    freeze_first_layers(gpt, 1)
+    allowed, rows = trained(gpt), {name for name in weights(gpt) if name.startswith(TEXT_ROWS)}
+    optimizer = torch.optim.AdamW(gpt.parameters(), lr=1e-3, weight_decay=0.1)
+    learn(gpt, optimizer, 1)
+    before = weights(gpt)
+    warmup = train_text_rows_only(gpt, shared=shared)
+    assert warmup.change.changed == len(allowed) - len(rows)
+    torch.autograd.backward(loss(gpt))
+    warmup.drop_gradients()
+    optimizer.step()
+    assert changed(gpt, before) == rows
+    warmup.undo()
+    assert trained(gpt) == allowed
+    before = weights(gpt)
+    learn(gpt, optimizer, 1)
+    assert changed(gpt, before) == allowed
+
+
+def test_everything_is_as_it_was_after_an_error() -> None:
+    gpt = small_gpt()
+    before = trained(gpt)
+    with pytest.raises(KeyError), train_text_rows_only(gpt):
+        raise KeyError(len(before - trained(gpt)))
+    assert trained(gpt) == before
+
+
+def test_one_process_spares_the_gradients_of_the_rest() -> None:
+    gpt = small_gpt()
+    with train_text_rows_only(gpt):
+        torch.autograd.backward(loss(gpt))
+        assert {name for name, weight in gpt.named_parameters() if weight.grad is not None} == trained(gpt)
+
+
+def test_processes_that_share_the_gradients_go_through_the_warm_up(tmp_path: Path) -> None:
+    gpt = small_gpt()
+    torch.distributed.init_process_group("gloo", f"file://{tmp_path / 'meeting'}", rank=0, world_size=1)
+    try:
+        whole = torch.nn.parallel.DistributedDataParallel(gpt)  # without find_unused_parameters
+        warmup = train_text_rows_only(gpt, shared=True)
+        for _ in range(3):  # DDP complains in the update after the one that lacked a gradient
+            torch.autograd.backward(loss(gpt=Wrapped(whole, gpt)))
+            warmup.drop_gradients()
+        rows = {name for name in weights(gpt) if name.startswith(TEXT_ROWS)}
+        assert {name for name, weight in gpt.named_parameters() if weight.grad is not None} == rows
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+class Wrapped:
+    """Calls the model through its wrapper."""
+
+    def __init__(self, whole: Any, gpt: Any) -> None:
+        self.whole, self.gpt = whole, gpt
+
+    def eval(self) -> Any:
+        self.gpt.eval()
+        return self.whole

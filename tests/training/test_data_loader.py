@@ -1,0 +1,274 @@
+"""Reading ahead: the right clips, nothing of what is skipped, the same for every split, in little memory."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tests.dataset.building import clip as made_clip
+from tests.training.made_clips import MadeClips, made_lengths
+from tests.training.small_gpt import small_gpt
+from utils.config import TrainConfig
+from utils.core.errors import DataError
+from utils.core.paths import ROOT
+from utils.dataset.clip import Clip
+from utils.dataset.features import Features, text_hash
+from utils.training.batches import Share, UpdatePlan, lengths_grid
+from utils.training.clips import ClipLengths, Limits, StoreSource, choose
+from utils.training.data_loader import Update, UpdateLoader, eval_batches, eval_groups
+from utils.training.packing import PackedBatch, PackedGpt, Tokens
+
+pytestmark = pytest.mark.slow
+
+TOKENS = Tokens(start_text=99, stop_text=0, start_audio=1024, stop_audio=1025)
+LENGTHS = made_lengths(45, seconds=(0.5, 2.5))
+
+
+def loader(share: Share, *, clips: int = 8, workers: int = 0, seed: int = 0) -> tuple[UpdateLoader, MadeClips]:
+    source = MadeClips(LENGTHS)
+    return UpdateLoader(source, UpdatePlan(LENGTHS, clips, seed=seed), TOKENS, share, workers=workers), source
+
+
+def spelled(batch: PackedBatch) -> tuple[object, ...]:
+    return batch.mel.tolist(), batch.numbers.tolist(), batch.rows, batch.length
+
+
+def same(one: list[Update], other: list[Update]) -> bool:
+    return [(*update[1:], *map(spelled, update.batches)) for update in one] == [
+        (*update[1:], *map(spelled, update.batches)) for update in other
+    ]
+
+
+def test_an_epoch_reads_every_clip_once_and_knows_its_counts() -> None:
+    reading, source = loader(Share(3))
+    updates = list(reading.run(0, len(reading.plan)))
+    assert sorted(source.read_clips) == list(range(45))
+    assert [update.number for update in updates] == list(range(6))
+    for update in updates:
+        assert update.clips == sum(batch.clips for batch in update.batches)
+        assert update.text_count == sum(batch.text_count for batch in update.batches)
+        assert update.audio_count == sum(batch.audio_count for batch in update.batches)
+        assert max(batch.clips for batch in update.batches) <= 3
+
+
+def test_a_run_that_starts_in_the_middle_reads_nothing_of_what_it_skips() -> None:
+    everything = list(loader(Share(4))[0].run(0, 14))
+    reading, source = loader(Share(4))
+    rest = list(reading.run(9, 14))
+    assert same(rest, everything[9:])
+    assert len(source.read_clips) == sum(update.clips for update in rest)
+
+
+def test_one_update_is_read_ahead_and_no_more() -> None:
+    reading, source = loader(Share(4))
+    updates = reading.run(0, 6)
+    assert source.read_clips == []
+    first = next(updates)
+    second = next(updates)
+    assert len(source.read_clips) <= first.clips + second.clips + 8
+    updates.close()  # type: ignore[attr-defined]
+
+
+def test_a_fault_in_reading_is_raised_where_the_update_is_wanted() -> None:
+    reading, source = loader(Share(4))
+    source.lengths = LENGTHS.take(np.arange(3))
+    with pytest.raises(IndexError):
+        list(reading.run(0, 6))
+
+
+@pytest.mark.slow
+def test_processes_read_what_the_thread_reads_and_draw_no_random_number() -> None:
+    state = torch.get_rng_state()
+    found = list(loader(Share(4), workers=2)[0].run(2, 9))
+    assert same(found, list(loader(Share(4))[0].run(2, 9)))
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("world", [2, 3])
+def test_processes_share_the_clips_without_overlap(world: int) -> None:
+    readers = [loader(Share(3, rank=rank, world=world)) for rank in range(world)]
+    runs = [list(reading.run(0, 6)) for reading, _ in readers]
+    assert sorted(clip for _, source in readers for clip in source.read_clips) == list(range(45))
+    for shared in zip(*runs, strict=True):
+        assert len({len(update.batches) for update in shared}) == 1
+        assert len({update[1:] for update in shared}) == 1
+        batches = [batch for update in shared for batch in update.batches]
+        assert sum(batch.audio_count for batch in batches) == shared[0].audio_count
+        assert sum(batch.text_count for batch in batches) == shared[0].text_count
+
+
+def learnt(model: PackedGpt, shares: list[Share]) -> Tensor:
+    """Return the loss of one update and its gradient, as the training weighs them."""
+    model.zero_grad()
+    total = torch.zeros(())
+    for share in shares:
+        (update,) = loader(share)[0].run(3, 4)
+        for batch in update.batches:
+            sums = model(batch)
+            loss = sums.audio / update.audio_count + 0.01 * sums.text / update.text_count
+            loss.backward()
+            total += loss.detach()
+    gradients = [weight.grad for weight in model.parameters()]
+    return torch.cat([total[None], *(gradient.flatten() for gradient in gradients if gradient is not None)])
+
+
+def test_n_times_1_learns_what_1_times_n_learns_and_two_processes_learn() -> None:
+    model = PackedGpt(small_gpt(layers=1)).eval()
+    whole = learnt(model, [Share(8)])
+    assert len(whole) == 1 + sum(weight.numel() for weight in model.parameters())
+    splits = [[Share(1)], [Share(3)], [Share(4, rank=rank, world=2) for rank in range(2)], [Share(8, token_budget=200)]]
+    for shares in splits:
+        found = learnt(model, shares)
+        assert float((found - whole).norm() / whole.norm()) < 1e-5
+        assert float(found[0]) == pytest.approx(float(whole[0]), rel=1e-5)
+
+
+def test_fixed_lengths_give_few_shapes() -> None:
+    for share in (Share(4, grid=lengths_grid(LENGTHS, 3)), Share(4, token_budget=300, grid=lengths_grid(LENGTHS, 3))):
+        reading, source = loader(share)
+        batches = [batch for update in reading.run(0, 6) for batch in update.batches]
+        assert len({(batch.mel.shape[0], batch.length) for batch in batches}) <= 3
+        assert sorted(source.read_clips) == list(range(45))
+
+
+def test_a_smaller_share_holds_for_what_is_not_read_yet() -> None:
+    reading, _ = loader(Share(8))
+    updates = reading.run(0, 6)
+    assert max(batch.clips for batch in next(updates).batches) == 8
+    reading.share = dataclasses.replace(reading.share, batch_size=2)
+    assert max(batch.clips for update in list(updates)[1:] for batch in update.batches) == 2
+
+
+def test_an_evaluation_is_the_same_every_time_and_for_every_batch_size() -> None:
+    lengths = made_lengths(60, seed=2)
+    crops = []
+    for size in (1, 5, 16):
+        groups = eval_groups(lengths, Share(size))
+        crops.append({clip: group.frames for group in groups for clip in group.clips.tolist()})
+        assert sorted(clip for group in groups for clip in group.clips.tolist()) == list(range(60))
+        assert not any(group.masked.any() or group.starts.any() for group in groups)
+    assert crops[0] == crops[1] == crops[2]
+    for clip, frames in crops[0].items():
+        assert frames == min(9, int(lengths.frames[clip]) // 43) * 43
+    batches = [[spelled(batch) for batch in eval_batches(MadeClips(LENGTHS), TOKENS, Share(7))] for _ in range(2)]
+    assert batches[0] == batches[1]
+
+
+def test_processes_evaluate_equally_many_batches() -> None:
+    ranks = [list(eval_batches(MadeClips(LENGTHS), TOKENS, Share(4, rank=rank, world=3))) for rank in range(3)]
+    assert len({len(batches) for batches in ranks}) == 1
+    assert sum(batch.clips for batches in ranks for batch in batches) == 45
+
+
+# --- the feature store ---
+
+
+def fill(store: Features, clips: list[Clip], samples: list[int], codes: list[int]) -> None:
+    """Write features without any model; every number of a clip is its own."""
+    frames = [count // 256 + 1 for count in samples]
+    store.audio.append(
+        [clip.content for clip in clips],
+        {
+            "samples": np.array(samples),
+            "codes": [np.full(count, row, np.int16) for row, count in enumerate(codes)],
+            "mel": [np.repeat(np.arange(count), 80).astype(np.float16) for count in frames],
+        },
+    )
+    texts = {text_hash(clip.text): row for row, clip in enumerate(clips)}
+    store.text.append(list(texts), {"ids": [np.full(5 + row, 3, np.int32) for row in texts.values()]})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Features:
+    store = Features(tmp_path, "a", "t")
+    fill(store, [made_clip(row) for row in range(4)], [22_050, 300_000, 40 * 1024, 5000], [22, 293, 41, 5])
+    return store
+
+
+def test_the_store_gives_the_crop_that_is_asked_for(store: Features) -> None:
+    source = StoreSource(store, [made_clip(row) for row in range(4)])
+    found = source.read(2, 30, 86)
+    assert found.mel[:, 0].tolist() == list(range(30, 116))
+    assert found.mel.shape == (86, 80)
+    assert (found.ids.size, found.codes.size) == (7, 40)
+    assert not found.mel.flags.owndata
+    assert [part.tolist() for part in source.lengths] == [
+        [22_050, 300_000, 40_960, 5000],
+        [22, 293, 40, 5],  # a code too many for a length that is a multiple of 1024 is left out, as coqui does it
+        [87, 1172, 161, 20],
+        [5, 6, 7, 8],
+    ]
+
+
+def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store: Features) -> None:
+    clips = [made_clip(row) for row in range(5)]
+    chosen = choose(store, clips, Limits())
+    assert [clip.id for clip in chosen.source.clips] == ["r0-0", "r0-2"]
+    assert chosen.source.lengths.codes.tolist() == [22, 40]
+    assert {clip.id: reason.split(": ")[-1] for clip, reason in chosen.aside} == {
+        "r0-4": "its sound or its text could not be encoded",
+        "r0-1": "longer than 11.6 s (max_audio_length)",
+        "r0-3": "shorter than 0.5 s",
+    }
+    assert choose(store, clips[4:], Limits()).source.lengths.samples.size == 0
+    with pytest.raises(DataError, match="holds nothing"):
+        StoreSource(store, clips)
+
+
+@pytest.mark.parametrize(("compiled", "codes"), [(False, 0), (True, 220)])
+def test_limits_are_those_of_the_settings_and_of_the_model(compiled: bool, codes: int) -> None:
+    config = TrainConfig(max_audio_length=9, max_text_length=150, max_mel_length=220, use_compile=compiled)
+    assert Limits.of(config, small_gpt(layers=1)) == Limits(9, 150, codes, 402, 603)
+
+
+PASS = """
+import sys
+from pathlib import Path
+import numpy as np
+import torch
+from tests.training.test_loading import TOKENS, fill, made_clip
+from utils.dataset.features import Features
+from utils.training.batches import Share, UpdatePlan
+from utils.training.clips import StoreSource
+from utils.training.data_loader import UpdateLoader
+torch.set_num_threads(1)
+def anonymous():
+    (line,) = (line for line in open("/proc/self/status") if line.startswith("RssAnon"))
+    return int(line.split()[1]) / 1024
+clips = [made_clip(row, text=f"t{row % 50}") for row in range(int(sys.argv[2]))]
+source = StoreSource(Features.open(Path(sys.argv[1]), "a", "t"), clips)
+loader = UpdateLoader(source, UpdatePlan(source.lengths, 16), TOKENS, Share(8))
+peak, first, total = 0.0, anonymous(), 0
+for update in loader.run(0, len(loader.plan)):
+    total += update.clips
+    if update.number % 20 == 0:
+        peak = max(peak, anonymous())
+print(total, peak - first)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2000, 20_000])
+def test_a_pass_over_many_clips_takes_no_more_memory_than_one_over_few(tmp_path: Path, count: int) -> None:
+    """Anonymous memory, as the kernel counts it: pages of the mapped files can be dropped at any time."""
+    if not Path("/proc/self/status").is_file():
+        pytest.skip("anonymous memory is counted by /proc")
+    store = Features(tmp_path, "a", "t")
+    lengths: ClipLengths = made_lengths(count, seconds=(2.0, 3.0))
+    for first in range(0, count, 500):
+        rows = range(first, first + 500)
+        samples = lengths.samples[first : first + 500].tolist()
+        clips = [made_clip(row, text=f"t{row % 50}") for row in rows]
+        fill(store, clips, samples, [-(-one // 1024) for one in samples])
+    done = subprocess.run(
+        [sys.executable, "-c", PASS, str(tmp_path), str(count)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    clips_read, megabytes = done.stdout.split()
+    assert int(clips_read) == count
+    assert float(megabytes) < 60, f"{megabytes} MB"

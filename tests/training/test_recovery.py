@@ -1,0 +1,121 @@
+"""A run whose saved state is damaged goes on from its newest whole checkpoint, says so, and saves anew."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.training.running import events, go_on, trained, weights
+from utils.config import TrainConfig
+from utils.core.folders import DamagedError
+from utils.runs import Run
+from utils.training import resume_state
+from utils.training.preparation import BASE_FILE
+from utils.xtts import checkpoints
+
+pytestmark = pytest.mark.slow
+Damage = Callable[[Path], object]
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+def halve(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def resumed(run: Run) -> Run:
+    """Go on with the settings that the run has, two updates further."""
+    from utils.gpt_train import train
+
+    go_on(run, train, TrainConfig.load(run.config).model_copy(update={"max_steps": 8}))
+    return run
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory, dataset: Path) -> Run:
+    """Train to update 6, with checkpoints of 3 and 6."""
+    return trained(tmp_path_factory.mktemp("ended"), dataset, eval_step=3, save_n_checkpoints=3)
+
+
+@pytest.fixture
+def run(ended: Run, tmp_path: Path) -> Run:
+    return Run(shutil.copytree(ended.folder, tmp_path / "runs" / ended.name))
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [
+        (resume_state.WEIGHTS, flip),
+        (resume_state.OPTIMIZER, halve),
+        (resume_state.RANDOM, Path.unlink),
+        (checkpoints.RESUME_STATE, halve),
+    ],
+)
+def test_it_goes_on_from_its_checkpoint(run: Run, file: str, damage: Damage) -> None:
+    damage(run.folder / checkpoints.RESUME_FOLDER / file)
+    resumed(run)
+    told = [str(event["message"]) for event in events(run, "warning")]
+    assert sum("goes on from its checkpoint of update 6;" in sentence for sentence in told) == 1
+    assert [event["step"] for event in events(run, "train")] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert resume_state.load(run.folder / checkpoints.RESUME_FOLDER).update == 8
+
+
+def test_the_learning_rate_goes_on_where_it_was(run: Run, dataset: Path, tmp_path: Path) -> None:
+    flip(run.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS)
+    rates = {event["step"]: event["learning_rate"] for event in events(resumed(run), "train")[6:]}
+    calm = trained(tmp_path / "calm", dataset, eval_step=3, max_steps=8)
+    assert rates == {event["step"]: event["learning_rate"] for event in events(calm, "train")[6:]}
+
+
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(run: Run) -> None:
+    flip(run.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS)
+    flip(checkpoints.find(run.folder, 6).folder / checkpoints.MODEL)
+    resumed(run)
+    assert [event["step"] for event in events(run, "train")[6:]] == [4, 5, 6, 7, 8]
+    assert all(checkpoints.read_state(one.folder) for one in checkpoints.index(run.folder))
+    assert checkpoints.index(run.folder)[0].step == 8
+
+
+def test_without_a_whole_checkpoint_it_refuses_and_begins_nothing(run: Run) -> None:
+    flip(run.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS)
+    for one in checkpoints.index(run.folder):
+        flip(one.folder / checkpoints.MODEL)
+    with pytest.raises(DamagedError, match=r"No checkpoint of .* can take its place"):
+        resumed(run)
+    assert len(events(run, "train")) == 6
+
+
+@pytest.mark.parametrize("switches", [{"enable_ema": True}, {"enable_lora": True}])
+def test_averages_and_adapters_come_back_too(tmp_path: Path, dataset: Path, switches: dict[str, bool]) -> None:
+    run = trained(tmp_path, dataset, eval_step=3, **switches)
+    before = weights(run)
+    flip(run.folder / checkpoints.RESUME_FOLDER / resume_state.OPTIMIZER)
+    resumed(run)
+    gap = {name: (weights(run)[name] - part).abs().max() for name, part in before.items() if part.is_floating_point()}
+    assert max(gap.values()) < 0.1  # two updates and half precision away, not a model begun anew
+    assert any(bool(part > 0) for part in gap.values())
+    assert torch.isfinite(torch.stack(list(gap.values()))).all()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{}",
+        b"[1]",
+        b"\xff",
+        b'{"folder": 5, "fingerprint": "a"}',
+        b'{"folder": "%b", "fingerprint": "a"}' % (b"9" * 5000),
+        b"[" * 100_000,
+    ],
+)
+def test_a_damaged_note_of_the_base_model_is_named(run: Run, content: bytes) -> None:
+    (run.folder / BASE_FILE).write_bytes(content)
+    with pytest.raises(DamagedError, match=r"base\.json is damaged"):
+        resumed(run)

@@ -1,0 +1,307 @@
+"""The resume state: what goes in comes out bit for bit, and nothing that fails costs the old one."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers.optimization import Adafactor
+
+from utils.core import folders
+from utils.core.errors import StorageError
+from utils.core.folders import DamagedError
+from utils.training import resume_state
+from utils.training.resume_state import Snapshot, capture_rng, load, restore_rng, save
+from utils.xtts import checkpoints
+from utils.xtts.tensors import put_together, read_tensors, smaller, take_apart, write_tensors
+
+
+class Tied(nn.Module):
+    """Two heads that are one in memory, a buffer, and a weight that is stored transposed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(4, 3)
+        self.outer = nn.Linear(4, 3, bias=False)
+        self.outer.weight = self.inner.weight
+        self.turned = nn.Parameter(torch.randn(2, 5).t())
+        self.register_buffer("counts", torch.arange(3))
+
+    def forward(self) -> Tensor:
+        loss: Tensor = self.inner(torch.ones(4)).square().sum() + self.turned.square().sum()
+        return loss
+
+
+def snapshot(**changes: Any) -> Snapshot:
+    values: dict[str, Any] = {"update": 3, "weights": {"w": torch.ones(2)}, "optimizer": {}} | changes
+    return Snapshot(**values)
+
+
+def same(left: Any, right: Any) -> bool:
+    if type(left) is not type(right) and not isinstance(left, dict):
+        return False
+    if isinstance(left, Tensor):
+        return left.dtype == right.dtype and torch.equal(left, right)
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list | tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+def optimizers(model: nn.Module) -> dict[str, torch.optim.Optimizer]:
+    return {
+        "adamw": torch.optim.AdamW(model.parameters(), lr=1e-2, amsgrad=True),
+        "fused": torch.optim.AdamW(model.parameters(), lr=torch.tensor(1e-2), fused=True),
+        "adafactor": Adafactor(model.parameters(), lr=1e-3, relative_step=False, warmup_init=False),  # type: ignore[no-untyped-call]
+        "torch_adafactor": torch.optim.Adafactor(model.parameters()),
+        "momentum": torch.optim.SGD(model.parameters(), lr=1e-2, momentum=0.9),
+    }
+
+
+def train(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> None:
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model().backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize("name", ["adamw", "fused", "adafactor", "torch_adafactor", "momentum"])
+def test_a_model_and_its_optimizer_go_on_as_if_nothing_had_been(tmp_path: Path, name: str) -> None:
+    whole, other = Tied(), Tied()
+    first, second = optimizers(whole)[name], optimizers(other)[name]
+    train(whole, first, 2)
+    save(tmp_path / "resume", snapshot(weights=whole.state_dict(), optimizer=first.state_dict()))
+    train(whole, first, 3)
+    found = load(tmp_path / "resume")
+    other.load_state_dict(found.weights)
+    second.load_state_dict(found.optimizer)
+    train(other, second, 3)
+    assert same(whole.state_dict(), other.state_dict())
+    assert same(first.state_dict(), second.state_dict())
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"state": {0: {"step": 3, "state1": torch.arange(16, dtype=torch.uint8).view(4, 4), "absmax1": torch.ones(2)}}},
+        {"state": {"gpt.h.0.weight": {"step": torch.tensor(3.0), "quant_map": torch.linspace(-1, 1, 256)}}},
+        {"state": {0: {"quant_state": {"absmax": torch.ones(3), "nested": [{"code": torch.zeros(2)}, None]}}}},
+        {"param_groups": [{"lr": 1e-5, "betas": (0.9, 0.999), "foreach": None, "fused": True, "params": [0, 1, 2]}]},
+        {1: torch.zeros(1), "1": torch.ones(1), "a": {"b": torch.zeros(2)}, "a/b": torch.ones(2), '"1"': torch.ones(3)},
+        {"empty": {}, "none": [], "pair": (), "infinite": [float("inf"), -1.0], "name": "ä", "no": torch.ones(0)},
+        {"half": torch.ones(2, dtype=torch.bfloat16), "flag": torch.tensor(True), "wide": torch.zeros(1, 3).double()},
+    ],
+)  # fmt: skip
+def test_any_optimizer_state_comes_back(tmp_path: Path, state: dict[str, Any]) -> None:
+    save(tmp_path / "resume", snapshot(optimizer=state))
+    assert same(load(tmp_path / "resume").optimizer, state)
+
+
+@pytest.mark.parametrize("tree", [{"a": object()}, {"a": {1.5: 2}}, {"a": torch.ones(2).to_sparse()}])
+def test_what_cannot_be_saved_is_named_and_leaves_the_old_state(tmp_path: Path, tree: dict[str, Any]) -> None:
+    save(tmp_path / "resume", snapshot())
+    with pytest.raises((TypeError, RuntimeError)):
+        save(tmp_path / "resume", snapshot(update=4, optimizer=tree))
+    assert load(tmp_path / "resume").update == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["resume"]
+
+
+def test_everything_else_comes_back(tmp_path: Path) -> None:
+    written = snapshot(
+        ema={"w": torch.zeros(2)},
+        scheduler={"last_epoch": 3, "_last_lr": [1e-5]},
+        scaler={"scale": 65536.0, "growth_tracker": 2},
+        guards={"nan": {"streak": 1}},
+        random=capture_rng(),
+        seconds=12.5,
+        config_hash="c",
+        dataset_hash="d",
+        extra={"clips": torch.arange(3)},
+    )
+    save(tmp_path / "resume", written)
+    assert same(vars(load(tmp_path / "resume")), vars(written))
+    assert resume_state.look(tmp_path / "resume") == {name: getattr(written, name) for name in resume_state.NAMED}
+
+
+def test_random_numbers_go_on_where_they_were(tmp_path: Path) -> None:
+    def draw() -> list[float]:
+        return [
+            float(torch.rand(1)),
+            float(np.random.rand()),
+            random.random(),
+            random.gauss(0, 1),
+        ]
+
+    draw()
+    save(tmp_path / "resume", snapshot(random=capture_rng()))
+    expected = draw()
+    assert restore_rng(load(tmp_path / "resume").random) >= 3
+    assert draw() == expected
+
+
+def test_the_files_hold_no_pickle_and_safetensors_reads_them(tmp_path: Path) -> None:
+    from safetensors.torch import load_file
+
+    save(tmp_path / "resume", snapshot(weights=Tied().state_dict(), random=capture_rng()))
+    names = {path.name for path in (tmp_path / "resume").iterdir()}
+    tensors = {resume_state.WEIGHTS, resume_state.OPTIMIZER, resume_state.RANDOM}
+    assert names == {checkpoints.RESUME_STATE, resume_state.OPTIMIZER_TREE, *tensors}
+    assert set(load_file(tmp_path / "resume" / resume_state.WEIGHTS)) == {
+        "inner.weight",
+        "inner.bias",
+        "turned",
+        "counts",
+    }
+    for name in tensors:
+        load_file(tmp_path / "resume" / name)
+
+
+def test_tied_weights_are_written_once_and_are_one_again(tmp_path: Path) -> None:
+    model = Tied()
+    write_tensors(tmp_path / "tied", model.state_dict())
+    found = read_tensors(tmp_path / "tied")
+    assert same(found, dict(model.state_dict()))
+    assert found["outer.weight"] is found["inner.weight"]
+    assert found["turned"].stride() == model.turned.stride()
+
+
+def test_weights_that_half_precision_cannot_hold_stay_wide(tmp_path: Path) -> None:
+    tensors = {"small": torch.ones(2), "large": torch.tensor([1e6]), "whole": torch.arange(3), "none": torch.ones(0)}
+    write_tensors(tmp_path / "half", tensors, smaller)
+    kinds = {name: tensor.dtype for name, tensor in read_tensors(tmp_path / "half").items()}
+    assert kinds == {"small": torch.float16, "large": torch.float32, "whole": torch.int64, "none": torch.float16}
+
+
+def test_the_file_can_be_replaced_while_what_was_read_lives(tmp_path: Path) -> None:
+    save(tmp_path / "resume", snapshot(weights={"w": torch.full((1000,), 1.0)}))
+    found = load(tmp_path / "resume")
+    save(tmp_path / "resume", snapshot(weights={"w": torch.full((1000,), 2.0)}))
+    assert found.weights["w"].sum() == 1000
+    if Path("/proc/self/maps").exists():
+        assert str(tmp_path) not in Path("/proc/self/maps").read_text()
+
+
+def test_a_full_disk_is_refused_before_the_first_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path / "resume", snapshot())
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2_000_000))
+    with pytest.raises(StorageError, match=r"needs 4\.3 MB, and 2\.0 MB are free.*save_n_checkpoints"):
+        save(tmp_path / "resume", snapshot(update=4, weights={"w": torch.zeros(1_000_000)}))
+    assert load(tmp_path / "resume").update == 3
+
+
+def test_a_disk_that_fills_up_during_a_save_leaves_the_old_state(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(small_disk / "resume", snapshot(weights={"w": torch.ones(1000)}))
+    monkeypatch.setattr(folders, "require_space", lambda *_: None)
+    with pytest.raises(StorageError, match="No space left"):
+        save(small_disk / "resume", snapshot(update=4, weights={"w": torch.ones(200_000)}))
+    assert load(small_disk / "resume").update == 3
+    assert [path.name for path in small_disk.iterdir()] == ["resume"]
+    save(small_disk / "resume", snapshot(update=5))
+    assert load(small_disk / "resume").update == 5
+
+
+def test_no_state_is_said_so(tmp_path: Path) -> None:
+    assert not resume_state.can_resume(tmp_path / "resume")
+    with pytest.raises(StorageError, match="holds no whole state"):
+        load(tmp_path / "resume")
+
+
+def test_a_bit_that_fell_over_is_found(tmp_path: Path) -> None:
+    save(tmp_path / "resume", snapshot())
+    path = tmp_path / "resume" / resume_state.WEIGHTS
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(StorageError, match="Begin a new run"):
+        load(tmp_path / "resume")
+
+
+def torn(folder: Path) -> None:
+    (folder / resume_state.WEIGHTS).write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    ("there", "update"),
+    [
+        ({"resume": 1, ".resume.new-7": -2}, 1),  # killed while filling
+        ({"resume": 1, ".resume.new-7": 2}, 2),  # killed before the first rename
+        ({".resume.old-6": 1, ".resume.new-7": 2}, 2),  # killed between the renames
+        ({"resume": 2, ".resume.old-6": 1}, 2),  # killed before the old one was deleted
+        ({"resume": 2, ".resume.old-6": -1}, 2),  # killed while it was
+        ({"resume": -2, ".resume.old-6": 1}, 1),
+        ({".resume.gone-5": 3, "resume": 1}, 1),
+        ({".resume.new-7": 2}, 2),
+    ],
+)
+def test_the_newest_whole_state_is_found_and_the_rest_swept(tmp_path: Path, there: dict[str, int], update: int) -> None:
+    """A number is the update of a state and its age; a negative one is torn."""
+    for name, number in there.items():
+        made = tmp_path / "made"
+        for _ in range(abs(number)):
+            save(made / "resume", snapshot(update=abs(number)))
+        (made / "resume").rename(tmp_path / name)
+        if number < 0:
+            torn(tmp_path / name)
+    (tmp_path / "made").rmdir()
+    assert resume_state.look(tmp_path / "resume")["update"] == update
+    assert load(tmp_path / "resume").update == update
+    assert [path.name for path in tmp_path.iterdir()] == ["resume"]
+
+
+def test_a_state_of_another_version_is_refused(tmp_path: Path) -> None:
+    save(tmp_path / "resume", snapshot())
+    path = tmp_path / "resume" / checkpoints.RESUME_STATE
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
+    with pytest.raises(StorageError):
+        load(tmp_path / "resume")
+
+
+def test_taking_apart_copies_no_tensor() -> None:
+    tensor = torch.ones(3)
+    node, tensors = take_apart({"a": [tensor]})
+    assert put_together(node, tensors)["a"][0] is tensor
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"trees": {"dict": [["extra"]]}},
+        {"trees": {"dict": [[{}, 1]]}},
+        {"trees": {"tensor": "nowhere"}},
+        {"trees": 5},
+        {"update": None, "trees": {"dict": []}},
+        {"files": {resume_state.WEIGHTS: {"size": 0}}},
+        {"files": {resume_state.WEIGHTS: {"size": float("inf"), "sha256": "a"}}},
+    ],
+)
+def test_a_state_whose_plain_part_is_damaged_is_named(tmp_path: Path, change: dict[str, Any]) -> None:
+    save(tmp_path / "resume", snapshot())
+    path = tmp_path / "resume" / checkpoints.RESUME_STATE
+    told = {name: value for name, value in (json.loads(path.read_text()) | change).items() if value is not None}
+    path.write_text(json.dumps(told))
+    with pytest.raises(DamagedError) as caught:
+        load(tmp_path / "resume")
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("content", [b"", b"x" * 100, b"\xff" * 8, (1 << 40).to_bytes(8, "little") + b"{}"])
+def test_a_damaged_file_of_tensors_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(DamagedError, match=r"weights\.safetensors cannot be read"):
+        read_tensors(path)
+
+
+def test_a_file_that_the_manifest_does_not_name_is_not_taken_for_whole(tmp_path: Path) -> None:
+    save(tmp_path / "resume", snapshot())
+    with pytest.raises(DamagedError, match="does not hold what was written"):
+        folders.check_hashes(tmp_path / "resume", checkpoints.RESUME_STATE, [checkpoints.RESUME_STATE])

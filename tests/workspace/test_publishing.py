@@ -1,0 +1,218 @@
+"""What is given away: small and whole, and in plain coqui-tts the same codes give the same sound."""
+
+import copy
+import dataclasses
+import json
+import os
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.xtts.exporting import RUN, SECRET, STEP, State, finished, learnt, plain, sound, with_adapter
+from utils.core.errors import RunError, StorageError
+from utils.core.paths import Project
+from utils.speech.open_model import Opened, open_model
+from utils.workspace import publishing
+from utils.workspace.publishing import Parts, Published, publish, publish_adapter
+from utils.xtts.codec import ModelFileError
+from utils.xtts.state_dict import read_weights
+from utils.xtts.tokenizer import Tokenizer
+
+CODES = torch.arange(0, 1000, 25)
+SPEAKS = {
+    "model.pth", "config.json", "vocab.json", "text.json", "speakers_xtts.pth", "reference.wav", "about.json",
+    "README.md",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def state(tiny_folder: Path, amharic: Tokenizer) -> State:
+    return learnt(tiny_folder, amharic)
+
+
+@pytest.fixture(scope="module")
+def project(tiny_folder: Path, amharic: Tokenizer, state: State, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    folder = tmp_path_factory.mktemp("project")
+    finished(folder, tiny_folder, amharic, state)
+    return Project(folder)
+
+
+@pytest.fixture(scope="module")
+def ready(project: Project) -> Opened:
+    return open_model(project.ready)
+
+
+@pytest.fixture(scope="module")
+def half(ready: Opened, tmp_path_factory: pytest.TempPathFactory) -> Published:
+    folder = tmp_path_factory.mktemp("exports") / "voice"
+    return publish(ready, folder, Parts(safetensors=True, zip=True), "# A card\n")
+
+
+def gpt_of(folder: Path) -> State:
+    return {name: weight for name, weight in read_weights(folder / "model.pth").items() if name.startswith("gpt.")}
+
+
+@pytest.mark.slow
+def test_it_holds_what_speech_needs_and_nothing_that_only_training_needs(half: Published) -> None:
+    assert {path.name for path in half.folder.iterdir()} == SPEAKS | {"model.safetensors"}
+    assert (half.folder / "README.md").read_text() == "# A card\n"
+    assert half.after == sum(path.stat().st_size for path in half.folder.iterdir())
+
+
+@pytest.mark.slow
+def test_half_precision_is_half_the_size_and_said_so(half: Published, state: State) -> None:
+    weights = gpt_of(half.folder)
+    assert {weight.dtype for weight in weights.values()} == {torch.float16}
+    assert all(torch.equal(weights[f"gpt.{name}"], weight.half()) for name, weight in state.items())
+    assert json.loads((half.folder / "about.json").read_text())["precision"] == "half"
+
+
+@pytest.mark.slow
+def test_it_tells_where_it_comes_from_and_nothing_of_this_computer(half: Published, tiny_folder: Path) -> None:
+    about = json.loads((half.folder / "about.json").read_text())
+    assert (about["run"], about["step"], about["base"]) == (RUN, STEP, "tiny-random")
+    told = "".join(path.read_text() for path in half.folder.iterdir() if path.suffix in {".json", ".md"})
+    assert str(tiny_folder.parent) not in told
+
+
+@pytest.mark.slow
+def test_the_safetensors_hold_the_same_weights_for_everybody(half: Published) -> None:
+    from safetensors.torch import load_file
+
+    safe, usual = load_file(half.folder / "model.safetensors"), read_weights(half.folder / "model.pth")
+    assert safe.keys() == usual.keys()
+    assert all(torch.equal(safe[name], weight) for name, weight in usual.items())
+
+
+@pytest.mark.slow
+def test_the_zip_holds_the_folder_as_it_is(half: Published, tmp_path: Path) -> None:
+    assert half.archive == half.folder.parent / "voice.zip"
+    with zipfile.ZipFile(half.archive) as packed:
+        assert packed.testzip() is None
+        names = {f"voice/{path.name}" for path in half.folder.iterdir()}
+        assert {entry.filename for entry in packed.infolist()} == names
+        assert {entry.compress_type for entry in packed.infolist()} == {zipfile.ZIP_STORED}
+        packed.extractall(tmp_path)
+    for path in half.folder.iterdir():
+        assert (tmp_path / "voice" / path.name).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.slow
+def test_full_precision_sounds_exactly_alike_in_plain_coqui(ready: Opened, project: Project, tmp_path: Path) -> None:
+    done = publish(ready, tmp_path / "voice", Parts(half=False), "")
+    assert torch.equal(sound(plain(done.folder), CODES), sound(plain(project.ready), CODES))
+
+
+@pytest.mark.slow
+def test_half_precision_sounds_alike_in_plain_coqui(half: Published, project: Project) -> None:
+    wanted, found = sound(plain(project.ready), CODES), sound(plain(half.folder), CODES)
+    assert wanted.abs().max() > 0
+    assert (wanted - found).abs().max() < 2e-3 * wanted.abs().max()
+
+
+@pytest.mark.slow
+def test_a_checkpoint_becomes_what_was_stored_of_it(project: Project, state: State, tmp_path: Path) -> None:
+    opened = open_model(project.runs / RUN)
+    done = publish(opened, tmp_path / "voice", Parts(), "")
+    weights = gpt_of(done.folder)
+    assert all(torch.equal(weights[f"gpt.{name}"], weight.half()) for name, weight in state.items())
+    about = json.loads((done.folder / "about.json").read_text())
+    assert (about["run"], about["step"], about["is_average"], about["base"]) == (RUN, STEP, True, "tiny-random")
+    assert SECRET not in json.dumps(about)
+    assert plain(done.folder).gpt.mel_head.weight.dtype == torch.float32
+
+
+@pytest.mark.slow
+def test_an_adapter_is_merged_in_or_goes_alone(tiny_folder: Path, amharic: Tokenizer, tmp_path: Path) -> None:
+    checkpoint, merged = with_adapter(tmp_path / "runs" / RUN, tiny_folder, amharic)
+    opened = open_model(checkpoint, merge=True)
+    whole = publish(opened, tmp_path / "whole", Parts(half=False), "")
+    weights = gpt_of(whole.folder)
+    assert all(torch.allclose(weights[f"gpt.{name}"], weight, atol=1e-6) for name, weight in merged.items())
+    alone = publish_adapter(opened, tmp_path / "alone", Parts(half=False, zip=True), "# A card")
+    assert {path.name for path in alone.folder.iterdir()} == {
+        "adapter.safetensors", "adapter.json", "vocab.json", "text.json", "README.md",
+    }  # fmt: skip
+    again = open_model(alone.folder, base=tiny_folder).gpt.state_dict()
+    assert all(torch.allclose(again[name], weight, atol=1e-6) for name, weight in merged.items())
+    small = publish_adapter(opened, tmp_path / "small", Parts(), "")
+    assert small.after < alone.after < whole.after
+
+
+@pytest.mark.slow
+def test_files_for_training_stay_when_asked_for(ready: Opened, tmp_path: Path) -> None:
+    done = publish(ready, tmp_path / "voice", Parts(for_training=True), "")
+    assert {path.name for path in done.folder.iterdir()} == SPEAKS | {"dvae.pth", "mel_stats.pth"}
+
+
+@pytest.mark.slow
+def test_a_weight_too_large_for_half_precision_is_refused(ready: Opened, tmp_path: Path) -> None:
+    gpt = copy.deepcopy(ready.gpt)
+    gpt.get_submodule("mel_head").get_parameter("bias").data.fill_(1e6)
+    with pytest.raises(ModelFileError, match=r"mel_head.bias is too large .* --no-half"):
+        publish(dataclasses.replace(ready, gpt=gpt), tmp_path / "voice", Parts(), "")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["ready", ".", "a file", "full"])
+def test_nothing_of_value_is_written_over(ready: Opened, project: Project, tmp_path: Path, where: str) -> None:
+    (tmp_path / "a file").write_text("mine")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "README.md").write_text("mine")
+    folder = tmp_path / where if where in {"a file", "full"} else project.root / where
+    before = sorted(path.name for path in project.ready.iterdir())
+    with pytest.raises(StorageError, match="Choose"):
+        publish(ready, folder, Parts(), "")
+    assert sorted(path.name for path in project.ready.iterdir()) == before
+    assert (tmp_path / "a file").read_text() == (tmp_path / "full" / "README.md").read_text() == "mine"
+
+
+@pytest.mark.slow
+def test_an_export_is_replaced_as_a_whole_and_foreign_files_stay(ready: Opened, tmp_path: Path) -> None:
+    publish(ready, tmp_path / "voice", Parts(safetensors=True), "old")
+    (tmp_path / "voice" / "mine.txt").write_text("mine")
+    publish(ready, tmp_path / "voice", Parts(), "new")
+    assert {path.name for path in (tmp_path / "voice").iterdir()} == SPEAKS | {"mine.txt"}
+    assert [path.name for path in tmp_path.iterdir()] == ["voice"]
+
+
+@pytest.mark.slow
+def test_a_disk_without_room_is_refused_before_writing(
+    ready: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 10**6))
+    with pytest.raises(StorageError, match=r"needs \d+\.\d MB, and 1\.0 MB are free"):
+        publish(ready, tmp_path / "voice", Parts(), "")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_model_without_an_adapter_says_so(ready: Opened, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="has no adapter of its own"):
+        publish_adapter(dataclasses.replace(ready), tmp_path / "alone", Parts(), "")
+
+
+def test_weights_that_share_their_place_are_written_apart() -> None:
+    one = torch.arange(6.0)
+    found: dict[str, Tensor] = publishing._apart({"one": one, "same": one, "view": one[:3]})
+    assert len({weight.data_ptr() for weight in found.values()}) == 3
+
+
+def test_the_same_files_make_the_same_zip_whenever_they_were_written(tmp_path: Path) -> None:
+    archives: list[Path] = []
+    for folder in (tmp_path / "1" / "voice", tmp_path / "2" / "voice"):
+        folder.mkdir(parents=True)
+        for name in ("b.json", "a.bin") if archives else ("a.bin", "b.json"):
+            (folder / name).write_text(name * 1000)
+        (folder / ".hidden").write_text(str(folder))
+        os.utime(folder / "a.bin", (0, 10**9 * len(archives)))
+        archives.append(publishing.pack(folder, folder.parent / "voice.zip"))
+    assert archives[0].read_bytes() == archives[1].read_bytes()
+    with zipfile.ZipFile(archives[0]) as packed:
+        assert packed.namelist() == ["voice/a.bin", "voice/b.json"]
+    assert [path.name for path in (tmp_path / "1").iterdir() if path.name.startswith(".")] == []

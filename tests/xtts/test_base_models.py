@@ -1,0 +1,286 @@
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.xtts.hub_server import Hub, serving
+from utils.core.public_addresses import DownloadError
+from utils.xtts import base_models, random_model
+from utils.xtts.base_models import Source, Step, base_folder
+from utils.xtts.codec import ModelFileError
+from utils.xtts.files import HUB_FILES
+from utils.xtts.hub import UnreachableError
+from utils.xtts.licence import LICENCE, VARIABLE, LicenceError, accept_licence, licence_accepted
+from utils.xtts.model import match_of
+from utils.xtts.state_dict import accept, read_weights
+from utils.xtts.versions import BUILT_IN
+
+pytestmark = pytest.mark.slow
+PUBLISHED = [name for name in HUB_FILES if name not in base_models.ADDED_LATER]
+
+
+@pytest.fixture(scope="module")
+def hub(tiny_folder: Path) -> Iterator[Hub]:
+    """Serve the tiny model as v2.0.2, which lacks the files that came later."""
+    files = {("main", name): (tiny_folder / name).read_bytes() for name in HUB_FILES}
+    files |= {("v2.0.2", name): (tiny_folder / name).read_bytes() for name in PUBLISHED}
+    with serving(Hub(files)) as served:
+        yield served
+
+
+@pytest.fixture(autouse=True)
+def fresh(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget earlier tests, and retry without a pause."""
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1 << 16)  # a test file is smaller than one
+    hub.requests.clear()
+    hub.break_off.clear()
+    hub.hang_up.clear()
+    hub.announced.clear()
+
+
+@pytest.fixture
+def source(tmp_path: Path, hub: Hub) -> Source:
+    consent = tmp_path / "consent.json"
+    accept_licence("Abebe", consent)
+    return Source(tmp_path / "models", consent, hub.endpoint)
+
+
+def same_files(one: Path, other: Path, names: Any = HUB_FILES) -> bool:
+    return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
+
+
+def test_a_version_is_fetched_whole_and_only_once(source: Source, hub: Hub, tiny_folder: Path) -> None:
+    folder = base_folder("v2.0.2", source=source)
+    assert same_files(folder, tiny_folder)
+    assert {path.name for path in folder.iterdir()} == {*HUB_FILES, "verified.json"}
+    assert sorted(hub.downloads()) == sorted(HUB_FILES)
+    hub.requests.clear()
+    assert base_folder("v2.0.2", source=source) == folder
+    assert hub.requests == []
+
+
+def test_what_an_older_version_lacks_comes_from_the_newest(source: Source, hub: Hub) -> None:
+    base_folder("v2.0.2", source=source)
+    fetched = {(revision, name) for method, revision, name, _ in hub.requests if method == "GET"}
+    assert fetched == {("v2.0.2", name) for name in PUBLISHED} | {("main", name) for name in base_models.ADDED_LATER}
+
+
+def test_progress_is_told_in_bytes_of_all_files(tmp_path: Path, source: Source, tiny_folder: Path) -> None:
+    steps: list[Step] = []
+    base_folder("main", source=Source(source.models, source.consent, source.endpoint, steps.append))
+    total = sum((tiny_folder / name).stat().st_size for name in HUB_FILES)
+    assert {step.total for step in steps} == {total}
+    assert [step.done for step in steps] == sorted(step.done for step in steps)
+    assert steps[-1].done == total
+    assert {step.part for step in steps} == set(HUB_FILES)
+
+
+def test_a_connection_that_breaks_is_taken_up_where_it_broke(source: Source, hub: Hub, tiny_folder: Path) -> None:
+    hub.break_off["model.pth"] = 2
+    folder = base_folder("main", source=source)
+    assert same_files(folder, tiny_folder)
+    ranges = [wanted for method, _, name, wanted in hub.requests if (method, name) == ("GET", "model.pth")]
+    assert len(ranges) == 3
+    assert ranges[0] == ""
+    assert all(wanted.startswith("bytes=") for wanted in ranges[1:])
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.pth"])
+def test_a_hub_that_hangs_up_once_is_asked_again(source: Source, hub: Hub, tiny_folder: Path, name: str) -> None:
+    hub.hang_up[name] = 1
+    assert same_files(base_folder("main", source=source), tiny_folder)
+    assert hub.hang_up[name] == 0
+
+
+def test_a_hub_that_goes_on_hanging_up_is_not_reached(source: Source, hub: Hub) -> None:
+    hub.hang_up["config.json"] = 2
+    with pytest.raises(UnreachableError, match=r"config\.json could not be fetched"):
+        base_folder("main", source=source)
+
+
+def test_a_killed_download_is_continued_by_the_next_start(source: Source, hub: Hub, tiny_folder: Path) -> None:
+    content = (tiny_folder / "model.pth").read_bytes()
+    folder = source.models / "main"
+    folder.mkdir(parents=True)
+    name = f".model.pth.{hashlib.sha256(content).hexdigest()[:16]}.partial"
+    (folder / name).write_bytes(content[:100_000])
+    assert same_files(base_folder("main", source=source), tiny_folder)
+    assert ("GET", "main", "model.pth", "bytes=100000-") in hub.requests
+
+
+def test_a_damaged_half_is_noticed_and_thrown_away(source: Source, hub: Hub, tiny_folder: Path) -> None:
+    content = (tiny_folder / "model.pth").read_bytes()
+    folder = source.models / "main"
+    folder.mkdir(parents=True)
+    name = f".model.pth.{hashlib.sha256(content).hexdigest()[:16]}.partial"
+    (folder / name).write_bytes(bytes(100_000))
+    with pytest.raises(DownloadError, match=r"model\.pth .* another content"):
+        base_folder("main", source=source)
+    assert same_files(base_folder("main", source=source), tiny_folder)
+
+
+@pytest.mark.parametrize("name", ["model.pth", "vocab.json", "mel_stats.pth"])
+def test_a_wrong_hash_is_refused_and_not_kept(source: Source, hub: Hub, name: str) -> None:
+    hub.announced[name] = "0" * (40 if name == "vocab.json" else 64)
+    with pytest.raises(DownloadError, match=rf"{name} .* another content") as caught:
+        base_folder("main", source=source)
+    assert caught.value.hint
+    assert not (source.models / "main" / name).exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"[:68], b"", b"x" * 5000]
+)
+@pytest.mark.parametrize("name", ["model.pth", "config.json"])
+def test_a_damaged_file_is_found_and_fetched_again(
+    source: Source, hub: Hub, tiny_folder: Path, content: bytes, name: str
+) -> None:
+    folder = base_folder("main", source=source)
+    (folder / name).write_bytes(content)
+    hub.requests.clear()
+    assert same_files(base_folder("main", source=source), tiny_folder)
+    assert hub.downloads() == [name]
+
+
+def test_files_that_somebody_put_there_are_checked_and_not_fetched(source: Source, hub: Hub, tiny_folder: Path) -> None:
+    shutil.copytree(tiny_folder, source.models / "main")
+    source.consent.unlink()
+    base_folder("main", source=source)
+    assert hub.downloads() == []
+    assert len(hub.requests) == len(HUB_FILES)
+
+
+def test_without_consent_nothing_is_asked_for(source: Source, hub: Hub) -> None:
+    source.consent.unlink()
+    with pytest.raises(LicenceError, match="non-commercial") as caught:
+        base_folder("main", source=source)
+    assert VARIABLE in caught.value.hint
+    assert hub.requests == []
+
+
+@pytest.mark.parametrize(
+    ("stored", "variable", "accepted"),
+    [
+        (None, None, False),
+        (None, "1", True),
+        (None, "0", False),
+        ("{", None, False),
+        ("[1]", None, False),
+        (json.dumps({"licence": "another"}), None, False),
+        (json.dumps({"licence": LICENCE}), None, True),
+    ],
+)
+def test_consent_is_a_stored_file_or_the_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: str | None, variable: str | None, accepted: bool
+) -> None:
+    path = tmp_path / "consent.json"
+    if stored is not None:
+        path.write_text(stored)
+    if variable is not None:
+        monkeypatch.setenv(VARIABLE, variable)
+    assert licence_accepted(path) == accepted
+
+
+NOWHERE = "http://127.0.0.1:9"
+
+
+def test_without_a_connection_the_error_says_which_files_go_where(source: Source) -> None:
+    with pytest.raises(UnreachableError) as caught:
+        base_folder("v2.0.3", source=Source(source.models, source.consent, NOWHERE))
+    assert str(source.models / "v2.0.3") in caught.value.hint
+    assert all(name in caught.value.hint for name in HUB_FILES)
+
+
+def test_without_a_connection_files_that_look_whole_are_taken(source: Source, tiny_folder: Path) -> None:
+    shutil.copytree(tiny_folder, source.models / "v2.0.3")
+    offline = Source(source.models, source.consent, NOWHERE)
+    assert base_folder("v2.0.3", source=offline) == source.models / "v2.0.3"
+    (source.models / "v2.0.3" / "model.pth").write_bytes(b"\0" * 68)
+    with pytest.raises(UnreachableError):
+        base_folder("v2.0.3", source=offline)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_what_comes_with_the_program_needs_neither_consent_nor_connection(tmp_path: Path, name: str) -> None:
+    folder = base_folder(name, source=Source(tmp_path, tmp_path / "none", NOWHERE))
+    assert {path.name for path in folder.iterdir()} > set(HUB_FILES)
+    assert accept(match_of(folder), name).complete
+
+
+def alone(tmp_path: Path) -> Source:
+    return Source(tmp_path / "models", tmp_path / "none", NOWHERE)
+
+
+def test_a_whole_folder_of_ones_own_is_used_where_it_is(tmp_path: Path, tiny_folder: Path) -> None:
+    assert base_folder("v2.0.2", str(tiny_folder), alone(tmp_path)) == tiny_folder
+    assert base_folder("v2.0.2", f"{tiny_folder / 'model.pth'} ", alone(tmp_path)) == tiny_folder
+    assert not (tmp_path / "models").exists()
+
+
+def trainer_file(folder: Path, tiny_folder: Path, *beside: str) -> Path:
+    """Write what coqui's Trainer leaves, with some files beside it."""
+    folder.mkdir()
+    state = {f"xtts.{name}": weight for name, weight in read_weights(tiny_folder / "model.pth").items()}
+    torch.save(
+        {"model": state, "step": 7, "model_loss": {"train_loss": 1.0, "eval_loss": None}}, folder / "best_model.pth"
+    )
+    for name in beside:
+        shutil.copy(tiny_folder / name, folder)
+    return folder / "best_model.pth"
+
+
+@pytest.mark.parametrize("folder_given", [True, False])
+def test_a_checkpoint_of_coquis_trainer_gets_what_it_lacks_from_the_version(
+    tmp_path: Path, source: Source, hub: Hub, tiny_folder: Path, folder_given: bool
+) -> None:
+    path = trainer_file(tmp_path / "run", tiny_folder, "config.json", "vocab.json")
+    folder = base_folder("v2.0.2", str(path.parent if folder_given else path), source)
+    assert match_of(folder).complete
+    assert same_files(folder, tiny_folder, HUB_FILES[1:])
+    assert sorted(hub.downloads()) == sorted(base_models.ADDED_LATER)
+    assert base_folder("v2.0.2", str(path.parent if folder_given else path), source) == folder
+
+
+def test_a_lone_checkpoint_takes_config_and_vocabulary_of_the_version(
+    tmp_path: Path, source: Source, tiny_folder: Path
+) -> None:
+    folder = base_folder("v2.0.2", str(trainer_file(tmp_path / "run", tiny_folder)), source)
+    assert match_of(folder).complete
+
+
+def test_a_model_of_another_size_is_refused_with_names(tmp_path: Path, source: Source) -> None:
+    other = random_model.build(tmp_path / "other", sizes=random_model.Sizes(layers=1, dim=32, heads=2))
+    lone = tmp_path / "lone.pth"
+    shutil.copy(other / "model.pth", lone)
+    with pytest.raises(ModelFileError, match=r"lone\.pth does not fit .* wrong shape"):
+        base_folder("v2.0.2", str(lone), source)
+
+
+def test_a_gpt_without_a_vocoder_is_refused(tmp_path: Path, tiny_folder: Path) -> None:
+    folder = shutil.copytree(tiny_folder, tmp_path / "model")
+    kept = {name: weight.clone() for name, weight in read_weights(folder / "model.pth").items() if "gpt." in name}
+    torch.save(kept, folder / "model.pth")
+    with pytest.raises(ModelFileError, match="without a vocoder"):
+        base_folder("v2.0.2", str(folder), alone(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("lacking", "said"),
+    [(["model.pth"], "holds no model.pth"), (["config.json", "vocab.json"], "no config.json and no vocab.json")],
+)
+def test_a_folder_that_is_no_model_is_named(tmp_path: Path, tiny_folder: Path, lacking: list[str], said: str) -> None:
+    folder = shutil.copytree(tiny_folder, tmp_path / "model")
+    for name in lacking:
+        (folder / name).unlink()
+    with pytest.raises(ModelFileError, match=said):
+        base_folder("v2.0.2", str(folder), alone(tmp_path))
+    with pytest.raises(ModelFileError, match="holds no model"):
+        base_folder("v2.0.2", str(tmp_path / "nowhere" / "x.pth"), alone(tmp_path))

@@ -1,0 +1,212 @@
+"""Checkpoints of a run: written whole, listed with what is wrong with them, pruned and compared."""
+
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from utils.core import folders
+from utils.core.errors import AmharicTtsError, RunError, StorageError
+from utils.training.checkpoint_diff import compare
+from utils.xtts import checkpoints
+from utils.xtts.checkpoints import About, find, index, mark_best, prune, read_state, write
+
+
+def state(value: float = 1.0, **more: Tensor) -> dict[str, Tensor]:
+    return {"gpt.h.0.weight": torch.full((4, 4), value), "text_head.bias": torch.zeros(3), **more}
+
+
+def made(run: Path, *steps: int, **known: Any) -> Path:
+    for step in steps:
+        write(run, state(step), About(step=step, **known), fill=lambda folder: (folder / "vocab.json").write_text("{}"))
+    return run
+
+
+def test_what_is_known_comes_back(tmp_path: Path) -> None:
+    known = About(step=5, epoch=0.5, eval_loss=2.5, time=1e9, base="b", is_average=True, settings={"lr": 1.0})
+    folder = write(tmp_path, state(), known, fill=lambda folder: (folder / "vocab.json").write_text("{}"))
+    (one,) = index(tmp_path)
+    assert folder == one.folder == tmp_path / "checkpoints" / "step_5"
+    assert (one.about, one.step, one.is_best, one.fault) == (known, 5, False, "")
+    assert one.size == sum(path.stat().st_size for path in folder.iterdir()) > 0
+    assert {path.name for path in folder.iterdir()} == {"model.safetensors", "vocab.json", "checkpoint.json"}
+
+
+def test_weights_are_kept_in_half_precision(tmp_path: Path) -> None:
+    wide = torch.tensor([1e6])
+    model = read_state(write(tmp_path, state(wide=wide), About(step=1)))
+    assert {name: weight.dtype for name, weight in model.items()} == {
+        "gpt.h.0.weight": torch.float16,
+        "text_head.bias": torch.float16,
+        "wide": torch.float32,
+    }
+    assert read_state(tmp_path / "checkpoints" / "step_1", torch.float32)["gpt.h.0.weight"].dtype == torch.float32
+
+
+def test_the_same_step_is_written_anew(tmp_path: Path) -> None:
+    made(tmp_path, 5)
+    write(tmp_path, state(9.0), About(step=5, epoch=2.0))
+    (one,) = index(tmp_path)
+    assert one.about
+    assert one.about.epoch == 2.0
+    assert read_state(one.folder)["gpt.h.0.weight"][0, 0] == 9
+
+
+def test_the_index_starts_with_the_newest_and_knows_the_best_and_its_recordings(tmp_path: Path) -> None:
+    made(tmp_path, 9, 100, 20)
+    mark_best(tmp_path, 20, loss=1.0)
+    (tmp_path / "samples" / "step_20").mkdir(parents=True)
+    (tmp_path / "samples" / "step_20" / "1.wav").touch()
+    (tmp_path / "checkpoints" / "step_x").mkdir()
+    found = index(tmp_path)
+    assert [(one.step, one.is_best, len(one.samples)) for one in found] == [
+        (100, False, 0),
+        (20, True, 1),
+        (9, False, 0),
+    ]
+
+
+def test_a_run_without_checkpoints_has_none(tmp_path: Path) -> None:
+    assert index(tmp_path / "nowhere") == []
+    assert checkpoints.best_step(tmp_path) is None
+
+
+def cut_model(folder: Path) -> None:
+    (folder / checkpoints.MODEL).write_bytes(b"short")
+
+
+def no_vocabulary(folder: Path) -> None:
+    (folder / "vocab.json").unlink()
+
+
+def no_manifest(folder: Path) -> None:
+    (folder / checkpoints.MANIFEST).unlink()
+
+
+def rubbish(folder: Path) -> None:
+    (folder / checkpoints.MANIFEST).write_text("{")
+
+
+def strange(folder: Path) -> None:
+    path = folder / checkpoints.MANIFEST
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"about": {"step": "many"}}))
+
+
+DAMAGES = {
+    cut_model: r"model.safetensors has 5 bytes instead of",
+    no_vocabulary: r"vocab.json is missing",
+    no_manifest: r"checkpoint.json cannot be read: FileNotFoundError",
+    rubbish: r"checkpoint.json cannot be read: JSONDecodeError",
+    strange: r"checkpoint.json: step Input should be a valid integer",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_one_is_listed_with_the_reason(tmp_path: Path, damage: Any) -> None:
+    made(tmp_path, 1, 2)
+    damage(tmp_path / "checkpoints" / "step_2")
+    broken, whole = index(tmp_path)
+    assert DAMAGES[damage] in broken.fault
+    assert not whole.fault
+    with pytest.raises(AmharicTtsError, match="Choose another"):
+        find(tmp_path, 2)
+    assert find(tmp_path, "newest").step == 1
+    assert prune(tmp_path, keep=1) == []
+    assert (tmp_path / "checkpoints" / "step_2").exists()
+
+
+def test_a_bit_that_fell_over_is_found_before_the_weights_are_used(tmp_path: Path) -> None:
+    made(tmp_path, 1)
+    path = tmp_path / "checkpoints" / "step_1" / checkpoints.MODEL
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(StorageError, match="does not hold what was written"):
+        read_state(path.parent)
+
+
+@pytest.mark.parametrize(
+    ("keep", "best", "left"),
+    [(1, None, [5]), (2, None, [5, 4]), (1, 2, [5, 2]), (9, 1, [5, 4, 3, 2, 1]), (0, 5, [5]), (1, 77, [5])],
+)
+def test_pruning_keeps_the_newest_and_the_best(tmp_path: Path, keep: int, best: int | None, left: list[int]) -> None:
+    made(tmp_path, 1, 2, 3, 4, 5)
+    if best:
+        mark_best(tmp_path, best)
+    gone = prune(tmp_path, keep)
+    assert [one.step for one in index(tmp_path)] == left
+    assert sorted([*gone, *left]) == [1, 2, 3, 4, 5]
+
+
+def test_what_a_killed_deletion_left_is_invisible_and_swept(tmp_path: Path) -> None:
+    made(tmp_path, 1, 2)
+    folder = tmp_path / "checkpoints"
+    (folder / "step_1").rename(folder / ".step_1.gone-7")
+    (folder / "step_2").rename(folder / ".step_2.new-7")  # whole, but killed before it came to its place
+    assert index(tmp_path) == []
+    prune(tmp_path, keep=1)
+    assert [one.step for one in index(tmp_path)] == [2]
+    assert {path.name for path in folder.iterdir()} == {"step_2"}
+
+
+def test_what_is_in_use_elsewhere_is_pruned_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(tmp_path, 1, 2)
+
+    def in_use(target: Path) -> None:
+        raise StorageError("in use")
+
+    monkeypatch.setattr(folders, "remove", in_use)
+    assert prune(tmp_path, keep=1) == []
+    monkeypatch.undo()
+    assert prune(tmp_path, keep=1) == [1]
+
+
+@pytest.mark.parametrize(("which", "step"), [(1, 1), ("newest", 3), ("best", 2)])
+def test_a_checkpoint_is_found(tmp_path: Path, which: Any, step: int) -> None:
+    made(tmp_path, 1, 2, 3)
+    mark_best(tmp_path, 2)
+    assert find(tmp_path, which).step == step
+
+
+@pytest.mark.parametrize("which", [7, "best"])
+def test_a_checkpoint_that_is_not_there_is_named_with_those_that_are(tmp_path: Path, which: Any) -> None:
+    made(tmp_path, 1, 2)
+    with pytest.raises(RunError, match=rf"no checkpoint {which}. There are: 2, 1"):
+        find(tmp_path, which)
+
+
+def test_a_full_disk_is_refused_and_costs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(tmp_path, 1)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000_000))
+    with pytest.raises(StorageError, match=r"step_2 needs .* MB, and 1.0 MB are free"):
+        made(tmp_path, 2)
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step_1"]
+
+
+def test_a_fault_while_filling_leaves_nothing(tmp_path: Path) -> None:
+    def fail(folder: Path) -> None:
+        (folder / "vocab.json").write_text("{}")
+        raise RunError("no vocabulary")
+
+    with pytest.raises(RunError):
+        write(tmp_path, state(), About(step=1), fill=fail)
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+def test_two_checkpoints_are_compared(tmp_path: Path) -> None:
+    write(tmp_path, state(1.0), About(step=1, eval_loss=3.0, settings={"lr": 1, "seed": 0}))
+    write(
+        tmp_path,
+        state(2.0, new=torch.ones(2)),
+        About(step=2, eval_loss=2.0, settings={"lr": 2, "seed": 0, "ema": True}),
+    )
+    found = compare(find(tmp_path, 1), find(tmp_path, 2))
+    assert found.settings == {"lr": (1, 2), "ema": (None, True)}
+    assert found.losses["eval_loss"] == (3.0, 2.0)
+    assert found.moved == {"gpt": (4.0, 1.0), "text_head": (0.0, 0.0)}
+    assert found.unlike == ("new",)

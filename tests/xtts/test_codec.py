@@ -1,0 +1,144 @@
+"""Audio codes and reference frames: equal to coqui's, and independent of the neighbours in a batch."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.xtts.small_dvae import MEL_STATS, PUBLISHED, SMALL, babble, make_dvae, write_dvae
+from utils.media.rates import RATE
+from utils.xtts.codec import AudioEncoder, ModelFileError
+
+pytestmark = pytest.mark.slow
+
+LENGTHS = (1.0, 1.3, 2.0, 2.31, 3.3, 5.0, 5.001, 7.7, 11.6)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_dvae(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def encoder(folder: Path) -> AudioEncoder:
+    return AudioEncoder.load(folder)
+
+
+def assert_batches_change_nothing(encoder: AudioEncoder, seconds: tuple[float, ...]) -> None:
+    clips = [babble(length, seed) for seed, length in enumerate(seconds)]
+    together = encoder.encode(clips)
+    for clip, in_batch in zip(clips, together, strict=True):
+        (alone,) = encoder.encode([clip])
+        assert np.array_equal(alone.codes, in_batch.codes)
+        assert np.array_equal(alone.mel, in_batch.mel)
+        assert len(set(alone.codes.tolist())) > 5, "a test with hardly any codes would prove nothing"
+
+
+@pytest.mark.slow
+def test_a_batch_gives_the_same_codes_as_one_by_one(encoder: AudioEncoder) -> None:
+    assert_batches_change_nothing(encoder, LENGTHS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", range(0, 1025, 128))
+def test_borders_are_right_for_every_remainder_of_the_length(encoder: AudioEncoder, extra: int) -> None:
+    short, long = babble(1.0, 1)[: 20_480 + extra], babble(3.0, 2)
+    assert np.array_equal(encoder.encode([long, short])[1].codes, encoder.encode([short])[0].codes)
+
+
+@pytest.mark.slow
+def test_plain_coqui_lets_the_neighbours_show(encoder: AudioEncoder) -> None:
+    """A trainer that fills the clips up with silence first gets other codes at the end of a clip; the rest agrees."""
+    clips = [babble(1.0 + seed / 10, seed) for seed in range(20)]
+    padded = np.stack([np.pad(clip, (0, clips[-1].size - clip.size)) for clip in clips])
+    plain = make_dvae(SMALL).get_codebook_indices(coqui_mel(padded, 1024)).numpy()
+    ours = [one.codes for one in encoder.encode(clips)]
+    assert any(not np.array_equal(row[: codes.size], codes) for row, codes in zip(plain, ours, strict=True))
+    assert all(np.array_equal(row[: codes.size - 8], codes[:-8]) for row, codes in zip(plain, ours, strict=True))
+
+
+def coqui_mel(clip: Any, fft: int) -> Any:
+    """The mel that coqui's GPTTrainer makes."""
+    from TTS.tts.layers.tortoise.arch_utils import TorchMelSpectrogram
+
+    mel = TorchMelSpectrogram(filter_length=fft, mel_norm_file=None)
+    mel.mel_norms = MEL_STATS
+    return mel(torch.from_numpy(np.atleast_2d(clip)))
+
+
+@pytest.mark.parametrize("seconds", LENGTHS)
+def test_codes_and_frames_are_those_of_coqui(encoder: AudioEncoder, seconds: float) -> None:
+    clip = babble(seconds, 7)
+    (ours,) = encoder.encode([clip])
+    codes = make_dvae(SMALL).get_codebook_indices(coqui_mel(clip, 1024))[0]
+    assert ours.codes.tolist() == codes.tolist()
+    frames = coqui_mel(clip, 2048)[0].T.numpy()
+    assert ours.mel.shape == frames.shape == (1 + clip.size // 256, 80)
+    assert np.abs(ours.mel - frames).max() < 0.005  # half precision of numbers up to 11.5
+
+
+def test_there_are_as_many_codes_as_the_trainer_of_coqui_expects(encoder: AudioEncoder) -> None:
+    for size in range(22_050, 22_050 + 1100, 37):
+        codes = len(encoder.encode([babble(2.0, 0)[:size]])[0].codes)
+        assert codes in {-(-size // 1024), -(-size // 1024) + 1}
+
+
+def test_the_fingerprint_follows_the_weights_and_not_the_file(folder: Path, tmp_path: Path) -> None:
+    first = AudioEncoder.load(folder).fingerprint
+    weights = torch.load(folder / "dvae.pth", weights_only=True)
+    write_dvae(tmp_path)
+    torch.save(dict(reversed(weights.items())), tmp_path / "dvae.pth")
+    assert AudioEncoder.load(tmp_path).fingerprint == first
+    torch.save(MEL_STATS * 1.001, tmp_path / "mel_stats.pth")
+    assert AudioEncoder.load(tmp_path).fingerprint != first
+    assert AudioEncoder.load(write_dvae(tmp_path, seed=1)).fingerprint != first
+
+
+def test_the_decoder_and_other_extras_are_not_needed(folder: Path, tmp_path: Path) -> None:
+    write_dvae(tmp_path)
+    weights = torch.load(folder / "dvae.pth", weights_only=True)
+    kept = {name: weight for name, weight in weights.items() if name.startswith("encoder.")}
+    torch.save(kept | {"codebook.embed": weights["codebook.embed"], "more": torch.ones(1)}, tmp_path / "dvae.pth")
+    assert AudioEncoder.load(tmp_path).fingerprint == AudioEncoder.load(folder).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("dvae.pth", None, "dvae.pth is missing"),
+        ("dvae.pth", b"not a model", "dvae.pth cannot be read"),
+        ("dvae.pth", {"other": torch.ones(2)}, "holds no DVAE of XTTS"),
+        ("dvae.pth", [1, 2], "holds no DVAE of XTTS"),
+        ("mel_stats.pth", None, "mel_stats.pth is missing"),
+        ("mel_stats.pth", torch.ones(79), "does not hold 80 numbers"),
+    ],
+)
+def test_a_wrong_file_is_named(tmp_path: Path, name: str, content: object, said: str) -> None:
+    path = write_dvae(tmp_path) / name
+    if content is None:
+        path.unlink()
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        torch.save(content, path)
+    with pytest.raises(ModelFileError, match=said):
+        AudioEncoder.load(tmp_path)
+
+
+@pytest.mark.slow
+def test_the_published_size_too_gives_the_same_codes_in_a_batch(tmp_path: Path) -> None:
+    encoder = AudioEncoder.load(write_dvae(tmp_path, PUBLISHED))
+    assert sum(weight.numel() for weight in encoder.encoder.parameters()) == 24_251_392
+    assert_batches_change_nothing(encoder, LENGTHS)
+
+
+@pytest.mark.gpu
+def test_a_gpu_gives_the_codes_of_the_cpu(tmp_path: Path) -> None:
+    write_dvae(tmp_path, PUBLISHED)
+    clips = [babble(length, seed) for seed, length in enumerate(LENGTHS)]
+    results = [AudioEncoder.load(tmp_path, device).encode(clips) for device in ("cpu", "cuda")]
+    codes = [np.concatenate([one.codes for one in result]) for result in results]
+    assert (codes[0] == codes[1]).mean() > 0.999
+    assert RATE == 22_050

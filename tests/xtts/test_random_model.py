@@ -1,0 +1,98 @@
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.xtts.full_size import write_full_size
+from utils.core import languages
+from utils.xtts import random_model
+from utils.xtts.codec import AudioEncoder
+from utils.xtts.model import load_gpt, load_xtts, match_of
+from utils.xtts.random_vocabulary import small_vocabulary
+from utils.xtts.tokenizer import Tokenizer, prepare
+
+pytestmark = pytest.mark.slow
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+
+
+@pytest.mark.slow
+def test_plain_coqui_loads_it_and_has_the_same_weights(tiny_folder: Path) -> None:
+    from TTS.tts.configs.xtts_config import XttsConfig
+    from TTS.tts.models.xtts import Xtts
+
+    config = XttsConfig()
+    config.load_json(str(tiny_folder / "config.json"))
+    plain = Xtts(config)
+    plain.load_checkpoint(config, checkpoint_dir=str(tiny_folder), strict=True)
+    ours = load_xtts(tiny_folder)
+    assert plain.state_dict().keys() == ours.state_dict().keys()
+    assert all(torch.equal(weight, ours.state_dict()[name]) for name, weight in plain.state_dict().items())
+    assert list(plain.speaker_manager.name_to_id) == list(random_model.SPEAKERS)
+
+
+def test_its_files_take_a_few_megabytes(tiny_folder: Path) -> None:
+    assert {path.name for path in tiny_folder.iterdir()} == set(random_model.FILES)
+    assert sum(path.stat().st_size for path in tiny_folder.iterdir()) < 6e6
+
+
+@pytest.mark.parametrize(("seed", "threads"), [(0, 2), (1, 1)])
+def test_the_seed_decides_about_every_byte(tiny_folder: Path, tmp_path: Path, seed: int, threads: int) -> None:
+    torch.set_num_threads(threads)
+    before = torch.random.get_rng_state()
+    again = random_model.build(tmp_path / "again", seed, random_model.Sizes(layers=2))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.get_num_threads() == threads
+    found, known = hashes(again), hashes(tiny_folder)
+    differing = {name for name in found if found[name] != known[name]}
+    assert ({"model.pth", "dvae.pth", "reference.wav"} <= differing) if seed else not differing
+    assert "vocab.json" not in differing
+
+
+def test_it_is_built_once_and_again_when_a_file_is_gone(tiny_folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_folder, tmp_path / "tiny")
+    written = (folder / "model.pth").stat().st_mtime_ns
+    random_model.build(folder, sizes=random_model.Sizes(layers=2))
+    assert (folder / "model.pth").stat().st_mtime_ns == written
+    (folder / "dvae.pth").unlink()
+    random_model.build(folder, sizes=random_model.Sizes(layers=2))
+    assert hashes(folder) == hashes(tiny_folder)
+
+
+def test_speech_gets_many_codes_and_the_mel_of_the_reference(tiny_folder: Path) -> None:
+    (encoded,) = AudioEncoder.load(tiny_folder).encode([random_model.murmur(3.0, seed=7)])
+    assert encoded.codes.size == 65
+    assert 30 < len(set(encoded.codes.tolist())) <= random_model.HEARD
+
+
+def test_the_vocabulary_has_the_tokens_of_xtts_in_their_places() -> None:
+    vocabulary = small_vocabulary()
+    assert [vocabulary.ids[token] for token in ("[STOP]", "[UNK]", "[SPACE]")] == [0, 1, 2]
+    assert {language.token for language in languages.XTTS_LANGUAGES} | {"[START]"} <= vocabulary.special
+    assert small_vocabulary(6681).size == 6681
+
+
+@pytest.mark.parametrize("mode", ["latin", "ipa", "fidel"])
+def test_every_text_mode_can_be_prepared_from_it(mode: str) -> None:
+    tokenizer = prepare(small_vocabulary(), "am", mode=mode, texts=["ሰላም ለዓለም"])  # type: ignore[arg-type]
+    assert tokenizer.encode("ሰላም፣ እንደምን ነህ?", "am")
+
+
+def test_english_is_read_without_gaps() -> None:
+    reading = Tokenizer(small_vocabulary()).read("The children walked home, along 3 rivers.", "en")
+    assert reading.unknown == ()
+    assert "the" in reading.tokens
+
+
+@pytest.mark.slow
+def test_the_full_size_has_the_published_number_of_weights(tmp_path: Path) -> None:
+    folder = write_full_size(tmp_path / "v2.0.2")
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 20e6
+    match = match_of(folder)
+    assert (match.complete, match.wanted) == (True, 441_018_563)
+    gpt = load_gpt(folder)
+    assert sum(weight.numel() for weight in gpt.parameters()) == match.wanted

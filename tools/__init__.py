@@ -1,0 +1,1 @@
+"""Programs for the maintainers; not part of the product."""

@@ -1,0 +1,80 @@
+"""The audio stage: every take spoken by espeak-ng, trimmed, equally loud, and listed as any dataset of this project."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from tools.tiny_voice.corpus import Kind, Take
+from tools.tiny_voice.progress import Progress
+from tools.tiny_voice.speakers import HELD_OUT, SPEAKERS, Speaker, speak
+from utils.core.languages import AMHARIC
+from utils.core.storage import make_folder, write_atomically
+from utils.dataset.clip import Split
+from utils.dataset.coqui_lists import HEADER, row
+from utils.dataset.lengths import header_seconds
+from utils.media import audio
+from utils.media.audio import Samples
+from utils.media.loudness import LARGEST_PEAK, TARGET_LUFS
+from utils.media.rates import RATE
+from utils.xtts.language_packs import pack_for
+
+WAVS, ENDING = "wavs", ".flac"
+MARGIN = round(0.06 * RATE)  # silence kept on both sides
+SHORTEST = round(0.6 * RATE)  # the training sets aside what is below half a second
+QUIET = 10 ** (-50 / 20)  # below the loudest sample: what synthetic speech has around it
+KNOWN = {speaker.name: speaker for speaker in (*SPEAKERS, HELD_OUT)}
+
+
+def record(takes: Sequence[Take], folder: Path, progress: Progress) -> float:
+    """Speak every take that has no file yet, list all of them, and return their seconds."""
+    make_folder(folder / WAVS)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        seconds = list(progress.over(pool.map(lambda take: _recorded(take, folder), takes), len(takes)))
+    return sum(seconds)
+
+
+def write_list(folder: Path, name: str, takes: Iterable[Take]) -> Path:
+    """Write a list of clips as plain coqui-tts reads it."""
+    lines = [row(f"{WAVS}/{take.name}{ENDING}", take.text, take.speaker) for take in takes]
+    write_atomically(folder / name, "\n".join([HEADER, *lines, ""]))
+    return folder / name
+
+
+def chosen(takes: Iterable[Take], kind: Kind, split: Split) -> list[Take]:
+    """Return the takes of a kind and side."""
+    return [take for take in takes if (take.kind, take.split) == (kind, split)]
+
+
+def rendering(text: str, speaker: Speaker) -> Samples:
+    """Speak a text as it is written, trimmed and as loud as every clip."""
+    return levelled(trimmed(speak(pack_for(AMHARIC.code).normalise(text), speaker)))
+
+
+def trimmed(sound: Samples) -> Samples:
+    """Cut off the silence at both ends but for a little, and fill up what is very short."""
+    loud = np.flatnonzero(np.abs(sound) > QUIET * np.abs(sound).max(initial=1e-9))
+    if loud.size:
+        sound = sound[max(0, loud[0] - MARGIN) : loud[-1] + MARGIN]
+    lacking = max(0, SHORTEST - sound.size)
+    return np.pad(sound, (lacking // 2, lacking - lacking // 2))
+
+
+def levelled(sound: Samples) -> Samples:
+    """Bring the mean power of what is not silence to one level; BS.1770 has no loudness of a single word."""
+    heard = sound[np.abs(sound) > QUIET * np.abs(sound).max(initial=1e-9)]
+    power = float(np.sqrt(np.mean(np.square(heard)))) if heard.size else 1.0
+    gain = min(10 ** (TARGET_LUFS / 20) / max(power, 1e-6), LARGEST_PEAK / float(np.abs(sound).max(initial=1e-6)))
+    return sound * np.float32(gain)
+
+
+def _recorded(take: Take, folder: Path) -> float:
+    """Speak one take unless its file is there; return its seconds."""
+    path = folder / WAVS / f"{take.name}{ENDING}"
+    if not path.is_file():
+        seed = int.from_bytes(hashlib.blake2b(take.name.encode(), digest_size=8).digest())
+        audio.save(path, rendering(take.text, KNOWN[take.speaker].swayed(np.random.default_rng(seed))), RATE)
+    return header_seconds(path) or audio.duration(path)

@@ -1,0 +1,143 @@
+"""Measures of a voice that need no ear: which sentence it said, how long it took, how it sounds, how fast it is.
+
+A sentence counts as understood when, among espeak-ng's own renderings of many sentences in that voice, the one of the
+same sentence is nearest to what was spoken, along the best path through both.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tools.tiny_voice.audio_stage import rendering, trimmed
+from tools.tiny_voice.corpus import read_sentences
+from tools.tiny_voice.progress import Progress
+from tools.tiny_voice.recipe import Checks
+from tools.tiny_voice.speakers import SPEAKERS, Speaker
+from utils.config import SpeechConfig
+from utils.evaluation.sentences import some
+from utils.evaluation.spectra import Floats, aligned, cepstra, distance
+from utils.media.audio import Samples, resample
+from utils.media.rates import OUTPUT_RATE, RATE
+from utils.speech.synthesizer import Synthesizer
+from utils.speech.types import Speech
+
+EVERY = 2  # frames of 10 ms: halves what the paths cost twice over
+AS_LONG = 0.3  # share by which a length may differ
+EMPTY = 0.2  # seconds
+AT_ONCE = 8  # sentences that are spoken together
+
+
+@dataclass(frozen=True)
+class Said:
+    """One sentence as the model and as espeak-ng says it, both at 24 kHz and trimmed.
+
+    Attributes:
+        text: As it is written.
+        speaker: Whose voice it is.
+        spoken: What the model said.
+        rendered: What espeak-ng says.
+        ended: Whether the model ended by itself.
+    """
+
+    text: str
+    speaker: Speaker
+    spoken: Samples
+    rendered: Samples
+    ended: bool
+
+    @property
+    def ratio(self) -> float:
+        """Return how long the model took in terms of espeak-ng."""
+        return self.spoken.size / max(1, self.rendered.size)
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell whether nothing that could be a word was said."""
+        return self.spoken.size < EMPTY * OUTPUT_RATE
+
+
+def measure(folder: Path, settings: Checks, progress: Progress) -> dict[str, Any]:
+    """Let a model speak sentences that it never learnt, and compare."""
+    model = Synthesizer.load(folder, "auto", "auto", cache=folder.parent / "heard")
+    texts = some(read_sentences()["eval"], settings.spoken)
+    said, factor = speak(model, texts, {one: one.name for one in SPEAKERS[: settings.voices]}, progress)
+    found = some(said, settings.retrieved)
+    apart = [distance(one.spoken, one.rendered) for one in said]
+    distances = [one for one in apart if one is not None and math.isfinite(one)]
+    return {
+        "sentences": len(said),
+        "retrieved": retrieved(found, progress),
+        "retrieved_of": len(found),
+        "as_long": share(abs(one.ratio - 1) <= AS_LONG for one in said),
+        "endless": sum(not one.ended for one in said),
+        "empty": sum(one.is_empty for one in said),
+        "mcd_db": round(float(np.mean(distances)), 2) if distances else None,
+        "real_time_factor": round(factor, 3),
+        "computed_in": [model.chosen.gpt_reason, model.chosen.vocoder_reason],
+    }
+
+
+def nearest(spoken: Sequence[Samples], rendered: Sequence[Samples], progress: Progress) -> list[int]:
+    """Return for each sound the number of the rendering that is nearest to it."""
+    known = [_heard(sound) for sound in rendered]
+    return [_nearest(_heard(sound), known) for sound in progress.over(spoken, len(spoken))]
+
+
+def speak(
+    model: Synthesizer, texts: Sequence[str], voices: Mapping[Speaker, str], progress: Progress
+) -> tuple[list[Said], float]:
+    """Let speakers, each by a reference, speak the texts in turn; return that, and seconds of work for one of sound."""
+    own = {speaker: texts[place :: len(voices)] for place, speaker in enumerate(voices)}
+    batches = [(one, its[at : at + AT_ONCE]) for one, its in own.items() for at in range(0, len(its), AT_ONCE)]
+    said: list[Said] = []
+    work = seconds = 0.0
+    for speaker, batch in progress.over(batches, len(batches)):
+        made = model.speak_many(batch, SpeechConfig(reference=voices[speaker], tries=1, batch_size=AT_ONCE))
+        work += made[0].took["all"]  # one clock for all of a batch
+        seconds += sum(speech.seconds for speech in made)
+        said += [_said(text, speaker, speech) for text, speech in zip(batch, made, strict=True)]
+    return said, work / max(seconds, 1e-9)
+
+
+def _said(text: str, speaker: Speaker, speech: Speech) -> Said:
+    ended = all(piece.ended for piece in speech.pieces)
+    return Said(text, speaker, trimmed(speech.samples), _rendered(text, speaker), ended)
+
+
+def retrieved(said: Sequence[Said], progress: Progress) -> float:
+    """Return the share of sentences that are nearest to their own rendering, among all in the same voice."""
+    right = 0
+    for speaker in dict.fromkeys(one.speaker for one in said):
+        rendered = [one.rendered if one.speaker == speaker else _rendered(one.text, speaker) for one in said]
+        own = [number for number, one in enumerate(said) if one.speaker == speaker]
+        found = nearest([said[number].spoken for number in own], rendered, progress)
+        right += sum(one == number for one, number in zip(found, own, strict=True))
+    return round(right / max(1, len(said)), 4)
+
+
+def _rendered(text: str, speaker: Speaker) -> Samples:
+    return trimmed(resample(rendering(text, speaker), RATE, OUTPUT_RATE))
+
+
+def _heard(sound: Samples) -> Floats:
+    """Return the cepstra of a sound with the colour of the whole taken out: a vocoder has one of its own."""
+    found = cepstra(sound)[::EVERY]
+    if not len(found):
+        return found
+    return np.asarray((found - found.mean(0)) / (found.std(0) + 1e-3), np.float32)
+
+
+def _nearest(one: Floats, known: Sequence[Floats]) -> int:
+    if not len(one):
+        return -1
+    return int(np.argmin(aligned(one, known)))
+
+
+def share(found: Iterable[bool]) -> float:
+    """Return how many of some facts hold, from 0 to 1."""
+    values = list(found)
+    return round(sum(values) / max(1, len(values)), 4)

@@ -1,0 +1,58 @@
+"""The recording of the sample project: three minutes of a speaker whom the small voice never heard, with subtitles."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tools.tiny_voice.audio_stage import rendering
+from tools.tiny_voice.corpus import read_sentences
+from tools.tiny_voice.speakers import HELD_OUT
+from tools.tiny_voice.stages import Workshop
+from utils.core.storage import make_folder, write_atomically
+from utils.dataset.clip import Cue, Span
+from utils.evaluation.sentences import some
+from utils.media.audio import Samples, resample
+from utils.media.encoding import write_sound
+from utils.media.rates import OUTPUT_RATE, RATE
+from utils.speech.captions import srt
+from utils.workspace.sample_project import SOUND, SUBTITLES
+
+SECONDS = 180.0
+PAUSE = 0.7  # seconds after each sentence
+DRAWN = 60  # sentences, spread over all kinds; as many of them are spoken as there is time for
+SEED = 7
+
+
+def record_sample(shop: Workshop) -> dict[str, Any]:
+    """Let the held-out speaker say sentences to learn from; those that judge the voice stay unheard."""
+    folder = shop.folder("sample")
+    make_folder(folder)
+    spoken = list(_spoken())
+    pause = np.zeros(round(PAUSE * RATE), np.float32)
+    sound = np.concatenate([part for _, samples in spoken for part in (samples, pause)])
+    write_sound(folder / SOUND, resample(sound, RATE, OUTPUT_RATE), OUTPUT_RATE)
+    write_atomically(folder / SUBTITLES, srt(_cues(spoken)))
+    return {"clips": len(spoken), "length": round(sound.size / RATE, 1), "bytes": (folder / SOUND).stat().st_size}
+
+
+def _spoken() -> Iterator[tuple[str, Samples]]:
+    """Speak one sentence after the other until the time is full."""
+    random = np.random.default_rng(SEED)
+    left = SECONDS
+    for text in some(read_sentences()["train"], DRAWN):
+        samples = rendering(text, HELD_OUT.swayed(random))
+        left -= samples.size / RATE + PAUSE
+        if left < 0:
+            return
+        yield text, samples
+
+
+def _cues(spoken: list[tuple[str, Samples]]) -> list[Cue]:
+    lengths = [samples.size / RATE for _, samples in spoken]
+    ends = itertools.accumulate(length + PAUSE for length in lengths)
+    return [
+        Cue(Span(end - PAUSE - length, end - PAUSE), text)
+        for (text, _), length, end in zip(spoken, lengths, ends, strict=True)
+    ]

@@ -1,0 +1,112 @@
+"""The speaker encoder: coqui's ResNet at a small width, taught to tell the voices apart."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tools.tiny_voice.audio_stage import ENDING, WAVS, chosen
+from tools.tiny_voice.corpus import Take, read_takes
+from tools.tiny_voice.speakers import SPEAKERS
+from tools.tiny_voice.stages import Workshop
+from tools.tiny_voice.training_loop import Figures, Practice, crops, load_trained
+from utils.core.storage import replacing
+from utils.media import audio
+from utils.xtts.narrow import EMBEDDING, new_speaker_encoder
+
+RATE = 16_000  # what coqui's encoder hears
+HEARD = 60  # sentences of each voice, three minutes
+SHARPNESS = 15.0  # of the choice between voices; their likeness lies between -1 and 1
+TRACK = "sound.npz"
+NAMES = tuple(speaker.name for speaker in SPEAKERS)
+
+Sounds = npt.NDArray[np.float32]
+
+
+class Telling(nn.Module):
+    """The encoder, and a direction for each voice to point to.
+
+    Args:
+        filters: Of the four stages of the encoder.
+    """
+
+    def __init__(self, filters: tuple[int, int, int, int]) -> None:
+        super().__init__()
+        self.encoder = new_speaker_encoder(filters)
+        self.voices = nn.Parameter(torch.randn(len(NAMES), EMBEDDING))
+
+    def forward(self, sound: Tensor) -> Tensor:
+        """Return how like each voice some sounds are, of shape (sounds, samples)."""
+        found = functional.normalize(self.encoder(sound), dim=1)
+        return found @ functional.normalize(self.voices, dim=1).T
+
+
+def learn_voices(shop: Workshop) -> dict[str, Any]:
+    """Train the encoder and measure it on sentences that it never heard."""
+    settings, folder = shop.recipe.ears, shop.folder("ears")
+    torch.manual_seed(settings.seed)
+    telling = Telling(settings.filters).to(shop.device)
+    tracks = _tracks(shop)
+    size = round(settings.seconds * RATE)
+
+    def step(_: int, random: np.random.Generator) -> tuple[Tensor, Figures]:
+        who = random.integers(0, len(NAMES), settings.crops)
+        starts = [int(random.integers(0, max(1, len(tracks[name]) - size))) for name in (NAMES[one] for one in who)]
+        heard = torch.cat([crops([start], size, tracks[NAMES[one]]) for one, start in zip(who, starts, strict=True)])
+        likeness = telling(heard.to(shop.device))
+        target = torch.from_numpy(who).to(shop.device)
+        right = float((likeness.argmax(1) == target).float().mean())
+        return functional.cross_entropy(SHARPNESS * likeness, target), {"right": right}
+
+    practice = Practice(folder, telling, settings.steps, settings.rate, settings.seed, shop.progress("ears"))
+    found = practice.run(step)
+    return {**found, "unheard_right": _judged(shop, telling)}
+
+
+def trained_ears(shop: Workshop) -> nn.Module:
+    """Return the trained encoder."""
+    telling = load_trained(Telling(shop.recipe.ears.filters), shop.folder("ears"))
+    return telling.get_submodule("encoder")
+
+
+@torch.no_grad()
+def embedding(ears: nn.Module, path: Path) -> Tensor:
+    """Return what stands for the voice of a clip, of shape (1, 512)."""
+    device = next(ears.parameters()).device
+    found: Tensor = ears(torch.from_numpy(audio.load(path, RATE))[None].to(device), l2_norm=True)
+    return found.cpu()
+
+
+def path_of(shop: Workshop, take: Take) -> Path:
+    """Return the file of a take."""
+    return shop.folder("audio") / WAVS / f"{take.name}{ENDING}"
+
+
+def _tracks(shop: Workshop) -> dict[str, Sounds]:
+    """Return the sentences of each voice one after another."""
+    path = shop.folder("ears") / TRACK
+    if not path.is_file():
+        takes = chosen(read_takes(shop.folder("corpus")), "sentence", "train")
+        own = {name: [take for take in takes if take.speaker == name][:HEARD] for name in NAMES}
+        sound = {
+            name: np.concatenate([audio.load(path_of(shop, one), RATE) for one in some]) for name, some in own.items()
+        }
+        with replacing(path) as file:
+            np.savez(file, allow_pickle=False, **sound)
+    with np.load(path) as kept:
+        return {name: kept[name] for name in NAMES}
+
+
+@torch.no_grad()
+def _judged(shop: Workshop, telling: Telling) -> float:
+    """Return the share of unheard sentences whose voice is told right."""
+    takes = chosen(read_takes(shop.folder("corpus")), "sentence", "eval")
+    right = 0
+    for take in takes:
+        heard = torch.from_numpy(audio.load(path_of(shop, take), RATE))[None].to(shop.device)
+        right += NAMES[int(telling(heard).argmax())] == take.speaker
+    return round(right / len(takes), 4)

@@ -1,0 +1,97 @@
+"""The vocoder stage: coqui's HiFi-GAN generator at a quarter of its width, taught on what the trained GPT says.
+
+Spectral losses alone: the distance of magnitudes in several resolutions. A discriminator was not tried.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tools.tiny_voice.latents_stage import CODE_OUTPUT, FULL, Pairs, gather, heard_clips
+from tools.tiny_voice.speaker_encoder import trained_ears
+from tools.tiny_voice.stages import Workshop
+from tools.tiny_voice.training_loop import Figures, Practice, load_trained
+from utils.evaluation.spectra import distance
+from utils.xtts.narrow import Width, new_vocoder
+
+WINDOWS = (256, 512, 1024, 2048)  # samples of the spectra that are compared
+QUIETEST = 1e-4  # magnitudes below it count as silence
+
+
+def learn_to_sound(shop: Workshop) -> dict[str, Any]:
+    """Train the generator, and measure as it learns how far unheard clips are from their sound."""
+    settings, folder = shop.recipe.vocoder, shop.folder("vocoder")
+    train, judged = heard_clips(shop)
+    pairs, unheard = gather(shop, train, folder / "train", "latents"), gather(shop, judged, folder / "judged", "judged")
+    torch.manual_seed(settings.seed)
+    decoder: Any = new_vocoder(_width(shop)).to(shop.device)
+    generator: nn.Module = decoder.waveform_decoder
+    long = np.flatnonzero(np.diff(pairs.codes) >= settings.codes)
+
+    def step(_: int, random: np.random.Generator) -> tuple[Tensor, Figures]:
+        drawn = [_crop(pairs, int(random.choice(long)), settings.codes, random) for _ in range(settings.crops)]
+        latents, voices, wanted = (torch.stack(parts).to(shop.device) for parts in zip(*drawn, strict=True))
+        made = decoder(latents, g=voices[..., None])[:, 0]
+        return spectral_loss(made, wanted[:, : made.shape[1]]), {}
+
+    def judge() -> Figures:
+        return {
+            "mcd_db": round(float(np.mean([_apart(decoder, unheard, number) for number in range(unheard.count)])), 3)
+        }
+
+    practice = Practice(folder, generator, settings.steps, settings.rate, settings.seed, shop.progress("vocoder"))
+    found = practice.run(step, judge)
+    return {**found, "parameters": sum(weight.numel() for weight in generator.parameters()), "clips": pairs.count}
+
+
+def trained_vocoder(shop: Workshop) -> nn.Module:
+    """Return coqui's HifiDecoder with the trained generator and speaker encoder, both narrow."""
+    decoder: Any = new_vocoder(_width(shop))
+    load_trained(decoder.waveform_decoder, shop.folder("vocoder"))
+    decoder.speaker_encoder = trained_ears(shop)
+    module: nn.Module = decoder.eval()
+    return module
+
+
+def spectral_loss(made: Tensor, wanted: Tensor) -> Tensor:
+    """Return the distance of magnitudes and of their logarithms, the mean over several resolutions."""
+    losses = [_distance(_magnitudes(made, size), _magnitudes(wanted, size)) for size in WINDOWS]
+    return torch.stack(losses).mean()
+
+
+def _distance(made: Tensor, wanted: Tensor) -> Tensor:
+    convergence: Tensor = (wanted - made).norm() / wanted.norm().clamp(min=QUIETEST)
+    return convergence + functional.l1_loss(made.log(), wanted.log())
+
+
+def _magnitudes(sound: Tensor, size: int) -> Tensor:
+    window = torch.hann_window(size, device=sound.device)
+    spectrum = torch.stft(sound, size, size // 4, window=window, return_complex=True)
+    return torch.sqrt(spectrum.real.square() + spectrum.imag.square() + QUIETEST**2)
+
+
+def _width(shop: Workshop) -> Width:
+    return Width(shop.recipe.gpt.dim, shop.recipe.vocoder.channels, shop.recipe.ears.filters)
+
+
+def _crop(pairs: Pairs, clip: int, codes: int, random: np.random.Generator) -> tuple[Tensor, Tensor, Tensor]:
+    """Return latents, voice and sound of a piece of a clip."""
+    first, last = pairs.codes[clip : clip + 2]
+    place = int(random.integers(0, last - first - codes + 1))
+    start = int(pairs.samples[clip]) + round(place * CODE_OUTPUT)
+    latents = pairs.latents[first + place : first + place + codes].astype(np.float32)
+    sound = pairs.sound[start : start + int(codes * CODE_OUTPUT)].astype(np.float32) / FULL
+    return torch.from_numpy(latents), torch.from_numpy(pairs.voices[clip].copy()), torch.from_numpy(sound)
+
+
+def _apart(decoder: nn.Module, pairs: Pairs, clip: int) -> float:
+    """Return the mel-cepstral distance of a vocoded clip from its sound, in dB."""
+    device = next(decoder.parameters()).device
+    latents, voice, sound = pairs.clip(clip)
+    with torch.no_grad():
+        made = decoder(latents[None].to(device), g=voice[None, :, None].to(device)).flatten().cpu().numpy()
+    found = distance(made, sound)
+    return float("nan") if found is None else found

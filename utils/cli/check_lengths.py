@@ -1,0 +1,31 @@
+"""Show how long the clips are and which max_audio_length keeps nearly all of them."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+from utils.cli.check_text import add_vocabulary, open_tokenizer
+from utils.cli.runs import add_project
+from utils.core.paths import project
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take a dataset, and a vocabulary when tokens are wanted too."""
+    parser.epilog = "Tokens are counted with --vocab or --model. Exit code 1: a file's header cannot be read."
+    parser.add_argument("place", type=Path, nargs="?", help="dataset folder or list (default: that of the project)")
+    add_project(parser)
+    add_vocabulary(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print percentiles, a histogram and the suggestion."""
+    from utils.dataset import lengths
+
+    place = arguments.place or project(arguments.project, arguments.output).dataset
+    rows, found = lengths.measure(place)
+    if arguments.vocab or arguments.model:
+        tokenizer = open_tokenizer(arguments, (row.text for row in rows))
+        counts = tuple(len(tokenizer.read(row.text, arguments.language).ids) for row in rows)
+        found = dataclasses.replace(found, tokens=counts)
+    print(lengths.report(found))
+    return int(bool(found.unreadable))

@@ -1,0 +1,68 @@
+"""Check a text against a vocabulary before training: unknown symbols, long sentences, tokens per second."""
+
+import argparse
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from utils.core import paths
+from utils.core.errors import VocabularyError
+from utils.xtts.versions import BUILT_IN
+
+if TYPE_CHECKING:
+    from utils.xtts.tokenizer import Tokenizer
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take the text, and the vocabulary that shall hold it."""
+    parser.epilog = "Exit code 1: the vocabulary lacks a symbol of the text, or a letter of the text mode."
+    parser.add_argument("text", type=Path, help="metadata.csv (audio_file|text|speaker_name), or one sentence a line")
+    add_vocabulary(parser)
+
+
+def add_vocabulary(parser: argparse.ArgumentParser) -> None:
+    """Take a published vocabulary with a text mode, or a model that has both."""
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--vocab", type=Path, help=f"XTTS's vocab.json (default: one below {paths.MODELS})")
+    source.add_argument("--model", type=Path, help="folder of a trained model, with vocab.json and text.json")
+    parser.add_argument("--language", default="am", help="am, amh, Amharic and so on (default: am)")
+    parser.add_argument("--text-mode", default="latin", choices=("latin", "ipa", "fidel"), help="not with --model")
+    parser.add_argument("--backend", default="rules", choices=("rules", "epitran"), help="not with --model")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the report; the exit code is 1 when the text cannot be trained on as it is."""
+    from utils.xtts.coverage import measure, read_rows, report
+
+    rows = list(read_rows(arguments.text))
+    tokenizer = open_tokenizer(arguments, (row.text for row in rows))
+    coverage = measure(tokenizer, rows, arguments.language)
+    print(f"vocabulary           {tokenizer.vocabulary.source}")
+    print(report(coverage))
+    missing = tokenizer.missing_letters(arguments.language)
+    if missing:
+        print(f"letters lacking      {' '.join(missing)} (the text mode cannot be used with this vocabulary)")
+    return int(bool(coverage.lacking or missing))
+
+
+def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> "Tokenizer":
+    """Open a model's own tokenizer, or the one that training would make from a published vocabulary."""
+    from utils.xtts.tokenizer import Tokenizer, prepare
+    from utils.xtts.vocabulary import Vocabulary
+
+    if arguments.model:
+        return Tokenizer.load(arguments.model)
+    base = Vocabulary.load(arguments.vocab or published_vocabulary())
+    mode, backend = arguments.text_mode, arguments.backend
+    return prepare(base, arguments.language, mode=mode, backend=backend, texts=texts, allow_missing=True)
+
+
+def published_vocabulary() -> Path:
+    """Return the vocab.json of a base model that lies in the models folder."""
+    found = sorted(path for path in paths.MODELS.glob("*/vocab.json") if path.parent.name not in BUILT_IN)
+    if not found:
+        raise VocabularyError(
+            f"There is no vocab.json below {paths.MODELS}.",
+            hint="Name the one of your XTTS v2 with --vocab, or a trained model with --model.",
+        )
+    return found[-1]

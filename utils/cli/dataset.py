@@ -1,0 +1,258 @@
+"""Look after a dataset: check it, count it, mend it, join it with another, and hand it on.
+
+Every change is a new row in manifest.csv, so nothing is lost: ``edit --undo`` takes back a clip's last change.
+"""
+
+import argparse
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from utils.cli.check_text import add_vocabulary, open_tokenizer
+from utils.cli.runs import add_project
+from utils.config import DatasetConfig
+from utils.config.flags import flag, read_flags, sentence, shape
+from utils.core.errors import ConfigError
+from utils.core.paths import project
+
+SHOWN = 200  # faults and clips printed; the rest is counted
+FILE_NAMES = "Audio files are named by recording and time: they are standard already and keep their names."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take what to do; each has its own help."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, (act, describe) in ACTIONS.items():
+        summary = (act.__doc__ or "").partition("\n")[0]
+        action = actions.add_parser(name, help=summary, description=summary)
+        add_project(action)
+        describe(action)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do one thing with the dataset of a project."""
+    act, _ = ACTIONS[arguments.action]
+    return act(project(arguments.project, arguments.output).dataset, arguments)
+
+
+def validate(folder: Path, arguments: argparse.Namespace) -> int:
+    """Print every fault with its file and line; exit code 1 when there is one."""
+    from utils.dataset.coqui_lists import read_language
+    from utils.dataset.rows import list_files, read_list
+    from utils.dataset.validate import check
+
+    place = arguments.place or folder
+    language = arguments.language
+    tokenizer = None
+    if arguments.vocab or arguments.model:
+        rows = [row for path in list_files(place) for row in read_list(path)]
+        tokenizer = open_tokenizer(arguments, (row.text for row in rows))
+    elif place.is_dir():
+        language = read_language(place)
+    faults = list(check(place, arguments.max_seconds, language, tokenizer))
+    for fault in faults[:SHOWN]:
+        print(fault)
+    print(f"{len(faults)} faults" + (f", of which the first {SHOWN} are shown" if len(faults) > SHOWN else "") + ".")
+    return int(bool(faults))
+
+
+def _describe_validate(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Tokens and [UNK] are looked at with --vocab or --model."
+    parser.add_argument("place", type=Path, nargs="?", help="a list or another dataset (default: that of the project)")
+    parser.add_argument("--max-seconds", type=float, default=11.6, help="longest clip (default: 11.6)")
+    add_vocabulary(parser)
+
+
+def stats(folder: Path, arguments: argparse.Namespace) -> int:
+    """Count hours, speakers, lengths, pace, noise and phonemes, and account for every second."""
+    from utils.dataset import statistics
+    from utils.dataset.coqui_lists import read_language
+    from utils.dataset.manifest import opened
+
+    contents = opened(folder)
+    found = statistics.count(contents, read_language(folder))
+    print(statistics.report(found))
+    print(statistics.account(contents).render())
+    if arguments.plot:
+        from utils.dataset.plots import draw
+
+        draw(found, arguments.plot)
+        print(f"The pictures are in {arguments.plot}.")
+    return 0
+
+
+def _describe_stats(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the counts too")
+
+
+def merge(folder: Path, arguments: argparse.Namespace) -> int:
+    """Add another dataset with its clips and its split; what is here stays as it is."""
+    from utils.dataset.merge import merge as join
+
+    print(join(folder, arguments.other, dry_run=arguments.dry_run))
+    return 0
+
+
+def _describe_merge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("other", type=Path, help="folder of the other dataset; it is only read")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would happen")
+
+
+def resplit(folder: Path, arguments: argparse.Namespace) -> int:
+    """Choose anew which clips are held back for evaluation; do not do this between two trainings of one model."""
+    from utils.dataset.editing import resplit as split_anew
+    from utils.dataset.manifest import opened
+    from utils.dataset.statistics import split_counts
+
+    note = split_anew(folder, arguments.eval_share, arguments.by)
+    print(" ".join(f"{name} {value}" for name, value in split_counts(opened(folder)).items()), note)
+    return 0
+
+
+def _describe_resplit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--eval-share", type=_share, default=0.05, help="part held back (default: 0.05)")
+    parser.add_argument("--by", choices=("recording", "speaker", "time"), default="recording", help="what stays whole")
+
+
+def export(folder: Path, arguments: argparse.Namespace) -> int:
+    """Write the kept clips for other programs."""
+    from utils.dataset.export import export as write
+
+    print(f"Written: {write(folder, arguments.target, arguments.shape)}")
+    return 0
+
+
+def _describe_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shape", choices=("zip", "ljspeech", "parquet"), help="parquet is for Hugging Face datasets")
+    parser.add_argument("target", type=Path, help="file (zip) or folder; it must not be there yet")
+
+
+def restore(folder: Path, arguments: argparse.Namespace) -> int:
+    """Take clips back that were set aside; without names, list them."""
+    from utils.dataset.editing import restore as take_back
+    from utils.dataset.manifest import opened
+
+    aside = [clip for clip in opened(folder).clips.values() if clip.status == "aside"]
+    chosen = [clip.id for clip in aside if clip.reason == arguments.reason] if arguments.reason else []
+    if names := [*arguments.clips, *chosen]:
+        print(f"{len(take_back(folder, names))} clips are back.")
+        return 0
+    for clip in aside[:SHOWN]:
+        print(f"{clip.id}  {clip.span.start:9.2f}-{clip.span.end:.2f} s  {clip.reason}: {clip.text[:60]}")
+    print(f"{len(aside)} clips are set aside.")
+    return 0
+
+
+def _describe_restore(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("clips", nargs="*", metavar="CLIP", help="id of a clip, as listed")
+    parser.add_argument("--reason", help="all that were set aside for this reason")
+
+
+def filter_again(folder: Path, arguments: argparse.Namespace) -> int:
+    """Judge all clips again by other limits; only say what would change, until --apply is given."""
+    from utils.dataset.filtering import refilter
+
+    print(refilter(folder, read_flags(arguments, DatasetConfig), apply=arguments.apply))
+    print("This was done." if arguments.apply else "Nothing was changed. To do it add: --apply")
+    return 0
+
+
+def _describe_filter(parser: argparse.ArgumentParser) -> None:
+    from utils.dataset.filtering import LIMITS
+
+    parser.description = (
+        f"{parser.description} A kept clip outside the limits is set aside with the reason; a clip that a rule had set"
+        " aside and that is within them comes back. What was set aside by hand, and duplicates, stay aside."
+    )
+    parser.epilog = (
+        "A limit that is not given has its default, also where the dataset was prepared with another one: --config"
+        " with the config.yaml of that run takes them all from there. A clip that was brought back by hand is judged"
+        " like any other. To take a filter back, filter again by the earlier limits; for one clip: dataset edit --undo."
+    )
+    parser.add_argument("--apply", action="store_true", help="make the changes instead of only counting them")
+    group = parser.add_argument_group("limits")
+    group.add_argument("--config", type=Path, metavar="FILE.yaml", help="Settings file; flags win over it.")
+    for name in LIMITS:
+        field = DatasetConfig.model_fields[name]
+        group.add_argument(flag(name), dest=name, default=argparse.SUPPRESS, help=sentence(field), **shape(field))
+
+
+def rename(folder: Path, arguments: argparse.Namespace) -> int:
+    """Give speakers other names, or make two of them one; without names, list them."""
+    from utils.dataset.editing import rename_speakers
+    from utils.dataset.manifest import opened
+
+    if not arguments.speaker:
+        clips = opened(folder).clips.values()
+        for speaker, count in Counter(clip.speaker for clip in clips).most_common():
+            print(f"{speaker}  {count} clips")
+        print(FILE_NAMES)
+        return 0
+    names = dict(arguments.speaker)
+    if len(names) < len(arguments.speaker):
+        raise ConfigError("A speaker is to be renamed twice.", hint="Give each old name once.")
+    for old, count in rename_speakers(folder, names).items():
+        print(f"{old} is {names[old]} now: {count} clips.")
+    return 0
+
+
+def _describe_rename(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = f"{FILE_NAMES} The split stays as it is. To take it back, rename again; for one clip: edit --undo."
+    parser.add_argument(
+        "--speaker",
+        type=_names,
+        action="append",
+        metavar="OLD=NEW",
+        help="may be given several times; all are renamed at once, so a=b with b=a swaps two",
+    )
+
+
+def edit(folder: Path, arguments: argparse.Namespace) -> int:
+    """Change the text of a clip, set it aside, or take its last change back."""
+    from utils.dataset import editing
+
+    if arguments.text is not None:
+        clip = editing.change_text(folder, arguments.clip, arguments.text)
+    elif arguments.aside is not None:
+        clip = editing.set_aside(folder, arguments.clip, arguments.aside)
+    else:
+        clip = editing.undo(folder, arguments.clip)
+    print(f"{clip.id}  {clip.status}{f' ({clip.reason})' if clip.reason else ''}: {clip.text}")
+    return 0
+
+
+def _describe_edit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("clip", help="id of the clip, as in manifest.csv")
+    change = parser.add_mutually_exclusive_group(required=True)
+    change.add_argument("--text", help="what is really said")
+    change.add_argument("--aside", metavar="REASON", help="leave the clip out; not in the words of a rule")
+    change.add_argument("--undo", action="store_true", help="take the last change back")
+
+
+def _share(written: str) -> float:
+    value = float(written)
+    if not 0 < value <= 0.5:
+        raise argparse.ArgumentTypeError("it has to be above 0 and at most 0.5")
+    return value
+
+
+def _names(written: str) -> tuple[str, str]:
+    old, sign, new = written.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError("it has to be OLD=NEW")
+    return old, new.strip()
+
+
+Act = Callable[[Path, argparse.Namespace], int]
+Describe = Callable[[argparse.ArgumentParser], None]
+ACTIONS: dict[str, tuple[Act, Describe]] = {
+    "validate": (validate, _describe_validate),
+    "stats": (stats, _describe_stats),
+    "merge": (merge, _describe_merge),
+    "resplit": (resplit, _describe_resplit),
+    "export": (export, _describe_export),
+    "restore": (restore, _describe_restore),
+    "filter": (filter_again, _describe_filter),
+    "rename": (rename, _describe_rename),
+    "edit": (edit, _describe_edit),
+}

@@ -1,0 +1,42 @@
+"""Fetch a base model before it is needed; what a broken download has left is continued."""
+
+import argparse
+from pathlib import Path
+
+from utils import runs
+from utils.cli.runs import follow
+from utils.config.download import DownloadConfig
+from utils.config.flags import add_flags, read_flags
+from utils.core.paths import MODELS, OUTPUT
+from utils.runs.job import Job
+from utils.workspace.projects import downloads
+from utils.xtts.licence import accept_licence
+
+CONFIG = DownloadConfig
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take the version and the consent to its licence."""
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
+    parser.add_argument("--accept-licence", action="store_true", help="agree to the licence of the published model")
+    parser.add_argument("--detach", action="store_true", help="return at once and let it run")
+    add_flags(parser, CONFIG)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Start the download as the page does and follow it."""
+    if arguments.accept_licence:
+        accept_licence()
+    started = runs.start("download-model", read_flags(arguments, CONFIG), downloads(arguments.output))
+    print(f"{started.name} is at work in {started.folder}", flush=True)
+    return 0 if arguments.detach else follow(started)
+
+
+def work(job: Job, config: DownloadConfig) -> None:
+    """Fetch what is missing of the model."""
+    from utils.training.preparation import fetching
+    from utils.xtts.base_models import Source, base_folder
+
+    models = Path(config.models) if config.models else MODELS
+    folder = base_folder(config.version, source=Source(models, on_step=fetching(job)))
+    job.events.emit("fetched", version=config.version, folder=str(folder))

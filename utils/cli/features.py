@@ -1,0 +1,44 @@
+"""Encode the clips of a dataset for training, once: audio codes, token ids and reference frames.
+
+What is there already is kept, so a second run only encodes what is new, and a run that was stopped goes on.
+"""
+
+import argparse
+from pathlib import Path
+
+from utils.cli.runs import add_project, start_and_follow
+from utils.config import FeaturesConfig
+from utils.config.flags import add_flags, read_flags
+from utils.core.errors import ConfigError
+from utils.runs.job import Job
+
+CONFIG = FeaturesConfig
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take the model that encodes, and the project whose clips it encodes."""
+    add_project(parser)
+    parser.add_argument("--detach", action="store_true", help="return at once and let it run")
+    add_flags(parser, CONFIG)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Start the encoding as the page does and follow it."""
+    config = read_flags(arguments, CONFIG)
+    if not config.model:
+        raise ConfigError("No model is named.", hint="Add --model with the folder of a model: it has a dvae.pth.")
+    config = config.model_copy(update={"model": str(Path(config.model).resolve())})  # the run works in another folder
+    return start_and_follow("features", config, arguments)
+
+
+def work(job: Job, config: FeaturesConfig) -> None:
+    """Encode what is missing, and say at the end how much is there and what is not."""
+    from utils.dataset import coqui_lists, manifest
+    from utils.training import preparation
+    from utils.xtts.codec import AudioEncoder, best_device
+
+    dataset, model = job.run.folder.parent.parent / "dataset", Path(config.model)
+    clips, language = manifest.opened(dataset).kept, coqui_lists.read_language(dataset)
+    encoder = AudioEncoder.load(model, best_device(config.device))
+    reading = preparation.reading_of(model, language, (clip.text for clip in clips))
+    preparation.encode(job, dataset, encoder, reading, clips, language, thorough=config.thorough)

@@ -1,0 +1,107 @@
+"""Turn recordings into clips with text: cut, transcribe, judge, and account for every second.
+
+What the project has already is left alone, so a second run only adds what is new, and a run that was stopped or killed
+goes on where it was. To cut the same recordings in another way take another project.
+"""
+
+import argparse
+import functools
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from utils.cli.runs import add_project, start_and_follow
+from utils.config import BETWEEN, DatasetConfig
+from utils.config.flags import add_flags, read_flags
+from utils.core.errors import ConfigError, DataError
+from utils.core.paths import Project
+from utils.runs.job import Job
+
+if TYPE_CHECKING:
+    from utils.dataset.results import Found
+    from utils.dataset.transcription import Recogniser
+
+CONFIG = DatasetConfig
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take the recordings, the project that they go into, and how they are cut."""
+    parser.add_argument("places", nargs="*", metavar="RECORDING", help="file, folder or address; instead of --inputs")
+    add_project(parser)
+    parser.add_argument("--detach", action="store_true", help="return at once and let it run")
+    add_flags(parser, CONFIG)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Start the preparation as the page does and follow it."""
+    config = read_flags(arguments, CONFIG)
+    places = [*arguments.places, *config.places()]
+    if not places:
+        raise ConfigError("No recordings are named.", hint="Write files or folders behind: python -m utils prepare.")
+    if odd := [place for place in places if BETWEEN in place]:
+        raise ConfigError(f"{odd[0]!r} has a | in its name.", hint="Rename it, or name the folder that it lies in.")
+    inputs = BETWEEN.join(map(_absolute, places))
+    return start_and_follow("prepare", config.model_copy(update={"inputs": inputs}), arguments)
+
+
+def work(job: Job, config: DatasetConfig) -> None:
+    """Find the recordings, make their clips, and tell where every second went."""
+    from utils.dataset import build, sources, statistics
+
+    project = Project(job.run.folder.parent.parent)
+    found = sources.find(
+        config.places(),
+        language=config.language,
+        speaker=config.speaker,
+        workspace=project.dataset / "recordings",
+        tell=functools.partial(_fetched, job),
+    )
+    if not found.recordings:
+        reasons = "; ".join(f"{problem.path}: {problem.sentence}" for problem in found.problems[:5])
+        raise DataError(f"There is nothing to prepare. {reasons}", hint="Name files with sound, or their folder.")
+    job.events.emit("found", recordings=len(found.recordings), problems=len(found.problems))
+    with ExitStack() as stack:
+        recogniser, second = _recognisers(job, config, found, stack)
+        report = build.build(
+            found,
+            project,
+            config,
+            job.events.emit,
+            recogniser=recogniser,
+            second=second,
+            look=job.stop_if_asked,  # each recording is on disk as soon as it is finished
+        )
+    contents = report.contents
+    job.events.emit("ledger", message=statistics.account(contents).render())
+    job.events.emit("split", **statistics.split_counts(contents), message=report.note)
+    job.events.emit("prepared", added=report.added, known=report.known, bad=len(report.bad), clips=len(contents.kept))
+
+
+def _fetched(job: Job, name: str, share: float) -> None:
+    job.stop_if_asked()
+    job.events.emit("fetched", name=name, percent=round(100 * share))
+
+
+def _recognisers(
+    job: Job, config: DatasetConfig, found: "Found", stack: ExitStack
+) -> tuple["Recogniser | None", "Recogniser | None"]:
+    """Name the recognisers where there is something for them to do; each is loaded when the first clip asks for it."""
+    from utils.dataset.pipeline import wants_text
+    from utils.dataset.recogniser_process import Isolated
+    from utils.dataset.transcription import CTC, Engine
+
+    def warn(sentence: str) -> None:
+        job.events.emit("warning", message=sentence)
+
+    if not config.transcribe or not any(map(wants_text, found.recordings)):
+        return None, None
+    first = stack.enter_context(Isolated(Engine(config.whisper_model, config.device), warn=warn))
+    if not config.second_model:
+        return first, None
+    return first, stack.enter_context(Isolated(Engine(config.second_model, config.device, factory=CTC), warn=warn))
+
+
+def _absolute(place: str) -> str:
+    """Name a file so that it means the same from the folder in which the run works."""
+    path = Path(place).expanduser()
+    return place if "://" in place or place.startswith("hf:") else str(path.resolve())

@@ -1,0 +1,41 @@
+"""Count for a while as a run: shows that start, watch, stop and resume work on this machine."""
+
+import argparse
+import functools
+import time
+
+from utils.cli.runs import add_project, start_and_follow
+from utils.config import RehearsalConfig
+from utils.config.flags import add_flags, read_flags
+from utils.core.events import all_events
+from utils.runs.job import Job
+
+CONFIG = RehearsalConfig
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take the length of the rehearsal and where it lives."""
+    add_project(parser)
+    parser.add_argument("--detach", action="store_true", help="return at once and let it run")
+    add_flags(parser, CONFIG)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Start a rehearsal as the page does and follow it."""
+    return start_and_follow("rehearse", read_flags(arguments, CONFIG), arguments)
+
+
+def work(job: Job, config: RehearsalConfig) -> None:
+    """Count ticks until the time is over; after a resume the count goes on where it was."""
+    total = max(1, round(config.seconds * config.ticks_per_second))
+    done = _counted(job)
+    for step in range(done + 1, total + 1):
+        job.stop_if_asked(save=functools.partial(job.events.emit, "saved", step=step - 1))
+        time.sleep(1 / config.ticks_per_second)
+        job.events.emit("progress", step=step, total=total)
+
+
+def _counted(job: Job) -> int:
+    """Return the last step that earlier attempts wrote."""
+    steps = (event.get("step") for event in all_events(job.run.events) if event["kind"] == "progress")
+    return max((step for step in steps if isinstance(step, int)), default=0)

@@ -1,0 +1,84 @@
+"""Fine-tune a model on the clips of a project; the same as the page does when Train is clicked."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from utils import runs
+from utils.cli.runs import follow
+from utils.config import TrainConfig
+from utils.config.flags import add_flags, command_line, read_flags
+from utils.core.paths import OUTPUT, Project, project
+from utils.runs.job import Job, Member
+from utils.training.launcher import is_member, launch
+from utils.xtts.licence import accept_licence
+
+CONFIG = TrainConfig
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take every setting of the training."""
+    parser.add_argument("--project", default="", help="name of the project; or give its folder as --output-path")
+    parser.add_argument("--show", action="store_true", help="print the effective settings and the command, then end")
+    parser.add_argument(
+        "--accept-licence", action="store_true", help="agree to the licence of the published model, once for all runs"
+    )
+    parser.add_argument("--detach", action="store_true", help="return at once and let it run")
+    add_flags(parser, CONFIG)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Start the training as the page does and follow it; one of several processes joins the others."""
+    config = complete(read_flags(arguments, CONFIG), arguments.project)
+    if arguments.show:
+        sys.stdout.write(f"# {command_line('train', config)}\n{config.to_yaml()}")
+        return 0
+    if arguments.accept_licence:
+        accept_licence()
+    if "RANK" in os.environ:
+        return join(config)
+    started = runs.start("train", config, Project(Path(config.output_path)))
+    print(f"{started.name} is at work in {started.folder}", flush=True)
+    return 0 if arguments.detach else follow(started)
+
+
+def complete(config: TrainConfig, name: str) -> TrainConfig:
+    """Name files and folders so that they mean the same from the folder in which the run works."""
+    paths = {"output_path": str(_folder(config, name).resolve())}
+    for field in ("custom_model", "train_csv", "eval_csv"):
+        if named := getattr(config, field):
+            paths[field] = str(Path(named).resolve())
+    return config.model_copy(update=paths)
+
+
+def _folder(config: TrainConfig, name: str) -> Path:
+    """Return the folder of the project that is meant; without a word, the one that the other commands take too."""
+    if not name and config.output_path != TrainConfig().output_path:
+        return Path(config.output_path)
+    whole = Path(config.output_path)
+    return whole if not name and Project(whole).dataset.is_dir() else project(name or "default", OUTPUT).root
+
+
+def join(config: TrainConfig) -> int:
+    """Work as one of the processes that torchrun or accelerate launch has started."""
+    from utils.training.distribution import shared_run
+
+    first = os.environ["RANK"] == "0"
+    place = shared_run(config)
+    with Job(place) if first else Member(place, speaks=False) as job:
+        work(job, config)
+    return 1 if place.read_state().status is runs.Status.FAILED else 0
+
+
+def work(job: Job, config: TrainConfig) -> None:
+    """Train in this process, or in several that it watches over."""
+    if config.num_processes > 1 and not is_member():
+        launch(job, config.num_processes)
+        return
+    from utils import gpt_train
+    from utils.training.speedups.memory_cap import allocator_environment
+
+    for name, value in allocator_environment().items():  # heard when CUDA starts, which is later
+        os.environ.setdefault(name, value)
+    gpt_train.train(job, config)

@@ -1,0 +1,24 @@
+"""Do the work of a run folder; the page and the other commands call this."""
+
+import argparse
+import importlib
+import os
+from pathlib import Path
+
+from utils.runs import Run, Status
+from utils.runs.job import Job, Member
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Take the folder of the run."""
+    parser.add_argument("folder", type=Path, help="folder with config.yaml and state.json")
+    parser.add_argument("--member", action="store_true", help="this is one of several processes that share the work")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Find the verb in the run's state and let it work."""
+    place = Run(arguments.folder.resolve())
+    verb = importlib.import_module(f"utils.cli.{place.read_state().verb.replace('-', '_')}")
+    with Member(place, speaks=os.environ.get("RANK") == "0") if arguments.member else Job(place) as job:
+        verb.work(job, verb.CONFIG.load(place.config))
+    return 1 if place.read_state().status is Status.FAILED else 0

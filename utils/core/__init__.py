@@ -1,0 +1,1 @@
+"""Errors, paths, storage, events and languages: what every other package builds on."""

@@ -1,0 +1,118 @@
+"""Names of languages: every spelling a person may use meets its canonical code here, and only here."""
+
+import difflib
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from utils.core.errors import TextError
+
+
+class UnknownLanguageError(TextError, ValueError):
+    """No language goes by this name; a ValueError too, so that a form reports it beside its other faults."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language as the rest of the program sees it.
+
+    Attributes:
+        code: The one code used in files, flags and language tokens.
+        name: English name.
+        native_name: The name its speakers use.
+        aliases: Other spellings, in lower case.
+        whisper_code: What Whisper calls it; None when Whisper does not know it and has to guess.
+        in_xtts: True when the published XTTS v2 already speaks it.
+    """
+
+    code: str
+    name: str
+    native_name: str
+    aliases: tuple[str, ...] = ()
+    whisper_code: str | None = None
+    in_xtts: bool = False
+
+    @property
+    def token(self) -> str:
+        """Return the symbol that opens every text of this language in the vocabulary."""
+        return f"[{self.code}]"
+
+
+AMHARIC = Language("am", "Amharic", "አማርኛ", ("amh", "amharinya", "amarigna", "amarinya"), "am")
+
+XTTS_LANGUAGES = (
+    Language("en", "English", "English", ("eng",), "en", in_xtts=True),
+    Language("es", "Spanish", "español", ("spa", "castilian"), "es", in_xtts=True),
+    Language("fr", "French", "français", ("fra", "fre"), "fr", in_xtts=True),
+    Language("de", "German", "Deutsch", ("deu", "ger"), "de", in_xtts=True),
+    Language("it", "Italian", "italiano", ("ita",), "it", in_xtts=True),
+    Language("pt", "Portuguese", "português", ("por",), "pt", in_xtts=True),
+    Language("pl", "Polish", "polski", ("pol",), "pl", in_xtts=True),
+    Language("tr", "Turkish", "Türkçe", ("tur",), "tr", in_xtts=True),
+    Language("ru", "Russian", "русский", ("rus",), "ru", in_xtts=True),
+    Language("nl", "Dutch", "Nederlands", ("nld", "dut"), "nl", in_xtts=True),
+    Language("cs", "Czech", "čeština", ("ces", "cze"), "cs", in_xtts=True),
+    Language("ar", "Arabic", "العربية", ("ara", "arb"), "ar", in_xtts=True),
+    Language("zh-cn", "Chinese", "中文", ("zh", "zho", "chi", "cmn", "mandarin"), "zh", in_xtts=True),
+    Language("ja", "Japanese", "日本語", ("jpn",), "ja", in_xtts=True),
+    Language("hu", "Hungarian", "magyar", ("hun",), "hu", in_xtts=True),
+    Language("ko", "Korean", "한국어", ("kor",), "ko", in_xtts=True),
+    Language("hi", "Hindi", "हिन्दी", ("hin",), "hi", in_xtts=True),
+)
+
+# Neighbours of Amharic that users are likely to name in full; any other language is known by its code.
+OTHER_LANGUAGES = (
+    Language("ti", "Tigrinya", "ትግርኛ", ("tir", "tigrigna")),
+    Language("om", "Oromo", "Afaan Oromoo", ("orm", "gaz", "afan oromo")),
+    Language("so", "Somali", "Soomaali", ("som",), "so"),
+    Language("sw", "Swahili", "Kiswahili", ("swa", "swh"), "sw"),
+    Language("gez", "Ge'ez", "ግዕዝ", ("geez",)),
+)
+
+WHISPER_CODES = frozenset(
+    "af am ar as az ba be bg bn bo br bs ca cs cy da de el en es et eu fa fi fo fr gl gu ha haw he hi hr ht hu hy id "
+    "is it ja jw ka kk km kn ko la lb ln lo lt lv mg mi mk ml mn mr ms mt my ne nl nn no oc pa pl ps pt ro ru sa sd si "
+    "sk sl sn so sq sr su sv sw ta te tg th tk tl tr tt uk ur uz vi yi yo yue zh".split()
+)
+
+# A tag such as amh_ET, amh-Ethi or pt-BR: the language, then script, region or variant.
+TAG = re.compile(r"([a-z]{2,3})(?:[-_.@][a-z0-9]+)*")
+
+
+def find(name: str) -> Language:
+    """Return the language that goes by this name, code or tag.
+
+    A well-formed code nobody listed (``ff``, ``swe_SE``) is a language of its own, read by the generic language pack;
+    any other unknown name is most likely a typing error and is refused with the nearest known names.
+    """
+    wanted = " ".join(name.split()).casefold()
+    known = _by_alias()
+    if wanted in known:
+        return known[wanted]
+    if not (tag := TAG.fullmatch(wanted)):
+        raise UnknownLanguageError(f"No language is called {name!r}.", hint=_advice(wanted, known))
+    code = tag[1]
+    return known.get(code) or Language(code, code, code, (), code if code in WHISPER_CODES else None)
+
+
+def canonical(name: str) -> str:
+    """Return the one code of a language, whatever it was called."""
+    return find(name).code
+
+
+@cache
+def _by_alias() -> dict[str, Language]:
+    """Map every spelling in lower case to its language."""
+    return {
+        spelling.casefold(): language
+        for language in (AMHARIC, *XTTS_LANGUAGES, *OTHER_LANGUAGES)
+        for spelling in (language.code, language.name, language.native_name, *language.aliases)
+    }
+
+
+def _advice(wanted: str, known: dict[str, Language]) -> str:
+    """Name the nearest known languages."""
+    near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
+    names = dict.fromkeys(f"{known[spelling].name} ({known[spelling].code})" for spelling in near)
+    meant = f"Did you mean {' or '.join(names)}? " if names else ""
+    return f"{meant}Give a name such as Amharic or a code such as am."

@@ -1,0 +1,1 @@
+"""Read, write, resample and stretch audio."""

@@ -1,0 +1,390 @@
+"""Sound in and out: anything FFmpeg reads becomes mono float32 at the wanted rate.
+
+Every file is decoded by the FFmpeg libraries inside the ``av`` package, whatever its name ends in, so no system package
+is needed and all formats behave alike. ``load`` takes a file or a part of it, ``stream`` goes through a long one.
+
+Time 0 is the first sound sample of the file, and both readers share one time axis: a hole in a recording (lost packets,
+damaged bytes) is filled with silence, so that what lies behind it keeps its place. A file that was cut off gives the
+sound it has. Channels are averaged: a voice on one of two channels comes out at half its level, the same throughout,
+and nothing is clipped.
+"""
+
+import logging
+import math
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, dropwhile, islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import av
+import av.container
+import numpy as np
+import numpy.typing as npt
+import soundfile
+import soxr
+
+from utils.core.errors import AudioError
+from utils.core.storage import patiently, storage_error
+
+Samples = npt.NDArray[np.float32]
+logger = logging.getLogger(__name__)
+
+RUN_UP = 1.0  # seconds decoded before the wanted part: MP3 and Opus need some past before their output is exact
+FADE_SECONDS = 0.005  # short enough to be no fade to the ear, long enough to be no click
+FILTER_REACH = 0.1  # seconds on each side that the resampling filter may look at, with room to spare
+SHORTEST_HOLE, LONGEST_HOLE = 0.05, 600.0  # seconds; less is rounding of timestamps, more a broken timestamp
+SYSTEM_ERROR = 2  # libsndfile's number for "the operating system refused"
+EXPORT_AGAIN = "Export it again from the program that made it, for example as WAV or FLAC."
+MONO = (b"\x01\x00\x01\x00", b"\x03\x00\x01\x00", b"\xfe\xff\x01\x00")  # in a WAV: of integers, floats, either
+
+
+@dataclass(frozen=True)
+class AudioInfo:
+    """What is known of a file's sound without decoding all of it."""
+
+    seconds: float
+    rate: int
+    channels: int
+    codec: str
+    container: str
+    has_video: bool
+
+
+def probe(path: Path | str) -> AudioInfo:
+    """Describe the sound of a file by its header and its last packets.
+
+    The length in the header only says where to look: the end is found by decoding the last two seconds. Where nothing
+    is there (a cut file), all packets are read, undecoded. So the length is that of the sound that can be read.
+    """
+    with _opened(Path(path)) as reader:
+        return reader.info()
+
+
+def duration(path: Path | str) -> float:
+    """Return the seconds of sound in a file; ``probe`` says how they are found."""
+    return probe(path).seconds
+
+
+def load(path: Path | str, rate: int, start: float | None = None, end: float | None = None) -> Samples:
+    """Read a file, or the part between two times, as mono float32.
+
+    A part is reached by seeking and is the same slice of the whole file, to the sample. (MKV and WebM keep times in
+    whole milliseconds: there a Vorbis track, or the sound behind a hole, can be off by one.)
+
+    Args:
+        path: Any file with sound in it, video included.
+        rate: Samples per second of the result.
+        start: First second wanted; the beginning by default.
+        end: Second to stop before; the end of the file by default, or when it lies beyond.
+    """
+    path, first = Path(path), round((start or 0.0) * rate)
+    stop = None if end is None else round(end * rate)
+    if first < 0 or (stop is not None and stop <= first):
+        raise AudioError(f"{path}: nothing lies between {start} s and {end} s.", hint="The end must follow the start.")
+    parts = list(_resampled(path, rate, first, stop))
+    if not parts:
+        raise AudioError(f"{path} ends before {start} s.", hint="Choose a start inside the recording.")
+    return np.concatenate(parts)
+
+
+def stream(path: Path | str, rate: int, seconds_per_block: float = 30.0) -> Iterator[Samples]:
+    """Yield a file as mono float32 blocks of equal length, the last one shorter.
+
+    Joined, the blocks equal ``load`` of the whole file; memory holds a block or two, however long the file is.
+    """
+    yield from _equal_blocks(_resampled(Path(path), rate, 0, None), max(1, round(seconds_per_block * rate)))
+
+
+def resample(samples: Samples, from_rate: int, to_rate: int) -> Samples:
+    """Convert mono samples from one rate to another."""
+    return np.concatenate([np.zeros(0, np.float32), *_converted(iter([samples]), from_rate, to_rate)])
+
+
+def faded(samples: Samples, rate: int) -> Samples:
+    """Return a copy that begins and ends at zero, so that no edge clicks."""
+    size = min(round(FADE_SECONDS * rate), samples.size // 2)
+    ramp = np.linspace(0, 1, size, endpoint=False, dtype=np.float32)
+    result = samples.copy()
+    result[:size] *= ramp
+    result[samples.size - size :] *= ramp[::-1]
+    return result
+
+
+def save(path: Path | str, samples: Samples, rate: int, subtype: str = "PCM_16") -> None:
+    """Write mono samples as WAV or FLAC; the file appears under its name only when it is complete.
+
+    Args:
+        path: Ends in .wav or .flac; its folder must exist.
+        samples: One dimension, finite; what lies beyond +-1 is held at the limit.
+        rate: Samples per second.
+        subtype: How a sample is stored: PCM_16, PCM_24, or FLOAT (WAV only).
+    """
+    path = Path(path)
+    if path.suffix.lower() not in {".wav", ".flac"}:
+        raise AudioError(f"{path}: sound is written as WAV or FLAC.", hint="End the name in .wav or .flac.")
+    if samples.ndim != 1:
+        raise AudioError(f"{path}: expected one channel, got an array of shape {samples.shape}.")
+    _refuse_non_finite(path, samples, 0, rate)
+    try:
+        with tempfile.TemporaryDirectory(prefix=".saving-", dir=path.parent, ignore_cleanup_errors=True) as folder:
+            temporary = Path(folder, path.name)
+            _write(temporary, samples, rate, subtype)
+            patiently(lambda: temporary.replace(path))
+    except OSError as error:
+        raise storage_error(path, error) from error
+
+
+def _write(path: Path, samples: Samples, rate: int, subtype: str) -> None:
+    """Write a file and read its header back, because a full disk does not always fail the write."""
+    try:
+        soundfile.write(path, samples, rate, subtype=subtype)
+        complete = soundfile.info(path).frames == samples.size
+    except AssertionError:  # how soundfile reports a short write
+        complete = False
+    except (soundfile.LibsndfileError, ValueError) as error:
+        if getattr(error, "code", None) != SYSTEM_ERROR:
+            raise AudioError(f"{path.name} cannot be written as {subtype} at {rate} Hz: {error}") from error
+        complete = False
+    if not complete:
+        raise OSError("the system took only a part of it")
+
+
+def _resampled(path: Path, rate: int, first: int, stop: int | None) -> Iterator[Samples]:
+    """Yield the samples [first, stop), counted at the wanted rate."""
+    with _opened(path) as reader:
+        if reader.rate == rate:
+            yield from reader.samples(first, stop)
+            return
+        # Reading begins where a sample of the file and one of the result fall on the same instant: a part is then
+        # resampled with the same phase as the whole.
+        step = reader.rate // math.gcd(reader.rate, rate)
+        begin = max(0, math.floor((first / rate - FILTER_REACH) * reader.rate / step) * step)
+        until = None if stop is None else math.ceil((stop / rate + FILTER_REACH) * reader.rate)
+        skipped = begin * rate // reader.rate
+        native = _equal_blocks(reader.samples(begin, until), reader.rate)  # fewer calls than one a frame
+        converted = _converted(native, reader.rate, rate)
+        yield from _cut(converted, first - skipped, None if stop is None else stop - skipped)
+
+
+def _converted(parts: Iterator[Samples], from_rate: int, to_rate: int) -> Iterator[Samples]:
+    """Resample consecutive parts with one filter state, so that their borders leave no click."""
+    if from_rate == to_rate:
+        yield from parts
+        return
+    resampler = soxr.ResampleStream(from_rate, to_rate, 1, dtype="float32", quality="HQ")
+    for part in parts:
+        yield resampler.resample_chunk(part)
+    yield resampler.resample_chunk(np.zeros(0, np.float32), last=True)
+
+
+def _cut(parts: Iterable[Samples], first: int, stop: int | None) -> Iterator[Samples]:
+    """Keep the samples [first, stop) of consecutive parts."""
+    position = 0
+    for part in parts:
+        wanted = part[max(0, first - position) : None if stop is None else max(0, stop - position)]
+        position += part.size
+        if wanted.size:
+            yield wanted
+        if stop is not None and position >= stop:
+            return
+
+
+def _equal_blocks(parts: Iterable[Samples], size: int) -> Iterator[Samples]:
+    kept: list[Samples] = []
+    held = 0
+    for part in parts:
+        kept.append(part)
+        held += part.size
+        if held < size:
+            continue
+        joined = np.concatenate(kept)
+        for begin in range(0, held - size + 1, size):
+            yield joined[begin : begin + size].copy()  # a view would keep all of `joined` alive
+        kept, held = [joined[held - held % size :].copy()], held % size
+    if held:
+        yield np.concatenate(kept)
+
+
+def _refuse_non_finite(path: Path, samples: Samples, position: int, rate: int) -> None:
+    if not np.isfinite(samples).all():
+        where = (position + int(np.argmin(np.isfinite(samples)))) / rate
+        raise AudioError(f"{path} holds a sample that is not a finite number at {where:.3f} s.", hint=EXPORT_AGAIN)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator["_Reader"]:
+    """Open a file for decoding; whatever is wrong with it comes out as an AudioError."""
+    try:
+        _refuse_non_files(path)
+        with path.open("rb") as file, _container(file) as container:
+            yield _Reader(path, container)
+    except av.error.FFmpegError as error:
+        hint = f"It is no sound or video file, or it is cut off or damaged. {EXPORT_AGAIN}"
+        raise AudioError(f"{path} cannot be decoded ({error.strerror}).", hint=hint) from error
+    except OSError as error:
+        raise AudioError(f"{path} cannot be read ({error.strerror}).", hint="Check the disk and its rights.") from error
+
+
+def _container(file: BinaryIO) -> av.container.InputContainer:
+    """Have FFmpeg open a file.
+
+    It gets no protocol, so a playlist dressed up as a recording cannot make it read other files. In plain WAV it looks
+    for surround sound in disguise, which takes 10 ms and is not to be found in one channel.
+    """
+    options = {"protocol_whitelist": ""}
+    start = file.read(24)
+    file.seek(0)
+    if start[:4] == b"RIFF" and start[8:16] == b"WAVEfmt " and start[20:24] in MONO:
+        options |= {"probesize": "4096", "max_size": "65536"}
+    return av.open(file, "r", metadata_errors="replace", options=options)
+
+
+def _refuse_non_files(path: Path) -> None:
+    if not path.is_file():
+        what = "is a folder, not a file" if path.is_dir() else "does not exist"
+        raise AudioError(f"{path} {what}.", hint="Check the name and the folder.")
+    if not path.stat().st_size:
+        raise AudioError(f"{path} is empty (0 bytes).", hint="Copy or download it again.")
+
+
+class _Reader:
+    """The first sound stream of one open file, decoded to mono at its own rate. Good for one pass."""
+
+    def __init__(self, path: Path, container: av.container.InputContainer) -> None:
+        if not container.streams.audio:
+            raise AudioError(f"{path} has no sound.", hint="Choose a recording, or a video with a sound track.")
+        self.path = path
+        self.container = container
+        self.stream = container.streams.audio[0]
+        self.rate = 0
+        self.tick = self.stream.time_base or Fraction(1, av.time_base)
+        self.frames = self._decoded()
+        self.head = list(islice(self.frames, 2))
+        if not self.head:
+            raise AudioError(f"{path} holds no sound that can be decoded.", hint=EXPORT_AGAIN)
+
+    def info(self) -> AudioInfo:
+        """Describe the file."""
+        context = self.stream.codec_context
+        return AudioInfo(
+            seconds=self._end() / self.rate,
+            rate=self.rate,
+            channels=self.head[0].layout.nb_channels,
+            codec=context.name,
+            container=self.container.format.name,
+            has_video=bool(self.container.streams.video),
+        )
+
+    def samples(self, first: int, stop: int | None) -> Iterator[Samples]:
+        """Yield the samples [first, stop), counted at the file's own rate."""
+        frames = self._near(first)
+        head = next(frames, None)
+        if head is None:
+            return
+        begin = min(self._position(head) or 0, first)
+        parts = self._continuous(chain([head], frames), begin)
+        for part in _cut(parts, first - begin, None if stop is None else stop - begin):
+            _refuse_non_finite(self.path, part, first, self.rate)
+            first += part.size
+            yield part
+
+    def _decoded(self) -> Iterator[av.AudioFrame]:
+        """Decode from where the container stands; damaged packets are left out, as every player does."""
+        damaged = 0
+        for packet in self.container.demux(self.stream):
+            try:
+                frames = packet.decode()
+            except av.error.InvalidDataError:
+                damaged += 1
+                continue
+            for frame in frames:
+                self.rate = self.rate or frame.sample_rate
+                if frame.sample_rate != self.rate:
+                    raise AudioError(f"{self.path} changes its sample rate on the way.", hint=EXPORT_AGAIN)
+                yield frame
+        if damaged:
+            logger.warning("%s: %d damaged pieces were left out.", self.path, damaged)
+
+    def _near(self, first: int) -> Iterator[av.AudioFrame]:
+        """Yield frames from a little before a sample, by seeking where that pays."""
+        origin, seconds = self.head[0].pts, first / self.rate - RUN_UP
+        if seconds <= RUN_UP or origin is None:
+            return chain(self.head, self.frames)
+        try:
+            self.container.seek(origin + int(seconds / self.tick), stream=self.stream)
+        except av.error.FFmpegError:  # a rare format without seeking: from the beginning then
+            return chain(self.head, self.frames)
+        return dropwhile(lambda frame: frame.pts is None, self._decoded())
+
+    def _position(self, frame: av.AudioFrame) -> int | None:
+        """Number the first sample of a frame by its timestamp.
+
+        Frames follow each other in equal sizes, so a timestamp coarser than a sample is moved to the nearest border.
+        """
+        if frame.pts is None or self.head[0].pts is None:
+            return None
+        told = float((frame.pts - self.head[0].pts) * self.tick * self.rate)
+        border, size = self.head[0].samples, self.head[-1].samples
+        nearest = border + round((told - border) / size) * size
+        return nearest if abs(nearest - told) <= self.tick * self.rate + 1 else round(told)
+
+    def _continuous(self, frames: Iterable[av.AudioFrame], position: int) -> Iterator[Samples]:
+        """Turn frames into mono samples from a position on, with silence where the recording has a hole."""
+        shortest = 0.0  # the first frame after a seek may lie behind a hole: there every sample counts
+        missing = 0
+        for frame in frames:
+            told = self._position(frame)
+            gap = 0 if told is None else told - position
+            if shortest < gap / self.rate < LONGEST_HOLE:
+                yield from (np.zeros(min(self.rate, gap - done), np.float32) for done in range(0, gap, self.rate))
+                position += gap
+                missing += gap
+            part = _mono(frame)
+            yield part
+            position += part.size
+            shortest = SHORTEST_HOLE
+        if missing:
+            logger.warning("%s: %.2f s of it are missing and became silence.", self.path, missing / self.rate)
+
+    def _end(self) -> int:
+        """Find the number of samples: the header says where to look, the last frames say the truth."""
+        if self.stream.duration is not None:
+            told = float(self.stream.duration * self.tick)
+        else:
+            told = (self.container.duration or 0) / av.time_base
+        return self._end_after(told) or self._end_after(self._last_packet())
+
+    def _end_after(self, seconds: float) -> int:
+        """Decode from two seconds before a time to the end of the file."""
+        end = 0
+        for frame in self._near(round((seconds - RUN_UP) * self.rate)):
+            end = (end if (told := self._position(frame)) is None else told) + frame.samples
+        return end
+
+    def _last_packet(self) -> float:
+        """Read all packets for the time of the last one, then stand at the beginning again."""
+        self.container.seek(0)
+        origin = self.head[0].pts or 0
+        times = (packet.pts - origin for packet in self.container.demux(self.stream) if packet.pts is not None)
+        last = max(times, default=0)
+        self.container.seek(0)
+        self.frames = self._decoded()
+        self.head = list(islice(self.frames, 2))
+        return float(last * self.tick)
+
+
+def _mono(frame: av.AudioFrame) -> Samples:
+    """Average the channels of a frame and scale it to +-1."""
+    raw: npt.NDArray[Any] = frame.to_ndarray()
+    channels = raw if frame.format.is_planar else raw.reshape(-1, frame.layout.nb_channels).T
+    with np.errstate(invalid="ignore", over="ignore"):  # samples that are no finite numbers are refused by the reader
+        mixed: Samples = channels.mean(axis=0, dtype=np.float32)
+    if raw.dtype.kind == "u":
+        return mixed / np.float32(128) - np.float32(1)
+    if raw.dtype.kind == "i":
+        return mixed / -np.float32(np.iinfo(raw.dtype).min)
+    return mixed

@@ -1,0 +1,33 @@
+"""Runs: child processes that outlive the page. Start, find, watch, stop, resume and delete them."""
+
+from utils.runs.run import (
+    ACTIVE,
+    Run,
+    State,
+    Status,
+    at_work,
+    create,
+    delete,
+    find_run,
+    list_runs,
+    resume,
+    start,
+    stop_and_save,
+    stop_now,
+)
+
+__all__ = [
+    "ACTIVE",
+    "Run",
+    "State",
+    "Status",
+    "at_work",
+    "create",
+    "delete",
+    "find_run",
+    "list_runs",
+    "resume",
+    "start",
+    "stop_and_save",
+    "stop_now",
+]

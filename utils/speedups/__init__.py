@@ -1,5 +1,0 @@
-"""What makes training faster or smaller: one switch a file, each returning what it changed or raising with a cure."""
-
-from utils.speedups.change import Change, SpeedupError
-
-__all__ = ["Change", "SpeedupError"]

@@ -1,0 +1,70 @@
+"""How two checkpoints differ: their settings, their losses, and how far each part of the weights has moved."""
+
+import math
+from collections import defaultdict
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from safetensors import safe_open
+
+from utils.core.errors import RunError
+from utils.xtts.checkpoints import MODEL, About, Checkpoint
+
+LOSSES = ("epoch", "train_loss", "eval_loss", "eval_text", "eval_audio")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two checkpoints do not share.
+
+    Attributes:
+        settings: Settings that differ, with both values; None where one has no such setting.
+        losses: Figures of both.
+        moved: For each part of the model, how long the difference is, and which share of the weights' own length.
+        unlike: Weights that only one of them has, or in another shape.
+    """
+
+    settings: dict[str, tuple[object, object]]
+    losses: dict[str, tuple[float | None, float | None]]
+    moved: dict[str, tuple[float, float]]
+    unlike: tuple[str, ...]
+
+
+def compare(first: Checkpoint, second: Checkpoint) -> Comparison:
+    """Compare two checkpoints, reading one weight at a time."""
+    one, two = _about(first), _about(second)
+    names = sorted(one.settings.keys() | two.settings.keys())
+    settings = {name: (one.settings.get(name), two.settings.get(name)) for name in names}
+    moved, unlike = _moved(first, second)
+    return Comparison(
+        settings={name: pair for name, pair in settings.items() if pair[0] != pair[1]},
+        losses={name: (getattr(one, name), getattr(two, name)) for name in LOSSES},
+        moved=moved,
+        unlike=unlike,
+    )
+
+
+def _about(checkpoint: Checkpoint) -> About:
+    if checkpoint.about is None:
+        raise RunError(checkpoint.fault, hint="Choose another checkpoint.")
+    return checkpoint.about
+
+
+def _moved(first: Checkpoint, second: Checkpoint) -> tuple[dict[str, tuple[float, float]], tuple[str, ...]]:
+    squares: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    with ExitStack() as stack:
+        one: Any = stack.enter_context(safe_open(first.folder / MODEL, framework="pt"))
+        two: Any = stack.enter_context(safe_open(second.folder / MODEL, framework="pt"))
+        shared = sorted(set(one.keys()) & set(two.keys()))
+        unlike = set(one.keys()) ^ set(two.keys())
+        for name in shared:
+            before, after = one.get_tensor(name).float(), two.get_tensor(name).float()
+            if before.shape != after.shape:
+                unlike.add(name)
+                continue
+            part = squares[name.partition(".")[0]]
+            part[0] += float((after - before).square().sum())
+            part[1] += float(before.square().sum())
+    moved = {part: (math.sqrt(gap), math.sqrt(gap / (own or 1.0))) for part, (gap, own) in squares.items()}
+    return moved, tuple(sorted(unlike))

@@ -1,0 +1,63 @@
+"""The start of several processes that train together; the one that watches over them needs little of what they need."""
+
+import os
+import subprocess
+import sys
+
+from utils.core.errors import ConfigError, RunError
+from utils.core.events import read_events
+from utils.core.paths import ROOT
+from utils.runs.job import Job
+from utils.runs.processes import end_tree, identity
+
+POLL_SECONDS = 0.5
+
+
+def is_member() -> bool:
+    """Tell whether torchrun or accelerate launch started this process as one of several."""
+    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def launch(job: Job, count: int) -> None:
+    """Start the processes of a run on this machine and wait until all of them have ended."""
+    import torch
+
+    available = torch.cuda.device_count()
+    if available and count > available:
+        raise ConfigError(
+            f"num_processes: {count} processes for {available} GPUs.", hint=f"Choose {available} or fewer."
+        )
+    offset = job.run.events.stat().st_size
+    words = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", "-m"]
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // count))
+    group = subprocess.Popen(
+        [*words, "utils", "work", str(job.run.folder), "--member"],
+        cwd=ROOT,
+        env=os.environ | {"OMP_NUM_THREADS": threads},
+    )
+    who = identity(group.pid)
+    try:
+        while group.poll() is None:
+            if job.wish() == "now":
+                end_tree(group.pid, who)
+            _wait(group)
+    finally:
+        end_tree(group.pid, who)
+    job.stop_if_asked()  # the members have saved
+    if group.returncode:
+        raise RunError(_cause(job, offset) or f"A training process ended with code {group.returncode}; see log.txt.")
+
+
+def _wait(group: "subprocess.Popen[bytes]") -> None:
+    try:
+        group.wait(POLL_SECONDS)
+    except subprocess.TimeoutExpired:
+        return
+
+
+def _cause(job: Job, offset: int) -> str:
+    """Return what the first process that failed had to say."""
+    failures = [
+        str(event.get("message")) for event in read_events(job.run.events, offset).events if event["kind"] == "failed"
+    ]
+    return failures[0] if failures else ""

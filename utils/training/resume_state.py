@@ -1,0 +1,152 @@
+"""The state that a run goes on from: one folder, replaced as a whole, that holds everything exact resuming needs.
+
+``resume/`` holds ``weights.safetensors``, ``optimizer.safetensors`` with ``optimizer.json``, ``ema.safetensors`` when
+there is an average, ``random.safetensors`` and, written last, ``state.json``. Nothing in it is a pickle.
+"""
+
+import json
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from utils.core.folders import DamagedError, Digests, check_hashes, mend, newest_whole, publish, read_manifest
+from utils.core.storage import read_json, write_atomically
+from utils.xtts.checkpoints import RESUME_STATE
+from utils.xtts.tensors import count_bytes, put_together, read_tensors, take_apart, write_tensors
+
+WEIGHTS, EMA = "weights.safetensors", "ema.safetensors"
+OPTIMIZER, OPTIMIZER_TREE = "optimizer.safetensors", "optimizer.json"
+RANDOM = "random.safetensors"  # also the few tensors that scheduler or guards hold
+BEGIN_ANEW = "Begin a new run from one of the checkpoints."
+BYTES_OF_A_NAME = 400  # of each tensor in headers and JSON
+
+Tree = dict[str, Any]
+
+
+@dataclass
+class Snapshot:
+    """Where a run is; the tensors are those of the run itself, not copies.
+
+    Attributes:
+        update: Updates done.
+        weights: State of the model, buffers included.
+        optimizer: State of the optimiser.
+        ema: Running average of the weights, when there is one.
+        scheduler: State of the schedule.
+        scaler: State of the fp16 scaler, when there is one.
+        guards: State of guards, early stopping and batch halving.
+        random: What ``capture_rng`` returned.
+        seconds: Seconds trained, all sessions together.
+        config_hash: Of the settings.
+        dataset_hash: Of the clips and their order.
+        extra: Whatever else the loop wants back.
+    """
+
+    update: int
+    weights: dict[str, Tensor]
+    optimizer: Tree
+    ema: dict[str, Tensor] | None = None
+    scheduler: Tree = field(default_factory=dict)
+    scaler: Tree | None = None
+    guards: Tree = field(default_factory=dict)
+    random: Tree = field(default_factory=dict)
+    seconds: float = 0.0
+    config_hash: str = ""
+    dataset_hash: str = ""
+    extra: Tree = field(default_factory=dict)
+
+
+NAMED = ("update", "seconds", "config_hash", "dataset_hash")  # plain values, readable in the JSON
+TREES = ("scheduler", "scaler", "guards", "random", "extra")
+
+
+def save(folder: Path, snapshot: Snapshot) -> None:
+    """Replace the state by a newer one; whatever happens meanwhile, one of the two can be loaded."""
+    optimizer, moments = take_apart(snapshot.optimizer)
+    trees, loose = take_apart({name: getattr(snapshot, name) for name in TREES})
+    parts = {WEIGHTS: snapshot.weights, OPTIMIZER: moments, RANDOM: loose}
+    if snapshot.ema is not None:
+        parts[EMA] = snapshot.ema
+
+    def fill(new: Path) -> Digests:
+        write_atomically(new / OPTIMIZER_TREE, json.dumps(optimizer))
+        return {name: write_tensors(new / name, tensors) for name, tensors in parts.items()}
+
+    needed = sum(count_bytes(part.values()) + BYTES_OF_A_NAME * len(part) for part in parts.values())
+    about = {name: getattr(snapshot, name) for name in NAMED} | {"trees": trees}
+    publish(folder, RESUME_STATE, fill, about, needed=needed)
+
+
+def load(folder: Path) -> Snapshot:
+    """Read the newest whole state, every byte checked, and sweep what a kill has left beside it."""
+    look(folder)
+    mend(folder, RESUME_STATE)
+    about = read_manifest(folder, RESUME_STATE)
+    try:
+        check_hashes(folder, RESUME_STATE)
+    except DamagedError as error:
+        raise DamagedError(error.message, hint=BEGIN_ANEW) from error
+    try:
+        return _put_together(folder, about)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise DamagedError(f"{folder / RESUME_STATE} is damaged: {error!r}.", hint=BEGIN_ANEW) from error
+
+
+def _put_together(folder: Path, about: Tree) -> Snapshot:
+    optimizer = read_json(folder / OPTIMIZER_TREE)
+    return Snapshot(
+        weights=read_tensors(folder / WEIGHTS),
+        optimizer=put_together(optimizer, read_tensors(folder / OPTIMIZER)),
+        ema=read_tensors(folder / EMA) if EMA in about["files"] else None,
+        **{name: about[name] for name in NAMED},
+        **put_together(about["trees"], read_tensors(folder / RANDOM)),
+    )
+
+
+def can_resume(folder: Path) -> bool:
+    """Tell whether there is a state to go on from, without reading or changing it."""
+    return newest_whole(folder, RESUME_STATE) is not None
+
+
+def look(folder: Path) -> Tree:
+    """Return the plain values of the newest whole state, such as update and hashes, without its tensors."""
+    newest = newest_whole(folder, RESUME_STATE)
+    if newest is None:
+        raise DamagedError(f"{folder} holds no whole state to go on from.", hint="Start a new run.")
+    about = read_manifest(newest, RESUME_STATE)
+    if absent := [name for name in NAMED if name not in about]:
+        raise DamagedError(f"{newest / RESUME_STATE} does not tell {', '.join(absent)}.", hint=BEGIN_ANEW)
+    return {name: about[name] for name in NAMED}
+
+
+def capture_rng() -> Tree:
+    """Take the state of every generator of random numbers that training may draw from."""
+    name, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)
+    version, numbers, next_gauss = random.getstate()
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "numpy": (str(name), torch.from_numpy(np.asarray(keys, np.int64)), int(position), int(has_gauss), float(gauss)),
+        "python": (version, torch.tensor(numbers, dtype=torch.int64), next_gauss),
+    }
+
+
+def restore_rng(states: Tree) -> int:
+    """Put the generators back to what ``capture_rng`` took; return how many were set.
+
+    The states of GPUs that this machine does not have are left out.
+    """
+    torch.set_rng_state(states["torch"])
+    gpus = states["cuda"][: torch.cuda.device_count()]
+    for number, state in enumerate(gpus):
+        torch.cuda.set_rng_state(state, number)
+    name, keys, *rest = states["numpy"]
+    np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))
+    version, numbers, next_gauss = states["python"]
+    random.setstate((version, tuple(numbers.tolist()), next_gauss))
+    return 3 + len(gpus)

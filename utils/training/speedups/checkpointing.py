@@ -1,0 +1,92 @@
+"""Gradient checkpointing: a layer keeps its input alone, and computes the rest again in the backward pass.
+
+transformers' own ``gradient_checkpointing_enable`` fails on coqui's GPT-2, whose token embedding is gone. The flag that
+it would set on each layer works; it is set here, on the layers that are wanted. The conditioning encoder has no such
+flag, so the sequence of its blocks gets a class that checkpoints.
+
+The way without re-entry is used, which composes with DDP and with frozen weights, and draws the same dropout again.
+"""
+
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from utils.core.change import Change, SpeedupError
+
+ENCODER = "conditioning_encoder.attn"
+
+
+class CheckpointedSequence(nn.Sequential):
+    """A sequence that keeps nothing of every n-th of its layers while it is trained."""
+
+    every: int
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Run all layers."""
+        for number, layer in enumerate(self):
+            forgets = self.training and torch.is_grad_enabled() and number % self.every == 0
+            x = checkpoint(layer, x, use_reentrant=False) if forgets else layer(x)
+        return x
+
+
+def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Change:
+    """Checkpoint every n-th layer of the GPT-2 and of the conditioning encoder; what was chosen before is forgotten.
+
+    Args:
+        gpt: coqui's GPT.
+        every: 1 for all layers, 2 for every second one, and so on.
+    """
+    if every < 1:
+        raise SpeedupError(f"checkpoint_every: {every} is below 1.", hint="1 checkpoints every layer.")
+    undo_checkpointing(gpt)
+    gpt2: Any = gpt.get_submodule("gpt")
+    gpt2.gradient_checkpointing = True  # so that it gives its layers no cache, which the second pass would fill again
+    chosen = list(gpt2.h)[::every]
+    for block in chosen:
+        block.gradient_checkpointing = True
+        block._gradient_checkpointing_func = functools.partial(checkpoint, use_reentrant=False)  # noqa: SLF001
+    _checkpoint_encoder(gpt.get_submodule(ENCODER), every)
+    counted = checkpointed(gpt)
+    detail = f"{counted[0]} layers of the GPT and {counted[1]} of the conditioning encoder"
+    return Change("enable_grad_checkpoint", sum(counted), detail)
+
+
+def _checkpoint_encoder(encoder: nn.Module, every: int) -> None:
+    if type(encoder) is not nn.Sequential:
+        raise SpeedupError(
+            f"enable_grad_checkpoint: {ENCODER} is a {type(encoder).__name__}, not a plain sequence.",
+            hint="Switch checkpointing on before the model is sharded or wrapped.",
+        )
+    _give_class(encoder, CheckpointedSequence).every = every
+
+
+def _give_class(module: Any, kind: type[nn.Module]) -> Any:  # noqa: ANN401 - its attributes are those of the class
+    """Change how a module computes; its weights and their names stay."""
+    module.__class__ = kind
+    return module
+
+
+def undo_checkpointing(gpt: nn.Module) -> Change:
+    """Keep all activations again."""
+    changed = sum(checkpointed(gpt))
+    gpt2: Any = gpt.get_submodule("gpt")
+    gpt2.gradient_checkpointing = False
+    for block in gpt2.h:
+        for name in ("gradient_checkpointing", "_gradient_checkpointing_func"):
+            block.__dict__.pop(name, None)
+    encoder = gpt.get_submodule(ENCODER)
+    if isinstance(encoder, CheckpointedSequence):
+        del encoder.every
+        _give_class(encoder, nn.Sequential)
+    return Change("enable_grad_checkpoint", changed, "all activations are kept")
+
+
+def checkpointed(gpt: nn.Module) -> tuple[int, int]:
+    """Return how many layers of the GPT-2 and of the conditioning encoder are checkpointed."""
+    layers = sum(bool(block.__dict__.get("gradient_checkpointing")) for block in gpt.get_submodule("gpt.h").children())
+    encoder = gpt.get_submodule(ENCODER)
+    inside = len(range(0, len(encoder), encoder.every)) if isinstance(encoder, CheckpointedSequence) else 0
+    return layers, inside

@@ -1,0 +1,158 @@
+"""Many clips at once: those that are ticked, all that fit the filter, or all that stay below a limit."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from utils.config import DatasetConfig
+from utils.core.errors import AmharicTtsError, DataError
+from utils.core.paths import Project
+from utils.dataset import corrections, filtering
+from utils.dataset.clip import Clip
+from utils.dataset.corrections import Done
+from utils.ui.form import read_form
+from utils.ui.i18n import say
+from utils.ui.page import PRIVATE, RAW, handler
+from utils.ui.tabs.data import clip_render, start
+from utils.ui.tabs.data.clip_editor import Desk
+from utils.ui.tabs.data.clip_editor_widgets import HEARD_REASONS, reason_picker, side_by_side
+from utils.ui.tabs.data.clip_table import Values, ticked_names, tie_action
+from utils.ui.tabs.data.settings_form import DataForm
+from utils.ui.views import refused, told
+
+MEASURES: Mapping[str, tuple[str, Callable[[Clip], float | None]]] = {
+    "snr": ("SNR (dB) below", lambda clip: clip.scores.snr_db),
+    "confidence": ("Confidence below", lambda clip: clip.scores.confidence),
+    "speech": ("Share of speech below", lambda clip: clip.scores.speech_ratio),
+    "short": ("Seconds below", lambda clip: clip.span.seconds),
+    "long": ("Seconds above", lambda clip: -clip.span.seconds),
+    "slow": ("Letters a second below", lambda clip: clip.scores.chars_per_second),
+    "fast": ("Letters a second above", lambda clip: _negative(clip.scores.chars_per_second)),
+}
+REASONS = ("checked by ear", *HEARD_REASONS)
+BY_LIMIT = "beyond a limit of mine"
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+def beyond(clips: list[Clip], measure: str, limit: float) -> list[str]:
+    """Name the clips in use that lie beyond a limit; what was not measured is not judged."""
+    if measure not in MEASURES:
+        raise DataError("Nothing to measure is chosen.", hint="Choose what the limit is for.")
+    of = MEASURES[measure][1]
+    edge = -limit if measure in {"long", "fast"} else limit
+    return [clip.id for clip in clips if clip.status == "kept" and (value := of(clip)) is not None and value < edge]
+
+
+def build_bulk(desk: Desk, form: DataForm) -> None:
+    """Lay out what acts on many clips."""
+    why = reason_picker(REASONS, "Reason", "Written beside every clip that is set aside here.", "bulk-reason")
+    gr.Markdown("Ticked clips of this page")
+    with gr.Row():
+        approve = gr.Button("Approve the ticked", elem_id="bulk-approve", min_width=150)
+        aside = gr.Button("Set the ticked aside", elem_id="bulk-aside", min_width=150)
+        restore = gr.Button("Restore the ticked", elem_id="bulk-restore", min_width=150)
+    gr.Markdown("All clips in use beyond a limit")
+    widgets = side_by_side(
+        {
+            "measure": lambda: gr.Dropdown(
+                [(label, name) for name, (label, _) in MEASURES.items()],
+                value="snr",
+                label="What is measured",
+                info="What was not measured is not judged.",
+                interactive=True,
+                elem_id="bulk-measure",
+            ),
+            "limit": lambda: gr.Number(
+                15, label="Limit", info="Clips in use beyond it are set aside.", elem_id="bulk-limit", interactive=True
+            ),
+        }
+    )
+    beyond_limit = gr.Button("Set all of them aside", elem_id="bulk-limit-aside")
+    gr.Markdown("All clips, by the rules of the settings above")
+    with gr.Row():
+        ask = gr.Button("What the rules would change", elem_id="rules-ask", min_width=150)
+        apply = gr.Button("Judge all clips again", elem_id="rules-apply", min_width=150)
+    said = gr.HTML(elem_id="bulk-said")
+    _tie_ticked(desk, {"approve": approve, "aside": aside, "restore": restore}, why)
+    _tie_limit(desk, beyond_limit, widgets["measure"], widgets["limit"])
+    _tie_rules(desk, form, ask, apply, said)
+    _tie_language(desk, widgets["measure"], why)
+
+
+def _tie_ticked(desk: Desk, buttons: Mapping[str, gr.Button], why: gr.Dropdown) -> None:
+    """Act on the ticked clips; the browser says which they are at the moment of the click."""
+    actions: dict[str, Callable[[Path, list[str], str], Done]] = {
+        "approve": lambda folder, names, _: corrections.approve(folder, names),
+        "aside": corrections.set_aside,
+        "restore": lambda folder, names, _: corrections.restore(folder, names),
+    }
+    gather = f"(...values) => [...values.slice(0, -1), ({clip_render.TICKED})()]"
+    for name, action in actions.items():
+
+        def act(place: Project, of: Values, action: Callable[[Path, list[str], str], Done] = action) -> Done:
+            return action(place.dataset, ticked_names(of["ticked"]), str(of["why"]))
+
+        tie_action(desk, buttons[name], act, {"why": why, "ticked": desk.ticked}, f"{name}_ticked", gather)
+
+
+def _tie_limit(desk: Desk, button: gr.Button, measure: gr.Dropdown, limit: gr.Number) -> None:
+    def act(place: Project, of: Values) -> Done:
+        shelved = desk.shelf.look(place.dataset, fresh=True)
+        if shelved is None or not isinstance(of["limit"], int | float):
+            raise DataError("There are no clips, or there is no limit.", hint="Fill in a number.")
+        names = beyond(shelved.contents.kept, str(of["measure"]), of["limit"])
+        if not names:
+            raise DataError("No clip in use lies beyond this limit.", hint="Choose another limit.")
+        return corrections.set_aside(place.dataset, names, BY_LIMIT)
+
+    tie_action(desk, button, act, {"measure": measure, "limit": limit}, "set_aside_beyond")
+
+
+def _tie_rules(desk: Desk, form: DataForm, ask: gr.Button, apply: gr.Button, said: gr.HTML) -> None:
+    """Judge all clips by the limits of the form; first only say what would change."""
+    page = desk.page
+
+    def judged(project: str, language: str, values: Mapping[str, object], *, act: bool) -> str:
+        try:
+            place = page.open(project)
+            if act:
+                start.refuse_while_busy(place)
+            config = read_form({**values, "inputs": ""}, DatasetConfig)
+            plan = filtering.refilter(place.dataset, config, apply=act)
+        except AmharicTtsError as error:
+            return refused(error, language)
+        pairs = list(zip(plan.before, plan.after, strict=True))
+        aside = sum(old.status == "kept" and new.status == "aside" for old, new in pairs)
+        back = sum(old.status == "aside" and new.status == "kept" for old, new in pairs)
+        return told(
+            "good",
+            say("Clips that are set aside: {count}.", language, count=aside),
+            say("Clips that come back: {count}.", language, count=back),
+            say("Clips in use then: {count}.", language, count=len(plan.kept)),
+            say("This was done." if act else "Nothing was changed yet.", language),
+        )
+
+    @handler
+    def ask_first(project: str, page_language: str, **values: object) -> str:
+        return judged(project, page_language, values, act=False)
+
+    @handler
+    def judge(project: str, page_language: str, **values: object) -> str:
+        return judged(project, page_language, values, act=True)
+
+    ask.click(ask_first, inputs_kwargs=form.given, outputs=said, api_name="plan_rules", **RAW)
+    apply.click(judge, inputs_kwargs=form.given, outputs=said, api_name="judge_again", **RAW)
+
+
+def _tie_language(desk: Desk, measure: gr.Dropdown, why: gr.Dropdown) -> None:
+    def offered(language: str) -> tuple[Any, Any]:
+        measures = [(say(label, language), name) for name, (label, _) in MEASURES.items()]
+        return gr.update(choices=measures), gr.update(choices=[(say(reason, language), reason) for reason in REASONS])
+
+    language = desk.page.language
+    gr.on([desk.page.blocks.load, language.change], offered, language, [measure, why], **PRIVATE)

@@ -1,0 +1,220 @@
+"""The clip table and the clip that is chosen in it: their widgets, and what is shown in them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import gradio as gr
+
+from utils.core.errors import AmharicTtsError
+from utils.core.paths import Project
+from utils.dataset import corrections
+from utils.ui import error_text
+from utils.ui.i18n import say
+from utils.ui.page import Page
+from utils.ui.tabs.data import clip_render, render, start
+from utils.ui.tabs.data.clip_editor_widgets import HEARD_REASONS, buttons, filters, mark_values, marks, reason_picker
+from utils.ui.views import note, reasons
+from utils.workspace.clip_browser import Shelf, Shelved, View
+
+EDITS = {
+    "approve": "approval",
+    "set aside": "setting aside",
+    "restore": "restoring",
+    "text": "change of a text",
+    "trim": "trimming",
+    "split": "splitting",
+    "merge": "joining",
+}
+
+State = list[Any] | str  # what was shown, or why nothing could be
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a handler of the table is given: the open project, the language of the page, the filter, and the clip."""
+
+    project: str
+    page_language: str
+    status: str
+    reason: str
+    search: str
+    order: str
+    page: float | None
+    clip: str
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "Given":
+        """Take what belongs here out of all that a handler was given; a box may hold nothing."""
+        given: dict[str, Any] = {one.name: values[one.name] for one in fields(cls)}
+        given |= {name: "" for name, value in given.items() if value is None and name != "page"}
+        return cls(**given)
+
+    @property
+    def view(self) -> View:
+        """Return which clips are wanted."""
+        return View(self.status or "kept", self.reason, self.search, self.order or "worst")
+
+    @property
+    def number(self) -> int:
+        """Return the page that is wanted."""
+        return int(self.page) if isinstance(self.page, int | float) and self.page >= 1 else 1
+
+    def with_clip(self, name: str) -> "Given":
+        """Return the same with another clip."""
+        return replace(self, clip=name)
+
+
+class Desk:
+    """The table and the clip on it.
+
+    Args:
+        page: The frame around it.
+        shelf: Reads the dataset.
+    """
+
+    def __init__(self, page: Page, shelf: Shelf) -> None:
+        self.page, self.shelf = page, shelf
+        self.filters = filters()
+        self.table = gr.HTML(elem_id="clips", js_on_load=clip_render.SCRIPT)
+        with gr.Row():
+            self.earlier = gr.Button("Earlier page", elem_id="earlier", min_width=120, interactive=False)
+            self.later = gr.Button("Later page", elem_id="later", min_width=120, interactive=False)
+            self.undo = gr.Button("Undo the last change", elem_id="undo", min_width=160, interactive=False)
+        self.pager = gr.HTML(elem_id="pager")
+        self.ticked = gr.JSON([], label="Ticked clips", visible=False)
+        gr.Markdown("### The chosen clip")
+        self.chosen = gr.Textbox(label="Clip", visible=False)
+        self.clip = gr.HTML(elem_id="clip-view", js_on_load=clip_render.WAVE_SCRIPT)
+        self.text = gr.Textbox(
+            label="Text of the clip",
+            info="What is really said; it is kept when you press Save text.",
+            lines=3,
+            elem_id="clip-text",
+            interactive=True,
+        )
+        self.buttons = buttons("Save text", "Approve", "Restore", "Merge with the next")
+        with gr.Row(elem_classes="beside"):
+            self.why = reason_picker(
+                HEARD_REASONS, "Reason for setting aside", "Choose one, or write another.", "aside-reason"
+            )
+            self.buttons |= buttons("Set aside")
+        self.marks = marks()
+        with gr.Row():
+            self.play = gr.Button("Play from start to end", elem_id="play-part", min_width=120, interactive=False)
+            self.buttons |= buttons("Trim", "Split")
+        self.buttons = {label: self.buttons[label] for label in clip_render.NOTHING_CHOSEN.named}
+        self.reasons = gr.HTML(elem_id="clip-reasons")
+        with gr.Accordion("What the model reads", open=False):
+            self.explained = gr.HTML(elem_id="clip-explained")
+        self.seen = gr.State(None)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Return the widgets that ``Given`` is made of, by its names."""
+        frame = {"project": self.page.project, "page_language": self.page.language}
+        return {**frame, **self.filters, "clip": self.chosen}
+
+    @property
+    def listing(self) -> list[Any]:
+        """Return what ``listed`` fills."""
+        return [
+            self.seen,
+            self.table,
+            self.pager,
+            self.filters["reason"],
+            self.filters["page"],
+            self.earlier,
+            self.later,
+            self.undo,
+        ]
+
+    @property
+    def editor(self) -> list[Any]:
+        """Return what ``edited`` fills."""
+        buttons = [*self.buttons.values(), self.play]
+        return [self.chosen, self.clip, self.text, self.reasons, *buttons, *self.marks.values()]
+
+    def open(self, given: Given) -> tuple[Project, Shelved | None]:
+        """Read the dataset of the open project."""
+        project = self.page.open(given.project)
+        return project, self.shelf.look(project.dataset)
+
+    def state(self, given: Given) -> State:
+        """Return what tells one look of the table from another."""
+        try:
+            _, shelved = self.open(given)
+        except AmharicTtsError as error:
+            return error_text.told(error, given.page_language)
+        return state_of(given, shelved)
+
+    def listed(self, given: Given, number: int) -> list[Any]:
+        """Show one page of clips; what cannot be read is said in its place, because this is asked on every tick."""
+        try:
+            project, shelved = self.open(given)
+        except AmharicTtsError as error:
+            told = error_text.told(error, given.page_language)
+            return _unlisted(told, told)
+        if shelved is None:
+            return _unlisted(state_of(given, None), say(render.NO_CLIPS, given.page_language))
+        found, renewed = shelved.reasons(), gr.update()
+        if given.reason not in ("", *found):  # it is one of another project, or its last clip was restored
+            given, renewed = replace(given, reason=""), gr.update(value="")
+        page = shelved.page(given.view, number)
+        choices = [(say("Every reason", given.page_language), "")]
+        choices += [(f"{say(reason, given.page_language)} ({count})", reason) for reason, count in found.items()]
+        return [
+            state_of(given, shelved),
+            clip_render.rows(page, given.clip, project.dataset, given.page_language),
+            clip_render.pager(page, given.page_language),
+            renewed | {"choices": choices},
+            page.number,
+            gr.update(interactive=page.number > 1),
+            gr.update(interactive=page.number < page.pages),
+            undoable(project, given.page_language),
+        ]
+
+    def edited(self, given: Given, name: str) -> list[Any]:
+        """Show the chosen clip with what can be done with it; without one, say so."""
+        try:
+            project, shelved = self.open(given)
+        except AmharicTtsError as error:
+            return self._unedited(error_text.told(error, given.page_language), given.page_language)
+        clip = shelved.contents.clips.get(name) if shelved else None
+        if shelved is None or clip is None:
+            return self._unedited(say("Choose a clip in the list first.", given.page_language), given.page_language)
+        busy = start.at_work(project) is not None
+        found = clip_render.abilities(clip, shelved.contents.clips.values(), busy=busy)
+        locks = [gr.update(interactive=not reason) for reason in found.named.values()]
+        return [
+            name,
+            clip_render.details(clip, project.dataset, given.page_language),
+            clip.text,
+            reasons(found.named, given.page_language),
+            *locks,
+            gr.update(interactive=bool(clip.audio)),
+            *mark_values(clip),
+        ]
+
+    def _unedited(self, sentence: str, language: str) -> list[Any]:
+        why = reasons(clip_render.NOTHING_CHOSEN.named, language)
+        shut = [gr.update(interactive=False)] * (len(self.buttons) + 1 + len(self.marks))
+        return ["", note(sentence), "", why, *shut]
+
+
+def _unlisted(state: State, sentence: str) -> list[Any]:
+    return [state, note(sentence), "", gr.update(choices=[]), 1, *[gr.update(interactive=False)] * 3]
+
+
+def undoable(project: Project, language: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
+    """Say on the button what it takes back."""
+    found = corrections.last(project.dataset)
+    if found is None:
+        return gr.update(interactive=False, value=say("Undo the last change", language))
+    what = say(EDITS.get(str(found["what"]), str(found["what"])), language)
+    return gr.update(interactive=True, value=say("Undo: {what}", language, what=what))
+
+
+def state_of(given: Given, shelved: Shelved | None) -> State:
+    """Return what tells one look of a dataset from another."""
+    return [given.project, given.page_language, list(map(list, shelved.signature)) if shelved else None]

@@ -1,0 +1,252 @@
+"""The clip table and the chosen clip, as HTML; knows nothing of gradio."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from utils.core.errors import AmharicTtsError
+from utils.dataset.clip import APPROVED, Clip
+from utils.dataset.corrections import next_of
+from utils.dataset.lengths import LIMIT
+from utils.media import audio
+from utils.ui import error_text
+from utils.ui.i18n import say
+from utils.ui.tabs.data.plots import waveform
+from utils.ui.views import cell, note, table
+from utils.workspace.clip_browser import Page
+
+WAVE_RATE = 8000  # samples a second; the outline needs no more
+MOST_LETTERS = 160  # of a text in the table
+
+CSS = """
+#clips table.facts td { padding-block: 3px; vertical-align: middle; }
+#clips tr.chosen { outline: 2px solid #047857; outline-offset: -2px; }
+.dark #clips tr.chosen { outline-color: #34d399; }
+#clips button { font: inherit; color: inherit; background: none; border: 0; cursor: pointer; text-align: start;
+  padding: 4px; min-height: 28px; }
+#clips button.play { min-width: 32px; text-align: center; border: 1px solid var(--border-color-primary);
+  border-radius: 4px; }
+#clips button.text { text-decoration: underline; text-decoration-color: var(--border-color-primary);
+  text-underline-offset: 3px; overflow-wrap: anywhere; }
+#clips :is(button, input):focus-visible { outline: 2px solid #1d4ed8; outline-offset: 1px; }
+#clips input { width: 18px; height: 18px; accent-color: #047857; }
+#clips td.number { text-align: end; font-variant-numeric: tabular-nums; white-space: nowrap; }
+#clip-view audio { width: 100%; height: 40px; display: block; }
+#clip-view h3 { margin: 0 0 4px; font-size: var(--text-md); overflow-wrap: anywhere; }
+@media (max-width: 600px) {
+  #clips table.facts.stack td:is(.number, :nth-child(1), :nth-child(2)) { text-align: start; display: inline-block; }
+  #clips table.facts.stack td.number::before { content: attr(data-title) " "; color: var(--body-text-color-subdued); } }
+"""
+
+# Listens on the element itself, so that it goes on hearing after its content was replaced.
+SCRIPT = """
+const player = new Audio();
+let playing = null;
+const quiet = () => { if (playing) { playing.textContent = '▶'; playing = null; } };
+player.addEventListener('ended', quiet);
+element.addEventListener('click', event => {
+  const play = event.target.closest('[data-play]');
+  const choose = event.target.closest('[data-clip]');
+  const all = event.target.closest('[data-all]');
+  if (play) {
+    const same = play === playing;
+    player.pause(); quiet();
+    if (!same) { player.src = play.dataset.play; player.play().then(() => {}, quiet);
+      playing = play; play.textContent = '■'; }
+  } else if (choose) {
+    trigger('select', {clip: choose.dataset.clip});
+  } else if (all) {
+    element.querySelectorAll('input[data-tick]').forEach(box => { box.checked = all.checked; });
+  }
+});
+"""
+
+# Time updates do not bubble, so they are caught on their way down.
+WAVE_SCRIPT = """
+element.addEventListener('timeupdate', event => {
+  const wave = element.querySelector('.wave');
+  const sound = event.target;
+  if (wave && sound.duration) {
+    wave.style.setProperty('--at', sound.currentTime / sound.duration);
+  }
+}, true);
+element.addEventListener('click', event => {
+  const wave = event.target.closest('.wave');
+  const sound = element.querySelector('audio');
+  if (wave && sound && sound.duration) {
+    const box = wave.getBoundingClientRect();
+    sound.currentTime = (event.clientX - box.left) / box.width * sound.duration;
+  }
+});
+"""
+
+TICKED = "() => [...document.querySelectorAll('#clips input[data-tick]:checked')].map(box => box.dataset.tick)"
+MARKS = """(start, end, split) => {
+  const wave = document.querySelector('#clip-view .wave');
+  if (wave) {
+    const seconds = Number(wave.parentElement.querySelector('[data-seconds]').dataset.seconds);
+    wave.style.setProperty('--start', start / seconds);
+    wave.style.setProperty('--end', end / seconds);
+    wave.style.setProperty('--split', split > 0 && split < seconds ? split / seconds : -1);
+  }
+}"""
+PLAY_PART = """(start, end) => {
+  const sound = document.querySelector('#clip-view audio');
+  if (!sound) return;
+  const stop = () => {
+    if (sound.currentTime >= end) { sound.pause(); sound.removeEventListener('timeupdate', stop); }
+  };
+  sound.currentTime = start;
+  sound.addEventListener('timeupdate', stop);
+  sound.play();
+}"""
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """Why each action on the chosen clip cannot be taken now; empty when it can."""
+
+    edit: str = ""
+    approve: str = ""
+    aside: str = ""
+    restore: str = ""
+    cut: str = ""
+    merge: str = ""
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Return the reasons by the label of the button."""
+        return {
+            "Save text": self.edit,
+            "Approve": self.approve,
+            "Set aside": self.aside,
+            "Restore": self.restore,
+            "Trim": self.cut,
+            "Split": self.cut,
+            "Merge with the next": self.merge,
+        }
+
+
+NOTHING_CHOSEN = Abilities(*["Choose a clip in the list first."] * 6)
+IN_WORK = "A run is at work on the clips; stop it first, or wait until it ends."
+NO_SOUND = "This clip has no sound."
+NO_TEXT = "This clip has no text; write it first."
+
+
+def rows(page: Page, chosen: str, folder: Path, language: str) -> str:
+    """Show one page of clips."""
+    if not page.clips:
+        return note(say("No clip fits this choice; change the filter.", language))
+    titles = [
+        say(title, language)
+        for title in ("Choose", "Play", "Text", "Seconds", "SNR (dB)", "Letters/s", "Confidence", "Status", "Recording")
+    ]
+    drawn = table(titles, [_row(clip, folder, language) for clip in page.clips], classes="stack")
+    every = escape(say("Tick all clips of this page", language))
+    drawn = drawn.replace(
+        f'<th scope="col">{escape(titles[0])}</th>',
+        f'<th scope="col"><input type="checkbox" data-all="1" aria-label="{every}"></th>',
+        1,
+    )
+    if chosen:
+        drawn = drawn.replace(
+            f'<tr><td><input type="checkbox" data-tick="{escape(chosen)}"',
+            f'<tr class="chosen"><td><input type="checkbox" data-tick="{escape(chosen)}"',
+            1,
+        )
+    return drawn
+
+
+def _row(clip: Clip, folder: Path, language: str) -> Sequence[str]:
+    name, text = escape(clip.id), clip.text[:MOST_LETTERS] or f"({say('no text', language)})"
+    label, sound = escape(f"{say('Play', language)}: {text}"), escape(address(folder, clip))
+    play = f'<button type="button" class="play" data-play="{sound}" aria-label="{label}">▶</button>'
+    tick = escape(f"{say('Tick', language)}: {text}")
+    scores = clip.scores
+    return (
+        f'<td><input type="checkbox" data-tick="{name}" aria-label="{tick}"></td>',
+        f"<td>{play if clip.audio else '–'}</td>",
+        f'<td><button type="button" class="text" data-clip="{name}">{escape(text)}</button></td>',
+        _number(clip.span.seconds, say("Seconds", language)),
+        _number(scores.snr_db, say("SNR (dB)", language)),
+        _number(scores.chars_per_second, say("Letters/s", language)),
+        _number(scores.confidence, say("Confidence", language), 2),
+        cell(status(clip, language), classes="mark warn" if clip.status == "aside" else "mark"),
+        cell(Path(clip.source).name),
+    )
+
+
+def _number(value: float | None, title: str, digits: int = 1) -> str:
+    return f'<td class="number" data-title="{escape(title)}">{"–" if value is None else f"{value:.{digits}f}"}</td>'
+
+
+def status(clip: Clip, language: str) -> str:
+    """Say in words and with a sign what became of a clip."""
+    if clip.status == "aside":
+        return f"✗ {say(clip.reason, language)}"
+    return f"✓ {say('approved', language)}" if clip.reason == APPROVED else f"· {say('in use', language)}"
+
+
+def details(clip: Clip, folder: Path, language: str) -> str:
+    """Show the chosen clip: what is known of it, its player and its waveform."""
+    start, end = _clock(clip.span.start), _clock(clip.span.end)
+    head = f"<h3>{escape(clip.text or say('no text', language))}</h3>"
+    place = f"{Path(clip.source).name} · {start}-{end} · {clip.speaker} · {say(clip.split or 'no side yet', language)}"
+    facts = note(f"{status(clip, language)} · {place}") + note(clip.id)
+    if not clip.audio:
+        return head + facts + note(say(NO_SOUND, language))
+    label = escape(say("Sound of the clip", language))
+    player = (
+        f'<audio controls preload="metadata" data-seconds="{clip.span.seconds:.3f}" '
+        f'src="{escape(address(folder, clip))}" aria-label="{label}"></audio>'
+    )
+    try:
+        wave = waveform(audio.load(folder / clip.audio, WAVE_RATE), say("Waveform of the clip", language))
+    except AmharicTtsError as error:
+        return head + facts + note(error_text.told(error, language))
+    return head + facts + wave + player
+
+
+def abilities(clip: Clip, clips: Iterable[Clip], *, busy: bool) -> Abilities:
+    """Say what can be done with a clip."""
+    if busy:
+        return Abilities(*[IN_WORK] * 6)
+    lacking = NO_SOUND if not clip.audio else NO_TEXT if not clip.text.strip() else ""
+    approved = clip.status == "kept" and clip.reason == APPROVED
+    untouched = clip.status == "kept" and not approved
+    return Abilities(
+        approve=lacking or ("It is approved already." if approved else ""),
+        aside="It is set aside already." if clip.status == "aside" else "",
+        restore="It is in use." if untouched else lacking,
+        cut="" if clip.audio else NO_SOUND,
+        merge=_merge(clip, clips),
+    )
+
+
+def _merge(clip: Clip, clips: Iterable[Clip]) -> str:
+    if not clip.audio:
+        return NO_SOUND
+    other = next_of(iter(clips), clip)
+    if other is None:
+        return "No clip in use follows it in its recording."
+    return "" if other.span.end - clip.span.start <= LIMIT else "With the next clip it would be too long."
+
+
+def pager(page: Page, language: str) -> str:
+    """Say which page of how many is shown."""
+    words = say(
+        "Page {number} of {pages}, {total} clips", language, number=page.number, pages=page.pages, total=page.total
+    )
+    return note(words)
+
+
+def address(folder: Path, clip: Clip) -> str:
+    """Return where the browser fetches the sound of a clip."""
+    return f"gradio_api/file={quote((folder.resolve() / clip.audio).as_posix())}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(seconds, 60)
+    return f"{int(minutes)}:{rest:05.2f}"

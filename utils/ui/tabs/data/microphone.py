@@ -1,0 +1,127 @@
+"""Sentences to read into the microphone: each take is saved as soon as its recording is stopped."""
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from utils.core.errors import AmharicTtsError
+from utils.core.paths import Project
+from utils.dataset import prompts, voice_recordings
+from utils.media import audio
+from utils.ui import error_text
+from utils.ui.i18n import say
+from utils.ui.page import PRIVATE, QUIET, handler, tell
+from utils.ui.tabs.data import render
+from utils.ui.tabs.data.settings_form import DataForm
+from utils.ui.views import refused, told
+from utils.workspace import uploads
+from utils.workspace.clip_browser import Shelf
+
+ALL_READ = "All sentences have been read; you can write others into the box."
+
+
+def read_before(project: Project, shelf: Shelf) -> list[str]:
+    """Return what need not be read again: the takes, and prompted sentences that are clips already."""
+    known = shelf.look(project.dataset)
+    shipped = set(prompts.shipped())
+    clips = [clip.text for clip in known.contents.kept if clip.text in shipped] if known else []
+    return [*clips, *(take.text for take in voice_recordings.takes(project))]
+
+
+def save(project: Project, sentence: str, path: str) -> voice_recordings.Take:
+    """Keep what the browser recorded, and have Step 1 read it."""
+    rate = audio.probe(Path(path)).rate
+    take = voice_recordings.save_take(project, sentence, audio.load(path, rate), rate)
+    uploads.add(project, uploads.own(uploads.TAKES))
+    return take
+
+
+def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
+    """Lay out sentence, microphone and buttons."""
+    page = form.page
+    gr.Markdown("Read in a quiet room, at your usual pace, as you would speak to somebody beside you.")
+    sentence = gr.Textbox(
+        label="Read this sentence aloud",
+        info="Chosen so that few sentences hold every sound; you may change it before you record.",
+        lines=2,
+        elem_id="sentence",
+        interactive=True,
+    )
+    microphone = gr.Audio(
+        sources=["microphone"], type="filepath", label="Microphone", elem_id="microphone-audio", editable=False
+    )
+    with gr.Row():
+        following = gr.Button("Next sentence", variant="primary", elem_id="next-sentence", interactive=False)
+        skip = gr.Button("Skip this sentence", elem_id="skip-sentence", min_width=150)
+        again = gr.Button("Read it again", elem_id="read-again", interactive=False, min_width=150)
+    said, progress = gr.HTML(elem_id="take-said"), gr.HTML(elem_id="takes-progress")
+    skipped = gr.State([])
+    outputs: list[Any] = [sentence, microphone, said, progress, following, skip, again]
+
+    def reached(project: Project, language: str) -> str:
+        return render.reading(voice_recordings.progress(voice_recordings.takes(project)), language)
+
+    def offered(project: Project, passed: list[str], language: str) -> tuple[Any, ...]:
+        """Show the sentence that is read next."""
+        text = voice_recordings.next_sentence(read_before(project, shelf), passed)
+        over = "" if text else told("good", say(ALL_READ, language))
+        has_takes = bool(voice_recordings.takes(project))
+        buttons = [gr.update(interactive=False), gr.update(interactive=bool(text)), gr.update(interactive=has_takes)]
+        return text, None, over, reached(project, language), *buttons
+
+    @handler
+    def show(project: str, passed: list[str], language: str) -> tuple[Any, ...]:
+        try:
+            return offered(page.open(project), passed, language)
+        except AmharicTtsError as error:  # asked whenever the project changes: it stays in its place
+            shut = [gr.update(interactive=False)] * 3
+            return "", None, refused(error, language), "", *shut
+
+    @handler
+    def keep(project: str, text: str, path: str | None, language: str) -> tuple[Any, ...]:
+        place = page.open(project)
+        if not path:
+            return (gr.skip(),) * (len(outputs) + len(form.places))
+        try:
+            take = save(place, text, path)
+        except AmharicTtsError as error:  # nothing was kept; the sentence stays for another try
+            why = told("faults", say("It was not kept: {reason}", language, reason=error_text.told(error, language)))
+            return gr.skip(), None, why, reached(place, language), *[gr.skip()] * (3 + len(form.places))
+        saved = say("Saved: take {name}, {seconds} s.", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
+        heard = told("good", saved) + told("warnings", say(take.warning, language))
+        buttons = [gr.update(interactive=True), gr.update(interactive=False), gr.update(interactive=True)]
+        return gr.skip(), gr.skip(), heard, reached(place, language), *buttons, *form.listed(place)
+
+    @handler
+    def pass_over(project: str, text: str, passed: list[str], language: str) -> tuple[Any, ...]:
+        passed = [*passed, text]
+        return passed, *offered(page.open(project), passed, language)
+
+    @handler
+    def repeat(project: str, language: str) -> tuple[Any, ...]:
+        place = page.open(project)
+        take = voice_recordings.undo_last(place)
+        tell(say("Take {name} was removed; read its sentence again.", language, name=take.path.stem))
+        has_takes = gr.update(interactive=bool(voice_recordings.takes(place)))
+        buttons = [gr.update(interactive=False), gr.update(interactive=True), has_takes]
+        return take.text, None, "", reached(place, language), *buttons
+
+    given = [page.project, skipped, page.language]
+    gr.on([tab.select, following.click], show, given, outputs, api_name="next_sentence", **QUIET)
+    gr.on([page.project.change, page.language.change], show, given, outputs, **PRIVATE)
+    microphone.stop_recording(
+        keep,
+        [page.project, sentence, microphone, page.language],
+        [*outputs, *form.places],
+        api_name="save_take",
+        show_progress_on=said,
+    )
+    skip.click(
+        pass_over,
+        [page.project, sentence, skipped, page.language],
+        [skipped, *outputs],
+        api_name="skip_sentence",
+        show_progress_on=said,
+    )
+    again.click(repeat, [page.project, page.language], outputs, api_name="undo_take", show_progress_on=said)

@@ -1,0 +1,124 @@
+"""What came of it: the account of every second, the statistics, and merging with another project."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from utils.core import paths
+from utils.core.errors import AmharicTtsError, DataError
+from utils.core.paths import Project
+from utils.dataset.manifest import MANIFEST
+from utils.dataset.merge import Plan, merge
+from utils.ui import error_text
+from utils.ui.i18n import say
+from utils.ui.page import PRIVATE, RAW, Page, changed, handler
+from utils.ui.tabs.data import render, start
+from utils.ui.views import note, refused, told
+from utils.workspace.clip_browser import Shelf
+
+
+def build_result(page: Page, shelf: Shelf) -> None:
+    """Lay out account and statistics; they follow the manifest."""
+    summary = gr.HTML(elem_id="summary")
+    with gr.Accordion("Where every second went", open=True):
+        ledger = gr.HTML(elem_id="ledger")
+    with gr.Accordion("Statistics", open=False):
+        counted = gr.HTML(elem_id="statistics")
+    seen, names = gr.State({}), ("summary", "ledger", "counted")
+
+    def look(project: str, language: str, before: Mapping[str, Any]) -> list[Any]:
+        """Show of the dataset what has changed since this visitor looked last."""
+        try:
+            shown = _result(page.open(project), shelf, language)
+        except AmharicTtsError as error:  # asked on every tick: it stays in its place
+            shown = note(error_text.told(error, language)), "", ""
+        return changed(before, dict(zip(names, shown, strict=True)), names)
+
+    gr.on(
+        page.refresh,
+        handler(look),
+        [page.project, page.language, seen],
+        [seen, summary, ledger, counted],
+        **RAW,
+        **PRIVATE,
+    )
+
+
+def _result(project: Project, shelf: Shelf, language: str) -> tuple[str, str, str]:
+    """Return summary, ledger and statistics."""
+    shelved = shelf.look(project.dataset)
+    if shelved is None:
+        return note(say(render.NO_CLIPS, language)), "", ""
+    summary, found = render.summary(shelved.contents, language), shelf.counted(project.dataset, shelved)
+    if found is None:
+        counting = note(say("Counting …", language))
+        return summary, counting, counting
+    return summary, render.ledger(found.ledger, language), render.counted(found.statistics, language)
+
+
+def build_merge(page: Page, around: gr.Accordion) -> None:
+    """Add the dataset of another project to this one; what would happen is said first."""
+    other = gr.Dropdown(
+        [],
+        label="Project whose clips are added",
+        info="It is only read; what is here stays as it is.",
+        interactive=True,
+        elem_id="merge-other",
+    )
+    with gr.Row():
+        ask = gr.Button("What would happen", elem_id="merge-ask", min_width=160)
+        do = gr.Button("Merge into this project", variant="primary", elem_id="merge-do", min_width=160)
+    said = gr.HTML(elem_id="merge-said")
+
+    def offer(project: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
+        return gr.update(choices=others(page.output, project))
+
+    def merged(project: str, name: str | None, language: str, *, dry_run: bool) -> str:
+        try:
+            plan = add_dataset(page, project, name, dry_run=dry_run)
+        except AmharicTtsError as error:
+            return refused(error, language)
+        done = say("Nothing was changed yet." if dry_run else "This was done.", language)
+        return told("good", *render.merged(counts(plan), language), done)
+
+    @handler
+    def ask_first(project: str, name: str | None, language: str) -> str:
+        return merged(project, name, language, dry_run=True)
+
+    @handler
+    def join(project: str, name: str | None, language: str) -> str:
+        return merged(project, name, language, dry_run=False)
+
+    given = [page.project, other, page.language]
+    gr.on([page.blocks.load, page.project.change, around.expand], offer, page.project, other, **RAW, **PRIVATE)
+    ask.click(ask_first, given, said, api_name="plan_merge", **RAW)
+    do.click(join, given, said, api_name="merge_datasets", **RAW)
+
+
+def add_dataset(page: Page, project: str, name: str | None, *, dry_run: bool) -> Plan:
+    """Merge the dataset of another project into this one."""
+    if not name:
+        raise DataError("No project is chosen.", hint="Choose the one whose clips are added.")
+    target, source = page.open(project), page.open(name)
+    if not dry_run:
+        start.refuse_while_busy(target)
+    return merge(target.dataset, source.dataset, dry_run=dry_run)
+
+
+def others(output: Path, project: str) -> list[str]:
+    """List the other projects that hold clips."""
+    names = paths.list_projects(output)
+    return [name for name in names if name != project and (Project(output / name).dataset / MANIFEST).is_file()]
+
+
+def counts(plan: Plan) -> dict[str, int]:
+    """Return the figures of a merge by their names."""
+    return {
+        "recordings": len(plan.recordings),
+        "clips": sum(len(clips) for _, clips in plan.recordings),
+        "known": plan.known,
+        "duplicates": plan.duplicates,
+        "missing": len(plan.missing),
+    }

@@ -1,0 +1,273 @@
+"""The sub-tabs of the sources: each ends in a place that Step 1 reads, and shows at once what it found there."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gradio as gr
+from gradio.events import Dependency
+
+from utils.config import DatasetConfig
+from utils.core.errors import AmharicTtsError, DataError
+from utils.dataset.download import is_address
+from utils.dataset.sources import MEDIA
+from utils.dataset.subtitle_blocks import SUFFIXES as SUBTITLES
+from utils.ui import error_text
+from utils.ui.form import build_form
+from utils.ui.i18n import say
+from utils.ui.page import PRIVATE, RAW, Page, handler
+from utils.ui.tabs.data import render
+from utils.ui.tabs.data.microphone import build_recording
+from utils.ui.tabs.data.settings_form import DataForm
+from utils.ui.views import note, refused, told
+from utils.workspace import uploads
+from utils.workspace.clip_browser import Shelf
+
+
+def build_sources(form: DataForm, shelf: Shelf) -> None:
+    """Lay out one sub-tab for each kind of source, and below them the places that Step 1 reads."""
+    form.widgets["inputs"] = build_form(DatasetConfig, only=["inputs"])["inputs"]
+    form.widgets["inputs"].elem_id = "inputs"
+    form.widgets["inputs"].unrender()  # type: ignore[no-untyped-call]  # gradio's; it is shown below the sources
+    with gr.Tabs(elem_id="sources"):
+        with gr.Tab("Files", id="files"):
+            gr.Markdown("Recordings with one voice each are best. Text is found by speech recognition.")
+            files = _upload("Sound and video", sorted([*MEDIA, *SUBTITLES]), "upload-files")
+        with gr.Tab("Subtitles and media", id="subtitles"):
+            gr.Markdown("Name both alike, such as talk.mp4 with talk.srt or talk.am.srt. The pairs are shown below.")
+            with gr.Row():
+                media = _upload("Sound and video", sorted(MEDIA), "upload-media")
+                subtitles = _upload("Subtitles", sorted(SUBTITLES), "upload-subtitles")
+        with gr.Tab("Folder", id="folder"):
+            build_folder(form)
+        with gr.Tab("Link", id="link"):
+            build_link(form)
+        with gr.Tab("Microphone", id="microphone") as microphone:
+            build_recording(form, shelf, microphone)
+        with gr.Tab("Existing dataset", id="existing"):
+            build_existing(form)
+    build_kept(form, {"upload_files": files, "upload_media": media, "upload_subtitles": subtitles}, uploads.UPLOADS)
+    build_places(form)
+
+
+def build_kept(form: DataForm, widgets: Mapping[str, gr.File], kind: str) -> None:
+    """Show what was uploaded, with its pairs, and let it be removed."""
+    said, listed = gr.HTML(elem_id=f"{kind}-said"), gr.HTML(elem_id=kind)
+    with gr.Accordion("Remove files", open=False):
+        doomed = gr.Dropdown(
+            [],
+            multiselect=True,
+            label="Files to remove",
+            info="Out of the project; clips that were made of them stay.",
+            interactive=True,
+            elem_id=f"{kind}-doomed",
+        )
+        remove = gr.Button("Remove these files", elem_id=f"{kind}-remove")
+    _tie_uploads(form, widgets, said, listed, doomed, kind)
+    _tie_removal(form, doomed, remove, said, listed, kind)
+
+
+def build_folder(form: DataForm) -> None:
+    """Name a folder or file of this computer."""
+    named = gr.Textbox(
+        label="Folder or file on this computer",
+        info="It is read where it lies, with all folders below it; nothing is copied or changed.",
+        max_lines=1,
+        elem_id="folder-path",
+    )
+    _tie_place(form, named, "folder", _plain)
+
+
+def build_link(form: DataForm) -> None:
+    """Name an address."""
+    named = gr.Textbox(
+        label="Address of a recording or a list",
+        info="What yt-dlp knows; captions in the chosen language come with it. Take only what you may use.",
+        max_lines=1,
+        elem_id="link-address",
+    )
+    lacking = gr.HTML(elem_id="link-lacking")
+    page = form.page
+
+    def tell_what_lacks(language: str) -> str:
+        if uploads.can_fetch():
+            return ""
+        sentence = "Links need the package yt-dlp, which is not installed. Install it with: pip install yt-dlp."
+        return told("faults", say(sentence, language))
+
+    gr.on([page.blocks.load, page.language.change], tell_what_lacks, page.language, lacking, **PRIVATE)
+    _tie_place(form, named, "link", _fetched)
+
+
+def build_existing(form: DataForm) -> None:
+    """Name or upload a dataset that somebody made already."""
+    gr.Markdown("LJSpeech, lists of file|text|speaker (CSV), Parquet, or a dataset of the Hugging Face hub.")
+    named = gr.Textbox(
+        label="Folder, list or name of a dataset",
+        info="A path of this computer, or a name of the Hugging Face hub in the form hf:owner/name.",
+        max_lines=1,
+        elem_id="existing-path",
+    )
+    _tie_place(form, named, "existing", _plain)
+    with gr.Accordion("Upload a list with its sound", open=False):
+        chosen = _upload("A list and its sound files", [".csv", ".tsv", ".parquet", *sorted(MEDIA)], "upload-list")
+        build_kept(form, {"upload_list": chosen}, uploads.LISTS)
+
+
+def build_places(form: DataForm) -> None:
+    """Show what Step 1 reads; it is kept in the project and can be edited."""
+    widget, page = form.widgets["inputs"], form.page
+    widget.render()  # type: ignore[no-untyped-call]  # gradio's
+
+    @handler
+    def keep(project: str, text: str, seen: str | None) -> list[str]:
+        place = page.open(project)
+        uploads.write(place, text, seen)
+        return form.listed(place)
+
+    gr.on([page.blocks.load, page.project.change], form.renewed, page.project, form.places, **RAW, **PRIVATE)
+    gr.on(
+        [widget.blur, widget.submit],  # type: ignore[attr-defined]
+        keep,
+        [page.project, *form.places],
+        form.places,
+        api_name="set_places",
+        show_progress="hidden",
+        **RAW,
+    )
+
+
+def _upload(label: str, endings: list[str], name: str) -> gr.File:
+    return gr.File(label=label, file_count="multiple", file_types=endings, height=140, elem_id=name, interactive=True)
+
+
+def show_kept(page: Page, project: str, kind: str, language: str) -> tuple[str, Any]:
+    """Show the uploads of a project with their pairs, and offer them for removal."""
+    try:
+        kept = uploads.kept(page.open(project), kind)
+        if kind == uploads.LISTS and kept:
+            shown = render.looked(uploads.look(str(uploads.folder(page.open(project), kind))), language)
+        else:
+            shown = render.pairs(uploads.paired(kept), language) if kept else note(say("No files yet.", language))
+    except AmharicTtsError as error:  # asked at every change: it stays in its place
+        return note(error_text.told(error, language)), gr.update(choices=[], value=[])
+    return shown, gr.update(choices=[path.name for path in kept], value=[])
+
+
+def _tie_uploads(
+    form: DataForm, widgets: Mapping[str, gr.File], said: gr.HTML, listed: gr.HTML, doomed: gr.Dropdown, kind: str
+) -> None:
+    page = form.page
+
+    @handler
+    def keep(project: str, files: list[str] | None, language: str) -> tuple[Any, ...]:
+        place = page.open(project)
+        kept = uploads.keep(place, files or [], kind)
+        taken = say("{count} files are in the project now.", language, count=len(kept.names)) if kept.names else ""
+        sentences = told("good", taken) + told("faults", *(error_text.told(error, language) for error in kept.faults))
+        return None, sentences, *show_kept(page, project, kind, language), *form.listed(place)
+
+    def show(project: str, language: str) -> tuple[str, Any]:
+        return show_kept(page, project, kind, language)
+
+    for name, widget in widgets.items():
+        outputs = [widget, said, listed, doomed, *form.places]
+        kept = widget.upload(keep, [page.project, widget, page.language], outputs, api_name=name, show_progress_on=said)
+        _renew(form, kept, listed, doomed, kind)
+    gr.on(
+        [page.blocks.load, page.project.change, page.language.change],
+        show,
+        [page.project, page.language],
+        [listed, doomed],
+        **RAW,
+        **PRIVATE,
+    )
+
+
+def _renew(form: DataForm, done: Dependency, listed: gr.HTML, doomed: gr.Dropdown, kind: str) -> None:
+    """Read everything once more after an action: what was asked before may be answered after it, with the old state."""
+    page = form.page
+
+    def renew(project: str, language: str) -> tuple[Any, ...]:
+        return *show_kept(page, project, kind, language), *form.renewed(project)
+
+    done.then(renew, [page.project, page.language], [listed, doomed, *form.places], **RAW, **PRIVATE)
+
+
+def _tie_removal(
+    form: DataForm, doomed: gr.Dropdown, button: gr.Button, said: gr.HTML, listed: gr.HTML, kind: str
+) -> None:
+    page = form.page
+
+    @handler
+    def remove(project: str, names: list[str] | None, language: str) -> tuple[Any, ...]:
+        place = page.open(project)
+        if not names:
+            raise DataError("No file is chosen.", hint="Choose the files to remove above the button.")
+        uploads.remove(place, names, kind)
+        sentence = told("good", say("{count} files were removed.", language, count=len(names)))
+        return sentence, *show_kept(page, project, kind, language), *form.listed(place)
+
+    removed = button.click(
+        remove,
+        [page.project, doomed, page.language],
+        [said, listed, doomed, *form.places],
+        api_name=f"remove_{kind}",
+        show_progress_on=said,
+        **RAW,
+    )
+    _renew(form, removed, listed, doomed, kind)
+
+
+def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[str], None]) -> None:
+    """Look at a place, show what it holds, and add it to what Step 1 reads."""
+    page = form.page
+    with gr.Row():
+        look = gr.Button("Look", elem_id=f"{name}-look", min_width=120)
+        add = gr.Button("Add", variant="primary", elem_id=f"{name}-add", min_width=120)
+    shown = gr.HTML(elem_id=f"{name}-found")
+
+    def examine(place: str, language: str) -> str:
+        place = place.strip()
+        if not place:
+            raise DataError("Nothing is named yet.", hint="Fill in the box above the button.")
+        judge(place)
+        return render.looked(uploads.look(place), language)
+
+    @handler
+    def look_at(place: str, language: str) -> str:
+        try:
+            return examine(place, language)
+        except AmharicTtsError as error:
+            return refused(error, language)
+
+    @handler
+    def add_place(project: str, place: str, language: str) -> tuple[Any, ...]:
+        try:
+            found, target = examine(place, language), page.open(project)
+            uploads.add(target, place)
+        except AmharicTtsError as error:
+            return gr.skip(), refused(error, language), *[gr.skip()] * len(form.places)
+        added = told("good", say("Step 1 will read it.", language))
+        return "", added + found, *form.listed(target)
+
+    gr.on([look.click, named.submit], look_at, [named, page.language], shown, api_name=f"look_at_{name}")
+    add.click(
+        add_place,
+        [page.project, named, page.language],
+        [named, shown, *form.places],
+        api_name=f"add_{name}",
+        show_progress_on=shown,
+        **RAW,
+    ).then(form.renewed, page.project, form.places, **RAW, **PRIVATE)
+
+
+def _plain(place: str) -> None:
+    """Accept every place."""
+
+
+def _fetched(place: str) -> None:
+    """Refuse what is no address, and addresses that cannot be fetched here."""
+    if not is_address(place):
+        raise DataError(f"{place} is no address.", hint="An address begins with https://.")
+    if not uploads.can_fetch():
+        raise DataError("The package yt-dlp is not installed.", hint="Install it with: pip install yt-dlp.")

@@ -1,0 +1,117 @@
+"""Data, in the order in which a person works: recordings, settings, Step 1, and the clips that came of it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from utils.core.errors import AmharicTtsError
+from utils.ui import error_text
+from utils.ui.page import PRIVATE, RAW, Page, changed, handler
+from utils.ui.run_panel import RunPanel, build_run_panel, command_box
+from utils.ui.tabs.data import clip_render, render, start
+from utils.ui.tabs.data.bulk_edit import build_bulk
+from utils.ui.tabs.data.clip_table import build_clips
+from utils.ui.tabs.data.results import build_merge, build_result
+from utils.ui.tabs.data.settings_form import DataForm, build_settings
+from utils.ui.tabs.data.sources import build_sources
+from utils.ui.views import note, told
+from utils.workspace.clip_browser import Shelf
+
+
+def build(page: Page) -> gr.Tab:
+    """Lay out the tab."""
+    shelf = Shelf()
+    tab = gr.Tab("Data", id="data", elem_id="data-tab")
+    with tab:
+        form = DataForm(page)  # inside: a browser counts its State too, and would mistake it for a tab of its own
+        gr.HTML(f"<style>{render.CSS}{clip_render.CSS}</style>")
+        gr.Markdown("## Recordings")
+        build_sources(form, shelf)
+        gr.Markdown("## Settings")
+        build_settings(form)
+        build_step(form)
+        gr.Markdown("## Dataset")
+        build_result(page, shelf)
+        gr.Markdown("## Clips")
+        desk = build_clips(page, shelf)
+        with gr.Accordion("Many clips at once", open=False):
+            build_bulk(desk, form)
+        with gr.Accordion("Add the clips of another project", open=False) as others:
+            build_merge(page, others)
+    return tab
+
+
+def build_step(form: DataForm) -> RunPanel:
+    """Lay out the start, with the reason why it cannot be, and the runs."""
+    page = form.page
+    button = gr.Button("Step 1 - Create Dataset", variant="primary", elem_id="prepare", interactive=False)
+    reason, said = gr.HTML(elem_id="prepare-reason"), gr.HTML(elem_id="prepare-faults")
+    panel = build_run_panel(page, "data", start.preparations, render.facts)
+    with gr.Accordion("The same on the command line", open=False):
+        show = gr.Button("Show command", elem_id="prepare-show-command")
+        command = command_box("prepare-command")
+    _tie_start(form, panel, button, said)
+    _tie_reason(form, panel, button, reason)
+    _tie_command(form, show, command, said)
+    return panel
+
+
+def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, said: gr.HTML) -> None:
+    """Start a run with the settings of the form; every fault is shown beside the button."""
+    page = form.page
+
+    @handler
+    def prepare(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
+        try:
+            config = start.complete(values, page.open(project))
+            begun = panel.started(lambda place: start.start(config, place), project, page_language)
+        except AmharicTtsError as error:
+            return *[gr.skip()] * len(panel.outputs), told("faults", *error_text.lines(error, page_language))
+        return *begun, ""
+
+    button.click(
+        prepare,
+        inputs_kwargs=form.given,
+        outputs=[*panel.outputs, said],
+        api_name="prepare",
+        show_progress_on=panel.facts,
+        concurrency_limit=None,
+        **RAW,
+    )
+
+
+def _tie_reason(form: DataForm, panel: RunPanel, button: gr.Button, reason: gr.HTML) -> None:
+    """Say why Step 1 cannot be started now."""
+    page, inputs, seen = form.page, form.widgets["inputs"], gr.State({})
+
+    def look(project: str, named: str, language: str, before: Mapping[str, Any]) -> list[Any]:
+        try:
+            found = start.obstacle(page.open(project), named, language)
+        except AmharicTtsError as error:  # asked on every tick: it stays in its place
+            found = error_text.told(error, language)
+        return changed(before, {"button": {"interactive": not found}, "reason": note(found)}, ("button", "reason"))
+
+    gr.on(
+        [*page.refresh, inputs.change, panel.chosen.change],  # type: ignore[attr-defined]
+        handler(look),
+        [page.project, inputs, page.language, seen],
+        [seen, button, reason],
+        **RAW,
+        **PRIVATE,
+    )
+
+
+def _tie_command(form: DataForm, show: gr.Button, command: gr.Textbox, said: gr.HTML) -> None:
+    """Write the command that does the same."""
+    page = form.page
+
+    @handler
+    def write(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
+        try:
+            place = page.open(project)
+            return start.command(start.complete(values, place), place), ""
+        except AmharicTtsError as error:
+            return "", told("faults", *error_text.lines(error, page_language))
+
+    show.click(write, inputs_kwargs=form.given, outputs=[command, said], api_name="prepare_command", **RAW)

@@ -1,0 +1,209 @@
+"""Several models on the same sentences, side by side, and judged without their names."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import gradio as gr
+
+from utils.core.errors import AmharicTtsError
+from utils.core.paths import Project
+from utils.evaluation.blind_test import CHOICES, Choice
+from utils.evaluation.report import Report
+from utils.evaluation.utterance import Utterance
+from utils.ui.i18n import say
+from utils.ui.page import PRIVATE, QUIET, RAW
+from utils.ui.tabs.inference import model_choices, render
+from utils.ui.tabs.inference.context import Room, Sight, fault, settings
+from utils.ui.tabs.inference.job_panel import Heard, begin, state_of, stop_button
+from utils.ui.tabs.inference.text_input import SAMPLES
+from utils.ui.views import cell, note, table, told
+from utils.workspace import comparisons
+from utils.workspace.comparisons import Compared, Step
+
+COMPARE = "compare"
+
+
+def build_compare(room: Room) -> dict[str, Any]:
+    """Lay out what is compared, and what came of it; return what the clock fills."""
+    with gr.Row():
+        models = gr.Dropdown(
+            [],
+            multiselect=True,
+            max_choices=comparisons.MOST,
+            label="Models to compare",
+            info="Two to four. They speak one after the other with the voice and the settings above.",
+            interactive=True,
+            elem_id="compare-models",
+        )
+        text = gr.Textbox(
+            "\n".join(SAMPLES),
+            label="Sentences, one a line",
+            info="Every model speaks all of them.",
+            lines=4,
+            max_lines=12,
+            elem_id="compare-text",
+        )
+    with gr.Row():
+        button = gr.Button("Compare", elem_id="compare")
+        stop = stop_button(room, COMPARE)
+    status = gr.HTML(elem_id="compare-status")
+    chosen = gr.Dropdown(
+        [],
+        label="Comparison",
+        info="The newest first; all are kept in the project.",
+        interactive=True,
+        elem_id="comparisons",
+    )
+    shown = gr.HTML(elem_id="compare-table")
+    _tie_compare(room, button, models, text, status)
+
+    def show(project: str, name: str | None, language: str) -> str:
+        try:
+            if not name:
+                return note(say("Nothing was compared yet.", language))
+            return side_by_side(comparisons.report_of(room.open(project), name), language)
+        except AmharicTtsError as error:
+            return fault(error, language)
+
+    given = [room.page.project, chosen, room.page.language]
+    events: list[Any] = [chosen.change, room.page.language.change]
+    gr.on(events, show, given, shown, api_name="show_comparison", **RAW, **QUIET)
+    with gr.Accordion("Blind test: which sounds better?", open=False):
+        build_blind(room, chosen)
+    return {"compare_models": models, "compare_status": status, "compare_stop": stop, "comparisons": chosen}
+
+
+def _tie_compare(room: Room, button: gr.Button, models: gr.Dropdown, text: gr.Textbox, status: gr.HTML) -> None:
+    def compare(
+        models: list[str] | None, sentences: str | None, page_language: str, project: str, **values: object
+    ) -> str:
+        try:
+            place, config, named = room.open(project), settings(values), list(models or [])
+            if len(set(named)) < comparisons.FEWEST:
+                return told("faults", say("Choose at least two models to compare.", page_language))
+        except AmharicTtsError as error:
+            return fault(error, page_language)
+        output = room.page.output
+        return begin(
+            room,
+            project,
+            COMPARE,
+            lambda: comparisons.compare(place, named, sentences or "", config, output),
+            page_language,
+        )
+
+    button.click(
+        compare,
+        inputs_kwargs={**room.given, "models": models, "sentences": text},
+        outputs=status,
+        api_name="compare",
+        show_progress="hidden",
+        **RAW,
+    )
+
+
+def compare_state(room: Room, sight: Sight, chosen: str | None) -> dict[str, Any]:
+    """Say how far a comparison is, and list those that are over."""
+    errand, language = room.errands.look(sight.name, COMPARE), sight.language
+    names = comparisons.names(sight.place)
+    picker: dict[str, Any] = {"choices": names}
+    fresh = errand.last.name if errand and isinstance(errand.last, Compared) else None
+    if chosen not in names:
+        picker["value"] = fresh if fresh in names else names[0] if names else None
+    status, stop = state_of(errand, language, _heard)
+    return {
+        "compare_models": {"choices": model_choices.choices(sight.models, language)},
+        "compare_status": status,
+        "compare_stop": stop,
+        "comparisons": picker,
+    }
+
+
+def _heard(item: object, language: str) -> Heard | None:
+    if isinstance(item, Compared):
+        return Heard(say("The comparison is ready below.", language), is_result=True)
+    return Heard(item.stage, item.step, item.total) if isinstance(item, Step) else None
+
+
+def side_by_side(report: Report, language: str) -> str:
+    """Show each sentence with a player for each model."""
+    by = {(one.text, one.checkpoint): one for one in report.utterances}
+    texts = list(dict.fromkeys(one.text for one in sorted(report.utterances, key=lambda one: one.sentence)))
+    rows = [
+        [cell(text), *(_told_by(by.get((text, name)), report.folder, name, language) for name in report.checkpoints)]
+        for text in texts
+    ]
+    means = [cell(say("Work for 1 s of sound", language), classes="mark")]
+    for name in report.checkpoints:
+        speeds = [one.real_time_factor for one in report.of(name) if one.real_time_factor]
+        means.append(cell(f"{sorted(speeds)[len(speeds) // 2]:.2f} s" if speeds else "–"))
+    titles = [say("Sentence", language), *report.checkpoints]
+    return table(titles, [*rows, means]) + "".join(note(text) for text in report.notes)
+
+
+def _told_by(one: Utterance | None, folder: Path, name: str, language: str) -> str:
+    if one is None:
+        return cell("–")
+    if not one.wav:
+        return cell(one.fault or "–")
+    sound = render.player(folder / one.wav, f"{name}: {one.text}")
+    speed = f"{one.real_time_factor:.2f}" if one.real_time_factor else "–"
+    flags = "".join(told("warnings", render.flag(flag.partition(": ")[2], language)) for flag in one.flags)
+    return f"<td>{sound}{note(speed)}{flags}</td>"
+
+
+def build_blind(room: Room, chosen: gr.Dropdown) -> None:
+    """Lay out one pair at a time; the files have names that tell nothing."""
+    gr.Markdown("You hear the same sentence twice and choose; which model it was is not shown before you are done.")
+    voter = gr.Textbox(
+        label="Your name", info="So that each of your votes is counted once.", max_lines=1, elem_id="voter"
+    )
+    begin_ = gr.Button("Next pair", elem_id="next-pair")
+    text = gr.HTML(elem_id="blind-text")
+    with gr.Row():
+        first = gr.Audio(label="Sound 1", interactive=False, elem_id="blind-1", buttons=[])
+        second = gr.Audio(label="Sound 2", interactive=False, elem_id="blind-2", buttons=[])
+    with gr.Row():
+        buttons = [
+            gr.Button(words, interactive=False, min_width=120, elem_id=f"vote-{choice}")
+            for choice, words in zip(CHOICES, ("1 is better", "2 is better", "Both alike"), strict=True)
+        ]
+    result = gr.HTML(elem_id="tally")
+    token = gr.State("")
+    outputs = [token, text, first, second, result, *buttons]
+
+    def look(project: str, name: str | None, voter: str | None, language: str) -> tuple[Any, ...]:
+        try:
+            return pair_of(room.open(project), name, voter or "", language)
+        except AmharicTtsError as error:
+            return "", fault(error, language), None, None, "", *[gr.update(interactive=False)] * 3
+
+    def vote(choice: str) -> Any:  # noqa: ANN401  # a handler
+        def voted(token: str, project: str, name: str | None, voter: str | None, language: str) -> tuple[Any, ...]:
+            try:
+                comparisons.vote(room.open(project), name, token, cast("Choice", choice), voter or "")
+            except AmharicTtsError as error:
+                return "", fault(error, language), None, None, "", *[gr.update(interactive=False)] * 3
+            return look(project, name, voter, language)
+
+        return voted
+
+    given = [room.page.project, chosen, voter, room.page.language]
+    begin_.click(look, given, outputs, api_name="next_pair", **RAW, **QUIET)
+    for button, choice in zip(buttons, CHOICES, strict=True):
+        button.click(vote(choice), [token, *given], outputs, trigger_mode="once", **RAW, **PRIVATE)
+
+
+def pair_of(place: Project, name: str | None, voter: str, language: str) -> tuple[Any, ...]:
+    """Show the next pair; when there is none left, what the votes say."""
+    if not name:
+        return "", note(say("Compare models first.", language)), None, None, "", *[gr.update(interactive=False)] * 3
+    pair, left, total = comparisons.next_pair(place, name, voter)
+    if pair is None:
+        said = [str(one) for one in comparisons.tally(place, name)]
+        over = say("You have judged all {total} pairs.", language, total=total)
+        return "", note(over), None, None, told("good", *said), *[gr.update(interactive=False)] * 3
+    one, other = comparisons.neutral(place, name, pair)
+    values = {"number": total - left + 1, "total": total, "sentence": pair.text}
+    head = say("Pair {number} of {total}: {sentence}", language, **values)
+    return pair.token, note(head), str(one), str(other), "", *[gr.update(interactive=True)] * 3

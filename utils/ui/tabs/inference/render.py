@@ -1,0 +1,264 @@
+"""What the tab shows, as HTML made from plain facts; knows nothing of gradio."""
+
+import time
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from utils.core.languages import find
+from utils.ui import error_text
+from utils.ui.i18n import say
+from utils.ui.tabs.inference.model_session import Card, Studio
+from utils.ui.tabs.inference.pronunciation import Seen
+from utils.ui.views import bar, cards, cell, note, refused, table, told
+from utils.workspace.takes import Sentence, Take
+from utils.xtts.tokenizer import Reading
+
+MOST_ROWS = 60  # sentences in the table of what the model reads
+SHOWN = 60  # letters of a text in a list
+
+FLAGS = {
+    "broken": "The sound is broken and cannot be played: try another precision.",
+    "nothing": "The model said nothing.",
+    "silent": "There is only silence.",
+    "speechless": "There is sound, but no speech.",
+    "endless": "It did not end by itself and was cut off.",
+    "loop": "It repeats itself.",
+    "short": "It is too short for its text: words may be missing.",
+    "long": "It is too long for its text: something may have been added.",
+    "pause": "There is a long pause inside.",
+    "noise": "There is noise after the speech.",
+    "ending": "There is something after its end.",
+    "clipped": "It is too loud and distorted.",
+    "timing": "It does not fit its time.",
+}
+MODES = {
+    "latin": "Latin letters made from its sounds",
+    "ipa": "phonemes (IPA)",
+    "fidel": "Ethiopic letters as they are written",
+}
+BACKENDS = {"rules": "rules of this program", "epitran": "Epitran"}
+
+CSS = """
+#inference-tab mark { background: #fecaca; color: #7f1d1d; padding: 0 3px; border-radius: 3px; }
+#inference-tab .downloads { display: flex; flex-wrap: wrap; gap: 6px 14px; font-size: var(--text-sm); margin: 4px 0; }
+#inference-tab .downloads a { color: #047857; text-decoration: underline; }
+.dark #inference-tab .downloads a { color: #6ee7b7; }
+#inference-tab .html-container audio { width: 100%; min-width: 180px; max-width: 420px; height: 40px; display: block; }
+#takes .wrap, #sentences .wrap { max-height: 18rem; }
+#inference-tab td.reads { font-family: var(--font-mono); font-size: 0.85em; overflow-wrap: anywhere; }
+#inference-tab .settings > .form { display: grid !important; gap: 10px; background: none; border: 0; box-shadow: none;
+  grid-template-columns: repeat(auto-fill, minmax(min(100%, 230px), 1fr)) !important; }
+#inference-tab .settings > .form > * { border: 1px solid var(--border-color-primary) !important;
+  border-radius: var(--block-radius); }
+#stream-chunk { display: none !important; }
+"""
+
+
+def working(sentence: str, step: int = 0, total: int = 0) -> str:
+    """Show what is going on, with a bar where its end is known."""
+    shown = bar(f"{step} / {total}", step, total) if total else ""
+    return f"<p>{escape(sentence)}</p>{shown}"  # not aloud: it is shown anew on every beat
+
+
+def address(path: Path) -> str:
+    """Return where the browser finds a file of a project; a file that was changed gets another address."""
+    try:
+        version = f"?v={path.stat().st_mtime_ns}"
+    except FileNotFoundError:  # deleted at this moment
+        version = ""
+    return f"gradio_api/file={quote(path.as_posix())}{version}"
+
+
+def link(path: Path, words: str) -> str:
+    """Offer a file to download."""
+    return f'<a href="{escape(address(path))}" download="{escape(path.name)}">{escape(words)}</a>'
+
+
+def downloads(links: Iterable[str]) -> str:
+    """Show several links in a row."""
+    return f'<div class="downloads">{"".join(links)}</div>'
+
+
+def player(path: Path, label: str) -> str:
+    """Show a small player."""
+    return f'<audio controls preload="none" src="{escape(address(path))}" aria-label="{escape(label)}"></audio>'
+
+
+# --- the model ---
+
+
+def model(studio: Studio, place: str, reads: dict[str, str] | None, error: BaseException | None, language: str) -> str:
+    """Show what is in memory, and what the chosen model says of itself."""
+    parts = []
+    if studio.loading:
+        seconds = f"{studio.loading_seconds:.0f}"
+        parts.append(working(say("The model is being loaded: {seconds} s.", language, seconds=seconds)))
+    if error:
+        parts.append(refused(error, language))
+    if studio.card:
+        parts.append(card(studio.card, studio.users, language))
+        if place and studio.card.place != place:
+            parts.append(note(say("Another model is chosen above; Speak will load it first.", language)))
+    elif not studio.loading:
+        parts.append(note(say("No model is in memory. Speak loads the chosen one by itself.", language)))
+    if reads is not None and (studio.card is None or studio.card.place != place):
+        parts.append(cards({"The chosen model reads": reading_of(reads, language)}, language))
+    return "".join(parts)
+
+
+def card(known: Card, users: int, language: str) -> str:
+    """Show what is known of the model in memory."""
+    memory = f"{known.gib:.2f} GiB"
+    if known.graphics_gib > 0.005:
+        memory += f" + {known.graphics_gib:.2f} GiB ({say('Graphics card', language)})"
+    took = say("loaded in {seconds} s", language, seconds=f"{known.seconds:.1f}")
+    rows = {
+        "In memory": f"{known.name} · {memory} · {took}",
+        "Computes on": f"{known.device} · GPT {known.reasons[0]} · {say('sound', language)} {known.reasons[1]}",
+        "The model reads": reading_of(known.reads, language),
+        "Speaks": ", ".join(find(code).native_name or code for code in known.languages),
+        "Training": training(known, language),
+        "In use": say("by {count} now", language, count=users) if users else "",
+    }
+    return cards({name: value for name, value in rows.items() if value}, language) + told("warnings", *known.notices)
+
+
+def training(known: Card, language: str) -> str:
+    """Say where a model comes from, as far as it says so."""
+    parts = [str(known.about["run"])] if known.about.get("run") else []
+    if known.about.get("step") is not None:
+        parts.append(f"{say('step', language)} {known.about['step']}")
+    if isinstance(loss := known.about.get("eval_loss"), int | float):
+        parts.append(say("evaluation {loss}", language, loss=f"{loss:.4f}"))
+    return " · ".join(parts)
+
+
+def reading_of(reads: dict[str, str], language: str) -> str:
+    """Say how a model reads its added language, from its metadata."""
+    if not reads:
+        return say("the languages of XTTS as published; no Amharic was added", language)
+    parts = [find(reads["language"]).native_name, say(MODES.get(reads["mode"], reads["mode"]), language)]
+    if reads["mode"] != "fidel":
+        parts.append(
+            f"{say('Amharic G2P', language)}: {say(BACKENDS.get(reads['backend'], reads['backend']), language)}"
+        )
+    if reads.get("overrides", "0") != "0":
+        parts.append(say("{count} pronunciations of its own", language, count=reads["overrides"]))
+    return " · ".join(parts)
+
+
+# --- the text ---
+
+
+def counter(seen: Seen, seconds: float | None, language: str) -> str:
+    """Count sentences and tokens, and say what cannot be read."""
+    if not seen.readings:
+        return note(error_text.told(seen.error, language)) if seen.error else ""
+    values = {"count": len(seen.readings), "longest": seen.longest, "limit": seen.limit}
+    counted = say("{count} sentences · the longest has {longest} of {limit} tokens", language, **values)
+    if seconds is not None:
+        counted += " · " + say("about {seconds} s of sound", language, seconds=f"{seconds:.0f}")
+    if not seen.whole:
+        counted += " · " + say("only the beginning of this long text was counted", language)
+    shown = note(counted)
+    if seen.unreadable:
+        signs = " ".join(f"<mark>{escape(sign)}</mark>" for sign in seen.unreadable)
+        why = escape(say("This model cannot read these signs; write them in words or leave them out:", language))
+        shown += f'<div class="faults" role="alert"><p>{why} {signs}</p></div>'
+    elif seen.error:
+        shown += refused(seen.error, language)
+    if seen.left_out:
+        shown += note(say("Skipped, for it has no sound: {signs}", language, signs=" ".join(seen.left_out)))
+    return shown
+
+
+def readings(seen: Seen, language: str) -> str:
+    """Show each sentence on its way to the model."""
+    if not seen.readings:
+        return note(say("Nothing to explain yet.", language))
+    titles = [say(title, language) for title in ("Written", "Normalised", "Sounds", "The model reads", "Tokens")]
+    rows = [_row(one, seen.unreadable) for one in seen.readings[:MOST_ROWS]]
+    more = len(seen.readings) - MOST_ROWS
+    rest = note(say("{count} more sentences are not shown.", language, count=more)) if more > 0 else ""
+    return table(titles, rows, classes="stack") + rest
+
+
+def _row(one: Reading, unreadable: Sequence[str]) -> list[str]:
+    tokens = f"{len(one.ids)}: {' '.join(one.tokens)}"
+    return [
+        f"<td>{marked(one.written, (*unreadable, *one.unknown))}</td>",
+        cell(one.normalised),
+        cell(one.phones),
+        f'<td class="reads">{marked(one.read, one.unknown)}</td>',
+        cell(tokens, classes="reads"),
+    ]
+
+
+def marked(text: str, signs: Iterable[str]) -> str:
+    """Mark the signs in a text that cannot be read."""
+    bad = {sign for some in signs for sign in some if not sign.isspace()}
+    return "".join(f"<mark>{escape(sign)}</mark>" if sign in bad else escape(sign) for sign in text)
+
+
+# --- takes ---
+
+
+def flag(text: str, language: str) -> str:
+    """Say in plain words what a guard found, with its figures."""
+    kind, _, detail = text.partition(":")
+    plain = FLAGS.get(kind)
+    if not plain:
+        return text
+    figures = f" ({detail.strip()})" if language == "en" and any(map(str.isdigit, detail)) else ""
+    return f"{say(plain, language)}{figures}"
+
+
+def take_title(take: Take, language: str) -> str:
+    """Describe a take in a line."""
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(take.made))
+    parts = [when, short(take.text), f"{take.seconds:.1f} s", f"{say('Seed', language)} {take.settings.get('seed', 0)}"]
+    parts += [say("stopped early", language)] if take.unfinished else []
+    parts += [flagged(len(take.flags), language)] if take.flags else []
+    return " · ".join(parts)
+
+
+def take_facts(take: Take, language: str) -> str:
+    """Show how a take came about, and what the guards found."""
+    rows = {
+        "Model": take.model,
+        "Voice": take.voice,
+        "Seed": str(take.settings.get("seed", 0)),
+        "Length": f"{take.seconds:.1f} s",
+        "Work for 1 s of sound": f"{take.real_time_factor:.2f} s",
+    }
+    found = [f"{number}: {flag(text, language)}" for number, text in take.flags]
+    doubts = told("warnings", *found[:20], *([f"… + {len(found) - 20}"] if len(found) > 20 else []))
+    if not found and take.kind == "speech" and not take.unfinished:
+        doubts = told(
+            "good", say("No guard found anything unusual; that does not mean that every word is right.", language)
+        )
+    early = (
+        told("warnings", say("It was stopped early; this is what was finished.", language)) if take.unfinished else ""
+    )
+    return cards(rows, language) + early + doubts + "".join(note(say(text, language)) for text in take.notes)
+
+
+def sentence_title(number: int, one: Sentence, language: str) -> str:
+    """Describe a sentence of a take in a line."""
+    parts = [f"{number} · {short(one.reading.written)}", f"{one.seconds:.1f} s", f"{say('Seed', language)} {one.seed}"]
+    if one.tries > 1:
+        parts.append(say("{count} tries", language, count=one.tries))
+    return " · ".join([*parts, *([flagged(len(one.flags), language)] if one.flags else [])])
+
+
+def flagged(count: int, language: str) -> str:
+    """Say how much the guards found."""
+    return f"! {say('{count} doubts', language, count=count)}"
+
+
+def short(text: str) -> str:
+    """Cut a text to what fits into a list."""
+    plain = " ".join(text.split())
+    return plain if len(plain) <= SHOWN else f"{plain[:SHOWN]}…"

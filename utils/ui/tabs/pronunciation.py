@@ -1,0 +1,81 @@
+"""From what is written to what the model reads, step by step and word by word: one text box and two tables."""
+
+from collections import Counter
+
+import gradio as gr
+
+from utils.amharic import explain
+from utils.amharic.explanation import Explanation, Word
+from utils.ui.i18n import say
+from utils.ui.page import PRIVATE, QUIET, Page, handler
+from utils.ui.views import cell, note, table
+
+SAMPLE = "ሰላም! በ2017 ዓ.ም. 15 ልጆች ወደ ት/ቤት መጡ።"
+MOST_WORDS = 200  # more rows than anybody reads
+
+LOST = {
+    "unknown": "Letters without a known sound: {letters}",
+    "unspoken": "Letters and digits that are not Amharic: {letters}",
+    "dropped": "Left out: {letters}",
+}
+
+
+def build_explanation(page: Page) -> gr.Textbox:
+    """Lay out the text box with its tables and keep them in step; return the box."""
+    box = gr.Textbox(
+        SAMPLE,
+        label="Text",
+        info="Type Amharic as you would write it; the tables show how it will be read.",
+        lines=3,
+        elem_id="text",
+    )
+    tables = gr.HTML(elem_id="explanation")
+
+    @handler
+    def explain_text(text: str | None, page_language: str) -> str:
+        return show(explain(text or ""), page_language)
+
+    given = [box, page.language]
+    typed = [page.blocks.load, box.change]
+    gr.on(typed, explain_text, given, tables, api_name="explain", trigger_mode="always_last", **QUIET)
+    page.language.change(explain_text, given, tables, **PRIVATE)
+    return box
+
+
+def show(found: Explanation, language: str) -> str:
+    """Show the whole way of a text, what was lost on it, and each word with what decided its doubled consonants."""
+    if not found.written.strip():
+        return note(say("Nothing to explain yet.", language))
+    return steps(found, language) + losses(found, language) + words(found.words, language)
+
+
+def steps(found: Explanation, language: str) -> str:
+    """Show the text at each station."""
+    rows = {
+        "Written": found.written,
+        "Normalised": found.normalized,
+        "Sounds": found.phones,
+        "The model reads": found.latin,
+    }
+    titles = [say(title, language) for title in ("Step", "Text")]
+    return table(titles, [(cell(say(step, language), classes="mark"), cell(text)) for step, text in rows.items()])
+
+
+def losses(found: Explanation, language: str) -> str:
+    """Name what the model will not hear."""
+    counts: dict[str, Counter[str]] = {name: getattr(found, name) for name in LOST}
+    return "".join(note(say(LOST[name], language, letters=listed(lost))) for name, lost in counts.items() if lost)
+
+
+def listed(counts: Counter[str]) -> str:
+    """Write letters with how often they occur."""
+    return ", ".join(f"{letter} × {count}" if count > 1 else letter for letter, count in counts.most_common(20))
+
+
+def words(found: tuple[Word, ...], language: str) -> str:
+    """Show the words one by one."""
+    titles = [say(title, language) for title in ("Word", "Sounds", "The model reads", "Doubled consonants decided by")]
+    rows = [[cell(text) for text in (word.normalized, word.phones, word.latin, word.gemination)] for word in found]
+    more = len(rows) - MOST_WORDS
+    rest = note(say("{count} more words are not shown.", language, count=more)) if more > 0 else ""
+    return table(titles, rows[:MOST_WORDS]) + rest

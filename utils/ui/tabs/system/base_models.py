@@ -1,0 +1,171 @@
+"""The base models: which are here, and the buttons that fetch, pause, give up and delete."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from utils import runs
+from utils.config.download import DownloadConfig
+from utils.core.errors import AmharicTtsError
+from utils.ui import error_text
+from utils.ui.confirm import Question, build_question, refuse_another
+from utils.ui.form import build_form
+from utils.ui.i18n import say
+from utils.ui.page import PRIVATE, RAW, Page, changed, handler, tell
+from utils.ui.tabs.system import downloads
+from utils.ui.tabs.system.downloads import Base, Progress
+from utils.ui.views import bar, cell, note, reasons, table, time_left
+from utils.xtts.versions import BUILT_IN, TINY
+
+HERE = "This version is here already."
+NOT_HERE = "Nothing of this version is here."
+OURS = "This version comes with the program."
+FETCHING = "A version is being fetched."
+NOT_FETCHING = "Nothing is being fetched."
+NO_CONSENT = "Agree to the licence first."
+
+
+def build_downloads(page: Page) -> None:
+    """Lay out the table, the choice and the buttons, and tie them."""
+    shown = gr.HTML(elem_id="base-models")
+    version = build_form(DownloadConfig, only=["version"])["version"]
+    version.elem_id = "download-version"
+    progress = gr.HTML(elem_id="download-progress")
+    with gr.Row():
+        begin = gr.Button("Download", variant="primary", interactive=False, min_width=130, elem_id="download")
+        pause = gr.Button("Pause", interactive=False, min_width=130, elem_id="pause-download")
+        cancel = gr.Button("Give up", variant="stop", interactive=False, min_width=130, elem_id="cancel-download")
+        delete = gr.Button("Delete version", variant="stop", interactive=False, min_width=130, elem_id="delete-version")
+    why_not = gr.HTML(elem_id="download-reasons")
+    question = build_question("download-question", "Yes, delete this version", "Keep this version")
+    outputs = [gr.State({}), shown, progress, begin, pause, cancel, delete, why_not]
+    _tie(page, version, outputs)
+    _tie_delete(page, version, outputs, delete, question)
+
+
+def look(output: Path, version: str | None, language: str, before: Mapping[str, Any] | None = None) -> list[Any]:
+    """Show what is here and what can be done now; of what was shown ``before``, only what has changed."""
+    found = [downloads.look(name) for name in downloads.VERSIONS]
+    chosen = next((base for base in found if base.version == version), None)
+    run = downloads.current(output)
+    busy = run is not None and run.look().status in runs.ACTIVE
+    consent = version in BUILT_IN or not downloads.needs_consent()
+    why = reasons_of(
+        chosen, busy=busy, unfinished=run is not None and any(base.is_begun for base in found), consent=consent
+    )
+    made = {
+        "bases": _bases(found, language),
+        "progress": _shown(run, language) if run else "",
+        **{button: {"interactive": not reason} for button, reason in why.items()},
+        "reasons": reasons(why, language),
+    }
+    return changed(before or {}, made, made)
+
+
+def reasons_of(base: Base | None, *, busy: bool, unfinished: bool, consent: bool) -> dict[str, str]:
+    """Say for each button why it cannot be used now; empty when it can."""
+    whole, there = base is not None and base.is_whole, base is not None and bool(base.files or base.is_begun)
+    begin = FETCHING if busy else HERE if whole else "" if consent else NO_CONSENT
+    return {
+        "Download": begin,
+        "Pause": "" if busy else NOT_FETCHING,
+        "Give up": "" if busy or unfinished else NOT_FETCHING,
+        "Delete version": OURS if base and base.version == TINY else FETCHING if busy else "" if there else NOT_HERE,
+    }
+
+
+def _bases(found: list[Base], language: str) -> str:
+    rows = [
+        (cell(base.version, classes="mark"), cell(say(_state(base), language)), cell(f"{base.size / 1e6:,.0f} MB"))
+        for base in found
+    ]
+    return table([say(title, language) for title in ("Base version", "State", "Size on disk")], rows)
+
+
+def _state(base: Base) -> str:
+    if base.is_whole:
+        return "is here"
+    return "begun" if base.files or base.is_begun else "not here"
+
+
+def _shown(run: runs.Run, language: str) -> str:
+    """Show how far the last download is, or how it ended."""
+    state = run.look()
+    try:
+        version, found = downloads.version_of(run), downloads.progress(run)
+    except AmharicTtsError as error:
+        return note(error_text.told(error, language))
+    ended = f"{version} · {say(state.status, language)} {state.message}"
+    if found is None or state.status is runs.Status.FINISHED:
+        return note(ended)
+    words = f"{ended} · {_told(found, language)}"
+    return bar(words, found.done, found.total) + note(words)
+
+
+def _told(found: Progress, language: str) -> str:
+    words = say(
+        "{done} of {total} MB, {part}",
+        language,
+        done=f"{found.done / 1e6:,.0f}",
+        total=f"{found.total / 1e6:,.0f}",
+        part=found.part,
+    )
+    left = time_left(found.seconds_left, language) if found.done < found.total else ""
+    return f"{words} · {left}" if left else words
+
+
+def _tie(page: Page, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401  # a widget made from a field
+    seen, _, _, begin, pause, cancel, *_ = outputs
+
+    def live(chosen: str | None, language: str, before: Mapping[str, Any]) -> list[Any]:
+        return look(page.output, chosen, language, before)
+
+    @handler
+    def start(chosen: str, language: str) -> list[Any]:
+        downloads.begin(chosen or "", page.output)
+        tell(say("The download has begun; it goes on when this page is closed.", language))
+        return look(page.output, chosen, language)
+
+    @handler
+    def halt(chosen: str, language: str) -> list[Any]:
+        downloads.pause(page.output)
+        tell(say("It pauses; Download goes on with it.", language))
+        return look(page.output, chosen, language)
+
+    @handler
+    def give_up(chosen: str, language: str) -> list[Any]:
+        downloads.give_up(page.output)
+        tell(say("What had arrived of it is deleted.", language))
+        return look(page.output, chosen, language)
+
+    given = [version, page.language]
+    gr.on(
+        [*page.refresh, version.change],
+        handler(live),
+        [*given, seen],
+        outputs,
+        **RAW,
+        **PRIVATE,
+    )
+    for button, action, name in (
+        (begin, start, "download_model"),
+        (pause, halt, "pause_download"),
+        (cancel, give_up, "give_up_download"),
+    ):
+        button.click(action, given, outputs, api_name=name, **RAW)
+
+
+def _tie_delete(page: Page, version: Any, outputs: list[Any], delete: gr.Button, question: Question) -> None:  # noqa: ANN401
+    def ask(chosen: str, language: str) -> str:
+        return say("Delete {name}? It can be fetched again.", language, name=chosen)
+
+    @handler
+    def remove(chosen: str, language: str, about: object) -> list[Any]:
+        refuse_another(about, chosen)
+        size = downloads.delete(chosen or "", page.output)
+        tell(say("{size} MB are free again.", language, size=f"{size / 1e6:,.0f}"))
+        return look(page.output, chosen, language)
+
+    question.tie(delete, [version], page.language, ask, remove, outputs, api_name="delete_model", **RAW)

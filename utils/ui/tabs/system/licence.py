@@ -1,0 +1,123 @@
+"""The licence of the published model: what it says in short, its text, and the consent to it."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from utils.core import paths
+from utils.core.errors import StorageError
+from utils.core.storage import make_folder, read_json, read_text, storage_error
+from utils.ui.i18n import say
+from utils.ui.page import PRIVATE, Page, changed, handler, tell
+from utils.ui.views import note
+from utils.xtts.hub import fetch, look_up
+from utils.xtts.licence import LICENCE, VARIABLE, LicenceError, accept_licence, licence_accepted
+
+FILE = "LICENSE.txt"  # beside the model on the hub
+SUMMARY = (
+    "In short: the model, every model that is trained from it, and what they speak may be used for non-commercial "
+    "purposes only, and whoever passes them on passes these terms on too. What counts is the text itself."
+)
+
+
+def build_licence(page: Page) -> None:
+    """Lay out summary, state and the three buttons."""
+    gr.Markdown(SUMMARY)
+    state = gr.HTML(elem_id="licence-state")
+    name = gr.Textbox(
+        label="Your name",
+        info="Kept with the consent on this computer; may be empty.",
+        max_lines=1,
+        interactive=True,
+        elem_id="licence-name",
+    )
+    with gr.Row():
+        agree = gr.Button("I have read the licence and agree", interactive=False, min_width=150, elem_id="agree")
+        withdraw = gr.Button("Withdraw the consent", interactive=False, min_width=150, elem_id="withdraw")
+        show = gr.Button("Show the text of the licence", min_width=150, elem_id="show-licence")
+    text = gr.Textbox(
+        label="Text of the licence", lines=12, max_lines=12, interactive=False, visible=False, elem_id="licence-text"
+    )
+    _tie(page, name, [gr.State({}), state, agree, withdraw], show, text)
+
+
+def _tie(page: Page, name: gr.Textbox, outputs: list[Any], show: gr.Button, text: Any) -> None:  # noqa: ANN401
+    seen, _, agree, withdraw = outputs
+
+    @handler
+    def consent(person: str, language: str) -> list[Any]:
+        accept_licence(person or "", paths.LICENCE_CONSENT)
+        tell(say("Your consent is kept.", language))
+        return look(language)
+
+    @handler
+    def take_back(language: str) -> list[Any]:
+        withdraw_consent()
+        tell(say("Your consent is withdrawn.", language))
+        return look(language)
+
+    @handler
+    def read() -> Any:  # noqa: ANN401  # gradio's updates have no type
+        return gr.update(value=licence_text(), visible=True)
+
+    gr.on(page.refresh, handler(look), [page.language, seen], outputs, **PRIVATE)
+    agree.click(consent, [name, page.language], outputs, api_name="agree_to_licence")
+    withdraw.click(take_back, page.language, outputs, api_name="withdraw_consent")
+    show.click(read, None, text, api_name="licence_text")
+
+
+def look(language: str, before: Mapping[str, Any] | None = None) -> list[Any]:
+    """Say whether somebody agreed, and which button works now; of what was shown ``before``, only what has changed."""
+    agreed, by_variable = licence_accepted(paths.LICENCE_CONSENT), os.environ.get(VARIABLE) == "1"
+    sentence = _state(language, agreed=agreed, by_variable=by_variable)
+    made = {
+        "state": note(sentence),
+        "agree": {"interactive": not agreed},
+        "withdraw": {"interactive": agreed and not by_variable},
+    }
+    return changed(before or {}, made, made)
+
+
+def _state(language: str, *, agreed: bool, by_variable: bool) -> str:
+    if by_variable:
+        return say("Agreed by the variable {name}; take it away to withdraw.", language, name=VARIABLE)
+    if not agreed:
+        return say(
+            "Nobody has agreed to the {licence} yet; trainings and downloads need it.", language, licence=LICENCE
+        )
+    who, when = _agreed_by(paths.LICENCE_CONSENT)
+    return say("Agreed to the {licence}: {who}, {when}.", language, licence=LICENCE, who=who or "–", when=when)
+
+
+def _agreed_by(path: Path) -> tuple[str, str]:
+    stored = read_json(path)  # it was read a moment ago
+    return str(stored.get("accepted_by", "")), str(stored.get("at", "–"))[:10]
+
+
+def withdraw_consent() -> None:
+    """Forget the consent; what was fetched stays."""
+    if os.environ.get(VARIABLE) == "1":
+        raise LicenceError(f"The consent comes from the variable {VARIABLE}.", hint="Take it away and start again.")
+    try:
+        paths.LICENCE_CONSENT.unlink(missing_ok=True)
+    except OSError as error:
+        raise storage_error(paths.LICENCE_CONSENT, error) from error
+
+
+def licence_text(endpoint: str | None = None) -> str:
+    """Return the text as the hub has it; it is fetched once.
+
+    Args:
+        endpoint: Address of the hub; None: the one of HF_ENDPOINT, or the public one.
+    """
+    path = paths.MODELS / FILE
+    if not path.is_file():
+        make_folder(paths.MODELS)
+        found = look_up(FILE, "main", endpoint)
+        if found is None:
+            raise StorageError(f"The hub has no {FILE}.", hint="Read the licence where the model is published.")
+        fetch(found, paths.MODELS, lambda _: None)
+    return read_text(path)

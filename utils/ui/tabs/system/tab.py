@@ -1,0 +1,82 @@
+"""This computer: the doctor, the runs of the project, base models and their licence, disk, settings and guides."""
+
+from typing import Any
+
+import gradio as gr
+
+from utils import runs
+from utils.config import RehearsalConfig
+from utils.system.doctor import Finding
+from utils.ui import views
+from utils.ui.form import build_form, read_form
+from utils.ui.i18n import say
+from utils.ui.page import PRIVATE, Page, handler
+from utils.ui.run_panel import RunPanel, build_run_panel
+from utils.ui.tabs.system.about import build_guides, build_versions
+from utils.ui.tabs.system.base_models import build_downloads
+from utils.ui.tabs.system.disk import build_disk
+from utils.ui.tabs.system.doctor_check import examine
+from utils.ui.tabs.system.licence import build_licence
+from utils.ui.tabs.system.settings_form import build_settings
+
+
+def build(page: Page) -> gr.Tab:
+    """Lay out the tab."""
+    tab = gr.Tab("System", id="system", elem_id="system-tab")
+    with tab:
+        gr.Markdown("## This computer")
+        build_doctor(page)
+        gr.Markdown("## Runs")
+        panel = build_run_panel(page)
+        build_rehearsal(page, panel)
+        gr.Markdown("## Base models")
+        build_licence(page)
+        build_downloads(page)
+        gr.Markdown("## Disk")
+        build_disk(page, tab)
+        gr.Markdown("## Settings of the page")
+        build_settings(page)
+        gr.Markdown("## Guides")
+        build_guides(page)
+        gr.Markdown("## Versions")
+        build_versions(page)
+    return tab
+
+
+def build_doctor(page: Page) -> None:
+    """Examine on a click; the readings above it come by themselves."""
+    button = gr.Button("Examine this computer", elem_id="examine")
+    table, found = gr.HTML(elem_id="doctor"), gr.State([])
+
+    @handler
+    def doctor(language: str) -> tuple[str, list[Finding]]:
+        findings = examine(page.output)
+        return show(findings, language), findings
+
+    def show(findings: list[Finding], language: str) -> str:
+        return views.findings(findings, language) if findings else views.note(say("Not examined yet.", language))
+
+    button.click(doctor, page.language, [table, found], api_name="doctor")
+    gr.on([page.blocks.load, page.language.change], show, [found, page.language], table, **PRIVATE)
+
+
+def build_rehearsal(page: Page, panel: RunPanel) -> None:
+    """Start a child process that only counts."""
+    with gr.Accordion("Rehearsal", open=True):
+        gr.Markdown("A rehearsal only counts. It shows that start, stop and resume work on this computer.")
+        with gr.Row():
+            form = build_form(RehearsalConfig)
+        button = gr.Button("Start", variant="primary", elem_id="start-rehearsal")
+
+    @handler
+    def rehearse(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
+        config = read_form(values, RehearsalConfig)
+        return panel.started(lambda place: runs.start("rehearse", config, place), project, page_language)
+
+    button.click(
+        rehearse,
+        inputs_kwargs={"project": page.project, "page_language": page.language, **form},
+        outputs=panel.outputs,
+        api_name="rehearse",
+        concurrency_limit=None,
+    )

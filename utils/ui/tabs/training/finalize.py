@@ -1,0 +1,55 @@
+"""Step 2.5: which checkpoints a run has, and making one of them the finished model."""
+
+from pathlib import Path
+
+from utils.runs import Run, find_run
+from utils.ui.i18n import say
+from utils.ui.page import Page
+from utils.ui.tabs.training.forecast import gigabytes
+from utils.ui.tabs.training.queries import ask
+from utils.ui.views import note, told
+from utils.xtts import checkpoints
+from utils.xtts.checkpoints import Checkpoint
+
+
+def offered(run: Run | None, chosen: object, language: str) -> dict[str, object]:
+    """Return what the widgets shall show: the checkpoints of a run, the button, and why it is disabled."""
+    found = [one for one in checkpoints.index(run.folder) if one.about] if run else []
+    names = [str(one.step) for one in found]
+    best = next((str(one.step) for one in found if one.is_best), names[0] if names else None)
+    choices: dict[str, object] = {"choices": [(title(one, language), str(one.step)) for one in found]}
+    if chosen not in names:
+        choices["value"] = best
+    reason = "" if names else say("There is no checkpoint yet: train first, or choose another run above.", language)
+    return {"checkpoint": choices, "optimise": {"interactive": bool(names)}, "optimise_reason": note(reason)}
+
+
+def title(one: Checkpoint, language: str) -> str:
+    """Describe a checkpoint in a line."""
+    about = one.about
+    parts = [f"{say('step', language)} {one.step}"]
+    if about and about.eval_loss is not None:
+        parts.append(say("evaluation {loss}", language, loss=f"{about.eval_loss:.4f}"))
+    parts.append(gigabytes(one.size))
+    if one.is_best:
+        parts.append(f"★ {say('best', language)}")
+    return " · ".join(parts)
+
+
+def optimise(page: Page, project: str, run: object, step: object, *, half: bool, language: str) -> str:
+    """Write ready/ in a child process and say what came of it."""
+    place = page.open(project)
+    found = find_run(place, run)
+    number = int(str(step)) if str(step).isdecimal() else 0
+    answer = ask("optimise", run=str(found.folder), step=number, ready=str(place.ready), half=half)
+    voice = Path(answer["voice"]).name if answer["voice"] else say("its base model", language)
+    sentence = say(
+        "Step {step} of {run} is now the finished model in {folder}: {size}; it speaks with the voice of {voice}.",
+        language,
+        step=number,
+        run=found.name,
+        folder=answer["folder"],
+        size=gigabytes(int(answer["size"])),
+        voice=voice,
+    )
+    return told("good", sentence)

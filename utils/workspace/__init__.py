@@ -1,0 +1,1 @@
+"""What the page and the command line share: projects, uploads, takes, comparisons, disk usage."""

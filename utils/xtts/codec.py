@@ -1,0 +1,205 @@
+"""From sound to what the model learns: the codes of coqui's discrete VAE, and the mel frames of the reference.
+
+A clip gives the same codes alone and in a batch. In plain coqui-tts the clips of a batch are filled up with silence
+first, so the last codes of a clip depend on its neighbours; here each clip ends as it does alone.
+"""
+
+import hashlib
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from utils.core.errors import AmharicTtsError, ConfigError
+from utils.media.audio import Samples
+from utils.media.rates import FRAME_SAMPLES, RATE
+from utils.xtts.files import DVAE_FILE, MEL_FILE
+
+if TYPE_CHECKING:
+    from TTS.tts.layers.xtts.dvae import DiscreteVAE
+
+WINDOW, BANDS = 1024, 80
+CODE_FFT, REFERENCE_FFT = 1024, 2048  # coqui's GPTTrainer: one mel for the DVAE, a finer one for the reference
+SHORTEST = WINDOW  # samples; the borders are reflected, which takes half a transform's length on each side
+FORMAT = "1"  # counts changes of the arithmetic below
+HINT = "Copy it again from the published XTTS v2 model."
+
+
+class ModelFileError(AmharicTtsError):
+    """A file of a model is missing, or is not what its name says."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What became of one clip.
+
+    Attributes:
+        codes: One for every 1024 samples.
+        mel: The frames of the reference, one for every 256 samples, with 80 bands each.
+    """
+
+    codes: npt.NDArray[np.int16]
+    mel: npt.NDArray[np.float16]
+
+
+class AudioEncoder:
+    """The DVAE's encoder with the mels around it.
+
+    Args:
+        dvae: coqui's module; only its encoder and codebook are used.
+        mel_stats: What each band is divided by.
+        device: Where to compute.
+    """
+
+    rate = RATE
+    shortest = SHORTEST
+
+    def __init__(self, dvae: "DiscreteVAE", mel_stats: Tensor, device: str = "cpu") -> None:
+        self.device = torch.device(device)
+        self.encoder: nn.Module = dvae.encoder.eval().requires_grad_(requires_grad=False).to(self.device)
+        self.codebook = dvae.codebook.eval().to(self.device)
+        self.stats = mel_stats.float().view(1, BANDS, 1).to(self.device)
+        self.mels = {fft: mel_spectrogram(fft).to(self.device) for fft in (CODE_FFT, REFERENCE_FFT)}
+
+    @classmethod
+    def load(cls, folder: Path, device: str = "cpu") -> Self:
+        """Read dvae.pth and mel_stats.pth of a model folder."""
+        weights, stats = (read_tensors_alone(folder / name) for name in (DVAE_FILE, MEL_FILE))
+        if not isinstance(stats, Tensor) or stats.numel() != BANDS:
+            raise ModelFileError(f"{folder / MEL_FILE} does not hold {BANDS} numbers.", hint=HINT)
+        return cls(_dvae(weights, folder / DVAE_FILE), stats, device)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash everything that the result depends on."""
+        digest = hashlib.blake2b(
+            f"{FORMAT} {RATE} {FRAME_SAMPLES} {WINDOW} {CODE_FFT} {REFERENCE_FFT}".encode(), digest_size=8
+        )
+        for name, weight in sorted(self.encoder.state_dict().items()):
+            digest.update(name.encode() + weight.float().cpu().contiguous().numpy().data)
+        for weight in (self.codebook.embed, self.stats):
+            digest.update(weight.float().cpu().contiguous().numpy().data)
+        return digest.hexdigest()
+
+    @torch.inference_mode()
+    def encode(self, clips: Sequence[Samples]) -> list[Encoded]:
+        """Encode clips of similar length together; each has to be at least ``shortest`` samples long."""
+        if not clips:
+            return []
+        waves = [torch.from_numpy(clip).to(self.device)[None] for clip in clips]
+        spectra = [self._spectrum(wave, CODE_FFT)[0] for wave in waves]
+        lengths = torch.tensor([spectrum.shape[1] for spectrum in spectra], device=self.device)
+        padded = nn.utils.rnn.pad_sequence([spectrum.T for spectrum in spectra], batch_first=True).mT
+        with torch.backends.cudnn.flags(allow_tf32=False):  # else a GPU would give other codes than a CPU
+            hidden, lengths = _aligned(self.encoder, padded, lengths)
+        _, codes, _ = self.codebook(hidden.mT)
+        cut = [row[:length].to(torch.int16).cpu().numpy() for row, length in zip(codes, lengths.tolist(), strict=True)]
+        frames = [self._spectrum(wave, REFERENCE_FFT)[0].T.half().cpu().numpy() for wave in waves]
+        return [Encoded(*pair) for pair in zip(cut, frames, strict=True)]
+
+    def _spectrum(self, wave: Tensor, fft: int) -> Tensor:
+        """Return the logarithm of the mel, as coqui's TorchMelSpectrogram does."""
+        return torch.log(torch.clamp(self.mels[fft](wave), min=1e-5)) / self.stats
+
+
+def best_device(wanted: str) -> str:
+    """Return the device to compute on: a wish, or for "auto" the GPU where there is one."""
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device: this machine has no CUDA device that torch can use.", hint="Choose auto or cpu.")
+    return ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
+
+
+def _aligned(layer: nn.Module, hidden: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Run layers over a padded batch such that every convolution sees zeros behind the end of a clip, as it does alone.
+
+    Without this, the bias of each layer fills the padding and the next layer carries it back into the clip.
+    """
+    if isinstance(layer, nn.Conv1d):
+        hidden = layer(hidden * (torch.arange(hidden.shape[2], device=hidden.device) < lengths[:, None, None]))
+        kernel, stride, padding = layer.kernel_size[0], layer.stride[0], int(layer.padding[0])
+        return hidden, (lengths + 2 * padding - kernel) // stride + 1
+    if isinstance(layer, nn.Sequential):
+        for part in layer:
+            hidden, lengths = _aligned(part, hidden, lengths)
+        return hidden, lengths
+    if isinstance(net := getattr(layer, "net", None), nn.Module):  # a ResBlock
+        inner, _ = _aligned(net, hidden, lengths)
+        return hidden + inner, lengths
+    return layer(hidden), lengths
+
+
+def mel_spectrogram(fft: int) -> nn.Module:
+    """Build the transform from sound to mel frames with coqui's settings; the rest of them are its defaults."""
+    from torchaudio.transforms import MelSpectrogram
+
+    mel: nn.Module = MelSpectrogram(
+        sample_rate=RATE,
+        n_fft=fft,
+        win_length=WINDOW,
+        hop_length=FRAME_SAMPLES,
+        f_min=0,
+        f_max=8000,
+        n_mels=BANDS,
+        norm="slaney",
+    )
+    return mel
+
+
+def read_tensors_alone(path: Path) -> object:
+    """Read a .pth that may hold nothing but tensors, each as large in the file as in memory."""
+    try:
+        refuse_packed(path)
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError as error:
+        raise ModelFileError(f"{path} is missing.", hint=HINT) from error
+    except ModelFileError:
+        raise
+    except Exception as error:  # torch raises half a dozen kinds for a damaged file
+        raise ModelFileError(f"{path} cannot be read: {type(error).__name__}.", hint=HINT) from error
+
+
+def refuse_packed(path: Path) -> None:
+    """Refuse a file whose tensors are compressed: torch writes none, and a small one could fill the memory."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as parts:
+            if any(part.compress_type != zipfile.ZIP_STORED for part in parts.infolist()):
+                raise ModelFileError(f"{path} cannot be read: its tensors are compressed.", hint=HINT)
+
+
+def _dvae(weights: object, path: Path) -> "DiscreteVAE":
+    """Build the DVAE in the size that the weights have, and load the part of it that encodes."""
+    from TTS.tts.layers.xtts.dvae import DiscreteVAE
+
+    try:
+        dvae = DiscreteVAE(**_sizes(weights))  # type: ignore[arg-type]
+        below = {name.removeprefix("encoder."): weight for name, weight in weights.items() if name[:8] == "encoder."}  # type: ignore[attr-defined]
+        dvae.encoder.load_state_dict(below)
+        dvae.codebook.embed.copy_(weights["codebook.embed"])  # type: ignore[index]
+    except (KeyError, AttributeError, TypeError, RuntimeError, ValueError) as error:
+        raise ModelFileError(f"{path} holds no DVAE of XTTS: {error}", hint=HINT) from error
+    return dvae
+
+
+def _sizes(weights: Mapping[str, Tensor]) -> dict[str, object]:
+    """Read the arguments of the DVAE off its weights; those that no shape shows are as coqui's GPTTrainer has them."""
+    hidden, channels, kernel = weights["encoder.0.0.weight"].shape
+    dim, tokens = weights["codebook.embed"].shape
+    return {
+        "positional_dims": 1,
+        "use_transposed_convs": False,
+        "channels": channels,
+        "hidden_dim": hidden,
+        "kernel_size": kernel,
+        "codebook_dim": dim,
+        "num_tokens": tokens,
+        "num_layers": sum(bool(re.fullmatch(r"encoder\.\d+\.0\.weight", name)) for name in weights),
+        "num_resnet_blocks": sum(bool(re.fullmatch(r"encoder\.\d+\.net\.0\.weight", name)) for name in weights),
+    }
