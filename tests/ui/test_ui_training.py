@@ -311,7 +311,7 @@ def test_a_question_that_failed_is_asked_again(monkeypatch: pytest.MonkeyPatch) 
         raise OSError(12, "Cannot allocate memory")
 
     monkeypatch.setattr(queries, "PAUSE", 0.0)
-    monkeypatch.setattr("subprocess.run", refuse)
+    monkeypatch.setattr("subprocess.Popen", refuse)
     for _ in range(2):
         wait_for(facts.known, begun.is_set)
         wait_for(facts.known, lambda: "Cannot allocate memory" in str(facts.fault))
@@ -337,13 +337,13 @@ def test_the_end_of_a_test_of_memory_leaves_the_next_one_alone(monkeypatch: pyte
     trial, config = queries.Trial(), TrainConfig()
     first, second = trial.run(config), trial.run(config)
     assert next(first) == "1\n"
-    with pytest.raises(RunBusyError, match="under way"):
+    with pytest.raises(RunBusyError, match="running"):
         next(second)
     trial.stop()
+    assert list(first) == []
     third = trial.run(config)
     assert next(third) == "1\n"
-    assert list(first) == []
-    with pytest.raises(RunBusyError, match="under way"):
+    with pytest.raises(RunBusyError, match="running"):
         next(trial.run(config))
     trial.stop()
     assert list(third) == []

@@ -11,7 +11,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -20,10 +19,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from utils.core.batching import batched
-from utils.core.paths import ROOT
 from utils.dataset.clip import Span
 from utils.dataset.transcription import RATE, Engine, RecognitionError, Transcript, Word
-from utils.runs.processes import identity
+from utils.runs.processes import identity, spawn
 
 if TYPE_CHECKING:
     from utils.media.audio import Samples
@@ -171,15 +169,12 @@ class Worker:
 
     def __init__(self, engine: Engine, seconds: float) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process; a pipe nobody reads would block it
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "utils.dataset.recognisers.child"],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONUTF8": "1"},
+        self._process = spawn(
+            ["-m", "utils.dataset.recognisers.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            start_new_session=True,  # Ctrl-C is the caller's to hear
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            new_session=True,  # Ctrl-C is for the caller
         )
         self._requests = cast("IO[bytes]", self._process.stdin)
         self._replies = cast("IO[bytes]", self._process.stdout)

@@ -1,12 +1,145 @@
-"""Which process is meant by a number, whether it still lives, and how to end it with its children."""
+"""Child processes: start them, read what they print, tell whether they are alive, end them with their children.
 
+Every child starts in ``spawn``; the functions below it cover the usual cases. ``start_detached`` is for a run that
+outlives the page, ``read_lines`` for a command with progress, ``query`` for a single answer.
+"""
+
+import os
 import platform
+import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO, BinaryIO, TypeVar
 
 import psutil
 
+from utils.core.errors import RunError
+from utils.core.paths import ROOT
+from utils.core.storage import storage_error
+
+T = TypeVar("T")
 GONE = ""
+POLL_SECONDS = 0.2
+UNBUFFERED = {"PYTHONUNBUFFERED": "1"}  # each line reaches the output file at once
+
+
+class ChildError(RunError):
+    """A child process ended with an error code."""
+
+
+def spawn(
+    arguments: Sequence[str],
+    *,
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
+    stdout: int | IO[bytes] | None = None,
+    stderr: int | IO[bytes] | None = None,
+    env: Mapping[str, str] | None = None,
+    new_session: bool = False,
+) -> subprocess.Popen[bytes]:
+    """Start ``python <arguments>`` in the program's folder.
+
+    Args:
+        arguments: What follows ``python`` on the command line.
+        stdin: As for ``subprocess.Popen``; nothing to read by default.
+        stdout: As for ``subprocess.Popen``; inherited by default.
+        stderr: As for ``subprocess.Popen``; inherited by default.
+        env: Variables to add to this process's environment.
+        new_session: Whether Ctrl-C in this terminal must not reach the child.
+    """
+    flags = 0
+    if sys.platform == "win32":
+        flags = subprocess.CREATE_NO_WINDOW | (subprocess.CREATE_NEW_PROCESS_GROUP if new_session else 0)
+    try:
+        return subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONUTF8": "1", **(env or {})},
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=new_session,
+            creationflags=flags,
+        )
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RunError(f"No process could be started: {reason}.", hint="Close other programs and try again.") from error
+
+
+def start_detached(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    """Start a child that outlives this process and appends everything it prints to a file."""
+    try:
+        output = log.open("ab")
+    except OSError as error:
+        raise storage_error(log, error) from error
+    with output:
+        return spawn(arguments, stdout=output, stderr=subprocess.STDOUT, env=UNBUFFERED, new_session=True)
+
+
+def read_lines(arguments: Sequence[str], *, check: Callable[[], object] = lambda: None) -> Iterator[str]:
+    """Run a child to its end and yield each line that it prints.
+
+    Args:
+        arguments: What follows ``python`` on the command line.
+        check: Called several times a second; what it raises ends the child. Closing the generator ends it too.
+
+    Raises:
+        ChildError: The child failed; the message is its last line.
+    """
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        path = Path(folder, "output")  # a file and not a pipe: nobody has to drain it
+        with path.open("wb") as output, path.open("rb") as reader:
+            process = spawn(arguments, stdout=output, stderr=subprocess.STDOUT, env=UNBUFFERED)
+            try:
+                yield from _follow(process, reader, check)
+            finally:
+                process.kill()
+                process.wait()
+
+
+def _follow(process: subprocess.Popen[bytes], reader: BinaryIO, check: Callable[[], object]) -> Iterator[str]:
+    rest, last = b"", ""
+    while True:
+        is_over = process.poll() is not None  # before reading: nothing is printed after it
+        *lines, rest = (rest + reader.read()).split(b"\n")
+        for line in [*lines, rest] if is_over and rest else lines:
+            text = line.decode("utf-8", "replace").rstrip()
+            last = text or last
+            yield text
+        if is_over:
+            break
+        check()
+        time.sleep(POLL_SECONDS)
+    if process.returncode:
+        message = last or f"exit code {process.returncode}, without a message"
+        raise ChildError(f"The command failed: {message}", hint="Try it in a terminal.")
+
+
+def query(arguments: Sequence[str], parse: Callable[[str], T], *, timeout: float, text: str = "") -> T:
+    """Run a child to its end and parse what it prints.
+
+    Args:
+        arguments: What follows ``python`` on the command line.
+        parse: Turns the output into the result.
+        timeout: Seconds.
+        text: What the child reads from its standard input.
+    """
+    pipe = subprocess.PIPE
+    with spawn(arguments, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        try:
+            output, errors = process.communicate(text.encode(), timeout)
+        except subprocess.TimeoutExpired as error:
+            raise RunError(f"No answer within {timeout:g} s.", hint="Try again when the computer is idle.") from error
+        finally:
+            process.kill()
+    try:
+        return parse(output.decode("utf-8", "replace"))
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        reason = (errors.decode("utf-8", "replace").strip().splitlines() or ["no readable output"])[-1]
+        hint = "Try again; python -m utils doctor finds what is missing."
+        raise ChildError(f"The process failed: {reason}.", hint=hint) from error
 
 
 def identity(pid: int) -> str:

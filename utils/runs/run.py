@@ -8,11 +8,8 @@ import contextlib
 import dataclasses
 import functools
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -24,9 +21,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from utils.config import Config
 from utils.core.errors import RunBusyError, RunError, StorageError
-from utils.core.paths import ROOT, Project, checked_name, inside
+from utils.core.paths import Project, checked_name, inside
 from utils.core.storage import locked, make_folder, new_folder, read_text, storage_error, write_atomically
-from utils.runs.processes import end_tree, is_alive, machine
+from utils.runs.processes import end_tree, is_alive, machine, start_detached
 
 START_SECONDS = 60.0  # a cold Python on a busy disk has taken 20
 SILENT_SECONDS = 60.0  # a heartbeat comes every 5
@@ -289,8 +286,8 @@ def _create(verb: str, config: Config, project: Project) -> Run:
 def _launch(run: Run) -> None:
     """Start the child and wait until it has written who it is, so that whoever looks next finds it alive."""
     try:
-        process = _spawn(run)
-    except StorageError as error:
+        process = start_detached(["-m", "utils", "work", str(run.folder)], run.log)
+    except (RunError, StorageError) as error:
         _mark_failed(run, str(error))
         raise
     threading.Thread(target=process.wait, daemon=True).start()  # or it stays a zombie
@@ -311,29 +308,6 @@ def _launch(run: Run) -> None:
 
 def _mark_failed(run: Run, message: str) -> None:
     run.write_state(dataclasses.replace(run.read_state(), status=Status.FAILED, message=message))
-
-
-def _spawn(run: Run) -> subprocess.Popen[bytes]:
-    try:
-        with run.log.open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "utils", "work", str(run.folder)],
-                cwd=ROOT,
-                env=os.environ | {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C in the terminal of the page must not reach it; Windows ignores this
-                creationflags=_windows_flags(),
-            )
-    except OSError as error:
-        raise storage_error(run.log, error) from error
-
-
-def _windows_flags() -> int:
-    if sys.platform == "win32":
-        return subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
-    return 0
 
 
 def _lives(state: State) -> bool:

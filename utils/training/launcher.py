@@ -2,13 +2,11 @@
 
 import os
 import subprocess
-import sys
 
 from utils.core.errors import ConfigError, RunError
 from utils.core.events import read_events
-from utils.core.paths import ROOT
 from utils.runs.job import Job
-from utils.runs.processes import end_tree, identity
+from utils.runs.processes import end_tree, identity, spawn
 
 POLL_SECONDS = 0.5
 
@@ -28,13 +26,9 @@ def launch(job: Job, count: int) -> None:
             f"num_processes: {count} processes for {available} GPUs.", hint=f"Choose {available} or fewer."
         )
     offset = job.run.events.stat().st_size
-    words = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", "-m"]
+    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", "-m"]
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // count))
-    group = subprocess.Popen(
-        [*words, "utils", "work", str(job.run.folder), "--member"],
-        cwd=ROOT,
-        env=os.environ | {"OMP_NUM_THREADS": threads},
-    )
+    group = spawn([*torchrun, "utils", "work", str(job.run.folder), "--member"], env={"OMP_NUM_THREADS": threads})
     who = identity(group.pid)
     try:
         while group.poll() is None:

@@ -3,8 +3,6 @@
 import json
 import math
 import shlex
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -13,11 +11,10 @@ from typing import Any
 from utils.config import TrainConfig
 from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError, RunBusyError
-from utils.core.paths import ROOT
-from utils.ui import child_output
+from utils.runs.processes import ChildError, query, read_lines
 
 PAUSE = 60.0  # seconds between two questions that failed
-PATIENCE = 900.0  # seconds; a check of 50 000 clips or an export of a large model to a slow disk
+TIMEOUT = 900.0  # seconds; a check of 50 000 clips or an export of a large model to a slow disk
 
 Answer = dict[str, Any]
 
@@ -29,8 +26,8 @@ def ask(question: str, **given: object) -> Answer:
         question: Which of answering.ANSWERS.
         given: What it needs to know, as JSON can hold it.
     """
-    words = ["-m", "utils.ui.tabs.training.child_queries", question]
-    return child_output.ask(words, read_answer, patience=PATIENCE, given=json.dumps(given))
+    arguments = ["-m", "utils.ui.tabs.training.child_queries", question]
+    return query(arguments, read_answer, timeout=TIMEOUT, text=json.dumps(given))
 
 
 def read_answer(printed: str) -> Answer:
@@ -75,48 +72,36 @@ def settings(config: TrainConfig) -> Mapping[str, object]:
     return config.model_dump(mode="json")
 
 
+class Cancelled(Exception):  # noqa: N818  # a person asked for it
+    """The memory test was cancelled."""
+
+
 class Trial:
-    """The one test of memory that may be under way: two at a time would measure each other."""
+    """The one memory test that may run at a time: two would measure each other."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-        self._lock = threading.Lock()
+        self._running = threading.Lock()
+        self._cancelled = threading.Event()
 
     def run(self, config: TrainConfig) -> Iterator[str]:
-        """Run ``python -m utils memory-test`` and yield all that it has printed so far, after each line."""
-        words = [sys.executable, *shlex.split(command_line("memory-test", config))[1:]]
-        process = self._begin(words)
+        """Run ``python -m utils memory-test`` and yield everything printed so far, after each line."""
+        if not self._running.acquire(blocking=False):
+            raise RunBusyError("A memory test is running.", hint="Wait until it ends, or stop it.")
+        self._cancelled.clear()
         text = ""
         try:
-            for line in process.stdout or ():
-                text += line
+            for line in read_lines(shlex.split(command_line("memory-test", config))[1:], check=self._check):
+                text += f"{line}\n"
                 yield text
+        except (Cancelled, ChildError):  # the output says why it failed
+            return
         finally:
-            _end(process)
+            self._running.release()
 
     def stop(self) -> None:
-        """End it, if there is one."""
-        if self._process is not None:
-            _end(self._process)
+        """Cancel the test that is running, if there is one."""
+        self._cancelled.set()
 
-    def _begin(self, words: list[str]) -> subprocess.Popen[str]:
-        with self._lock:
-            if self._process is not None and self._process.poll() is None:
-                raise RunBusyError("A test is under way.", hint="Wait until it ends, or stop it.")
-            try:
-                self._process = subprocess.Popen(
-                    words,
-                    cwd=ROOT,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    encoding="utf-8",
-                    errors="replace",
-                )
-            except OSError as error:
-                raise child_output.unstarted(error) from error
-            return self._process
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    process.kill()  # does nothing to one that is over
-    process.wait()
+    def _check(self) -> None:
+        if self._cancelled.is_set():
+            raise Cancelled
