@@ -8,8 +8,7 @@ from tests.dataset.recordings import generated, recording
 from utils.config import DatasetConfig
 from utils.core.paths import Project
 from utils.dataset.build import Report, build
-from utils.dataset.clip import Clip, Cue, Scores, Span
-from utils.dataset.results import Found, Recording
+from utils.dataset.clip import Clip, Cue, Recording, ScanResult, Scores, Span
 from utils.dataset.transcription import Transcript
 from utils.media.audio import Samples
 
@@ -30,7 +29,7 @@ class Says:
         return [Transcript(self.text, 0.9) for _ in clips]
 
 
-def recordings(folder: Path, count: int, *, seconds: float = 8.0, first: int = 0) -> Found:
+def recordings(folder: Path, count: int, *, seconds: float = 8.0, first: int = 0) -> ScanResult:
     """Write recordings whose every utterance has a subtitle."""
     folder.mkdir(parents=True, exist_ok=True)
     made = []
@@ -38,10 +37,10 @@ def recordings(folder: Path, count: int, *, seconds: float = 8.0, first: int = 0
         known = recording(seconds, seed=number, pauses=(0.7, 1.2), speech=generated())
         cues = tuple(Cue(span, WORDS[index % len(WORDS)]) for index, span in enumerate(known.utterances))
         made.append(Recording(known.save(folder / f"talk{number}.wav"), f"speaker{number % 2}", cues=cues))
-    return Found(tuple(made))
+    return ScanResult(tuple(made))
 
 
-def built(found: Found, project: Project, settings: DatasetConfig = SETTINGS) -> Report:
+def built(found: ScanResult, project: Project, settings: DatasetConfig = SETTINGS) -> Report:
     return build(found, project, settings, silent)
 
 

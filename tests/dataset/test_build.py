@@ -17,9 +17,9 @@ from tests.dataset.recordings import generated, recording
 from utils.core.errors import DataError, StorageError
 from utils.core.paths import Project
 from utils.dataset.build import build
+from utils.dataset.clip import Problem, Recording, ScanResult
 from utils.dataset.coqui_lists import HEADER
 from utils.dataset.manifest import Manifest
-from utils.dataset.results import Found, Problem, Recording
 from utils.dataset.statistics import account
 from utils.runs.job import Stop
 
@@ -89,7 +89,7 @@ def test_a_copy_under_another_name_adds_nothing(place: Project, tmp_path: Path) 
         found.recordings[0], path=Path(shutil.copy(found.recordings[0].path, tmp_path / "c.wav"))
     )
     for _ in range(2):
-        report = built(Found((copy, copy)), place)
+        report = built(ScanResult((copy, copy)), place)
         assert (report.added, report.known) == (0, 2)
         assert report.contents.clips == clips
 
@@ -124,7 +124,7 @@ def test_bad_files_are_named_and_the_others_are_finished(place: Project, tmp_pat
     for name, content in bad.items():
         (tmp_path / name).write_bytes(content)
     wrong = tuple(Recording(tmp_path / name, "speaker") for name in [*bad, "gone.wav"])
-    found = Found((wrong[0], *good.recordings, *wrong[1:]), (Problem(tmp_path / "x.srt", "Nobody needs it."),))
+    found = ScanResult((wrong[0], *good.recordings, *wrong[1:]), (Problem(tmp_path / "x.srt", "Nobody needs it."),))
     report = built(found, place)
     assert report.added == 2
     told = account(report.contents).render()
@@ -138,9 +138,9 @@ def test_bad_files_are_named_and_the_others_are_finished(place: Project, tmp_pat
 def test_a_bad_file_that_was_removed_is_forgotten(place: Project, tmp_path: Path) -> None:
     good = recordings(tmp_path / "in", 1).recordings
     (tmp_path / "bad.wav").write_bytes(b"")
-    assert built(Found((Recording(tmp_path / "bad.wav", "s"), *good)), place).contents.bad
+    assert built(ScanResult((Recording(tmp_path / "bad.wav", "s"), *good)), place).contents.bad
     (tmp_path / "bad.wav").unlink()
-    assert built(Found(good), place).contents.bad == []
+    assert built(ScanResult(good), place).contents.bad == []
 
 
 @pytest.mark.slow
@@ -156,7 +156,7 @@ def test_text_is_found_by_the_recogniser_only_where_there_is_none(place: Project
     with_text = recordings(tmp_path / "in", 1)
     silent_one = dataclasses.replace(recordings(tmp_path / "in", 1, first=5).recordings[0], cues=())
     says = Says()
-    found = Found((*with_text.recordings, silent_one))
+    found = ScanResult((*with_text.recordings, silent_one))
     contents = build(found, place, SETTINGS, silent, recogniser=says).contents
     mine = [clip for clip in contents.clips.values() if clip.source == str(silent_one.path)]
     assert says.heard == len(mine) > 0
@@ -170,14 +170,14 @@ def test_text_is_found_by_the_recogniser_only_where_there_is_none(place: Project
 )
 def test_a_second_opinion_decides_with_the_first(place: Project, tmp_path: Path, opinion: str, reason: str) -> None:
     bare = dataclasses.replace(recordings(tmp_path / "in", 1).recordings[0], cues=())
-    clips = build(Found((bare,)), place, SETTINGS, silent, recogniser=Says(), second=Says(opinion)).contents.clips
+    clips = build(ScanResult((bare,)), place, SETTINGS, silent, recogniser=Says(), second=Says(opinion)).contents.clips
     assert {clip.reason for clip in clips.values()} == {reason}
     assert all(clip.scores.second_cer is not None for clip in clips.values())
 
 
 def test_without_a_recogniser_clips_wait_for_a_text(place: Project, tmp_path: Path) -> None:
     found = recordings(tmp_path / "in", 1)
-    contents = built(Found((dataclasses.replace(found.recordings[0], cues=()),)), place).contents
+    contents = built(ScanResult((dataclasses.replace(found.recordings[0], cues=()),)), place).contents
     assert {clip.reason for clip in contents.clips.values()} == {"empty text"}
     assert all((place.dataset / clip.audio).is_file() for clip in contents.clips.values())
 
@@ -186,7 +186,7 @@ def test_a_recording_with_a_known_text_is_one_clip_without_its_silence(place: Pr
     speech = generated()[6]
     known = recording(8, seed=1, pauses=(2, 2), speech=[speech])
     path = known.save(tmp_path / "one.wav")
-    (clip,) = built(Found((Recording(path, "s", "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው"),)), place).contents.clips.values()
+    (clip,) = built(ScanResult((Recording(path, "s", "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው"),)), place).contents.clips.values()
     assert clip.span.start == pytest.approx(2 - SETTINGS.padding_seconds, abs=0.1)
     assert clip.status == "kept"
 
@@ -196,7 +196,7 @@ def test_the_same_sound_in_another_recording_is_a_duplicate(place: Project, tmp_
     samples, rate = soundfile.read(found.path)
     soundfile.write(tmp_path / "again.flac", samples, rate, subtype="PCM_16")
     again = dataclasses.replace(found, path=tmp_path / "again.flac")
-    contents = built(Found((found, again)), place).contents
+    contents = built(ScanResult((found, again)), place).contents
     copies = [clip for clip in contents.clips.values() if clip.source.endswith("again.flac")]
     assert copies
     assert {clip.reason for clip in copies} == {"duplicate"}
@@ -211,7 +211,7 @@ def test_signs_that_would_break_a_list_are_left_out_there_and_kept_in_the_manife
         dataclasses.replace(one, cues=tuple(dataclasses.replace(cue, text=text) for cue in one.cues), speaker="a|b")
         for one in found.recordings
     ]
-    report = built(Found(tuple(odd)), place)
+    report = built(ScanResult(tuple(odd)), place)
     rows = listed(place, "metadata_train.csv") + listed(place, "metadata_eval.csv")
     assert len(rows) == len(report.contents.kept) > 0
     assert all(row["text"].startswith("ሰላም ለሁላችሁም ዛሬ") and row["speaker_name"] == "a b" for row in rows)

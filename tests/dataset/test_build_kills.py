@@ -15,8 +15,8 @@ import soundfile
 from tests.dataset.building import SETTINGS, built, recordings
 from utils.core.errors import DataError
 from utils.core.paths import Project
+from utils.dataset.clip import ScanResult
 from utils.dataset.manifest import RECORDINGS, Manifest, Source
-from utils.dataset.results import Found
 from utils.dataset.rows import list_files, read_list
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and fork")
@@ -26,7 +26,7 @@ TOUCHES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncat
 class Expected(NamedTuple):
     """The dataset that a build without interruption makes, and how often it touches the disk."""
 
-    found: Found
+    found: ScanResult
     clips: dict[str, object]
     points: int
 
@@ -41,7 +41,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Expected:
     return Expected(found, dict(Manifest(place.dataset).read().clips), int(counted.read_text()))
 
 
-def in_child(found: Found, place: Project, kill_at: int, counted: Path | None = None) -> int | None:
+def in_child(found: ScanResult, place: Project, kill_at: int, counted: Path | None = None) -> int | None:
     """Build in a fork of this process, which kills itself when it touches the dataset for the n-th time."""
     child = multiprocessing.get_context("fork").Process(target=build_until, args=(found, place, kill_at, counted))
     child.start()
@@ -49,7 +49,7 @@ def in_child(found: Found, place: Project, kill_at: int, counted: Path | None = 
     return child.exitcode
 
 
-def build_until(found: Found, place: Project, kill_at: int, counted: Path | None) -> None:
+def build_until(found: ScanResult, place: Project, kill_at: int, counted: Path | None) -> None:
     touched, write = 0, os.write
 
     def touch() -> bool:

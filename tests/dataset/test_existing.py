@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from utils.core.errors import DataError
+from utils.dataset.clip import ScanResult
 from utils.dataset.existing import is_dataset, read
-from utils.dataset.results import Found
 from utils.dataset.sound_tables import read_hub
 from utils.media import audio
 
@@ -28,12 +28,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "set"
 
 
-def listed(folder: Path, text: str | bytes, name: str = "metadata.csv") -> Found:
+def listed(folder: Path, text: str | bytes, name: str = "metadata.csv") -> ScanResult:
     (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
     return read(folder / name)
 
 
-def rows(found: Found) -> list[tuple[str, str, str]]:
+def rows(found: ScanResult) -> list[tuple[str, str, str]]:
     return [(recording.path.name, recording.text, recording.speaker) for recording in found.recordings]
 
 

@@ -13,9 +13,9 @@ from tests.dataset.ray_work import die_on_talk1, halfway
 from utils.core.errors import ConfigError
 from utils.core.paths import Project
 from utils.dataset.build import build
+from utils.dataset.clip import ScanResult
 from utils.dataset.manifest import Manifest
 from utils.dataset.ray_engine import in_cluster
-from utils.dataset.results import Found
 from utils.runs.job import Stop
 
 RAY = SETTINGS.model_copy(update={"engine": "ray", "workers": 2})
@@ -42,7 +42,7 @@ def test_ray_makes_the_same_dataset_and_tells_of_progress(place: Project, tmp_pa
     found = recordings(tmp_path / "in", 4)
     broken = tmp_path / "in" / "broken.wav"
     broken.write_bytes(b"no sound")
-    found = Found((*found.recordings, dataclasses.replace(found.recordings[0], path=broken)))
+    found = ScanResult((*found.recordings, dataclasses.replace(found.recordings[0], path=broken)))
     other, shares = Project(tmp_path / "other"), []
 
     def emit(kind: str, **fields: object) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from utils.dataset.results import Found
+from utils.dataset.clip import ScanResult
 from utils.dataset.sources import find
 from utils.media import audio
 
@@ -33,7 +33,7 @@ def place(folder: Path, files: str) -> Path:
     return folder
 
 
-def seen(found: Found, folder: Path) -> dict[str, int]:
+def seen(found: ScanResult, folder: Path) -> dict[str, int]:
     return {
         recording.path.relative_to(folder.resolve()).as_posix(): len(recording.cues) for recording in found.recordings
     }

@@ -18,7 +18,7 @@ from utils.core.paths import Project
 from utils.runs.job import Job
 
 if TYPE_CHECKING:
-    from utils.dataset.results import Found
+    from utils.dataset.clip import ScanResult
     from utils.dataset.transcription import Recogniser
 
 CONFIG = DatasetConfig
@@ -83,7 +83,7 @@ def _fetched(job: Job, name: str, share: float) -> None:
 
 
 def _recognisers(
-    job: Job, config: DatasetConfig, found: "Found", stack: ExitStack
+    job: Job, config: DatasetConfig, found: "ScanResult", stack: ExitStack
 ) -> tuple["Recogniser | None", "Recogniser | None"]:
     """Name the recognisers where there is something for them to do; each is loaded when the first clip asks for it."""
     from utils.dataset.pipeline import wants_text

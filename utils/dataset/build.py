@@ -21,14 +21,13 @@ from utils.core.errors import AmharicTtsError, DataError, StorageError
 from utils.core.paths import Project
 from utils.core.storage import locked, make_folder
 from utils.dataset import split
-from utils.dataset.clip import Clip
+from utils.dataset.clip import Clip, Problem, Recording, ScanResult
 from utils.dataset.coqui_lists import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.engine import Outcome, available_cores, in_pool, in_turn
 from utils.dataset.manifest import LOCK, Contents, Manifest, Source
 from utils.dataset.pipeline import process, wants_text
 from utils.dataset.progress import Emit, Progress
 from utils.dataset.ray_engine import in_cluster
-from utils.dataset.results import Found, Problem, Recording
 from utils.dataset.transcription import Recogniser, RecognitionError
 from utils.media import audio
 from utils.media.rates import RATE
@@ -79,7 +78,7 @@ class Report:
 
 
 def build(
-    found: Found,
+    found: ScanResult,
     project: Project,
     settings: DatasetConfig,
     emit: Emit,
@@ -141,7 +140,7 @@ class _Builder:
         self.progress = Progress(emit)
         _sweep(folder / WAVS, self.contents)
 
-    def take(self, found: Found, recogniser: Recogniser | None, second: Recogniser | None) -> None:
+    def take(self, found: ScanResult, recogniser: Recogniser | None, second: Recogniser | None) -> None:
         """Work through what was found; a bad file does not stop the others."""
         self._forget_what_is_gone()
         for problem in found.problems:

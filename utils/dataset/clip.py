@@ -1,7 +1,9 @@
-"""What a clip is, and what came of it: one row of the manifest."""
+"""The data types of a dataset: recordings as they are found, clips as they are stored."""
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 Status = Literal["kept", "aside"]
@@ -88,3 +90,54 @@ class Clip:
     def aside(self, reason: str) -> "Clip":
         """Return this clip set aside for a reason."""
         return dataclasses.replace(self, status="aside", reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One audio or video file, and the text that came with it.
+
+    Attributes:
+        path: The file.
+        speaker: Name of the speaker.
+        text: Transcript of the whole file, if known.
+        cues: Timed text from subtitles, in order, without overlap, within the recording.
+        warnings: What was changed or left out of the text.
+    """
+
+    path: Path
+    speaker: str
+    text: str = ""
+    cues: tuple[Cue, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An input that was not used, and why."""
+
+    path: Path
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScanResult:
+    """The recordings found in the inputs, and the inputs that cannot be used."""
+
+    recordings: tuple[Recording, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @staticmethod
+    def joined(parts: Iterable["ScanResult"]) -> "ScanResult":
+        """Combine several results into one."""
+        parts = list(parts)
+        return ScanResult(
+            tuple(recording for part in parts for recording in part.recordings),
+            tuple(problem for part in parts for problem in part.problems),
+        )
+
+
+def abbreviate(names: Iterable[str], limit: int = 5) -> str:
+    """Join the first names and count the rest: ``a, b and 3 more``."""
+    names = list(names)
+    others = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + others

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from utils.core.errors import AmharicTtsError, DataError
+from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
 from utils.dataset.list_files import named, read_listing
 from utils.dataset.list_paths import SOUND, FilesNearby, each_once
-from utils.dataset.results import Found, Problem, Recording, some
 from utils.dataset.sound_tables import TABLES, read_table
 
 LIST_NAME = re.compile(r"(?i)metadata[^/]*\.(?:csv|tsv|txt)|validated\.tsv")
@@ -25,7 +25,7 @@ def is_dataset(path: Path) -> bool:
     return path.suffix.lower() in LISTS | TABLES or bool(LIST_NAME.fullmatch(path.name))
 
 
-def read(path: Path, *, speaker: str = "speaker", workspace: Path | None = None) -> Found:
+def read(path: Path, *, speaker: str = "speaker", workspace: Path | None = None) -> ScanResult:
     """Read an existing dataset: a list, a table, or the folder that holds them.
 
     Args:
@@ -39,7 +39,7 @@ def read(path: Path, *, speaker: str = "speaker", workspace: Path | None = None)
     if not files:
         raise DataError(f"{path} holds no list and no table of clips.", hint="A list is called metadata.csv.")
     found = each_once([_read_file(file, speaker, workspace) for file in files])
-    return Found(found.recordings, found.problems + tuple(_unnamed(path, found))) if _lists(path) else found
+    return ScanResult(found.recordings, found.problems + tuple(_unnamed(path, found))) if _lists(path) else found
 
 
 def _lists(folder: Path) -> list[Path]:
@@ -68,13 +68,13 @@ def _tables_below(folder: Path) -> Iterator[Path]:
             yield from _tables(below)
 
 
-def _read_file(path: Path, speaker: str, workspace: Path | None) -> Found:
+def _read_file(path: Path, speaker: str, workspace: Path | None) -> ScanResult:
     if path.suffix.lower() not in TABLES:
         return _from_list(path, speaker)
     return read_table(path, workspace, speaker)
 
 
-def _from_list(path: Path, speaker: str) -> Found:
+def _from_list(path: Path, speaker: str) -> ScanResult:
     listing = read_listing(path)
     recordings, problems = [], [Problem(path, fault) for fault in listing.faults]
     files = FilesNearby(path.parent)
@@ -86,13 +86,15 @@ def _from_list(path: Path, speaker: str) -> Found:
             continue
         warnings = () if row.text else (f"{path.name}, line {row.line}: no text is given.",)
         recordings.append(Recording(file, row.speaker or speaker, row.text, warnings=warnings))
-    return Found(tuple(recordings), tuple(problems))
+    return ScanResult(tuple(recordings), tuple(problems))
 
 
-def _unnamed(folder: Path, found: Found) -> Iterator[Problem]:
+def _unnamed(folder: Path, found: ScanResult) -> Iterator[Problem]:
     """Tell of sound that lies in the folder of the lists and is named by none of them."""
     named_files = {recording.path for recording in found.recordings}
     below = (Path(here, name) for here, _, names in os.walk(folder.resolve()) for name in names)
     others = sorted(path for path in below if path.suffix.lower() in SOUND and path not in named_files)
     if others:
-        yield Problem(folder, f"{len(others)} sound files are named by no line: {some(path.name for path in others)}.")
+        yield Problem(
+            folder, f"{len(others)} sound files are named by no line: {abbreviate(path.name for path in others)}."
+        )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from utils.core.errors import DataError, StorageError
 from utils.core.paths import inside
+from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
 from utils.dataset.pairing import key
-from utils.dataset.results import Found, Problem, Recording, some
 
 SOUND = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".webm")  # endings that a list may leave out
 FOLDERS = ("", "wavs", "wav", "clips", "audio", "audios", "data")  # where the files of a list lie, seen from the list
@@ -62,9 +62,9 @@ def _names(folder: Path) -> dict[str, str]:
     return {key(name): name for name in names} | {name: name for name in names}
 
 
-def each_once(parts: Iterable[Found]) -> Found:
+def each_once(parts: Iterable[ScanResult]) -> ScanResult:
     """Take a file that several lines name once, and say where they differ."""
-    joined = Found.joined(parts)
+    joined = ScanResult.joined(parts)
     first: dict[Path, Recording] = {}
     repeated: list[Path] = []
     different: list[Path] = []
@@ -77,8 +77,8 @@ def each_once(parts: Iterable[Found]) -> Found:
         for path in dict.fromkeys(different)
     ]
     if repeated:
-        names = some(path.name for path in repeated)
+        names = abbreviate(path.name for path in repeated)
         problems.append(
             Problem(repeated[0].parent, f"{len(repeated)} lines name a file again and were skipped: {names}.")
         )
-    return Found(tuple(first.values()), joined.problems + tuple(problems))
+    return ScanResult(tuple(first.values()), joined.problems + tuple(problems))

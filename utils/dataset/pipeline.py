@@ -13,8 +13,7 @@ import numpy as np
 
 from utils.config import DatasetConfig
 from utils.dataset import cutting, rules, scores, vad
-from utils.dataset.clip import Clip, Cue, Scores, Span
-from utils.dataset.results import Recording
+from utils.dataset.clip import Clip, Cue, Recording, Scores, Span
 from utils.dataset.transcription import RATE as ASR_RATE
 from utils.dataset.transcription import Recogniser, Transcript, second_cer
 from utils.media import audio, loudness

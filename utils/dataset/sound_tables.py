@@ -11,20 +11,20 @@ from typing import Any
 
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.storage import patiently, storage_error
+from utils.dataset.clip import Problem, Recording, ScanResult
 from utils.dataset.list_files import named
 from utils.dataset.list_paths import FilesNearby, each_once
-from utils.dataset.results import Found, Problem, Recording
 
 TABLES = frozenset({".parquet", ".arrow"})
 ROWS_AT_ONCE = 16  # with sound inside, a row is large
 
 
-def read_table(path: Path, workspace: Path | None, speaker: str) -> Found:
+def read_table(path: Path, workspace: Path | None, speaker: str) -> ScanResult:
     """Read a Parquet or Arrow file with a column of sound and one of text."""
     return _from_batches(_batches(path), _Sounds(path, workspace, FilesNearby(path.parent).find), speaker)
 
 
-def read_hub(name: str, workspace: Path, *, speaker: str = "speaker") -> Found:
+def read_hub(name: str, workspace: Path, *, speaker: str = "speaker") -> ScanResult:
     """Read a dataset of the Hugging Face hub; needs the package ``datasets``.
 
     Args:
@@ -69,7 +69,7 @@ def _batches(path: Path) -> Iterator[Any]:
         raise DataError(f"{path} cannot be read as a table: {error}", hint="Download it again.") from error
 
 
-def _from_batches(batches: Iterable[Any], sounds: "_Sounds", speaker: str) -> Found:
+def _from_batches(batches: Iterable[Any], sounds: "_Sounds", speaker: str) -> ScanResult:
     recordings: list[Recording] = []
     problems: list[Problem] = []
     number = 0
@@ -89,7 +89,7 @@ def _from_batches(batches: Iterable[Any], sounds: "_Sounds", speaker: str) -> Fo
                 continue
             warnings = () if text or plain else (f"{sounds.place.name}, row {number}: no text is given.",)
             recordings.append(Recording(path, name or speaker, text or plain, warnings=warnings))
-    return Found(tuple(recordings), tuple(problems))
+    return ScanResult(tuple(recordings), tuple(problems))
 
 
 def _words(value: object) -> str:

@@ -11,14 +11,14 @@ from pathlib import Path
 from utils.core.errors import AmharicTtsError, AudioError, DataError
 from utils.core.languages import canonical
 from utils.dataset import download, existing
+from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
 from utils.dataset.encodings import is_garbled, read_any
 from utils.dataset.pairing import Subtitle, by_preference, is_subtitle, key, pair, readings
-from utils.dataset.results import Found, Problem, Recording, some
 from utils.dataset.sound_tables import read_hub
 from utils.dataset.subtitles import Cues, fit, read_cues
 from utils.media import audio
 
-__all__ = ["Found", "Problem", "Recording", "find"]
+__all__ = ["Problem", "Recording", "ScanResult", "find"]
 
 MEDIA = frozenset(
     f".{ending}"
@@ -39,7 +39,7 @@ def find(
     speaker: str = "speaker",
     workspace: Path | None = None,
     tell: Callable[[str, float], None] = download.quiet,
-) -> Found:
+) -> ScanResult:
     """Find every recording in some places, with the words that came with it.
 
     Args:
@@ -77,7 +77,7 @@ class _Search:
     tell: Callable[[str, float], None]
     media: dict[Path, None] = field(default_factory=dict)  # in order, each once
     subtitles: dict[Path, None] = field(default_factory=dict)
-    parts: list[Found] = field(default_factory=list)
+    parts: list[ScanResult] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     def look_at(self, place: str) -> None:
@@ -100,7 +100,7 @@ class _Search:
         """Note that something was not used."""
         self.problems.append(Problem(path, sentence))
 
-    def found(self) -> Found:
+    def found(self) -> ScanResult:
         """Pair what was collected."""
         pairs = pair(self.media, self.subtitles)
         recordings = [self._recording(path, pairs.of.get(path, [])) for path in self.media]
@@ -111,7 +111,7 @@ class _Search:
         known = [recording for part in self.parts for recording in part.recordings]
         seen = {recording.path for recording in known}
         new = [recording for recording in recordings if recording.path not in seen]
-        return Found.joined([*self.parts, Found(tuple(new), tuple(self.problems))])
+        return ScanResult.joined([*self.parts, ScanResult(tuple(new), tuple(self.problems))])
 
     def _workspace(self, place: str) -> Path:
         if self.workspace is None:
@@ -174,7 +174,7 @@ class _Search:
                 unread = [other.path.name for other in subtitles if other not in (*others, subtitle)]
                 if unread:
                     warnings.append(
-                        f"{subtitle.path.name} was read; of the same language and not read: {some(unread)}."
+                        f"{subtitle.path.name} was read; of the same language and not read: {abbreviate(unread)}."
                     )
                 return Recording(path, self.speaker, cues=cues.cues, warnings=(*warnings, *cues.warnings))
             warnings += cues.warnings

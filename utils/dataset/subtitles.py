@@ -13,9 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from utils.core.errors import DataError
-from utils.dataset.clip import Cue, Span
+from utils.dataset.clip import Cue, Span, abbreviate
 from utils.dataset.encodings import is_garbled, read_any
-from utils.dataset.results import some
 from utils.dataset.subtitle_blocks import Raw, read_blocks
 
 TAG = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{[\\*][^{}]*\}|\{[yY]:[^{}]*\}")
@@ -93,10 +92,10 @@ def _without_marks(cues: Sequence[Raw], warn: Warn) -> list[Raw]:
     plain = [Raw(cue.start, cue.end, tuple(map(_untagged, cue.lines))) for cue in cues]
     notes = Counter(note.strip() for cue in plain for line in cue.lines for note in NOTE.findall(line))
     if notes:
-        warn(f"Notes that nobody says were taken out of the text: {some(_counted(notes))}.")
+        warn(f"Notes that nobody says were taken out of the text: {abbreviate(_counted(notes))}.")
     labels = _labels(plain)
     if labels:
-        warn(f"Names of speakers were taken out of the text: {some(_counted(labels))}.")
+        warn(f"Names of speakers were taken out of the text: {abbreviate(_counted(labels))}.")
     if len(labels) > 1:
         warn(f"{len(labels)} speakers take turns; a voice should be trained on one of them.")
     return [Raw(cue.start, cue.end, _spoken(cue.lines, labels)) for cue in plain]
@@ -141,7 +140,7 @@ def _without_strange_times(cues: Sequence[Raw], warn: Warn) -> list[Raw]:
     """Leave out cues that end before they begin; where they begin is not sure either."""
     strange = [cue for cue in cues if cue.end <= cue.start]
     if strange:
-        texts = some((repr(" ".join(cue.lines)[:40]) for cue in strange), 3)
+        texts = abbreviate((repr(" ".join(cue.lines)[:40]) for cue in strange), 3)
         warn(f"Left out, because they end before they begin: {_times(strange)}: {texts}.")
     return [cue for cue in cues if cue.end > cue.start]
 
@@ -269,7 +268,7 @@ def _spans(cues: Iterable[Cue]) -> str:
 
 
 def _listed(starts: Sequence[float]) -> str:
-    return f"{len(starts)} {'cue' if len(starts) == 1 else 'cues'} ({some(map(_clock, starts))})"
+    return f"{len(starts)} {'cue' if len(starts) == 1 else 'cues'} ({abbreviate(map(_clock, starts))})"
 
 
 def _clock(seconds: float) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from utils.config import SpeechConfig
 from utils.core import languages
 from utils.core.errors import TextError
-from utils.dataset.results import some
+from utils.dataset.clip import abbreviate
 from utils.speech.paragraphs import Paragraph, paragraphs
 from utils.speech.types import USUAL
 from utils.xtts.tokenizer import Reading, Tokenizer
@@ -233,7 +233,7 @@ def _where(problems: Sequence[Problem]) -> str:
     first: dict[str, int] = {}
     for problem in problems:
         first.setdefault(problem.signs, problem.line)
-    return some(_quoted(first.items()))
+    return abbreviate(_quoted(first.items()))
 
 
 def _quoted(signs: Iterable[tuple[str, int]]) -> Iterator[str]:
