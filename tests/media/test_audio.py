@@ -393,7 +393,7 @@ def test_ten_hours_pass_through_300_mb(tmp_path: Path) -> None:
         for _ in range(60):
             file.write(ten_minutes)
     code = (
-        "import sys\nfrom tests.peak import peak_mb\nfrom utils import audio\n"
+        "import sys\nfrom tests.peak import peak_mb\nfrom utils.media import audio\n"
         "seconds = sum(block.size for block in audio.stream(sys.argv[1], 24000)) / 24000\n"
         "print(seconds, audio.duration(sys.argv[1]), peak_mb())\n"
     )

@@ -231,7 +231,7 @@ import sys
 from pathlib import Path
 import numpy as np
 import torch
-from tests.training.test_loading import TOKENS, fill, made_clip
+from tests.training.test_data_loader import TOKENS, fill, made_clip
 from utils.dataset.features import Features
 from utils.training.batches import Share, UpdatePlan
 from utils.training.clips import StoreSource
