@@ -81,7 +81,7 @@ def main() -> None:
     options = parser(__doc__ or "", codes=129, precisions=("fp32", "int8"))
     options.add_argument("--sentences", type=int, default=8, help="sentences that ours speaks together (8)")
     arguments = options.parse_args()
-    sizes = random_model.Sizes(
+    sizes = random_model.RandomModelSize(
         arguments.layers, arguments.dim, arguments.heads, tokens=6681, dvae=512, codebook=512, views=True
     )
     with tempfile.TemporaryDirectory() as place:

@@ -90,7 +90,7 @@ class Ours:
         from utils.speech.precision import choose
         from utils.speech.synthesizer import Synthesizer
         from utils.speech.vocoder import Vocoder
-        from utils.xtts.memory import free
+        from utils.xtts.memory import free_memory
 
         chosen = choose(conditions.device, precision)
         opened = open_model(conditions.folder, as_stored=True)
@@ -101,7 +101,7 @@ class Ours:
         vocoder = Vocoder.of(opened.vocoder, chosen.vocoder, chosen.device)
         opened = opened.hearing()
         del gpt
-        free()
+        free_memory()
         self.model = Synthesizer(opened, decoder, vocoder, chosen)
         self.config = SpeechConfig(language="en", tries=1, reference=VOICE)
         self.model.voice(VOICE)

@@ -55,7 +55,7 @@ def make(folder: Path, plan: Plan) -> Material:
 
     material = Material(folder)
     write_clips(material.dataset, plan.clips, plan.seed)
-    sizes = random_model.Sizes(plan.layers, plan.dim, plan.heads, tokens=TEXT_ROWS, dvae=512, codebook=512)
+    sizes = random_model.RandomModelSize(plan.layers, plan.dim, plan.heads, tokens=TEXT_ROWS, dvae=512, codebook=512)
     random_model.build(material.model, plan.seed, sizes)
     return material
 

@@ -50,12 +50,14 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small model of random weights; nobody changes it."""
     from utils.xtts import random_model
 
-    return random_model.build(tmp_path_factory.mktemp("models") / "tiny-random", sizes=random_model.Sizes(layers=2))
+    return random_model.build(
+        tmp_path_factory.mktemp("models") / "tiny-random", sizes=random_model.RandomModelSize(layers=2)
+    )
 
 
 @pytest.fixture(scope="session")
 def amharic(tiny_folder: Path) -> "Tokenizer":
-    from utils.xtts.tokenizer import prepare
+    from utils.xtts.tokenizer import prepare_tokenizer
     from utils.xtts.vocabulary import Vocabulary
 
-    return prepare(Vocabulary.load(tiny_folder / "vocab.json"), "am")
+    return prepare_tokenizer(Vocabulary.load(tiny_folder / "vocab.json"), "am")

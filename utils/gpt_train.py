@@ -43,7 +43,7 @@ from utils.training.throughput import Meter
 from utils.training.tracking import Tracking
 from utils.training_optimizations import TrainingOptimizer
 from utils.xtts import checkpoints
-from utils.xtts.codec import AudioEncoder, best_device
+from utils.xtts.codec import AudioEncoder, choose_device
 from utils.xtts.finalize import promote
 from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
@@ -161,7 +161,7 @@ def gather(job: Job, config: TrainConfig) -> Gathered:
         job.events.emit("problem", message=fault)
     base = preparation.find_base(job, config)
     reading = preparation.find_reading(job, config, base, clips.train)
-    encoder = AudioEncoder.load(base.folder, best_device("auto"))
+    encoder = AudioEncoder.load(base.folder, choose_device("auto"))
     store = preparation.encode(job, clips.folder, encoder, reading, clips.clips, config.language)
     return Gathered(clips, base, reading, store)
 

@@ -5,7 +5,7 @@ import pytest
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.__main__ import main
 from utils.core import paths
-from utils.xtts.tokenizer import prepare
+from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 LIST = "audio_file|text|speaker_name\na.wav|ሰላም ለዓለም።|x\nb.wav|በ2016 ዓ.ም. 50 ብር ነበር።|x\n"
@@ -40,7 +40,7 @@ def test_a_letter_no_line_needs_yet_fails_too(text: str, tmp_path: Path, capsys:
 
 
 def test_a_trained_model_brings_its_own_settings(text: str, tmp_path: Path) -> None:
-    prepare(Vocabulary.load(write_vocabulary(tmp_path)), "am", mode="ipa").save(tmp_path)
+    prepare_tokenizer(Vocabulary.load(write_vocabulary(tmp_path)), "am", mode="ipa").save(tmp_path)
     assert main(["check-text", text, "--model", str(tmp_path)]) == 0
 
 

@@ -5,7 +5,7 @@ import pytest
 from tests.xtts.exporting import RUN, finished, learnt, with_adapter
 from utils.__main__ import main
 from utils.xtts import random_model
-from utils.xtts.tokenizer import prepare
+from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 
@@ -34,8 +34,8 @@ def test_what_cannot_be_done_is_said_before_the_work(
 def test_projects_runs_and_adapters_are_exported_with_their_sizes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    base = random_model.build(tmp_path / "models" / "tiny", sizes=random_model.Sizes(layers=1))
-    amharic = prepare(Vocabulary.load(base / "vocab.json"), "am")
+    base = random_model.build(tmp_path / "models" / "tiny", sizes=random_model.RandomModelSize(layers=1))
+    amharic = prepare_tokenizer(Vocabulary.load(base / "vocab.json"), "am")
     project = tmp_path / "output" / "mine"
     finished(project, base, amharic, learnt(base, amharic))
     lora, _ = with_adapter(tmp_path / "output" / "other" / "runs" / RUN, base, amharic)

@@ -5,7 +5,7 @@ import pytest
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.__main__ import main
 from utils.core import paths
-from utils.xtts.tokenizer import prepare
+from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 
@@ -54,7 +54,7 @@ def test_each_word_says_what_decided_its_long_consonants(capsys: pytest.CaptureF
 
 def test_a_model_speaks_with_its_own_pronunciations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = Vocabulary.load(write_vocabulary(tmp_path))
-    prepare(base, "am", overrides={"ሰላም": "salːam"}).save(tmp_path)
+    prepare_tokenizer(base, "am", overrides={"ሰላም": "salːam"}).save(tmp_path)
     assert main(["say-how", "ሰላም", "--model", str(tmp_path)]) == 0
     assert "ሰላም\tsalːam\tsallam" in capsys.readouterr().out
 

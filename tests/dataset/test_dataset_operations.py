@@ -24,7 +24,7 @@ from utils.dataset.manifest import MANIFEST, Manifest, Source, opened
 from utils.dataset.merge import merge
 from utils.dataset.plots import draw
 from utils.dataset.validate import check
-from utils.xtts.tokenizer import prepare
+from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 RATE = 22_050
@@ -243,7 +243,7 @@ def test_what_a_vocabulary_cannot_hold_is_named(tmp_path: Path) -> None:
     folder = dataset(tmp_path / "a")
     editing.change_text(folder, "r0-0", "ሰላም 日")
     editing.change_text(folder, "r0-1", "ሰላም ለሁላችሁም " * 40)
-    tokenizer = prepare(Vocabulary.load(write_vocabulary(tmp_path)), "am")
+    tokenizer = prepare_tokenizer(Vocabulary.load(write_vocabulary(tmp_path)), "am")
     first, second = check(folder, 11.6, "am", tokenizer)
     assert "metadata_train.csv:2: The vocabulary has no symbol for 日 ([UNK])." in str(first)
     assert "tokens, over 200." in str(second)

@@ -31,7 +31,7 @@ from utils.dataset.manifest import Manifest, Source
 from utils.dataset.shards import Shards
 from utils.media import audio
 from utils.xtts.codec import AudioEncoder
-from utils.xtts.tokenizer import Tokenizer, prepare
+from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.slow
@@ -42,7 +42,7 @@ TEXTS = ("ሰላም ነው።", "ዛሬ ጠዋት ወደ ገበያ ሄድኩ።"
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = write_dvae(tmp_path_factory.mktemp("model"))
-    prepare(Vocabulary.load(write_vocabulary(folder)), "am").save(folder)
+    prepare_tokenizer(Vocabulary.load(write_vocabulary(folder)), "am").save(folder)
     return folder
 
 
@@ -148,7 +148,7 @@ def test_another_dvae_or_vocabulary_makes_tables_of_its_own(setting: Setting, tm
     clips = make_clips(setting.dataset, 2)
     setting.build(clips)
     other = AudioEncoder.load(write_dvae(tmp_path / "other", seed=5))
-    fidel = prepare(Vocabulary.load(write_vocabulary(tmp_path / "other")), "am", mode="fidel", texts=TEXTS)
+    fidel = prepare_tokenizer(Vocabulary.load(write_vocabulary(tmp_path / "other")), "am", mode="fidel", texts=TEXTS)
     Setting(setting.dataset, other, fidel).build(clips)
     assert len(list((setting.dataset / "features").glob("*-*"))) == 4
     assert np.array_equal(setting.open()[clips[0]].codes, setting.encoder.encode([babble(1.0, 0)])[0].codes)

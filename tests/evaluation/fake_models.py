@@ -16,13 +16,13 @@ from utils.media.rates import OUTPUT_RATE
 from utils.speech.guards import Limits, sounds
 from utils.speech.types import Speech, Spoken
 from utils.xtts.language_packs import pack_for
-from utils.xtts.tokenizer import Reading
+from utils.xtts.tokenizer import TokenizedText
 
 
-def read(text: str, language: str = "am") -> Reading:
+def read(text: str, language: str = "am") -> TokenizedText:
     pack = pack_for(language)
     normalised = pack.normalise(text)
-    return Reading(text, normalised, pack.phonemise(normalised), "", (), (), ())
+    return TokenizedText(text, normalised, pack.phonemise(normalised), "", (), (), ())
 
 
 @dataclass

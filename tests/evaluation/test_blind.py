@@ -7,18 +7,26 @@ from pathlib import Path
 import pytest
 
 from utils.core.errors import DataError
-from utils.evaluation.blind_test import Vote, blind_pairs, chance_of, left, read_votes, tally, vote
-from utils.evaluation.report import Report
+from utils.evaluation.blind_test import (
+    Vote,
+    binomial_p_value,
+    blind_pairs,
+    read_votes,
+    remaining_pairs,
+    save_vote,
+    tally,
+)
+from utils.evaluation.report import EvaluationReport
 from utils.evaluation.utterance import Utterance
 
 
-def report(*names: str, count: int = 10) -> Report:
+def report(*names: str, count: int = 10) -> EvaluationReport:
     spoken = tuple(
         Utterance(f"{name}-{number}", name, f"sentence {number}", "am", "", f"s{number}", wav=f"{name}/{number}.wav")
         for name in names
         for number in range(count)
     )
-    return Report(Path("folder"), spoken, names)
+    return EvaluationReport(Path("folder"), spoken, names)
 
 
 @pytest.mark.parametrize(("names", "count", "pairs"), [(("A", "B"), 10, 10), (("A", "B", "C"), 10, 30), (("A",), 9, 0)])
@@ -50,29 +58,29 @@ def test_a_pair_is_two_sounds_of_one_sentence_and_its_token_tells_nothing() -> N
 def test_what_has_no_sound_is_not_paired() -> None:
     both = report("A", "B", count=2)
     silent = Utterance("x", "B", "sentence 3", "am", "", "s3", fault="It cannot be spoken.")
-    assert len(blind_pairs(Report(both.folder, (*both.utterances, silent), both.checkpoints), 1)) == 2
+    assert len(blind_pairs(EvaluationReport(both.folder, (*both.utterances, silent), both.checkpoints), 1)) == 2
 
 
 def test_votes_are_kept_with_the_names_behind_them(tmp_path: Path) -> None:
     path = tmp_path / "votes.jsonl"
     pairs = blind_pairs(report("A", "B"), seed=1)
-    vote(path, pairs[0], "left", "Abebe")
-    vote(path, pairs[1], "same", "Abebe")
-    vote(path, pairs[0], "right", "Almaz")
+    save_vote(path, pairs[0], "left", "Abebe")
+    save_vote(path, pairs[1], "same", "Abebe")
+    save_vote(path, pairs[0], "right", "Almaz")
     with path.open("ab") as file:
         file.write(b'{"kind": "vote", "tok')  # a page that was killed
-    vote(path, pairs[2], "right", "Abebe")
+    save_vote(path, pairs[2], "right", "Abebe")
     votes = read_votes(path)
     assert [one.winner for one in votes] == [pairs[0].left_is, "", pairs[0].right_is, pairs[2].right_is]
-    assert left(pairs, votes, "Abebe") == pairs[3:]
-    assert left(pairs, votes, "Almaz") == pairs[1:]
+    assert remaining_pairs(pairs, votes, "Abebe") == pairs[3:]
+    assert remaining_pairs(pairs, votes, "Almaz") == pairs[1:]
 
 
 def test_whoever_changes_their_mind_votes_once(tmp_path: Path) -> None:
     path = tmp_path / "votes.jsonl"
     (pair, *_) = blind_pairs(report("A", "B"), seed=1)
-    vote(path, pair, "left")
-    vote(path, pair, "same")
+    save_vote(path, pair, "left")
+    save_vote(path, pair, "same")
     (only,) = read_votes(path)
     assert only.winner == ""
 
@@ -80,7 +88,7 @@ def test_whoever_changes_their_mind_votes_once(tmp_path: Path) -> None:
 def test_an_unknown_choice_is_refused(tmp_path: Path) -> None:
     (pair, *_) = blind_pairs(report("A", "B"), seed=1)
     with pytest.raises(DataError, match="left, right, same"):
-        vote(tmp_path / "votes.jsonl", pair, "both")  # type: ignore[arg-type]
+        save_vote(tmp_path / "votes.jsonl", pair, "both")  # type: ignore[arg-type]
 
 
 def test_no_votes_are_no_file(tmp_path: Path) -> None:
@@ -92,13 +100,15 @@ def test_no_votes_are_no_file(tmp_path: Path) -> None:
     [(0, 0, 1.0), (5, 5, 1.0), (1, 0, 1.0), (6, 0, 2 / 64), (9, 1, 2 * 11 / 1024), (15, 5, 0.0414)],
 )
 def test_chance_is_that_of_coin_tosses(wins: int, losses: int, chance: float) -> None:
-    assert chance_of(wins, losses) == pytest.approx(chance, abs=1e-4)
-    assert chance_of(losses, wins) == chance_of(wins, losses)
+    assert binomial_p_value(wins, losses) == pytest.approx(chance, abs=1e-4)
+    assert binomial_p_value(losses, wins) == binomial_p_value(wins, losses)
 
 
 def test_chance_is_exact() -> None:
     probabilities = [comb(30, heads) / 2**30 for heads in range(31)]
-    assert chance_of(22, 8) == pytest.approx(sum(one for one in probabilities if one <= probabilities[8] + 1e-12))
+    assert binomial_p_value(22, 8) == pytest.approx(
+        sum(one for one in probabilities if one <= probabilities[8] + 1e-12)
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from tests.dataset.recordings import babble
 from tests.evaluation.fake_models import FakeModel, FakeRecogniser, candidate
 from utils.config import SpeechConfig
 from utils.core.errors import DataError
-from utils.evaluation.evaluate import Hearing, Progress, evaluate
-from utils.evaluation.report import JSON, Report, badness, load, summary, text
-from utils.evaluation.utterance import Sentence
+from utils.evaluation.evaluate import EvaluationProgress, Hearing, evaluate
+from utils.evaluation.report import JSON, EvaluationReport, badness, load, summary, text
+from utils.evaluation.utterance import TestSentence
 from utils.media import audio
 
 TEXTS = [
@@ -22,7 +22,7 @@ TEXTS = [
     "ልጆቹ በትምህርት ቤት ይማራሉ",
     "ውሃው በጣም ቀዝቃዛ ነው",
 ]
-SENTENCES = [Sentence(said, "am") for said in TEXTS]
+SENTENCES = [TestSentence(said, "am") for said in TEXTS]
 CONFIG = SpeechConfig()
 
 
@@ -76,7 +76,7 @@ def test_a_recogniser_can_listen_later_and_no_model_is_loaded_again(tmp_path: Pa
 
 
 def test_a_recogniser_that_gives_up_leaves_what_it_heard(tmp_path: Path) -> None:
-    many = [Sentence(f"{said} {word}", "am") for said in TEXTS for word in ("ዛሬ", "ነገ", "ትናንት")]
+    many = [TestSentence(f"{said} {word}", "am") for said in TEXTS for word in ("ዛሬ", "ነገ", "ትናንት")]
     recogniser = FakeRecogniser(lambda _size: TEXTS[0], gives_up_after=10)
     report = evaluate([candidate("one", FakeModel())], many, tmp_path, CONFIG, Hearing(recogniser))
     assert sum(one.cer is not None for one in report.utterances) == 8
@@ -123,7 +123,7 @@ def test_whoever_is_interrupted_finds_a_report_and_goes_on(tmp_path: Path) -> No
 
 
 def test_a_sentence_that_cannot_be_spoken_is_told_and_the_others_are_measured(tmp_path: Path) -> None:
-    report = evaluate([candidate("one", FakeModel())], [*SENTENCES, Sentence("ለምን?", "am")], tmp_path, CONFIG)
+    report = evaluate([candidate("one", FakeModel())], [*SENTENCES, TestSentence("ለምን?", "am")], tmp_path, CONFIG)
     assert report.utterances[0].fault == "It does not ask. Leave it out."
     assert sum(not one.fault for one in report.utterances) == 4
     assert "5, 1 failed" in text(report)
@@ -150,21 +150,21 @@ def test_different_speaker_encoders_are_not_compared(tmp_path: Path) -> None:
 
 
 def test_progress_is_told(tmp_path: Path) -> None:
-    seen: list[Progress] = []
+    seen: list[EvaluationProgress] = []
     evaluate([candidate("one", FakeModel())], SENTENCES, tmp_path, CONFIG, tell=seen.append)
     assert [(one.step, one.total) for one in seen] == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
     assert seen[-1].text == TEXTS[-1]
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def two(tmp_path_factory: pytest.TempPathFactory) -> EvaluationReport:
     folder = tmp_path_factory.mktemp("two")
     models = [candidate("good", FakeModel()), candidate("slow", FakeModel(pace=2.0))]
     sentences = [replace(one, voice=voice) for one in SENTENCES for voice in ("Abebe", "Almaz")]
     return evaluate(models, sentences, folder, CONFIG, Hearing(FakeRecogniser(lambda _size: TEXTS[0])))
 
 
-def test_a_report_is_read_as_it_was_written(two: Report) -> None:
+def test_a_report_is_read_as_it_was_written(two: EvaluationReport) -> None:
     assert load(two.folder) == two
 
 
@@ -174,7 +174,7 @@ def test_a_spoiled_report_is_told(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_the_files_can_be_read_by_others(two: Report) -> None:
+def test_the_files_can_be_read_by_others(two: EvaluationReport) -> None:
     data = json.loads((two.folder / JSON).read_text(encoding="utf-8"))
     assert data["summary"]["slow"]["duration_error"] == pytest.approx(1.0, abs=0.06)
     assert any(one["sentence"].startswith("Length: good is better") for one in data["differences"])
@@ -185,7 +185,7 @@ def test_the_files_can_be_read_by_others(two: Report) -> None:
     assert all((two.folder / row["wav"]).is_file() for row in rows)
 
 
-def test_the_table_shows_models_voices_differences_and_the_worst_first(two: Report) -> None:
+def test_the_table_shows_models_voices_differences_and_the_worst_first(two: EvaluationReport) -> None:
     shown = text(two)
     header, good, slow = shown.splitlines()[:3]
     assert header.split() == ["model", "sentences", "CER", "WER", "Voice", "Length", "MCD", "Flags", "RTF"]

@@ -7,13 +7,13 @@ import pytest
 from tests.dataset.recordings import babble
 from utils.core.errors import AmharicTtsError
 from utils.dataset.prompts import coverage
-from utils.evaluation.sentences import built_in, from_file, from_list, some
+from utils.evaluation.sentences import built_in_sentences, evenly_spaced, sentences_from_clips, sentences_from_file
 from utils.media import audio
 from utils.xtts.language_packs import TOKEN_LIMIT, pack_for
 
 
 def test_ours_are_short_and_long_and_hold_every_sound() -> None:
-    texts = [one.text for one in built_in("Amharic")]
+    texts = [one.text for one in built_in_sentences("Amharic")]
     assert len(texts) == len(set(texts)) >= 30
     assert {"አዎ።", "ሰላም!"} < set(texts)
     assert max(map(len, texts)) > 70
@@ -28,19 +28,22 @@ def test_ours_can_be_said_in_one_piece() -> None:
 
 
 def _texts(language: str) -> list[str]:
-    return [one.text for one in built_in(language)]
+    return [one.text for one in built_in_sentences(language)]
 
 
 def test_other_languages_have_those_of_their_pack() -> None:
     assert _texts("en") == list(pack_for("en").samples)
     with pytest.raises(AmharicTtsError, match=r"no sentences of ours in Tigrinya.*--sentences"):
-        built_in("ti")
+        built_in_sentences("ti")
 
 
 def test_a_file_is_read_line_by_line(tmp_path: Path) -> None:
     path = tmp_path / "said.txt"
     path.write_text("# greetings\nሰላም\n\n  ደህና ሁን  \r\nሰላም\n", encoding="utf-16")
-    assert [(one.text, one.language) for one in from_file(path, "amh_ET")] == [("ሰላም", "am"), ("ደህና ሁን", "am")]
+    assert [(one.text, one.language) for one in sentences_from_file(path, "amh_ET")] == [
+        ("ሰላም", "am"),
+        ("ደህና ሁን", "am"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +54,7 @@ def test_a_file_without_sentences_is_told(tmp_path: Path, content: str | None, s
     if content is not None:
         path.write_text(content, encoding="utf-8")
     with pytest.raises(AmharicTtsError, match=sentence):
-        from_file(path, "am")
+        sentences_from_file(path, "am")
 
 
 @pytest.fixture
@@ -71,26 +74,28 @@ def dataset(tmp_path: Path) -> Path:
 
 
 def test_clips_come_with_their_recording_and_another_clip_of_their_speaker(dataset: Path) -> None:
-    first, second = from_list(dataset / "metadata_eval.csv", "am")
+    first, second = sentences_from_clips(dataset / "metadata_eval.csv", "am")
     assert (first.text, first.voice, Path(first.recording).name) == ("ሦስት", "Abebe", "3.wav")
     assert Path(first.reference).name == "1.wav"
     assert (second.text, second.voice, second.reference) == ("አራት", "Almaz", "")  # she has no other clip
 
 
 def test_a_list_is_known_by_its_header(dataset: Path) -> None:
-    assert from_file(dataset / "metadata_eval.csv", "am") == from_list(dataset / "metadata_eval.csv", "am")
+    assert sentences_from_file(dataset / "metadata_eval.csv", "am") == sentences_from_clips(
+        dataset / "metadata_eval.csv", "am"
+    )
 
 
 def test_fewer_clips_are_spread_over_all(dataset: Path) -> None:
-    assert [one.text for one in from_list(dataset / "metadata_train.csv", "am", count=2)] == ["አንድ", "ሁለት"]
+    assert [one.text for one in sentences_from_clips(dataset / "metadata_train.csv", "am", count=2)] == ["አንድ", "ሁለት"]
 
 
 def test_a_project_without_clips_is_told(tmp_path: Path) -> None:
     with pytest.raises(AmharicTtsError, match=r"no list.*utils prepare"):
-        from_list(tmp_path / "metadata_eval.csv", "am")
+        sentences_from_clips(tmp_path / "metadata_eval.csv", "am")
 
 
 @pytest.mark.parametrize(("count", "found"), [(1, [0]), (2, [0, 5]), (3, [0, 3, 6]), (10, list(range(10)))])
 def test_some_are_spread_evenly(count: int, found: list[int]) -> None:
-    assert some(range(10), count) == found
-    assert some(range(10), 20) == list(range(10))
+    assert evenly_spaced(range(10), count) == found
+    assert evenly_spaced(range(10), 20) == list(range(10))

@@ -20,8 +20,9 @@ from utils.dataset.transcription import Engine
 from utils.speech.loading import from_file
 from utils.speech.voice_cache import VoiceCache
 from utils.speech.voices import own_names
-from utils.xtts.codec import AudioEncoder, ModelFileError
-from utils.xtts.state_dict import read_weights
+from utils.xtts.codec import AudioEncoder
+from utils.xtts.files import ModelFileError
+from utils.xtts.state_dict import read_state_dict
 from utils.xtts.tensors import read_tensors
 
 pytestmark = pytest.mark.slow
@@ -66,7 +67,7 @@ def voices_of_a_model(folder: Path, change: Callable[[Path], object]) -> None:
 
 def weights(folder: Path, change: Callable[[Path], object]) -> None:
     change(folder / "best_model.pth")
-    read_weights(folder / "best_model.pth")
+    read_state_dict(folder / "best_model.pth")
 
 
 def weights_layer_by_layer(folder: Path, change: Callable[[Path], object]) -> None:

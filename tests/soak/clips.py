@@ -22,7 +22,7 @@ def write_dataset(folder: Path, seconds: float = 1.5) -> list[Clip]:
     make_folder(folder / WAVS)
     clips = [_clip(number, text, seconds) for number, text in enumerate(sample_project.sentences()[:CLIPS])]
     for number, clip in enumerate(clips):
-        audio.save(folder / clip.audio, random_model.murmur(seconds, number), RATE)
+        audio.save(folder / clip.audio, random_model.synthetic_speech(seconds, number), RATE)
     length = len(clips) * (seconds + 1)
     Manifest(folder).add(Source("r", "in.wav", 1000, 1_700_000_000_000_000_000, length, warnings=("a", "b")), clips)
     write_lists(folder, clips, "am")

@@ -15,12 +15,11 @@ from utils.runs import Run, list_runs
 from utils.runs.job import Job
 from utils.training import preparation, resume_state
 from utils.xtts import checkpoints
-from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SETTINGS_FILE, VOCABULARY_FILE
+from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SETTINGS_FILE, TINY_RANDOM, VOCABULARY_FILE
 from utils.xtts.model import read_config
-from utils.xtts.state_dict import read_weights
+from utils.xtts.state_dict import read_state_dict
 from utils.xtts.tensors import read_tensors
-from utils.xtts.tokenizer import Tokenizer, prepare
-from utils.xtts.versions import TINY_RANDOM
+from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 LENGTH = 40.0  # seconds of the recording that the subtitles belong to
@@ -60,8 +59,8 @@ def sound(path: Path) -> object:
 def vocabulary(path: Path) -> object:
     """Open a vocabulary, read a text with it, and teach it Amharic."""
     loaded = Vocabulary.load(path)
-    taught = prepare(loaded, "am", texts=[TEXT])
-    return loaded.size, loaded.hash, loaded.special, taught.read(TEXT, "am")
+    taught = prepare_tokenizer(loaded, "am", texts=[TEXT])
+    return loaded.size, loaded.hash, loaded.special, taught.tokenize(TEXT, "am")
 
 
 def model_config(path: Path) -> object:
@@ -71,7 +70,7 @@ def model_config(path: Path) -> object:
 
 def reading(path: Path) -> object:
     """Open the tokenizer of a checkpoint and read a text with it."""
-    return Tokenizer.load(path.parent).read(TEXT, "am")
+    return Tokenizer.load(path.parent).tokenize(TEXT, "am")
 
 
 def events(path: Path) -> object:
@@ -128,7 +127,7 @@ FORMATS: tuple[Format, ...] = (
     Format("vocab.json", f"{MODEL}/{VOCABULARY_FILE}", vocabulary),
     Format("text.json", f"{CHECKPOINT}/{SETTINGS_FILE}", reading, OF_A_CHECKPOINT),
     Format("config.json", f"{MODEL}/{CONFIG_FILE}", model_config),
-    Format("model.pth", f"{MODEL}/{MODEL_FILE}", read_weights, is_lazy=True),
+    Format("model.pth", f"{MODEL}/{MODEL_FILE}", read_state_dict, is_lazy=True),
     Format("safetensors", f"{RUN}/loose.safetensors", read_tensors),
     Format("events.jsonl", f"{RUN}/events.jsonl", events),
     Format("state.json", f"{RUN}/state.json", state),

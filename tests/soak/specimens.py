@@ -25,10 +25,9 @@ from utils.training.resume_state import Snapshot
 from utils.workspace import sample_project
 from utils.xtts import checkpoints, model, random_model, tokenizer
 from utils.xtts.checkpoints import About
-from utils.xtts.files import VOCABULARY_FILE
+from utils.xtts.files import TINY_RANDOM, VOCABULARY_FILE
 from utils.xtts.tensors import write_tensors
 from utils.xtts.tokenizer import Tokenizer
-from utils.xtts.versions import TINY_RANDOM
 from utils.xtts.vocabulary import Vocabulary
 
 STEP = 3
@@ -48,7 +47,9 @@ def make(folder: Path) -> Path:
     """Write all of them; return the folder, which looks like a project."""
     make_light(folder)
     base = random_model.build(folder / "model")
-    spoken = tokenizer.prepare(Vocabulary.load(base / VOCABULARY_FILE), "am", texts=sample_project.sentences())
+    spoken = tokenizer.prepare_tokenizer(
+        Vocabulary.load(base / VOCABULARY_FILE), "am", texts=sample_project.sentences()
+    )
     _run(folder / "runs" / "1-train", base, spoken)
     return folder
 
@@ -83,7 +84,7 @@ def _subtitles(folder: Path) -> None:
 
 def _sounds(folder: Path) -> None:
     make_folder(folder)
-    sound = random_model.murmur(0.5, 3)
+    sound = random_model.synthetic_speech(0.5, 3)
     audio.save(folder / "a.wav", sound, RATE)
     audio.save(folder / "float.wav", sound, RATE, "FLOAT")
     audio.save(folder / "a.flac", sound, RATE)

@@ -19,7 +19,7 @@ from utils.runs.processes import is_alive
 from utils.training import resume_state
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
-from utils.xtts.versions import TINY_RANDOM
+from utils.xtts.files import TINY_RANDOM
 
 PATIENCE = 180.0  # seconds that a start and a save may take on a busy machine
 POLL = 0.05

@@ -9,7 +9,7 @@ from utils.xtts.export import write_ready
 from utils.xtts.files import MODEL_FILE
 from utils.xtts.model import VOCODER_PREFIX, load_gpt
 from utils.xtts.narrow import FEWEST, Width, new_vocoder, widened
-from utils.xtts.tokenizer import prepare
+from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 ENDING = 2.0  # added to the score of the code that ends a sentence: a short one takes about a second, as in real speech
@@ -18,10 +18,10 @@ CHANNELS = 64  # of the vocoder that are not silent; with fewer most random ones
 
 def build(folder: Path, layers: int = 1) -> Path:
     """Write a base and make a ready/ of it, whose vocabulary has [am]."""
-    sizes = random_model.Sizes(layers=layers)
+    sizes = random_model.RandomModelSize(layers=layers)
     base = random_model.build(folder / "base", sizes=sizes)
     narrow_vocoder(base / MODEL_FILE, Width(sizes.dim, CHANNELS, FEWEST))
-    tokenizer = prepare(Vocabulary.load(base / "vocab.json"), "am")
+    tokenizer = prepare_tokenizer(Vocabulary.load(base / "vocab.json"), "am")
     gpt = load_gpt(base, tokenizer)
     state = gpt.state_dict()
     state["mel_head.bias"][gpt.stop_audio_token] += ENDING

@@ -6,7 +6,7 @@ from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.joining import join, placed
 from utils.speech.types import Speech, Spoken
-from utils.xtts.tokenizer import Reading
+from utils.xtts.tokenizer import TokenizedText
 
 
 def tone(seconds: float, pitch: float = 220.0) -> Samples:
@@ -25,7 +25,7 @@ def voiced(pitch: float, seconds: float, rate: int = OUTPUT_RATE) -> Samples:
 
 
 def piece(text: str, seconds: float, *, pause: float = 0.0, start: float = 0.0, paragraph: int = 0) -> Spoken:
-    reading = Reading(text, text, text, text, (), (), ())
+    reading = TokenizedText(text, text, text, text, (), (), ())
     codes = np.zeros(1, np.int64)
     return Spoken(reading, tone(seconds), codes, True, 0, start=start, pause=pause, paragraph=paragraph)
 

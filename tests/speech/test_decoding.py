@@ -16,7 +16,7 @@ from utils.speech.decoder import Decoder, Generated
 from utils.speech.precision import computes_bf16
 from utils.speech.types import Sampling
 from utils.training.sample_speaker import lent
-from utils.xtts.codec import ModelFileError
+from utils.xtts.files import ModelFileError
 
 DRAWN = Sampling(temperature=1.0, repetition_penalty=2.0)
 needs_bf16 = pytest.mark.skipif(not computes_bf16("gpt"), reason="this processor does not multiply bf16")

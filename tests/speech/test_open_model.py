@@ -15,12 +15,12 @@ from utils.core.paths import MODELS, ROOT, TINY_MODEL, Project
 from utils.speech.model_lookup import locate
 from utils.speech.open_model import Opened, models, open_model
 from utils.xtts import adapters, checkpoints, random_model
-from utils.xtts.base_models import Source
+from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import About, mark_best, write
 from utils.xtts.export import write_ready
 from utils.xtts.model import fingerprint, gpt_state, load_gpt, load_xtts
 from utils.xtts.tensors import write_tensors
-from utils.xtts.tokenizer import Tokenizer, prepare
+from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 State = dict[str, Tensor]
@@ -40,12 +40,14 @@ SETTINGS = {"lora_rank": 4, "lora_alpha": 8.0, "lora_dropout": 0.0, "lora_target
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return random_model.build(tmp_path_factory.mktemp("models") / "tiny-random", sizes=random_model.Sizes(layers=1))
+    return random_model.build(
+        tmp_path_factory.mktemp("models") / "tiny-random", sizes=random_model.RandomModelSize(layers=1)
+    )
 
 
 @pytest.fixture(scope="module")
 def amharic(base: Path) -> Tokenizer:
-    return prepare(Vocabulary.load(base / "vocab.json"), "am")
+    return prepare_tokenizer(Vocabulary.load(base / "vocab.json"), "am")
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +111,7 @@ def test_without_a_best_checkpoint_the_newest_is_taken(output: Path, tmp_path: P
 
 @pytest.mark.slow
 def test_a_base_version_is_opened_by_its_name(base: Path) -> None:
-    opened = open_model("tiny-random", source=Source(models=base.parent / "made"))
+    opened = open_model("tiny-random", source=ModelSource(models=base.parent / "made"))
     assert (opened.name, opened.checkpoint, opened.notices) == ("tiny-random", None, ())
     assert {"en", "zh-cn"} <= set(opened.languages)
     assert "am" not in opened.languages
@@ -186,7 +188,9 @@ def test_what_coquis_trainer_leaves_is_opened_where_it_lies(base: Path, tmp_path
     torch.save({"model": weights, "step": 5, "optimizer": {"state": {}}}, folder / "best_model.pth")
     for name in ("config.json", "vocab.json"):
         shutil.copy(base / name, folder)
-    opened = open_model(folder / "best_model.pth" if named == "file" else folder, source=Source(models=tmp_path / "m"))
+    opened = open_model(
+        folder / "best_model.pth" if named == "file" else folder, source=ModelSource(models=tmp_path / "m")
+    )
     assert same(opened, {name: weight.float() for name, weight in gpt_state(base).items()})
     assert opened.reference is None
     assert opened.name == ("best_model" if named == "file" else "GPT_XTTS-run")
@@ -238,7 +242,7 @@ def test_an_adapter_alone_is_opened_with_a_base_that_is_named(base: Path, amhari
     assert (opened.name, opened.tokenizer.vocabulary.hash) == ("adapter", amharic.vocabulary.hash)
     with pytest.raises(AmharicTtsError, match=r"does not say which model .* Name that as base"):
         open_model(alone)
-    other = random_model.build(tmp_path / "models" / "other", sizes=random_model.Sizes(layers=2))
+    other = random_model.build(tmp_path / "models" / "other", sizes=random_model.RandomModelSize(layers=2))
     with pytest.raises(AmharicTtsError, match=r"does not fit .* Name the model that it was trained from as base"):
         open_model(alone, base=other)
 
@@ -248,10 +252,10 @@ def test_a_base_that_was_moved_is_found_where_models_are_kept(output: Path, base
     run = shutil.copytree(output / "going" / "runs" / RUN, tmp_path / "run")
     manifest = run / "checkpoints" / "step_6" / "checkpoint.json"
     manifest.write_text(manifest.read_text().replace(str(base), "/elsewhere/tiny-random"))
-    assert open_model(run, source=Source(models=base.parent)).folder == base
+    assert open_model(run, source=ModelSource(models=base.parent)).folder == base
     assert open_model(run, base=base).folder == base
     with pytest.raises(AmharicTtsError, match=r"/elsewhere/tiny-random is no longer the model .* Put it back"):
-        open_model(run, source=Source(models=tmp_path))
+        open_model(run, source=ModelSource(models=tmp_path))
 
 
 def without(*names: str) -> Callable[[Path], object]:
@@ -360,7 +364,7 @@ def test_a_checkpoint_of_other_parts_is_refused(
 ) -> None:
     write(tmp_path, state, about(base, amharic, **known), amharic.save)
     with pytest.raises(AmharicTtsError, match=said) as caught:
-        open_model(tmp_path, source=Source(models=tmp_path))
+        open_model(tmp_path, source=ModelSource(models=tmp_path))
     assert caught.value.hint
 
 

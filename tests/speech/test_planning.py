@@ -9,7 +9,7 @@ from utils.config import SpeechConfig
 from utils.core.errors import TextError
 from utils.speech.planning import Pauses, Piece, plan, speakable
 from utils.xtts.language_packs import AmharicPack
-from utils.xtts.tokenizer import Tokenizer, cut, prepare
+from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer, split_evenly
 from utils.xtts.vocabulary import Vocabulary
 
 LIMIT = AmharicPack().token_limit
@@ -18,7 +18,7 @@ LONG = "ልጆቹ ሜዳ ላይ ኳስ ይጫወታሉ፣ " * 20 + "ከዚያም
 
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
-    return prepare(Vocabulary.load(write_vocabulary(tmp_path_factory.mktemp("base"))), "am")
+    return prepare_tokenizer(Vocabulary.load(write_vocabulary(tmp_path_factory.mktemp("base"))), "am")
 
 
 def pieces_of(text: str, tokenizer: Tokenizer, language: str, pauses: Pauses | None = None) -> list[Piece]:
@@ -245,4 +245,4 @@ def test_any_string_is_spoken_or_refused_in_a_sentence(tokenizer: Tokenizer, tex
     ],
 )
 def test_a_sentence_is_cut_where_it_hurts_least(sentence: str, count: int, parts: list[str]) -> None:
-    assert cut(sentence, count) == parts
+    assert split_evenly(sentence, count) == parts

@@ -95,7 +95,7 @@ def test_distances_of_sounds(first: Samples, second: Samples, least: float, most
 def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Opened, Voice]:
     """Train a GPT of 4 layers until it has learned to say what it reads."""
     folder = tmp_path_factory.mktemp("learned")
-    base = random_model.build(folder / "base", sizes=random_model.Sizes(layers=4, dim=128, heads=4))
+    base = random_model.build(folder / "base", sizes=random_model.RandomModelSize(layers=4, dim=128, heads=4))
     dataset = write_dataset(folder / "dataset", train=16)
     run = trained(folder, dataset, custom_model=str(base), batch_size=4, grad_acumm=1, max_steps=STEPS, save_step=STEPS)
     losses = [float(str(event["loss"])) for event in events(run, "evaluation")]

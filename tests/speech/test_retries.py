@@ -15,14 +15,14 @@ from utils.speech.decoder import Generated
 from utils.speech.joining import placed
 from utils.speech.planning import Piece
 from utils.speech.retries import Line, Studio
-from utils.xtts.random_model import murmur
-from utils.xtts.tokenizer import Reading
+from utils.xtts.random_model import synthetic_speech
+from utils.xtts.tokenizer import TokenizedText
 
 PHONES = "sɛlamnɛwtenastɨllɨɲ"
-READING = Reading("ሰላም", "ሰላም", PHONES, PHONES, ("s",), (1,), ())
-SOUND = np.interp(np.arange(2 * OUTPUT_RATE) / OUTPUT_RATE, np.arange(2 * 22_050) / 22_050, murmur(2, 1)).astype(
-    np.float32
-)
+READING = TokenizedText("ሰላም", "ሰላም", PHONES, PHONES, ("s",), (1,), ())
+SOUND = np.interp(
+    np.arange(2 * OUTPUT_RATE) / OUTPUT_RATE, np.arange(2 * 22_050) / 22_050, synthetic_speech(2, 1)
+).astype(np.float32)
 
 
 class Fake:

@@ -12,16 +12,16 @@ from utils.media.audio import Samples, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.speech.guards import Codes, Heard, Limits, judge, kind, next_seed, score, sounds, trim
 from utils.xtts.language_packs import pack_for
-from utils.xtts.tokenizer import Reading
+from utils.xtts.tokenizer import TokenizedText
 
 LIMITS = Limits.of("am")
 SENTENCE = "ሰላም፣ እንደምን አደራችሁ?"
 
 
-def reading(text: str = SENTENCE, language: str = "am") -> Reading:
+def reading(text: str = SENTENCE, language: str = "am") -> TokenizedText:
     pack = pack_for(language)
     normalised = pack.normalise(text)
-    return Reading(text, normalised, pack.phonemise(normalised), "", (), (), ())
+    return TokenizedText(text, normalised, pack.phonemise(normalised), "", (), (), ())
 
 
 def speech(seconds: float = 2.0, seed: int = 1) -> Samples:

@@ -29,7 +29,9 @@ PUBLISHED: dict[str, Any] = {"gpt_cond_len": 30, "gpt_cond_chunk_len": 4, "max_r
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
-    folder = random_model.build(tmp_path_factory.mktemp("models") / "tiny", sizes=random_model.Sizes(layers=1))
+    folder = random_model.build(
+        tmp_path_factory.mktemp("models") / "tiny", sizes=random_model.RandomModelSize(layers=1)
+    )
     opened = open_model(folder)
     with torch.no_grad():
         liven(opened.gpt.get_submodule("conditioning_encoder"))
@@ -50,7 +52,7 @@ def cache(tmp_path: Path) -> Path:
 
 
 def clip(folder: Path, name: str, seconds: float, rate: int = 22_050, channels: int = 1, seed: int = 0) -> Path:
-    sound = audio.resample(random_model.murmur(seconds, seed), 22_050, rate)
+    sound = audio.resample(random_model.synthetic_speech(seconds, seed), 22_050, rate)
     sides = np.stack([sound * (1 - 0.3 * side) for side in range(channels)], axis=1)
     soundfile.write(folder / name, sides, rate)
     return folder / name

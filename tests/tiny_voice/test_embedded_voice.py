@@ -16,7 +16,7 @@ from tools.tiny_voice.speakers import PROGRAM
 from utils.cli import demo
 from utils.core.paths import TINY_MODEL
 from utils.ui.tabs.training.forecast import SMALL
-from utils.xtts.state_dict import read_weights
+from utils.xtts.state_dict import read_state_dict
 
 pytestmark = [
     pytest.mark.slow,
@@ -47,7 +47,7 @@ def test_it_is_small_and_says_what_it_is() -> None:
     assert "not XTTS v2" in about["about"]
     assert about["licence"] == "Apache-2.0"
     assert "espeak-ng" in (TINY_MODEL / "LICENCE.txt").read_text(encoding="utf-8")
-    weights = read_weights(TINY_MODEL / "model.pth")
+    weights = read_state_dict(TINY_MODEL / "model.pth")
     assert sum(weight.numel() for name, weight in weights.items() if name.startswith("gpt.")) == SMALL["tiny"]
 
 

@@ -13,7 +13,7 @@ from utils.xtts import random_model
 from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
 
-VOICE = random_model.murmur(1.0, seed=11)
+VOICE = random_model.synthetic_speech(1.0, seed=11)
 pytestmark = pytest.mark.slow
 
 

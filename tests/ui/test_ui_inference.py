@@ -47,7 +47,7 @@ from utils.ui.tabs.inference.speech_tasks import Begun, take_of
 from utils.ui.tabs.inference.take_render import links
 from utils.workspace import comparisons, reference_clips, takes
 from utils.workspace.takes import Said, Sentence, Take
-from utils.xtts.tokenizer import Reading, Tokenizer, prepare
+from utils.xtts.tokenizer import TokenizedText, Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 NASTY = "<img src=x onerror=alert(1)>"
@@ -61,8 +61,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> gr.Blocks:
         return app.build(tmp_path_factory.mktemp("page"))
 
 
-def reading(text: str) -> Reading:
-    return Reading(text, text, "səlam", "səlam", ("[am]", "s"), (1, 2), ())
+def reading(text: str) -> TokenizedText:
+    return TokenizedText(text, text, "səlam", "səlam", ("[am]", "s"), (1, 2), ())
 
 
 def said(text: str, seconds: float = 0.5, seed: int = 0, pause: float = 0.25, flags: tuple[str, ...] = ()) -> Said:
@@ -357,7 +357,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
     path = folder / "vocab.json"
     told = {"version": "1.0", "model": model, "added_tokens": special, "pre_tokenizer": {"type": "Whitespace"}}
     path.write_text(json.dumps(told), encoding="utf-8")
-    return prepare(Vocabulary.load(path), "am")
+    return prepare_tokenizer(Vocabulary.load(path), "am")
 
 
 def test_a_text_is_read_sentence_by_sentence(tokenizer: Tokenizer) -> None:

@@ -18,7 +18,7 @@ from utils.dataset.subtitles import read_cues
 from utils.media import audio
 from utils.ui import project_actions as desk
 from utils.workspace import projects, sample_project
-from utils.workspace.projects import Step
+from utils.workspace.projects import CopyProgress
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_name_is_given_once(place: Project, tmp_path: Path) -> None:
 
 
 def test_a_copy_shares_sound_and_owns_what_grows(place: Project, tmp_path: Path) -> None:
-    steps: list[Step] = []
+    steps: list[CopyProgress] = []
     copy = projects.duplicate(place, "copy", tmp_path, steps.append)
     sound, manifest = Path("dataset", "wavs", "a.wav"), Path("dataset", "manifest.csv")
     assert (place.root / sound).samefile(copy.root / sound)
@@ -73,7 +73,7 @@ def test_a_copy_that_has_no_room_leaves_nothing(
 
 
 def test_a_copy_that_breaks_off_leaves_nothing(place: Project, tmp_path: Path) -> None:
-    def stop(_: Step) -> None:
+    def stop(_: CopyProgress) -> None:
         raise OSError(5, "The disk is gone")
 
     with pytest.raises(StorageError, match="The disk is gone"):
@@ -171,8 +171,8 @@ def test_the_deleted_ones_are_offered_the_last_one_first(place: Project, tmp_pat
 
 
 def test_a_copy_goes_on_without_its_visitor_and_tells_its_failure() -> None:
-    heard = desk.Copying(lambda tell: (tell(Step(1, 2)), "copy")[1])
-    assert list(heard.steps())[-1:] in ([], [Step(0, 0)], [Step(1, 2)])
+    heard = desk.Copying(lambda tell: (tell(CopyProgress(1, 2)), "copy")[1])
+    assert list(heard.steps())[-1:] in ([], [CopyProgress(0, 0)], [CopyProgress(1, 2)])
     assert heard.name == "copy"
 
     def fail(_: object) -> str:

@@ -18,7 +18,7 @@ from utils.core.paths import Project
 from utils.ui.tabs.system import about, base_models, disk, downloads, licence, settings
 from utils.ui.tabs.system.settings import PageSettings
 from utils.workspace import disk_usage, projects
-from utils.workspace.disk_usage import Use
+from utils.workspace.disk_usage import DiskUsage
 from utils.xtts import checkpoints
 from utils.xtts.files import HUB_FILES
 from utils.xtts.licence import VARIABLE, LicenceError, accept_licence
@@ -190,7 +190,7 @@ def test_a_download_is_paused_goes_on_and_is_given_up(
     held.set()
     wait_until_over(run)
     again = downloads.begin("v2.0.2", tmp_path)
-    assert [one.name for one in runs.list_runs(projects.downloads(tmp_path))] == [again.name]
+    assert [one.name for one in runs.list_runs(projects.downloads_project(tmp_path))] == [again.name]
     wait_until_over(again)
     assert (again.look().status, again.look().message) == (runs.Status.FINISHED, "")
     assert downloads.look("v2.0.2").is_whole
@@ -255,27 +255,27 @@ def add_checkpoints(place: Project, status: runs.Status) -> runs.Run:
 
 
 def test_files_are_counted_under_what_they_are(place: Project) -> None:
-    assert disk_usage.measure(place) == Use(dataset=5, features=7, ready=11, other=2)
+    assert disk_usage.measure(place) == DiskUsage(dataset=5, features=7, ready=11, other=2)
     assert disk_usage.measure(place).total == 25
 
 
 def test_what_can_go_goes_and_nothing_else(place: Project) -> None:
     run = add_checkpoints(place, runs.Status.FINISHED)
-    assert disk_usage.free(place, "checkpoints") > 0
+    assert disk_usage.reclaim(place, "checkpoints") > 0
     assert [one.step for one in checkpoints.index(run.folder)] == [3, 1]
-    assert disk_usage.free(place, "features") == 7
-    assert disk_usage.free(place, "resume") == 2
-    assert disk_usage.free(place, "exports") == 0
+    assert disk_usage.reclaim(place, "features") == 7
+    assert disk_usage.reclaim(place, "resume") == 2
+    assert disk_usage.reclaim(place, "exports") == 0
     assert disk_usage.measure(place).dataset == 5
     with pytest.raises(ConfigError, match="Choose one of"):
-        disk_usage.free(place, "ready")
+        disk_usage.reclaim(place, "ready")
 
 
 def test_nothing_is_freed_while_a_run_is_at_work(place: Project) -> None:
     add_checkpoints(place, runs.Status.STARTING)
     with pytest.raises(RunBusyError, match="Stop it first"):
-        disk_usage.free(place, "features")
-    assert disk_usage.spare(place)["resume"] == 0
+        disk_usage.reclaim(place, "features")
+    assert disk_usage.reclaimable(place)["resume"] == 0
 
 
 def test_deleted_projects_are_shown_and_go_for_good(place: Project, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from utils.ui.tabs.training.run_history import Story
 from utils.ui.tabs.training.settings_form import faulty, fill, remembered
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import About, Checkpoint
-from utils.xtts.versions import BUILT_IN
+from utils.xtts.files import BUILT_IN
 
 NONE = {"count": 0, "named": []}
 NASTY = "<img src=x onerror=alert(1)>"

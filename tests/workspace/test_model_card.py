@@ -15,7 +15,7 @@ from utils.dataset import clip_lists
 from utils.speech.open_model import open_model
 from utils.workspace import model_card
 from utils.workspace.model_card import Lesson, figures, write_card
-from utils.workspace.publishing import Parts, publish
+from utils.workspace.publishing import PublishOptions, publish
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
@@ -133,7 +133,7 @@ def test_its_program_speaks_in_plain_coqui(
     finished(tmp_path, tiny_folder, amharic, learnt(tiny_folder, amharic))
     opened = open_model(Project(tmp_path).ready)
     text = write_card(opened, "voice")
-    publish(opened, tmp_path / "voice", Parts(), text)
+    publish(opened, tmp_path / "voice", PublishOptions(), text)
     (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

@@ -17,9 +17,9 @@ from utils.core.errors import RunError, StorageError
 from utils.core.paths import Project
 from utils.speech.open_model import Opened, open_model
 from utils.workspace import publishing
-from utils.workspace.publishing import Parts, Published, publish, publish_adapter
-from utils.xtts.codec import ModelFileError
-from utils.xtts.state_dict import read_weights
+from utils.workspace.publishing import PublishedModel, PublishOptions, publish, publish_adapter
+from utils.xtts.files import ModelFileError
+from utils.xtts.state_dict import read_state_dict
 from utils.xtts.tokenizer import Tokenizer
 
 CODES = torch.arange(0, 1000, 25)
@@ -47,24 +47,24 @@ def ready(project: Project) -> Opened:
 
 
 @pytest.fixture(scope="module")
-def half(ready: Opened, tmp_path_factory: pytest.TempPathFactory) -> Published:
+def half(ready: Opened, tmp_path_factory: pytest.TempPathFactory) -> PublishedModel:
     folder = tmp_path_factory.mktemp("exports") / "voice"
-    return publish(ready, folder, Parts(safetensors=True, zip=True), "# A card\n")
+    return publish(ready, folder, PublishOptions(safetensors=True, zip=True), "# A card\n")
 
 
 def gpt_of(folder: Path) -> State:
-    return {name: weight for name, weight in read_weights(folder / "model.pth").items() if name.startswith("gpt.")}
+    return {name: weight for name, weight in read_state_dict(folder / "model.pth").items() if name.startswith("gpt.")}
 
 
 @pytest.mark.slow
-def test_it_holds_what_speech_needs_and_nothing_that_only_training_needs(half: Published) -> None:
+def test_it_holds_what_speech_needs_and_nothing_that_only_training_needs(half: PublishedModel) -> None:
     assert {path.name for path in half.folder.iterdir()} == SPEAKS | {"model.safetensors"}
     assert (half.folder / "README.md").read_text() == "# A card\n"
     assert half.after == sum(path.stat().st_size for path in half.folder.iterdir())
 
 
 @pytest.mark.slow
-def test_half_precision_is_half_the_size_and_said_so(half: Published, state: State) -> None:
+def test_half_precision_is_half_the_size_and_said_so(half: PublishedModel, state: State) -> None:
     weights = gpt_of(half.folder)
     assert {weight.dtype for weight in weights.values()} == {torch.float16}
     assert all(torch.equal(weights[f"gpt.{name}"], weight.half()) for name, weight in state.items())
@@ -72,7 +72,7 @@ def test_half_precision_is_half_the_size_and_said_so(half: Published, state: Sta
 
 
 @pytest.mark.slow
-def test_it_tells_where_it_comes_from_and_nothing_of_this_computer(half: Published, tiny_folder: Path) -> None:
+def test_it_tells_where_it_comes_from_and_nothing_of_this_computer(half: PublishedModel, tiny_folder: Path) -> None:
     about = json.loads((half.folder / "about.json").read_text())
     assert (about["run"], about["step"], about["base"]) == (RUN, STEP, "tiny-random")
     told = "".join(path.read_text() for path in half.folder.iterdir() if path.suffix in {".json", ".md"})
@@ -80,16 +80,16 @@ def test_it_tells_where_it_comes_from_and_nothing_of_this_computer(half: Publish
 
 
 @pytest.mark.slow
-def test_the_safetensors_hold_the_same_weights_for_everybody(half: Published) -> None:
+def test_the_safetensors_hold_the_same_weights_for_everybody(half: PublishedModel) -> None:
     from safetensors.torch import load_file
 
-    safe, usual = load_file(half.folder / "model.safetensors"), read_weights(half.folder / "model.pth")
+    safe, usual = load_file(half.folder / "model.safetensors"), read_state_dict(half.folder / "model.pth")
     assert safe.keys() == usual.keys()
     assert all(torch.equal(safe[name], weight) for name, weight in usual.items())
 
 
 @pytest.mark.slow
-def test_the_zip_holds_the_folder_as_it_is(half: Published, tmp_path: Path) -> None:
+def test_the_zip_holds_the_folder_as_it_is(half: PublishedModel, tmp_path: Path) -> None:
     assert half.archive == half.folder.parent / "voice.zip"
     with zipfile.ZipFile(half.archive) as packed:
         assert packed.testzip() is None
@@ -103,12 +103,12 @@ def test_the_zip_holds_the_folder_as_it_is(half: Published, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_full_precision_sounds_exactly_alike_in_plain_coqui(ready: Opened, project: Project, tmp_path: Path) -> None:
-    done = publish(ready, tmp_path / "voice", Parts(half=False), "")
+    done = publish(ready, tmp_path / "voice", PublishOptions(half=False), "")
     assert torch.equal(sound(plain(done.folder), CODES), sound(plain(project.ready), CODES))
 
 
 @pytest.mark.slow
-def test_half_precision_sounds_alike_in_plain_coqui(half: Published, project: Project) -> None:
+def test_half_precision_sounds_alike_in_plain_coqui(half: PublishedModel, project: Project) -> None:
     wanted, found = sound(plain(project.ready), CODES), sound(plain(half.folder), CODES)
     assert wanted.abs().max() > 0
     assert (wanted - found).abs().max() < 2e-3 * wanted.abs().max()
@@ -117,7 +117,7 @@ def test_half_precision_sounds_alike_in_plain_coqui(half: Published, project: Pr
 @pytest.mark.slow
 def test_a_checkpoint_becomes_what_was_stored_of_it(project: Project, state: State, tmp_path: Path) -> None:
     opened = open_model(project.runs / RUN)
-    done = publish(opened, tmp_path / "voice", Parts(), "")
+    done = publish(opened, tmp_path / "voice", PublishOptions(), "")
     weights = gpt_of(done.folder)
     assert all(torch.equal(weights[f"gpt.{name}"], weight.half()) for name, weight in state.items())
     about = json.loads((done.folder / "about.json").read_text())
@@ -130,22 +130,22 @@ def test_a_checkpoint_becomes_what_was_stored_of_it(project: Project, state: Sta
 def test_an_adapter_is_merged_in_or_goes_alone(tiny_folder: Path, amharic: Tokenizer, tmp_path: Path) -> None:
     checkpoint, merged = with_adapter(tmp_path / "runs" / RUN, tiny_folder, amharic)
     opened = open_model(checkpoint, merge=True)
-    whole = publish(opened, tmp_path / "whole", Parts(half=False), "")
+    whole = publish(opened, tmp_path / "whole", PublishOptions(half=False), "")
     weights = gpt_of(whole.folder)
     assert all(torch.allclose(weights[f"gpt.{name}"], weight, atol=1e-6) for name, weight in merged.items())
-    alone = publish_adapter(opened, tmp_path / "alone", Parts(half=False, zip=True), "# A card")
+    alone = publish_adapter(opened, tmp_path / "alone", PublishOptions(half=False, zip=True), "# A card")
     assert {path.name for path in alone.folder.iterdir()} == {
         "adapter.safetensors", "adapter.json", "vocab.json", "text.json", "README.md",
     }  # fmt: skip
     again = open_model(alone.folder, base=tiny_folder).gpt.state_dict()
     assert all(torch.allclose(again[name], weight, atol=1e-6) for name, weight in merged.items())
-    small = publish_adapter(opened, tmp_path / "small", Parts(), "")
+    small = publish_adapter(opened, tmp_path / "small", PublishOptions(), "")
     assert small.after < alone.after < whole.after
 
 
 @pytest.mark.slow
 def test_files_for_training_stay_when_asked_for(ready: Opened, tmp_path: Path) -> None:
-    done = publish(ready, tmp_path / "voice", Parts(for_training=True), "")
+    done = publish(ready, tmp_path / "voice", PublishOptions(for_training=True), "")
     assert {path.name for path in done.folder.iterdir()} == SPEAKS | {"dvae.pth", "mel_stats.pth"}
 
 
@@ -154,7 +154,7 @@ def test_a_weight_too_large_for_half_precision_is_refused(ready: Opened, tmp_pat
     gpt = copy.deepcopy(ready.gpt)
     gpt.get_submodule("mel_head").get_parameter("bias").data.fill_(1e6)
     with pytest.raises(ModelFileError, match=r"mel_head.bias is too large .* --no-half"):
-        publish(dataclasses.replace(ready, gpt=gpt), tmp_path / "voice", Parts(), "")
+        publish(dataclasses.replace(ready, gpt=gpt), tmp_path / "voice", PublishOptions(), "")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -167,16 +167,16 @@ def test_nothing_of_value_is_written_over(ready: Opened, project: Project, tmp_p
     folder = tmp_path / where if where in {"a file", "full"} else project.root / where
     before = sorted(path.name for path in project.ready.iterdir())
     with pytest.raises(StorageError, match="Choose"):
-        publish(ready, folder, Parts(), "")
+        publish(ready, folder, PublishOptions(), "")
     assert sorted(path.name for path in project.ready.iterdir()) == before
     assert (tmp_path / "a file").read_text() == (tmp_path / "full" / "README.md").read_text() == "mine"
 
 
 @pytest.mark.slow
 def test_an_export_is_replaced_as_a_whole_and_foreign_files_stay(ready: Opened, tmp_path: Path) -> None:
-    publish(ready, tmp_path / "voice", Parts(safetensors=True), "old")
+    publish(ready, tmp_path / "voice", PublishOptions(safetensors=True), "old")
     (tmp_path / "voice" / "mine.txt").write_text("mine")
-    publish(ready, tmp_path / "voice", Parts(), "new")
+    publish(ready, tmp_path / "voice", PublishOptions(), "new")
     assert {path.name for path in (tmp_path / "voice").iterdir()} == SPEAKS | {"mine.txt"}
     assert [path.name for path in tmp_path.iterdir()] == ["voice"]
 
@@ -187,14 +187,14 @@ def test_a_disk_without_room_is_refused_before_writing(
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 10**6))
     with pytest.raises(StorageError, match=r"needs \d+\.\d MB, and 1\.0 MB are free"):
-        publish(ready, tmp_path / "voice", Parts(), "")
+        publish(ready, tmp_path / "voice", PublishOptions(), "")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
 def test_a_model_without_an_adapter_says_so(ready: Opened, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="has no adapter of its own"):
-        publish_adapter(dataclasses.replace(ready), tmp_path / "alone", Parts(), "")
+        publish_adapter(dataclasses.replace(ready), tmp_path / "alone", PublishOptions(), "")
 
 
 def test_weights_that_share_their_place_are_written_apart() -> None:

@@ -12,14 +12,12 @@ import torch
 from tests.xtts.hub_server import Hub, serving
 from utils.core.public_addresses import DownloadError
 from utils.xtts import base_models, random_model
-from utils.xtts.base_models import Source, Step, base_folder
-from utils.xtts.codec import ModelFileError
-from utils.xtts.files import HUB_FILES
+from utils.xtts.base_models import DownloadProgress, ModelSource, base_folder
+from utils.xtts.files import BUILT_IN, HUB_FILES, ModelFileError
 from utils.xtts.hub import UnreachableError
 from utils.xtts.licence import LICENCE, VARIABLE, LicenceError, accept_licence, licence_accepted
-from utils.xtts.model import match_of
-from utils.xtts.state_dict import accept, read_weights
-from utils.xtts.versions import BUILT_IN
+from utils.xtts.model import match_gpt
+from utils.xtts.state_dict import read_state_dict, require_match
 
 pytestmark = pytest.mark.slow
 PUBLISHED = [name for name in HUB_FILES if name not in base_models.ADDED_LATER]
@@ -47,17 +45,17 @@ def fresh(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def source(tmp_path: Path, hub: Hub) -> Source:
+def source(tmp_path: Path, hub: Hub) -> ModelSource:
     consent = tmp_path / "consent.json"
     accept_licence("Abebe", consent)
-    return Source(tmp_path / "models", consent, hub.endpoint)
+    return ModelSource(tmp_path / "models", consent, hub.endpoint)
 
 
 def same_files(one: Path, other: Path, names: Any = HUB_FILES) -> bool:
     return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
 
 
-def test_a_version_is_fetched_whole_and_only_once(source: Source, hub: Hub, tiny_folder: Path) -> None:
+def test_a_version_is_fetched_whole_and_only_once(source: ModelSource, hub: Hub, tiny_folder: Path) -> None:
     folder = base_folder("v2.0.2", source=source)
     assert same_files(folder, tiny_folder)
     assert {path.name for path in folder.iterdir()} == {*HUB_FILES, "verified.json"}
@@ -67,15 +65,15 @@ def test_a_version_is_fetched_whole_and_only_once(source: Source, hub: Hub, tiny
     assert hub.requests == []
 
 
-def test_what_an_older_version_lacks_comes_from_the_newest(source: Source, hub: Hub) -> None:
+def test_what_an_older_version_lacks_comes_from_the_newest(source: ModelSource, hub: Hub) -> None:
     base_folder("v2.0.2", source=source)
     fetched = {(revision, name) for method, revision, name, _ in hub.requests if method == "GET"}
     assert fetched == {("v2.0.2", name) for name in PUBLISHED} | {("main", name) for name in base_models.ADDED_LATER}
 
 
-def test_progress_is_told_in_bytes_of_all_files(tmp_path: Path, source: Source, tiny_folder: Path) -> None:
-    steps: list[Step] = []
-    base_folder("main", source=Source(source.models, source.consent, source.endpoint, steps.append))
+def test_progress_is_told_in_bytes_of_all_files(tmp_path: Path, source: ModelSource, tiny_folder: Path) -> None:
+    steps: list[DownloadProgress] = []
+    base_folder("main", source=ModelSource(source.models, source.consent, source.endpoint, steps.append))
     total = sum((tiny_folder / name).stat().st_size for name in HUB_FILES)
     assert {step.total for step in steps} == {total}
     assert [step.done for step in steps] == sorted(step.done for step in steps)
@@ -83,7 +81,7 @@ def test_progress_is_told_in_bytes_of_all_files(tmp_path: Path, source: Source, 
     assert {step.part for step in steps} == set(HUB_FILES)
 
 
-def test_a_connection_that_breaks_is_taken_up_where_it_broke(source: Source, hub: Hub, tiny_folder: Path) -> None:
+def test_a_connection_that_breaks_is_taken_up_where_it_broke(source: ModelSource, hub: Hub, tiny_folder: Path) -> None:
     hub.break_off["model.pth"] = 2
     folder = base_folder("main", source=source)
     assert same_files(folder, tiny_folder)
@@ -94,19 +92,19 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(source: Source, hub
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.pth"])
-def test_a_hub_that_hangs_up_once_is_asked_again(source: Source, hub: Hub, tiny_folder: Path, name: str) -> None:
+def test_a_hub_that_hangs_up_once_is_asked_again(source: ModelSource, hub: Hub, tiny_folder: Path, name: str) -> None:
     hub.hang_up[name] = 1
     assert same_files(base_folder("main", source=source), tiny_folder)
     assert hub.hang_up[name] == 0
 
 
-def test_a_hub_that_goes_on_hanging_up_is_not_reached(source: Source, hub: Hub) -> None:
+def test_a_hub_that_goes_on_hanging_up_is_not_reached(source: ModelSource, hub: Hub) -> None:
     hub.hang_up["config.json"] = 2
     with pytest.raises(UnreachableError, match=r"config\.json could not be fetched"):
         base_folder("main", source=source)
 
 
-def test_a_killed_download_is_continued_by_the_next_start(source: Source, hub: Hub, tiny_folder: Path) -> None:
+def test_a_killed_download_is_continued_by_the_next_start(source: ModelSource, hub: Hub, tiny_folder: Path) -> None:
     content = (tiny_folder / "model.pth").read_bytes()
     folder = source.models / "main"
     folder.mkdir(parents=True)
@@ -116,7 +114,7 @@ def test_a_killed_download_is_continued_by_the_next_start(source: Source, hub: H
     assert ("GET", "main", "model.pth", "bytes=100000-") in hub.requests
 
 
-def test_a_damaged_half_is_noticed_and_thrown_away(source: Source, hub: Hub, tiny_folder: Path) -> None:
+def test_a_damaged_half_is_noticed_and_thrown_away(source: ModelSource, hub: Hub, tiny_folder: Path) -> None:
     content = (tiny_folder / "model.pth").read_bytes()
     folder = source.models / "main"
     folder.mkdir(parents=True)
@@ -128,7 +126,7 @@ def test_a_damaged_half_is_noticed_and_thrown_away(source: Source, hub: Hub, tin
 
 
 @pytest.mark.parametrize("name", ["model.pth", "vocab.json", "mel_stats.pth"])
-def test_a_wrong_hash_is_refused_and_not_kept(source: Source, hub: Hub, name: str) -> None:
+def test_a_wrong_hash_is_refused_and_not_kept(source: ModelSource, hub: Hub, name: str) -> None:
     hub.announced[name] = "0" * (40 if name == "vocab.json" else 64)
     with pytest.raises(DownloadError, match=rf"{name} .* another content") as caught:
         base_folder("main", source=source)
@@ -141,7 +139,7 @@ def test_a_wrong_hash_is_refused_and_not_kept(source: Source, hub: Hub, name: st
 )
 @pytest.mark.parametrize("name", ["model.pth", "config.json"])
 def test_a_damaged_file_is_found_and_fetched_again(
-    source: Source, hub: Hub, tiny_folder: Path, content: bytes, name: str
+    source: ModelSource, hub: Hub, tiny_folder: Path, content: bytes, name: str
 ) -> None:
     folder = base_folder("main", source=source)
     (folder / name).write_bytes(content)
@@ -150,7 +148,9 @@ def test_a_damaged_file_is_found_and_fetched_again(
     assert hub.downloads() == [name]
 
 
-def test_files_that_somebody_put_there_are_checked_and_not_fetched(source: Source, hub: Hub, tiny_folder: Path) -> None:
+def test_files_that_somebody_put_there_are_checked_and_not_fetched(
+    source: ModelSource, hub: Hub, tiny_folder: Path
+) -> None:
     shutil.copytree(tiny_folder, source.models / "main")
     source.consent.unlink()
     base_folder("main", source=source)
@@ -158,7 +158,7 @@ def test_files_that_somebody_put_there_are_checked_and_not_fetched(source: Sourc
     assert len(hub.requests) == len(HUB_FILES)
 
 
-def test_without_consent_nothing_is_asked_for(source: Source, hub: Hub) -> None:
+def test_without_consent_nothing_is_asked_for(source: ModelSource, hub: Hub) -> None:
     source.consent.unlink()
     with pytest.raises(LicenceError, match="non-commercial") as caught:
         base_folder("main", source=source)
@@ -192,16 +192,16 @@ def test_consent_is_a_stored_file_or_the_variable(
 NOWHERE = "http://127.0.0.1:9"
 
 
-def test_without_a_connection_the_error_says_which_files_go_where(source: Source) -> None:
+def test_without_a_connection_the_error_says_which_files_go_where(source: ModelSource) -> None:
     with pytest.raises(UnreachableError) as caught:
-        base_folder("v2.0.3", source=Source(source.models, source.consent, NOWHERE))
+        base_folder("v2.0.3", source=ModelSource(source.models, source.consent, NOWHERE))
     assert str(source.models / "v2.0.3") in caught.value.hint
     assert all(name in caught.value.hint for name in HUB_FILES)
 
 
-def test_without_a_connection_files_that_look_whole_are_taken(source: Source, tiny_folder: Path) -> None:
+def test_without_a_connection_files_that_look_whole_are_taken(source: ModelSource, tiny_folder: Path) -> None:
     shutil.copytree(tiny_folder, source.models / "v2.0.3")
-    offline = Source(source.models, source.consent, NOWHERE)
+    offline = ModelSource(source.models, source.consent, NOWHERE)
     assert base_folder("v2.0.3", source=offline) == source.models / "v2.0.3"
     (source.models / "v2.0.3" / "model.pth").write_bytes(b"\0" * 68)
     with pytest.raises(UnreachableError):
@@ -210,13 +210,13 @@ def test_without_a_connection_files_that_look_whole_are_taken(source: Source, ti
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_what_comes_with_the_program_needs_neither_consent_nor_connection(tmp_path: Path, name: str) -> None:
-    folder = base_folder(name, source=Source(tmp_path, tmp_path / "none", NOWHERE))
+    folder = base_folder(name, source=ModelSource(tmp_path, tmp_path / "none", NOWHERE))
     assert {path.name for path in folder.iterdir()} > set(HUB_FILES)
-    assert accept(match_of(folder), name).complete
+    assert require_match(match_gpt(folder), name).complete
 
 
-def alone(tmp_path: Path) -> Source:
-    return Source(tmp_path / "models", tmp_path / "none", NOWHERE)
+def alone(tmp_path: Path) -> ModelSource:
+    return ModelSource(tmp_path / "models", tmp_path / "none", NOWHERE)
 
 
 def test_a_whole_folder_of_ones_own_is_used_where_it_is(tmp_path: Path, tiny_folder: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_whole_folder_of_ones_own_is_used_where_it_is(tmp_path: Path, tiny_fol
 def trainer_file(folder: Path, tiny_folder: Path, *beside: str) -> Path:
     """Write what coqui's Trainer leaves, with some files beside it."""
     folder.mkdir()
-    state = {f"xtts.{name}": weight for name, weight in read_weights(tiny_folder / "model.pth").items()}
+    state = {f"xtts.{name}": weight for name, weight in read_state_dict(tiny_folder / "model.pth").items()}
     torch.save(
         {"model": state, "step": 7, "model_loss": {"train_loss": 1.0, "eval_loss": None}}, folder / "best_model.pth"
     )
@@ -239,25 +239,25 @@ def trainer_file(folder: Path, tiny_folder: Path, *beside: str) -> Path:
 
 @pytest.mark.parametrize("folder_given", [True, False])
 def test_a_checkpoint_of_coquis_trainer_gets_what_it_lacks_from_the_version(
-    tmp_path: Path, source: Source, hub: Hub, tiny_folder: Path, folder_given: bool
+    tmp_path: Path, source: ModelSource, hub: Hub, tiny_folder: Path, folder_given: bool
 ) -> None:
     path = trainer_file(tmp_path / "run", tiny_folder, "config.json", "vocab.json")
     folder = base_folder("v2.0.2", str(path.parent if folder_given else path), source)
-    assert match_of(folder).complete
+    assert match_gpt(folder).complete
     assert same_files(folder, tiny_folder, HUB_FILES[1:])
     assert sorted(hub.downloads()) == sorted(base_models.ADDED_LATER)
     assert base_folder("v2.0.2", str(path.parent if folder_given else path), source) == folder
 
 
 def test_a_lone_checkpoint_takes_config_and_vocabulary_of_the_version(
-    tmp_path: Path, source: Source, tiny_folder: Path
+    tmp_path: Path, source: ModelSource, tiny_folder: Path
 ) -> None:
     folder = base_folder("v2.0.2", str(trainer_file(tmp_path / "run", tiny_folder)), source)
-    assert match_of(folder).complete
+    assert match_gpt(folder).complete
 
 
-def test_a_model_of_another_size_is_refused_with_names(tmp_path: Path, source: Source) -> None:
-    other = random_model.build(tmp_path / "other", sizes=random_model.Sizes(layers=1, dim=32, heads=2))
+def test_a_model_of_another_size_is_refused_with_names(tmp_path: Path, source: ModelSource) -> None:
+    other = random_model.build(tmp_path / "other", sizes=random_model.RandomModelSize(layers=1, dim=32, heads=2))
     lone = tmp_path / "lone.pth"
     shutil.copy(other / "model.pth", lone)
     with pytest.raises(ModelFileError, match=r"lone\.pth does not fit .* wrong shape"):
@@ -266,7 +266,7 @@ def test_a_model_of_another_size_is_refused_with_names(tmp_path: Path, source: S
 
 def test_a_gpt_without_a_vocoder_is_refused(tmp_path: Path, tiny_folder: Path) -> None:
     folder = shutil.copytree(tiny_folder, tmp_path / "model")
-    kept = {name: weight.clone() for name, weight in read_weights(folder / "model.pth").items() if "gpt." in name}
+    kept = {name: weight.clone() for name, weight in read_state_dict(folder / "model.pth").items() if "gpt." in name}
     torch.save(kept, folder / "model.pth")
     with pytest.raises(ModelFileError, match="without a vocoder"):
         base_folder("v2.0.2", str(folder), alone(tmp_path))

@@ -9,7 +9,8 @@ import torch
 
 from tests.xtts.small_dvae import MEL_STATS, PUBLISHED, SMALL, babble, make_dvae, write_dvae
 from utils.media.rates import RATE
-from utils.xtts.codec import AudioEncoder, ModelFileError
+from utils.xtts.codec import AudioEncoder
+from utils.xtts.files import ModelFileError
 
 pytestmark = pytest.mark.slow
 

@@ -6,19 +6,21 @@ import soundfile
 
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.core.errors import DataError
-from utils.xtts.coverage import LONGEST_SHOWN, Row, measure, read_rows, report
-from utils.xtts.tokenizer import Tokenizer, prepare
+from utils.xtts.coverage import LONGEST_SHOWN, TextRow, measure_coverage, read_rows, report
+from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 
 @pytest.fixture
 def tokenizer(tmp_path: Path) -> Tokenizer:
-    return prepare(Vocabulary.load(write_vocabulary(tmp_path / "base")), "am")
+    return prepare_tokenizer(Vocabulary.load(write_vocabulary(tmp_path / "base")), "am")
 
 
 @pytest.fixture
 def poor(tmp_path: Path) -> Tokenizer:
-    return prepare(Vocabulary.load(write_vocabulary(tmp_path / "poor", without="ə")), "am", allow_missing=True)
+    return prepare_tokenizer(
+        Vocabulary.load(write_vocabulary(tmp_path / "poor", without="ə")), "am", allow_missing=True
+    )
 
 
 def write_list(folder: Path, *lines: str) -> Path:
@@ -33,13 +35,13 @@ def write_tone(path: Path, seconds: float) -> None:
 
 
 def test_a_text_the_vocabulary_holds_has_no_unknown_tokens(tokenizer: Tokenizer) -> None:
-    coverage = measure(tokenizer, [Row(2, "ሰላም ለዓለም።"), Row(3, "እንደምን ነህ?")], "amh")
+    coverage = measure_coverage(tokenizer, [TextRow(2, "ሰላም ለዓለም።"), TextRow(3, "እንደምን ነህ?")], "amh")
     assert (coverage.sentences, coverage.unknown, coverage.unknown_share) == (2, 0, 0.0)
     assert not coverage.lacking
 
 
 def test_every_lacking_symbol_is_counted_with_its_lines(poor: Tokenizer) -> None:
-    coverage = measure(poor, [Row(2, "ሰላም"), Row(3, "ሰው ሰበረ"), Row(4, "ቡና")], "am")
+    coverage = measure_coverage(poor, [TextRow(2, "ሰላም"), TextRow(3, "ሰው ሰበረ"), TextRow(4, "ቡና")], "am")
     assert coverage.lacking == {"ə": 2}
     assert coverage.unreadable == [2, 3]
     assert coverage.unknown == 5 or coverage.unknown > 2
@@ -47,8 +49,8 @@ def test_every_lacking_symbol_is_counted_with_its_lines(poor: Tokenizer) -> None
 
 
 def test_the_longest_sentences_come_first_and_over_long_ones_are_named(tokenizer: Tokenizer) -> None:
-    rows = [Row(line, "ሰላም ለዓለም " * line) for line in range(1, 41)]
-    coverage = measure(tokenizer, rows, "am")
+    rows = [TextRow(line, "ሰላም ለዓለም " * line) for line in range(1, 41)]
+    coverage = measure_coverage(tokenizer, rows, "am")
     lengths = [length.tokens for length in coverage.longest]
     assert lengths == sorted(lengths, reverse=True)
     assert [length.line for length in coverage.longest] == [40, 39, 38, 37, 36][:LONGEST_SHOWN]
@@ -59,13 +61,13 @@ def test_the_longest_sentences_come_first_and_over_long_ones_are_named(tokenizer
 def test_tokens_per_second_come_from_the_recordings_that_are_there(tokenizer: Tokenizer, tmp_path: Path) -> None:
     write_tone(tmp_path / "wavs" / "a.wav", 2.0)
     path = write_list(tmp_path, "wavs/a.wav|ሰላም|x", "wavs/missing.wav|ሰላም ለዓለም|x")
-    coverage = measure(tokenizer, read_rows(path), "am")
+    coverage = measure_coverage(tokenizer, read_rows(path), "am")
     assert coverage.timed_sentences == 1
     assert coverage.tokens_per_second == pytest.approx(len(tokenizer.encode("ሰላም", "am")) / 2.0)
 
 
 def test_without_recordings_the_pace_is_not_known(tokenizer: Tokenizer) -> None:
-    coverage = measure(tokenizer, [Row(1, "ሰላም")], "am")
+    coverage = measure_coverage(tokenizer, [TextRow(1, "ሰላም")], "am")
     assert coverage.tokens_per_second is None
     assert "not known" in report(coverage)
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import torch
 
-from utils.xtts.codec import ModelFileError
-from utils.xtts.model import fingerprint, gpt_state, load_gpt, match_of, read_config
-from utils.xtts.state_dict import read_weights
-from utils.xtts.tokenizer import Tokenizer, prepare
+from utils.xtts.files import ModelFileError
+from utils.xtts.model import fingerprint, gpt_state, load_gpt, match_gpt, read_config
+from utils.xtts.state_dict import read_state_dict
+from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.slow
@@ -63,7 +63,7 @@ def test_every_way_of_saving_gives_the_same_weights(tmp_path: Path, kind: str, z
     weights = {"gpt.mel_head.bias": torch.arange(5.0), "hifigan_decoder.x": torch.ones(2), "mel_stats": torch.ones(80)}
     with _legacy_safe_globals():  # classes go by the names they had when the model was published
         torch.save(wrapped(weights, kind), tmp_path / "model.pth", _use_new_zipfile_serialization=zipped)
-    assert same(read_weights(tmp_path / "model.pth"), weights)
+    assert same(read_state_dict(tmp_path / "model.pth"), weights)
 
 
 class Evil:
@@ -125,7 +125,7 @@ def changed(weights: dict[str, torch.Tensor], change: str) -> dict[str, torch.Te
     ],
 )
 def test_weights_that_do_not_fit_are_refused_with_names(folder: Path, change: str, said: str) -> None:
-    weights = read_weights(folder / "model.pth")
+    weights = read_state_dict(folder / "model.pth")
     rewrite(folder, {"model": changed({name: weights[name].clone() for name in weights if "gpt." in name}, change)})
     with pytest.raises(ModelFileError, match=said) as caught:
         load_gpt(folder)
@@ -133,10 +133,10 @@ def test_weights_that_do_not_fit_are_refused_with_names(folder: Path, change: st
 
 
 def test_a_little_that_is_missing_is_drawn_and_reported(folder: Path) -> None:
-    weights = {name: weight.clone() for name, weight in read_weights(folder / "model.pth").items() if "gpt." in name}
+    weights = {name: weight.clone() for name, weight in read_state_dict(folder / "model.pth").items() if "gpt." in name}
     del weights["gpt.final_norm.weight"]
     rewrite(folder, {"model": weights | {"gpt.extra": torch.ones(1)}})
-    match = match_of(folder)
+    match = match_gpt(folder)
     assert (match.missing, match.unexpected, match.complete) == (("final_norm.weight",), ("extra",), False)
     assert "1 missing (final_norm.weight); 1 unknown (extra)" in str(match)
     assert torch.equal(load_gpt(folder).final_norm.weight, torch.ones(64))
@@ -157,7 +157,7 @@ def test_new_tokens_get_rows_and_old_ones_keep_theirs(tiny_folder: Path, amharic
 
 def test_the_noise_of_new_rows_differs_between_embedding_and_head(tiny_folder: Path) -> None:
     base = Vocabulary.load(tiny_folder / "vocab.json")
-    gpt = load_gpt(tiny_folder, prepare(base, "am", mode="ipa"))
+    gpt = load_gpt(tiny_folder, prepare_tokenizer(base, "am", mode="ipa"))
     row = base.size + 1
     assert not torch.equal(gpt.text_embedding.weight[row], gpt.text_head.weight[row])
 
@@ -180,7 +180,7 @@ def test_a_wrong_config_is_named(folder: Path, content: str | None, said: str) -
 
 def test_a_fingerprint_tells_models_apart_and_not_copies(folder: Path, tiny_folder: Path) -> None:
     assert fingerprint(folder) == fingerprint(tiny_folder)
-    weights = {name: weight.clone() for name, weight in read_weights(folder / "model.pth").items() if "gpt." in name}
+    weights = {name: weight.clone() for name, weight in read_state_dict(folder / "model.pth").items() if "gpt." in name}
     prints = set()
     for _ in range(2):
         rewrite(folder, {"model": weights})

@@ -9,9 +9,9 @@ from tests.xtts.full_size import write_full_size
 from utils.core import languages
 from utils.xtts import random_model
 from utils.xtts.codec import AudioEncoder
-from utils.xtts.model import load_gpt, load_xtts, match_of
+from utils.xtts.model import load_gpt, load_xtts, match_gpt
 from utils.xtts.random_vocabulary import small_vocabulary
-from utils.xtts.tokenizer import Tokenizer, prepare
+from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +44,7 @@ def test_its_files_take_a_few_megabytes(tiny_folder: Path) -> None:
 def test_the_seed_decides_about_every_byte(tiny_folder: Path, tmp_path: Path, seed: int, threads: int) -> None:
     torch.set_num_threads(threads)
     before = torch.random.get_rng_state()
-    again = random_model.build(tmp_path / "again", seed, random_model.Sizes(layers=2))
+    again = random_model.build(tmp_path / "again", seed, random_model.RandomModelSize(layers=2))
     assert torch.equal(torch.random.get_rng_state(), before)
     assert torch.get_num_threads() == threads
     found, known = hashes(again), hashes(tiny_folder)
@@ -56,15 +56,15 @@ def test_the_seed_decides_about_every_byte(tiny_folder: Path, tmp_path: Path, se
 def test_it_is_built_once_and_again_when_a_file_is_gone(tiny_folder: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_folder, tmp_path / "tiny")
     written = (folder / "model.pth").stat().st_mtime_ns
-    random_model.build(folder, sizes=random_model.Sizes(layers=2))
+    random_model.build(folder, sizes=random_model.RandomModelSize(layers=2))
     assert (folder / "model.pth").stat().st_mtime_ns == written
     (folder / "dvae.pth").unlink()
-    random_model.build(folder, sizes=random_model.Sizes(layers=2))
+    random_model.build(folder, sizes=random_model.RandomModelSize(layers=2))
     assert hashes(folder) == hashes(tiny_folder)
 
 
 def test_speech_gets_many_codes_and_the_mel_of_the_reference(tiny_folder: Path) -> None:
-    (encoded,) = AudioEncoder.load(tiny_folder).encode([random_model.murmur(3.0, seed=7)])
+    (encoded,) = AudioEncoder.load(tiny_folder).encode([random_model.synthetic_speech(3.0, seed=7)])
     assert encoded.codes.size == 65
     assert 30 < len(set(encoded.codes.tolist())) <= random_model.HEARD
 
@@ -78,12 +78,12 @@ def test_the_vocabulary_has_the_tokens_of_xtts_in_their_places() -> None:
 
 @pytest.mark.parametrize("mode", ["latin", "ipa", "fidel"])
 def test_every_text_mode_can_be_prepared_from_it(mode: str) -> None:
-    tokenizer = prepare(small_vocabulary(), "am", mode=mode, texts=["ሰላም ለዓለም"])  # type: ignore[arg-type]
+    tokenizer = prepare_tokenizer(small_vocabulary(), "am", mode=mode, texts=["ሰላም ለዓለም"])  # type: ignore[arg-type]
     assert tokenizer.encode("ሰላም፣ እንደምን ነህ?", "am")
 
 
 def test_english_is_read_without_gaps() -> None:
-    reading = Tokenizer(small_vocabulary()).read("The children walked home, along 3 rivers.", "en")
+    reading = Tokenizer(small_vocabulary()).tokenize("The children walked home, along 3 rivers.", "en")
     assert reading.unknown == ()
     assert "the" in reading.tokens
 
@@ -92,7 +92,7 @@ def test_english_is_read_without_gaps() -> None:
 def test_the_full_size_has_the_published_number_of_weights(tmp_path: Path) -> None:
     folder = write_full_size(tmp_path / "v2.0.2")
     assert sum(path.stat().st_size for path in folder.iterdir()) < 20e6
-    match = match_of(folder)
+    match = match_gpt(folder)
     assert (match.complete, match.wanted) == (True, 441_018_563)
     gpt = load_gpt(folder)
     assert sum(weight.numel() for weight in gpt.parameters()) == match.wanted

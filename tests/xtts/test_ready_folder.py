@@ -9,10 +9,11 @@ import torch
 from utils.core.errors import StorageError
 from utils.media import audio
 from utils.xtts import export, folders, random_model
-from utils.xtts.codec import AudioEncoder, ModelFileError
+from utils.xtts.codec import AudioEncoder
 from utils.xtts.export import write_ready
-from utils.xtts.model import load_gpt, match_of
-from utils.xtts.state_dict import read_weights
+from utils.xtts.files import ModelFileError
+from utils.xtts.model import load_gpt, match_gpt
+from utils.xtts.state_dict import read_state_dict
 from utils.xtts.tokenizer import Tokenizer
 
 State = dict[str, torch.Tensor]
@@ -29,7 +30,7 @@ def trained(tiny_folder: Path, amharic: Tokenizer) -> State:
 @pytest.fixture(scope="module")
 def ready(tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
-    audio.save(folder / "voice.wav", random_model.murmur(1.0, 3), 22_050)
+    audio.save(folder / "voice.wav", random_model.synthetic_speech(1.0, 3), 22_050)
     return write_ready(folder / "ready", tiny_folder, trained, amharic, folder / "voice.wav", {"steps": 20})
 
 
@@ -42,7 +43,7 @@ def test_it_holds_all_that_speech_and_further_training_need(ready: Path) -> None
 def test_the_reference_becomes_a_wav_whatever_it_was(
     tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path: Path
 ) -> None:
-    soundfile.write(tmp_path / "voice.flac", random_model.murmur(1.0, 3), 22_050)
+    soundfile.write(tmp_path / "voice.flac", random_model.synthetic_speech(1.0, 3), 22_050)
     folder = write_ready(tmp_path / "ready", tiny_folder, trained, amharic, tmp_path / "voice.flac", {})
     assert soundfile.info(folder / "reference.wav").format == "WAV"
     assert audio.duration(folder / "reference.wav") == pytest.approx(1.0)
@@ -66,14 +67,14 @@ def test_training_goes_on_from_it_with_the_same_weights_and_ears(
 ) -> None:
     tokenizer = Tokenizer.load(ready)
     gpt = load_gpt(ready, tokenizer)
-    assert match_of(ready).complete
+    assert match_gpt(ready).complete
     assert all(torch.equal(weight, trained[name]) for name, weight in gpt.state_dict().items())
     assert tokenizer.encode("ሰላም", "am")
     assert AudioEncoder.load(ready).fingerprint == AudioEncoder.load(tiny_folder).fingerprint
 
 
 def test_the_rest_of_the_model_is_that_of_the_base(ready: Path, tiny_folder: Path) -> None:
-    one, other = read_weights(ready / "model.pth"), read_weights(tiny_folder / "model.pth")
+    one, other = read_state_dict(ready / "model.pth"), read_state_dict(tiny_folder / "model.pth")
     rest = [name for name in one if not name.startswith("gpt.")]
     assert len(rest) == sum(not name.startswith("gpt.") for name in other) > 500
     assert all(torch.equal(one[name], other[name]) for name in rest)
@@ -107,7 +108,7 @@ def test_what_generating_hangs_into_the_gpt_is_left_out(tiny_folder: Path, amhar
     gpt = load_gpt(tiny_folder, amharic)
     gpt.init_gpt_for_inference()
     assert any(name.startswith(export.TWICE) for name in gpt.state_dict())
-    assert match_of(write_ready(tmp_path / "ready", tiny_folder, gpt.state_dict(), amharic, None, {})).complete
+    assert match_gpt(write_ready(tmp_path / "ready", tiny_folder, gpt.state_dict(), amharic, None, {})).complete
 
 
 @pytest.mark.parametrize("change", ["lacking", "foreign", "old vocabulary"])

@@ -12,7 +12,7 @@ from tests.xtts.small_vocabulary import MARKS, write_vocabulary
 from utils.core.errors import VocabularyError
 from utils.xtts.files import SETTINGS_FILE
 from utils.xtts.language_packs import TEXT_MODES, AmharicPack, TextMode
-from utils.xtts.tokenizer import Tokenizer, prepare
+from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 AMHARIC = SENTENCES.read_text(encoding="utf-8").splitlines()
@@ -25,12 +25,12 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Vocabulary:
 
 @pytest.fixture(scope="module", params=TEXT_MODES)
 def tokenizer(base: Vocabulary, request: pytest.FixtureRequest) -> Tokenizer:
-    return prepare(base, "amh", mode=request.param, texts=AMHARIC)
+    return prepare_tokenizer(base, "amh", mode=request.param, texts=AMHARIC)
 
 
 @pytest.fixture(scope="module")
 def latin(base: Vocabulary) -> Tokenizer:
-    return prepare(base, "amh")
+    return prepare_tokenizer(base, "amh")
 
 
 def test_the_sentences_are_what_their_script_writes() -> None:
@@ -44,7 +44,7 @@ def test_the_sentences_hold_every_letter_of_the_fidel() -> None:
 
 
 def test_no_sentence_has_an_unknown_symbol(tokenizer: Tokenizer) -> None:
-    assert {symbol for text in AMHARIC for symbol in tokenizer.read(text, "am").unknown} == set()
+    assert {symbol for text in AMHARIC for symbol in tokenizer.tokenize(text, "am").unknown} == set()
 
 
 @pytest.mark.slow
@@ -55,7 +55,9 @@ def test_training_and_speech_read_the_same_ids(tokenizer: Tokenizer, tmp_path: P
     shutil.copytree(run, ready)
     training, speech = Tokenizer.load(run), Tokenizer.load(ready)
     for text in AMHARIC:
-        assert training.encode(text, "am") == speech.encode(text, "amh_ET") == list(speech.read(text, "Amharic").ids)
+        assert (
+            training.encode(text, "am") == speech.encode(text, "amh_ET") == list(speech.tokenize(text, "Amharic").ids)
+        )
 
 
 def test_latin_adds_nothing_but_the_language(base: Vocabulary, latin: Tokenizer) -> None:
@@ -63,30 +65,30 @@ def test_latin_adds_nothing_but_the_language(base: Vocabulary, latin: Tokenizer)
 
 
 def test_ipa_adds_single_symbols(base: Vocabulary) -> None:
-    added = prepare(base, "am", mode="ipa").vocabulary.ids.keys() - base.ids.keys() - {"[am]"}
+    added = prepare_tokenizer(base, "am", mode="ipa").vocabulary.ids.keys() - base.ids.keys() - {"[am]"}
     assert {"ɨ", "ʔ", "ɲ", "ː"} <= added
     assert {len(token) for token in added} == {1}
 
 
 def test_fidel_adds_pieces_that_the_model_really_reads(base: Vocabulary) -> None:
-    tokenizer = prepare(base, "am", mode="fidel", texts=AMHARIC)
+    tokenizer = prepare_tokenizer(base, "am", mode="fidel", texts=AMHARIC)
     added = tokenizer.vocabulary.ids.keys() - base.ids.keys() - {"[am]"}
-    used = {token for text in AMHARIC for token in tokenizer.read(text, "am").tokens}
+    used = {token for text in AMHARIC for token in tokenizer.tokenize(text, "am").tokens}
     assert len({token for token in used & added if len(token) > 1}) > 300
-    assert tokenizer.read("ጰራቅሊጦስ", "am").unknown == ()
+    assert tokenizer.tokenize("ጰራቅሊጦስ", "am").unknown == ()
 
 
 @pytest.mark.parametrize("mode", TEXT_MODES)
 def test_old_tokens_keep_their_rows(base: Vocabulary, mode: TextMode) -> None:
-    ids = prepare(base, "am", mode=mode, texts=AMHARIC).vocabulary.ids
+    ids = prepare_tokenizer(base, "am", mode=mode, texts=AMHARIC).vocabulary.ids
     assert {token: ids[token] for token in base.ids} == base.ids
 
 
 def test_missing_letters_are_refused_with_the_whole_list(tmp_path: Path) -> None:
     poor = Vocabulary.load(write_vocabulary(tmp_path, without="əñ"))
     with pytest.raises(VocabularyError, match=r"lacks 2 symbols.*: ñ ə"):
-        prepare(poor, "am")
-    assert prepare(poor, "am", mode="ipa").encode("ሰላም", "am")
+        prepare_tokenizer(poor, "am")
+    assert prepare_tokenizer(poor, "am", mode="ipa").encode("ሰላም", "am")
 
 
 @pytest.mark.parametrize(
@@ -94,23 +96,23 @@ def test_missing_letters_are_refused_with_the_whole_list(tmp_path: Path) -> None
     [("ሰላም", "səlam"), ("ሰላም።", "səlam."), ("ሰላም፧", "səlam?"), ("ሰላም\n\tለዓለም", "səlam ")],
 )
 def test_what_the_model_reads(latin: Tokenizer, written: str, read: str) -> None:
-    assert latin.read(written, "am").read.startswith(read)
+    assert latin.tokenize(written, "am").model_text.startswith(read)
 
 
 def test_ids_open_with_the_language_and_spell_what_is_read(latin: Tokenizer) -> None:
-    reading = latin.read("ጤና ይስጥልኝ፣ እንደምን ነዎት?", "am")
+    reading = latin.tokenize("ጤና ይስጥልኝ፣ እንደምን ነዎት?", "am")
     assert reading.tokens[0] == "[am]"
     assert "[SPACE]" in reading.tokens
-    assert latin.decode(reading.ids) == reading.read
+    assert latin.decode(reading.ids) == reading.model_text
 
 
 def test_settings_travel_with_the_model(base: Vocabulary, tmp_path: Path) -> None:
-    made = prepare(base, "Amharic", mode="ipa", overrides={"ገና": "ɡənːa"})
+    made = prepare_tokenizer(base, "Amharic", mode="ipa", overrides={"ገና": "ɡənːa"})
     made.save(tmp_path)
     loaded = Tokenizer.load(tmp_path)
     assert loaded.settings == made.settings
     assert loaded.notices == ()
-    assert "ɡənːa" in loaded.read("ገና ነው", "am").read
+    assert "ɡənːa" in loaded.tokenize("ገና ነው", "am").model_text
 
 
 def test_another_vocabulary_is_refused_with_both_hashes(latin: Tokenizer, tmp_path: Path) -> None:
@@ -157,7 +159,7 @@ def test_old_languages_get_the_ids_of_plain_coqui(latin: Tokenizer, tmp_path: Pa
 
 @pytest.mark.parametrize(("typed", "read"), [("“yes” – no…", '"yes" - no...'), ("naïve café", "naïve café")])
 def test_marks_the_vocabulary_lacks_are_read_as_common_ones(latin: Tokenizer, typed: str, read: str) -> None:
-    assert latin.read(typed, "en").read == read
+    assert latin.tokenize(typed, "en").model_text == read
 
 
 def test_a_symbol_without_spelling_is_refused_by_name(latin: Tokenizer) -> None:
@@ -167,7 +169,7 @@ def test_a_symbol_without_spelling_is_refused_by_name(latin: Tokenizer) -> None:
 
 @pytest.mark.parametrize("typed", ["[STOP]", "[am]", "[en] hello [START]"])
 def test_tokens_typed_as_text_do_not_act_as_tokens(latin: Tokenizer, typed: str) -> None:
-    tokens = latin.read(typed, "ff" if "[ff]" in latin.vocabulary.ids else "en").tokens
+    tokens = latin.tokenize(typed, "ff" if "[ff]" in latin.vocabulary.ids else "en").tokens
     assert set(tokens[1:]) & latin.vocabulary.special <= {"[SPACE]", "[UNK]"}
 
 
@@ -178,19 +180,19 @@ def test_almost_nothing_is_read_without_complaint(latin: Tokenizer, text: str) -
 
 @given(text=st.text(max_size=60))
 def test_any_string_is_either_read_whole_or_refused_by_name(latin: Tokenizer, text: str) -> None:
-    reading = latin.read(text, "am")
+    reading = latin.tokenize(text, "am")
     assert ("[UNK]" in reading.tokens) == bool(reading.unknown)
     if reading.unknown:
         with pytest.raises(VocabularyError, match="no symbol for"):
             latin.encode(text, "am")
     else:
-        assert latin.decode(latin.encode(text, "am")) == reading.read
+        assert latin.decode(latin.encode(text, "am")) == reading.model_text
 
 
 @pytest.mark.parametrize("mode", TEXT_MODES)
 def test_any_other_script_can_be_read(base: Vocabulary, mode: TextMode) -> None:
     texts = ["ሰላም ንዓለም።", "ಕನ್ನಡ ಭಾಷೆ", "Waa caadi!"]
-    tokenizer = prepare(base, "ti", mode=mode, texts=texts)
+    tokenizer = prepare_tokenizer(base, "ti", mode=mode, texts=texts)
     assert all(len(tokenizer.encode(text, "ti")) > 3 for text in texts)
 
 

@@ -22,14 +22,13 @@ from utils.media import audio
 from utils.media.rates import RATE
 from utils.speech.open_model import open_model
 from utils.speech.speaker_conditioning import SHORTEST, Hearing, hear
-from utils.xtts.files import ABOUT_FILE, CONFIG_FILE, DVAE_FILE, MEL_FILE, REFERENCE_FILE
+from utils.xtts.files import ABOUT_FILE, CONFIG_FILE, DVAE_FILE, MEL_FILE, REFERENCE_FILE, TINY
 from utils.xtts.folders import replacing_folder
 from utils.xtts.from_scratch import write_speakers, write_weights
 from utils.xtts.model import gpt_state
 from utils.xtts.narrow import Width, widened
 from utils.xtts.tensors import smaller
 from utils.xtts.tokenizer import Tokenizer
-from utils.xtts.versions import TINY
 
 LICENCE = "LICENCE.txt"
 REFERENCES = 3  # clips of each voice that stand for it

@@ -45,10 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
     from tools.tiny_voice.assemble import voice_folder
     from tools.tiny_voice.build import STAGES
     from tools.tiny_voice.recipe import RECIPES
-    from utils.xtts.codec import best_device
+    from utils.xtts.codec import choose_device
 
     root = arguments.output.resolve()
-    shop = stages.Workshop(root, RECIPES[arguments.recipe], best_device(arguments.device), tell)
+    shop = stages.Workshop(root, RECIPES[arguments.recipe], choose_device(arguments.device), tell)
     try:
         stages.run(shop, STAGES, arguments.stages)
     except KeyboardInterrupt:

@@ -21,7 +21,7 @@ from utils.dataset.features import AUDIO, FOLDER
 from utils.dataset.shards import Array, Shards
 from utils.media import audio
 from utils.training.clips import MANY_FRAMES
-from utils.xtts.codec import AudioEncoder, Encoded
+from utils.xtts.codec import AudioEncoder, EncodedClip
 
 WINDOW = 256  # clips of one voice that are each other's references
 AT_ONCE = 16  # clips of similar length that are encoded together
@@ -70,7 +70,7 @@ def _append(shards: Shards, window: Sequence[Clip], dataset: Path, encoder: Audi
     """Encode the clips of a window and write one shard."""
     waves = {clip.content: audio.load(inside(dataset, clip.audio), encoder.rate) for clip in window}
     order = sorted(waves, key=lambda content: waves[content].size)
-    made: dict[str, Encoded] = {}
+    made: dict[str, EncodedClip] = {}
     for start in range(0, len(order), AT_ONCE):
         some = order[start : start + AT_ONCE]
         made |= dict(zip(some, encoder.encode([waves[content] for content in some]), strict=True))

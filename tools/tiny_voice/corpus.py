@@ -13,7 +13,7 @@ from tools.tiny_voice.speakers import SPEAKERS
 from utils.core.errors import DataError
 from utils.core.storage import read_text, write_atomically
 from utils.dataset.clip import Split
-from utils.evaluation.sentences import some
+from utils.evaluation.sentences import evenly_spaced
 
 SENTENCES = Path(__file__).with_name("data") / "sentences.tsv"
 TAKES = "takes.tsv"
@@ -57,8 +57,8 @@ def takes(settings: Corpus) -> list[Take]:
     """Choose the pieces, and who speaks what."""
     random = np.random.default_rng(settings.seed)
     known = read_sentences()
-    train = some(known["train"], settings.sentences)
-    heldout = some(known["eval"], max(4, settings.sentences // 10))
+    train = evenly_spaced(known["train"], settings.sentences)
+    heldout = evenly_spaced(known["eval"], max(4, settings.sentences // 10))
     return [
         *_sentences(train, settings.takes),
         *_judged(heldout, "sentence", settings.judged),

@@ -14,7 +14,7 @@ from tools.tiny_voice.recipe import Dvae
 from tools.tiny_voice.stages import Workshop
 from tools.tiny_voice.training_loop import Figures, Practice, crops
 from utils.core.storage import replacing
-from utils.evaluation.sentences import some
+from utils.evaluation.sentences import evenly_spaced
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.xtts.files import DVAE_FILE, MEL_FILE
@@ -102,7 +102,7 @@ def _track(shop: Workshop) -> npt.NDArray[np.float16]:
     """Return the mel frames of many clips one after another, mapped from the disk."""
     path = shop.folder("dvae") / TRACK
     if not path.is_file():
-        names = some([take.name for take in read_takes(shop.folder("corpus")) if take.split == "train"], HEARD)
+        names = evenly_spaced([take.name for take in read_takes(shop.folder("corpus")) if take.split == "train"], HEARD)
         names = [names[place] for place in np.random.default_rng(shop.recipe.dvae.seed).permutation(len(names))]
         progress = shop.progress("dvae")
         parts = list(

@@ -13,7 +13,7 @@ from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.speakers import HELD_OUT
 from utils.evaluation.candidates import Loaded
 from utils.evaluation.models import Vector
-from utils.evaluation.sentences import some
+from utils.evaluation.sentences import evenly_spaced
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
@@ -35,7 +35,7 @@ def compare(before: Path, after: Path, reference: Path, sentences: int, progress
         sentences: How many.
         progress: Hears how far it is.
     """
-    texts = some(read_sentences()["eval"], sentences)
+    texts = evenly_spaced(read_sentences()["eval"], sentences)
     models = [Synthesizer.load(folder, "auto", "auto", cache=after.parent / "heard") for folder in (before, after)]
     first, last = (speak(model, texts, {HELD_OUT: str(reference)}, progress)[0] for model in models)
     wanted, ears = audio.load(sample_project.MADE / sample_project.SOUND, OUTPUT_RATE, end=HEARD), Loaded(models[0])

@@ -30,7 +30,7 @@ from utils.xtts.folders import replacing_folder
 from utils.xtts.from_scratch import Size, begun_gpt, new_config, write_config, write_speakers, write_weights
 from utils.xtts.narrow import Width, new_vocoder, widened
 from utils.xtts.random_vocabulary import small_vocabulary
-from utils.xtts.tokenizer import prepare
+from utils.xtts.tokenizer import prepare_tokenizer
 
 BLANK = "blank"  # folder of the model that nothing was taught yet
 SAMPLED = 500  # clips that the pace of speech is measured on
@@ -106,7 +106,7 @@ def _pace(shop: Workshop) -> float:
     """Measure how many tokens of text go with each code."""
     dataset = shop.folder("audio")
     clips = clips_of(dataset, "sentences").train[:SAMPLED]
-    reading = prepare(small_vocabulary(), AMHARIC.code)
+    reading = prepare_tokenizer(small_vocabulary(), AMHARIC.code)
     shards = Shards(dataset / FOLDER / f"audio-{store_key(shop)}", AUDIO, bulky=["mel"])
     shards.open()
     tokens = sum(len(reading.encode(clip.text, AMHARIC.code)) for clip in clips)

@@ -19,7 +19,7 @@ from utils.core.paths import inside
 from utils.core.storage import replacing
 from utils.dataset.clip import Clip
 from utils.dataset.features import ClipFeatures, Features, text_fingerprint
-from utils.evaluation.sentences import some
+from utils.evaluation.sentences import evenly_spaced
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
@@ -78,7 +78,7 @@ def gather(shop: Workshop, clips: Sequence[Clip], folder: Path, what: str) -> Pa
 def heard_clips(shop: Workshop) -> tuple[list[Clip], list[Clip]]:
     """Return the clips that the vocoder learns from, and those that it is judged by."""
     found, settings = clips_of(shop.folder("audio"), "sentences"), shop.recipe.vocoder
-    return some(found.train, settings.clips), some(found.held_back, settings.judged)
+    return evenly_spaced(found.train, settings.clips), evenly_spaced(found.held_back, settings.judged)
 
 
 def _write(shop: Workshop, clips: Sequence[Clip], folder: Path, what: str) -> None:

@@ -18,7 +18,7 @@ from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.recipe import Checks
 from tools.tiny_voice.speakers import SPEAKERS, Speaker
 from utils.config import SpeechConfig
-from utils.evaluation.sentences import some
+from utils.evaluation.sentences import evenly_spaced
 from utils.evaluation.spectra import Floats, aligned, cepstra, distance
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE, RATE
@@ -63,9 +63,9 @@ class Said:
 def measure(folder: Path, settings: Checks, progress: Progress) -> dict[str, Any]:
     """Let a model speak sentences that it never learnt, and compare."""
     model = Synthesizer.load(folder, "auto", "auto", cache=folder.parent / "heard")
-    texts = some(read_sentences()["eval"], settings.spoken)
+    texts = evenly_spaced(read_sentences()["eval"], settings.spoken)
     said, factor = speak(model, texts, {one: one.name for one in SPEAKERS[: settings.voices]}, progress)
-    found = some(said, settings.retrieved)
+    found = evenly_spaced(said, settings.retrieved)
     apart = [distance(one.spoken, one.rendered) for one in said]
     distances = [one for one in apart if one is not None and math.isfinite(one)]
     return {

@@ -12,7 +12,7 @@ from tools.tiny_voice.speakers import HELD_OUT
 from tools.tiny_voice.stages import Workshop
 from utils.core.storage import make_folder, write_atomically
 from utils.dataset.clip import Cue, Span
-from utils.evaluation.sentences import some
+from utils.evaluation.sentences import evenly_spaced
 from utils.media.audio import Samples, resample
 from utils.media.encoding import write_sound
 from utils.media.rates import OUTPUT_RATE, RATE
@@ -41,7 +41,7 @@ def _spoken() -> Iterator[tuple[str, Samples]]:
     """Speak one sentence after the other until the time is full."""
     random = np.random.default_rng(SEED)
     left = SECONDS
-    for text in some(read_sentences()["train"], DRAWN):
+    for text in evenly_spaced(read_sentences()["train"], DRAWN):
         samples = rendering(text, HELD_OUT.swayed(random))
         left -= samples.size / RATE + PAUSE
         if left < 0:

@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows, found = lengths.measure(place)
     if arguments.vocab or arguments.model:
         tokenizer = open_tokenizer(arguments, (row.text for row in rows))
-        counts = tuple(len(tokenizer.read(row.text, arguments.language).ids) for row in rows)
+        counts = tuple(len(tokenizer.tokenize(row.text, arguments.language).ids) for row in rows)
         found = dataclasses.replace(found, tokens=counts)
     print(lengths.report(found))
     return int(bool(found.unreadable))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from utils.core import paths
 from utils.core.errors import VocabularyError
-from utils.xtts.versions import BUILT_IN
+from utils.xtts.files import BUILT_IN
 
 if TYPE_CHECKING:
     from utils.xtts.tokenizer import Tokenizer
@@ -32,11 +32,11 @@ def add_vocabulary(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the report; the exit code is 1 when the text cannot be trained on as it is."""
-    from utils.xtts.coverage import measure, read_rows, report
+    from utils.xtts.coverage import measure_coverage, read_rows, report
 
     rows = list(read_rows(arguments.text))
     tokenizer = open_tokenizer(arguments, (row.text for row in rows))
-    coverage = measure(tokenizer, rows, arguments.language)
+    coverage = measure_coverage(tokenizer, rows, arguments.language)
     print(f"vocabulary           {tokenizer.vocabulary.source}")
     print(report(coverage))
     missing = tokenizer.missing_letters(arguments.language)
@@ -47,14 +47,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> "Tokenizer":
     """Open a model's own tokenizer, or the one that training would make from a published vocabulary."""
-    from utils.xtts.tokenizer import Tokenizer, prepare
+    from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
     from utils.xtts.vocabulary import Vocabulary
 
     if arguments.model:
         return Tokenizer.load(arguments.model)
     base = Vocabulary.load(arguments.vocab or published_vocabulary())
     mode, backend = arguments.text_mode, arguments.backend
-    return prepare(base, arguments.language, mode=mode, backend=backend, texts=texts, allow_missing=True)
+    return prepare_tokenizer(base, arguments.language, mode=mode, backend=backend, texts=texts, allow_missing=True)
 
 
 def published_vocabulary() -> Path:

@@ -18,11 +18,11 @@ from utils.core import languages
 from utils.core.errors import RunError
 from utils.core.paths import CONFIGS, OUTPUT, Project
 from utils.workspace import projects, sample_project
-from utils.xtts.versions import TINY
+from utils.xtts.files import TINY
 
 if TYPE_CHECKING:
     from utils.config import Config
-    from utils.evaluation.report import Report
+    from utils.evaluation.report import EvaluationReport
 
 NAME = "demo"
 FOLDER = "evaluation"
@@ -95,14 +95,14 @@ def finished(verb: str, config: "Config", place: Project) -> runs.Run | None:
     return None if follow(started) else started
 
 
-def speak(place: Project, output: Path) -> "tuple[Report, Path]":
+def speak(place: Project, output: Path) -> "tuple[EvaluationReport, Path]":
     """Let the taught model and the one that it began as say the same in the voice of a clip."""
     from utils.evaluation.candidates import candidates
     from utils.evaluation.evaluate import evaluate
-    from utils.evaluation.utterance import Sentence
+    from utils.evaluation.utterance import TestSentence
 
     clip = reference(place)
-    said = [Sentence(text, languages.AMHARIC.code, reference=str(clip)) for text in SENTENCES]
+    said = [TestSentence(text, languages.AMHARIC.code, reference=str(clip)) for text in SENTENCES]
     models = candidates([str(place.ready), TINY], SpeechConfig(), output)
     return evaluate(models, said, place.root / FOLDER, SpeechConfig()), clip
 
@@ -112,4 +112,4 @@ def reference(place: Project) -> Path:
     from utils.dataset.coqui_lists import FILES
     from utils.evaluation import sentences
 
-    return Path(sentences.from_list(place.dataset / FILES["train"], languages.AMHARIC.code)[0].reference)
+    return Path(sentences.sentences_from_clips(place.dataset / FILES["train"], languages.AMHARIC.code)[0].reference)

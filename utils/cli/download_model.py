@@ -9,7 +9,7 @@ from utils.config.download import DownloadConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.paths import MODELS, OUTPUT
 from utils.runs.job import Job
-from utils.workspace.projects import downloads
+from utils.workspace.projects import downloads_project
 from utils.xtts.licence import accept_licence
 
 CONFIG = DownloadConfig
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Start the download as the page does and follow it."""
     if arguments.accept_licence:
         accept_licence()
-    started = runs.start("download-model", read_flags(arguments, CONFIG), downloads(arguments.output))
+    started = runs.start("download-model", read_flags(arguments, CONFIG), downloads_project(arguments.output))
     print(f"{started.name} is at work in {started.folder}", flush=True)
     return 0 if arguments.detach else follow(started)
 
@@ -35,8 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
 def work(job: Job, config: DownloadConfig) -> None:
     """Fetch what is missing of the model."""
     from utils.training.preparation import fetching
-    from utils.xtts.base_models import Source, base_folder
+    from utils.xtts.base_models import ModelSource, base_folder
 
     models = Path(config.models) if config.models else MODELS
-    folder = base_folder(config.version, source=Source(models, on_step=fetching(job)))
+    folder = base_folder(config.version, source=ModelSource(models, on_step=fetching(job)))
     job.events.emit("fetched", version=config.version, folder=str(folder))

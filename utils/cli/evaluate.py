@@ -18,8 +18,8 @@ from utils.core.errors import ConfigError
 from utils.core.paths import OUTPUT, project
 
 if TYPE_CHECKING:
-    from utils.evaluation.evaluate import Hearing, Progress
-    from utils.evaluation.utterance import Sentence
+    from utils.evaluation.evaluate import EvaluationProgress, Hearing
+    from utils.evaluation.utterance import TestSentence
 
 FOLDER = "evaluation"
 CTC = "ctc:"
@@ -64,20 +64,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def chosen(arguments: argparse.Namespace, config: SpeechConfig) -> "list[Sentence]":
+def chosen(arguments: argparse.Namespace, config: SpeechConfig) -> "list[TestSentence]":
     """Return what is spoken: a file, the held-back clips of a project, or sentences of ours."""
     from utils.dataset.coqui_lists import FILES, read_language
     from utils.evaluation import sentences
 
     if arguments.sentences:
-        found = sentences.from_file(arguments.sentences, config.language)
+        found = sentences.sentences_from_file(arguments.sentences, config.language)
     elif arguments.project:
         dataset = project(arguments.project, arguments.output).dataset
         language = config.language if "language" in arguments else read_language(dataset)
-        found = sentences.from_list(dataset / FILES["eval"], language, arguments.count)
+        found = sentences.sentences_from_clips(dataset / FILES["eval"], language, arguments.count)
     else:
-        found = sentences.built_in(config.language)
-    found = sentences.some(found, arguments.count)
+        found = sentences.built_in_sentences(config.language)
+    found = sentences.evenly_spaced(found, arguments.count)
     return [dataclasses.replace(one, reference=config.reference or one.reference) for one in found]
 
 
@@ -95,7 +95,7 @@ def hearing(model: str, config: SpeechConfig, stack: ExitStack) -> "Hearing":
     return Hearing(stack.enter_context(Isolated(engine, warn=lambda sentence: print(sentence, file=sys.stderr))))
 
 
-def tell(progress: "Progress") -> None:
+def tell(progress: "EvaluationProgress") -> None:
     """Show how far it is: on a terminal as a bar that stays in its line."""
     if sys.stdout.isatty():
         bar = progress_bar({"step": progress.step, "total": progress.total})

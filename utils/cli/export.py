@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from utils.speech.open_model import Opened
-    from utils.workspace.publishing import Published
+    from utils.workspace.publishing import PublishedModel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,14 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the model and say how large it is."""
     from utils.workspace.hub_upload import check_push, push
-    from utils.workspace.publishing import Parts, publish, publish_adapter
+    from utils.workspace.publishing import PublishOptions, publish, publish_adapter
 
     if arguments.push:
         check_push(arguments.push)
     opened = opened_model(arguments)
     for notice in opened.notices:
         print(f"Notice: {notice}")
-    parts = Parts(arguments.half, arguments.for_training, arguments.safetensors, arguments.zip)
+    parts = PublishOptions(arguments.half, arguments.for_training, arguments.safetensors, arguments.zip)
     card = described(opened, arguments)
     done = (publish_adapter if arguments.adapter else publish)(opened, arguments.out, parts, card)
     tell(done)
@@ -69,7 +69,7 @@ def described(opened: "Opened", arguments: argparse.Namespace) -> str:
     return write_card(opened, arguments.out.resolve().name, adapter=arguments.adapter, report=arguments.report)
 
 
-def tell(done: "Published") -> None:
+def tell(done: "PublishedModel") -> None:
     """Print what was written and how large it is."""
     print(f"{done.folder}: {megabytes(done.after)}; before {megabytes(done.before)}.")
     for path in sorted(done.folder.iterdir()):

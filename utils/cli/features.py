@@ -35,10 +35,10 @@ def work(job: Job, config: FeaturesConfig) -> None:
     """Encode what is missing, and say at the end how much is there and what is not."""
     from utils.dataset import coqui_lists, manifest
     from utils.training import preparation
-    from utils.xtts.codec import AudioEncoder, best_device
+    from utils.xtts.codec import AudioEncoder, choose_device
 
     dataset, model = job.run.folder.parent.parent / "dataset", Path(config.model)
     clips, language = manifest.opened(dataset).kept, coqui_lists.read_language(dataset)
-    encoder = AudioEncoder.load(model, best_device(config.device))
+    encoder = AudioEncoder.load(model, choose_device(config.device))
     reading = preparation.reading_of(model, language, (clip.text for clip in clips))
     preparation.encode(job, dataset, encoder, reading, clips, language, thorough=config.thorough)

@@ -23,13 +23,13 @@ def run(arguments: argparse.Namespace) -> int:
         explain_words(text, arguments, {})
         return 0
     tokenizer = open_tokenizer(arguments, [text])
-    reading = tokenizer.read(text, arguments.language)
+    reading = tokenizer.tokenize(text, arguments.language)
     show(
         {
             "written": reading.written,
             "normalised": reading.normalised,
             "phonemes": reading.phones,
-            "read": reading.read,
+            "read": reading.model_text,
             "tokens": f"{len(reading.tokens)}: {' '.join(reading.tokens)}",
             "lacking": " ".join(reading.unknown),
         }

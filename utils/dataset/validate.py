@@ -88,7 +88,7 @@ def _sound_faults(row: Row, max_seconds: float, expected: float | None) -> Itera
 
 
 def _text_faults(row: Row, tokenizer: "Tokenizer", language: str) -> Iterator[str]:
-    reading = tokenizer.read(row.text, language)
+    reading = tokenizer.tokenize(row.text, language)
     limit = tokenizer.pack(language).token_limit
     if reading.unknown:
         yield f"The vocabulary has no symbol for {' '.join(reading.unknown)} ([UNK])."

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from utils.core.errors import DataError
 from utils.core.events import EventLog, all_events
-from utils.evaluation.report import Report
+from utils.evaluation.report import EvaluationReport
 from utils.evaluation.utterance import Utterance, digest
 
 FILE = "votes.jsonl"
@@ -25,7 +25,7 @@ CHOICES = ("left", "right", "same")
 
 
 @dataclass(frozen=True)
-class Pair:
+class BlindPair:
     """Two models speaking the same sentence.
 
     Attributes:
@@ -92,13 +92,13 @@ class Tally:
         return f"{winner} is preferred to {loser} ({counts}; p = {self.chance:.2g})."
 
 
-def blind_pairs(report: Report, seed: int) -> list[Pair]:
-    """Pair the models sentence by sentence, in random order; each model stands on the left in half of its pairs.
+def blind_pairs(report: EvaluationReport, seed: int) -> list[BlindPair]:
+    """BlindPair the models sentence by sentence, in random order; each model stands on the left in half of its pairs.
 
     The same report and seed give the same pairs.
     """
     chance = random.Random(seed)  # noqa: S311  an order, not a secret
-    pairs: list[Pair] = []
+    pairs: list[BlindPair] = []
     for first, second in combinations(report.checkpoints, 2):
         one, other = ({said.sentence: said for said in report.of(name) if said.wav} for name in (first, second))
         shared = sorted(one.keys() & other.keys())
@@ -110,7 +110,7 @@ def blind_pairs(report: Report, seed: int) -> list[Pair]:
     return pairs
 
 
-def vote(path: Path, pair: Pair, choice: Choice, voter: str = "") -> None:
+def save_vote(path: Path, pair: BlindPair, choice: Choice, voter: str = "") -> None:
     """Append what somebody preferred; a vote reaches the file whole or not at all."""
     if choice not in CHOICES:
         raise DataError(f"{choice!r} is no choice.", hint=f"Choose {', '.join(CHOICES)}.")
@@ -136,24 +136,24 @@ def tally(votes: Iterable[Vote]) -> list[Tally]:
     for one in votes:
         counts[one.first, one.second][one.winner] += 1
     return [
-        Tally(first, second, found[first], found[second], found[""], chance_of(found[first], found[second]))
+        Tally(first, second, found[first], found[second], found[""], binomial_p_value(found[first], found[second]))
         for (first, second), found in sorted(counts.items())
     ]
 
 
-def chance_of(wins: int, losses: int) -> float:
+def binomial_p_value(wins: int, losses: int) -> float:
     """Return the probability of a result at least as clear by coin tosses (exact binomial test, both sides)."""
     tosses, fewer = wins + losses, min(wins, losses)
     tail = sum(math.comb(tosses, heads) for heads in range(fewer + 1))
     return float(min(1.0, 2 * tail / 2**tosses))
 
 
-def left(pairs: Sequence[Pair], votes: Iterable[Vote], voter: str = "") -> list[Pair]:
+def remaining_pairs(pairs: Sequence[BlindPair], votes: Iterable[Vote], voter: str = "") -> list[BlindPair]:
     """Return the pairs that somebody has not judged yet."""
     done = {one.token for one in votes if one.voter == voter}
     return [pair for pair in pairs if pair.token not in done]
 
 
-def _pair(folder: Path, one: Utterance, other: Utterance, seed: int) -> Pair:
+def _pair(folder: Path, one: Utterance, other: Utterance, seed: int) -> BlindPair:
     token = digest("pair", seed, sorted((one.key, other.key)))
-    return Pair(token, one.text, folder / one.wav, folder / other.wav, one.checkpoint, other.checkpoint)
+    return BlindPair(token, one.text, folder / one.wav, folder / other.wav, one.checkpoint, other.checkpoint)

@@ -19,7 +19,7 @@ from utils.speech.model_lookup import locate
 from utils.speech.synthesizer import Synthesizer
 from utils.speech.types import Speech
 from utils.xtts.checkpoints import PREFIX
-from utils.xtts.memory import free
+from utils.xtts.memory import free_memory
 
 ENCODER_RATE = 16_000
 
@@ -94,7 +94,7 @@ def _loaded(path: Path, config: SpeechConfig) -> Iterator[Model]:
         yield model
     finally:
         model.__dict__.clear()  # whoever still holds it, a traceback for one, must not keep gigabytes
-        free()
+        free_memory()
 
 
 def _files(path: Path) -> str:

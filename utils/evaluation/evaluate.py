@@ -19,9 +19,9 @@ from utils.evaluation.error_rates import error_rates
 from utils.evaluation.measure import NOT_THE_SPEECH, key_of, key_of_recording, spoken
 from utils.evaluation.models import Candidate
 from utils.evaluation.plots import draw
-from utils.evaluation.report import Report
+from utils.evaluation.report import EvaluationReport
 from utils.evaluation.results_log import Record, judged
-from utils.evaluation.utterance import Sentence, Utterance
+from utils.evaluation.utterance import TestSentence, Utterance
 from utils.media import audio
 
 CLIPS = 8  # heard at a time
@@ -29,7 +29,7 @@ UNNAMED = "No recogniser was named (--asr large-v3), so nobody listened for wron
 
 
 @dataclass(frozen=True)
-class Progress:
+class EvaluationProgress:
     """How far an evaluation is.
 
     Attributes:
@@ -45,7 +45,7 @@ class Progress:
     text: str = ""
 
 
-Tell = Callable[[Progress], None]
+Tell = Callable[[EvaluationProgress], None]
 
 
 @dataclass(frozen=True)
@@ -61,18 +61,18 @@ class Hearing:
     why_not: str = UNNAMED
 
 
-def _say_nothing(_progress: Progress) -> None:
+def _say_nothing(_progress: EvaluationProgress) -> None:
     """Keep progress to oneself."""
 
 
 def evaluate(
     candidates: Sequence[Candidate],
-    sentences: Sequence[Sentence],
+    sentences: Sequence[TestSentence],
     folder: Path,
     config: SpeechConfig,
     hearing: Hearing = Hearing(),
     tell: Tell = _say_nothing,
-) -> Report:
+) -> EvaluationReport:
     """Judge models by the same sentences and write a report; what was measured before is not measured again.
 
     However it ends, the folder holds a report of what was finished.
@@ -97,7 +97,7 @@ def evaluate(
 
 
 def _speak(
-    record: Record, candidates: Sequence[Candidate], sentences: Sequence[Sentence], config: SpeechConfig, tell: Tell
+    record: Record, candidates: Sequence[Candidate], sentences: Sequence[TestSentence], config: SpeechConfig, tell: Tell
 ) -> None:
     """Let every model speak what it has not spoken yet."""
     total, done = len(candidates) * len(sentences), 0
@@ -107,17 +107,17 @@ def _speak(
         done += len(sentences) - len(left)
         if not left:
             continue
-        tell(Progress(f"{candidate.name}: loading", done, total))
+        tell(EvaluationProgress(f"{candidate.name}: loading", done, total))
         with candidate.opened() as model:
             record.add_encoder(candidate.fingerprint, model.encoder)
             for key, sentence in left:
                 record.add(spoken(model, candidate.name, sentence, key, record.folder, config))
                 done += 1
-                tell(Progress(candidate.name, done, total, sentence.text))
+                tell(EvaluationProgress(candidate.name, done, total, sentence.text))
 
 
 def _listen(
-    record: Record, keys: Sequence[str], sentences: Sequence[Sentence], hearing: Hearing, tell: Tell
+    record: Record, keys: Sequence[str], sentences: Sequence[TestSentence], hearing: Hearing, tell: Tell
 ) -> Hearing:
     """Let the recogniser hear every sound that it has not heard yet; when it fails, the reason takes its place."""
     if hearing.recogniser is None:
@@ -128,7 +128,7 @@ def _listen(
         for language, group in groupby(sorted(left, key=lambda one: one[2]), key=lambda one: one[2]):
             same = list(group)
             for first in range(0, len(same), CLIPS):
-                tell(Progress(f"{name} listens", first, len(same)))
+                tell(EvaluationProgress(f"{name} listens", first, len(same)))
                 batch = same[first : first + CLIPS]
                 clips = [audio.load(path, HEARD_AT) for _, path, _ in batch]
                 for (key, _, _), said in zip(batch, hearing.recogniser.transcribe(clips, language), strict=True):
@@ -138,7 +138,7 @@ def _listen(
     return Hearing(hearing.recogniser, "")
 
 
-def _sounds(record: Record, keys: Sequence[str], sentences: Sequence[Sentence]) -> Iterator[tuple[str, Path, str]]:
+def _sounds(record: Record, keys: Sequence[str], sentences: Sequence[TestSentence]) -> Iterator[tuple[str, Path, str]]:
     """Yield everything that can be heard, with its key and language: the speech, and the recordings."""
     for key in keys:
         one = record.utterance(key)
@@ -151,10 +151,10 @@ def _sounds(record: Record, keys: Sequence[str], sentences: Sequence[Sentence]) 
 def _report(
     record: Record,
     candidates: Sequence[Candidate],
-    sentences: Sequence[Sentence],
+    sentences: Sequence[TestSentence],
     config: SpeechConfig,
     hearing: Hearing,
-) -> Report:
+) -> EvaluationReport:
     """Put together what was measured, and say what was not."""
     keys = _keys(candidates, sentences, config)
     known = record.recognisers(set(keys))
@@ -173,7 +173,7 @@ def _report(
     heard_all = all(one.heard is not None for one in found if one.wav)
     missing = len(keys) - len(found)
     notes = [*_notes(found, missing, "" if heard_all and found else hearing.why_not), *notes]
-    return Report(
+    return EvaluationReport(
         folder=record.folder,
         utterances=reports.sorted_by_badness(found),
         checkpoints=tuple(candidate.name for candidate in candidates),
@@ -197,7 +197,7 @@ def _notes(found: Sequence[Utterance], missing: int, unheard: str) -> Iterator[s
         yield "A flag says that something is unusual, not that it is wrong; what no flag names may be wrong too."
 
 
-def _yardstick(record: Record, sentences: Sequence[Sentence], recogniser: str) -> dict[str, float]:
+def _yardstick(record: Record, sentences: Sequence[TestSentence], recogniser: str) -> dict[str, float]:
     """Return how wrongly the recogniser hears the recordings themselves."""
     heard = [
         rates
@@ -210,5 +210,5 @@ def _yardstick(record: Record, sentences: Sequence[Sentence], recogniser: str) -
     return {name: float(np.mean([getattr(rates, name) for rates in heard])) for name in ("cer", "wer")}
 
 
-def _keys(candidates: Sequence[Candidate], sentences: Sequence[Sentence], config: SpeechConfig) -> list[str]:
+def _keys(candidates: Sequence[Candidate], sentences: Sequence[TestSentence], config: SpeechConfig) -> list[str]:
     return [key_of(candidate, sentence, config) for candidate in candidates for sentence in sentences]

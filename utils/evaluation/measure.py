@@ -13,7 +13,7 @@ from utils.core.storage import make_folder
 from utils.evaluation import spectra
 from utils.evaluation.models import Candidate, Model
 from utils.evaluation.results_log import content_of
-from utils.evaluation.utterance import Sentence, Utterance, digest
+from utils.evaluation.utterance import TestSentence, Utterance, digest
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
@@ -24,7 +24,7 @@ WAVS = "wavs"
 NOT_THE_SPEECH = {"model", "reference", "language"}  # settings that are told in another way
 
 
-def spoken(model: Model, name: str, sentence: Sentence, key: str, folder: Path, config: SpeechConfig) -> Utterance:
+def spoken(model: Model, name: str, sentence: TestSentence, key: str, folder: Path, config: SpeechConfig) -> Utterance:
     """Speak one sentence, keep its sound, and measure all that needs no recogniser."""
     utterance = Utterance(
         key, name, sentence.text, sentence.language, sentence.voice, identity_of(sentence), recording=sentence.recording
@@ -79,17 +79,17 @@ def _as_name(text: str, longest: int) -> str:
     return re.sub(r"[^\w.-]+", "_", text).strip("._")[:longest] or "text"
 
 
-def key_of(candidate: Candidate, sentence: Sentence, config: SpeechConfig) -> str:
+def key_of(candidate: Candidate, sentence: TestSentence, config: SpeechConfig) -> str:
     """Hash everything that a measurement follows from."""
     return digest(candidate.fingerprint, identity_of(sentence), config.model_dump(exclude=NOT_THE_SPEECH))
 
 
-def identity_of(sentence: Sentence) -> str:
+def identity_of(sentence: TestSentence) -> str:
     """Hash a sentence with the contents of its files: models are compared by it."""
     references = [content_of(part) for part in sentence.reference.split(BETWEEN)]
     return digest(sentence.text, sentence.language, sentence.voice, references, content_of(sentence.recording))
 
 
-def key_of_recording(sentence: Sentence) -> str:
+def key_of_recording(sentence: TestSentence) -> str:
     """Hash the recording of a sentence."""
     return digest("recording", content_of(sentence.recording))

@@ -6,7 +6,7 @@ import numpy as np
 
 from utils.core.plotting import new_figure
 from utils.core.storage import replacing
-from utils.evaluation.report import Report
+from utils.evaluation.report import EvaluationReport
 from utils.evaluation.utterance import METRICS, Metric
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ FILE = "report.png"
 LETTERS = 24  # of a model's name below its column
 
 
-def draw(report: Report) -> None:
+def draw(report: EvaluationReport) -> None:
     """Draw one panel a figure into report.png."""
     columns = 4
     rows = -(-len(METRICS) // columns)
@@ -30,7 +30,7 @@ def draw(report: Report) -> None:
         figure.savefig(file, format="png", dpi=100)
 
 
-def _panel(axes: "Axes", report: Report, metric: Metric) -> None:
+def _panel(axes: "Axes", report: EvaluationReport, metric: Metric) -> None:
     """Draw one figure: dots, and a line at the mean."""
     unit = f" ({metric.unit.strip()})" if metric.unit.strip() else ""
     axes.set(title=f"{metric.title}{unit}, {metric.better} is better")

@@ -22,7 +22,7 @@ WORST, SHOWN = 10, 60  # sentences on screen, and letters of each
 
 
 @dataclass(frozen=True)
-class Report:
+class EvaluationReport:
     """What an evaluation found.
 
     Attributes:
@@ -71,7 +71,7 @@ def summary(utterances: Sequence[Utterance]) -> dict[str, float | None]:
     return found
 
 
-def save(report: Report) -> None:
+def save(report: EvaluationReport) -> None:
     """Write report.json and report.csv, each as a whole."""
     data = {
         "format": FORMAT,
@@ -90,12 +90,12 @@ def save(report: Report) -> None:
     write_atomically(report.folder / CSV, "\ufeff" + _csv(report))  # the mark tells spreadsheets that it is UTF-8
 
 
-def load(folder: Path) -> Report:
+def load(folder: Path) -> EvaluationReport:
     """Read a report again."""
     path = folder / JSON
     try:
         data = read_json(path)
-        return Report(
+        return EvaluationReport(
             folder,
             tuple(map(restored, data["utterances"])),
             tuple(data["checkpoints"]),
@@ -108,7 +108,7 @@ def load(folder: Path) -> Report:
         raise DataError(f"{path} cannot be read: {error!r}.", hint="Run the evaluation again.") from error
 
 
-def text(report: Report) -> str:
+def text(report: EvaluationReport) -> str:
     """Write a report for a terminal: a table, what it means, and the sentences to listen to first."""
     parts = ["\n".join(_table(report)), *_by_voice(report), "\n".join(map(str, compare(report.utterances)))]
     worst = [one for one in report.utterances if badness(one) > 0][:WORST]
@@ -118,7 +118,7 @@ def text(report: Report) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _table(report: Report) -> list[str]:
+def _table(report: EvaluationReport) -> list[str]:
     rows = [_row(name, report.of(name)) for name in report.checkpoints]
     if report.yardstick:
         cells = [metric.show(report.yardstick.get(metric.name)) for metric in METRICS]
@@ -126,7 +126,7 @@ def _table(report: Report) -> list[str]:
     return _aligned(["model", "sentences", *(metric.title for metric in METRICS)], rows)
 
 
-def _by_voice(report: Report) -> list[str]:
+def _by_voice(report: EvaluationReport) -> list[str]:
     """Return a table of voices where there are several: a good mean may hide one that failed."""
     if len({one.voice for one in report.utterances}) < 2:
         return []
@@ -162,7 +162,7 @@ def _telling() -> list[Metric]:
     return [metric for metric in METRICS if metric.name in {"cer", "duration_error"}]
 
 
-def _csv(report: Report) -> str:
+def _csv(report: EvaluationReport) -> str:
     table = io.StringIO()
     writer = csv.DictWriter(table, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()

@@ -10,7 +10,7 @@ from utils.dataset.coqui_lists import FILES, HEADER
 from utils.dataset.encodings import read_any
 from utils.dataset.lengths import header_seconds
 from utils.dataset.rows import Row, read_list
-from utils.evaluation.utterance import Sentence
+from utils.evaluation.utterance import TestSentence
 from utils.speech.reference_choice import rank
 from utils.xtts.language_packs import pack_for
 
@@ -33,7 +33,7 @@ LONG = (  # near the limit of one piece: where words are lost
 OURS = 16  # sentences with every sound of Amharic, beside the short, the long and those with numbers
 
 
-def built_in(language: str) -> list[Sentence]:
+def built_in_sentences(language: str) -> list[TestSentence]:
     """Return sentences of ours: short and long ones, numbers, and every sound of Amharic; else those of the pack."""
     from utils.dataset.prompts import choose
 
@@ -45,24 +45,24 @@ def built_in(language: str) -> list[Sentence]:
         raise DataError(
             f"There are no sentences of ours in {languages.find(code).name}.", hint="Name a text file with --sentences."
         )
-    return [Sentence(text, code) for text in dict.fromkeys(texts)]
+    return [TestSentence(text, code) for text in dict.fromkeys(texts)]
 
 
-def from_file(path: Path, language: str) -> list[Sentence]:
+def sentences_from_file(path: Path, language: str) -> list[TestSentence]:
     """Read a text with one sentence a line, or a list of clips with its recordings."""
     code = languages.canonical(language)
     if not path.is_file():
         raise DataError(f"There is no file {path}.", hint="Name a text with one sentence a line.")
     lines = [line.strip() for line in read_any(path).text.split("\n")]
     if lines[0] == HEADER:
-        return from_list(path, code)
+        return sentences_from_clips(path, code)
     texts = dict.fromkeys(line for line in lines if line and not line.startswith("#"))
     if not texts:
         raise DataError(f"{path} holds no sentence.", hint="Write one a line.")
-    return [Sentence(text, code) for text in texts]
+    return [TestSentence(text, code) for text in texts]
 
 
-def from_list(path: Path, language: str, count: int = 10_000) -> list[Sentence]:
+def sentences_from_clips(path: Path, language: str, count: int = 10_000) -> list[TestSentence]:
     """Take clips of a list, each with its recording and with another clip of its speaker as the reference.
 
     Args:
@@ -72,7 +72,9 @@ def from_list(path: Path, language: str, count: int = 10_000) -> list[Sentence]:
     """
     if not path.is_file():
         raise DataError(f"There is no list {path}.", hint="Make a dataset with: python -m utils prepare.")
-    rows = some([row for row in read_list(path) if not row.fault and row.text.strip() and row.path.is_file()], count)
+    rows = evenly_spaced(
+        [row for row in read_list(path) if not row.fault and row.text.strip() and row.path.is_file()], count
+    )
     if not rows:
         raise DataError(f"{path} names no clip that is there.", hint="Check it with: python -m utils dataset validate.")
     train = path.parent / FILES["train"]
@@ -80,12 +82,12 @@ def from_list(path: Path, language: str, count: int = 10_000) -> list[Sentence]:
     references = {speaker: _references(speaker, [*others, *rows]) for speaker in {row.speaker for row in rows}}
     code = languages.canonical(language)
     return [
-        Sentence(row.text, code, row.speaker, _unlike(references[row.speaker], row), str(row.path.resolve()))
+        TestSentence(row.text, code, row.speaker, _unlike(references[row.speaker], row), str(row.path.resolve()))
         for row in rows
     ]
 
 
-def some(items: Sequence[T], count: int) -> list[T]:
+def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
     """Return at most so many items, spread evenly over all; always the same ones."""
     if count >= len(items):
         return list(items)

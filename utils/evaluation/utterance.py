@@ -11,7 +11,7 @@ VERSION = 1  # counts changes of what is measured, after which older measurement
 
 
 @dataclass(frozen=True)
-class Sentence:
+class TestSentence:
     """What is spoken, and what it is compared with.
 
     Attributes:

@@ -16,15 +16,13 @@ from utils.core.folders import DamagedError, check_hashes, hash_file, read_manif
 from utils.core.storage import read_json
 from utils.speech.loading import fill, from_state
 from utils.speech.model_lookup import MOVED, TRAINED, locate
-from utils.xtts.base_models import Source
+from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_ABOUT, MANIFEST, MODEL, PREFIX, About, Checkpoint, read_state
-from utils.xtts.codec import ModelFileError
-from utils.xtts.files import MODEL_FILE, VOCABULARY_FILE
-from utils.xtts.model import fingerprint, load_gpt, outline, read_config
-from utils.xtts.state_dict import accept, compare
+from utils.xtts.files import MODEL_FILE, VOCABULARY_FILE, ModelFileError, current_base_path
+from utils.xtts.model import fingerprint, load_gpt, meta_gpt, read_config
+from utils.xtts.state_dict import compare, require_match
 from utils.xtts.tensors import read_tensors
 from utils.xtts.tokenizer import Tokenizer
-from utils.xtts.versions import now_at
 
 if TYPE_CHECKING:
     from utils.xtts.modules import GPT
@@ -68,7 +66,7 @@ def is_trained(place: Path) -> bool:
     return place.name.startswith(PREFIX) or any((place / name).exists() for name in TRAINED)
 
 
-def open_trained(folder: Path, base: str | Path | None, source: Source, *, merge: bool, as_stored: bool) -> Parts:
+def open_trained(folder: Path, base: str | Path | None, source: ModelSource, *, merge: bool, as_stored: bool) -> Parts:
     """Open a checkpoint of a run, or an adapter alone.
 
     Args:
@@ -89,8 +87,8 @@ def open_trained(folder: Path, base: str | Path | None, source: Source, *, merge
     if any(ADAPTED in name for name in state):
         gpt = _adapted(folder, about, origin, tokenizer, state)
     else:
-        gpt = outline(read_config(origin).model_args, tokenizer.vocabulary)
-        accept(compare(gpt, state), str(folder), enough=1.0)
+        gpt = meta_gpt(read_config(origin).model_args, tokenizer.vocabulary)
+        require_match(compare(gpt, state), str(folder), enough=1.0)
         fill(gpt, from_state(state), as_stored=as_stored)
     key = hashlib.blake2b(f"{hashes[file]} {fingerprint(origin)} {tokenizer.vocabulary.hash}".encode(), digest_size=16)
     if MODEL not in hashes:
@@ -125,13 +123,13 @@ def _known(folder: Path) -> tuple[About, Hashes]:
     return about, hashes
 
 
-def _base(folder: Path, about: About, named: str | Path | None, source: Source) -> Path:
+def _base(folder: Path, about: About, named: str | Path | None, source: ModelSource) -> Path:
     """Find the model that it was trained from: where one says, where it was then, or where models are kept now."""
     if named is None and not about.base:
         raise RunError(
             f"{folder} does not say which model it was trained from.", hint="Name that as base: a folder or a version."
         )
-    then = now_at(Path(about.base))
+    then = current_base_path(Path(about.base))
     places = [then, source.models / then.name] if named is None else [locate(named, source=source)]
     for place in places:
         if (place / MODEL_FILE).is_file() and about.base_fingerprint in {"", fingerprint(place)}:

@@ -22,7 +22,7 @@ from utils.speech.layers import Norm, Stack
 from utils.speech.precision import require
 from utils.speech.sampling import Batch, Picked, draws
 from utils.speech.types import Sampling
-from utils.xtts.codec import ModelFileError
+from utils.xtts.files import ModelFileError
 
 Step = Callable[[Tensor, Cache], Tensor]
 

@@ -19,7 +19,7 @@ from utils.dataset import vad as detector
 from utils.dataset.clip import Span
 from utils.media.audio import Samples, faded, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
-from utils.xtts.tokenizer import Reading
+from utils.xtts.tokenizer import TokenizedText
 
 Codes = npt.NDArray[np.int64]
 
@@ -145,7 +145,7 @@ class Heard:
         return sound if self.rate == rate else resample(sound, self.rate, rate)
 
 
-def judge(reading: Reading, codes: Codes, heard: Heard, ended: bool, limits: Limits) -> tuple[str, ...]:  # noqa: FBT001  how the model ended is one of its results, not a switch
+def judge(reading: TokenizedText, codes: Codes, heard: Heard, ended: bool, limits: Limits) -> tuple[str, ...]:  # noqa: FBT001  how the model ended is one of its results, not a switch
     """Say what is unusual about a spoken piece, the worst first.
 
     Its length is that of the speech in it, so it makes no difference whether it was trimmed. Sound that was stretched
@@ -174,7 +174,7 @@ def kind(flag: str) -> str:
     return flag.partition(":")[0]
 
 
-def score(flags: Sequence[str], reading: Reading, heard: Heard, log_probability: float, limits: Limits) -> float:
+def score(flags: Sequence[str], reading: TokenizedText, heard: Heard, log_probability: float, limits: Limits) -> float:
     """Compare readings of the same text: higher is better.
 
     Flags weigh by their kind. Between readings without any, the mean log-probability of the codes decides, and how far
@@ -213,7 +213,7 @@ def next_seed(seed: int, attempt: int) -> int:
     return (seed + attempt * GOLDEN) % 2**32
 
 
-def sounds(reading: Reading) -> int:
+def sounds(reading: TokenizedText) -> int:
     """Count the sounds of a text: phonemes of the IPA, else letters; a sign of a syllable counts as two."""
     letters = unicodedata.normalize("NFC", reading.phones)
     count = 0
@@ -225,13 +225,13 @@ def sounds(reading: Reading) -> int:
     return count
 
 
-def longest(reading: Reading, limits: Limits) -> float:
+def longest(reading: TokenizedText, limits: Limits) -> float:
     """Return the seconds that a text may take."""
     inside = sum(mark in PAUSES for mark in reading.normalised.rstrip(PAUSES + " "))
     return sounds(reading) / limits.slowest + limits.slack + limits.pause * inside
 
 
-def _duration(reading: Reading, heard: Heard, limits: Limits) -> list[str]:
+def _duration(reading: TokenizedText, heard: Heard, limits: Limits) -> list[str]:
     """Compare the length of the speech with that of the text."""
     count, seconds = sounds(reading), heard.spoken
     if not count:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from utils.xtts.model import GPT_PREFIX
-from utils.xtts.state_dict import part, read_weights
+from utils.xtts.state_dict import read_state_dict, strip_prefix
 
 LAYER = re.compile(r"gpt\.h\.(\d+)\.")
 TOGETHER = 4  # layers, 200 MB of the published model; each mapping costs a tenth of a second
@@ -39,8 +39,8 @@ def from_file(path: Path) -> Take:
     It is mapped anew for each group: what was read of a mapping counts as memory until all of it is let go of.
     """
     if zipfile.is_zipfile(path):
-        return lambda names: _of(part(read_weights(path), GPT_PREFIX), names)
-    whole = part(read_weights(path), GPT_PREFIX)  # the older format of torch cannot be mapped
+        return lambda names: _of(strip_prefix(read_state_dict(path), GPT_PREFIX), names)
+    whole = strip_prefix(read_state_dict(path), GPT_PREFIX)  # the older format of torch cannot be mapped
     return lambda names: {name: whole.pop(name) for name in names}
 
 

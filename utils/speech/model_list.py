@@ -9,11 +9,9 @@ from utils.core.errors import RunError
 from utils.core.paths import MODELS, OUTPUT, TINY_MODEL, Project, list_projects
 from utils.runs import Run, list_runs
 from utils.xtts import checkpoints
-from utils.xtts.about import read_about
-from utils.xtts.files import BELONGING, MODEL_FILE
-from utils.xtts.versions import TINY
+from utils.xtts.files import MODEL_FILE, REQUIRED_FILES, TINY, read_about
 
-NEEDED = (MODEL_FILE, *BELONGING)  # what speaking takes at least
+NEEDED = (MODEL_FILE, *REQUIRED_FILES)  # what speaking takes at least
 
 Kind = Literal["ready", "checkpoint", "base"]
 

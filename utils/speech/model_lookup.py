@@ -12,10 +12,9 @@ from utils.core.paths import OUTPUT, Project, list_projects
 from utils.runs import list_runs
 from utils.speech.model_list import models
 from utils.xtts import checkpoints
-from utils.xtts.base_models import MODELS_CALLED, Source, base_folder
+from utils.xtts.base_models import ModelSource, base_folder
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_ABOUT, Checkpoint
-from utils.xtts.codec import ModelFileError
-from utils.xtts.files import BELONGING, MODEL_FILE
+from utils.xtts.files import MODEL_FILE, MODEL_FILE_NAMES, REQUIRED_FILES, ModelFileError
 
 VERSIONS: tuple[str, ...] = get_args(TrainConfig.model_fields["version"].annotation)
 TRAINED = (checkpoints.MANIFEST, checkpoints.MODEL, ADAPTER, ADAPTER_ABOUT)
@@ -23,7 +22,7 @@ MOVED = "Put it back, or name it as base: the vocoder comes from there."
 CURE = "Name a finished model, a checkpoint, a run, a project, a base version or a folder of coqui."
 
 
-def locate(place: str | Path, output: Path = OUTPUT, source: Source | None = None) -> Path:
+def locate(place: str | Path, output: Path = OUTPUT, source: ModelSource | None = None) -> Path:
     """Return the folder that holds the weights that a person means, or the .pth itself.
 
     Args:
@@ -68,8 +67,8 @@ def chosen(run: Path) -> Checkpoint:
 def lacking(folder: Path, weights: Path | None = None) -> list[str]:
     """List what a folder of coqui lacks to be opened, apart from weights that were named themselves."""
     there = {path.name for path in folder.iterdir() if path.is_file()}
-    absent = [] if weights or there & set(MODELS_CALLED) else [MODEL_FILE]
-    return absent + [name for name in BELONGING if name not in there]
+    absent = [] if weights or there & set(MODEL_FILE_NAMES) else [MODEL_FILE]
+    return absent + [name for name in REQUIRED_FILES if name not in there]
 
 
 def _existing(named: str, output: Path) -> Path:
@@ -103,7 +102,7 @@ def _meant(path: Path) -> Path:
 
 def _is_model(folder: Path) -> bool:
     """Tell a folder of weights, a damaged one too, from one that holds other folders."""
-    return any((folder / name).exists() for name in (*TRAINED, *MODELS_CALLED, *BELONGING))
+    return any((folder / name).exists() for name in (*TRAINED, *MODEL_FILE_NAMES, *REQUIRED_FILES))
 
 
 def _is_run(folder: Path) -> bool:

@@ -22,21 +22,29 @@ from utils.speech.checkpoint_model import Parts, check_rows, is_trained, open_tr
 from utils.speech.loading import fill, from_file
 from utils.speech.model_list import Found, models
 from utils.speech.model_lookup import lacking, locate
-from utils.xtts.about import read_about
-from utils.xtts.base_models import MODELS_CALLED, Source
+from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import Checkpoint
-from utils.xtts.codec import ModelFileError
 from utils.xtts.conditioning import fuse
-from utils.xtts.files import ABOUT_FILE, BELONGING, MODEL_FILE, REFERENCE_FILE, SETTINGS_FILE, SPEAKERS_FILE
+from utils.xtts.files import (
+    ABOUT_FILE,
+    MODEL_FILE,
+    MODEL_FILE_NAMES,
+    REFERENCE_FILE,
+    REQUIRED_FILES,
+    SETTINGS_FILE,
+    SPEAKERS_FILE,
+    ModelFileError,
+    read_about,
+)
 from utils.xtts.folders import share
-from utils.xtts.model import GPT_PREFIX, fingerprint, load_gpt, load_vocoder, outline, read_config, require_vocoder
-from utils.xtts.state_dict import accept, compare, part, read_weights
+from utils.xtts.model import GPT_PREFIX, fingerprint, load_gpt, load_vocoder, meta_gpt, read_config, require_vocoder
+from utils.xtts.state_dict import compare, read_state_dict, require_match, strip_prefix
 from utils.xtts.tokenizer import Tokenizer
 
 __all__ = ["Found", "Opened", "models", "open_model"]
 
 HEARING = ("conditioning_encoder", "conditioning_perceiver")  # the parts of the GPT that listen to a voice
-BESIDE = (*BELONGING, SETTINGS_FILE, SPEAKERS_FILE, REFERENCE_FILE, ABOUT_FILE)  # what is read besides the weights
+BESIDE = (*REQUIRED_FILES, SETTINGS_FILE, SPEAKERS_FILE, REFERENCE_FILE, ABOUT_FILE)  # what is read besides the weights
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,7 @@ def open_model(
     merge: bool = False,
     as_stored: bool = False,
     output: Path = OUTPUT,
-    source: Source | None = None,
+    source: ModelSource | None = None,
 ) -> Opened:
     """Open a model, or say in one sentence what is wrong with it.
 
@@ -104,7 +112,7 @@ def open_model(
         output: Where the projects lie.
         source: Where published models come from.
     """
-    source = source or Source()
+    source = source or ModelSource()
     found = locate(place, output, source)
     if is_trained(found):
         parts = open_trained(found, base, source, merge=merge, as_stored=as_stored)
@@ -128,11 +136,11 @@ def open_model(
     )
 
 
-def _open_whole(place: Path, source: Source, *, as_stored: bool) -> Parts:
+def _open_whole(place: Path, source: ModelSource, *, as_stored: bool) -> Parts:
     """Open a folder that has all parts of a model."""
     folder = _in_usual_layout(place, source)
     tokenizer = Tokenizer.load(folder)
-    gpt = outline(read_config(folder).model_args, tokenizer.vocabulary)
+    gpt = meta_gpt(read_config(folder).model_args, tokenizer.vocabulary)
     missing = _missing(folder, gpt, tokenizer)
     if missing:
         gpt = load_gpt(folder)
@@ -152,14 +160,14 @@ def _open_whole(place: Path, source: Source, *, as_stored: bool) -> Parts:
 
 def _missing(folder: Path, gpt: nn.Module, tokenizer: Tokenizer) -> tuple[str, ...]:
     """Compare a model with its vocabulary and its config, and name the weights that a foreign file lacks."""
-    weights = read_weights(folder / MODEL_FILE)
+    weights = read_state_dict(folder / MODEL_FILE)
     require_vocoder(weights, folder)
-    own = part(weights, GPT_PREFIX)
+    own = strip_prefix(weights, GPT_PREFIX)
     check_rows(own, tokenizer, folder)
-    return accept(compare(gpt, own), str(folder / MODEL_FILE)).missing
+    return require_match(compare(gpt, own), str(folder / MODEL_FILE)).missing
 
 
-def _in_usual_layout(place: Path, source: Source) -> Path:
+def _in_usual_layout(place: Path, source: ModelSource) -> Path:
     """Return a folder with a model.pth; where coqui's Trainer named the weights, one that points to them."""
     folder = place if place.is_dir() else place.parent
     if absent := lacking(folder, place if place.is_file() else None):
@@ -167,7 +175,7 @@ def _in_usual_layout(place: Path, source: Source) -> Path:
             f"{folder} holds no {' and no '.join(absent)}.",
             hint="Put the file there that was saved together with the model, or name another model.",
         )
-    weights = place if place.is_file() else next(path for name in MODELS_CALLED if (path := folder / name).is_file())
+    weights = place if place.is_file() else next(path for name in MODEL_FILE_NAMES if (path := folder / name).is_file())
     if weights.name == MODEL_FILE:
         return folder
     key = hashlib.blake2b(str(weights.resolve()).encode(), digest_size=6).hexdigest()

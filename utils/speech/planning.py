@@ -18,7 +18,7 @@ from utils.core.errors import TextError
 from utils.dataset.clip import abbreviate
 from utils.speech.paragraphs import Paragraph, paragraphs
 from utils.speech.types import USUAL
-from utils.xtts.tokenizer import Reading, Tokenizer
+from utils.xtts.tokenizer import TokenizedText, Tokenizer
 
 CLOSING = "\"'”’»)]}」』"
 # The share of a sentence's pause that a mark gets.
@@ -79,7 +79,7 @@ class Piece:
         line: Number of its line in the text, from 1.
     """
 
-    reading: Reading
+    reading: TokenizedText
     paragraph: int
     pause: float
     chapter: str | None = None
@@ -154,7 +154,7 @@ def speakable(text: str, tokenizer: Tokenizer, language: str) -> tuple[Problem, 
 class _Part(NamedTuple):
     """A piece before it is known what follows it."""
 
-    reading: Reading
+    reading: TokenizedText
     paragraph: int
     sentence: int
     line: int
@@ -172,7 +172,7 @@ def _pause(part: _Part, following: _Part | None, pauses: Pauses) -> float:
 
 def _examined(text: str, tokenizer: Tokenizer, language: str) -> tuple[list[_Part], list[Problem]]:
     """Read a whole text: its parts with something to say, and what cannot be said."""
-    tokenizer.read("", language)  # a language that the model does not speak is no fault of a line
+    tokenizer.tokenize("", language)  # a language that the model does not speak is no fault of a line
     parts: list[_Part] = []
     problems: list[Problem] = []
     for number, paragraph in enumerate(paragraphs(text)):
@@ -181,7 +181,7 @@ def _examined(text: str, tokenizer: Tokenizer, language: str) -> tuple[list[_Par
             for whole in _readings(written, line, tokenizer, language):
                 reading, unread = _without_pictures(whole, line, tokenizer, language)
                 problems += unread
-                if any(map(str.isalnum, reading.read)):
+                if any(map(str.isalnum, reading.model_text)):
                     parts.append(_Part(reading, number, sentence, line, paragraph.heading, title))
                     title = None
                 elif not unread:
@@ -199,25 +199,25 @@ def _sentences(paragraph: Paragraph, tokenizer: Tokenizer, language: str) -> Ite
         place += len(sentence) if found >= 0 else 0
 
 
-def _readings(sentence: str, line: int, tokenizer: Tokenizer, language: str) -> list[Reading]:
+def _readings(sentence: str, line: int, tokenizer: Tokenizer, language: str) -> list[TokenizedText]:
     try:
-        return tokenizer.readings(sentence, language)
+        return tokenizer.tokenize_parts(sentence, language)
     except TextError as error:
         raise TextError(f"Line {line}: {error.message[:LONGEST_MESSAGE]}", hint=error.hint) from error
 
 
 def _without_pictures(
-    reading: Reading, line: int, tokenizer: Tokenizer, language: str
-) -> tuple[Reading, list[Problem]]:
+    reading: TokenizedText, line: int, tokenizer: Tokenizer, language: str
+) -> tuple[TokenizedText, list[Problem]]:
     """Leave out the signs without sound that the model cannot read; letters that it cannot read stay, to be refused."""
     unread = "".join(reading.unknown)
     pictures = {sign for sign in unread if unicodedata.category(sign)[0] not in "LN"}
     drawn = {sign for sign in reading.written if unicodedata.category(sign) == "So"}
     if not unread and not drawn:
         return reading, []
-    again = tokenizer.read(_without(reading.written, pictures | drawn), language)
-    if drawn - pictures and again.read != reading.read:  # some pictures have a name that is said
-        drawn, again = set(), tokenizer.read(_without(reading.written, pictures), language)
+    again = tokenizer.tokenize(_without(reading.written, pictures | drawn), language)
+    if drawn - pictures and again.model_text != reading.model_text:  # some pictures have a name that is said
+        drawn, again = set(), tokenizer.tokenize(_without(reading.written, pictures), language)
     still = [sign for sign in "".join(again.unknown) if sign in pictures]  # made by the front end, not written
     problems = [Problem(line, sign, refused=sign not in pictures or sign in still) for sign in unread]
     return again, [*problems, *(Problem(line, sign, refused=False) for sign in sorted(drawn - pictures))]

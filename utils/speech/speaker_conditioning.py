@@ -18,10 +18,10 @@ from utils.core.storage import read_json
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.speech.open_model import Opened
-from utils.xtts.codec import REFERENCE_FFT, ModelFileError, mel_spectrogram
-from utils.xtts.files import CONFIG_FILE
+from utils.xtts.codec import REFERENCE_FFT, mel_spectrogram
+from utils.xtts.files import CONFIG_FILE, ModelFileError
 from utils.xtts.model import read_config
-from utils.xtts.state_dict import CURE
+from utils.xtts.state_dict import RELOAD_HINT
 
 SHORTEST = 1.0  # seconds
 SILENT = 10 ** (-60 / 20)  # a peak below -60 dB
@@ -54,7 +54,7 @@ class Hearing:
         values = {name: told.get(name, usual[name]) for name in cls.__dataclass_fields__}
         lengths = [values[name] for name in ("gpt_cond_chunk_len", "max_ref_len")]
         if not all(isinstance(value, int) for value in values.values()) or min(lengths) < 1:
-            raise ModelFileError(f"{folder / CONFIG_FILE} has odd lengths of references: {values}.", hint=CURE)
+            raise ModelFileError(f"{folder / CONFIG_FILE} has odd lengths of references: {values}.", hint=RELOAD_HINT)
         return cls(**values)
 
 

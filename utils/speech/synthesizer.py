@@ -25,7 +25,7 @@ from utils.speech.retries import Line, Studio
 from utils.speech.streaming import chunks
 from utils.speech.types import USUAL, Sampling, Speech, Spoken, Voice
 from utils.speech.vocoder import Vocoder
-from utils.xtts.memory import free
+from utils.xtts.memory import free_memory
 
 
 class Synthesizer:
@@ -81,7 +81,7 @@ class Synthesizer:
         decoder.look = look or decoder.look
         vocoder = Vocoder.of(opened.vocoder, chosen.vocoder, chosen.device)
         opened = opened.hearing()
-        free()
+        free_memory()
         return cls(opened, decoder, vocoder, chosen, cache)
 
     def voices(self) -> tuple[str, ...]:

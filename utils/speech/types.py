@@ -12,7 +12,7 @@ from utils.config import SpeechConfig
 from utils.media.audio import Samples
 from utils.media.encoding import Chapter, Tags, write_sound
 from utils.media.rates import OUTPUT_RATE
-from utils.xtts.tokenizer import Reading
+from utils.xtts.tokenizer import TokenizedText
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -81,7 +81,7 @@ class Spoken:
         chapter: Title of the chapter that begins with it.
     """
 
-    reading: Reading
+    reading: TokenizedText
     samples: Samples
     codes: npt.NDArray[np.int64]
     ended: bool

@@ -18,9 +18,9 @@ from utils.speech.open_model import Opened
 from utils.speech.speaker_conditioning import Hearing, hear, shapes
 from utils.speech.types import Voice
 from utils.speech.voice_cache import VoiceCache
-from utils.xtts.codec import ModelFileError, read_tensors_alone
-from utils.xtts.files import SPEAKERS_FILE
-from utils.xtts.state_dict import CURE
+from utils.xtts.codec import read_tensors_only
+from utils.xtts.files import SPEAKERS_FILE, ModelFileError
+from utils.xtts.state_dict import RELOAD_HINT
 
 SHOWN = 8  # names in a message
 
@@ -107,15 +107,15 @@ def _speakers(opened: Opened) -> dict[str, tuple[Tensor, Tensor]]:
     path = opened.folder / SPEAKERS_FILE
     if not path.is_file():
         return {}
-    stored: Any = read_tensors_alone(path)
+    stored: Any = read_tensors_only(path)
     try:
         read = {str(name): (one["gpt_cond_latent"], one["speaker_embedding"]) for name, one in stored.items()}
     except (AttributeError, KeyError, TypeError, IndexError) as error:
-        raise ModelFileError(f"{path} holds no voices.", hint=CURE) from error
+        raise ModelFileError(f"{path} holds no voices.", hint=RELOAD_HINT) from error
     wanted = tuple(shapes(opened).values())
     for name, latents in read.items():
         if tuple(tuple(latent.shape) for latent in latents) != wanted:
-            raise ModelFileError(f"The voice {name!r} in {path} is one of another model.", hint=CURE)
+            raise ModelFileError(f"The voice {name!r} in {path} is one of another model.", hint=RELOAD_HINT)
     return read
 
 

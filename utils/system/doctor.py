@@ -14,8 +14,7 @@ import psutil
 
 from utils.core import paths
 from utils.system import packages as pinned
-from utils.xtts.files import HUB_FILES, looks_whole
-from utils.xtts.versions import BUILT_IN
+from utils.xtts.files import BUILT_IN, HUB_FILES, looks_complete
 
 if TYPE_CHECKING:
     import torch
@@ -207,7 +206,7 @@ def base_model(_output: Path) -> Iterator[Finding]:
 
 def _model_finding(folder: Path) -> Finding:
     missing = [name for name in HUB_FILES if not (folder / name).exists()]
-    torn = [name for name in HUB_FILES if name not in missing and not looks_whole(folder / name)]
+    torn = [name for name in HUB_FILES if name not in missing and not looks_complete(folder / name)]
     if not missing and not torn:
         return Finding("Base model", "pass", f"{folder.name} is whole")
     faults = [*(f"{name} is missing" for name in missing), *(f"{name} is cut short" for name in torn)]

@@ -16,8 +16,8 @@ from utils.training.preparation import Base
 from utils.training.sample_speaker import Speaker
 from utils.training.speedups import kernels
 from utils.xtts.checkpoints import PREFIX, SAMPLES
+from utils.xtts.files import TINY_RANDOM
 from utils.xtts.tokenizer import Tokenizer
-from utils.xtts.versions import TINY_RANDOM
 
 NONE = "-"
 SENTENCES = 3

@@ -14,7 +14,7 @@ from utils.training.guards import EarlyStopping, Overfitting, Verdict
 from utils.training.schedule import scale_rates
 from utils.training.step import Outcome, Stepper
 from utils.training.throughput import Meter
-from utils.xtts.memory import trim
+from utils.xtts.memory import trim_memory
 
 PROGRESS_SECONDS = 1.0  # between two moves of the bar
 RECENT = 50  # updates whose loss the running mean speaks of
@@ -184,7 +184,7 @@ class Loop:
         self.keeping.publish(self.at, best=self.at.best_update == self.at.update, spoken=True)
         self.keeping.save(self.at)
         self._saved = self.at.update
-        trim()  # updates of many lengths leave holes in the heap: gigabytes on a CPU
+        trim_memory()  # updates of many lengths leave holes in the heap: gigabytes on a CPU
         self.meter.leave_out(time.monotonic() - began, "save", self.config.save_step)
 
     def _roll_back(self) -> None:

@@ -15,8 +15,7 @@ from utils.core.paths import TINY_MODEL
 from utils.core.storage import read_json
 from utils.training.memory_parts import Longest, ModelShape
 from utils.training.memory_peaks import Device, Step, arithmetic, fixed_bytes
-from utils.xtts.files import CONFIG_FILE
-from utils.xtts.versions import TINY, TINY_RANDOM
+from utils.xtts.files import CONFIG_FILE, TINY, TINY_RANDOM
 
 GIB = 2**30
 CONTEXT = {
@@ -109,10 +108,10 @@ def shape_of(config: TrainConfig) -> ModelShape:
     if config.version == TINY:
         return _described(TINY_MODEL)
     if config.version == TINY_RANDOM:
-        from utils.xtts.random_model import Sizes
+        from utils.xtts.random_model import RandomModelSize
         from utils.xtts.random_vocabulary import small_vocabulary
 
-        tiny = Sizes()
+        tiny = RandomModelSize()
         rows = small_vocabulary(tiny.tokens).size
         return ModelShape(layers=tiny.layers, dim=tiny.dim, heads=tiny.heads, text_rows=rows)
     return ModelShape()

@@ -20,10 +20,9 @@ from utils.runs.job import Job
 from utils.training.clips import Limits, StoreSource, choose
 from utils.xtts import base_models, model, tokenizer
 from utils.xtts.codec import AudioEncoder
-from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
+from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE, current_base_path
 from utils.xtts.language_packs import TextMode
 from utils.xtts.tokenizer import Tokenizer
-from utils.xtts.versions import now_at
 from utils.xtts.vocabulary import Vocabulary
 
 READING = "reading"  # folder of a run: how its model reads, fixed at its first start
@@ -50,14 +49,16 @@ def find_base(job: Job, config: TrainConfig) -> Base:
     """Find the model to start from; a run that goes on finds the one that it began with."""
     note = job.run.folder / BASE_FILE
     if not note.exists():
-        folder = base_models.base_folder(config.version, config.custom_model, base_models.Source(on_step=fetching(job)))
+        folder = base_models.base_folder(
+            config.version, config.custom_model, base_models.ModelSource(on_step=fetching(job))
+        )
         folder = _kept(folder, job)
         base = Base(folder, model.fingerprint(folder))
         write_atomically(note, json.dumps({"folder": str(base.folder), "fingerprint": base.fingerprint}))
         return base
     try:
         known = read_json(note)
-        base = Base(now_at(Path(known["folder"])), str(known["fingerprint"]))
+        base = Base(current_base_path(Path(known["folder"])), str(known["fingerprint"]))
         is_there = base.folder.is_dir()
     except (OSError, ValueError, TypeError, LookupError) as error:
         cure = "Put it back from a copy, or start a new run from one of its checkpoints."
@@ -79,11 +80,11 @@ def _kept(folder: Path, job: Job) -> Path:
     return own
 
 
-def fetching(job: Job) -> Callable[[base_models.Step], None]:
+def fetching(job: Job) -> Callable[[base_models.DownloadProgress], None]:
     """Return what tells how far a download is, and hears when it should stop."""
     last = [0.0]
 
-    def tell(step: base_models.Step) -> None:
+    def tell(step: base_models.DownloadProgress) -> None:
         job.stop_if_asked()  # what has arrived is on the disk already
         if time.monotonic() - last[0] > PROGRESS_SECONDS or step.done == step.total:
             last[0] = time.monotonic()
@@ -122,7 +123,9 @@ def reading_of(base: Path, language: str, texts: Iterable[str], mode: TextMode |
     """
     known = Tokenizer.load(base) if (base / SETTINGS_FILE).exists() else None
     if known is None or known.settings is None or known.settings.language != language:
-        return tokenizer.prepare(Vocabulary.load(base / VOCABULARY_FILE), language, mode=mode or "latin", texts=texts)
+        return tokenizer.prepare_tokenizer(
+            Vocabulary.load(base / VOCABULARY_FILE), language, mode=mode or "latin", texts=texts
+        )
     if mode not in (None, known.settings.mode):
         raise ConfigError(
             f"use_amharic_g2p: {base} was trained to read {known.settings.mode}, not {mode}.",

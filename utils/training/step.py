@@ -20,7 +20,7 @@ from utils.training.guards import MicroBatches, NonFiniteGuard, Verdict
 from utils.training.packing import PackedBatch
 from utils.training.sharding import length
 from utils.training.speedups.freezing import train_text_rows_only
-from utils.xtts.memory import free
+from utils.xtts.memory import free_memory
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class Stepper:
                 if self.ranks.count > 1 or self.config.step_in_backward:
                     raise  # the others wait in the middle of this update, or a part of it is applied
             self.optimizer.zero_grad(set_to_none=True)  # outside of except, which keeps what has to be freed
-            free()
+            free_memory()
             self.tell(self.micro.on_oom())
 
     def _backward(self, batches: Sequence[PackedBatch], update: Update) -> Tensor:

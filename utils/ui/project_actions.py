@@ -20,7 +20,7 @@ from utils.ui.projects import Update, opened_as, project_names
 from utils.ui.tabs.system import settings
 from utils.ui.views import bar, note, reasons
 from utils.workspace import projects
-from utils.workspace.projects import Deleted, Step
+from utils.workspace.projects import CopyProgress, DeletedProject
 
 LOOK_SECONDS = 0.2
 
@@ -84,7 +84,7 @@ def build_desk(page: Page) -> None:
         with gr.Row(elem_classes="beside"):
             deleted = gr.Dropdown(
                 [],
-                label="Deleted projects",
+                label="DeletedProject projects",
                 info="They are kept for some days; see the settings on the System tab.",
                 interactive=True,
                 elem_id="deleted-projects",
@@ -121,7 +121,7 @@ def look(output: Path, project: str, name: str, language: str) -> dict[str, Any]
     }
 
 
-def _shown(one: Deleted) -> str:
+def _shown(one: DeletedProject) -> str:
     return f"{one.name} · {datetime.fromtimestamp(one.time).astimezone():%Y-%m-%d %H:%M}"
 
 
@@ -182,15 +182,15 @@ class Copying:
         task: Does it, tells its steps, and returns the name of the copy.
     """
 
-    def __init__(self, task: Callable[[Callable[[Step], object]], str]) -> None:
+    def __init__(self, task: Callable[[Callable[[CopyProgress], object]], str]) -> None:
         self.name = ""
-        self._last = Step(0, 0)
+        self._last = CopyProgress(0, 0)
         self._fault: Exception | None = None
         self._task = task
         self._thread = threading.Thread(target=self._work, name="copy", daemon=True)
         self._thread.start()
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[CopyProgress]:
         """Yield how far it is until it is over; its failure is raised."""
         told = None
         while self._thread.is_alive():
@@ -207,11 +207,11 @@ class Copying:
         except Exception as error:  # noqa: BLE001  # whoever waits for it is told
             self._fault = error
 
-    def _hear(self, step: Step) -> None:
+    def _hear(self, step: CopyProgress) -> None:
         self._last = step
 
 
-def _progress(step: Step, language: str) -> str:
+def _progress(step: CopyProgress, language: str) -> str:
     words = say("Copying: {done} of {total} files", language, done=step.done, total=step.total)
     return bar(words, step.done, step.total) + note(words)
 

@@ -15,8 +15,8 @@ from utils.core.errors import ConfigError, DataError, TextError
 from utils.core.paths import Project, checked_name, inside
 from utils.core.storage import make_folder, new_folder, stamp, write_atomically
 from utils.evaluation import blind_test
-from utils.evaluation.blind_test import Choice, Pair, Tally
-from utils.evaluation.report import JSON, Report, load
+from utils.evaluation.blind_test import BlindPair, Choice, Tally
+from utils.evaluation.report import JSON, EvaluationReport, load
 from utils.runs import child_commands
 
 FOLDER, SENTENCES, BLIND = "comparisons", "sentences.txt", "blind"
@@ -81,20 +81,20 @@ def names(project: Project) -> list[str]:
     return sorted((path.parent.name for path in folder.glob(f"[!.]*/{JSON}")), reverse=True) if folder.is_dir() else []
 
 
-def report_of(project: Project, name: object) -> Report:
+def report_of(project: Project, name: object) -> EvaluationReport:
     """Read the report of a comparison."""
     return load(_folder(project, name))
 
 
-def next_pair(project: Project, name: object, voter: str) -> tuple[Pair | None, int, int]:
+def next_pair(project: Project, name: object, voter: str) -> tuple[BlindPair | None, int, int]:
     """Return the next pair that somebody has not judged, how many are left, and how many there are."""
     folder = _folder(project, name)
     pairs = blind_test.blind_pairs(load(folder), _seed(folder))
-    waiting = blind_test.left(pairs, blind_test.read_votes(folder / blind_test.FILE), voter)
+    waiting = blind_test.remaining_pairs(pairs, blind_test.read_votes(folder / blind_test.FILE), voter)
     return (waiting[0] if waiting else None), len(waiting), len(pairs)
 
 
-def neutral(project: Project, name: object, pair: Pair) -> tuple[Path, Path]:
+def neutral(project: Project, name: object, pair: BlindPair) -> tuple[Path, Path]:
     """Copy both sounds to names that tell nothing of the models."""
     folder = _folder(project, name) / BLIND
     make_folder(folder)
@@ -111,7 +111,7 @@ def vote(project: Project, name: object, token: str, choice: Choice, voter: str)
     pairs = {pair.token: pair for pair in blind_test.blind_pairs(load(folder), _seed(folder))}
     if token not in pairs:
         raise DataError("This pair is not there any longer.", hint="Begin the blind test again.")
-    blind_test.vote(folder / blind_test.FILE, pairs[token], choice, voter)
+    blind_test.save_vote(folder / blind_test.FILE, pairs[token], choice, voter)
 
 
 def tally(project: Project, name: object) -> list[Tally]:

@@ -13,7 +13,7 @@ from utils.core.events import Event, all_events
 from utils.core.paths import Project
 from utils.core.plotting import new_figure
 from utils.core.storage import write_atomically
-from utils.evaluation.report import Report, summary
+from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.utterance import METRICS, Utterance
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
@@ -36,7 +36,7 @@ img { max-width: 100%; } audio { width: 100%; } .pair { display: grid; grid-temp
 """
 
 
-def write_page(project: Project, training: Run, report: Report, reference: Path, told: Sequence[str]) -> Path:
+def write_page(project: Project, training: Run, report: EvaluationReport, reference: Path, told: Sequence[str]) -> Path:
     """Write the page, with every sound and picture inside.
 
     Args:
@@ -63,7 +63,7 @@ def write_page(project: Project, training: Run, report: Report, reference: Path,
     return path
 
 
-def _sentence(report: Report, after: Utterance, before: Utterance) -> str:
+def _sentence(report: EvaluationReport, after: Utterance, before: Utterance) -> str:
     """Show what both models made of a sentence, side by side."""
     sides = "".join(
         f"<div>{title}{_side(report.folder, one)}</div>" for title, one in ((BEFORE, before), (AFTER, after))
@@ -78,7 +78,7 @@ def _side(folder: Path, one: Utterance) -> str:
     return f"{_player(sound)}{_image(_spectrogram(sound), f'spectrogram: {one.text}')}"
 
 
-def _figures(report: Report) -> str:
+def _figures(report: EvaluationReport) -> str:
     shown = [metric for metric in METRICS if metric.name in FIGURES]
     rows = []
     for title, name in zip((AFTER, BEFORE), report.checkpoints, strict=True):

@@ -16,7 +16,7 @@ RESUME = "resume"  # folder of a run: what it goes on from
 
 
 @dataclass(frozen=True)
-class Use:
+class DiskUsage:
     """Bytes of one project, by part.
 
     Attributes:
@@ -41,12 +41,12 @@ class Use:
         return sum(vars(self).values())
 
 
-def measure(project: Project) -> Use:
+def measure(project: Project) -> DiskUsage:
     """Add up the files of a project; one that vanishes meanwhile counts nothing."""
-    found = dict.fromkeys(Use.__dataclass_fields__, 0)
+    found = dict.fromkeys(DiskUsage.__dataclass_fields__, 0)
     for path, size in _sizes(project.root):
         found[_part(path.relative_to(project.root).parts)] += size
-    return Use(**found)
+    return DiskUsage(**found)
 
 
 def _part(parts: tuple[str, ...]) -> str:
@@ -112,12 +112,12 @@ SPARE: Mapping[str, Callable[[Project], Iterator[Path]]] = {
 }
 
 
-def spare(project: Project) -> dict[str, int]:
+def reclaimable(project: Project) -> dict[str, int]:
     """Return how many bytes each kind of spare files takes."""
     return {kind: sum(map(size_of, find(project))) for kind, find in SPARE.items()}
 
 
-def free(project: Project, kind: str) -> int:
+def reclaim(project: Project, kind: str) -> int:
     """Delete spare files of one kind and return how many bytes they took; refused while a run is at work."""
     if kind not in SPARE:
         raise ConfigError(f"{kind!r} is nothing that can be deleted.", hint=f"Choose one of {', '.join(SPARE)}.")

@@ -14,11 +14,10 @@ from utils.core.storage import read_json
 from utils.dataset import clip_lists
 from utils.runs import Run
 from utils.xtts import checkpoints
-from utils.xtts.about import read_about
 from utils.xtts.checkpoints import Checkpoint
+from utils.xtts.files import TINY, TINY_RANDOM, read_about
 from utils.xtts.licence import LICENCE
-from utils.xtts.random_model import RECIPE
-from utils.xtts.versions import TINY, TINY_RANDOM
+from utils.xtts.random_model import RECIPE_FILE
 
 if TYPE_CHECKING:
     from utils.speech.open_model import Opened
@@ -141,7 +140,7 @@ def figures(path: Path) -> str:
 
 def base_of(opened: "Opened") -> str:
     """Name the model that it was trained from, the first of a line; empty when it says nothing about it."""
-    if (opened.folder / RECIPE).is_file():
+    if (opened.folder / RECIPE_FILE).is_file():
         return TINY_RANDOM
     return Path(str(read_about(opened.folder).get("base") or opened.about.get("base", ""))).name
 
@@ -231,7 +230,7 @@ def _example(opened: "Opened") -> tuple[str, str, str]:
     settings = opened.tokenizer.settings
     code = settings.language if settings else next(iter(opened.languages), "en")
     text = EXAMPLES.get(code, "Hello.")
-    return text, opened.tokenizer.read(text, code).read if settings else text, code
+    return text, opened.tokenizer.tokenize(text, code).model_text if settings else text, code
 
 
 EXAMPLES = {"am": "ሰላም ለዓለም።"}

@@ -22,7 +22,7 @@ DELETED = re.compile(r"(?P<time>\d{15,20})-(?P<name>.+)")
 COPYING = re.compile(r"\..+\.copy-\d+")
 LEFT = re.compile(r"\.lock|\..*\.partial|\.deleted-.*|\..+\.(new|old|gone)-\d+")  # of work at this moment, or of a kill
 DAY = 86_400.0
-KEPT_DAYS = 7
+TRASH_DAYS = 7
 STEP_SECONDS = 0.2
 
 # Files that nobody changes in place: a copy of the project may share them. All others grow or are edited.
@@ -32,7 +32,7 @@ SHARED = frozenset(
 
 
 @dataclass(frozen=True)
-class Step:
+class CopyProgress:
     """How far a copy is, in files."""
 
     done: int
@@ -40,7 +40,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Deleted:
+class DeletedProject:
     """A deleted project that can still be brought back.
 
     Attributes:
@@ -59,7 +59,7 @@ class Deleted:
         return self.folder.name
 
 
-def downloads(output: Path = OUTPUT) -> Project:
+def downloads_project(output: Path = OUTPUT) -> Project:
     """Return the place of the runs that fetch base models, which belong to no project."""
     return Project(output.resolve() / DOWNLOADS)
 
@@ -93,7 +93,7 @@ def free_place(name: str, output: Path = OUTPUT) -> Project:
 
 
 def duplicate(
-    place: Project, name: str, output: Path = OUTPUT, on_step: Callable[[Step], object] = lambda _: None
+    place: Project, name: str, output: Path = OUTPUT, on_step: Callable[[CopyProgress], object] = lambda _: None
 ) -> Project:
     """Copy a project under a new name; what nobody changes is shared on the disk where the system can do that.
 
@@ -132,7 +132,7 @@ def rename(place: Project, name: str, output: Path = OUTPUT) -> Project:
     return target
 
 
-def delete(place: Project, output: Path = OUTPUT) -> Deleted:
+def delete(place: Project, output: Path = OUTPUT) -> DeletedProject:
     """Move a project to the deleted ones, from where it can be brought back."""
     make_folder(output / TRASH)
     target = output / TRASH / f"{time.time_ns()}-{place.root.name}"
@@ -141,7 +141,7 @@ def delete(place: Project, output: Path = OUTPUT) -> Deleted:
     return _deleted(target)
 
 
-def list_deleted(output: Path = OUTPUT) -> list[Deleted]:
+def list_deleted(output: Path = OUTPUT) -> list[DeletedProject]:
     """List the deleted projects, the last one first."""
     folder = output / TRASH
     found = [path for path in folder.iterdir() if DELETED.fullmatch(path.name)] if folder.is_dir() else []
@@ -171,11 +171,11 @@ def empty_trash(output: Path = OUTPUT, *, days: float = 0.0) -> int:
     return len(gone)
 
 
-def _deleted(folder: Path) -> Deleted:
+def _deleted(folder: Path) -> DeletedProject:
     match = DELETED.fullmatch(folder.name)
     if match is None:
         raise StorageError(f"{folder} is no deleted project.")
-    return Deleted(folder, match["name"], int(match["time"]) / 1e9)
+    return DeletedProject(folder, match["name"], int(match["time"]) / 1e9)
 
 
 def _refuse_while_busy(place: Project) -> None:
@@ -223,17 +223,17 @@ def _can_link(path: Path, output: Path) -> bool:
     return path.stat().st_dev == output.stat().st_dev and hasattr(os, "link")
 
 
-def _copy(files: list[Path], root: Path, new: Path, on_step: Callable[[Step], object]) -> None:
+def _copy(files: list[Path], root: Path, new: Path, on_step: Callable[[CopyProgress], object]) -> None:
     told = 0.0
     new.mkdir()
     for number, path in enumerate(files):
         if time.monotonic() - told > STEP_SECONDS:
             told = time.monotonic()
-            on_step(Step(number, len(files)))
+            on_step(CopyProgress(number, len(files)))
         target = new / path.relative_to(root)
         target.parent.mkdir(parents=True, exist_ok=True)
         _put(path, target)
-    on_step(Step(len(files), len(files)))
+    on_step(CopyProgress(len(files), len(files)))
 
 
 def _put(path: Path, target: Path) -> None:

@@ -14,12 +14,11 @@ from utils.core.errors import RunError, StorageError
 from utils.core.folders import require_space
 from utils.core.storage import make_folder, replacing
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_ABOUT
-from utils.xtts.codec import ModelFileError
 from utils.xtts.export import OURS, write_ready
-from utils.xtts.files import DVAE_FILE, MEL_FILE, MODEL_FILE
+from utils.xtts.files import DVAE_FILE, MEL_FILE, MODEL_FILE, ModelFileError
 from utils.xtts.folders import replacing_folder
 from utils.xtts.model import GPT_PREFIX
-from utils.xtts.state_dict import read_weights
+from utils.xtts.state_dict import read_state_dict
 from utils.xtts.tensors import read_tensors, smaller, write_tensors
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Parts:
+class PublishOptions:
     """What shall be in the folder.
 
     Attributes:
@@ -57,7 +56,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedModel:
     """What was written.
 
     Attributes:
@@ -73,7 +72,7 @@ class Published:
     after: int
 
 
-def publish(opened: "Opened", folder: Path, parts: Parts, card: str) -> Published:
+def publish(opened: "Opened", folder: Path, parts: PublishOptions, card: str) -> PublishedModel:
     """Write a model that others can use; what was there before stays until this one is complete.
 
     Args:
@@ -96,12 +95,12 @@ def publish(opened: "Opened", folder: Path, parts: Parts, card: str) -> Publishe
                 path.rename(new / path.name)
         shutil.rmtree(whole)
         if parts.safetensors:
-            write_tensors(new / SAFE_FILE, _apart(read_weights(new / MODEL_FILE)))
+            write_tensors(new / SAFE_FILE, _apart(read_state_dict(new / MODEL_FILE)))
         (new / CARD).write_text(card, encoding="utf-8")
     return _packed(folder, before, zipped=parts.zip)
 
 
-def publish_adapter(opened: "Opened", folder: Path, parts: Parts, card: str) -> Published:
+def publish_adapter(opened: "Opened", folder: Path, parts: PublishOptions, card: str) -> PublishedModel:
     """Write the adapter of a checkpoint alone, with its vocabulary; whoever has the base can put them together."""
     trained = opened.checkpoint.folder if opened.checkpoint else None
     if trained is None or not (trained / ADAPTER).is_file():
@@ -131,9 +130,9 @@ def pack(folder: Path, archive: Path) -> Path:
     return archive
 
 
-def _packed(folder: Path, before: int, *, zipped: bool) -> Published:
+def _packed(folder: Path, before: int, *, zipped: bool) -> PublishedModel:
     archive = folder.parent / f"{folder.name}.zip"
-    return Published(folder, pack(folder, archive) if zipped else None, before, _bytes_of(folder))
+    return PublishedModel(folder, pack(folder, archive) if zipped else None, before, _bytes_of(folder))
 
 
 def _source(opened: "Opened") -> Path:
@@ -166,7 +165,7 @@ def _refuse_large(opened: "Opened") -> None:
 
 def _weight_bytes(opened: "Opened", *, half: bool) -> int:
     wide = 2 if half else 4
-    others = read_weights(opened.folder / MODEL_FILE).items()
+    others = read_state_dict(opened.folder / MODEL_FILE).items()
     own: int = sum(weight.numel() * wide for weight in opened.gpt.state_dict().values())
     return own + sum(weight.nbytes for name, weight in others if not name.startswith(GPT_PREFIX))
 

@@ -22,7 +22,7 @@ from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.joining import join, starts
-from utils.xtts.tokenizer import Reading
+from utils.xtts.tokenizer import TokenizedText
 
 FOLDER, SOUND, ABOUT, DELETED = "takes", "take.wav", "take.json", ".deleted"
 SHOWN, KEPT_DELETED = 100, 20
@@ -45,7 +45,7 @@ class Sentence:
         chapter: Title of the chapter that begins with it.
     """
 
-    reading: Reading
+    reading: TokenizedText
     seed: int = 0
     flags: tuple[str, ...] = ()
     tries: int = 1
@@ -247,4 +247,4 @@ def _parsed(path: Path, changed: int) -> Take:  # noqa: ARG001  # what is asked 
 def _sentence(data: dict[str, Any]) -> Sentence:
     told = data.pop("reading")
     lists = {name: tuple(told[name]) for name in ("tokens", "ids", "unknown")}
-    return Sentence(Reading(**told | lists), **data | {"flags": tuple(data["flags"])})
+    return Sentence(TokenizedText(**told | lists), **data | {"flags": tuple(data["flags"])})

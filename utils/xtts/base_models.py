@@ -13,34 +13,35 @@ from utils.core.folders import require_space
 from utils.core.paths import LICENCE_CONSENT, MODELS, TINY_MODEL
 from utils.core.storage import locked, make_folder, read_json, write_atomically
 from utils.xtts import random_model
-from utils.xtts.codec import ModelFileError
 from utils.xtts.files import (
-    BELONGING,
     DVAE_FILE,
     HUB_FILES,
     MEL_FILE,
     MODEL_FILE,
+    MODEL_FILE_NAMES,
     REFERENCE_FILE,
+    REQUIRED_FILES,
     SETTINGS_FILE,
     SPEAKERS_FILE,
-    looks_whole,
+    TINY,
+    TINY_RANDOM,
+    ModelFileError,
+    looks_complete,
 )
 from utils.xtts.folders import share
-from utils.xtts.hub import Published, UnreachableError, fetch, look_up
+from utils.xtts.hub import HubFile, UnreachableError, download, file_info
 from utils.xtts.licence import require_licence
-from utils.xtts.model import match_of, require_vocoder
-from utils.xtts.state_dict import accept, read_weights
-from utils.xtts.versions import TINY, TINY_RANDOM
+from utils.xtts.model import match_gpt, require_vocoder
+from utils.xtts.state_dict import read_state_dict, require_match
 
 ADDED_LATER = (DVAE_FILE, MEL_FILE, SPEAKERS_FILE)  # older versions go with those of the newest
 NEWEST = "main"
 VERIFIED = "verified.json"
-MODELS_CALLED = (MODEL_FILE, "best_model.pth")  # the second is what coqui's Trainer leaves
 BELONGS = "Put the file there that was saved together with the model."
 
 
 @dataclass(frozen=True)
-class Step:
+class DownloadProgress:
     """How far a download is.
 
     Attributes:
@@ -55,7 +56,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Source:
+class ModelSource:
     """Where published models come from and are kept.
 
     Attributes:
@@ -68,10 +69,10 @@ class Source:
     models: Path = MODELS
     consent: Path = LICENCE_CONSENT
     endpoint: str | None = None
-    on_step: Callable[[Step], object] = lambda _: None
+    on_step: Callable[[DownloadProgress], object] = lambda _: None
 
 
-def base_folder(version: str, custom_model: str = "", source: Source | None = None) -> Path:
+def base_folder(version: str, custom_model: str = "", source: ModelSource | None = None) -> Path:
     """Return the folder of the model to start from; what is missing of it is fetched, made or found.
 
     Args:
@@ -79,13 +80,13 @@ def base_folder(version: str, custom_model: str = "", source: Source | None = No
         custom_model: A folder or .pth to start from instead.
         source: Where published models come from.
     """
-    source = source or Source()
+    source = source or ModelSource()
     if custom_model.strip():
         return _custom(Path(custom_model.strip()).expanduser(), version, source)
     return _version(version, HUB_FILES, source)
 
 
-def _version(version: str, names: Sequence[str], source: Source) -> Path:
+def _version(version: str, names: Sequence[str], source: ModelSource) -> Path:
     """Return the folder of a version that holds these files at least."""
     folder = source.models / version
     if version == TINY:
@@ -100,12 +101,12 @@ def _version(version: str, names: Sequence[str], source: Source) -> Path:
     return folder
 
 
-def _complete(known: "Verified", version: str, names: Sequence[str], source: Source) -> None:
+def _complete(known: "Verified", version: str, names: Sequence[str], source: ModelSource) -> None:
     """Check files against the hub, and fetch those that are not what it has.
 
     Without a connection, files that somebody put there are taken when they look whole.
     """
-    folder, whole = known.folder, all(looks_whole(known.folder / name) for name in names)
+    folder, whole = known.folder, all(looks_complete(known.folder / name) for name in names)
     if not whole:
         require_licence(source.consent)
     try:
@@ -121,13 +122,13 @@ def _complete(known: "Verified", version: str, names: Sequence[str], source: Sou
         require_licence(source.consent)
         require_space(folder / wanted[0].name, sum(file.size for file in wanted))
     for index, file in enumerate(wanted):
-        fetch(file, folder, _Progress(wanted, index, source.on_step))
+        download(file, folder, _Progress(wanted, index, source.on_step))
         known.remember([file])
 
 
-def _look_up(name: str, version: str, endpoint: str | None) -> Published:
+def _look_up(name: str, version: str, endpoint: str | None) -> HubFile:
     for revision in [version, NEWEST] if name in ADDED_LATER else [version]:
-        if found := look_up(name, revision, endpoint):
+        if found := file_info(name, revision, endpoint):
             return found
     raise ModelFileError(f"The hub has no {name} for {version}.", hint="Choose another version.")
 
@@ -135,12 +136,12 @@ def _look_up(name: str, version: str, endpoint: str | None) -> Published:
 class _Progress:
     """Adds the bytes of one file to those of the files before it."""
 
-    def __init__(self, files: Sequence[Published], index: int, on_step: Callable[[Step], object]) -> None:
+    def __init__(self, files: Sequence[HubFile], index: int, on_step: Callable[[DownloadProgress], object]) -> None:
         self.name, self.on_step = files[index].name, on_step
         self.before, self.total = sum(file.size for file in files[:index]), sum(file.size for file in files)
 
     def __call__(self, done: int) -> None:
-        self.on_step(Step(self.name, self.before + done, self.total))
+        self.on_step(DownloadProgress(self.name, self.before + done, self.total))
 
 
 class Verified:
@@ -162,7 +163,7 @@ class Verified:
         path = self.folder / name
         return path.is_file() and self.files.get(name) == _look(path)
 
-    def remember(self, files: Iterable[Published]) -> None:
+    def remember(self, files: Iterable[HubFile]) -> None:
         """Write down how verified files look."""
         self.files |= {file.name: _look(self.folder / file.name) for file in files}
         write_atomically(self.folder / VERIFIED, json.dumps(self.files, indent=2))
@@ -173,7 +174,7 @@ def _look(path: Path) -> list[object]:
     return [found.st_size, found.st_mtime_ns]
 
 
-def _custom(path: Path, version: str, source: Source) -> Path:
+def _custom(path: Path, version: str, source: ModelSource) -> Path:
     """Return a folder for somebody's own model; what it lacks comes from a published version."""
     found = _own_files(path)
     folder = found[MODEL_FILE].parent
@@ -191,11 +192,13 @@ def _own_files(path: Path) -> dict[str, Path]:
     """Map the names of the hub to what somebody's model has of them."""
     folder = path if path.is_dir() else path.parent
     model = (
-        path if path.is_file() else next((folder / name for name in MODELS_CALLED if (folder / name).is_file()), None)
+        path
+        if path.is_file()
+        else next((folder / name for name in MODEL_FILE_NAMES if (folder / name).is_file()), None)
     )
     if model is None:
         raise ModelFileError(f"{path} holds no {MODEL_FILE}.", hint="Give the folder or the .pth of an XTTS v2 model.")
-    if path.is_dir() and (lacking := [name for name in BELONGING if not (folder / name).is_file()]):
+    if path.is_dir() and (lacking := [name for name in REQUIRED_FILES if not (folder / name).is_file()]):
         raise ModelFileError(f"{path} holds no {' and no '.join(lacking)}.", hint=BELONGS)
     beside = {
         name: folder / name for name in (*HUB_FILES[1:], SETTINGS_FILE, REFERENCE_FILE) if (folder / name).is_file()
@@ -216,5 +219,5 @@ def _gather(folder: Path, files: Mapping[str, Path]) -> None:
 
 def _check(folder: Path, path: Path) -> None:
     """Refuse a model whose weights are not those of its config, or which cannot speak."""
-    accept(match_of(folder), str(path))
-    require_vocoder(read_weights(folder / MODEL_FILE), path)
+    require_match(match_gpt(folder), str(path))
+    require_vocoder(read_state_dict(folder / MODEL_FILE), path)

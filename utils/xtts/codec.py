@@ -38,7 +38,7 @@ class ModelFileError(AmharicTtsError):
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedClip:
     """What became of one clip.
 
     Attributes:
@@ -72,7 +72,7 @@ class AudioEncoder:
     @classmethod
     def load(cls, folder: Path, device: str = "cpu") -> Self:
         """Read dvae.pth and mel_stats.pth of a model folder."""
-        weights, stats = (read_tensors_alone(folder / name) for name in (DVAE_FILE, MEL_FILE))
+        weights, stats = (read_tensors_only(folder / name) for name in (DVAE_FILE, MEL_FILE))
         if not isinstance(stats, Tensor) or stats.numel() != BANDS:
             raise ModelFileError(f"{folder / MEL_FILE} does not hold {BANDS} numbers.", hint=HINT)
         return cls(_dvae(weights, folder / DVAE_FILE), stats, device)
@@ -90,7 +90,7 @@ class AudioEncoder:
         return digest.hexdigest()
 
     @torch.inference_mode()
-    def encode(self, clips: Sequence[Samples]) -> list[Encoded]:
+    def encode(self, clips: Sequence[Samples]) -> list[EncodedClip]:
         """Encode clips of similar length together; each has to be at least ``shortest`` samples long."""
         if not clips:
             return []
@@ -103,14 +103,14 @@ class AudioEncoder:
         _, codes, _ = self.codebook(hidden.mT)
         cut = [row[:length].to(torch.int16).cpu().numpy() for row, length in zip(codes, lengths.tolist(), strict=True)]
         frames = [self._spectrum(wave, REFERENCE_FFT)[0].T.half().cpu().numpy() for wave in waves]
-        return [Encoded(*pair) for pair in zip(cut, frames, strict=True)]
+        return [EncodedClip(*pair) for pair in zip(cut, frames, strict=True)]
 
     def _spectrum(self, wave: Tensor, fft: int) -> Tensor:
         """Return the logarithm of the mel, as coqui's TorchMelSpectrogram does."""
         return torch.log(torch.clamp(self.mels[fft](wave), min=1e-5)) / self.stats
 
 
-def best_device(wanted: str) -> str:
+def choose_device(wanted: str) -> str:
     """Return the device to compute on: a wish, or for "auto" the GPU where there is one."""
     if wanted == "cuda" and not torch.cuda.is_available():
         raise ConfigError("device: this machine has no CUDA device that torch can use.", hint="Choose auto or cpu.")
@@ -153,7 +153,7 @@ def mel_spectrogram(fft: int) -> nn.Module:
     return mel
 
 
-def read_tensors_alone(path: Path) -> object:
+def read_tensors_only(path: Path) -> object:
     """Read a .pth that may hold nothing but tensors, each as large in the file as in memory."""
     try:
         refuse_packed(path)

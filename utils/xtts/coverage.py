@@ -14,7 +14,7 @@ from utils.xtts.vocabulary import UNKNOWN
 LONGEST_SHOWN = 5
 
 
-class Row(NamedTuple):
+class TextRow(NamedTuple):
     """One line of text, where it stands, and how long its recording is, where that is known."""
 
     line: int
@@ -70,7 +70,7 @@ class Coverage:
         """Return tokens per second of audio, or None where no duration is known."""
         return self.timed_tokens / self.seconds if self.seconds else None
 
-    def count(self, row: Row, tokens: tuple[str, ...], lacking: tuple[str, ...]) -> None:
+    def count(self, row: TextRow, tokens: tuple[str, ...], lacking: tuple[str, ...]) -> None:
         """Add one sentence."""
         self.sentences += 1
         self.tokens += len(tokens)
@@ -87,11 +87,11 @@ class Coverage:
         self.longest = sorted([*self.longest, Length(len(tokens), row.line, row.text)], reverse=True)[:LONGEST_SHOWN]
 
 
-def measure(tokenizer: Tokenizer, rows: Iterable[Row], language: str) -> Coverage:
+def measure_coverage(tokenizer: Tokenizer, rows: Iterable[TextRow], language: str) -> Coverage:
     """Read every row as training would, and count."""
     coverage = Coverage(tokenizer.pack(language).token_limit)
     for row in rows:
-        reading = tokenizer.read(row.text, language)
+        reading = tokenizer.tokenize(row.text, language)
         coverage.count(row, reading.tokens, reading.unknown)
     return coverage
 
@@ -131,7 +131,7 @@ def _symbol(symbol: str, lines: int) -> str:
     return f"{symbol} {codes} in {lines} {'line' if lines == 1 else 'lines'}"
 
 
-def read_rows(path: Path) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[TextRow]:
     """Read a metadata list (``audio_file|text|speaker_name``), or a plain text with one sentence a line."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -139,13 +139,13 @@ def read_rows(path: Path) -> Iterator[Row]:
         raise DataError(f"{path} cannot be read as UTF-8 text: {error}.") from error
     header = lines[0].split("|") if lines else []
     if "text" not in header:
-        yield from (Row(number, line) for number, line in enumerate(lines, 1) if line.strip())
+        yield from (TextRow(number, line) for number, line in enumerate(lines, 1) if line.strip())
         return
     rows = csv.DictReader(lines, delimiter="|", quoting=csv.QUOTE_NONE)
     for number, row in enumerate(rows, 2):
         if not (row.get("text") or "").strip():
             raise DataError(f"{path}:{number}: no text in {'|'.join(map(str, row.values()))!r}.")
-        yield Row(number, row["text"], _seconds(path.parent, row.get("audio_file")))
+        yield TextRow(number, row["text"], _seconds(path.parent, row.get("audio_file")))
 
 
 def _seconds(folder: Path, name: str | None) -> float | None:

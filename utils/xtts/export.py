@@ -16,8 +16,6 @@ from utils.core.folders import link_or_copy, require_space
 from utils.core.storage import ROOM, read_json
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.xtts.about import read_about
-from utils.xtts.codec import ModelFileError
 from utils.xtts.files import (
     ABOUT_FILE,
     CONFIG_FILE,
@@ -28,10 +26,12 @@ from utils.xtts.files import (
     SETTINGS_FILE,
     SPEAKERS_FILE,
     VOCABULARY_FILE,
+    ModelFileError,
+    read_about,
 )
 from utils.xtts.folders import replacing_folder
-from utils.xtts.model import GPT_PREFIX, fingerprint, outline, read_config
-from utils.xtts.state_dict import CURE, compare, read_weights
+from utils.xtts.model import GPT_PREFIX, fingerprint, meta_gpt, read_config
+from utils.xtts.state_dict import RELOAD_HINT, compare, read_state_dict
 from utils.xtts.tensors import smaller
 from utils.xtts.vocabulary import START, STOP
 
@@ -68,7 +68,7 @@ def write_ready(
         half: Store the GPT in half the size, but for what half precision cannot hold; it is loaded in full again.
     """
     gpt = _checked(state, base, tokenizer)
-    found = read_weights(base / MODEL_FILE)
+    found = read_state_dict(base / MODEL_FILE)
     others = deepcopy({name: found[name] for name in found if not name.startswith(GPT_PREFIX)})  # lets go of the file
     del found
     weights = {GPT_PREFIX + name: _plain(weight, half=half) for name, weight in gpt.items()} | others
@@ -102,9 +102,9 @@ def config_for(base: Path, tokenizer: "Tokenizer") -> dict[str, Any]:
 def _checked(state: Mapping[str, Tensor], base: Path, tokenizer: "Tokenizer") -> dict[str, Tensor]:
     """Return the weights that belong to coqui's GPT, all of them and no other."""
     gpt = {name: weight for name, weight in state.items() if not name.startswith(TWICE)}
-    match = compare(outline(read_config(base).model_args, tokenizer.vocabulary), gpt)
+    match = compare(meta_gpt(read_config(base).model_args, tokenizer.vocabulary), gpt)
     if not match.complete:
-        raise ModelFileError(f"These weights are not those of coqui's GPT: {match}.", hint=CURE)
+        raise ModelFileError(f"These weights are not those of coqui's GPT: {match}.", hint=RELOAD_HINT)
     return gpt
 
 

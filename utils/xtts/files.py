@@ -1,23 +1,36 @@
-"""The files of a model folder: the names of those of the hub, and of what this project lays beside them."""
+"""The files of a model folder: the names used on the Hugging Face Hub, plus the files this project adds."""
 
 import zipfile
 from pathlib import Path
+from typing import Any
 
+from utils.core.errors import AmharicTtsError
+from utils.core.paths import TINY_MODEL
 from utils.core.storage import read_json
 
 MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE = "model.pth", "config.json", "vocab.json"
 DVAE_FILE, MEL_FILE, SPEAKERS_FILE = "dvae.pth", "mel_stats.pth", "speakers_xtts.pth"
-SETTINGS_FILE = "text.json"  # how the added language is read
-REFERENCE_FILE = "reference.wav"  # the voice that it speaks with unless told otherwise
-ABOUT_FILE = "about.json"  # what a finished model says of itself
+SETTINGS_FILE = "text.json"  # how text of the added language is processed
+REFERENCE_FILE = "reference.wav"  # the default voice
+ABOUT_FILE = "about.json"  # where a fine-tuned model comes from
 
-BELONGING = (CONFIG_FILE, VOCABULARY_FILE)  # what weights cannot speak without
-HUB_FILES = (MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE, DVAE_FILE, MEL_FILE, SPEAKERS_FILE)  # what the hub has
-PICKLE = b"\x80"  # how files in torch's older format begin
+REQUIRED_FILES = (CONFIG_FILE, VOCABULARY_FILE)  # needed beside the weights
+HUB_FILES = (MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE, DVAE_FILE, MEL_FILE, SPEAKERS_FILE)
+MODEL_FILE_NAMES = (MODEL_FILE, "best_model.pth")  # coqui's Trainer writes the second
+
+TINY = "tiny"  # the embedded voice
+TINY_RANDOM = "tiny-random"  # random weights, built in a second
+BUILT_IN = (TINY, TINY_RANDOM)  # base models that need no download and no licence
+
+PICKLE = b"\x80"  # first byte of torch's older file format
 
 
-def looks_whole(path: Path) -> bool:
-    """Tell a model file from a pointer, an error page or the first part of a download."""
+class ModelFileError(AmharicTtsError):
+    """A model file is missing or damaged, or is not what its name says."""
+
+
+def looks_complete(path: Path) -> bool:
+    """Tell a model file from a Git LFS pointer, an error page or a partial download."""
     try:
         if path.suffix == ".json":
             return isinstance(read_json(path), dict)
@@ -25,3 +38,17 @@ def looks_whole(path: Path) -> bool:
             return zipfile.is_zipfile(path) or file.read(1) == PICKLE
     except (OSError, ValueError):
         return False
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """Read about.json of a model folder. It is informational only, so a missing or damaged file reads as empty."""
+    try:
+        about = read_json(folder / ABOUT_FILE)
+    except (OSError, ValueError):
+        return {}
+    return about if isinstance(about, dict) else {}
+
+
+def current_base_path(base: Path) -> Path:
+    """Return where a recorded base model is today: the embedded voice moves with the program."""
+    return TINY_MODEL if base.name == TINY and not base.is_dir() else base

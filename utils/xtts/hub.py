@@ -26,7 +26,7 @@ class UnreachableError(DownloadError):
 
 
 @dataclass(frozen=True)
-class Published:
+class HubFile:
     """One file as the hub describes it.
 
     Attributes:
@@ -52,7 +52,7 @@ class Published:
         return True
 
 
-def look_up(name: str, revision: str, endpoint: str | None = None) -> Published | None:
+def file_info(name: str, revision: str, endpoint: str | None = None) -> HubFile | None:
     """Ask the hub for a file's size and hash; None when this revision has no such file.
 
     Args:
@@ -73,10 +73,10 @@ def look_up(name: str, revision: str, endpoint: str | None = None) -> Published 
                 found = get_hf_file_metadata(address, endpoint=endpoint)
         except EntryNotFoundError:
             return None
-    return Published(name, address, found.size or 0, found.etag or "")
+    return HubFile(name, address, found.size or 0, found.etag or "")
 
 
-def fetch(file: Published, folder: Path, on_bytes: OnBytes) -> Path:
+def download(file: HubFile, folder: Path, on_bytes: OnBytes) -> Path:
     """Download a file into a folder; what an earlier try left is continued, and a wrong hash is not kept."""
     from huggingface_hub.file_download import http_get
     from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]

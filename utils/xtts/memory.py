@@ -7,13 +7,13 @@ import sys
 import torch
 
 
-def free() -> None:
+def free_memory() -> None:
     """Give back what a model held that is no longer used, also where its objects hold each other."""
     gc.collect()
-    trim()
+    trim_memory()
 
 
-def trim() -> None:
+def trim_memory() -> None:
     """Give back what is free already: the GPU's cache, and holes in the heap.
 
     A model is taken over layer by layer; what was freed between layers that stay is held by the C library of most Linux
@@ -25,6 +25,6 @@ def trim() -> None:
         malloc_trim(0)
 
 
-def graphics_gib() -> float:
+def gpu_memory_gib() -> float:
     """Return how much memory of the graphics card this process uses."""
     return torch.cuda.memory_allocated() / 2**30 if torch.cuda.is_available() else 0.0

@@ -15,9 +15,16 @@ import torch
 from torch import Tensor, nn
 
 from utils.core.storage import read_json
-from utils.xtts.codec import ModelFileError
-from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SPEAKERS_FILE, VOCABULARY_FILE
-from utils.xtts.state_dict import CURE, Match, accept, compare, load_into, part, read_weights
+from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SPEAKERS_FILE, VOCABULARY_FILE, ModelFileError
+from utils.xtts.state_dict import (
+    RELOAD_HINT,
+    StateDictMatch,
+    compare,
+    load_into,
+    read_state_dict,
+    require_match,
+    strip_prefix,
+)
 from utils.xtts.vocabulary import START, STOP, Vocabulary, resize_rows
 
 if TYPE_CHECKING:
@@ -43,31 +50,31 @@ def load_gpt(folder: Path, tokenizer: "Tokenizer | None" = None) -> "GPT":
     new = tokenizer.vocabulary if tokenizer else old
     weights = gpt_state(folder)
     args = read_config(folder).model_args
-    accept(compare(outline(args, old), weights), str(folder / MODEL_FILE))
+    require_match(compare(meta_gpt(args, old), weights), str(folder / MODEL_FILE))
     if tokenizer and new.hash != old.hash:
         weights |= grown_rows(weights, old, tokenizer)
-    gpt = outline(args, new)
+    gpt = meta_gpt(args, new)
     gpt = new_gpt(args, new) if compare(gpt, weights).missing else gpt.to_empty(device="cpu")
     load_into(gpt, weights, str(folder / MODEL_FILE))
     return gpt
 
 
-def match_of(folder: Path) -> Match:
+def match_gpt(folder: Path) -> StateDictMatch:
     """Compare the GPT in a folder with its config and vocabulary, without reading the weights."""
-    wanted = outline(read_config(folder).model_args, Vocabulary.load(folder / VOCABULARY_FILE))
+    wanted = meta_gpt(read_config(folder).model_args, Vocabulary.load(folder / VOCABULARY_FILE))
     return compare(wanted, gpt_state(folder))
 
 
 def gpt_state(folder: Path) -> dict[str, Tensor]:
     """Return the weights of the GPT in a folder, as they are stored and without a prefix."""
-    return part(read_weights(folder / MODEL_FILE), GPT_PREFIX)
+    return strip_prefix(read_state_dict(folder / MODEL_FILE), GPT_PREFIX)
 
 
 def grown_rows(weights: Mapping[str, Tensor], old: Vocabulary, tokenizer: "Tokenizer") -> dict[str, Tensor]:
     """Return the text rows for the vocabulary of a tokenizer; the noise of new rows differs between the three."""
     language = tokenizer.settings.language if tokenizer.settings else "en"
     if absent := [name for name in TEXT_ROWS if name not in weights]:
-        raise ModelFileError(f"The model has no {absent[0]}.", hint=CURE)
+        raise ModelFileError(f"The model has no {absent[0]}.", hint=RELOAD_HINT)
     pack = tokenizer.pack(language)
     return {
         name: resize_rows(weights[name], old, tokenizer.vocabulary, pack, seed=seed)
@@ -116,7 +123,7 @@ def quiet_transformers() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def outline(args: "XttsArgs", vocabulary: Vocabulary) -> nn.Module:
+def meta_gpt(args: "XttsArgs", vocabulary: Vocabulary) -> nn.Module:
     """Build the GPT without memory behind its weights: nothing is drawn or filled, however large it is."""
     with torch.device("meta"):
         return new_gpt(args, vocabulary)
@@ -134,9 +141,9 @@ def read_config(folder: Path) -> "XttsConfig":
         config = XttsConfig(model_args=XttsArgs(**{name: args[name] for name in args if name in known}))
         config.languages = list(data.get("languages") or config.languages)
     except FileNotFoundError as error:
-        raise ModelFileError(f"{path} is missing.", hint=CURE) from error
+        raise ModelFileError(f"{path} is missing.", hint=RELOAD_HINT) from error
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise ModelFileError(f"{path} is no config of XTTS: {error!r}.", hint=CURE) from error
+        raise ModelFileError(f"{path} is no config of XTTS: {error!r}.", hint=RELOAD_HINT) from error
     if not config.model_args.gpt_use_perceiver_resampler:
         raise ModelFileError(f"{path} belongs to XTTS v1, which cannot be trained here.", hint="Choose an XTTS v2.")
     return config
@@ -156,7 +163,7 @@ def load_xtts(folder: Path) -> "Xtts":
     model.gpt = load_gpt(folder)
     for name in ("number_text_tokens", "start_text_token", "stop_text_token"):
         model.args[f"gpt_{name}"] = getattr(model.gpt, name)
-    weights = read_weights(folder / MODEL_FILE)
+    weights = read_state_dict(folder / MODEL_FILE)
     fill_vocoder(model.hifigan_decoder, weights, folder)
     if "mel_stats" in weights:
         model.mel_stats.copy_(weights["mel_stats"])
@@ -171,7 +178,7 @@ def load_vocoder(folder: Path) -> tuple[nn.Module, Tensor]:
     from TTS.tts.layers.xtts.hifigan_decoder import HifiDecoder
 
     args = read_config(folder).model_args
-    weights = read_weights(folder / MODEL_FILE)
+    weights = read_state_dict(folder / MODEL_FILE)
     with torch.random.fork_rng(devices=[]):
         vocoder: nn.Module = HifiDecoder(
             input_sample_rate=args.input_sample_rate,
@@ -184,17 +191,19 @@ def load_vocoder(folder: Path) -> tuple[nn.Module, Tensor]:
         )
     fill_vocoder(vocoder, weights, folder)
     if "mel_stats" not in weights:
-        raise ModelFileError(f"{folder / MODEL_FILE} holds no mel_stats.", hint=CURE)
+        raise ModelFileError(f"{folder / MODEL_FILE} holds no mel_stats.", hint=RELOAD_HINT)
     return vocoder.eval(), weights["mel_stats"].float().clone()
 
 
 def fill_vocoder(vocoder: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
     """Fill coqui's HifiDecoder; torch renames the norms of older files itself, so names are compared by torch."""
     try:
-        vocoder.load_state_dict(part(weights, VOCODER_PREFIX))
+        vocoder.load_state_dict(strip_prefix(weights, VOCODER_PREFIX))
     except RuntimeError as error:
         said = str(error).splitlines()
-        raise ModelFileError(f"The vocoder in {folder / MODEL_FILE} does not fit: {said[1:2]}", hint=CURE) from error
+        raise ModelFileError(
+            f"The vocoder in {folder / MODEL_FILE} does not fit: {said[1:2]}", hint=RELOAD_HINT
+        ) from error
 
 
 def require_vocoder(weights: Mapping[str, Tensor], place: Path) -> None:
@@ -222,6 +231,6 @@ def fingerprint(folder: Path) -> str:
                 file.seek(place)
                 digest.update(file.read(length))
     except OSError as error:
-        raise ModelFileError(f"{path} cannot be read: {error.strerror}.", hint=CURE) from error
+        raise ModelFileError(f"{path} cannot be read: {error.strerror}.", hint=RELOAD_HINT) from error
     digest.update(Vocabulary.load(folder / VOCABULARY_FILE).hash.encode())
     return digest.hexdigest()

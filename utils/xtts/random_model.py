@@ -24,7 +24,7 @@ from utils.media.rates import RATE
 from utils.xtts.files import DVAE_FILE, HUB_FILES, REFERENCE_FILE
 from utils.xtts.folders import replacing_folder
 from utils.xtts.from_scratch import Size, new_config, write_config, write_speakers, write_weights
-from utils.xtts.model import new_gpt, outline
+from utils.xtts.model import meta_gpt, new_gpt
 from utils.xtts.narrow import Width, new_dvae, new_vocoder
 from utils.xtts.random_vocabulary import small_vocabulary
 from utils.xtts.vocabulary import Vocabulary
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from TTS.tts.configs.xtts_config import XttsConfig
 
 FORMAT = 1  # counts changes of what is built
-RECIPE = "tiny.json"
-FILES = (*HUB_FILES, REFERENCE_FILE, RECIPE)
+RECIPE_FILE = "tiny.json"
+FILES = (*HUB_FILES, REFERENCE_FILE, RECIPE_FILE)
 CODES = 1024  # as published, and after them the codes for start and stop
 HEARD = 128  # of them; the others lie too far away, since chance codes in full number take hours to predict
 BEGINNING = 0.05  # of coqui's embeddings, which begin with deviation 1 and so drown what the layers add to them
@@ -44,7 +44,7 @@ SPEAKERS = ("Tiny Abebe", "Tiny Almaz")
 
 
 @dataclass(frozen=True)
-class Sizes:
+class RandomModelSize:
     """What is smaller than in the published model, which ``PUBLISHED`` describes.
 
     Attributes:
@@ -66,12 +66,12 @@ class Sizes:
     views: bool = False
 
 
-PUBLISHED = Sizes(layers=30, dim=1024, heads=16, tokens=6681, dvae=512, codebook=512, views=True)
+PUBLISHED = RandomModelSize(layers=30, dim=1024, heads=16, tokens=6681, dvae=512, codebook=512, views=True)
 
 
-def build(folder: Path, seed: int = 0, sizes: Sizes | None = None) -> Path:
+def build(folder: Path, seed: int = 0, sizes: RandomModelSize | None = None) -> Path:
     """Write the model into a folder, unless the same one is there, and return the folder."""
-    sizes = sizes or Sizes()
+    sizes = sizes or RandomModelSize()
     recipe = json.dumps({"format": FORMAT, "seed": seed, **asdict(sizes)})
     make_folder(folder.parent)
     with locked(folder.parent / f".{folder.name}.lock"):
@@ -79,11 +79,11 @@ def build(folder: Path, seed: int = 0, sizes: Sizes | None = None) -> Path:
             with replacing_folder(folder) as new, torch.random.fork_rng(devices=[]), _one_thread():
                 torch.manual_seed(seed)
                 _write(new, sizes, seed)
-                (new / RECIPE).write_text(recipe, encoding="utf-8")
+                (new / RECIPE_FILE).write_text(recipe, encoding="utf-8")
     return folder
 
 
-def murmur(seconds: float, seed: int) -> Samples:
+def synthetic_speech(seconds: float, seed: int) -> Samples:
     """Make a sound with the harmonics, syllables and pauses of speech, at 22 050 Hz."""
     random = np.random.default_rng(seed)
     size, syllables = round(seconds * RATE), math.ceil(seconds * 5)
@@ -111,15 +111,15 @@ def _one_thread() -> Iterator[None]:
 
 
 def _is_there(folder: Path, recipe: str) -> bool:
-    return all((folder / name).is_file() for name in FILES) and read_text(folder / RECIPE) == recipe
+    return all((folder / name).is_file() for name in FILES) and read_text(folder / RECIPE_FILE) == recipe
 
 
-def _write(folder: Path, sizes: Sizes, seed: int) -> None:
+def _write(folder: Path, sizes: RandomModelSize, seed: int) -> None:
     vocabulary = small_vocabulary(sizes.tokens)
     config = new_config(Size(sizes.layers, sizes.dim, sizes.heads, CODES), vocabulary)
     write_config(folder, config, vocabulary)
     stats = torch.linspace(1.5, 3.0, 80)
-    sound = murmur(CODES * 1024 / RATE, seed)
+    sound = synthetic_speech(CODES * 1024 / RATE, seed)
     torch.save(_dvae(sizes, sound, stats), folder / DVAE_FILE)
     audio.save(folder / REFERENCE_FILE, sound[: 6 * RATE], RATE)
     gpt = _gpt(config, vocabulary, views=sizes.views)
@@ -130,7 +130,7 @@ def _write(folder: Path, sizes: Sizes, seed: int) -> None:
 def _gpt(config: "XttsConfig", vocabulary: Vocabulary, *, views: bool) -> dict[str, Tensor]:
     """Draw the weights of the GPT."""
     if views:
-        return _views(outline(config.model_args, vocabulary).state_dict())
+        return _views(meta_gpt(config.model_args, vocabulary).state_dict())
     gpt = new_gpt(config.model_args, vocabulary).state_dict()
     gpt |= {name: weight * BEGINNING for name, weight in gpt.items() if name.endswith("_embedding.weight")}
     return {name: weight.half() for name, weight in gpt.items()}
@@ -160,7 +160,7 @@ def _strides(shape: torch.Size) -> list[int]:
     return [rows, *(1 for _ in shape[1:])]
 
 
-def _dvae(sizes: Sizes, sound: Samples, stats: Tensor) -> dict[str, Tensor]:
+def _dvae(sizes: RandomModelSize, sound: Samples, stats: Tensor) -> dict[str, Tensor]:
     """Return a random VAE whose codes are what its encoder makes of sound, so that speech has many of them."""
     from TTS.tts.layers.xtts.dvae import dvae_wav_to_mel
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from utils.xtts.codec import ModelFileError
+from utils.xtts.files import ModelFileError
 
-CURE = "Fetch the model again, or choose another file or folder."
+RELOAD_HINT = "Fetch the model again, or choose another file or folder."
 TRAINER = "xtts."  # coqui's Trainer saves the model inside its own module
 NOT_OURS = (
     "dvae.",
@@ -29,7 +29,7 @@ SHOWN = 3  # keys of each kind in a message
 
 
 @dataclass(frozen=True)
-class Match:
+class StateDictMatch:
     """How the weights of a file fit a module.
 
     Attributes:
@@ -62,27 +62,27 @@ class Match:
         return "; ".join([f"{self.share:.1%} of {self.wanted:,} parameters match", *parts])
 
 
-def read_weights(path: Path) -> dict[str, Tensor]:
+def read_state_dict(path: Path) -> dict[str, Tensor]:
     """Read the weights of a whole model, on the CPU and mapped into memory rather than copied."""
     content = _load(path)
     weights = content.get("model", content) if isinstance(content, dict) else None
     if not isinstance(weights, dict) or not all(isinstance(weight, Tensor) for weight in weights.values()):
-        raise ModelFileError(f"{path} holds no weights of a model.", hint=CURE)
+        raise ModelFileError(f"{path} holds no weights of a model.", hint=RELOAD_HINT)
     renamed = {str(name).removeprefix(TRAINER): weight for name, weight in weights.items()}
     return {name: weight for name, weight in renamed.items() if not name.startswith(NOT_OURS)}
 
 
-def part(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def strip_prefix(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """Return the weights of one module of the model, without its prefix."""
     return {name.removeprefix(prefix): weight for name, weight in weights.items() if name.startswith(prefix)}
 
 
-def compare(module: nn.Module, weights: Mapping[str, Tensor]) -> Match:
+def compare(module: nn.Module, weights: Mapping[str, Tensor]) -> StateDictMatch:
     """Compare names and shapes, and count the parameters."""
     wanted = module.state_dict()
     shared = [name for name in wanted if name in weights]
     fitting = [name for name in shared if wanted[name].shape == weights[name].shape]
-    return Match(
+    return StateDictMatch(
         matched=sum(wanted[name].numel() for name in fitting),
         wanted=sum(weight.numel() for weight in wanted.values()),
         missing=tuple(name for name in wanted if name not in weights),
@@ -95,7 +95,7 @@ def compare(module: nn.Module, weights: Mapping[str, Tensor]) -> Match:
     )
 
 
-def accept(match: Match, source: str, *, enough: float = ENOUGH) -> Match:
+def require_match(match: StateDictMatch, source: str, *, enough: float = ENOUGH) -> StateDictMatch:
     """Return a match that is good enough to go on with, or refuse it.
 
     A wrong shape is refused whatever its share: text rows that are off by one token are a vocabulary of another model.
@@ -113,9 +113,9 @@ def accept(match: Match, source: str, *, enough: float = ENOUGH) -> Match:
     return match
 
 
-def load_into(module: nn.Module, weights: Mapping[str, Tensor], source: str) -> Match:
+def load_into(module: nn.Module, weights: Mapping[str, Tensor], source: str) -> StateDictMatch:
     """Copy weights into a module; what the file lacks stays as it is, and the report says so."""
-    match = accept(compare(module, weights), source)
+    match = require_match(compare(module, weights), source)
     module.load_state_dict(
         {name: weight for name, weight in weights.items() if name not in match.unexpected}, strict=False
     )
@@ -134,9 +134,9 @@ def _load(path: Path) -> object:
             with _legacy_safe_globals():
                 return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except FileNotFoundError as error:
-        raise ModelFileError(f"{path} is missing.", hint=CURE) from error
+        raise ModelFileError(f"{path} is missing.", hint=RELOAD_HINT) from error
     except Exception as error:  # torch raises half a dozen kinds for a damaged file
-        raise ModelFileError(f"{path} cannot be read: {_reason(error)}.", hint=CURE) from error
+        raise ModelFileError(f"{path} cannot be read: {_reason(error)}.", hint=RELOAD_HINT) from error
 
 
 def _reason(error: Exception) -> str:

@@ -57,13 +57,13 @@ class TextSettings(BaseModel):
 
 
 @dataclass(frozen=True)
-class Reading:
+class TokenizedText:
     """What became of one sentence on its way to the model."""
 
     written: str
     normalised: str
     phones: str
-    read: str
+    model_text: str
     tokens: tuple[str, ...]
     ids: tuple[int, ...]
     unknown: tuple[str, ...]
@@ -111,7 +111,7 @@ class Tokenizer:
         if self.settings:
             write_atomically(folder / SETTINGS_FILE, self.settings.model_dump_json(indent=2))
 
-    def read(self, text: str, language: str) -> Reading:
+    def tokenize(self, text: str, language: str) -> TokenizedText:
         """Follow a text through normalising, phonemes and letters to its ids."""
         code = languages.canonical(language)
         pack = self.pack(code)
@@ -123,11 +123,13 @@ class Tokenizer:
         encoding = self.vocabulary.bpe.encode(entered)
         spans = zip(encoding.tokens, encoding.offsets, strict=True)
         unknown = dict.fromkeys(entered[start:end] for token, (start, end) in spans if token == UNKNOWN)
-        return Reading(text, normalised, phones, read, tuple(encoding.tokens), tuple(encoding.ids), tuple(unknown))
+        return TokenizedText(
+            text, normalised, phones, read, tuple(encoding.tokens), tuple(encoding.ids), tuple(unknown)
+        )
 
     def encode(self, text: str, language: str) -> list[int]:
         """Return the ids of a text; a text that the vocabulary cannot hold is refused, never read with gaps."""
-        reading = self.read(text, language)
+        reading = self.tokenize(text, language)
         if reading.unknown:
             raise VocabularyError(
                 f"{self.vocabulary.source} has no symbol for {' '.join(reading.unknown)} in {text[:60]!r}.",
@@ -151,22 +153,22 @@ class Tokenizer:
         return [
             reading.written
             for sentence in self.pack(language).split(text)
-            for reading in self.readings(sentence, language)
+            for reading in self.tokenize_parts(sentence, language)
         ]
 
-    def readings(self, sentence: str, language: str) -> list[Reading]:
+    def tokenize_parts(self, sentence: str, language: str) -> list[TokenizedText]:
         """Read a sentence in as few parts of like length as the model can hold; all but white space is kept.
 
         What is far too long is not read as a whole first: its beginning tells how many tokens a letter takes.
         """
         pack = self.pack(language)
-        probe = self.read(sentence[: PROBE * pack.character_limit], language)
+        probe = self.tokenize(sentence[: PROBE * pack.character_limit], language)
         rest = len(sentence) > PROBE * pack.character_limit
         if len(sentence) < 2 or (len(probe.ids) <= pack.token_limit and not rest):
             return [probe]
         tokens = len(probe.ids) * max(1, len(sentence) / (PROBE * pack.character_limit))
         count = max(2, math.ceil(tokens / (FILL * pack.token_limit)))
-        return [reading for part in cut(sentence, count) for reading in self.readings(part, language)]
+        return [reading for part in split_evenly(sentence, count) for reading in self.tokenize_parts(part, language)]
 
     def pack(self, language: str) -> LanguagePack:
         """Return the pack of a language, with the model's own settings where it is the added one."""
@@ -206,7 +208,7 @@ class Tokenizer:
         return frozenset(token for token in self.vocabulary.ids if len(token) == 1) | {" "}
 
 
-def prepare(
+def prepare_tokenizer(
     base: Vocabulary,
     language: str,
     *,
@@ -283,7 +285,7 @@ def _letters_of(texts: Iterable[str], pack: LanguagePack) -> set[str]:
     return found
 
 
-def cut(sentence: str, count: int) -> list[str]:
+def split_evenly(sentence: str, count: int) -> list[str]:
     """Cut a sentence into parts of like length: best at a clause, or else at a comma, a space, anywhere.
 
     A cut lies within a third of a part from its even place, so no part is much shorter than the others.

@@ -8,7 +8,7 @@ import gradio as gr
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.evaluation.blind_test import CHOICES, Choice
-from utils.evaluation.report import Report
+from utils.evaluation.report import EvaluationReport
 from utils.evaluation.utterance import Utterance
 from utils.ui.i18n import say
 from utils.ui.page import PRIVATE, QUIET, RAW
@@ -125,7 +125,7 @@ def _heard(item: object, language: str) -> Heard | None:
     return Heard(item.stage, item.step, item.total) if isinstance(item, Step) else None
 
 
-def side_by_side(report: Report, language: str) -> str:
+def side_by_side(report: EvaluationReport, language: str) -> str:
     """Show each sentence with a player for each model."""
     by = {(one.text, one.checkpoint): one for one in report.utterances}
     texts = list(dict.fromkeys(one.text for one in sorted(report.utterances, key=lambda one: one.sentence)))

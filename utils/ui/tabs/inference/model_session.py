@@ -160,23 +160,23 @@ class Studio:
             from utils.xtts import memory
 
             had.__dict__.clear()  # whoever still holds it, a traceback for one, must not keep gigabytes
-            memory.free()
+            memory.free_memory()
 
     def _opened(self, place: str, device: str, precision: str) -> tuple["Synthesizer", Card]:
         begun = time.monotonic()
         from utils.speech.synthesizer import Synthesizer
         from utils.xtts import memory
 
-        before, on_card = _gib(), memory.graphics_gib()
+        before, on_card = _gib(), memory.gpu_memory_gib()
         try:
             voices = self.output / VOICES.relative_to(OUTPUT)
             model = Synthesizer.load(place, device, precision, cache=voices, output=self.output, look=ensure_going)
         except BaseException:
-            memory.free()
+            memory.free_memory()
             raise
         took = time.monotonic() - begun
         grown = max(0.0, _gib() - before)
-        return model, card(model, place, (device, precision), grown, memory.graphics_gib() - on_card, took)
+        return model, card(model, place, (device, precision), grown, memory.gpu_memory_gib() - on_card, took)
 
 
 def card(

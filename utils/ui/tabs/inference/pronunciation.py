@@ -7,7 +7,7 @@ from pathlib import Path
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
 from utils.speech.planning import plan, speakable
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
-from utils.xtts.tokenizer import Reading, Tokenizer
+from utils.xtts.tokenizer import TokenizedText, Tokenizer
 
 MOST_LETTERS = 20_000  # read while somebody types; the rest is counted by what these need
 
@@ -25,7 +25,7 @@ class Seen:
         whole: Whether all of the text was read.
     """
 
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[TokenizedText, ...] = ()
     unreadable: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     limit: int = 0
@@ -61,10 +61,10 @@ def read(text: str, tokenizer: Tokenizer, language: str) -> Seen:
     return Seen(readings, tuple(refused), tuple(skipped), limit, fault, len(part) == len(text))
 
 
-def _anyway(text: str, tokenizer: Tokenizer, language: str) -> tuple[Reading, ...]:
+def _anyway(text: str, tokenizer: Tokenizer, language: str) -> tuple[TokenizedText, ...]:
     try:
         parts = tokenizer.pack(language).split(text)
-        return tuple(reading for part in parts for reading in tokenizer.readings(part, language))
+        return tuple(reading for part in parts for reading in tokenizer.tokenize_parts(part, language))
     except TextError:  # the front end itself refuses it: there is nothing to show
         return ()
 

@@ -13,7 +13,7 @@ from utils.ui.tabs.inference.model_session import Card, Studio
 from utils.ui.tabs.inference.pronunciation import Seen
 from utils.ui.views import bar, cards, cell, note, refused, table, told
 from utils.workspace.takes import Sentence, Take
-from utils.xtts.tokenizer import Reading
+from utils.xtts.tokenizer import TokenizedText
 
 MOST_ROWS = 60  # sentences in the table of what the model reads
 SHOWN = 60  # letters of a text in a list
@@ -185,13 +185,13 @@ def readings(seen: Seen, language: str) -> str:
     return table(titles, rows, classes="stack") + rest
 
 
-def _row(one: Reading, unreadable: Sequence[str]) -> list[str]:
+def _row(one: TokenizedText, unreadable: Sequence[str]) -> list[str]:
     tokens = f"{len(one.ids)}: {' '.join(one.tokens)}"
     return [
         f"<td>{marked(one.written, (*unreadable, *one.unknown))}</td>",
         cell(one.normalised),
         cell(one.phones),
-        f'<td class="reads">{marked(one.read, one.unknown)}</td>',
+        f'<td class="reads">{marked(one.model_text, one.unknown)}</td>',
         cell(tokens, classes="reads"),
     ]
 

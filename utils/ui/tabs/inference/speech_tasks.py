@@ -28,7 +28,7 @@ from utils.speech.dubbing import Placed, fit
 from utils.speech.joining import silence
 from utils.ui.tabs.inference.model_session import Studio
 from utils.workspace.takes import Said, Sentence, Take, joined
-from utils.xtts.tokenizer import Reading
+from utils.xtts.tokenizer import TokenizedText
 
 if TYPE_CHECKING:
     from utils.dataset.clip import Cue
@@ -220,7 +220,7 @@ def said(piece: "Spoken") -> Said:
 
 
 def _cue(cue: "Cue", place: Placed, seed: int) -> Sentence:
-    reading = Reading(cue.text, "", "", "", (), (), ())
+    reading = TokenizedText(cue.text, "", "", "", (), (), ())
     return Sentence(
         reading, seed, (f"timing: {place.note}",) if place.note else (), 1, place.start, place.end - place.start
     )

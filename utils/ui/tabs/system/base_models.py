@@ -17,7 +17,7 @@ from utils.ui.page import PRIVATE, RAW, Page, changed, handler, tell
 from utils.ui.tabs.system import downloads
 from utils.ui.tabs.system.downloads import Base, Progress
 from utils.ui.views import bar, cell, note, reasons, table, time_left
-from utils.xtts.versions import BUILT_IN, TINY
+from utils.xtts.files import BUILT_IN, TINY
 
 HERE = "This version is here already."
 NOT_HERE = "Nothing of this version is here."

@@ -13,7 +13,7 @@ from utils.ui.i18n import say
 from utils.ui.page import PRIVATE, RAW, Page, handler, tell
 from utils.ui.views import cell, note, table
 from utils.workspace import disk_usage, projects
-from utils.workspace.disk_usage import Use
+from utils.workspace.disk_usage import DiskUsage
 
 TRASH = "trash"
 KINDS = {
@@ -63,7 +63,7 @@ def show(output: Path, open_one: str, language: str) -> str:
     return listed + shared + _spare(output, open_one, language)
 
 
-def _row(name: str, use: Use, language: str) -> tuple[str, ...]:
+def _row(name: str, use: DiskUsage, language: str) -> tuple[str, ...]:
     parts = [f"{say(title, language)} {_size(size)}" for part, title in PARTS.items() if (size := getattr(use, part))]
     return cell(name, classes="mark"), cell(_size(use.total)), cell(" · ".join(parts))
 
@@ -76,13 +76,13 @@ def _spare(output: Path, open_one: str, language: str) -> str:
 
 def spare(output: Path, open_one: str) -> dict[str, int]:
     """Return how much could go, by kind."""
-    return disk_usage.spare(project(open_one, output)) | {TRASH: disk_usage.size_of(output / projects.TRASH)}
+    return disk_usage.reclaimable(project(open_one, output)) | {TRASH: disk_usage.size_of(output / projects.TRASH)}
 
 
 def free(output: Path, open_one: str, kind: str) -> int:
     """Delete one kind of files for good and return how many bytes they took."""
     if kind != TRASH:
-        return disk_usage.free(project(open_one, output), kind)
+        return disk_usage.reclaim(project(open_one, output), kind)
     size = disk_usage.size_of(output / projects.TRASH)
     projects.empty_trash(output)
     return size

@@ -16,10 +16,9 @@ from utils.core.paths import list_projects, project
 from utils.core.storage import PARTIAL
 from utils.ui.views import newest_events
 from utils.workspace.disk_usage import size_of
-from utils.workspace.projects import downloads
-from utils.xtts.files import HUB_FILES
+from utils.workspace.projects import downloads_project
+from utils.xtts.files import BUILT_IN, HUB_FILES, TINY
 from utils.xtts.licence import LICENCE, LicenceError, licence_accepted
-from utils.xtts.versions import BUILT_IN, TINY
 
 VERB = "download-model"
 VERSIONS: tuple[str, ...] = get_args(DownloadConfig.model_fields["version"].annotation)
@@ -83,7 +82,7 @@ def _halves(version: str) -> Iterator[Path]:
 
 def current(output: Path) -> runs.Run | None:
     """Return the download that was begun last."""
-    return next(iter(runs.list_runs(downloads(output))), None)
+    return next(iter(runs.list_runs(downloads_project(output))), None)
 
 
 def is_at_work(output: Path) -> bool:
@@ -104,11 +103,11 @@ def begin(version: str, output: Path) -> runs.Run:
         raise LicenceError(
             f"The base version comes under the {LICENCE}, and nobody has agreed to it yet.", hint="Agree to it above."
         )
-    for run in runs.list_runs(downloads(output)):
+    for run in runs.list_runs(downloads_project(output)):
         if run.look().status in runs.ACTIVE:
             raise RunBusyError(f"{version_of(run)} is being fetched.", hint="Pause it first, or wait until it ends.")
         runs.delete(run)  # only the last one is ever shown
-    return runs.start(VERB, config, downloads(output))
+    return runs.start(VERB, config, downloads_project(output))
 
 
 def pause(output: Path) -> None:

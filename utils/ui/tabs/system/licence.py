@@ -13,7 +13,7 @@ from utils.core.storage import make_folder, read_json, read_text, storage_error
 from utils.ui.i18n import say
 from utils.ui.page import PRIVATE, Page, changed, handler, tell
 from utils.ui.views import note
-from utils.xtts.hub import fetch, look_up
+from utils.xtts.hub import download, file_info
 from utils.xtts.licence import LICENCE, VARIABLE, LicenceError, accept_licence, licence_accepted
 
 FILE = "LICENSE.txt"  # beside the model on the hub
@@ -116,8 +116,8 @@ def licence_text(endpoint: str | None = None) -> str:
     path = paths.MODELS / FILE
     if not path.is_file():
         make_folder(paths.MODELS)
-        found = look_up(FILE, "main", endpoint)
+        found = file_info(FILE, "main", endpoint)
         if found is None:
             raise StorageError(f"The hub has no {FILE}.", hint="Read the licence where the model is published.")
-        fetch(found, paths.MODELS, lambda _: None)
+        download(found, paths.MODELS, lambda _: None)
     return read_text(path)

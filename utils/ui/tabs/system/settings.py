@@ -9,7 +9,7 @@ from utils.config import Config
 from utils.core.errors import ConfigError
 from utils.core.paths import SETTINGS
 from utils.core.storage import make_folder, write_atomically
-from utils.workspace.projects import KEPT_DAYS
+from utils.workspace.projects import TRASH_DAYS
 
 FOLDER, FILE = SETTINGS.name, "page.yaml"
 
@@ -24,7 +24,7 @@ class PageSettings(Config):
         "en", title="Language for new visitors", description="Whoever has chosen a language keeps it."
     )
     kept_days: int = Field(
-        KEPT_DAYS,
+        TRASH_DAYS,
         ge=0,
         le=365,
         title="Days that deleted projects are kept",

@@ -16,7 +16,7 @@ from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.ui.tabs.training.presets import TIERS, load
-from utils.xtts.versions import TINY, TINY_RANDOM
+from utils.xtts.files import TINY, TINY_RANDOM
 
 if TYPE_CHECKING:
     from utils.dataset.clip import Clip
@@ -112,9 +112,9 @@ def _reading(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer |
     """Open the tokenizer as training would make it; else say which vocabulary is not here."""
     from utils.training.preparation import reading_of, text_mode
     from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
-    from utils.xtts.random_model import Sizes
+    from utils.xtts.random_model import RandomModelSize
     from utils.xtts.random_vocabulary import small_vocabulary
-    from utils.xtts.tokenizer import Tokenizer, prepare
+    from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
     from utils.xtts.vocabulary import Vocabulary
 
     texts = (clip.text for clip in clips)
@@ -125,12 +125,12 @@ def _reading(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer |
     if not own and config.version == TINY:
         return reading_of(paths.TINY_MODEL, config.language, texts, text_mode(config)), ""
     if not own and config.version == TINY_RANDOM:
-        base = small_vocabulary(Sizes().tokens)
+        base = small_vocabulary(RandomModelSize().tokens)
     elif (folder / VOCABULARY_FILE).is_file():
         base = Vocabulary.load(folder / VOCABULARY_FILE)
     else:
         return None, str(folder / VOCABULARY_FILE)
-    return prepare(base, config.language, mode=text_mode(config), texts=texts, allow_missing=True), ""
+    return prepare_tokenizer(base, config.language, mode=text_mode(config), texts=texts, allow_missing=True), ""
 
 
 def _tokens(config: TrainConfig, clips: Iterable["Clip"], reading: "Tokenizer") -> Answer:
@@ -138,7 +138,7 @@ def _tokens(config: TrainConfig, clips: Iterable["Clip"], reading: "Tokenizer") 
     lacking, long = [], []
     most = 0
     for clip in clips:
-        read = reading.read(clip.text, config.language)
+        read = reading.tokenize(clip.text, config.language)
         most = max(most, len(read.ids))
         for symbol in read.unknown:
             unknown[symbol] = unknown.get(symbol, 0) + 1

@@ -10,7 +10,7 @@ from pathlib import Path
 from utils.core.paths import Project
 from utils.dataset import coqui_lists
 from utils.ui.i18n import say
-from utils.xtts.versions import TINY, TINY_RANDOM
+from utils.xtts.files import TINY, TINY_RANDOM
 
 HALF, WIDE = 2, 4  # bytes of a number in checkpoints, and in the state to go on from
 PUBLISHED = 441_018_563  # parameters of XTTS v2's GPT

@@ -12,8 +12,8 @@ from utils.core.storage import make_folder, write_atomically
 from utils.dataset import coqui_lists
 from utils.ui.form import read_form
 from utils.ui.i18n import say
+from utils.xtts.files import BUILT_IN
 from utils.xtts.licence import LICENCE, LicenceError, licence_accepted
-from utils.xtts.versions import BUILT_IN
 
 VERB = "train"
 SETTINGS = "settings"  # folder below that of the uploads
