@@ -140,8 +140,7 @@ def _serve(pipe: Connection, name: str, plan: Plan, folder: Path) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # before torch looks for it
     import torch
 
-    from utils.core.change import SpeedupError
-    from utils.core.errors import ConfigError
+    from utils.core.errors import ConfigError, SpeedupError
 
     start = resident("VmRSS")
     try:

@@ -137,7 +137,7 @@ def settings() -> Iterator[str]:
     """Describe every field of every class of settings."""
     for config in CONFIGS:
         rows = [
-            f"| `{name}` | {takes(field)} | {cell(flags.sentence(field))} |"
+            f"| `{name}` | {takes(field)} | {cell(flags.flag_help(field))} |"
             for name, field in config.model_fields.items()
         ]
         head = "| setting | takes | what it does |\n|---|---|---|"

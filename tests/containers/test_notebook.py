@@ -180,10 +180,10 @@ def test_a_run_that_was_cut_off_goes_on(machine: Path, program: Path, capsys: py
     call(LAUNCH, values, RESUME=True)
     assert f"mine: {cut_off.name} goes on." in capsys.readouterr().out
     ends = time.monotonic() + 60
-    while cut_off.look().status in runs.ACTIVE:
+    while cut_off.current_state().status in runs.ACTIVE:
         assert time.monotonic() < ends
         time.sleep(0.05)
-    assert (cut_off.look().status, old.look().status) == (runs.Status.FINISHED, runs.Status.LOST)
+    assert (cut_off.current_state().status, old.current_state().status) == (runs.Status.FINISHED, runs.Status.LOST)
 
 
 def test_the_cells_ask_start_sh_for_what_it_knows() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from utils.core.errors import StorageError
-from utils.core.events import BLOCK, EventLog, number, read_events, read_tail, tail_offset, whole
+from utils.core.events import BLOCK, EventLog, as_integer, as_number, read_events, read_tail, tail_offset
 from utils.core.paths import ROOT
 
 
@@ -60,17 +60,15 @@ def test_broken_lines_are_passed_over(path: Path, rubbish: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "as_number", "as_whole"),
+    ("value", "number", "integer"),
     [
         (3, 3.0, 3), (-3, -3.0, -3), (0.5, 0.5, None), (1e300, 1e300, None), (True, None, None), ("3", None, None),
         (None, None, None), ([3], None, None), ("nan", None, None), (float("nan"), None, None),
         (float("-inf"), None, None), (10**400, None, None), (-(10**400), None, None), (2**53, None, None),
     ],
 )  # fmt: skip
-def test_only_what_can_be_counted_with_is_a_number(
-    value: object, as_number: float | None, as_whole: int | None
-) -> None:
-    assert (number(value), whole(value)) == (as_number, as_whole)
+def test_only_what_can_be_counted_with_is_a_number(value: object, number: float | None, integer: int | None) -> None:
+    assert (as_number(value), as_integer(value)) == (number, integer)
 
 
 def test_a_half_written_last_line_waits(path: Path) -> None:
@@ -127,7 +125,7 @@ WATCHER = """
 import sys
 from pathlib import Path
 from tests.peak import peak_mb
-from utils.core.events import read_events, read_tail, tail_offset
+from utils.core.events import as_number, read_events, read_tail, tail_offset
 path = Path(sys.argv[1])
 before = peak_mb()
 look = read_events(path, tail_offset(path))

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from utils.core.errors import StorageError
-from utils.core.paths import checked_name, inside, list_projects, project
+from utils.core.paths import list_projects, project, resolve_inside, validate_name
 
 
 @pytest.mark.parametrize("name", ["default", "ፕሮጀክት 1", "a.b-c_d", "9 lives"])
 def test_ordinary_names_are_taken(name: str) -> None:
-    assert checked_name(f" {name} ") == name
+    assert validate_name(f" {name} ") == name
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_ordinary_names_are_taken(name: str) -> None:
 )
 def test_names_that_could_do_harm_are_refused(name: object) -> None:
     with pytest.raises(StorageError, match="cannot be a folder name"):
-        checked_name(name)
+        validate_name(name)
 
 
 @pytest.mark.parametrize("part", ["../secret", "a/../../secret", "/etc/passwd", "link/secret"])
@@ -51,11 +51,11 @@ def test_no_path_leaves_the_folder(tmp_path: Path, part: str) -> None:
     folder.mkdir()
     (folder / "link").symlink_to(tmp_path)
     with pytest.raises(StorageError, match="outside"):
-        inside(folder, part)
+        resolve_inside(folder, part)
 
 
 def test_a_path_inside_is_returned_whole(tmp_path: Path) -> None:
-    assert inside(tmp_path, "a", "b.wav") == tmp_path.resolve() / "a" / "b.wav"
+    assert resolve_inside(tmp_path, "a", "b.wav") == tmp_path.resolve() / "a" / "b.wav"
 
 
 def test_projects_are_listed_by_name(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from utils.core.errors import StorageError
-from utils.core.folders import link_or_copy, take_in
+from utils.core.folders import link_or_copy, link_or_copy_atomically
 from utils.core.paths import TINY_MODEL
-from utils.core.storage import locked, new_folder, read_json, stamp, write_atomically
+from utils.core.storage import file_lock, make_unique_folder, read_json, timestamp_name, write_atomically
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
@@ -41,18 +41,18 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 
 def test_a_new_folder_is_nobody_elses(tmp_path: Path) -> None:
     wanted = tmp_path / "made" / "folder"
-    assert [new_folder(wanted).name for _ in range(3)] == ["folder", "folder-2", "folder-3"]
+    assert [make_unique_folder(wanted).name for _ in range(3)] == ["folder", "folder-2", "folder-3"]
     (tmp_path / "made" / "folder-4").touch()
     with ThreadPool(8) as pool:
-        names = {folder.name for folder in pool.map(new_folder, [wanted] * 40)}
+        names = {folder.name for folder in pool.map(make_unique_folder, [wanted] * 40)}
     assert names == {f"folder-{number}" for number in range(5, 45)}
     with pytest.raises(StorageError, match="cannot be written"):
-        new_folder(tmp_path / "made" / "folder-4" / "in a file")
+        make_unique_folder(tmp_path / "made" / "folder-4" / "in a file")
 
 
 def test_later_moments_have_later_names() -> None:
     moments = [1_800_000_000 + seconds for seconds in (0, 0.002, 0.25, 0.999, 1, 61, 3600, 86_400)]
-    names = [stamp(moment) for moment in moments]
+    names = [timestamp_name(moment) for moment in moments]
     assert names == sorted(set(names))
 
 
@@ -61,7 +61,7 @@ def test_a_lock_is_held_by_one_thread_at_a_time(tmp_path: Path) -> None:
 
     def enter() -> None:
         nonlocal inside
-        with locked(tmp_path / ".lock"):
+        with file_lock(tmp_path / ".lock"):
             inside += 1
             seen.append(inside)
             time.sleep(0.01)
@@ -76,7 +76,7 @@ def test_a_lock_is_held_by_one_thread_at_a_time(tmp_path: Path) -> None:
 
 
 def hold_for_ever(path: Path, ready: str) -> None:
-    with locked(path):
+    with file_lock(path):
         Path(ready).touch()
         time.sleep(60)
 
@@ -90,7 +90,7 @@ def test_a_lock_is_free_once_its_holder_is_killed(tmp_path: Path) -> None:
     holder.kill()
     holder.join()
     began = time.monotonic()
-    with locked(tmp_path / ".lock"):
+    with file_lock(tmp_path / ".lock"):
         assert time.monotonic() - began < 5
 
 
@@ -140,10 +140,10 @@ def test_a_file_is_taken_in_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyt
         patch.setattr(os, "link", apart)
         patch.setattr(shutil, "copyfile", broken_off)
         with pytest.raises(StorageError, match="No space left"):
-            take_in(source, target)
+            link_or_copy_atomically(source, target)
         assert list(target.parent.iterdir()) == []
-    take_in(source, target)
-    take_in(source, target)  # a second name of the same file is no fault
+    link_or_copy_atomically(source, target)
+    link_or_copy_atomically(source, target)  # a second name of the same file is no fault
     assert [(path.name, path.read_bytes()) for path in target.parent.iterdir()] == [("a.wav", b"sound")]
 
 

@@ -21,7 +21,7 @@ from utils.dataset.clip import Problem, Recording, ScanResult
 from utils.dataset.coqui_lists import HEADER
 from utils.dataset.manifest import Manifest
 from utils.dataset.statistics import account
-from utils.runs.job import Stop
+from utils.runs.job import StopRequested
 
 pytestmark = pytest.mark.slow
 
@@ -243,9 +243,9 @@ def test_a_stopped_build_goes_on_where_it_was(place: Project, tmp_path: Path, wo
 
     def stop_after_the_first() -> None:
         if Manifest(place.dataset).read().recordings:
-            raise Stop("save")
+            raise StopRequested("save")
 
-    with pytest.raises(Stop):
+    with pytest.raises(StopRequested):
         build(found, place, settings, silent, look=stop_after_the_first)
     finished = len(Manifest(place.dataset).read().recordings)
     assert 0 < finished < 4

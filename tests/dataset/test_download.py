@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.refusals import is_refused
-from utils.core.public_addresses import check_address, is_address, only_public
+from utils.core.addresses import check_public, is_url, public_connections_only
 from utils.dataset import download
 from utils.dataset.download import DownloadError, Fetched, _captions, fetch
 from utils.dataset.sources import find
@@ -112,10 +112,10 @@ def test_an_address_without_a_file_is_refused_with_its_reason(site: str, tmp_pat
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("file:///etc/passwd", "no address that can be fetched"),
-        ("ftp://example.org/a.mp3", "no address that can be fetched"),
-        ("http://", "no address that can be fetched"),
-        ("http://[::1", "no address that can be fetched"),
+        ("file:///etc/passwd", "cannot be downloaded"),
+        ("ftp://example.org/a.mp3", "cannot be downloaded"),
+        ("http://", "cannot be downloaded"),
+        ("http://[::1", "cannot be downloaded"),
         ("http://localhost/a.mp3", "private network"),
         ("http://127.0.0.1:8000/a.mp3", "private network"),
         ("http://2130706433/a.mp3", "private network"),
@@ -147,7 +147,7 @@ def test_addresses_that_lead_inside_are_refused(tmp_path: Path, url: str, reason
 def test_who_allows_private_addresses_reaches_them_and_all_reach_public_ones(
     url: str, allow_private: bool, passes: bool
 ) -> None:
-    assert is_refused(lambda: check_address(url, allow_private=allow_private)) is not passes
+    assert is_refused(lambda: check_public(url, allow_private=allow_private)) is not passes
 
 
 def test_a_page_cannot_redirect_to_a_private_address(
@@ -158,8 +158,8 @@ def test_a_page_cannot_redirect_to_a_private_address(
     def as_if_public(url: str, *, allow_private: bool) -> None:
         """Let the first look pass."""
 
-    monkeypatch.setattr(download, "check_address", as_if_public)
-    with pytest.raises(DownloadError, match="leads into a private network"):
+    monkeypatch.setattr(download, "check_public", as_if_public)
+    with pytest.raises(DownloadError, match="private network"):
         fetch(f"{site}/talk.wav", tmp_path, language="am")
 
 
@@ -171,7 +171,7 @@ def test_the_guard_holds_its_own_thread_only_and_goes_away(site: str) -> None:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
             reached.append(connection.getpeername()[1])
 
-    with only_public():
+    with public_connections_only():
         with pytest.raises(OSError, match="private network"):
             socket.create_connection(("localhost", port), timeout=5)
         other = threading.Thread(target=connect)
@@ -215,4 +215,4 @@ def test_without_the_package_the_way_to_it_is_told(tmp_path: Path, monkeypatch: 
     ],
 )
 def test_addresses_are_told_from_paths(text: str, expected: bool) -> None:
-    assert is_address(text) is expected
+    assert is_url(text) is expected

@@ -16,7 +16,7 @@ from utils.dataset.build import build
 from utils.dataset.clip import ScanResult
 from utils.dataset.manifest import Manifest
 from utils.dataset.ray_engine import in_cluster
-from utils.runs.job import Stop
+from utils.runs.job import StopRequested
 
 RAY = SETTINGS.model_copy(update={"engine": "ray", "workers": 2})
 
@@ -66,9 +66,9 @@ def test_a_build_on_ray_that_was_stopped_goes_on_where_it_was(place: Project, tm
 
     def stop_after_the_first() -> None:
         if Manifest(place.dataset).read().recordings:
-            raise Stop("save")
+            raise StopRequested("save")
 
-    with pytest.raises(Stop):
+    with pytest.raises(StopRequested):
         build(found, place, RAY, silent, look=stop_after_the_first)
     finished = len(Manifest(place.dataset).read().recordings)
     assert 0 < finished < 4

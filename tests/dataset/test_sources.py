@@ -182,7 +182,7 @@ def test_an_address_that_may_not_be_fetched_is_told(
 ) -> None:
     (problem,) = find([kind(address)], language="am", workspace=tmp_path).problems
     if address.startswith("http") or kind is str:
-        assert "private network" in problem.sentence or "no address" in problem.sentence
+        assert "private network" in problem.sentence or "cannot be downloaded" in problem.sentence
     else:
         assert "nothing of this name" in problem.sentence
 

@@ -33,7 +33,7 @@ def place(tmp_path: Path) -> Iterator[Project]:
     project = Project(tmp_path / "project")
     yield project
     for run in runs.list_runs(project):
-        if run.look().status in runs.ACTIVE and run.look().pid not in {0, os.getpid()}:
+        if run.current_state().status in runs.ACTIVE and run.current_state().pid not in {0, os.getpid()}:
             runs.stop_now(run, grace=0)
 
 
@@ -45,8 +45,8 @@ def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
 
 
 def ended(run: Run) -> Status:
-    wait_for(lambda: run.look().status not in runs.ACTIVE)
-    return run.look().status
+    wait_for(lambda: run.current_state().status not in runs.ACTIVE)
+    return run.current_state().status
 
 
 def kinds(run: Run) -> list[object]:
@@ -96,14 +96,14 @@ def test_two_pages_start_one_run_and_it_outlives_them(place: Project) -> None:
     assert folders == {str(run.folder)}
     seen = len(steps(run))
     wait_for(lambda: len(steps(run)) > seen)
-    assert run.look().status is Status.RUNNING
+    assert run.current_state().status is Status.RUNNING
 
 
 @pytest.mark.slow
 def test_a_killed_child_is_lost_and_goes_on_where_it_was(place: Project) -> None:
     run = runs.start("rehearse", RehearsalConfig(seconds=1.5, ticks_per_second=20), place)
     wait_for(lambda: len(steps(run)) >= 5)
-    os.kill(run.look().pid, signal.SIGKILL)
+    os.kill(run.current_state().pid, signal.SIGKILL)
     assert ended(run) is Status.LOST
     runs.resume(run)
     assert ended(run) is Status.FINISHED
@@ -115,13 +115,13 @@ def test_stop_and_save_saves(place: Project) -> None:
     runs.stop_and_save(run)
     assert ended(run) is Status.STOPPED
     assert "saved" in kinds(run)
-    assert run.look().message == "Its work was saved."
+    assert run.current_state().message == "Its work was saved."
 
 
 def test_a_shutdown_of_the_machine_saves(place: Project) -> None:
     run = runs.start("rehearse", LONG, place)
     wait_for(lambda: "started" in kinds(run))
-    os.kill(run.look().pid, signal.SIGTERM)
+    os.kill(run.current_state().pid, signal.SIGTERM)
     assert ended(run) is Status.STOPPED
     assert "saved" in kinds(run)
 
@@ -135,7 +135,7 @@ def test_stop_now_does_not_save(place: Project) -> None:
 @pytest.mark.slow
 def test_a_child_that_hears_nothing_is_ended_all_the_same(place: Project) -> None:
     run = runs.start("rehearse", LONG, place)
-    pid = run.look().pid
+    pid = run.current_state().pid
     os.kill(pid, signal.SIGSTOP)
     state = runs.stop_now(run, grace=0.2)
     assert (state.status, state.message) == (Status.STOPPED, "It was ended at once.")
@@ -200,7 +200,7 @@ def working(**changes: object) -> State:
 def test_a_state_is_believed_only_as_far_as_the_process(
     place: Project, changes: dict[str, object], status: Status
 ) -> None:
-    assert fake(place, working(**changes)).look().status is status
+    assert fake(place, working(**changes)).current_state().status is status
 
 
 def test_a_reused_number_is_never_signalled(place: Project) -> None:
@@ -241,7 +241,7 @@ def worded(**changes: object) -> str:
 def test_an_unreadable_state_is_shown_and_can_be_deleted(place: Project, content: str) -> None:
     run = fake(place, working())
     run.state_file.write_text(content, encoding="utf-8")
-    assert [found.look().status for found in runs.list_runs(place)] == [Status.UNREADABLE]
+    assert [found.current_state().status for found in runs.list_runs(place)] == [Status.UNREADABLE]
     runs.delete(run)
     assert runs.list_runs(place) == []
 
@@ -250,15 +250,15 @@ def test_an_unreadable_state_is_shown_and_can_be_deleted(place: Project, content
 def test_a_run_mends_its_spoiled_state_and_can_be_stopped(place: Project) -> None:
     run = runs.start("rehearse", LONG, place)
     run.state_file.write_text("{", encoding="utf-8")
-    assert run.look().status is Status.UNREADABLE
-    wait_for(lambda: run.look().status is Status.RUNNING)
+    assert run.current_state().status is Status.UNREADABLE
+    wait_for(lambda: run.current_state().status is Status.RUNNING)
     assert runs.stop_now(run).status is Status.STOPPED
 
 
 @pytest.mark.parametrize("is_made_anew", [False, True])
 def test_a_run_whose_folder_is_gone_ends_by_itself(place: Project, is_made_anew: bool) -> None:
     run = runs.start("rehearse", LONG, place)
-    pid = run.look().pid
+    pid = run.current_state().pid
     shutil.rmtree(run.folder)
     if is_made_anew:  # by a save that was being written
         (run.folder / "checkpoints").mkdir(parents=True)
@@ -270,7 +270,7 @@ def test_a_stop_file_of_any_content_saves(place: Project, wish: bytes) -> None:
     run = runs.start("rehearse", LONG, place)
     run.stop_file.write_bytes(wish)
     assert ended(run) is Status.STOPPED
-    assert run.look().message == "Its work was saved."
+    assert run.current_state().message == "Its work was saved."
 
 
 @pytest.mark.slow
@@ -297,7 +297,7 @@ def test_a_page_that_dies_before_its_run_says_who_it_is_leaves_one_run(place: Pr
     )
     subprocess.run([sys.executable, "-c", spawn_and_die, str(place.root)], cwd=ROOT, check=False)
     run = runs.start("rehearse", LONG, place)
-    wait_for(lambda: run.look().status is Status.RUNNING)
+    wait_for(lambda: run.current_state().status is Status.RUNNING)
     assert runs.list_runs(place) == [run]
 
 
@@ -308,7 +308,7 @@ def test_a_log_that_cannot_be_written_fails_the_run_at_once(place: Project) -> N
     run.log.mkdir()
     with pytest.raises(StorageError, match=r"log\.txt"):
         runs.resume(run)
-    assert run.look().status is Status.FAILED
+    assert run.current_state().status is Status.FAILED
 
 
 @pytest.mark.slow
@@ -318,7 +318,7 @@ def test_a_run_is_not_resumed_beside_another_of_its_kind(place: Project) -> None
     second = runs.start("rehearse", LONG, place)
     with pytest.raises(RunBusyError, match=second.name):
         runs.resume(first)
-    assert first.look().status is Status.STOPPED
+    assert first.current_state().status is Status.STOPPED
 
 
 def test_what_a_killed_delete_left_goes_with_the_next_start(place: Project) -> None:
@@ -333,7 +333,7 @@ def test_what_a_killed_delete_left_goes_with_the_next_start(place: Project) -> N
 def test_a_full_disk_keeps_no_run_alive(small_disk: Path) -> None:
     place = Project(small_disk / "project")
     run = runs.start("rehearse", RehearsalConfig(seconds=60, ticks_per_second=2), place)
-    pid = run.look().pid
+    pid = run.current_state().pid
     fill(small_disk)
     assert runs.stop_now(run).status not in runs.ACTIVE
     assert identity(pid) == ""
@@ -343,7 +343,7 @@ def test_a_state_from_a_later_version_is_read(place: Project) -> None:
     run = fake(place, working(status=Status.FINISHED))
     text = run.state_file.read_text(encoding="utf-8").replace("{", '{"colour": "red",', 1)
     run.state_file.write_text(text, encoding="utf-8")
-    assert run.look().status is Status.FINISHED
+    assert run.current_state().status is Status.FINISHED
 
 
 @pytest.mark.slow
@@ -353,14 +353,14 @@ def test_bad_settings_in_the_folder_fail_with_a_sentence(place: Project) -> None
     run.config.write_text("seconds: -1\n", encoding="utf-8")
     runs.resume(run)
     assert ended(run) is Status.FAILED
-    assert "seconds: -1 should be greater" in run.look().message
+    assert "seconds: -1 should be greater" in run.current_state().message
 
 
 def test_a_child_that_cannot_start_is_an_error_that_names_the_log(place: Project) -> None:
     with pytest.raises(RunError, match=r"did not start.*log\.txt"):
         runs.start("no-such-verb", SHORT, place)
     (run,) = runs.list_runs(place)
-    assert run.look().status is Status.FAILED
+    assert run.current_state().status is Status.FAILED
     assert "no_such_verb" in run.log.read_text(encoding="utf-8")
 
 
@@ -378,8 +378,8 @@ def test_a_disk_that_fills_up_leaves_a_readable_state(small_disk: Path) -> None:
     run = runs.start("rehearse", RehearsalConfig(seconds=60, ticks_per_second=100), place)
     wait_for(lambda: len(steps(run)) >= 3)
     fill(small_disk)
-    wait_for(lambda: run.look().status not in runs.ACTIVE)
-    assert run.look().status in {Status.FAILED, Status.LOST}
+    wait_for(lambda: run.current_state().status not in runs.ACTIVE)
+    assert run.current_state().status in {Status.FAILED, Status.LOST}
     assert run.read_state().verb == "rehearse"
     assert kinds(run)[0] == "started"
 
@@ -422,5 +422,5 @@ def test_runs_are_found_by_what_they_do_and_whether_they_are_at_work(place: Proj
         )
     assert [run.verb for run in runs.list_runs(place)] == ["rehearse", "prepare", "train"]
     assert [run.verb for run in runs.list_runs(place, "train", "rehearse")] == ["rehearse", "train"]
-    found = [runs.at_work(place, *verbs) for verbs in ((), ("train",), ("rehearse",))]
+    found = [runs.active_run(place, *verbs) for verbs in ((), ("train",), ("rehearse",))]
     assert [run and run.verb for run in found] == ["prepare", "train", None]

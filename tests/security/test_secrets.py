@@ -37,7 +37,7 @@ def words_of(pid: int) -> str:
 
 
 def ended(run: runs.Run) -> runs.State:
-    while (state := run.look()).status in runs.ACTIVE:
+    while (state := run.current_state()).status in runs.ACTIVE:
         psutil.wait_procs([psutil.Process(state.pid)] if psutil.pid_exists(state.pid) else [], timeout=0.1)
     return state
 
@@ -54,7 +54,7 @@ def test_a_run_writes_no_secret_of_its_environment(
     tmp_path: Path, secrets: None, verb: str, config: Config, status: runs.Status
 ) -> None:
     run = runs.start(verb, config, Project(tmp_path))
-    assert SECRET not in words_of(run.look().pid)
+    assert SECRET not in words_of(run.current_state().pid)
     assert ended(run).status is status
     written = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert {"config.yaml", "state.json", "events.jsonl", "log.txt"} <= written.keys()

@@ -9,7 +9,7 @@ import psutil
 
 from tests.soak.mounting import NotHere, mounted, read_only
 from tests.soak.subject import Lost, Subject
-from utils.core.events import all_events, read_tail
+from utils.core.events import iter_events, read_tail
 from utils.runs import Run, Status
 
 SIZE = 24 << 20  # bytes of the small disk; the run writes about a third of it
@@ -82,6 +82,6 @@ def ends_with_a_sentence(subject: Subject, before: int) -> None:
 
 def complaints(run: Run) -> int:
     """Count how often a run has said in its log, or at its end, that the disk is the reason."""
-    ends = (str(event.get("message")) for event in all_events(run.events) if event["kind"] == "ended")
+    ends = (str(event.get("message")) for event in iter_events(run.events) if event["kind"] == "ended")
     told = "\n".join([run.log.read_text(encoding="utf-8", errors="replace"), *ends])
     return sum(told.count(reason) for reason in REASONS)

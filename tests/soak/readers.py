@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.soak.reading import Format
 from utils.config import DatasetConfig, TrainConfig
 from utils.core.errors import RunError
-from utils.core.events import all_events, event_line, read_tail
+from utils.core.events import format_event, iter_events, read_tail
 from utils.core.paths import Project
 from utils.dataset import clip_lists, corrections, list_files, subtitles
 from utils.dataset.coqui_lists import FILES
@@ -75,13 +75,13 @@ def reading(path: Path) -> object:
 
 def events(path: Path) -> object:
     """Read the events of a run to their end, and as lines for people."""
-    return [event_line(event) for event in all_events(path)], read_tail(path)
+    return [format_event(event) for event in iter_events(path)], read_tail(path)
 
 
 def state(path: Path) -> object:
     """Look at a run as the page does, and read its state as its child does."""
     run = Run(path.parent)
-    return run.look(), list_runs(Project(path.parents[2])), run.read_state()
+    return run.current_state(), list_runs(Project(path.parents[2])), run.read_state()
 
 
 def checkpoint(path: Path) -> object:

@@ -10,7 +10,7 @@ import psutil
 from tests.soak.clips import write_dataset
 from utils import runs
 from utils.config import TrainConfig
-from utils.core.events import Event, all_events, read_tail
+from utils.core.events import Event, iter_events, read_tail
 from utils.core.paths import Project
 from utils.dataset.clip import Clip
 from utils.dataset.manifest import Manifest
@@ -73,9 +73,9 @@ class Subject:
 
     def work(self, updates: int = 2) -> Run:
         """Start the training or go on with it, as the page does, and wait until it has come further."""
-        if self.run is None or self.run.look().status is Status.FINISHED:
+        if self.run is None or self.run.current_state().status is Status.FINISHED:
             self.run = runs.start("train", self.config, self.project)
-        elif self.run.look().status not in runs.ACTIVE:
+        elif self.run.current_state().status not in runs.ACTIVE:
             runs.resume(self.run)
         self.go_on(updates)
         self.family = _family(self.run.read_state())
@@ -85,8 +85,10 @@ class Subject:
         """Wait for a training that somebody else starts."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            found = runs.at_work(self.project)
-            if found and found.look().status is Status.RUNNING:  # one that is starting has no process to be killed yet
+            found = runs.active_run(self.project)
+            if (
+                found and found.current_state().status is Status.RUNNING
+            ):  # one that is starting has no process to be killed yet
                 self.run = found
                 return
             time.sleep(POLL)
@@ -101,7 +103,7 @@ class Subject:
         """Wait for something that has to come while the training is at work."""
         deadline = time.monotonic() + PATIENCE
         while not is_so():
-            state = self.training.look()
+            state = self.training.current_state()
             if state.status not in runs.ACTIVE or time.monotonic() > deadline:
                 tail = read_tail(self.training.log, 1500)
                 raise Lost(f"{otherwise}: the run is {state.status}. {state.message} {tail}")
@@ -110,7 +112,7 @@ class Subject:
     def ended(self) -> State:
         """Wait until the training is over, with all its processes; return how it ended."""
         deadline = time.monotonic() + PATIENCE
-        while (state := self.training.look()).status in runs.ACTIVE:
+        while (state := self.training.current_state()).status in runs.ACTIVE:
             if time.monotonic() > deadline:
                 raise Lost(f"the run does not end: {state}")
             time.sleep(POLL)
@@ -132,7 +134,7 @@ class Subject:
 
     def told(self, kind: str) -> list[Event]:
         """Return what the run has said of one kind."""
-        return [event for event in all_events(self.training.events) if event["kind"] == kind]
+        return [event for event in iter_events(self.training.events) if event["kind"] == kind]
 
     def saved(self) -> int:
         """Return the last update that was announced as saved."""

@@ -10,7 +10,7 @@ import pytest
 from tests.soak.disks import fill
 from utils.core.errors import StorageError
 from utils.runs.job import Job
-from utils.runs.run import LAST_WORDS, Run, State, Status
+from utils.runs.run import MAX_MESSAGE, Run, State, Status
 
 
 @pytest.mark.parametrize("message", ["The disk is full.", "ዲስኩ ሞልቷል።" * 1000])
@@ -22,5 +22,5 @@ def test_a_run_tells_its_end_on_a_full_disk(small_disk: Path, message: str) -> N
     with log, redirect_stdout(log), redirect_stderr(log), Job(run):
         fill(small_disk, 0)
         raise StorageError(message)
-    state = run.look()
-    assert (state.status, state.message) == (Status.FAILED, message[:LAST_WORDS])
+    state = run.current_state()
+    assert (state.status, state.message) == (Status.FAILED, message[:MAX_MESSAGE])

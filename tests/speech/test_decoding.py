@@ -10,8 +10,7 @@ import torch
 
 from tests.speech.small_decoder import TEXTS, asked, prompt, talking_gpt
 from tests.training.small_gpt import START_AUDIO, STOP_AUDIO
-from utils.core.change import SpeedupError
-from utils.core.errors import AmharicTtsError, ConfigError, TextError, VocabularyError
+from utils.core.errors import AmharicTtsError, ConfigError, SpeedupError, TextError, VocabularyError
 from utils.speech.decoder import Decoder, Generated
 from utils.speech.precision import computes_bf16
 from utils.speech.types import Sampling

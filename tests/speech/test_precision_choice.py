@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from utils.core.change import SpeedupError
+from utils.core.errors import SpeedupError
 from utils.speech import precision
 from utils.speech.precision import Measured, choose, measured, require
 

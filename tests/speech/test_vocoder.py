@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional
 
 from tests.speech.small_vocoder import small_vocoder, vectors, voice
-from utils.core.change import SpeedupError
+from utils.core.errors import SpeedupError
 from utils.media.audio import Samples
 from utils.speech import vocoder as vocoder_module
 from utils.speech.precision import multiplies_bf16

@@ -12,7 +12,7 @@ import soundfile
 import torch
 
 from tests.training.small_gpt import liven
-from utils.config import OWN_VOICE
+from utils.config import DEFAULT_VOICE
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import PARTIAL
 from utils.media import audio
@@ -255,7 +255,7 @@ def test_what_a_kill_left_half_written_is_swept_when_it_is_old(cache: Path) -> N
 
 
 def test_a_model_brings_its_reference_and_its_speakers(opened: Opened, cache: Path) -> None:
-    assert own_names(opened) == [OWN_VOICE, *random_model.SPEAKERS]
+    assert own_names(opened) == [DEFAULT_VOICE, *random_model.SPEAKERS]
     found = {name: voice_named(opened, name, cache) for name in own_names(opened)}
     assert len({voice.key for voice in found.values()}) == 3
     stored = torch.load(opened.folder / "speakers_xtts.pth", weights_only=True)[random_model.SPEAKERS[0]]
@@ -268,8 +268,8 @@ def test_a_model_brings_its_reference_and_its_speakers(opened: Opened, cache: Pa
 def test_a_voice_goes_by_any_of_its_names(opened: Opened, tmp_path: Path, cache: Path) -> None:
     one, two = clip(tmp_path, "1.wav", 1.0), clip(tmp_path, "2.wav", 1.0, seed=2)
     named = {
-        "": OWN_VOICE,
-        " Default ": OWN_VOICE,
+        "": DEFAULT_VOICE,
+        " Default ": DEFAULT_VOICE,
         "tiny abebe": "Tiny Abebe",
         str(one): "1",
         f"{one} | {two}": "1 and 1 more",

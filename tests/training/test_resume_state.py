@@ -304,4 +304,4 @@ def test_a_damaged_file_of_tensors_is_named(tmp_path: Path, content: bytes) -> N
 def test_a_file_that_the_manifest_does_not_name_is_not_taken_for_whole(tmp_path: Path) -> None:
     save(tmp_path / "resume", snapshot())
     with pytest.raises(DamagedError, match="does not hold what was written"):
-        folders.check_hashes(tmp_path / "resume", checkpoints.RESUME_STATE, [checkpoints.RESUME_STATE])
+        folders.verify_hashes(tmp_path / "resume", checkpoints.RESUME_STATE, [checkpoints.RESUME_STATE])

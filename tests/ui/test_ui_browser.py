@@ -112,17 +112,17 @@ def test_a_run_and_an_open_tab_survive_the_death_of_the_page(seen: Seen, served:
     open_system(seen.page)
     start_rehearsal(seen.page)
     (run,) = runs.list_runs(served.project())
-    before = run.look()
+    before = run.current_state()
     served.restart(seen.page)
     expect(seen.page.locator("#run-facts")).to_contain_text("running")
-    assert run.look().pid == before.pid
+    assert run.current_state().pid == before.pid
     with opened(browser, served) as second:
         open_system(second.page)
         expect(second.page.locator("#run-facts")).to_contain_text("running")
         second.page.get_by_role("button", name="Stop and save").click()
         expect(second.page.locator("#run-facts")).to_contain_text("stopped")
     expect(seen.page.locator("#run-facts")).to_contain_text("stopped")
-    assert run.look().status is Status.STOPPED
+    assert run.current_state().status is Status.STOPPED
 
 
 def test_faults_in_a_form_are_told_together(seen: Seen, served: Served) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from utils.config import RehearsalConfig
 from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError
-from utils.core.paths import Project, checked_name, project
+from utils.core.paths import Project, project, validate_name
 from utils.core.storage import write_atomically
 from utils.runs import find_run
 from utils.ui import error_text
@@ -32,7 +32,7 @@ def commonest(folder: Path) -> list[Any]:
     """What goes wrong most often, each as a person brings it about."""
     place = Project(folder)
     return [
-        lambda: checked_name("../up"),
+        lambda: validate_name("../up"),
         lambda: find_run(place, "r1"),
         lambda: Studio(folder).load(""),
         lambda: Studio(folder).using().__enter__(),

@@ -184,6 +184,6 @@ def test_a_copy_goes_on_without_its_visitor_and_tells_its_failure() -> None:
 
 def test_a_projects_state_is_left_as_it_was(place: Project, tmp_path: Path) -> None:
     (run,) = runs.list_runs(place)
-    before = dataclasses.asdict(run.look())
+    before = dataclasses.asdict(run.current_state())
     copy = projects.duplicate(place, "copy", tmp_path)
-    assert dataclasses.asdict(runs.list_runs(copy)[0].look()) == before
+    assert dataclasses.asdict(runs.list_runs(copy)[0].current_state()) == before

@@ -139,7 +139,7 @@ def test_a_program_can_drive_the_page(address: app.Address, output: Path) -> Non
             client.predict("default", run.name, "en", api_name="/delete_run")
         assert run.folder.is_dir()
         client.predict("default", run.name, "en", api_name="/stop_now")
-        assert run.look().status is runs.Status.STOPPED
+        assert run.current_state().status is runs.Status.STOPPED
         client.predict("default", run.name, "en", api_name="/delete_run")
         assert not run.folder.exists()
     finally:

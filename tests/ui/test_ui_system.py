@@ -192,7 +192,7 @@ def test_a_download_is_paused_goes_on_and_is_given_up(
     again = downloads.begin("v2.0.2", tmp_path)
     assert [one.name for one in runs.list_runs(projects.downloads_project(tmp_path))] == [again.name]
     wait_until_over(again)
-    assert (again.look().status, again.look().message) == (runs.Status.FINISHED, "")
+    assert (again.current_state().status, again.current_state().message) == (runs.Status.FINISHED, "")
     assert downloads.look("v2.0.2").is_whole
     assert downloads.delete("v2.0.2", tmp_path) > len(content)
     assert downloads.look("v2.0.2").files == 0
@@ -217,7 +217,7 @@ def hold_back(hub: Hub) -> threading.Event:
 
 def wait_until_over(run: runs.Run) -> None:
     deadline = time.monotonic() + 60
-    while run.look().status in runs.ACTIVE:
+    while run.current_state().status in runs.ACTIVE:
         assert time.monotonic() < deadline
         time.sleep(0.1)
 

@@ -133,7 +133,7 @@ def test_one_run_goes_on_through_two_clicks_a_reload_a_second_tab_and_a_restarte
     expect(facts(page)).to_contain_text("running")
     expect(field(page, "num_epochs")).to_have_value("1000")  # what was filled in is still there
     (run,) = runs.list_runs(served.project())
-    pid = run.look().pid
+    pid = run.current_state().pid
 
     second = page.context.new_page()
     second.goto(seen.origin)
@@ -148,8 +148,8 @@ def test_one_run_goes_on_through_two_clicks_a_reload_a_second_tab_and_a_restarte
     expect(field(page, "num_epochs")).to_have_value("1000")
     expect(page.locator("#train")).to_be_disabled()
     wait_for_step(page, wait_for_step(page, 1) + 1)
-    assert run.look().pid == pid
+    assert run.current_state().pid == pid
     button(page, "Stop now").click()
     expect(facts(page)).to_contain_text("stopped")
-    assert run.look().status is Status.STOPPED
+    assert run.current_state().status is Status.STOPPED
     assert runs.list_runs(served.project()) == [run]

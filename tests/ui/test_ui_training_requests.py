@@ -121,7 +121,7 @@ def test_two_starts_make_one_run_that_ends_as_the_finished_model(client: Client,
     with pytest.raises(Exception, match="at work"):
         client.predict("default", run.name, "en", api_name="/training_delete_run")
     client.predict("default", run.name, "en", api_name="/training_stop_now")
-    assert run.look().status is Status.STOPPED
+    assert run.current_state().status is Status.STOPPED
     done = client.predict("default", run.name, "4", False, "en", api_name="/optimize_model")
     assert "is now the finished model" in done
     assert (project.ready / "model.pth").is_file()

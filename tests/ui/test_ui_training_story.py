@@ -127,10 +127,12 @@ def test_a_damaged_figure_does_not_block_the_view(tmp_path: Path, figure: str) -
     follower = Follower(run.events)
     story = follower.read_on()
     assert (story.step, story.total, story.read) == (2, 9, 1.0)
-    shown = [render.facts(run, run.look(), story, "en"), render.curves(story, "en"), render.log(run)]
+    shown = [render.facts(run, run.current_state(), story, "en"), render.curves(story, "en"), render.log(run)]
     assert "Step 2 of 9" in shown[0]
     assert "about" not in shown[0]
-    assert all([*shown, preparing.facts(run, run.look(), "en"), views.run_facts(run, run.look(), "en")])
+    assert all(
+        [*shown, preparing.facts(run, run.current_state(), "en"), views.run_facts(run, run.current_state(), "en")]
+    )
 
 
 def test_only_what_is_new_is_read(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_without_a_run_one_sentence_says_so() -> None:
 def test_nothing_that_a_run_tells_becomes_html(tmp_path: Path) -> None:
     run = make_run(tmp_path / "r1", message=NASTY)
     run.events.write_text(json.dumps({"kind": NASTY, "note": NASTY}) + "\n", encoding="utf-8")
-    assert "<img" not in views.run_facts(run, run.look(), "en")
+    assert "<img" not in views.run_facts(run, run.current_state(), "en")
     assert "<img" not in views.findings([Finding(NASTY, "fail", NASTY, NASTY)], "en")
 
 
@@ -111,7 +111,7 @@ def test_progress_comes_from_the_last_event(tmp_path: Path) -> None:
     run = make_run(tmp_path / "r1")
     lines = [json.dumps({"kind": "progress", "step": step, "total": 9}) for step in (1, 2, 3)]
     run.events.write_text("\n".join(lines) + '\n{"kind": "progr', encoding="utf-8")
-    shown = views.run_facts(run, run.look(), "en")
+    shown = views.run_facts(run, run.current_state(), "en")
     assert '<progress max="9" value="3"' in shown
     assert "progress step=3 total=9" in shown
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tests.xtts.hub_server import Hub, serving
-from utils.core.public_addresses import DownloadError
+from utils.core.errors import DownloadError
 from utils.xtts import base_models, random_model
 from utils.xtts.base_models import DownloadProgress, ModelSource, base_folder
 from utils.xtts.files import BUILT_IN, HUB_FILES, ModelFileError

@@ -160,7 +160,7 @@ def test_what_is_in_use_elsewhere_is_pruned_the_next_time(tmp_path: Path, monkey
     def in_use(target: Path) -> None:
         raise StorageError("in use")
 
-    monkeypatch.setattr(folders, "remove", in_use)
+    monkeypatch.setattr(folders, "remove_folder", in_use)
     assert prune(tmp_path, keep=1) == []
     monkeypatch.undo()
     assert prune(tmp_path, keep=1) == [1]

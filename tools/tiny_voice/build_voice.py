@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import get_args
 
 from utils.config import SpeechConfig
-from utils.config.flags import INTERRUPTED
+from utils.config.flags import EXIT_INTERRUPTED
 from utils.core.paths import ROOT, TINY_VOICE
 
 DOCUMENT = ROOT / "docs" / "embedded-voice.md"
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         stages.run(shop, STAGES, arguments.stages)
     except KeyboardInterrupt:
         print("Stopped. The same command goes on from what was saved last.")
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     figures = report.figures_of(root)
     print(figures)
     if arguments.document:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tools.tiny_voice.stages import Workshop
 from utils.config import TrainConfig
-from utils.core.paths import Project, inside
+from utils.core.paths import Project, resolve_inside
 from utils.dataset import clip_lists
 from utils.dataset.clip import Clip
 from utils.dataset.features import AUDIO, FOLDER
@@ -68,7 +68,7 @@ def _windows(clips: Sequence[Clip]) -> Iterator[list[Clip]]:
 
 def _append(shards: Shards, window: Sequence[Clip], dataset: Path, encoder: AudioEncoder, frames: int) -> None:
     """Encode the clips of a window and write one shard."""
-    waves = {clip.content: audio.load(inside(dataset, clip.audio), encoder.rate) for clip in window}
+    waves = {clip.content: audio.load(resolve_inside(dataset, clip.audio), encoder.rate) for clip in window}
     order = sorted(waves, key=lambda content: waves[content].size)
     made: dict[str, EncodedClip] = {}
     for start in range(0, len(order), AT_ONCE):

@@ -13,7 +13,7 @@ from tools.tiny_voice.corpus import read_takes
 from tools.tiny_voice.recipe import Dvae
 from tools.tiny_voice.stages import Workshop
 from tools.tiny_voice.training_loop import Figures, Practice, crops
-from utils.core.storage import replacing
+from utils.core.storage import atomic_writer
 from utils.evaluation.sentences import evenly_spaced
 from utils.media import audio
 from utils.media.rates import RATE
@@ -108,7 +108,7 @@ def _track(shop: Workshop) -> npt.NDArray[np.float16]:
         parts = list(
             progress.over((_mel_of(shop.folder("audio") / WAVS / f"{name}{ENDING}") for name in names), len(names))
         )
-        with replacing(path) as file:
+        with atomic_writer(path) as file:
             np.save(file, np.concatenate(parts))
     mapped: npt.NDArray[np.float16] = np.load(path, mmap_mode="r")
     return mapped
@@ -124,5 +124,5 @@ def _half(weight: Tensor) -> Tensor:
 
 
 def _write(path: Path, content: object) -> None:
-    with replacing(path) as file:
+    with atomic_writer(path) as file:
         torch.save(content, file)

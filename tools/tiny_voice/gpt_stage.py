@@ -15,7 +15,7 @@ from tools.tiny_voice.training_loop import CURVE
 from utils import runs
 from utils.config import TrainConfig
 from utils.core.errors import RunError
-from utils.core.events import Event, EventLog, all_events
+from utils.core.events import Event, EventLog, iter_events
 from utils.core.folders import link_or_copy
 from utils.core.languages import AMHARIC
 from utils.core.paths import Project
@@ -137,7 +137,7 @@ def _learn(project: Project, config: TrainConfig, progress: Progress) -> None:
 def _interrupted(project: Project) -> Run | None:
     """Return the run that was begun and not finished."""
     run = next(iter(runs.list_runs(project)), None)
-    if run is None or run.look().status is Status.FINISHED:
+    if run is None or run.current_state().status is Status.FINISHED:
         return None
     run.stop_file.unlink(missing_ok=True)
     return run
@@ -166,7 +166,7 @@ class _Telling(EventLog):
 def _told(project: Project) -> dict[str, Any]:
     """Return the figures of a finished lesson and write its curve beside it."""
     run = runs.list_runs(project)[0]
-    events = list(all_events(run.events))
+    events = list(iter_events(run.events))
     judged = [_point(event) for event in events if event["kind"] == "evaluation"]
     trained = [_point(event) for event in events if event["kind"] == "train"]
     kept = [trained[int(place)] for place in np.unique(np.linspace(0, len(trained) - 1, SHOWN).astype(int))]

@@ -15,8 +15,8 @@ from tools.tiny_voice.gpt_stage import taught
 from tools.tiny_voice.speaker_encoder import embedding, trained_ears
 from tools.tiny_voice.stages import Workshop
 from utils.core.languages import AMHARIC
-from utils.core.paths import inside
-from utils.core.storage import replacing
+from utils.core.paths import resolve_inside
+from utils.core.storage import atomic_writer
 from utils.dataset.clip import Clip
 from utils.dataset.features import ClipFeatures, Features, text_fingerprint
 from utils.evaluation.sentences import evenly_spaced
@@ -87,7 +87,7 @@ def _write(shop: Workshop, clips: Sequence[Clip], folder: Path, what: str) -> No
     ears, dataset = trained_ears(shop).to(shop.device), shop.folder("audio")
     latents, sounds, voices = [], [], []
     for clip in shop.progress(f"vocoder, {what}").over(clips, len(clips)):
-        path = inside(dataset, clip.audio)
+        path = resolve_inside(dataset, clip.audio)
         latents.append(mouth.say(clip))
         sounds.append(_fitted(audio.load(path, OUTPUT_RATE), len(latents[-1])))
         voices.append(embedding(ears, path).numpy()[0])
@@ -99,7 +99,7 @@ def _write(shop: Workshop, clips: Sequence[Clip], folder: Path, what: str) -> No
         "samples": np.cumsum([0, *map(len, sounds)]),
     }
     for name, array in arrays.items():
-        with replacing(folder / f"{name}.npy") as file:
+        with atomic_writer(folder / f"{name}.npy") as file:
             np.save(file, array)
 
 

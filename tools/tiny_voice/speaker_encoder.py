@@ -14,7 +14,7 @@ from tools.tiny_voice.corpus import Take, read_takes
 from tools.tiny_voice.speakers import SPEAKERS
 from tools.tiny_voice.stages import Workshop
 from tools.tiny_voice.training_loop import Figures, Practice, crops, load_trained
-from utils.core.storage import replacing
+from utils.core.storage import atomic_writer
 from utils.media import audio
 from utils.xtts.narrow import EMBEDDING, new_speaker_encoder
 
@@ -95,7 +95,7 @@ def _tracks(shop: Workshop) -> dict[str, Sounds]:
         sound = {
             name: np.concatenate([audio.load(path_of(shop, one), RATE) for one in some]) for name, some in own.items()
         }
-        with replacing(path) as file:
+        with atomic_writer(path) as file:
             np.savez(file, allow_pickle=False, **sound)
     with np.load(path) as kept:
         return {name: kept[name] for name in NAMES}

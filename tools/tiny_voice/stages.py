@@ -13,7 +13,7 @@ from typing import Any
 from tools.tiny_voice.progress import Progress, spelled
 from tools.tiny_voice.recipe import Recipe
 from utils.core.errors import ConfigError
-from utils.core.storage import locked, make_folder, read_json, write_atomically
+from utils.core.storage import file_lock, make_folder, read_json, write_atomically
 
 DONE, BEGUN = "done.json", "begun.json"
 FORMAT = 1  # counts changes of what the stages make
@@ -72,7 +72,7 @@ def run(shop: Workshop, stages: Sequence[Stage], wanted: Collection[str] = ()) -
         raise ConfigError(f"There is no stage {' or '.join(unknown)}.", hint=f"There are: {', '.join(known)}.")
     make_folder(shop.root)
     keys: dict[str, str] = {}
-    with locked(shop.root / ".lock"):
+    with file_lock(shop.root / ".lock"):
         for stage in stages:
             keys[stage.name] = key = key_of(shop.recipe, stage, keys)
             if wanted and stage.name not in wanted:

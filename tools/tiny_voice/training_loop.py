@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from tools.tiny_voice.progress import Progress
-from utils.core.storage import replacing, write_atomically
+from utils.core.storage import atomic_writer, write_atomically
 
 STATE, CURVE = "state.pt", "curve.json"
 SAVES = 40  # over a whole training: what a kill loses is a fortieth of it
@@ -104,7 +104,7 @@ class Practice:
 
     def _save(self, optimizer: torch.optim.Optimizer, curve: list[Figures]) -> None:
         state = {"module": self.module.state_dict(), "optimizer": optimizer.state_dict(), "curve": curve}
-        with replacing(self.folder / STATE) as file:
+        with atomic_writer(self.folder / STATE) as file:
             torch.save(state, file)
         write_atomically(self.folder / CURVE, json.dumps(curve))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from utils.cli.check_text import add_vocabulary, open_tokenizer
 from utils.cli.runs import add_project
 from utils.config import DatasetConfig
-from utils.config.flags import flag, read_flags, sentence, shape
+from utils.config.flags import flag, flag_help, flag_options, read_flags
 from utils.core.errors import ConfigError
 from utils.core.paths import project
 
@@ -174,7 +174,9 @@ def _describe_filter(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--config", type=Path, metavar="FILE.yaml", help="Settings file; flags win over it.")
     for name in LIMITS:
         field = DatasetConfig.model_fields[name]
-        group.add_argument(flag(name), dest=name, default=argparse.SUPPRESS, help=sentence(field), **shape(field))
+        group.add_argument(
+            flag(name), dest=name, default=argparse.SUPPRESS, help=flag_help(field), **flag_options(field)
+        )
 
 
 def rename(folder: Path, arguments: argparse.Namespace) -> int:

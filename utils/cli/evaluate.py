@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from utils.cli.runs import CLEAR, progress_bar
 from utils.config import SpeechConfig
-from utils.config.flags import INTERRUPTED, add_flags, read_flags
+from utils.config.flags import EXIT_INTERRUPTED, add_flags, read_flags
 from utils.core.errors import ConfigError
 from utils.core.paths import OUTPUT, project
 
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
             report = evaluate(models, sentences, folder, config, hearing(arguments.asr, config, stack), tell)
         except KeyboardInterrupt:
             print(f"{clear()}Interrupted. What is finished:\n\n{text(load(folder))}\n\n{folder}", flush=True)
-            return INTERRUPTED
+            return EXIT_INTERRUPTED
     print(f"{clear()}{text(report)}\n\n{folder}")
     return 0
 

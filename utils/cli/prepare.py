@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils.cli.runs import add_project, start_and_follow
-from utils.config import BETWEEN, DatasetConfig
+from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.errors import ConfigError, DataError
 from utils.core.paths import Project
@@ -38,9 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
     places = [*arguments.places, *config.places()]
     if not places:
         raise ConfigError("No recordings are named.", hint="Write files or folders behind: python -m utils prepare.")
-    if odd := [place for place in places if BETWEEN in place]:
+    if odd := [place for place in places if SEPARATOR in place]:
         raise ConfigError(f"{odd[0]!r} has a | in its name.", hint="Rename it, or name the folder that it lies in.")
-    inputs = BETWEEN.join(map(_absolute, places))
+    inputs = SEPARATOR.join(map(_absolute, places))
     return start_and_follow("prepare", config.model_copy(update={"inputs": inputs}), arguments)
 
 
@@ -69,7 +69,7 @@ def work(job: Job, config: DatasetConfig) -> None:
             job.events.emit,
             recogniser=recogniser,
             second=second,
-            look=job.stop_if_asked,  # each recording is on disk as soon as it is finished
+            look=job.stop_if_requested,  # each recording is on disk as soon as it is finished
         )
     contents = report.contents
     job.events.emit("ledger", message=statistics.account(contents).render())
@@ -78,7 +78,7 @@ def work(job: Job, config: DatasetConfig) -> None:
 
 
 def _fetched(job: Job, name: str, share: float) -> None:
-    job.stop_if_asked()
+    job.stop_if_requested()
     job.events.emit("fetched", name=name, percent=round(100 * share))
 
 

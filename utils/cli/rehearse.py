@@ -7,7 +7,7 @@ import time
 from utils.cli.runs import add_project, start_and_follow
 from utils.config import RehearsalConfig
 from utils.config.flags import add_flags, read_flags
-from utils.core.events import all_events
+from utils.core.events import iter_events
 from utils.runs.job import Job
 
 CONFIG = RehearsalConfig
@@ -30,12 +30,12 @@ def work(job: Job, config: RehearsalConfig) -> None:
     total = max(1, round(config.seconds * config.ticks_per_second))
     done = _counted(job)
     for step in range(done + 1, total + 1):
-        job.stop_if_asked(save=functools.partial(job.events.emit, "saved", step=step - 1))
+        job.stop_if_requested(save=functools.partial(job.events.emit, "saved", step=step - 1))
         time.sleep(1 / config.ticks_per_second)
         job.events.emit("progress", step=step, total=total)
 
 
 def _counted(job: Job) -> int:
     """Return the last step that earlier attempts wrote."""
-    steps = (event.get("step") for event in all_events(job.run.events) if event["kind"] == "progress")
+    steps = (event.get("step") for event in iter_events(job.run.events) if event["kind"] == "progress")
     return max((step for step in steps if isinstance(step, int)), default=0)

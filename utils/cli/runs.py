@@ -10,7 +10,7 @@ from pathlib import Path
 from utils import runs
 from utils.config import Config
 from utils.core.errors import RunError
-from utils.core.events import Event, event_line, read_events, read_tail, tail_offset
+from utils.core.events import Event, format_event, read_events, read_tail, tail_offset
 from utils.core.paths import OUTPUT, Project, project
 
 POLL_SECONDS = 0.2
@@ -48,14 +48,14 @@ def show_list(place: Project) -> int:
     if not found_runs:
         print(f"There is no run in {place.root}.")
     for found in found_runs:
-        state = found.look()
+        state = found.current_state()
         print(f"{found.name:<32} {state.status:<10} {state.message}".rstrip())
     return 0
 
 
 def show(found: runs.Run, _arguments: argparse.Namespace) -> int:
     """Print the state, the settings and the end of the log."""
-    state = found.look()
+    state = found.current_state()
     began = datetime.fromtimestamp(state.created).astimezone().isoformat(timespec="seconds")
     print(f"{found.name}: {state.status} (process {state.pid}, began {began}) {state.message}".rstrip())
     print(read_tail(found.config))
@@ -107,7 +107,7 @@ def follow(found: runs.Run, *, offset: int = 0) -> int:
             if offset > before:
                 continue  # one look is bounded: read on before judging that all has been said
             if status not in runs.ACTIVE:
-                return _farewell(found.look())
+                return _farewell(found.current_state())
             time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
             print("Stopping at once." if asked else "Saving and stopping; Ctrl-C again stops at once.", flush=True)
@@ -116,7 +116,7 @@ def follow(found: runs.Run, *, offset: int = 0) -> int:
 
 
 def _print_new(found: runs.Run, offset: int) -> tuple[int, runs.Status]:
-    state = found.look()  # before the events: what it wrote last is then surely printed
+    state = found.current_state()  # before the events: what it wrote last is then surely printed
     look = read_events(found.events, offset)
     for event in look.events:
         print_event(event)
@@ -126,11 +126,11 @@ def _print_new(found: runs.Run, offset: int) -> tuple[int, runs.Status]:
 def print_event(event: Event) -> None:
     """Print one event; on a terminal, progress is a bar that stays in its line."""
     if not sys.stdout.isatty():
-        print(event_line(event), flush=True)
+        print(format_event(event), flush=True)
     elif event["kind"] == "progress":
         print(f"{CLEAR}{progress_bar(event)}", end="", flush=True)
     else:
-        print(f"{CLEAR}{event_line(event)}", flush=True)
+        print(f"{CLEAR}{format_event(event)}", flush=True)
 
 
 def progress_bar(event: Event) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from utils.config import SpeechConfig
-from utils.config.flags import INTERRUPTED, add_flags, read_flags
+from utils.config.flags import EXIT_INTERRUPTED, add_flags, read_flags
 from utils.core.errors import TextError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def record(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> in
     model = loaded(config)
     speech, interrupted = spoken(model, text, config)
     if not speech.pieces:
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     listed = chapters(speech)
     speech.save(arguments.out, title=text.strip()[:80], model=model.model.name, chapters=listed)
     if arguments.captions:
@@ -91,7 +91,7 @@ def record(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> in
     for sentence in (*speech.notes, *speech.flags):
         note(sentence)
     print(f"{arguments.out}: {speech.seconds:.1f} s" + ", interrupted" * interrupted)
-    return INTERRUPTED if interrupted else 0
+    return EXIT_INTERRUPTED if interrupted else 0
 
 
 def spoken(model: "Synthesizer", text: str, config: SpeechConfig) -> "tuple[Speech, bool]":

@@ -10,7 +10,7 @@ from utils.cli.runs import follow
 from utils.config import TrainConfig
 from utils.config.flags import add_flags, command_line, read_flags
 from utils.core.paths import OUTPUT, Project, project
-from utils.runs.job import Job, Member
+from utils.runs.job import GroupJob, Job
 from utils.training.launcher import is_member, launch
 from utils.xtts.licence import accept_licence
 
@@ -66,7 +66,7 @@ def join(config: TrainConfig) -> int:
 
     first = os.environ["RANK"] == "0"
     place = shared_run(config)
-    with Job(place) if first else Member(place, speaks=False) as job:
+    with Job(place) if first else GroupJob(place, speaks=False) as job:
         work(job, config)
     return 1 if place.read_state().status is runs.Status.FAILED else 0
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from utils.runs import Run, Status
-from utils.runs.job import Job, Member
+from utils.runs.job import GroupJob, Job
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +19,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Find the verb in the run's state and let it work."""
     place = Run(arguments.folder.resolve())
     verb = importlib.import_module(f"utils.cli.{place.read_state().verb.replace('-', '_')}")
-    with Member(place, speaks=os.environ.get("RANK") == "0") if arguments.member else Job(place) as job:
+    with GroupJob(place, speaks=os.environ.get("RANK") == "0") if arguments.member else Job(place) as job:
         verb.work(job, verb.CONFIG.load(place.config))
     return 1 if place.read_state().status is Status.FAILED else 0

@@ -3,14 +3,14 @@
 The form, the flags, the YAML files and the reference page are generated from these fields.
 """
 
-from utils.config.base import BETWEEN, Config, Language, Text, describe, printable, read_yaml
+from utils.config.base import SEPARATOR, Config, Language, Text, describe, printable, read_yaml
 from utils.config.dataset import DatasetConfig
-from utils.config.other import OWN_VOICE, FeaturesConfig, RehearsalConfig, ServeConfig, SpeechConfig
+from utils.config.other import DEFAULT_VOICE, FeaturesConfig, RehearsalConfig, ServeConfig, SpeechConfig
 from utils.config.train import TrainConfig
 
 __all__ = [
-    "BETWEEN",
-    "OWN_VOICE",
+    "DEFAULT_VOICE",
+    "SEPARATOR",
     "Config",
     "DatasetConfig",
     "FeaturesConfig",

@@ -22,7 +22,7 @@ def printable(text: str) -> str:
     return text
 
 
-BETWEEN = "|"  # divides the values of a setting that takes several
+SEPARATOR = "|"  # divides the values of a setting that takes several
 
 Language = Annotated[str, AfterValidator(canonical)]
 Text = Annotated[str, AfterValidator(printable)]
@@ -44,12 +44,12 @@ class Config(BaseModel):
 
     @classmethod
     def parse(cls, values: Mapping[str, object], *, source: str = "the settings", hint: str = "") -> Self:
-        """Check all values at once; every fault is reported, with the field, the value and the bound."""
+        """Check all values at once; every problem is reported, with the field, the value and the bound."""
         try:
             return cls(**values)
         except ValidationError as error:
-            faults = [describe(fault, cls.model_fields) for fault in error.errors()]
-            raise ConfigError(f"{source}: {'; '.join(faults)}.", hint=hint, faults=faults) from error
+            problems = [describe(problem, cls.model_fields) for problem in error.errors()]
+            raise ConfigError(f"{source}: {'; '.join(problems)}.", hint=hint, problems=problems) from error
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from utils.config.base import BETWEEN, Config, Language, Text
+from utils.config.base import SEPARATOR, Config, Language, Text
 
 
 class DatasetConfig(Config):
@@ -149,4 +149,4 @@ class DatasetConfig(Config):
 
     def places(self) -> list[str]:
         """Return the inputs one by one."""
-        return [place.strip() for place in self.inputs.split(BETWEEN) if place.strip()]
+        return [place.strip() for place in self.inputs.split(SEPARATOR) if place.strip()]

@@ -11,7 +11,7 @@ from utils.config import Config, read_yaml
 
 C = TypeVar("C", bound=Config)
 
-INTERRUPTED = 130  # what a shell says of a program that was stopped with Ctrl-C
+EXIT_INTERRUPTED = 130  # what a shell says of a program that was stopped with Ctrl-C
 
 
 def add_flags(parser: argparse.ArgumentParser, config: type[Config]) -> None:
@@ -19,7 +19,9 @@ def add_flags(parser: argparse.ArgumentParser, config: type[Config]) -> None:
     group = parser.add_argument_group("settings", config.__doc__)
     group.add_argument("--config", type=Path, metavar="FILE.yaml", help="Settings file; flags win over it.")
     for name, field in config.model_fields.items():
-        group.add_argument(flag(name), dest=name, default=argparse.SUPPRESS, help=sentence(field), **shape(field))
+        group.add_argument(
+            flag(name), dest=name, default=argparse.SUPPRESS, help=flag_help(field), **flag_options(field)
+        )
 
 
 def read_flags(arguments: argparse.Namespace, config: type[C]) -> C:
@@ -36,11 +38,11 @@ def command_line(verb: str, config: Config) -> str:
     for name, field in type(config).model_fields.items():
         value = getattr(config, name)
         if value != field.default:
-            words.append(written(name, value))
+            words.append(format_flag(name, value))
     return " ".join(words)
 
 
-def written(name: str, value: object) -> str:
+def format_flag(name: str, value: object) -> str:
     """Write one setting as a flag."""
     if isinstance(value, bool):
         return flag(name) if value else flag(name).replace("--", "--no-", 1)
@@ -53,7 +55,7 @@ def flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def sentence(field: FieldInfo) -> str:
+def flag_help(field: FieldInfo) -> str:
     """Describe a field with its bounds and default."""
     marks = {"Ge": "at least", "Gt": "above", "Le": "at most", "Lt": "below"}
     bounds = [
@@ -66,7 +68,7 @@ def sentence(field: FieldInfo) -> str:
     return f"{field.description} ({', '.join([*bounds, f'default {default}'])})".replace("%", "%%")
 
 
-def shape(field: FieldInfo) -> dict[str, Any]:
+def flag_options(field: FieldInfo) -> dict[str, Any]:
     """Tell argparse what a field takes; the values themselves are checked by the config, all together."""
     if field.annotation is bool:
         return {"action": argparse.BooleanOptionalAction}

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from utils.config.base import Config, Language, Text
 
-OWN_VOICE = "default"  # names the voice that a model was trained for, as an empty name does
+DEFAULT_VOICE = "default"  # names the voice that a model was trained for, as an empty name does
 
 
 class SpeakerConfig(Config):

@@ -1,7 +1,24 @@
-"""Addresses of computers: which stay on this one, and which parts a written one has."""
+"""Network addresses: what is local, what is public, and which requests another web site has sent.
+
+Another web site, open in the same browser, can send requests to a server on this computer: by its address (then the
+Origin header names the other site), or by a name that resolves to 127.0.0.1 (then the Host header is not local).
+"""
 
 import ipaddress
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies
+
+from utils.core.errors import DownloadError
+
+GETADDRINFO_LOCK = threading.Lock()
+UNICAST_V6 = ipaddress.ip_network("2000::/3")  # all of IPv6 that is routed between networks
+RELAYED_V6 = ipaddress.ip_network("2002::/16")  # 6to4 embeds an IPv4 address, which may be private
+NAT64 = ipaddress.ip_network("64:ff9b::/96")  # how IPv6-only networks reach an IPv4 address
 
 
 def is_loopback(host: str) -> bool:
@@ -14,9 +31,102 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def split(address: str) -> SplitResult:
-    """Take an address apart; what is none has empty parts."""
+def parse_url(url: str) -> SplitResult:
+    """Split a URL into its parts; all are empty when it is malformed."""
     try:
-        return urlsplit(address)
+        return urlsplit(url)
     except ValueError:
         return SplitResult("", "", "", "", "")
+
+
+def foreign_header(
+    headers: Mapping[str, str], *, local: bool, check_origin: bool = True
+) -> Literal["", "host", "origin"]:
+    """Return the header that shows that another web site sent a request; empty when none does.
+
+    Args:
+        headers: Of the request, with names in lower case.
+        local: Whether the server is for this computer only.
+        check_origin: Whether requests of other origins are refused.
+    """
+    host, origin = headers.get("host", ""), headers.get("origin")
+    if local and not is_loopback(parse_url(f"//{host}").hostname or ""):
+        return "host"
+    if check_origin and origin and parse_url(origin).netloc != headers.get("x-forwarded-host", host):
+        return "origin"
+    return ""
+
+
+def is_url(text: str) -> bool:
+    """Tell a URL of any scheme from a path; C:/talks is a path."""
+    scheme, separator, _ = text.partition("://")
+    return bool(separator) and len(scheme) > 1 and scheme.replace("+", "").replace("-", "").isalnum()
+
+
+def check_public(url: str, *, allow_private: bool = False) -> None:
+    """Refuse a URL that is not http(s), or that leads to this machine or its own network."""
+    parts = _http_parts(url)
+    if parts.password:
+        raise DownloadError(
+            f"The address of {parts.hostname} contains a password, which settings and logs would store.",
+            hint="Download the recording yourself and add the file.",
+        )
+    if allow_private:
+        return
+    try:
+        resolved = socket.getaddrinfo(parts.hostname, parts.port or 443, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        if parts.scheme in getproxies():  # then the proxy resolves the name
+            return
+        hint = "Check the address and the connection."
+        raise DownloadError(f"{parts.hostname} was not found ({error}).", hint=hint) from error
+    if not all(_is_public(str(entry[4][0])) for entry in resolved):
+        raise DownloadError(f"{url} leads to a private network.", hint="Add the file itself instead of an address.")
+
+
+def _http_parts(url: str) -> SplitResult:
+    parts = parse_url(url)
+    try:
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is not a number
+        usable = False
+    if not usable:
+        raise DownloadError(f"{url} cannot be downloaded.", hint="It must start with http:// or https://.")
+    return parts
+
+
+def _is_public(address: str) -> bool:
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        embedded = ip.ipv4_mapped or (ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF) if ip in NAT64 else None)
+        if embedded is None and (ip not in UNICAST_V6 or ip in RELAYED_V6):
+            return False
+        ip = embedded or ip
+    return ip.is_global and not ip.is_multicast
+
+
+@contextmanager
+def public_connections_only() -> Iterator[None]:
+    """Limit every connection of this thread to public addresses, wherever a server redirects to.
+
+    All of Python's network code resolves names with ``getaddrinfo`` and connects to what it returned, so a name that
+    changes its address in between gains nothing. The user's own proxy may be private.
+    """
+    proxies = {urlsplit(address).hostname for address in getproxies().values()}
+    caller = threading.get_ident()
+    with GETADDRINFO_LOCK:
+        original = socket.getaddrinfo
+
+        def guarded(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the shape of getaddrinfo
+            resolved = original(host, port, *args, **kwargs)
+            if threading.get_ident() == caller and host not in proxies:
+                for entry in resolved:
+                    if not _is_public(str(entry[4][0])):
+                        raise OSError(f"{host} leads to a private network")
+            return resolved
+
+        socket.getaddrinfo = guarded
+        try:
+            yield
+        finally:
+            socket.getaddrinfo = original

@@ -1,24 +1,18 @@
-"""What a switch did."""
+"""What an optimization did to a model."""
 
 from dataclasses import dataclass
-
-from utils.core.errors import AmharicTtsError
 
 
 @dataclass(frozen=True)
 class Change:
-    """What a switch changed, counted while it was changed.
+    """What an optimization changed, counted while it was changed.
 
     Attributes:
-        name: The switch, as the configuration names it.
-        changed: How many live objects are different now; 0: nothing was to be done.
-        detail: What they are, or why there were none, as words for the page.
+        name: The setting that asked for it.
+        changed: How many live objects are different now; 0 when there was nothing to do.
+        detail: What they are, or why there were none.
     """
 
     name: str
     changed: int
     detail: str = ""
-
-
-class SpeedupError(AmharicTtsError):
-    """A switch cannot act on this model or on this machine."""

@@ -1,35 +1,31 @@
-"""Every error that a person can meet: what happened, where, and how to mend it.
+"""The error tree: what happened, where, and how to fix it.
 
-    AmharicTtsError          base of all; carries an optional ``hint``
+    AmharicTtsError          base of all; has an optional ``hint``
     ├── ConfigError          a setting is unknown, malformed or out of bounds
-    ├── AudioError           a recording cannot be read or written
+    ├── AudioError           an audio file cannot be read or written
     ├── TextError            a text cannot be handled
-    │   ├── UnknownLanguageError   no language goes by this name (in languages.py)
+    │   ├── UnknownLanguageError   no language has this name
     │   └── VocabularyError  a vocabulary does not fit the text or the model
-    ├── DataError            a dataset or its manifest is broken
-    ├── RecognitionError     a recogniser cannot be had or gave up (in dataset/transcription.py)
-    ├── DownloadError        an address cannot or may not be fetched (in dataset/public_addresses.py)
-    │   └── UnreachableError the hub cannot be reached (in xtts/hub.py)
-    ├── ModelFileError       a file of a model is missing or damaged (in xtts/codes.py)
-    ├── LicenceError         nobody has agreed to the licence of the model yet (in xtts/licence.py)
-    ├── SpeedupError         a switch cannot act on this model or machine (in speedups/change.py)
-    ├── NoRoomError          memory does not suffice (in training/memory.py)
+    ├── DataError            a dataset or its manifest is damaged
+    ├── DownloadError        a URL cannot or must not be downloaded
+    ├── SpeedupError         an optimization cannot act on this model or machine
     ├── RunError             a run cannot be started, found or stopped
-    │   └── RunBusyError     the run or its project is at work already
+    │   └── RunBusyError     the run or its project is busy
     └── StorageError         the disk is full, or a folder cannot be written
 
-Anything else that reaches the user is a fault of ours, and is shown as such.
+Errors of a single package are defined there, as subclasses of these. Any other exception that reaches the user is a bug
+and is shown as an internal error.
 """
 
 from collections.abc import Sequence
 
 
 class AmharicTtsError(Exception):
-    """Base of every error with a cure.
+    """Base of every error that the user can do something about.
 
     Args:
         message: What happened and where.
-        hint: How to mend it, as a sentence; empty when nothing sensible can be said.
+        hint: How to fix it, as a sentence; empty when there is no sensible advice.
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:
@@ -46,21 +42,25 @@ class ConfigError(AmharicTtsError):
 
     Args:
         message: What happened and where.
-        hint: How to mend it.
-        faults: Each by itself, its setting first, where several settings were looked at.
+        hint: How to fix it.
+        problems: One sentence for each bad setting, which begins with its name.
     """
 
-    def __init__(self, message: str, *, hint: str = "", faults: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, *, hint: str = "", problems: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint)
-        self.faults = faults
+        self.problems = problems
 
 
 class AudioError(AmharicTtsError):
-    """A recording cannot be read or written."""
+    """An audio file cannot be read or written."""
 
 
 class TextError(AmharicTtsError):
-    """A text or a language cannot be handled."""
+    """A text cannot be handled."""
+
+
+class UnknownLanguageError(TextError, ValueError):
+    """No language has this name; a ValueError too, so that pydantic reports it with the other bad settings."""
 
 
 class VocabularyError(TextError):
@@ -68,7 +68,15 @@ class VocabularyError(TextError):
 
 
 class DataError(AmharicTtsError):
-    """A dataset or its manifest is broken."""
+    """A dataset or its manifest is damaged."""
+
+
+class DownloadError(AmharicTtsError):
+    """A URL cannot or must not be downloaded."""
+
+
+class SpeedupError(AmharicTtsError):
+    """An optimization cannot act on this model or machine."""
 
 
 class RunError(AmharicTtsError):
@@ -76,7 +84,7 @@ class RunError(AmharicTtsError):
 
 
 class RunBusyError(RunError):
-    """The run or its project is at work already."""
+    """The run or its project is busy."""
 
 
 class StorageError(AmharicTtsError):

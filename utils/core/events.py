@@ -15,7 +15,7 @@ from utils.core.storage import storage_error
 
 Event = dict[str, object]
 BLOCK = 1 << 20  # bytes read by one look: bounds the memory of a watcher, whatever the size of the log
-MOST = 2**53  # nothing of ours is counted further; beyond it a number with a point misses whole ones
+LARGEST_NUMBER = 2**53  # nothing of ours is counted further; beyond it a number with a point misses whole ones
 
 
 class EventLog:
@@ -62,24 +62,24 @@ class EventLog:
 
 
 @dataclass(frozen=True)
-class Look:
+class EventBatch:
     """What one look at a log found, and where the next look starts."""
 
     events: list[Event]
     offset: int
 
 
-def read_events(path: Path, offset: int = 0, limit: int = BLOCK) -> Look:
+def read_events(path: Path, offset: int = 0, limit: int = BLOCK) -> EventBatch:
     """Read whole events from an offset; a half-written last line is left for the next look."""
     block = read_block(path, offset, limit)
     whole = block.rfind(b"\n") + 1
     if not whole and len(block) == limit:
         whole = limit  # a line longer than a block is no event of ours: step over it
     parsed = (parse_line(line) for line in block[:whole].split(b"\n"))
-    return Look([event for event in parsed if event is not None], offset + whole)
+    return EventBatch([event for event in parsed if event is not None], offset + whole)
 
 
-def all_events(path: Path) -> Iterator[Event]:
+def iter_events(path: Path) -> Iterator[Event]:
     """Read a log from its beginning to its end."""
     offset = 0
     while (look := read_events(path, offset)).offset > offset:
@@ -87,7 +87,7 @@ def all_events(path: Path) -> Iterator[Event]:
         offset = look.offset
 
 
-def event_line(event: Event) -> str:
+def format_event(event: Event) -> str:
     """Write one event as a line for people; what has parts says them as a message too."""
     told = ((name, value) for name, value in event.items() if name not in {"time", "kind"} and value != "")
     fields = (f"{name}={value}" for name, value in told if not isinstance(value, dict))
@@ -127,16 +127,16 @@ def parse_line(line: bytes) -> Event | None:
     return event if isinstance(event, dict) and isinstance(event.get("kind"), str) else None
 
 
-def number(value: object) -> float | None:
+def as_number(value: object) -> float | None:
     """Return a finite number of an event; what is none, such as the word nan, is left out."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return None if (count := whole(value)) is None else float(count)
+    return None if (count := as_integer(value)) is None else float(count)
 
 
-def whole(value: object) -> int | None:
+def as_integer(value: object) -> int | None:
     """Return a whole number of an event; what is none, or goes on for hundreds of digits, is left out."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MOST else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST_NUMBER else None
 
 
 def _finite(fields: Mapping[str, object]) -> Event:

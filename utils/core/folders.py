@@ -22,7 +22,15 @@ from typing import Any
 
 from utils.core.errors import StorageError
 from utils.core.paths import TINY_MODEL
-from utils.core.storage import PARTIAL, ROOM, make_folder, patiently, read_json, storage_error, write_atomically
+from utils.core.storage import (
+    NO_SPACE_HINT,
+    PARTIAL,
+    make_folder,
+    read_json,
+    retry_while_in_use,
+    storage_error,
+    write_atomically,
+)
 
 FORMAT = 1
 LEFT = re.compile(r"\.(?P<name>.+)\.(?P<kind>new|old|gone)-\d+")
@@ -32,7 +40,7 @@ FEWER = (
     "Free some space, delete checkpoints (python -m utils checkpoints delete) or keep fewer with save_n_checkpoints; "
     "what was saved before is untouched."
 )
-ANOTHER = "Choose another one; this one cannot be mended."
+CHOOSE_ANOTHER = "Choose another one; this one cannot be mended."
 
 Digests = dict[str, str]
 Fill = Callable[[Path], Digests]
@@ -42,7 +50,7 @@ class DamagedError(StorageError):
     """A folder does not hold what was written."""
 
 
-def publish(target: Path, manifest: str, fill: Fill, about: Mapping[str, Any], *, needed: int) -> Path:
+def write_folder(target: Path, manifest: str, fill: Fill, about: Mapping[str, Any], *, needed: int) -> Path:
     """Fill a folder and put it in the place of the one that is there; on any failure that one stays as it was.
 
     Args:
@@ -53,15 +61,15 @@ def publish(target: Path, manifest: str, fill: Fill, about: Mapping[str, Any], *
         needed: Bytes that will be written.
     """
     make_folder(target.parent)
-    mend(target, manifest)
+    repair(target, manifest)
     require_space(target, needed, FEWER)
     new = _beside(target, "new")
     try:
         new.mkdir()
         digests = fill(new)
-        serial = 1 + (read_manifest(target, manifest)["serial"] if is_whole(target, manifest) else 0)
+        serial = 1 + (read_manifest(target, manifest)["serial"] if is_complete(target, manifest) else 0)
         _seal(new, manifest, {"format": FORMAT, "serial": serial, **about}, digests)
-        put_in_place(new, target)
+        swap_in(new, target)
     except BaseException as error:
         shutil.rmtree(new, ignore_errors=True)  # the error below says why; what is left is swept next time
         if isinstance(error, OSError):
@@ -70,13 +78,13 @@ def publish(target: Path, manifest: str, fill: Fill, about: Mapping[str, Any], *
     return target
 
 
-def put_in_place(new: Path, target: Path) -> None:
+def swap_in(new: Path, target: Path) -> None:
     """Let a whole folder take the place of another; one of them is always there to be found."""
     old = _beside(target, "old")
     if target.exists():
-        patiently(lambda: target.rename(old))
+        retry_while_in_use(lambda: target.rename(old))
     try:
-        patiently(lambda: new.rename(target))
+        retry_while_in_use(lambda: new.rename(target))
     except OSError:
         if old.exists():
             old.rename(target)
@@ -85,11 +93,11 @@ def put_in_place(new: Path, target: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)  # what Windows keeps open is swept next time
 
 
-def remove(target: Path) -> None:
+def remove_folder(target: Path) -> None:
     """Delete a folder; it is gone at once, whatever becomes of its files."""
     gone = _beside(target, "gone")
     try:
-        patiently(lambda: target.rename(gone))
+        retry_while_in_use(lambda: target.rename(gone))
     except FileNotFoundError:
         return  # somebody else was faster
     except OSError as error:
@@ -97,32 +105,32 @@ def remove(target: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def mend(target: Path, manifest: str) -> None:
+def repair(target: Path, manifest: str) -> None:
     """Put the newest whole folder of this name in its place and sweep what a kill has left; for its writer alone."""
-    newest = newest_whole(target, manifest)
+    newest = newest_complete(target, manifest)
     if newest is not None and newest != target:
-        put_in_place(newest, target)
+        swap_in(newest, target)
     for path, _ in _left_of(target):
         shutil.rmtree(path, ignore_errors=True)
 
 
-def mend_all(parent: Path, manifest: str) -> None:
+def repair_all(parent: Path, manifest: str) -> None:
     """Mend every folder of a parent, and sweep half-written files too."""
     found = (LEFT.fullmatch(path.name) for path in parent.glob(".*"))
     for name in {match["name"] for match in found if match}:
-        mend(parent / name, manifest)
+        repair(parent / name, manifest)
     for path in parent.glob(f".*{PARTIAL}"):
         path.unlink(missing_ok=True)
 
 
-def newest_whole(target: Path, manifest: str) -> Path | None:
+def newest_complete(target: Path, manifest: str) -> Path | None:
     """Find the newest whole folder of this name, in its place or beside it, and change nothing."""
     paths = (target, *(path for path, kind in _left_of(target) if kind != "gone"))
-    whole = [path for path in paths if is_whole(path, manifest)]
+    whole = [path for path in paths if is_complete(path, manifest)]
     return max(whole, key=lambda path: int(read_manifest(path, manifest)["serial"]), default=None)
 
 
-def is_whole(folder: Path, manifest: str) -> bool:
+def is_complete(folder: Path, manifest: str) -> bool:
     """Tell whether everything that the manifest names is there in its full size."""
     try:
         read_manifest(folder, manifest)
@@ -140,18 +148,18 @@ def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
         sizes = {name: int(file["size"]) for name, file in files if file["sha256"]}
         int(about["serial"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise DamagedError(f"{path} cannot be read: {type(error).__name__} {error}.", hint=ANOTHER) from error
+        raise DamagedError(f"{path} cannot be read: {type(error).__name__} {error}.", hint=CHOOSE_ANOTHER) from error
     if version != FORMAT:
         raise DamagedError(f"{path} has format {version}; this version reads {FORMAT}.", hint="Use the same version.")
     for name, size in sizes.items():
         found = _size(folder / name)
         if found != size:
             state = "is missing" if found is None else f"has {found} bytes instead of {size}"
-            raise DamagedError(f"{folder / name} {state}.", hint=ANOTHER)
+            raise DamagedError(f"{folder / name} {state}.", hint=CHOOSE_ANOTHER)
     return dict(about)
 
 
-def check_hashes(folder: Path, manifest: str, names: Iterable[str] = ()) -> None:
+def verify_hashes(folder: Path, manifest: str, names: Iterable[str] = ()) -> None:
     """Read the files again and compare them with what was written; all of them unless some are named."""
     files = read_manifest(folder, manifest)["files"]
     for name in names or files:
@@ -168,10 +176,10 @@ def hash_file(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise DamagedError(f"{path} cannot be read: {error.strerror}.", hint=ANOTHER) from error
+        raise DamagedError(f"{path} cannot be read: {error.strerror}.", hint=CHOOSE_ANOTHER) from error
 
 
-def require_space(target: Path, needed: int, hint: str = ROOM) -> None:
+def require_space(target: Path, needed: int, hint: str = NO_SPACE_HINT) -> None:
     """Refuse to begin writing what the disk has no room for."""
     make_folder(target.parent)
     wanted = math.ceil(needed * SPARE) + SMALL_FILES
@@ -201,12 +209,12 @@ def _linked(source: Path, target: Path) -> bool:
     return True
 
 
-def take_in(source: Path, target: Path) -> None:
+def link_or_copy_atomically(source: Path, target: Path) -> None:
     """Put a file that nobody changes where it is kept, whole or not at all; see ``link_or_copy``."""
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PARTIAL}")
     try:
         link_or_copy(source, temporary)
-        patiently(lambda: temporary.replace(target))
+        retry_while_in_use(lambda: temporary.replace(target))
     except OSError as error:
         raise storage_error(target, error) from error
     finally:

@@ -5,11 +5,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from utils.core.errors import TextError
-
-
-class UnknownLanguageError(TextError, ValueError):
-    """No language goes by this name; a ValueError too, so that a form reports it beside its other faults."""
+from utils.core.errors import UnknownLanguageError
 
 
 @dataclass(frozen=True)

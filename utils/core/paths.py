@@ -20,7 +20,7 @@ TINY_MODEL = ROOT / "utils" / "xtts" / "data" / "tiny"  # where it is kept
 UPLOADS = OUTPUT / ".uploads"  # what visitors of the page sent, and what it made for them to download
 
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names that Windows keeps for devices
-MOST_BYTES = 200  # systems allow 255, and what is deleted or half written gets a longer name for a while
+MAX_NAME_BYTES = 200  # systems allow 255, and what is deleted or half written gets a longer name for a while
 ALLOWED = re.compile(r"[\w][\w .-]{0,63}")
 
 
@@ -53,7 +53,7 @@ class Project:
 
 def project(name: str, output: Path = OUTPUT) -> Project:
     """Name a project below the output folder."""
-    return Project(inside(output, checked_name(name)))
+    return Project(resolve_inside(output, validate_name(name)))
 
 
 def list_projects(output: Path = OUTPUT) -> list[str]:
@@ -63,10 +63,10 @@ def list_projects(output: Path = OUTPUT) -> list[str]:
     return sorted(path.name for path in output.iterdir() if path.is_dir() and not path.name.startswith("."))
 
 
-def checked_name(name: object) -> str:
+def validate_name(name: object) -> str:
     """Return a name that is safe as a folder on every system, or say what is wrong with it."""
     name = name.strip() if isinstance(name, str) else ""  # programs may send the page anything
-    too_long = len(name.encode(errors="replace")) > MOST_BYTES
+    too_long = len(name.encode(errors="replace")) > MAX_NAME_BYTES
     if not ALLOWED.fullmatch(name) or RESERVED.fullmatch(name) or name.endswith(".") or too_long:
         raise StorageError(
             f"{name!r} cannot be a folder name.",
@@ -75,7 +75,7 @@ def checked_name(name: object) -> str:
     return name
 
 
-def inside(folder: Path, *parts: str | Path) -> Path:
+def resolve_inside(folder: Path, *parts: str | Path) -> Path:
     """Join a path and refuse it when it leaves the folder, through '..' or a link either."""
     base = folder.resolve()
     path = base.joinpath(*parts).resolve()

@@ -15,18 +15,18 @@ from utils.core.errors import StorageError
 
 T = TypeVar("T")
 PARTIAL = ".partial"
-ROOM = "Free some space or choose another folder; what was there before is untouched."
-PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # seconds; virus scanners let go within this time
+NO_SPACE_HINT = "Free some space or choose another folder; what was there before is untouched."
+RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # seconds; virus scanners let go within this time
 
 
 def write_atomically(path: Path, text: str) -> None:
     """Replace a text file as a whole; on any failure the old one is left as it was."""
-    with replacing(path) as file:
+    with atomic_writer(path) as file:
         file.write(text.encode())
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def atomic_writer(path: Path) -> Iterator[BinaryIO]:
     """Open a file that takes the place of another only once it is complete and on disk."""
     temporary: Path | None = None
     try:
@@ -35,7 +35,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        patiently(lambda: temporary.replace(path))
+        retry_while_in_use(lambda: temporary.replace(path))
     except BaseException as error:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
@@ -52,7 +52,7 @@ def make_folder(path: Path) -> None:
         raise storage_error(path, error) from error
 
 
-def new_folder(wanted: Path) -> Path:
+def make_unique_folder(wanted: Path) -> Path:
     """Make a folder that nobody else has: if there is one of that name, with a number behind it."""
     make_folder(wanted.parent)
     folder, number = wanted, 2
@@ -67,14 +67,14 @@ def new_folder(wanted: Path) -> Path:
             return folder
 
 
-def stamp(when: float) -> str:
+def timestamp_name(when: float) -> str:
     """Name a moment, given in seconds since 1970, so that later ones come later in a list."""
     return f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(when))}-{int(when % 1 * 1000):03}"
 
 
 def read_text(path: Path) -> str:
     """Read a file that another process may be replacing at this moment."""
-    return patiently(lambda: path.read_text(encoding="utf-8"))
+    return retry_while_in_use(lambda: path.read_text(encoding="utf-8"))
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401  # whatever the file holds
@@ -85,9 +85,9 @@ def read_json(path: Path) -> Any:  # noqa: ANN401  # whatever the file holds
         raise ValueError("its brackets lie too deep in one another") from error
 
 
-def patiently(action: Callable[[], T]) -> T:
+def retry_while_in_use(action: Callable[[], T]) -> T:
     """Try again while Windows refuses access because somebody else has the file open for an instant."""
-    for pause in PAUSES:
+    for pause in RETRY_SECONDS:
         try:
             return action()
         except PermissionError:
@@ -99,11 +99,11 @@ def patiently(action: Callable[[], T]) -> T:
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """Say why a file could not be written, and what to do about it."""
-    return StorageError(f"{path} cannot be written: {error.strerror or error}.", hint=ROOM)
+    return StorageError(f"{path} cannot be written: {error.strerror or error}.", hint=NO_SPACE_HINT)
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def file_lock(path: Path) -> Iterator[None]:
     """Hold a lock between threads and processes; the system frees it when its holder dies."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, DataError, StorageError
 from utils.core.paths import Project
-from utils.core.storage import locked, make_folder
+from utils.core.storage import file_lock, make_folder
 from utils.dataset import split
 from utils.dataset.clip import Clip, Problem, Recording, ScanResult
 from utils.dataset.coqui_lists import LANGUAGE_FILE, WAVS, read_language, write_lists
@@ -31,12 +31,12 @@ from utils.dataset.ray_engine import in_cluster
 from utils.dataset.transcription import Recogniser, RecognitionError
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.runs.job import Stop
+from utils.runs.job import StopRequested
 
 logger = logging.getLogger(__name__)
 CLIP_FILE = re.compile(r"([0-9a-f]{16})-\d{8,}-\d{8,}\.wav")
 TELL_SECONDS = 0.5  # between two words on one recording
-FATAL = (Stop, StorageError, RecognitionError)  # the next recording would meet the same
+FATAL = (StopRequested, StorageError, RecognitionError)  # the next recording would meet the same
 
 
 class Task(NamedTuple):
@@ -101,7 +101,7 @@ def build(
     folder = project.dataset
     make_folder(folder / WAVS)
     _refuse_other_language(folder, settings.language)
-    with locked(folder / LOCK):
+    with file_lock(folder / LOCK):
         builder = _Builder(folder, settings, emit, look)
         builder.take(found, recogniser, second)
         builder.finish()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from utils.config import TrainConfig
 from utils.core.errors import DataError
-from utils.core.paths import Project, inside
+from utils.core.paths import Project, resolve_inside
 from utils.dataset import coqui_lists, list_files, manifest
 from utils.dataset.clip import Clip, Span, Split
 from utils.dataset.lengths import header_seconds
@@ -40,7 +40,7 @@ class Material:
     @property
     def voice(self) -> Path:
         """Return the clip that a voice is heard best in: the longest of those that are never learnt from."""
-        return inside(self.folder, max(self.held_back, key=lambda clip: clip.span.seconds).audio)
+        return resolve_inside(self.folder, max(self.held_back, key=lambda clip: clip.span.seconds).audio)
 
 
 def fingerprint(clips: list[Clip]) -> str:

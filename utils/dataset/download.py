@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from utils.core.languages import UnknownLanguageError, canonical
-from utils.core.public_addresses import DownloadError, check_address, is_address, only_public
+from utils.core.addresses import check_public, is_url, public_connections_only
+from utils.core.errors import DownloadError, UnknownLanguageError
+from utils.core.languages import canonical
 
-__all__ = ["DownloadError", "Fetched", "fetch", "is_address", "quiet"]
+__all__ = ["DownloadError", "Fetched", "fetch", "is_url", "quiet"]
 
 logger = logging.getLogger(__name__)
 FORMATS = ("vtt", "srt", "ass")  # of captions, the plainest first
@@ -62,7 +63,7 @@ class _Fetcher:
 
     def fetch(self, url: str, deeper: int) -> Fetched:
         """Fetch what lies behind one address; in a list, one bad entry does not stop the others."""
-        check_address(url, allow_private=self.allow_private)
+        check_public(url, allow_private=self.allow_private)
         with self._loader(url) as loader:
             info: Info = loader.extract_info(url, download=False)
             if "entries" not in info:
@@ -95,7 +96,7 @@ class _Fetcher:
             yt_dlp = importlib.import_module("yt_dlp")
         except ModuleNotFoundError as error:
             raise DownloadError(f"{url} needs the package yt-dlp, which is not installed.", hint=INSTALL) from error
-        with contextlib.nullcontext() if self.allow_private else only_public():
+        with contextlib.nullcontext() if self.allow_private else public_connections_only():
             try:
                 with yt_dlp.YoutubeDL(self._options(url)) as loader:
                     yield loader

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.core.errors import DataError
-from utils.core.storage import locked
+from utils.core.storage import file_lock
 from utils.dataset import split
 from utils.dataset.clip import Clip
 from utils.dataset.coqui_lists import plain, read_language, write_lists
@@ -47,7 +47,7 @@ class Session:
 def editing(folder: Path) -> Iterator[Session]:
     """Open a dataset for changes; the lists are made anew at the end."""
     book = book_of(folder)
-    with locked(folder / LOCK):
+    with file_lock(folder / LOCK):
         session = Session(book, _as_left(book))
         yield session
         write_lists(folder, session.contents.clips.values(), read_language(folder))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from utils.core.batching import batched
 from utils.core.errors import DataError, StorageError
-from utils.core.storage import patiently, storage_error, write_atomically
+from utils.core.storage import retry_while_in_use, storage_error, write_atomically
 from utils.dataset.clip import Clip
 from utils.dataset.coqui_lists import FILES, LANGUAGE_FILE, plain
 from utils.dataset.manifest import MANIFEST, RECORDINGS, opened
@@ -40,7 +40,7 @@ def export(folder: Path, target: Path, shape: Shape) -> Path:
     _remove(temporary)
     try:
         WRITERS[shape](folder, kept, temporary)
-        patiently(lambda: temporary.replace(target))
+        retry_while_in_use(lambda: temporary.replace(target))
     except OSError as error:
         _remove(temporary)
         raise storage_error(target, error) from error

@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from utils.core.batching import batched, read_ahead
 from utils.core.errors import AmharicTtsError, DataError
-from utils.core.paths import ROOT, inside
-from utils.core.storage import locked
+from utils.core.paths import ROOT, resolve_inside
+from utils.core.storage import file_lock
 from utils.dataset.clip import Clip
 from utils.dataset.shards import Array, Shards
 from utils.media import audio
@@ -177,7 +177,7 @@ def build(
         raise DataError(f"Clip {nameless} has no content hash.", hint="Make the dataset with: python -m utils prepare.")
     features = Features(dataset, encoder.fingerprint, text_fingerprint(tokenizer, language))
     features.folder.mkdir(parents=True, exist_ok=True)
-    with locked(features.folder / ".lock"):
+    with file_lock(features.folder / ".lock"):
         for part, shards in (("text", features.text), ("audio", features.audio)):
             if removed := shards.mend(thorough=thorough):
                 yield Step(part, len(shards), len(clips), 0.0, 0.0, tuple(removed))
@@ -246,7 +246,7 @@ def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> _Batch:
     batch = _Batch(clips, {}, [])
     for clip in clips:
         try:
-            wave = audio.load(inside(dataset, clip.audio), encoder.rate)
+            wave = audio.load(resolve_inside(dataset, clip.audio), encoder.rate)
         except AmharicTtsError as error:
             batch.problems.append(f"{clip.id}: {error}")
             continue

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from utils.core.errors import DataError, StorageError
-from utils.core.paths import inside
+from utils.core.paths import resolve_inside
 from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
 from utils.dataset.pairing import key
 
@@ -39,7 +39,7 @@ class FilesNearby:
                 if (real := names.get(name.name + ending) or names.get(folded + ending)) is None:
                     continue
                 try:
-                    return inside(self.base, parent / real)
+                    return resolve_inside(self.base, parent / real)
                 except StorageError as error:
                     outside = error
         if outside or not (self.base / name).resolve().is_relative_to(self.base):

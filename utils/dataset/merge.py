@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.core.errors import DataError
-from utils.core.storage import patiently, storage_error
+from utils.core.storage import retry_while_in_use, storage_error
 from utils.dataset.clip import Clip
 from utils.dataset.coqui_lists import WAVS, read_language
 from utils.dataset.editing import editing
@@ -92,7 +92,7 @@ def _copy(source: Path, target: Path) -> None:
     temporary = target.with_name(f".{target.name}.partial")
     try:
         shutil.copyfile(source, temporary)
-        patiently(lambda: temporary.replace(target))
+        retry_while_in_use(lambda: temporary.replace(target))
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise storage_error(target, error) from error

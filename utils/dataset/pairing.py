@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.core.languages import UnknownLanguageError, canonical
+from utils.core.errors import UnknownLanguageError
+from utils.core.languages import canonical
 from utils.dataset.subtitle_blocks import SUFFIXES as SUBTITLES
 
 KIND = re.compile(r"(?i)[._-](?:forced|sdh|cc|default|auto|subs?|subtitles?|captions?)$")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils.core.plotting import new_figure
-from utils.core.storage import replacing
+from utils.core.storage import atomic_writer
 from utils.dataset.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def draw(found: Statistics, path: Path) -> None:
     _histogram(pace, found.pace, "Pace", "letters a second")
     _histogram(snr, found.snr, "Noise", "SNR in dB")
     _bars(phonemes, found.phonemes)
-    with replacing(path) as file:
+    with atomic_writer(path) as file:
         figure.savefig(file, format="png", dpi=120)
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from utils.core.errors import DataError
-from utils.core.storage import PARTIAL, make_folder, replacing
+from utils.core.storage import PARTIAL, atomic_writer, make_folder
 
 KEY = "key"
 ENDING = ".arrow"
@@ -184,5 +184,5 @@ def _key_digest(keys: Sequence[str]) -> str:
 def _write(path: Path, batch: pa.RecordBatch) -> None:
     """Write a file that appears under its name only when it is complete and on disk."""
     make_folder(path.parent)
-    with replacing(path) as file, pa.ipc.new_file(file, batch.schema) as writer:
+    with atomic_writer(path) as file, pa.ipc.new_file(file, batch.schema) as writer:
         writer.write_batch(batch)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.core.errors import AmharicTtsError, DataError
-from utils.core.storage import patiently, storage_error
+from utils.core.storage import retry_while_in_use, storage_error
 from utils.dataset.clip import Problem, Recording, ScanResult
 from utils.dataset.list_files import named
 from utils.dataset.list_paths import FilesNearby, each_once
@@ -141,7 +141,7 @@ def _stored(raw: bytes, suffix: str, workspace: Path) -> Path:
     try:
         workspace.mkdir(parents=True, exist_ok=True)
         temporary.write_bytes(raw)
-        patiently(lambda: temporary.replace(path))
+        retry_while_in_use(lambda: temporary.replace(path))
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise storage_error(path, error) from error

@@ -64,7 +64,7 @@ def _as_written(place: Path | str) -> str:
     for scheme in ("http", "https"):
         if isinstance(place, Path) and text.startswith(f"{scheme}:/") and not text.startswith(f"{scheme}://"):
             return text.replace(":/", "://", 1)
-    return text if download.is_address(text) else str(place)
+    return text if download.is_url(text) else str(place)
 
 
 @dataclass
@@ -82,7 +82,7 @@ class _Search:
 
     def look_at(self, place: str) -> None:
         """Take in one place."""
-        if download.is_address(place):
+        if download.is_url(place):
             fetched = download.fetch(place, self._workspace(place), language=self.language, tell=self.tell)
             self.problems += [Problem(Path(place), warning) for warning in fetched.warnings]
             self.media.update(dict.fromkeys(path.resolve() for path in fetched.media))

@@ -14,7 +14,7 @@ import numpy as np
 from utils.amharic.alphabet import PHONES
 from utils.core.errors import AudioError, DataError
 from utils.core.paths import Project
-from utils.core.storage import locked, make_folder, read_text, storage_error, write_atomically
+from utils.core.storage import file_lock, make_folder, read_text, storage_error, write_atomically
 from utils.dataset import prompts
 from utils.dataset.lengths import LIMIT, header_seconds
 from utils.media import audio
@@ -87,7 +87,7 @@ def save_take(project: Project, sentence: str, samples: Samples, rate: int) -> T
     warning = examine(samples, rate)
     here = folder(project)
     make_folder(here)
-    with locked(here / ".lock"):
+    with file_lock(here / ".lock"):
         path = here / f"take-{_last_number(here) + 1:04d}.flac"
         write_atomically(path.with_suffix(".txt"), f"{text}\n")  # first: sound without text would be transcribed
         audio.save(path, samples, rate)
@@ -129,7 +129,7 @@ def undo_last(project: Project) -> Take:
         raise DataError("There is no take to remove.", hint="Record a sentence first.")
     last = found[-1]
     try:
-        with locked(here / ".lock"):
+        with file_lock(here / ".lock"):
             last.path.unlink()  # first: sound without text would be transcribed
             last.path.with_suffix(".txt").unlink(missing_ok=True)
     except OSError as error:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from utils.core.errors import DataError
-from utils.core.events import EventLog, all_events
+from utils.core.events import EventLog, iter_events
 from utils.evaluation.report import EvaluationReport
 from utils.evaluation.utterance import Utterance, digest
 
@@ -123,7 +123,7 @@ def save_vote(path: Path, pair: BlindPair, choice: Choice, voter: str = "") -> N
 def read_votes(path: Path) -> list[Vote]:
     """Read the votes; of several by one voter on a pair the last counts."""
     votes: dict[tuple[str, str], Vote] = {}
-    for event in all_events(path):
+    for event in iter_events(path):
         if event["kind"] == "vote" and all(field in event for field in Vote._fields):
             found = Vote(*(str(event[field]) for field in Vote._fields))
             votes[found.token, found.voter] = found

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from utils.config import BETWEEN, SpeechConfig
+from utils.config import SEPARATOR, SpeechConfig
 from utils.core.errors import AudioError, TextError
 from utils.core.storage import make_folder
 from utils.evaluation import spectra
@@ -86,7 +86,7 @@ def key_of(candidate: Candidate, sentence: TestSentence, config: SpeechConfig) -
 
 def identity_of(sentence: TestSentence) -> str:
     """Hash a sentence with the contents of its files: models are compared by it."""
-    references = [content_of(part) for part in sentence.reference.split(BETWEEN)]
+    references = [content_of(part) for part in sentence.reference.split(SEPARATOR)]
     return digest(sentence.text, sentence.language, sentence.voice, references, content_of(sentence.recording))
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from utils.core.plotting import new_figure
-from utils.core.storage import replacing
+from utils.core.storage import atomic_writer
 from utils.evaluation.report import EvaluationReport
 from utils.evaluation.utterance import METRICS, Metric
 
@@ -26,7 +26,7 @@ def draw(report: EvaluationReport) -> None:
         _panel(next(panels), report, metric)
     for empty in panels:
         empty.set_visible(b=False)
-    with replacing(report.folder / FILE) as file:
+    with atomic_writer(report.folder / FILE) as file:
         figure.savefig(file, format="png", dpi=100)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from utils.core.events import Event, EventLog, all_events
+from utils.core.events import Event, EventLog, iter_events
 from utils.core.storage import make_folder
 from utils.evaluation.error_rates import error_rates
 from utils.evaluation.utterance import Utterance, restored
@@ -28,7 +28,7 @@ class Record:
         self._spoken: dict[str, Utterance] = {}
         self._heard: dict[tuple[str, str], str] = {}
         self.encoders: dict[str, str] = {}
-        for event in all_events(folder / FILE):
+        for event in iter_events(folder / FILE):
             self._take(event)
         self._log = EventLog(folder / FILE)
 

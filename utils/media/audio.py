@@ -28,7 +28,7 @@ import soundfile
 import soxr
 
 from utils.core.errors import AudioError
-from utils.core.storage import patiently, storage_error
+from utils.core.storage import retry_while_in_use, storage_error
 
 Samples = npt.NDArray[np.float32]
 logger = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ def save(path: Path | str, samples: Samples, rate: int, subtype: str = "PCM_16")
         with tempfile.TemporaryDirectory(prefix=".saving-", dir=path.parent, ignore_cleanup_errors=True) as folder:
             temporary = Path(folder, path.name)
             _write(temporary, samples, rate, subtype)
-            patiently(lambda: temporary.replace(path))
+            retry_while_in_use(lambda: temporary.replace(path))
     except OSError as error:
         raise storage_error(path, error) from error
 

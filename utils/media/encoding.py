@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from utils.core.errors import AudioError
-from utils.core.storage import replacing
+from utils.core.storage import atomic_writer
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
 
@@ -120,7 +120,7 @@ def write_sound(
     """
     path = Path(path)
     kind = kind_of(path)
-    with replacing(path) as file, _encoder(file, kind, rate, tags or Tags(), bits, whole=True) as encoder:
+    with atomic_writer(path) as file, _encoder(file, kind, rate, tags or Tags(), bits, whole=True) as encoder:
         if kind.chapters and chapters:
             encoder.container.set_chapters([_chapter(number, one) for number, one in enumerate(chapters, 1)])
         for block in _blocks(sound):

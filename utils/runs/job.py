@@ -20,7 +20,7 @@ from utils.runs.processes import identity, machine
 HEARTBEAT_SECONDS = 5.0
 
 
-class Stop(Exception):  # noqa: N818  # a wish, not an error
+class StopRequested(Exception):  # noqa: N818  # a wish, not an error
     """Raised by a job at a safe point once somebody asked it to stop."""
 
 
@@ -68,7 +68,7 @@ class Job:
         self.events.close()
         return isinstance(error, Exception)
 
-    def wish(self) -> str:
+    def stop_request(self) -> str:
         """Return "save" or "now" once somebody asked this run to stop, else nothing."""
         try:
             if not self.run.events.exists():  # not the folder: a save in between has made that anew
@@ -77,17 +77,17 @@ class Job:
         except OSError:  # there is no wish, or it is being written at this moment and is heard next time
             return "save" if self._signalled else ""
 
-    def stop_if_asked(self, save: Callable[[], object] = lambda: None) -> None:
+    def stop_if_requested(self, save: Callable[[], object] = lambda: None) -> None:
         """Raise Stop when somebody asked for it, after saving when that was asked too.
 
         Args:
             save: Saves the work; by default all of it is on the disk already.
         """
-        wish = self.wish()
-        if wish == "save":
+        request = self.stop_request()
+        if request == "save":
             save()
-        if wish:
-            raise Stop(wish)
+        if request:
+            raise StopRequested(request)
 
     def _hear_signals(self) -> None:
         """Take the system's request to end as a wish to save; only the main thread may, so others do without."""
@@ -120,7 +120,7 @@ class Job:
                 print(error, flush=True)  # noqa: T201  # the child's output is its log
 
 
-class Member(Job):
+class GroupJob(Job):
     """One of several processes that do the work of a run; another one keeps its state.
 
     Args:
@@ -132,7 +132,7 @@ class Member(Job):
         super().__init__(run)
         if not speaks:
             self.events.close()
-            self.events = Silence(run.events)
+            self.events = NullEventLog(run.events)
 
     def __enter__(self) -> Self:
         self._hear_signals()
@@ -147,10 +147,10 @@ class Member(Job):
         if status is Status.FAILED:  # whoever keeps the state learns the cause from the events
             with EventLog(self.run.events) as events:
                 events.emit("failed", message=message)
-        return isinstance(error, Stop)
+        return isinstance(error, StopRequested)
 
 
-class Silence(EventLog):
+class NullEventLog(EventLog):
     """Writes nothing: one process speaks for all."""
 
     def __init__(self, path: Path) -> None:
@@ -167,7 +167,7 @@ def outcome(error: BaseException | None) -> tuple[Status, str]:
     """Put the end of a job into a status and one sentence."""
     if error is None:
         return Status.FINISHED, ""
-    if isinstance(error, Stop):
+    if isinstance(error, StopRequested):
         return Status.STOPPED, "Its work was saved." if str(error) == "save" else "It was stopped without saving."
     if isinstance(error, AmharicTtsError):
         return Status.FAILED, str(error)

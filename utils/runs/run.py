@@ -21,14 +21,14 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from utils.config import Config
 from utils.core.errors import RunBusyError, RunError, StorageError
-from utils.core.paths import Project, checked_name, inside
-from utils.core.storage import locked, make_folder, new_folder, read_text, storage_error, write_atomically
+from utils.core.paths import Project, resolve_inside, validate_name
+from utils.core.storage import file_lock, make_folder, make_unique_folder, read_text, storage_error, write_atomically
 from utils.runs.processes import end_tree, is_alive, machine, start_detached
 
 START_SECONDS = 60.0  # a cold Python on a busy disk has taken 20
 SILENT_SECONDS = 60.0  # a heartbeat comes every 5
 POLL_SECONDS = 0.05
-LAST_WORDS = 1000  # letters that fit, in any writing, into the one block that every file has
+MAX_MESSAGE = 1000  # letters that fit, in any writing, into the one block that every file has
 NAME = re.compile(r"[^-]+-[^-]+-(?P<verb>.+?)(-\d+)?")  # such as 20260101-120000-prepare-2
 
 Moment = Annotated[float, Field(ge=0, le=4e9)]  # seconds since 1970, within what calendars can show
@@ -128,7 +128,7 @@ class Run:
 
     def overwrite_state(self, state: State) -> None:
         """Write over the old state, which takes no room: the last words of a run whose disk is full."""
-        said = dataclasses.replace(state, message=state.message[:LAST_WORDS])
+        said = dataclasses.replace(state, message=state.message[:MAX_MESSAGE])
         try:
             with self.state_file.open("r+b") as file:
                 file.write(_as_json(said).encode())
@@ -136,7 +136,7 @@ class Run:
         except OSError as error:
             raise storage_error(self.state_file, error) from error
 
-    def look(self) -> State:
+    def current_state(self) -> State:
         """Read the state and correct it by what the processes of this machine say."""
         try:
             state = self.read_state()
@@ -155,7 +155,7 @@ def start(verb: str, config: Config, project: Project) -> Run:
     """Start a run of a verb, or return the one that is at work already."""
     make_folder(project.runs)
     _sweep(project.runs)
-    with locked(project.runs / ".lock"):
+    with file_lock(project.runs / ".lock"):
         if active := _active(verb, project.runs):
             return active
         run = _create(verb, config, project)
@@ -166,7 +166,7 @@ def start(verb: str, config: Config, project: Project) -> Run:
 def create(verb: str, config: Config, project: Project) -> Run:
     """Make the folder of a run whose work this very process will do."""
     make_folder(project.runs)
-    with locked(project.runs / ".lock"):
+    with file_lock(project.runs / ".lock"):
         if active := _active(verb, project.runs):
             raise RunBusyError(f"{active.name} is at work.", hint="Stop it first.")
         return _create(verb, config, project)
@@ -174,8 +174,8 @@ def create(verb: str, config: Config, project: Project) -> Run:
 
 def resume(run: Run) -> Run:
     """Start a run again in its own folder, with the settings that it has; nothing happens when it is at work."""
-    with locked(run.folder.parent / ".lock"):
-        state = run.look()
+    with file_lock(run.folder.parent / ".lock"):
+        state = run.current_state()
         if state.status is Status.UNREADABLE:
             raise RunError(state.message)
         if state.status not in ACTIVE:
@@ -193,9 +193,9 @@ def list_runs(project: Project, *verbs: str) -> list[Run]:
     return [run for run in _runs_in(project.runs) if not verbs or run.verb in verbs]
 
 
-def at_work(project: Project, *verbs: str) -> Run | None:
+def active_run(project: Project, *verbs: str) -> Run | None:
     """Return a run that is at work, if there is one; of some verbs only where they are named."""
-    return next((run for run in list_runs(project, *verbs) if run.look().status in ACTIVE), None)
+    return next((run for run in list_runs(project, *verbs) if run.current_state().status in ACTIVE), None)
 
 
 def _runs_in(folder: Path) -> list[Run]:
@@ -209,13 +209,13 @@ def _runs_in(folder: Path) -> list[Run]:
 
 
 def _active(verb: str, folder: Path) -> Run | None:
-    looks = ((run, run.look()) for run in _runs_in(folder))
+    looks = ((run, run.current_state()) for run in _runs_in(folder))
     return next((run for run, state in looks if state.verb == verb and state.status in ACTIVE), None)
 
 
 def find_run(project: Project, name: object) -> Run:
     """Find a run by its name."""
-    run = Run(inside(project.runs, checked_name(name)))
+    run = Run(resolve_inside(project.runs, validate_name(name)))
     if not run.folder.is_dir():
         known = ", ".join(found.name for found in list_runs(project)) or "none"
         raise RunError(f"There is no run {name!r} in {project.root}.", hint=f"There are: {known}.")
@@ -224,13 +224,13 @@ def find_run(project: Project, name: object) -> Run:
 
 def stop_and_save(run: Run) -> None:
     """Ask a run to save its work and end; it does so at its next step."""
-    if run.look().status in ACTIVE:
+    if run.current_state().status in ACTIVE:
         write_atomically(run.stop_file, "save")
 
 
 def stop_now(run: Run, *, grace: float = 10.0) -> State:
     """Ask a run to end without saving, and end its processes when it has not after ``grace`` seconds."""
-    state = run.look()
+    state = run.current_state()
     if state.status not in ACTIVE:
         return state
     _refuse_elsewhere(run, state)
@@ -239,19 +239,19 @@ def stop_now(run: Run, *, grace: float = 10.0) -> State:
     except StorageError:
         grace = 0.0  # a full disk must not keep a run alive: end the process itself
     _wait_until_gone(run, grace)
-    state = run.look()
+    state = run.current_state()
     end_tree(state.pid, state.identity)
-    left = run.look()  # it may have found the time to say itself how it ended
+    left = run.current_state()  # it may have found the time to say itself how it ended
     if left.status in ACTIVE or left.status is Status.LOST:
         with contextlib.suppress(StorageError):  # on a full disk it is shown as lost, which is true too
             run.write_state(dataclasses.replace(left, status=Status.STOPPED, message="It was ended at once."))
-    return run.look()
+    return run.current_state()
 
 
 def delete(run: Run) -> None:
     """Delete the folder of a run that is not at work."""
-    with locked(run.folder.parent / ".lock"):
-        if run.look().status in ACTIVE:
+    with file_lock(run.folder.parent / ".lock"):
+        if run.current_state().status in ACTIVE:
             raise RunBusyError(f"{run.name} is at work.", hint="Stop it first.")
         doomed = run.folder.with_name(f".deleted-{run.name}-{time.time_ns()}")
         try:
@@ -272,7 +272,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _create(verb: str, config: Config, project: Project) -> Run:
-    folder = new_folder(project.runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{verb}")
+    folder = make_unique_folder(project.runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{verb}")
     run = Run(folder)
     try:
         write_atomically(run.config, config.to_yaml())
@@ -328,7 +328,7 @@ def _refuse_elsewhere(run: Run, state: State) -> None:
 def _wait_until_gone(run: Run, grace: float) -> None:
     deadline = time.monotonic() + grace
     while time.monotonic() < deadline:
-        state = run.look()  # each time anew: a run that was only starting says meanwhile who it is
+        state = run.current_state()  # each time anew: a run that was only starting says meanwhile who it is
         if state.status not in ACTIVE and not is_alive(state.pid, state.identity):
             return
         time.sleep(POLL_SECONDS)

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingRes
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from utils.config import OWN_VOICE, SpeechConfig
+from utils.config import DEFAULT_VOICE, SpeechConfig
 from utils.core.errors import AmharicTtsError
 from utils.server import docs_page
 from utils.server.auth import Door
@@ -213,7 +213,7 @@ def _add_lists(app: FastAPI, desk: Desk, rules: Rules) -> None:
         """List the voices that may be named."""
         own = desk.require_ready().voices()
         known = [*rules.voices.known(own)]
-        return {"voices": [{"id": name, "name": name, "default": name == OWN_VOICE} for name in known]}
+        return {"voices": [{"id": name, "name": name, "default": name == DEFAULT_VOICE} for name in known]}
 
 
 async def _unknown(_request: Request, error: Exception) -> Response:

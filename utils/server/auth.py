@@ -6,9 +6,10 @@ import hmac
 import os
 from pathlib import Path
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from utils.core.addresses import is_loopback, split
+from utils.core.addresses import foreign_header, is_loopback
 from utils.core.errors import ConfigError
 from utils.server.errors import RefusedError, answer
 
@@ -67,7 +68,7 @@ class Door:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = Headers(scope=scope)
         try:
             self._judge(scope["path"], headers)
             body = await self._body(headers, receive)
@@ -77,16 +78,12 @@ class Door:
         if body is not None:
             await self.app(scope, _again(body, receive), send)
 
-    def _judge(self, path: str, headers: dict[str, str]) -> None:
-        """Refuse other sites open in the same browser, and whoever has no key.
-
-        Such sites reach a server on this computer by its address, then the origin differs, or by a name of theirs that
-        points to 127.0.0.1, then the host is not ours.
-        """
-        host, origin = headers.get("host", ""), headers.get("origin")
-        if self.local and not is_loopback(split(f"//{host}").hostname or ""):
+    def _judge(self, path: str, headers: Headers) -> None:
+        """Refuse requests of other web sites, and those without the key."""
+        foreign = foreign_header(headers, local=self.local)
+        if foreign == "host":
             raise RefusedError(403, "wrong_host", "This server answers only as localhost.")
-        if origin and split(origin).netloc != host:
+        if foreign == "origin":
             raise RefusedError(403, "wrong_origin", "Other web sites may not use this server.")
         if self.key and path not in OPEN:
             kind, _, sent = headers.get("authorization", "").partition(" ")
@@ -94,7 +91,7 @@ class Door:
                 message = "Send the API key of this server in the header 'Authorization: Bearer KEY'."
                 raise RefusedError(401, "invalid_api_key", message)
 
-    async def _body(self, headers: dict[str, str], receive: Receive) -> bytes | None:
+    async def _body(self, headers: Headers, receive: Receive) -> bytes | None:
         """Wait for the whole request; None when its sender has gone."""
         announced = headers.get("content-length", "0")
         parts, size = [], 0

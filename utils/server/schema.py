@@ -5,7 +5,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, create_model, field_validator
 
-from utils.config import OWN_VOICE, SpeechConfig
+from utils.config import DEFAULT_VOICE, SpeechConfig
 from utils.config.base import Config
 from utils.server.errors import RefusedError
 
@@ -21,7 +21,7 @@ class Asked(Config):
 
     input: str = Field(min_length=1, title="Text", description="What to say.")
     model: str = Field("", title="Model", description="The model's name; it may be left out: there is one.")
-    voice: str = Field(OWN_VOICE, title="Voice", description="A name from the list of voices.")
+    voice: str = Field(DEFAULT_VOICE, title="Voice", description="A name from the list of voices.")
     response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm"] = Field(
         "mp3", title="Format", description="pcm: 24 000 numbers of 16 bits a second, little end first, no head."
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from utils.config import BETWEEN, OWN_VOICE
+from utils.config import DEFAULT_VOICE, SEPARATOR
 from utils.core.errors import ConfigError
 from utils.server.errors import RefusedError
 
@@ -24,7 +24,7 @@ class Voices:
 
     def known(self, own: Sequence[str]) -> dict[str, str]:
         """Map each name to the reference that the model is given; a file goes before a voice of the model."""
-        return {OWN_VOICE: ""} | {name: name for name in own} | self._files()
+        return {DEFAULT_VOICE: ""} | {name: name for name in own} | self._files()
 
     def reference(self, name: str, own: Sequence[str]) -> str:
         """Return the reference for a name, or say which names there are."""
@@ -39,9 +39,9 @@ class Voices:
         entries = sorted(self.folder.iterdir()) if self.folder else []
         found = {path.name if path.is_dir() else path.stem: _sounds(path) for path in entries}
         return {
-            name: BETWEEN.join(map(str, sounds))
+            name: SEPARATOR.join(map(str, sounds))
             for name, sounds in found.items()
-            if sounds and name.isprintable() and not any(BETWEEN in str(sound) for sound in sounds)
+            if sounds and name.isprintable() and not any(SEPARATOR in str(sound) for sound in sounds)
         }
 
 

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
 
 from utils.core.errors import RunError, VocabularyError
-from utils.core.folders import DamagedError, check_hashes, hash_file, read_manifest
+from utils.core.folders import DamagedError, hash_file, read_manifest, verify_hashes
 from utils.core.storage import read_json
 from utils.speech.loading import fill, from_state
 from utils.speech.model_lookup import MOVED, TRAINED, locate
@@ -151,13 +151,13 @@ def _state(folder: Path, file: str) -> dict[str, Tensor]:
     if file == MODEL:
         return read_state(folder)
     if (folder / MANIFEST).is_file():
-        check_hashes(folder, MANIFEST, [file])
+        verify_hashes(folder, MANIFEST, [file])
     return read_tensors(folder / file)
 
 
 def _adapted(folder: Path, about: About, origin: Path, tokenizer: Tokenizer, state: Mapping[str, Tensor]) -> "GPT":
     """Put an adapter into its base, one matrix at a time, so that none but the model's own memory is needed."""
-    from utils.core.change import SpeedupError
+    from utils.core.errors import SpeedupError
     from utils.xtts.adapters import adapted_layers, add_lora, load_adapter
 
     settings = _settings(folder, about)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from utils.core.change import SpeedupError
+from utils.core.errors import SpeedupError
 from utils.speech.kv_cache import STEP, Cache
 from utils.speech.quantized import DTYPES, Linear, Precision, linear
 

@@ -20,10 +20,9 @@ from typing import Literal
 import torch
 from torch.nn import functional
 
-from utils.core.change import SpeedupError
-from utils.core.errors import StorageError
+from utils.core.errors import SpeedupError, StorageError
 from utils.core.paths import PRECISIONS
-from utils.core.storage import locked, make_folder, read_json, write_atomically
+from utils.core.storage import file_lock, make_folder, read_json, write_atomically
 from utils.speech.quantized import DTYPES, Precision, can_pack, engine, linear
 from utils.xtts.dtypes import BF16_FLAGS, choose_precision, processor_flags
 
@@ -164,7 +163,7 @@ def measured(path: Path = PRECISIONS) -> Measured:
     made = found.and_again(measure()) if found else measure()
     try:
         make_folder(path.parent)
-        with locked(path.with_name(f".{path.name}.lock")):
+        with file_lock(path.with_name(f".{path.name}.lock")):
             known = {**_remembered(path), key: made}
             write_atomically(path, json.dumps({name: vars(each) for name, each in known.items()}, indent=2))
     except StorageError as error:  # speech works all the same

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from utils.core.change import SpeedupError
+from utils.core.errors import SpeedupError
 
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
 Linear = Callable[[Tensor], Tensor]

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from utils.core.errors import StorageError
 from utils.core.paths import VOICES
-from utils.core.storage import PARTIAL, make_folder, replacing
+from utils.core.storage import PARTIAL, atomic_writer, make_folder
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class VoiceCache:
 
         try:
             make_folder(self.folder)
-            with replacing(self._path(key)) as file:
+            with atomic_writer(self._path(key)) as file:
                 file.write(save({name: tensor.contiguous() for name, tensor in tensors.items()}))
         except StorageError as error:
             logger.warning("The voice is not kept: %s", error)

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from utils.config import BETWEEN, OWN_VOICE
+from utils.config import DEFAULT_VOICE, SEPARATOR
 from utils.core.errors import AudioError, ConfigError
 from utils.speech.open_model import Opened
 from utils.speech.speaker_conditioning import Hearing, hear, shapes
@@ -34,12 +34,12 @@ def voice_named(opened: Opened, text: str = "", cache: Path | None = None) -> Vo
         cache: As in ``voice_from``.
     """
     text = text.strip()
-    if not text or text.casefold() == OWN_VOICE:
+    if not text or text.casefold() == DEFAULT_VOICE:
         return _default(opened, cache)
     own = _speakers(opened)
     if known := {name.casefold(): name for name in own}.get(text.casefold()):
         return _voice(opened, known, own[known])
-    named = [Path(name.strip()).expanduser() for name in text.split(BETWEEN) if name.strip()]
+    named = [Path(name.strip()).expanduser() for name in text.split(SEPARATOR) if name.strip()]
     for path in named:
         if not _exists(path):
             raise ConfigError(f"There is no sound file and no voice {str(path)[:200]!r}.", hint=_advice(str(path), own))
@@ -50,7 +50,7 @@ def voice_named(opened: Opened, text: str = "", cache: Path | None = None) -> Vo
 
 def own_names(opened: Opened) -> list[str]:
     """List the voices that a model brings, its own first, without computing any."""
-    return ([OWN_VOICE] if opened.reference else []) + list(_speakers(opened))
+    return ([DEFAULT_VOICE] if opened.reference else []) + list(_speakers(opened))
 
 
 def voice_from(opened: Opened, references: Sequence[Path | str], cache: Path | None = None) -> Voice:
@@ -78,7 +78,7 @@ def voice_from(opened: Opened, references: Sequence[Path | str], cache: Path | N
 def _default(opened: Opened, cache: Path | None) -> Voice:
     """Return the voice that a model was trained for, or else the first of those that it brings."""
     if opened.reference:
-        return replace(voice_from(opened, [opened.reference], cache), name=OWN_VOICE)
+        return replace(voice_from(opened, [opened.reference], cache), name=DEFAULT_VOICE)
     for name, latents in _speakers(opened).items():
         return _voice(opened, name, latents)
     raise ConfigError(f"{opened.name} has no voice of its own.", hint="Name a sound file of the voice as reference.")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from torch import nn
 
-from utils.config import BETWEEN, TrainConfig
+from utils.config import SEPARATOR, TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import make_folder
 from utils.dataset.clip_lists import Material
@@ -79,7 +79,7 @@ def make_listening(
     if config.sample_texts.strip() == NONE:
         texts: tuple[str, ...] = ()
     elif config.sample_texts.strip():
-        texts = tuple(text.strip() for text in config.sample_texts.split(BETWEEN) if text.strip())
+        texts = tuple(text.strip() for text in config.sample_texts.split(SEPARATOR) if text.strip())
     else:
         texts = tuple(dict.fromkeys(clip.text for clip in material.held_back))[:SENTENCES]
     most = RANDOM_SECONDS if config.version == TINY_RANDOM and not config.custom_model else MOST_SECONDS

@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 from utils.config import TrainConfig
 from utils.core.paths import Project
 from utils.runs import Run, create
-from utils.runs.job import Stop
+from utils.runs.job import StopRequested
 from utils.training.sharding import is_sharded
 from utils.training.tracking import is_missing, logging_folder
 
@@ -82,15 +82,15 @@ class Ranks:
         """Wait until all processes are here."""
         self.accelerator.wait_for_everyone()
 
-    def agreed_wish(self, wish: str) -> str:
+    def agreed_request(self, request: str) -> str:
         """Return what the first process heard, so that all stop after the same update."""
-        number = {"": 0.0, "save": 1.0, "now": 2.0}[wish] if self.is_first else 0.0
-        return ("", "save", "now")[round(self.summed([number])[0])] if self.count > 1 else wish
+        number = {"": 0.0, "save": 1.0, "now": 2.0}[request] if self.is_first else 0.0
+        return ("", "save", "now")[round(self.summed([number])[0])] if self.count > 1 else request
 
-    def raise_agreed(self, wish: str) -> None:
-        """Stop when that was agreed upon."""
-        if wish:
-            raise Stop(wish)
+    def raise_agreed(self, request: str) -> None:
+        """Raise StopRequested when all processes agreed to stop."""
+        if request:
+            raise StopRequested(request)
 
 
 def make_accelerator(config: TrainConfig, precision: str, run: Run) -> "Accelerator":

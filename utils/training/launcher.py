@@ -32,12 +32,12 @@ def launch(job: Job, count: int) -> None:
     who = identity(group.pid)
     try:
         while group.poll() is None:
-            if job.wish() == "now":
+            if job.stop_request() == "now":
                 end_tree(group.pid, who)
             _wait(group)
     finally:
         end_tree(group.pid, who)
-    job.stop_if_asked()  # the members have saved
+    job.stop_if_requested()  # the members have saved
     if group.returncode:
         raise RunError(_cause(job, offset) or f"A training process ended with code {group.returncode}; see log.txt.")
 

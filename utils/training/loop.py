@@ -101,7 +101,7 @@ class Loop:
     _saved: int = -1
 
     def run(self) -> None:
-        """Work until the last update, the early end, or somebody's wish."""
+        """Work until the last update, the early end, or a request to stop."""
         if self.at.evaluated < 0:
             self._evaluate()
         while not self._is_over():
@@ -136,10 +136,10 @@ class Loop:
             self._evaluate()
         if done % self.config.save_step == 0:
             self._save()
-        wish = self.stepper.ranks.agreed_wish(self.job.wish())
-        if wish == "save" and self._saved != done:
+        request = self.stepper.ranks.agreed_request(self.job.stop_request())
+        if request == "save" and self._saved != done:
             self._save()
-        self.stepper.ranks.raise_agreed(wish)
+        self.stepper.ranks.raise_agreed(request)
 
     def _tell(self, update: Update, outcome: Outcome) -> None:
         figures = {

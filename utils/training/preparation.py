@@ -85,7 +85,7 @@ def fetching(job: Job) -> Callable[[base_models.DownloadProgress], None]:
     last = [0.0]
 
     def tell(step: base_models.DownloadProgress) -> None:
-        job.stop_if_asked()  # what has arrived is on the disk already
+        job.stop_if_requested()  # what has arrived is on the disk already
         if time.monotonic() - last[0] > PROGRESS_SECONDS or step.done == step.total:
             last[0] = time.monotonic()
             job.events.emit("progress", part=step.part, step=step.done, total=step.total)
@@ -169,7 +169,7 @@ def encode(
                 percent=step.percent,
                 seconds_left=step.seconds_left,
             )
-            job.stop_if_asked(save=steps.close)
+            job.stop_if_requested(save=steps.close)
     job.events.emit("features", clips=len(clips), problems=problems)
     return Features.open(folder, encoder.fingerprint, features.text_fingerprint(reading, language))
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LRScheduler
 
 from utils.core.errors import AmharicTtsError
-from utils.core.folders import DamagedError, check_hashes
+from utils.core.folders import DamagedError, verify_hashes
 from utils.training.loop import Position
 from utils.xtts import checkpoints
 from utils.xtts.adapters import adapted_layers, load_adapter, merged_state
@@ -74,7 +74,7 @@ def _whole(run: Path) -> Iterator[tuple[About, Path]]:
 @torch.no_grad()
 def _fill(gpt: nn.Module, folder: Path) -> None:
     if any(adapted_layers(gpt)):
-        check_hashes(folder, MANIFEST, [ADAPTER, ADAPTER_ABOUT])
+        verify_hashes(folder, MANIFEST, [ADAPTER, ADAPTER_ABOUT])
         load_adapter(gpt, read_tensors(folder / ADAPTER))
         return
     state: dict[str, Tensor] = checkpoints.read_state(folder, torch.float32)

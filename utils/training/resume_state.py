@@ -14,7 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from utils.core.folders import DamagedError, Digests, check_hashes, mend, newest_whole, publish, read_manifest
+from utils.core.folders import (
+    DamagedError,
+    Digests,
+    newest_complete,
+    read_manifest,
+    repair,
+    verify_hashes,
+    write_folder,
+)
 from utils.core.storage import read_json, write_atomically
 from utils.xtts.checkpoints import RESUME_STATE
 from utils.xtts.tensors import count_bytes, put_together, read_tensors, take_apart, write_tensors
@@ -79,16 +87,16 @@ def save(folder: Path, snapshot: Snapshot) -> None:
 
     needed = sum(count_bytes(part.values()) + BYTES_OF_A_NAME * len(part) for part in parts.values())
     about = {name: getattr(snapshot, name) for name in NAMED} | {"trees": trees}
-    publish(folder, RESUME_STATE, fill, about, needed=needed)
+    write_folder(folder, RESUME_STATE, fill, about, needed=needed)
 
 
 def load(folder: Path) -> Snapshot:
     """Read the newest whole state, every byte checked, and sweep what a kill has left beside it."""
     look(folder)
-    mend(folder, RESUME_STATE)
+    repair(folder, RESUME_STATE)
     about = read_manifest(folder, RESUME_STATE)
     try:
-        check_hashes(folder, RESUME_STATE)
+        verify_hashes(folder, RESUME_STATE)
     except DamagedError as error:
         raise DamagedError(error.message, hint=BEGIN_ANEW) from error
     try:
@@ -110,12 +118,12 @@ def _put_together(folder: Path, about: Tree) -> Snapshot:
 
 def can_resume(folder: Path) -> bool:
     """Tell whether there is a state to go on from, without reading or changing it."""
-    return newest_whole(folder, RESUME_STATE) is not None
+    return newest_complete(folder, RESUME_STATE) is not None
 
 
 def look(folder: Path) -> Tree:
     """Return the plain values of the newest whole state, such as update and hashes, without its tensors."""
-    newest = newest_whole(folder, RESUME_STATE)
+    newest = newest_complete(folder, RESUME_STATE)
     if newest is None:
         raise DamagedError(f"{folder} holds no whole state to go on from.", hint="Start a new run.")
     about = read_manifest(newest, RESUME_STATE)

@@ -6,9 +6,10 @@ import socket
 import sys
 from dataclasses import dataclass, field
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from utils.core.addresses import is_loopback, split
+from utils.core.addresses import foreign_header
 from utils.core.errors import ConfigError
 
 PORTS_TRIED = 100
@@ -65,10 +66,7 @@ def _is_free(host: str, port: int) -> bool:
 
 
 class Doorkeeper:
-    """Refuses requests that no page of ours makes, before any other code sees them.
-
-    Other sites open in the same browser can send requests to a page on this computer: by its address (then the origin
-    differs) or by a name of theirs that points to 127.0.0.1 (then the host is not ours).
+    """Refuses requests that this page does not make, before any other code sees them.
 
     Args:
         app: The application behind it.
@@ -104,13 +102,12 @@ def _with_headers(scope: Scope, send: Send) -> Send:
 
 def refusal(scope: Scope, *, local: bool) -> str:
     """Say why a request is refused; empty when it is welcome."""
-    headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-    host = headers.get("host", "")
-    if local and not is_loopback(split(f"//{host}").hostname or ""):
-        return f"This page answers only as localhost, not as {host}."
-    origin = headers.get("origin")
-    if origin and scope["method"] != "GET" and split(origin).netloc != headers.get("x-forwarded-host", host):
-        return f"{origin} may not send anything to this page."
+    headers = Headers(scope=scope)
+    foreign = foreign_header(headers, local=local, check_origin=scope["method"] != "GET")
+    if foreign == "host":
+        return f"This page answers only as localhost, not as {headers.get('host', '')}."
+    if foreign == "origin":
+        return f"{headers['origin']} may not send anything to this page."
     if ELSEWHERE.search(scope["path"]):
         return "This page fetches nothing from elsewhere."
     return ""

@@ -41,9 +41,9 @@ def told(error: BaseException, language: str) -> str:
 
 def lines(error: AmharicTtsError, language: str) -> list[str]:
     """Say each fault of a form or a file by itself, the name of its setting first; any other error in one line."""
-    if not isinstance(error, ConfigError) or not error.faults:
+    if not isinstance(error, ConfigError) or not error.problems:
         return [told(error, language)]
-    return [fault if language == "en" else translated(fault) or fault for fault in error.faults]
+    return [fault if language == "en" else translated(fault) or fault for fault in error.problems]
 
 
 def translated(sentence: str) -> str:

@@ -100,7 +100,7 @@ def look(output: Path, project: str, name: str, language: str) -> dict[str, Any]
     """Say what can be done with the open project now, and why the rest cannot."""
     try:
         place = paths.project(project, output)
-        there, busy = place.root.is_dir(), runs.at_work(place) is not None
+        there, busy = place.root.is_dir(), runs.active_run(place) is not None
     except AmharicTtsError:  # it is told where the name was typed
         there, busy = False, False
     missing, unnamed = "" if there else NOTHING_THERE, "" if name.strip() else NO_NAME

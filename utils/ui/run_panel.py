@@ -66,7 +66,7 @@ class RunPanel:
         if chosen is None:
             facts, log, abilities = views.note(say("No run yet.", language)), "", views.NOTHING_CHOSEN
         else:
-            state = chosen.look()
+            state = chosen.current_state()
             try:
                 facts, log = self.tell_facts(chosen, state, language), self.tell_log(chosen)
             except AmharicTtsError as error:  # a damaged file of one run: the others, and its deletion, are still there

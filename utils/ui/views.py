@@ -6,7 +6,7 @@ from datetime import timedelta
 from html import escape
 from typing import Literal
 
-from utils.core.events import Event, event_line, number, read_events, read_tail, tail_offset, whole
+from utils.core.events import Event, as_integer, as_number, format_event, read_events, read_tail, tail_offset
 from utils.runs import ACTIVE, Run, State, Status
 from utils.runs.monitor import Reading
 from utils.system.doctor import Finding
@@ -85,7 +85,7 @@ def progress(words: str, done: float, total: int) -> str:
 
 def time_left(seconds: object, language: str) -> str:
     """Say how long something takes still; nothing where nobody knows."""
-    known = number(seconds)
+    known = as_number(seconds)
     if known is None or abs(known) > MOST_SECONDS:
         return ""
     return say("about {time} left", language, time=timedelta(seconds=round(known)))
@@ -157,7 +157,7 @@ NOTHING_CHOSEN = Abilities(*["Choose a run first."] * 3)
 
 def run_choices(found: Iterable[Run], language: str) -> list[tuple[str, str]]:
     """List runs as (what a person sees, name)."""
-    return [(f"{run.name} · {say(run.look().status, language)}", run.name) for run in found]
+    return [(f"{run.name} · {say(run.current_state().status, language)}", run.name) for run in found]
 
 
 def run_head(run: Run, state: State, language: str) -> str:
@@ -169,13 +169,13 @@ def run_head(run: Run, state: State, language: str) -> str:
 def run_facts(run: Run, state: State, language: str) -> str:
     """Show the state of a run, its progress and the last thing that it told."""
     event = last_event(run)
-    last = f"<p>{escape(say('Last event', language))}: {escape(event_line(event))}</p>" if event else ""
+    last = f"<p>{escape(say('Last event', language))}: {escape(format_event(event))}</p>" if event else ""
     return run_head(run, state, language) + _event_bar(event) + last
 
 
 def _event_bar(event: Event | None) -> str:
     """Show how far a run is, where its last event says so."""
-    step, total = (whole((event or {}).get(name)) for name in ("step", "total"))
+    step, total = (as_integer((event or {}).get(name)) for name in ("step", "total"))
     if step is None or total is None or total < 1:
         return ""
     return bar(f"{step} / {total}", step, total)

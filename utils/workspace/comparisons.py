@@ -12,8 +12,8 @@ from pathlib import Path
 from utils.config import SpeechConfig
 from utils.config.flags import command_line
 from utils.core.errors import ConfigError, DataError, TextError
-from utils.core.paths import Project, checked_name, inside
-from utils.core.storage import make_folder, new_folder, stamp, write_atomically
+from utils.core.paths import Project, resolve_inside, validate_name
+from utils.core.storage import make_folder, make_unique_folder, timestamp_name, write_atomically
 from utils.evaluation import blind_test
 from utils.evaluation.blind_test import BlindPair, Choice, Tally
 from utils.evaluation.report import JSON, EvaluationReport, load
@@ -61,7 +61,7 @@ def prepared(project: Project, models: Sequence[str], text: str) -> Path:
         raise TextError("There is no sentence to speak.", hint="Write one a line.")
     if len(lines) > MOST_SENTENCES:
         raise TextError(f"{len(lines)} sentences are too many to listen to.", hint=f"Leave {MOST_SENTENCES} of them.")
-    folder = new_folder(project.root / FOLDER / stamp(time.time()))
+    folder = make_unique_folder(project.root / FOLDER / timestamp_name(time.time()))
     write_atomically(folder / SENTENCES, "\n".join(lines) + "\n")
     return folder
 
@@ -120,7 +120,7 @@ def tally(project: Project, name: object) -> list[Tally]:
 
 
 def _folder(project: Project, name: object) -> Path:
-    folder = inside(project.root / FOLDER, checked_name(name))
+    folder = resolve_inside(project.root / FOLDER, validate_name(name))
     if not (folder / JSON).is_file():
         raise DataError(f"There is no comparison {name}.", hint="Choose another one, or compare models first.")
     return folder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from utils.core.events import Event, all_events
+from utils.core.events import Event, iter_events
 from utils.core.paths import Project
 from utils.core.plotting import new_figure
 from utils.core.storage import write_atomically
@@ -46,7 +46,7 @@ def write_page(project: Project, training: Run, report: EvaluationReport, refere
         reference: The clip whose voice was asked for.
         told: What else has to be known, in sentences.
     """
-    events = list(all_events(training.events))
+    events = list(iter_events(training.events))
     before = {one.text: one for one in report.of(report.checkpoints[1])}
     parts = [
         "<h1>From a recording to a voice, on this computer</h1>",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from utils import runs
 from utils.core.errors import ConfigError, RunBusyError
-from utils.core.folders import remove
+from utils.core.folders import remove_folder
 from utils.core.paths import Project
 from utils.dataset.features import FOLDER as FEATURES
 from utils.xtts import checkpoints
@@ -91,7 +91,7 @@ def _features(project: Project) -> Iterator[Path]:
 
 def _resume_states(project: Project) -> Iterator[Path]:
     for run in runs.list_runs(project):
-        if run.look().status is runs.Status.FINISHED:
+        if run.current_state().status is runs.Status.FINISHED:
             yield from _present(run.folder / RESUME)
 
 
@@ -121,11 +121,11 @@ def reclaim(project: Project, kind: str) -> int:
     """Delete spare files of one kind and return how many bytes they took; refused while a run is at work."""
     if kind not in SPARE:
         raise ConfigError(f"{kind!r} is nothing that can be deleted.", hint=f"Choose one of {', '.join(SPARE)}.")
-    if run := runs.at_work(project):
+    if run := runs.active_run(project):
         raise RunBusyError(f"{run.name} is at work and may need these files.", hint="Stop it first.")
     freed = 0
     for path in list(SPARE[kind](project)):
         size = size_of(path)
-        remove(path)
+        remove_folder(path)
         freed += size
     return freed

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from utils.core.errors import ConfigError
-from utils.core.public_addresses import DownloadError
+from utils.core.errors import ConfigError, DownloadError
 from utils.workspace.publishing import ALL
 
 VARIABLE = "HF_TOKEN"

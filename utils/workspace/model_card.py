@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, DataError
-from utils.core.events import all_events
+from utils.core.events import iter_events
 from utils.core.languages import find
 from utils.core.paths import Project
 from utils.core.storage import read_json
@@ -258,7 +258,7 @@ def _counted(run: Path) -> tuple[dict[str, int], dict[str, int]]:
     """Count the clips of each list that a run used and those it set aside, by what it said itself."""
     used: dict[str, int] = {}
     aside: dict[str, int] = {}
-    for event in all_events(Run(run).events):
+    for event in iter_events(Run(run).events):
         if event["kind"] == "clips":
             used[str(event["split"])], aside[str(event["split"])] = int(str(event["used"])), int(str(event["aside"]))
     return used, aside

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from utils import runs
 from utils.core.errors import RunBusyError, StorageError
-from utils.core.folders import link_or_copy, remove, require_space
-from utils.core.paths import OUTPUT, Project, inside, list_projects, project
-from utils.core.storage import locked, make_folder, patiently, storage_error, write_atomically
+from utils.core.folders import link_or_copy, remove_folder, require_space
+from utils.core.paths import OUTPUT, Project, list_projects, project, resolve_inside
+from utils.core.storage import file_lock, make_folder, retry_while_in_use, storage_error, write_atomically
 
 TRASH = ".trash"
 DOWNLOADS = ".downloads"
@@ -113,7 +113,7 @@ def duplicate(
         _copy(files, place.root, new, on_step)
         _readdress(new, place.root, target.root)
         free_place(name, output)  # somebody may have made it meanwhile
-        patiently(lambda: new.rename(target.root))
+        retry_while_in_use(lambda: new.rename(target.root))
     except BaseException as error:
         shutil.rmtree(new, ignore_errors=True)  # the error below says why
         if isinstance(error, OSError):
@@ -156,7 +156,7 @@ def restore(which: str, output: Path = OUTPUT) -> Project:
     name, number = known[which].name, 2
     while (target := project(name, output)).root.exists():
         name, number = f"{known[which].name}-{number}", number + 1
-    _move(inside(output / TRASH, which), target.root)
+    _move(resolve_inside(output / TRASH, which), target.root)
     return target
 
 
@@ -164,7 +164,7 @@ def empty_trash(output: Path = OUTPUT, *, days: float = 0.0) -> int:
     """Remove what was deleted longer ago than some days, and what killed copies left; return how many projects."""
     gone = [one for one in list_deleted(output) if time.time() - one.time >= days * DAY]
     for one in gone:
-        remove(one.folder)
+        remove_folder(one.folder)
     for path in output.glob(".*.copy-*") if output.is_dir() else ():
         if COPYING.fullmatch(path.name) and time.time() - path.stat().st_mtime > DAY:
             shutil.rmtree(path, ignore_errors=True)
@@ -179,7 +179,7 @@ def _deleted(folder: Path) -> DeletedProject:
 
 
 def _refuse_while_busy(place: Project) -> None:
-    if busy := runs.at_work(place):
+    if busy := runs.active_run(place):
         raise RunBusyError(
             f"{busy.name} of {place.root.name} is at work.", hint="Stop it first, or wait until it ends."
         )
@@ -190,7 +190,7 @@ def _at_rest(place: Project) -> Iterator[None]:
     """Make sure that no run is at work, and that none is started meanwhile."""
     make_folder(place.runs)
     with contextlib.ExitStack() as held:
-        held.enter_context(locked(place.runs / ".lock"))
+        held.enter_context(file_lock(place.runs / ".lock"))
         _refuse_while_busy(place)
         if sys.platform == "win32":
             held.close()  # a folder in which a file is open cannot be renamed there
@@ -199,7 +199,7 @@ def _at_rest(place: Project) -> Iterator[None]:
 
 def _move(source: Path, target: Path) -> None:
     try:
-        patiently(lambda: source.rename(target))
+        retry_while_in_use(lambda: source.rename(target))
     except OSError as error:
         raise StorageError(
             f"{source} cannot be moved: {error.strerror}.", hint="Close what has a file of it open, and try again."

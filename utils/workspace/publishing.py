@@ -12,7 +12,7 @@ from torch import Tensor
 
 from utils.core.errors import RunError, StorageError
 from utils.core.folders import require_space
-from utils.core.storage import make_folder, replacing
+from utils.core.storage import atomic_writer, make_folder
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_ABOUT
 from utils.xtts.export import OURS, write_ready
 from utils.xtts.files import DVAE_FILE, MEL_FILE, MODEL_FILE, ModelFileError
@@ -121,7 +121,7 @@ def publish_adapter(opened: "Opened", folder: Path, parts: PublishOptions, card:
 
 def pack(folder: Path, archive: Path) -> Path:
     """Pack the files of a folder as they are; the same files make the same archive, byte for byte."""
-    with replacing(archive) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as packed:
+    with atomic_writer(archive) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as packed:
         for path in sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")):
             entry = zipfile.ZipInfo(f"{folder.name}/{path.name}", LONG_AGO)
             entry.external_attr, entry.create_system, entry.file_size = READABLE, 3, path.stat().st_size

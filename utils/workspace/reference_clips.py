@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from utils.config import BETWEEN
+from utils.config import SEPARATOR
 from utils.core.errors import AudioError, DataError
-from utils.core.folders import hash_file, take_in
+from utils.core.folders import hash_file, link_or_copy_atomically
 from utils.core.paths import Project
 from utils.core.storage import make_folder
 from utils.dataset.coqui_lists import FILES
@@ -57,7 +57,7 @@ def keep(project: Project, path: Path) -> Path:
     plain = re.sub(r"[^\w-]+", "_", path.stem).strip("_")[:40] or "voice"
     target = folder / f"{plain}-{hash_file(path)[:8]}{path.suffix.lower()}"
     if not target.exists():
-        take_in(path, target)
+        link_or_copy_atomically(path, target)
     return target
 
 
@@ -72,7 +72,7 @@ def kept(project: Project) -> list[Path]:
 
 def reference(paths: Sequence[Path | str]) -> str:
     """Name several clips of one speaker as the settings do."""
-    return f" {BETWEEN} ".join(map(str, paths))
+    return f" {SEPARATOR} ".join(map(str, paths))
 
 
 def choices(project: Project, own: Sequence[str]) -> list[tuple[str, str]]:

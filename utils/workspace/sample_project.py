@@ -6,7 +6,7 @@ The recording was made by the stage "sample" of ``tools.tiny_voice build``, in a
 from pathlib import Path
 
 from utils.core.paths import OUTPUT, Project, project
-from utils.core.storage import make_folder, read_text, replacing
+from utils.core.storage import atomic_writer, make_folder, read_text
 
 NAME = "sample"
 SOUND, SUBTITLES = "sample.ogg", "sample.am.srt"
@@ -21,7 +21,7 @@ def create(output: Path = OUTPUT, name: str = NAME) -> Project:
     make_folder(folder)
     for file in (SOUND, SUBTITLES):
         if not (folder / file).is_file():
-            with replacing(folder / file) as copied:
+            with atomic_writer(folder / file) as copied:
                 copied.write((MADE / file).read_bytes())
     return place
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from utils.core.errors import AudioError, DataError
-from utils.core.paths import Project, checked_name, inside
-from utils.core.storage import make_folder, read_json, stamp, storage_error, write_atomically
+from utils.core.paths import Project, resolve_inside, validate_name
+from utils.core.storage import make_folder, read_json, storage_error, timestamp_name, write_atomically
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
@@ -125,7 +125,7 @@ def keep(project: Project, take: Take, samples: Samples) -> Take:
     """Write a take under a new name."""
     if not samples.size:
         raise AudioError("Nothing was spoken, so there is nothing to keep.", hint="Speak again.")
-    return rewrite(project, replace(take, name=f"{stamp(take.made)}-{secrets.token_hex(2)}"), samples)
+    return rewrite(project, replace(take, name=f"{timestamp_name(take.made)}-{secrets.token_hex(2)}"), samples)
 
 
 def rewrite(project: Project, take: Take, samples: Samples) -> Take:
@@ -140,7 +140,7 @@ def rewrite(project: Project, take: Take, samples: Samples) -> Take:
 
 def folder_of(project: Project, name: object) -> Path:
     """Return the folder of a take, which has to be there."""
-    folder = inside(project.root / FOLDER, checked_name(name))
+    folder = resolve_inside(project.root / FOLDER, validate_name(name))
     if not (folder / ABOUT).is_file():
         raise DataError(f"There is no take {name} any longer.", hint="Choose another one.")
     return folder

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.config import BETWEEN
+from utils.config import SEPARATOR
 from utils.core.errors import AmharicTtsError, DataError
-from utils.core.folders import hash_file, take_in
-from utils.core.paths import Project, inside
-from utils.core.storage import locked, make_folder, read_text, storage_error, write_atomically
+from utils.core.folders import hash_file, link_or_copy_atomically
+from utils.core.paths import Project, resolve_inside
+from utils.core.storage import file_lock, make_folder, read_text, storage_error, write_atomically
 from utils.dataset import existing, pairing, voice_recordings
-from utils.dataset.download import is_address
+from utils.dataset.download import is_url
 from utils.dataset.list_files import read_listing
 from utils.dataset.sources import HUB, MEDIA, TRANSCRIPTS
 from utils.dataset.subtitles import read_cues
@@ -86,7 +86,7 @@ def read(project: Project) -> list[str]:
 
 def divided(text: str) -> list[str]:
     """Return the places of a text, divided by | or line breaks, each once."""
-    parts = (part.strip() for line in text.splitlines() for part in line.split(BETWEEN))
+    parts = (part.strip() for line in text.splitlines() for part in line.split(SEPARATOR))
     return list(dict.fromkeys(part for part in parts if part))
 
 
@@ -127,7 +127,7 @@ def _change(project: Project, change: Callable[[list[str]], list[str]]) -> list[
         return there
     here = project.dataset / RECORDINGS
     make_folder(here)
-    with locked(here / ".lock"):
+    with file_lock(here / ".lock"):
         places = change(read(project))
         write_atomically(here / PLACES, "".join(f"{place}\n" for place in places))
     return places
@@ -135,7 +135,7 @@ def _change(project: Project, change: Callable[[list[str]], list[str]]) -> list[
 
 def joined(places: Iterable[str]) -> str:
     """Write places as the setting of a preparation has them."""
-    return f" {BETWEEN} ".join(places)
+    return f" {SEPARATOR} ".join(places)
 
 
 def own(kind: str) -> str:
@@ -155,7 +155,7 @@ def absolute(project: Project, place: str) -> str:
 
 def is_remote(place: str) -> bool:
     """Tell whether a place has to be fetched."""
-    return is_address(place) or place.startswith(HUB)
+    return is_url(place) or place.startswith(HUB)
 
 
 def can_fetch() -> bool:
@@ -213,7 +213,7 @@ def remove(project: Project, names: Iterable[str], kind: str = UPLOADS) -> None:
     """Remove files that were uploaded; clips that were made of them stay."""
     here = folder(project, kind)
     for name in names:
-        path = inside(here, name)
+        path = resolve_inside(here, name)
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
@@ -227,7 +227,7 @@ def look(place: str) -> Look:
     if is_remote(place):
         return Look(remote=True)
     path = Path(place).expanduser()
-    if BETWEEN in place:
+    if SEPARATOR in place:
         raise DataError(f"{place!r} has a | in its name.", hint="Rename it, or name the folder that it lies in.")
     if not path.exists():
         raise DataError(f"There is nothing of the name {place}.", hint="Check the spelling and the folder.")
@@ -279,15 +279,15 @@ def _below(root: Path) -> list[Path]:
 
 def _take(path: Path, here: Path) -> Path:
     """Put a file into a folder under its own name, or under the next one that is free; the same file comes in once."""
-    with locked(here / ".lock"):
-        target = inside(here, path.name)
+    with file_lock(here / ".lock"):
+        target = resolve_inside(here, path.name)
         number = 2
         while target.exists():
             if _same(path, target):
                 return target
-            target = inside(here, f"{path.stem}-{number}{path.suffix}")
+            target = resolve_inside(here, f"{path.stem}-{number}{path.suffix}")
             number += 1
-        take_in(path, target)
+        link_or_copy_atomically(path, target)
     return target
 
 

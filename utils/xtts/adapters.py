@@ -14,7 +14,8 @@ from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.lora import LoraLayer
 from torch import Tensor, nn
 
-from utils.core.change import Change, SpeedupError
+from utils.core.change import Change
+from utils.core.errors import SpeedupError
 
 Targets = Literal["attention", "all"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from utils.core.folders import require_space
 from utils.core.paths import LICENCE_CONSENT, MODELS, TINY_MODEL
-from utils.core.storage import locked, make_folder, read_json, write_atomically
+from utils.core.storage import file_lock, make_folder, read_json, write_atomically
 from utils.xtts import random_model
 from utils.xtts.files import (
     DVAE_FILE,
@@ -94,7 +94,7 @@ def _version(version: str, names: Sequence[str], source: ModelSource) -> Path:
     if version == TINY_RANDOM:
         return random_model.build(folder)
     make_folder(folder)
-    with locked(source.models / f".{version}.lock"):
+    with file_lock(source.models / f".{version}.lock"):
         known = Verified(folder)
         if unsure := [name for name in names if not known.unchanged(name)]:
             _complete(known, version, unsure, source)
@@ -209,7 +209,7 @@ def _own_files(path: Path) -> dict[str, Path]:
 def _gather(folder: Path, files: Mapping[str, Path]) -> None:
     """Bring files from several places together, without copying where the system allows it."""
     make_folder(folder)
-    with locked(folder.parent / f".{folder.name}.lock"):
+    with file_lock(folder.parent / f".{folder.name}.lock"):
         for name in (*HUB_FILES, SETTINGS_FILE, REFERENCE_FILE):
             if name in files:
                 share(files[name], folder / name)

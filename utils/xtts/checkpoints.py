@@ -127,7 +127,7 @@ def write(run: Path, state: "Mapping[str, Tensor]", about: About, fill: Callable
     target = place(run, about.step)
     needed = sum(tensor.numel() for tensor in state.values()) * HALF + SMALL_FILES
     known = dataclasses.asdict(about) | {"time": about.time or time.time()}
-    return folders.publish(target, MANIFEST, fill_all, {"about": known}, needed=needed)
+    return folders.write_folder(target, MANIFEST, fill_all, {"about": known}, needed=needed)
 
 
 def index(run: Path) -> list[Checkpoint]:
@@ -174,7 +174,7 @@ def prune(run: Path, keep: int) -> list[int]:
         run: Folder of the run.
         keep: How many of the newest stay; one at least. Damaged ones do not count and are left to people.
     """
-    folders.mend_all(run / FOLDER, MANIFEST)
+    folders.repair_all(run / FOLDER, MANIFEST)
     whole = [one for one in index(run) if not one.fault]
     staying = {one.step for one in whole[: max(1, keep)]} | {best_step(run)}
     gone = []
@@ -188,14 +188,14 @@ def prune(run: Path, keep: int) -> list[int]:
 
 def delete(checkpoint: Checkpoint) -> None:
     """Delete a checkpoint; its recordings stay."""
-    folders.remove(checkpoint.folder)
+    folders.remove_folder(checkpoint.folder)
 
 
 def read_state(folder: Path, kind: "torch.dtype | None" = None) -> "dict[str, Tensor]":
     """Read the weights of a checkpoint after comparing their hash; as they are, or in another number format."""
     from utils.xtts.tensors import read_tensors
 
-    folders.check_hashes(folder, MANIFEST, [MODEL])
+    folders.verify_hashes(folder, MANIFEST, [MODEL])
     state = read_tensors(folder / MODEL)
     if kind is not None:
         for name, tensor in state.items():

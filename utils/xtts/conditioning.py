@@ -11,7 +11,7 @@ what they always saw, and the written-out form comes back by giving the class ba
 import torch.nn.functional as F  # noqa: N812 - as torch's documents have it
 from torch import Tensor, nn
 
-from utils.core.change import SpeedupError
+from utils.core.errors import SpeedupError
 from utils.xtts.modules import Attend, Attention, AttentionBlock
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from utils.core import languages
 from utils.core.errors import StorageError
 from utils.core.folders import link_or_copy, require_space
-from utils.core.storage import ROOM, read_json
+from utils.core.storage import NO_SPACE_HINT, read_json
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.xtts.files import (
@@ -122,7 +122,7 @@ def _save(weights: Mapping[str, Tensor], path: Path) -> None:
     try:
         torch.save({"model": dict(weights)}, path)
     except RuntimeError as error:  # what torch's writer makes of a full disk
-        raise StorageError(f"{path} cannot be written: {str(error).splitlines()[0]}.", hint=ROOM) from error
+        raise StorageError(f"{path} cannot be written: {str(error).splitlines()[0]}.", hint=NO_SPACE_HINT) from error
 
 
 def _write_sound(source: Path, path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from utils.core.folders import sync_folder
-from utils.core.storage import PARTIAL, make_folder, patiently, storage_error
+from utils.core.storage import PARTIAL, make_folder, retry_while_in_use, storage_error
 
 
 @contextlib.contextmanager
@@ -31,8 +31,8 @@ def replacing_folder(path: Path, ours: Collection[str] | None = None) -> Iterato
         flush(new)
         new.chmod(0o755)  # mkdtemp makes it readable for its owner alone
         if path.exists():
-            patiently(lambda: path.rename(before))
-        patiently(lambda: new.rename(path))
+            retry_while_in_use(lambda: path.rename(before))
+        retry_while_in_use(lambda: new.rename(path))
         _clear(before, path, ours)
     except OSError as error:
         raise storage_error(path, error) from error

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from utils.core.public_addresses import DownloadError
-from utils.core.storage import PARTIAL, patiently, storage_error
+from utils.core.errors import DownloadError
+from utils.core.storage import PARTIAL, retry_while_in_use, storage_error
 
 REPOSITORY = "coqui/XTTS-v2"
 OnBytes = Callable[[int], None]  # takes how many bytes of the file are there
@@ -102,7 +102,7 @@ def download(file: HubFile, folder: Path, on_bytes: OnBytes) -> Path:
                 f"{file.name} of {REPOSITORY} arrived with another content than the hub announces.",
                 hint="Start again; if it happens twice, a proxy on the way changes downloads: try another network.",
             )
-        patiently(lambda: half.replace(path))
+        retry_while_in_use(lambda: half.replace(path))
     except OSError as error:
         raise storage_error(path, error) from error
     return path

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from utils.core.storage import locked, make_folder, read_text
+from utils.core.storage import file_lock, make_folder, read_text
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE
@@ -74,7 +74,7 @@ def build(folder: Path, seed: int = 0, sizes: RandomModelSize | None = None) -> 
     sizes = sizes or RandomModelSize()
     recipe = json.dumps({"format": FORMAT, "seed": seed, **asdict(sizes)})
     make_folder(folder.parent)
-    with locked(folder.parent / f".{folder.name}.lock"):
+    with file_lock(folder.parent / f".{folder.name}.lock"):
         if not _is_there(folder, recipe):
             with replacing_folder(folder) as new, torch.random.fork_rng(devices=[]), _one_thread():
                 torch.manual_seed(seed)

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from tests.training.small_gpt import small_gpt
-from utils.core.change import SpeedupError
+from utils.core.errors import SpeedupError
 from utils.training.speedups.byte_dropout import ByteDropout, attended, dropped, kept, threshold, use_byte_dropout
 from utils.training.speedups.dropout import set_dropout
 

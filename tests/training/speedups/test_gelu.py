@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from tests.training.small_gpt import small_gpt
-from utils.core.change import SpeedupError
+from utils.core.errors import SpeedupError
 from utils.training.speedups.gelu import fuse_gelu, write_out_gelu
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from utils.core.change import Change, SpeedupError
+from utils.core.change import Change
+from utils.core.errors import SpeedupError
 
 NAME = "use_compile"
 Backend = str | Callable[..., Any]

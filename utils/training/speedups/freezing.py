@@ -5,7 +5,8 @@ from typing import Self
 
 from torch import nn
 
-from utils.core.change import Change, SpeedupError
+from utils.core.change import Change
+from utils.core.errors import SpeedupError
 from utils.xtts.adapters import TEXT_ROWS
 
 

@@ -3,7 +3,8 @@
 from torch import nn
 from transformers.activations import NewGELUActivation
 
-from utils.core.change import Change, SpeedupError
+from utils.core.change import Change
+from utils.core.errors import SpeedupError
 
 
 class FusedGelu(nn.GELU):

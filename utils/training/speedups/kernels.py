@@ -15,7 +15,8 @@ import torch.nn.functional as F  # noqa: N812 - as torch's documents have it
 from torch.backends import cuda as switches  # these act on CPUs as well
 from torch.nn.attention import SDPBackend
 
-from utils.core.change import Change, SpeedupError
+from utils.core.change import Change
+from utils.core.errors import SpeedupError
 
 Kernel = Literal["auto", "flash", "efficient", "math", "flash_attention_2"]
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from utils.core.change import SpeedupError
+from utils.core.errors import SpeedupError
 from utils.training.speedups.adamw import State, apply_adamw, new_state
 
 CPU = torch.device("cpu")

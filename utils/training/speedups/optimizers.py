@@ -12,7 +12,8 @@ from torch import nn
 from torch.optim import AdamW, Optimizer
 
 from utils.config import TrainConfig
-from utils.core.change import Change, SpeedupError
+from utils.core.change import Change
+from utils.core.errors import SpeedupError
 from utils.training.speedups.offloading import OffloadedAdamW
 from utils.training.speedups.step_in_backward import StepInBackward
 

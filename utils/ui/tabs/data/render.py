@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from utils.core.events import Event, event_line, number
+from utils.core.events import Event, as_number, format_event
 from utils.dataset import lengths
 from utils.dataset.ledger import Entry, Ledger
 from utils.dataset.manifest import Contents
@@ -105,9 +105,9 @@ def how_far(events: Sequence[Event], *, at_work: bool, language: str) -> str:
     latest = next((event for event in reversed(events) if event["kind"] in {"progress", "fetched"}), None)
     if latest is None:
         return note(say("Looking for recordings …", language)) if at_work else ""
-    percent = number(latest.get("percent"))
+    percent = as_number(latest.get("percent"))
     if percent is None:
-        return note(event_line(latest))
+        return note(format_event(latest))
     if latest["kind"] == "fetched":
         words = say("Fetching {name}: {percent} %", language, name=latest.get("name"), percent=round(percent))
     else:

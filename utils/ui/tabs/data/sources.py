@@ -8,7 +8,7 @@ from gradio.events import Dependency
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, DataError
-from utils.dataset.download import is_address
+from utils.dataset.download import is_url
 from utils.dataset.sources import MEDIA
 from utils.dataset.subtitle_blocks import SUFFIXES as SUBTITLES
 from utils.ui import error_text
@@ -267,7 +267,7 @@ def _plain(place: str) -> None:
 
 def _fetched(place: str) -> None:
     """Refuse what is no address, and addresses that cannot be fetched here."""
-    if not is_address(place):
+    if not is_url(place):
         raise DataError(f"{place} is no address.", hint="An address begins with https://.")
     if not uploads.can_fetch():
         raise DataError("The package yt-dlp is not installed.", hint="Install it with: pip install yt-dlp.")

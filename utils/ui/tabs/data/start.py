@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from utils import runs
-from utils.config import BETWEEN, DatasetConfig
+from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError, RunBusyError
 from utils.core.paths import Project
@@ -18,7 +18,7 @@ WRITERS = ("prepare", "features", "train")  # runs that read or write the clips 
 def complete(values: Mapping[str, object], project: Project) -> DatasetConfig:
     """Make the settings of a run in this project; every fault is reported, not only the first."""
     named = uploads.divided(str(values.get("inputs") or ""))
-    inputs = BETWEEN.join(uploads.absolute(project, place) for place in named)
+    inputs = SEPARATOR.join(uploads.absolute(project, place) for place in named)
     return read_form({**values, "inputs": inputs}, DatasetConfig)
 
 
@@ -39,12 +39,12 @@ def preparations(project: Project) -> list[runs.Run]:
 
 def at_work(project: Project) -> runs.Run | None:
     """Return a run that is at work on the clips, if there is one."""
-    return runs.at_work(project, *WRITERS)
+    return runs.active_run(project, *WRITERS)
 
 
 def obstacle(project: Project, inputs: str, language: str) -> str:
     """Say why no preparation can be started now; empty when one can."""
-    if run := runs.at_work(project, VERB):
+    if run := runs.active_run(project, VERB):
         return say("{name} is at work; stop it first, or wait until it ends.", language, name=run.name)
     if not inputs.strip():
         return say("Add recordings first: upload files, name a folder or a link, or record sentences.", language)

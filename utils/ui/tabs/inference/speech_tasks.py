@@ -17,7 +17,7 @@ from utils.config import SpeechConfig
 from utils.core.batching import batched
 from utils.core.errors import DataError, TextError
 from utils.core.paths import Project
-from utils.core.storage import new_folder, replacing, stamp, write_atomically
+from utils.core.storage import atomic_writer, make_unique_folder, timestamp_name, write_atomically
 from utils.dataset.encodings import read_any
 from utils.dataset.subtitles import read_cues
 from utils.media.audio import Samples
@@ -182,7 +182,7 @@ def lines_of(path: Path) -> list[str]:
 def batch(studio: Studio, project: Project, lines: Sequence[str], ending: str, config: SpeechConfig) -> Iterator[News]:
     """Speak many texts into numbered files and pack them with a list; what cannot be spoken is told in the list."""
     yield from loaded(studio, config)
-    folder = new_folder(project.root / BATCHES / stamp(time.time()))
+    folder = make_unique_folder(project.root / BATCHES / timestamp_name(time.time()))
     rows: list[dict[str, object]] = []
     try:
         with studio.using() as model:
@@ -271,7 +271,7 @@ def _pack(folder: Path, rows: Sequence[dict[str, object]]) -> Path:
     writer.writerows(rows)
     write_atomically(folder / LIST, "\ufeff" + table.getvalue())  # the mark tells spreadsheets that it is UTF-8
     archive = folder.with_name(f"{folder.name}.zip")
-    with replacing(archive) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+    with atomic_writer(archive) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
         for path in sorted(folder.iterdir()):
             packed.write(path, path.name)
     return archive

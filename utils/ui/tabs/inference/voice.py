@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from utils.config import BETWEEN, SpeechConfig
+from utils.config import SEPARATOR, SpeechConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.runs.tasks import Work
@@ -118,7 +118,7 @@ def _tie_facts(room: Room, picker: gr.Dropdown, heard: gr.HTML) -> None:
     """Offer the chosen clips to be heard, and say how good they are."""
 
     def describe(reference: str | None, language: str) -> Iterator[str]:
-        paths = [Path(part.strip()) for part in (reference or "").split(BETWEEN) if part.strip()]
+        paths = [Path(part.strip()) for part in (reference or "").split(SEPARATOR) if part.strip()]
         files = [path for path in paths if path.is_absolute() and path.is_file()]
         players = [render.player(path, path.name) if path.is_relative_to(room.page.output) else "" for path in files]
         yield "".join(players)

@@ -50,7 +50,7 @@ def look(output: Path, version: str | None, language: str, before: Mapping[str, 
     found = [downloads.look(name) for name in downloads.VERSIONS]
     chosen = next((base for base in found if base.version == version), None)
     run = downloads.current(output)
-    busy = run is not None and run.look().status in runs.ACTIVE
+    busy = run is not None and run.current_state().status in runs.ACTIVE
     consent = version in BUILT_IN or not downloads.needs_consent()
     why = reasons_of(
         chosen, busy=busy, unfinished=run is not None and any(base.is_begun for base in found), consent=consent
@@ -92,7 +92,7 @@ def _state(base: Base) -> str:
 
 def _shown(run: runs.Run, language: str) -> str:
     """Show how far the last download is, or how it ended."""
-    state = run.look()
+    state = run.current_state()
     try:
         version, found = downloads.version_of(run), downloads.progress(run)
     except AmharicTtsError as error:

@@ -10,8 +10,8 @@ from utils import runs
 from utils.config.download import DownloadConfig
 from utils.core import paths
 from utils.core.errors import RunBusyError, RunError
-from utils.core.events import Event, number, whole
-from utils.core.folders import remove
+from utils.core.events import Event, as_integer, as_number
+from utils.core.folders import remove_folder
 from utils.core.paths import list_projects, project
 from utils.core.storage import PARTIAL
 from utils.ui.views import newest_events
@@ -88,7 +88,7 @@ def current(output: Path) -> runs.Run | None:
 def is_at_work(output: Path) -> bool:
     """Tell whether something is being fetched."""
     run = current(output)
-    return run is not None and run.look().status in runs.ACTIVE
+    return run is not None and run.current_state().status in runs.ACTIVE
 
 
 def version_of(run: runs.Run) -> str:
@@ -104,7 +104,7 @@ def begin(version: str, output: Path) -> runs.Run:
             f"The base version comes under the {LICENCE}, and nobody has agreed to it yet.", hint="Agree to it above."
         )
     for run in runs.list_runs(downloads_project(output)):
-        if run.look().status in runs.ACTIVE:
+        if run.current_state().status in runs.ACTIVE:
             raise RunBusyError(f"{version_of(run)} is being fetched.", hint="Pause it first, or wait until it ends.")
         runs.delete(run)  # only the last one is ever shown
     return runs.start(VERB, config, downloads_project(output))
@@ -128,7 +128,7 @@ def give_up(output: Path) -> None:
 
 def _active(output: Path) -> runs.Run:
     run = current(output)
-    if run is None or run.look().status not in runs.ACTIVE:
+    if run is None or run.current_state().status not in runs.ACTIVE:
         raise RunError("Nothing is being fetched.", hint="Choose a version and click Download.")
     return run
 
@@ -137,21 +137,21 @@ def delete(version: str, output: Path) -> int:
     """Delete a base model; refused while any run is at work, because it may need it."""
     if version == TINY:
         raise RunError(f"{version} comes with the program and stays.", hint="Delete another version.")
-    folder = paths.inside(paths.MODELS, paths.checked_name(version))
+    folder = paths.resolve_inside(paths.MODELS, paths.validate_name(version))
     for name in list_projects(output):
-        if busy := runs.at_work(project(name, output)):
+        if busy := runs.active_run(project(name, output)):
             raise RunBusyError(f"{busy.name} of {name} is at work.", hint="Stop it first.")
     if is_at_work(output):
         raise RunBusyError(f"{version} may be being fetched.", hint="Pause the download first.")
     size = size_of(folder)
-    remove(folder)
+    remove_folder(folder)
     return size
 
 
 def progress(run: runs.Run) -> Progress | None:
     """Read how far a download is from its last events."""
     found = newest_events(run, RECENT_BYTES)
-    told = [event for event in found if event["kind"] == "progress" and whole(event.get("step")) is not None]
+    told = [event for event in found if event["kind"] == "progress" and as_integer(event.get("step")) is not None]
     if not told:
         return None
     last = told[-1]
@@ -167,4 +167,4 @@ def _rate(first: Event, last: Event) -> float:
 
 
 def _number(event: Event, name: str) -> float:
-    return number(event.get(name)) or 0.0
+    return as_number(event.get(name)) or 0.0

@@ -87,5 +87,5 @@ def build_memory(form: TrainForm) -> None:
 
 def refuse_beside_a_run(page: Page, project: str) -> None:
     """Refuse to measure while a training takes the memory."""
-    if run := runs.at_work(page.open(project), start.VERB):
+    if run := runs.active_run(page.open(project), start.VERB):
         raise RunBusyError(f"{run.name} is at work and would be measured too.", hint="Stop it first.")

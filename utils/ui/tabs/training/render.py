@@ -5,7 +5,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from utils.core.events import Event, event_line, number, read_tail
+from utils.core.events import Event, as_number, format_event, read_tail
 from utils.runs import ACTIVE, Run, State
 from utils.ui.i18n import say
 from utils.ui.tabs.training.charts import CSS as CHART_CSS
@@ -64,7 +64,7 @@ def figures(story: Story, language: str) -> str:
         ("samples_per_second", "Clips per second"),
         ("memory_gb", "Memory (GiB)"),
     ):
-        value = number(story.latest.get(name))
+        value = as_number(story.latest.get(name))
         if value is not None:
             shown[title] = short(value)
     if story.best:
@@ -181,7 +181,7 @@ def log(run: Run) -> str:
 def _log_line(event: Event) -> str:
     """Write an event with its time of day, and its figures in few digits."""
     figures = {name: short(value) if isinstance(value, float) else value for name, value in event.items()}
-    return _clock(number(event.get("time"))) + event_line(figures)
+    return _clock(as_number(event.get("time"))) + format_event(figures)
 
 
 def _clock(when: float | None) -> str:

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from utils.core.events import Event, number, whole
+from utils.core.events import Event, as_integer, as_number
 
 MOST_POINTS = 1500  # of a curve; more than a screen has pixels
 TRAIN = {
@@ -131,35 +131,35 @@ class Story:
             hear(self, event)
 
     def _train(self, event: Event) -> None:
-        step = whole(event.get("step"))
+        step = as_integer(event.get("step"))
         if step is None:
             return
         if step <= self.step:
             self._cut(step - 1)  # it went back to what was saved
         self.step, self.latest, self.phase = step, event, None
-        self.seconds_left = number(event.get("seconds_left"))
+        self.seconds_left = as_number(event.get("seconds_left"))
         self._add(TRAIN, step, event)
 
     def _evaluation(self, event: Event) -> None:
-        step = whole(event.get("step"))
+        step = as_integer(event.get("step"))
         if step is None:
             return
         for name in EVALUATION.values():
             if name in self.curves:
                 self.curves[name].cut(step - 1)
         self._add(EVALUATION, step, event)
-        loss = number(event.get("loss"))
+        loss = as_number(event.get("loss"))
         if step and loss is not None and (self.best is None or loss < self.best[0]):
             self.best = loss, step
 
     def _add(self, names: dict[str, str], step: int, event: Event) -> None:
         for name, curve in names.items():
-            value = number(event.get(name))
+            value = as_number(event.get(name))
             if value is not None:
                 self.curves.setdefault(curve, Curve()).add(step, value)
 
     def _resumed(self, event: Event) -> None:
-        if (step := whole(event.get("step"))) is not None:
+        if (step := as_integer(event.get("step"))) is not None:
             self._cut(step)
 
     def _cut(self, last: int) -> None:
@@ -172,7 +172,7 @@ class Story:
             self.best = min(points, default=None)
 
     def _progress(self, event: Event) -> None:
-        done, total = whole(event.get("step")), whole(event.get("total"))
+        done, total = as_integer(event.get("step")), as_integer(event.get("total"))
         if done is None or not total:
             return
         if part := event.get("part"):
@@ -181,7 +181,7 @@ class Story:
             self.total, self.phase = total, None
 
     def _optimization(self, event: Event) -> None:
-        changed = whole(event.get("changed"))
+        changed = as_integer(event.get("changed"))
         if changed is not None:
             self.switches[str(event.get("name"))] = changed, str(event.get("detail") or "")
 
@@ -201,7 +201,7 @@ class Story:
         self.problems.append(str(event.get("message") or ""))
 
     def _clips(self, event: Event) -> None:
-        used, aside = whole(event.get("used")), whole(event.get("aside"))
+        used, aside = as_integer(event.get("used")), as_integer(event.get("aside"))
         split = str(event.get("split"))
         if used is not None:
             self.used[split] = used
@@ -210,7 +210,7 @@ class Story:
         self.aside += aside or 0
 
     def _sample(self, event: Event) -> None:
-        step = whole(event.get("step"))
+        step = as_integer(event.get("step"))
         if step is not None:
             sample = Sample(step, str(event.get("text") or ""), str(event.get("file") or ""))
             self.samples = [one for one in self.samples if one.file != sample.file] + [sample]

@@ -52,7 +52,7 @@ def obstacle(project: Project, values: Mapping[str, str], language: str) -> str:
         values: version, custom_model, train_csv and eval_csv of the form.
         language: Of the page.
     """
-    if run := runs.at_work(project, VERB):
+    if run := runs.active_run(project, VERB):
         return say("{name} is at work; stop it first, or wait until it ends.", language, name=run.name)
     named = {"train": values.get("train_csv"), "eval": values.get("eval_csv")}
     for split, name in coqui_lists.FILES.items():
