@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from utils.amharic.fidel import ETHIOPIC, fold
 from utils.amharic.normalization import normalize, normalize_with_report
-from utils.amharic.spelling import ETHIOPIC, fold
 
 DATA = Path(__file__).parent.parent / "data"
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 
+from utils.amharic.fidel import ETHIOPIC, fold
 from utils.amharic.numbers import attach, same_consonant
 from utils.amharic.quantities import is_unit, unit_words
-from utils.amharic.spelling import ETHIOPIC, fold
 from utils.amharic.tables import mapping, rows
 
 CANDIDATE = re.compile(
@@ -59,7 +59,7 @@ def _read_verse(match: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1024)  # a text repeats its abbreviations
 def expand(written: str) -> str:
-    """Write out one candidate; what is no abbreviation keeps its words, parted by a stop or a space."""
+    """Write out one candidate; anything else keeps its words, separated by a stop or a space."""
     plain = written.rstrip("./").replace("/", ".")
     if plain.count(".") > MOST_STROKES:
         return _unknown(written, plain)

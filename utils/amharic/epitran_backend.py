@@ -1,8 +1,8 @@
-"""The epitran package as another voice in the matter: its rules, called word by word, with its known faults mended.
+"""The epitran package as an alternative backend, called word by word, with fixes for its known errors.
 
-What is mended in `amh-Ethi-pp`: ኧ (was wa), ጐ ቈ ኰ ኈ (was Cʷe), ሀ ሐ ኀ አ ዐ (was ə), the letters that it leaves as they
-are, and ɨ beside kʼ and sʼ, which its list of consonants lacks. Its rules stop after 32 places in a text, so it never
-sees more than a word. It marks no gemination and splits every cluster at the end of a word; that is its own view.
+Fixed in `amh-Ethi-pp`: ኧ (was wa), ጐ ቈ ኰ ኈ (was Cʷe), ሀ ሐ ኀ አ ዐ (was ə), the letters that it leaves as they
+are, and ɨ beside kʼ and sʼ, which its list of consonants lacks. Its rules stop after 32 places in a text, so it is
+given one word at a time. It marks no gemination and splits every cluster at the end of a word.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Why a text is read as it is: every step from the written form to what the model sees, word by word."""
+"""Explain a reading: every step from the written text to what the model sees, word by word."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from utils.amharic.syllables import insert_vowels
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One Ethiopic word: its letters, its sounds, and what decided which consonants are geminate."""
+    """One Ethiopic word: its letters, its phones, and what decided which consonants are geminate."""
 
     normalized: str
     phones: str
@@ -26,7 +26,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A text on its way to the model; the counters name what could not be read and what was left out."""
+    """Every step of a reading; the counters list what could not be read and what was dropped."""
 
     written: str
     normalized: str
@@ -42,7 +42,7 @@ def explain(text: str, overrides: Mapping[str, str] | None = None) -> Explanatio
     """Follow a text from its written form to what the model reads.
 
     `unknown` counts Ethiopic letters without a known sound, `unspoken` the digits and foreign letters that are left in
-    the phones, `dropped` the signs that normalising took out.
+    the phones, `dropped` the signs that normalizing took out.
     """
     normalized, dropped = normalize_with_report(text)
     phones = phonemize(normalized, overrides=overrides)
@@ -59,7 +59,7 @@ def explain(text: str, overrides: Mapping[str, str] | None = None) -> Explanatio
 
 
 def explain_words(normalized: str, overrides: Mapping[str, str] | None = None) -> tuple[Word, ...]:
-    """Explain each Ethiopic word of a normalised text."""
+    """Explain each Ethiopic word of a normalized text."""
     listed = with_overrides(overrides)
     found = []
     for word in WORD.findall(plain_punctuation(normalized)):

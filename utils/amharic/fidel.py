@@ -1,4 +1,4 @@
-"""Ethiopic letters to consonant and vowel codes, by arithmetic over the code points."""
+"""Ethiopic letters: which ones there are, which sound alike, and the consonant and vowel codes they stand for."""
 
 import re
 from collections import Counter
@@ -13,6 +13,8 @@ LETTERS = "".join(f"{chr(start)}-{chr(end - 1)}" for start, end in _BLOCKS)
 MARKS = "\u135d-\u135fː"
 # A word begins with a letter; stray marks stay outside.
 WORD = re.compile(f"([{LETTERS}][{LETTERS}{MARKS}]*)")
+
+ETHIOPIC = "\u1200-\u135a\u135f\u1380-\u138f\u2d80-\u2ddf\uab00-\uab2f"  # in use today, for character classes
 
 _LETTER = re.compile(f"[{LETTERS}]")
 # What may stand between a consonant and its mark, the longest first.
@@ -54,3 +56,14 @@ def unknown(text: str) -> Counter[str]:
     """Count the Ethiopic letters of a text whose sound is not known."""
     known = values()
     return Counter(letter for letter in _LETTER.findall(text) if letter not in known)
+
+
+@cache
+def homophones() -> dict[int, str]:
+    """Return the table that gives each letter the spelling used for its sound today."""
+    return {ord(letter): plain for letter, plain in rows("homophones.tsv", columns=2)}
+
+
+def fold(text: str) -> str:
+    """Spell letters that sound alike with one letter."""
+    return text.translate(homophones())

@@ -4,8 +4,8 @@ import re
 import unicodedata
 from functools import cache
 
+from utils.amharic.fidel import ETHIOPIC
 from utils.amharic.numbers import joined_before, joined_behind
-from utils.amharic.spelling import ETHIOPIC
 from utils.amharic.tables import mapping
 
 LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")

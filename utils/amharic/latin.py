@@ -1,8 +1,8 @@
 """Phones in letters that the model's vocabulary already has, one to one, and back.
 
-A geminate is its whole symbol twice (`tt`, `t't'`). Two equal phones that are no geminate are parted by `|`, and a
+A geminate is its whole symbol twice (`tt`, `t't'`). Two equal phones that are no geminate are separated by `|`, and a
 character that would read as a symbol although it is no phone has `_` before it; neither happens in what `phonemize`
-makes of normalised Amharic.
+makes of normalized Amharic.
 """
 
 import re

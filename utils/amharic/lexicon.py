@@ -84,7 +84,7 @@ def _verb_forms() -> Iterator[tuple[str, Entry]]:
 
 
 def _is_suffixed(verb: str, listed: Words) -> bool:
-    """Say whether a verb form is written like a listed word with -ን, -ህ or -ሽ, which is met far more often: ነገርን."""
+    """Return whether a verb form is written like a listed word with -ን, -ህ or -ሽ, which is met far more often: ነገርን."""
     return verb[-1] in _NOUN_SUFFIXES and verb[:-1] in listed
 
 

@@ -1,4 +1,4 @@
-"""Written Amharic to spoken Amharic: figures and abbreviations in words, one spelling a sound, plain punctuation."""
+"""Normalize Amharic text: numbers and abbreviations in words, one spelling per sound, plain punctuation."""
 
 import re
 import unicodedata
@@ -7,9 +7,9 @@ from functools import cache
 from typing import NamedTuple
 
 from utils.amharic.abbreviations import expand_abbreviations
+from utils.amharic.fidel import ETHIOPIC, fold
 from utils.amharic.foreign import spell_latin
 from utils.amharic.quantities import read_quantities
-from utils.amharic.spelling import ETHIOPIC, fold
 from utils.amharic.tables import mapping
 
 # one sign for signs that look alike; the two combining marks of length say nothing that Amharic distinguishes
@@ -43,19 +43,19 @@ DASH = re.compile(r"\s*-\s*")
 
 
 class Normalized(NamedTuple):
-    """A normalised text, and how often each sign was dropped from it."""
+    """A normalized text, and how often each symbol was dropped from it."""
 
     text: str
     dropped: Counter[str]
 
 
 def normalize(text: str) -> str:
-    """Write a text as it is spoken."""
+    """Return a text as it is spoken."""
     return normalize_with_report(text).text
 
 
 def normalize_with_report(text: str) -> Normalized:
-    """Write a text as it is spoken, and count what cannot be spoken (emoji and other signs)."""
+    """Return a text as it is spoken, and count what cannot be spoken (emoji and other symbols)."""
     for step in STEPS:
         text = step(text)
     dropped = Counter(sign for sign in FOREIGN_SIGN.findall(text))

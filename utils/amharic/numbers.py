@@ -94,7 +94,7 @@ def joined_behind() -> frozenset[str]:
 
 
 def same_consonant(left: str, right: str) -> bool:
-    """Tell whether two letters stand in the same row of the fidel, eight code points each."""
+    """Return whether two letters stand in the same row of the fidel, eight code points each."""
     return ord(left) >> 3 == ord(right) >> 3
 
 

@@ -7,8 +7,8 @@ from utils.amharic.gemination import mark
 from utils.amharic.lexicon import with_overrides
 from utils.amharic.syllables import insert_vowels
 
-# Ethiopic punctuation is in no vocabulary of the model; each sign has a familiar equal. Quotation marks are not heard,
-# the model may lack them, and in the Latin mode an apostrophe is a letter.
+# The model's vocabulary has no Ethiopic punctuation. Quotation marks are not spoken, may be missing from the vocabulary,
+# and in Latin mode an apostrophe is a letter.
 _PUNCTUATION = str.maketrans(
     {"፠": None, "፡": " ", "።": ".", "፣": ",", "፤": ";", "፥": ":", "፦": ":", "፧": "?", "፨": "."}
     | dict.fromkeys("\"'‘’“”")
@@ -16,15 +16,15 @@ _PUNCTUATION = str.maketrans(
 
 
 def phonemize(text: str, backend: str = "rules", overrides: Mapping[str, str] | None = None) -> str:
-    """Turn the Ethiopic words of a normalised text into phones; everything else stays where it is.
+    """Convert the Ethiopic words of a normalized text to phones; everything else is left in place.
 
     Args:
-        text: Normalised text. Digits and Latin words are not spoken here: they stay as they are.
-        backend: `rules` (ours), `epitran` (the package, its known faults mended) or `fidel` (the letters themselves).
+        text: Normalized text. Digits and Latin words are left as they are.
+        backend: `rules` (ours), `epitran` (the package, with fixes) or `fidel` (the letters themselves).
         overrides: Written form → pronunciation, either phones or Ethiopic letters with ː after each geminate.
 
     Raises:
-        PronunciationError: An override is not an Amharic word or holds a symbol that is no phone.
+        PronunciationError: An override is not an Amharic word, or contains a symbol that is not a phone.
         ValueError: There is no such backend.
     """
     try:
@@ -35,7 +35,7 @@ def phonemize(text: str, backend: str = "rules", overrides: Mapping[str, str] | 
 
 
 def plain_punctuation(text: str) -> str:
-    """Replace Ethiopic punctuation by its familiar equals and leave quotation marks out."""
+    """Replace Ethiopic punctuation with its Latin equivalents and drop quotation marks."""
     return text.translate(_PUNCTUATION)
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 
+from utils.amharic.fidel import ETHIOPIC
 from utils.amharic.numbers import (
     attach,
     geez_to_digits,
@@ -14,10 +15,9 @@ from utils.amharic.numbers import (
     say,
     with_ending,
 )
-from utils.amharic.spelling import ETHIOPIC
 from utils.amharic.tables import rows
 
-Found = re.Match[str]
+Match = re.Match[str]
 
 FRACTIONS = {
     "½": ("1", "2"),
@@ -64,13 +64,13 @@ def _letters_before(match: re.Match[str]) -> str:
     return before[0] if before else ""
 
 
-def _date(found: Found) -> str:
-    return " ".join(say(part.lstrip("0") or "0") for part in re.split("[/.-]", found["date"])) + " "
+def _date(match: Match) -> str:
+    return " ".join(say(part.lstrip("0") or "0") for part in re.split("[/.-]", match["date"])) + " "
 
 
-def _clock(found: Found) -> str:
+def _clock(match: Match) -> str:
     """Read a time of day as it is said, never moving it by six hours."""
-    hour, minute, second = found["hour"].lstrip("0") or "0", found["minute"], found["second"]
+    hour, minute, second = match["hour"].lstrip("0") or "0", match["minute"], match["second"]
     spoken = f"{say(hour)} ሰዓት"
     if minute in QUARTERS and not second:
         spoken += QUARTERS[minute]
@@ -78,29 +78,29 @@ def _clock(found: Found) -> str:
         spoken += f" ከ{say(minute.lstrip('0'))} ደቂቃ"
     if second:
         spoken += f" ከ{say(second.lstrip('0') or '0')} ሰከንድ"
-    return f"{_from(found)}{spoken} እስከ " if found["until"] else f"{spoken} "
+    return f"{_from(match)}{spoken} እስከ " if match["until"] else f"{spoken} "
 
 
-def _from(found: Found) -> str:
-    """Return the ከ that opens a range, where the writer has not already put a prefix there (በ5-8, ከቀኑ 5-8)."""
-    before = found.string[max(0, found.start() - LONGEST_PREFIX) : found.start()]
-    said = _letters_before(found) in joined_before() or re.search(rf"(?<![{ETHIOPIC}])ከ[{ETHIOPIC}]*\s?$", before)
-    return "" if said else "ከ"
+def _from(match: Match) -> str:
+    """Return the ከ that opens a range, unless the writer has put a prefix there already (በ5-8, ከቀኑ 5-8)."""
+    before = match.string[max(0, match.start() - LONGEST_PREFIX) : match.start()]
+    prefixed = _letters_before(match) in joined_before() or re.search(rf"(?<![{ETHIOPIC}])ከ[{ETHIOPIC}]*\s?$", before)
+    return "" if prefixed else "ከ"
 
 
-def _telephone(found: Found) -> str:
-    written = found[0]
+def _telephone(match: Match) -> str:
+    written = match[0]
     groups = re.findall("[0-9]+", written)
     return ("ፕላስ " if "+" in written else "") + " ".join(one_by_one(group) for group in groups) + " "
 
 
-def _money(found: Found) -> str:
-    name, hundredth = _currencies()[found["sign"] or found["coin"]]
-    amount, scale = found["amount"] or found["sum"], (found["scale"] or found["scale_before"] or "").strip()
-    ending = found["coin_end"] or ""
+def _money(match: Match) -> str:
+    name, hundredth = _currencies()[match["sign"] or match["coin"]]
+    amount, scale = match["amount"] or match["sum"], (match["scale"] or match["scale_before"] or "").strip()
+    ending = match["coin_end"] or ""
     whole, _, cents = amount.replace(",", "").partition(".")
-    if found["most"]:
-        return f"{_from(found)}{number(amount)} እስከ {number(found['most'])} {scale} {name} "
+    if match["most"]:
+        return f"{_from(match)}{number(amount)} እስከ {number(match['most'])} {scale} {name} "
     if scale or len(cents) not in {0, 2}:
         return f"{number(amount)} {scale} {name}{ending} "
     if cents.strip("0") and whole != "0":
@@ -108,14 +108,14 @@ def _money(found: Found) -> str:
     return f"{say(cents.lstrip('0'))} {hundredth} " if cents.strip("0") else f"{say(whole)} {name}{ending} "
 
 
-def _mixed(found: Found) -> str:
-    whole, sign = found["mixed_whole"], found["mixed"]
+def _mixed(match: Match) -> str:
+    whole, sign = match["mixed_whole"], match["mixed"]
     over, under = FRACTIONS[sign] if sign in FRACTIONS else sign.split("/")
     half = (over, under) == ("1", "2")
-    if half and not whole and (found["mixed_end"] or "").startswith("ኛ"):
-        return f"አንድ ሁለተ{found['mixed_end']} "
+    if half and not whole and (match["mixed_end"] or "").startswith("ኛ"):
+        return f"አንድ ሁለተ{match['mixed_end']} "
     spoken = fraction(over, under) if not whole else say(whole) + (" ተኩል" if half else f" ከ{fraction(over, under)}")
-    return f"{spoken}{_unit(found['mixed_unit'])}{_fraction_end(spoken, found['mixed_end'] or '')} "
+    return f"{spoken}{_unit(match['mixed_unit'])}{_fraction_end(spoken, match['mixed_end'] or '')} "
 
 
 def _fraction_end(spoken: str, written: str) -> str:
@@ -126,39 +126,39 @@ def _fraction_end(spoken: str, written: str) -> str:
 
 
 def fraction(over: str, under: str) -> str:
-    """Say a fraction; what is no proper one is said as two numbers."""
+    """Say a fraction; an improper one is said as two numbers."""
     if (over, under) == ("1", "2"):
         return "ግማሽ"
     proper = len(under) <= 3 and 0 < int(over) < int(under)
     return f"{say(over)} {with_ending(under, 'ኛ')}" if proper else f"{say(over)} {say(under)}"
 
 
-def _range(found: Found) -> str:
-    low, high = found["low"], found["high"]
+def _range(match: Match) -> str:
+    low, high = match["low"], match["high"]
     if len(low) < 3 and float(low) >= float(high.replace(",", "")):
         return f"{number(low)} ለ{number(high)} "  # a score
-    return f"{_from(found)}{number(low)} እስከ {number(high)}{_unit(found['range_unit'])} "
+    return f"{_from(match)}{number(low)} እስከ {number(high)}{_unit(match['range_unit'])} "
 
 
-def _ranks(found: Found) -> str:
-    return f"{_from(found)}{with_ending(found['rank'], 'ኛ')} እስከ "
+def _ranks(match: Match) -> str:
+    return f"{_from(match)}{with_ending(match['rank'], 'ኛ')} እስከ "
 
 
 def _until(dash: str | None) -> str:
     return "እስከ " if dash else ""
 
 
-def _score(found: Found) -> str:
-    return f"{say(found['ours'])} ለ{say(found['theirs'])} "
+def _score(match: Match) -> str:
+    return f"{say(match['ours'])} ለ{say(match['theirs'])} "
 
 
-def _percent(found: Found) -> str:
-    spoken = "መቶ" if found["share"] == "100" else number(found["share"])
-    return f"{spoken} በመቶ{found['share_end']} {_until(found['share_until'])}"
+def _percent(match: Match) -> str:
+    spoken = "መቶ" if match["share"] == "100" else number(match["share"])
+    return f"{spoken} በመቶ{match['share_end']} {_until(match['share_until'])}"
 
 
-def _measure(found: Found) -> str:
-    return f"{number(found['measure'])}{_scale(found['thousands'])}{_unit(found['unit'])} {_until(found['unit_until'])}"
+def _measure(match: Match) -> str:
+    return f"{number(match['measure'])}{_scale(match['thousands'])}{_unit(match['unit'])} {_until(match['unit_until'])}"
 
 
 def _scale(written: str) -> str:
@@ -182,14 +182,14 @@ def unit_words(written: str) -> str:
 
 
 def is_unit(written: str) -> bool:
-    """Tell whether letters with dots or strokes are a unit, alone or for each of something."""
+    """Return whether letters with dots or strokes are a unit, alone or for each of something."""
     plain = written.rstrip(".")
     each, _, per = plain.rpartition("/")
     return plain.replace("/", ".") in _units() or (each.replace("/", ".") in _units() and "." not in per)
 
 
-def _plain(found: Found) -> str:
-    digits, ending = found["plain"], found["ending"]
+def _plain(match: Match) -> str:
+    digits, ending = match["plain"], match["ending"]
     if not ending:
         return f"{number(digits)} "
     spoken = number(digits)
@@ -208,7 +208,7 @@ def number(written: str) -> str:
     return f"ነጌቲቭ {spoken}" if minus else spoken
 
 
-READERS: Mapping[str, Callable[[Found], str]] = {
+READERS: Mapping[str, Callable[[Match], str]] = {
     "is_date": _date,
     "is_clock": _clock,
     "is_telephone": _telephone,

@@ -2,7 +2,7 @@
 
 import re
 
-from utils.amharic.spelling import ETHIOPIC
+from utils.amharic.fidel import ETHIOPIC
 
 END = re.compile(r"(?:[።፧፨?!]|[፡:]{2}|\.)+[\"'”’»)\]]*")
 LINE = re.compile(r"[\n\r\u2028\u2029]+")
@@ -13,7 +13,7 @@ WINDOW = 24  # letters before a stop that decide what it is
 
 
 def split_sentences(text: str) -> list[str]:
-    """Part a text into sentences; nothing but white space is lost."""
+    """Split a text into sentences; only white space is lost."""
     return [sentence for line in LINE.split(text) for sentence in _split_line(line)]
 
 
@@ -27,7 +27,7 @@ def _split_line(line: str) -> list[str]:
 
 
 def _ends(line: str, match: re.Match[str]) -> bool:
-    """Tell whether a mark ends a sentence; only the plain dot and the doubled colon can mean something else."""
+    """Return whether a mark ends a sentence; only the plain dot and the doubled colon can mean something else."""
     after = line[match.end() : match.end() + 1]
     if match[0].strip("\"'”’»)]") != ".":
         return match[0] != "::" or not after.isdigit()
@@ -38,5 +38,5 @@ def _ends(line: str, match: re.Match[str]) -> bool:
 
 
 def _dotted_word(before: str, after: str) -> bool:
-    """Tell whether the dot stands inside an abbreviation such as ፖ.ሳ.ቁ or ጠ.ሚ.ር."""
+    """Return whether the dot stands inside an abbreviation such as ፖ.ሳ.ቁ or ጠ.ሚ.ር."""
     return bool(after) and not after.isspace() and len(re.split(rf"[^{ETHIOPIC}]", before)[-1]) <= 2

@@ -88,7 +88,7 @@ def _after_vowel(slots: list[str], *, final: bool) -> list[str]:
 
 
 def _is_coda(first: str, second: str, rest: list[str]) -> bool:
-    """Say whether the first consonant closes the syllable, before a consonant that has no vowel after it."""
+    """Return whether the first consonant closes the syllable, before a consonant that has no vowel after it."""
     if _never_meet(first, second):
         return False
     if rest and ":" in rest[0]:  # the ɨ before the geminate gives the second a syllable: ትግርኛ tɨɡrɨɲːa
@@ -107,7 +107,7 @@ def _never_meet(first: str, second: str) -> bool:
 
 
 def _is_pair(first: str, second: str, rest: list[str]) -> bool:
-    """Say whether the second and third consonant stay together and leave the first to a syllable of its own."""
+    """Return whether the second and third consonant stay together and leave the first to a syllable of its own."""
     pair = second + rest[0][0]
     if pair in _TIGHT:
         return first not in "wy" or len(rest) == 1
@@ -115,5 +115,5 @@ def _is_pair(first: str, second: str, rest: list[str]) -> bool:
 
 
 def _is_diphthong(first: str, second: str, rest: list[str]) -> bool:
-    """Say whether a glide belongs to the vowel, so that a coda may follow it: ሳይንስ sajns, አውስትራሊያ awstɨralija."""
+    """Return whether a glide belongs to the vowel, so that a coda may follow it: ሳይንስ sajns, አውስትራሊያ awstɨralija."""
     return (first == "y" and second + rest[0] in _NASAL) or (first == "w" and second + rest[0] in _TIGHT)

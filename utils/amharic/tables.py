@@ -38,16 +38,16 @@ def read_mapping(path: Path) -> dict[str, str]:
 
 
 def numbered_rows(path: Path, columns: int) -> list[tuple[int, tuple[str, ...]]]:
-    """Read the rows of one file with their line numbers, for faults that only a closer look finds."""
-    found = []
+    """Read the rows of one file with their line numbers, for callers that report errors in single rows."""
+    numbered = []
     for number, line in enumerate(_text(path).split("\n"), start=1):
         if not line.strip() or line.startswith("#"):
             continue
         cells = tuple(cell.strip() for cell in line.split("\t"))
         if len(cells) != columns or not all(cells):
             raise TableError(f"{path}:{number}: expected {columns} tab-separated cells, found {cells!r}")
-        found.append((number, cells))
-    return found
+        numbered.append((number, cells))
+    return numbered
 
 
 def _text(path: Path) -> str:

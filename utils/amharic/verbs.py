@@ -162,28 +162,14 @@ class Stem(NamedTuple):
         return [f"{prefix}{head}{letters[place]}{rest}" for prefix, place, rest in endings]
 
 
-def inflect(citation: str, kind: str) -> Iterator[str]:
-    """Yield the marked forms of one verb, the likelier of two homographs first; affixes make the negatives."""
-    root = read(citation, kind)
-    for step in _STEPS:
-        yield from step(root, you=True)
-
-
-def derive(citation: str, kind: str, stem: str) -> Iterator[str]:
-    """Yield the marked forms, without the second persons, of a stem (t, a or as) made from a verb's plain stem."""
-    root = _derived(read(citation, kind), stem)
-    for step in _STEPS:
-        yield from step(root, you=False)
-
-
 @cache
-def all_forms() -> dict[str, str]:
+def all_forms(table: Path = DATA / TABLE) -> dict[str, str]:
     """Return every form of every verb: as it is written, without marks → with marks.
 
     Two forms may be written alike (ይማር: yəmmar "he learns", yəmar "let him pardon"). The first one found is kept: first
     the listed verbs in the order of the table, then the stems derived from them; jussives and contracted forms last.
     """
-    listed, derived = _read_table(DATA / TABLE)
+    listed, derived = _read_table(table)
     forms: list[str] = []
     for step in _STEPS:
         for root in listed:

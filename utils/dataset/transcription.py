@@ -118,7 +118,7 @@ def second_cer(text_a: str, text_b: str) -> float:
 
 def _heard(text: str) -> str:
     """Keep letters, their marks and digits."""
-    from utils.amharic.spelling import fold
+    from utils.amharic.fidel import fold
 
     letters = fold(unicodedata.normalize("NFC", text).casefold())
     return "".join(letter for letter in letters if unicodedata.category(letter)[0] in "LMN")

@@ -3,7 +3,7 @@
 import unicodedata
 from typing import NamedTuple
 
-from utils.amharic.spelling import fold
+from utils.amharic.fidel import fold
 from utils.core import languages
 from utils.core.errors import TextError
 from utils.xtts.language_packs import LanguagePack, pack_for
