@@ -16,17 +16,17 @@ from utils.config import TrainConfig
 from utils.dataset import features
 from utils.dataset.features import Features
 from utils.runs import Run
-from utils.training.batches import Share, UpdatePlan, lengths_grid
-from utils.training.clips import Limits, choose
+from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
+from utils.training.clips import ClipLimits, select_clips
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator
 from utils.training.ema import Ema
-from utils.training.evaluation import Judge
-from utils.training.packing import PackedGpt, Tokens
+from utils.training.evaluation import Evaluator
+from utils.training.packing import PackedGpt, SpecialTokens
 from utils.training.schedule import make_schedule
 from utils.training.speedups.dropout import set_dropout
 from utils.training.speedups.optimizers import make_optimizer
-from utils.training.step import Stepper
+from utils.training.step import TrainStep
 from utils.training_optimizations import TrainingOptimizer
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.model import load_gpt
@@ -49,17 +49,17 @@ class OurSide:
         self.gpt: Any = load_gpt(material.model)
         acted = [set_dropout(self.gpt, config.dropout), *switches.apply(self.gpt).values()]
 
-        self.source = choose(_store(material), material.clips(), Limits.of(config, self.gpt)).source
-        self.tokens, self.plan = Tokens.of(self.gpt), UpdatePlan.of(config, self.source.lengths)
-        grid = lengths_grid(self.source.lengths) if config.use_compile else ()
-        self.share = Share(config.batch_size, config.batch_tokens, grid=grid)
+        self.source = select_clips(_store(material), material.clips(), ClipLimits.of(config, self.gpt)).source
+        self.tokens, self.plan = SpecialTokens.of(self.gpt), UpdatePlan.of(config, self.source.lengths)
+        grid = compile_lengths(self.source.lengths) if config.use_compile else ()
+        self.share = BatchSpec(config.batch_size, config.batch_tokens, grid=grid)
         self.packed = PackedGpt(self.gpt.to(device), config.label_smoothing)
         optimizer, change = make_optimizer(self.packed, config, device)
         schedule = make_schedule(optimizer, config.lr_scheduler, LAST, config.warmup_steps, config.warmup_share)
         ema = Ema(self.gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
         self.model, prepared = self.ranks.prepare(self.packed, optimizer)
         self.warnings: list[str] = []
-        self.stepper = Stepper(config, self.ranks, self.model, prepared, schedule, ema, self.warnings.append)
+        self.stepper = TrainStep(config, self.ranks, self.model, prepared, schedule, ema, self.warnings.append)
         pin = device.type == "cuda"
         loader = UpdateLoader(self.source, self.plan, self.tokens, self.share, workers=config.num_workers, pin=pin)
         self.updates, self.waited = loader.run(0, LAST), 0.0
@@ -86,7 +86,7 @@ class OurSide:
         """Return the mean loss over all clips, without dropout and smoothing, as our evaluation does it."""
         batches = partial(eval_batches, self.source, self.tokens, self.share)
         with self._sharp():
-            return Judge(self.model, batches, self.ranks, self.config.text_loss_weight).losses().loss
+            return Evaluator(self.model, batches, self.ranks, self.config.text_loss_weight).losses().loss
 
     @contextmanager
     def _sharp(self) -> Iterator[None]:

@@ -20,27 +20,27 @@ from utils.dataset.clip_lists import Material
 from utils.dataset.features import Features
 from utils.runs.job import Job
 from utils.training import memory, preparation
-from utils.training.batches import Share, UpdatePlan, lengths_grid
+from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.checkpoint_samples import make_listening
-from utils.training.clips import Limits
+from utils.training.clips import ClipLimits
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator
 from utils.training.ema import Ema
-from utils.training.evaluation import Judge
+from utils.training.evaluation import Evaluator
 from utils.training.guards import EarlyStopping, Overfitting
 from utils.training.launcher import is_member
-from utils.training.loop import Loop
+from utils.training.loop import TrainingLoop
 from utils.training.memory_parts import Longest, ModelShape
-from utils.training.packing import PackedGpt, Tokens
-from utils.training.preparation import Base
-from utils.training.run_saver import Keeper
+from utils.training.packing import PackedGpt, SpecialTokens
+from utils.training.preparation import BaseModel
+from utils.training.run_saver import RunSaver
 from utils.training.schedule import make_schedule
 from utils.training.sharding import shard
 from utils.training.speedups.dropout import set_dropout
 from utils.training.speedups.optimizers import make_optimizer
-from utils.training.step import Stepper
-from utils.training.throughput import Meter
-from utils.training.tracking import Tracking
+from utils.training.step import TrainStep
+from utils.training.throughput import Throughput
+from utils.training.tracking import Tracker
 from utils.training_optimizations import TrainingOptimizer
 from utils.xtts import checkpoints
 from utils.xtts.codec import AudioEncoder, choose_device
@@ -107,7 +107,7 @@ class Gathered:
     """
 
     clips: Material
-    base: Base
+    base: BaseModel
     reading: Tokenizer
     store: Features
 
@@ -123,7 +123,7 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
     shape = ModelShape.of(gpt)
     for change in (set_dropout(gpt, config.dropout), *switches.apply(gpt).values()):
         tell_change(job, change)
-    tracking = Tracking(config, ranks.accelerator, job.run, partial(warn, job))
+    tracking = Tracker(config, ranks.accelerator, job.run, partial(warn, job))
     loop, keeper = build(job, config, ranks, gathered, gpt, tracking)
     live = switches.what_is_on(gpt)
     job.events.emit("what_is_on", message="; ".join(f"{name}: {state}" for name, state in live.items()), parts=live)
@@ -138,7 +138,7 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
     best = loop.at.best_update
     return TrainResult(
         run=job.run.folder,
-        best=checkpoints.place(job.run.folder, best) if best else None,
+        best=checkpoints.checkpoint_folder(job.run.folder, best) if best else None,
         updates=loop.at.update,
         train_loss=loop.at.train_loss,
         eval_losses=loop.at.eval_losses,
@@ -146,7 +146,7 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
     )
 
 
-def make_ready(job: Job, keeper: Keeper) -> None:
+def make_ready(job: Job, keeper: RunSaver) -> None:
     """Make the voice of the project from the first run that finishes; another one takes its place when promoted."""
     ready = Project(job.run.folder.parent.parent).ready
     if not ready.exists() and checkpoints.best_step(job.run.folder) is not None:
@@ -160,24 +160,24 @@ def gather(job: Job, config: TrainConfig) -> Gathered:
     for fault in clips.faults:
         job.events.emit("problem", message=fault)
     base = preparation.find_base(job, config)
-    reading = preparation.find_reading(job, config, base, clips.train)
+    reading = preparation.fixed_tokenizer(job, config, base, clips.train)
     encoder = AudioEncoder.load(base.folder, choose_device("auto"))
-    store = preparation.encode(job, clips.folder, encoder, reading, clips.clips, config.language)
+    store = preparation.encode_clips(job, clips.folder, encoder, reading, clips.clips, config.language)
     return Gathered(clips, base, reading, store)
 
 
 def build(
-    job: Job, config: TrainConfig, ranks: Ranks, gathered: Gathered, gpt: nn.Module, tracking: Tracking
-) -> tuple[Loop, Keeper]:
+    job: Job, config: TrainConfig, ranks: Ranks, gathered: Gathered, gpt: nn.Module, tracking: Tracker
+) -> tuple[TrainingLoop, RunSaver]:
     """Put together what learns, what judges, and what keeps it."""
     device = ranks.accelerator.device
-    limits, tokens = Limits.of(config, gpt), Tokens.of(gpt)
+    limits, tokens = ClipLimits.of(config, gpt), SpecialTokens.of(gpt)
     source = preparation.choose_clips(job, gathered.store, gathered.clips.train, limits, "train")
     held_back = preparation.choose_clips(job, gathered.store, gathered.clips.held_back, limits, "eval")
     plan = UpdatePlan.of(config, source.lengths, ranks.count)
     total = min(config.max_steps or sys.maxsize, len(plan) * config.num_epochs)
-    grid = lengths_grid(source.lengths) if config.use_compile else ()
-    share = Share(config.batch_size, config.batch_tokens, ranks.index, ranks.count, grid)
+    grid = compile_lengths(source.lengths) if config.use_compile else ()
+    share = BatchSpec(config.batch_size, config.batch_tokens, ranks.index, ranks.count, grid)
 
     model = PackedGpt(gpt.to(device), config.label_smoothing)
     if config.sharding == "fsdp":
@@ -191,12 +191,12 @@ def build(
     def name_clips(update: Update) -> Iterator[str]:
         return (source.clips[number].audio for number in plan[update.number].clips.tolist())
 
-    stepper = Stepper(config, ranks, wrapped, wrapped_optimizer, schedule, ema, partial(warn, job), name_clips)
+    stepper = TrainStep(config, ranks, wrapped, wrapped_optimizer, schedule, ema, partial(warn, job), name_clips)
 
-    meter = Meter(total, processes=ranks.count, device=device)
+    meter = Throughput(total, processes=ranks.count, device=device)
     stopping, overfitting = EarlyStopping(config.early_stopping_patience), Overfitting()
-    judge = Judge(wrapped, partial(eval_batches, held_back, tokens, share), ranks, config.text_loss_weight, ema)
-    keeper = Keeper(
+    judge = Evaluator(wrapped, partial(eval_batches, held_back, tokens, share), ranks, config.text_loss_weight, ema)
+    keeper = RunSaver(
         run=job.run,
         config=config,
         base=gathered.base,
@@ -211,7 +211,7 @@ def build(
         speak=make_listening(job, config, gpt, gathered.base, gathered.reading, gathered.clips),
         tell=job.events.emit,
     )
-    loop = Loop(
+    loop = TrainingLoop(
         config=config,
         job=job,
         stepper=stepper,

@@ -11,7 +11,7 @@ import torch
 
 from utils.__main__ import main
 from utils.speech.open_model import training_reference
-from utils.xtts.checkpoints import About, find, index, mark_best, write
+from utils.xtts.checkpoints import CheckpointInfo, find, list_checkpoints, mark_best, write
 
 RUN = "20260101-120000-train"
 
@@ -20,7 +20,7 @@ def made(output: Path, *steps: int, run: str = RUN, **known: Any) -> Path:
     folder = output / "default" / "runs" / run
     folder.mkdir(parents=True, exist_ok=True)
     for step in steps:
-        about = About(
+        about = CheckpointInfo(
             step=step, epoch=step / 10, train_loss=3.0, eval_loss=20 / step, settings={"number": step}, **known
         )
         write(folder, {"gpt.weight": torch.full((4,), float(step))}, about)
@@ -76,7 +76,7 @@ def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: pytest.Captur
     mark_best(folder, 10)
     (folder / "checkpoints" / "step_5" / "model.safetensors").unlink()
     assert checkpoints(tmp_path, "delete", RUN, "step_5", "best") == 0
-    assert [one.step for one in index(folder)] == [15]
+    assert [one.step for one in list_checkpoints(folder)] == [15]
     assert f"{RUN} step 10 is deleted; it was the best one." in capsys.readouterr().out
 
 
@@ -113,7 +113,7 @@ def test_the_voice_is_the_longest_clip_of_the_evaluation_list(tmp_path: Path) ->
             soundfile.write(dataset / "wavs" / f"{side}{second}.wav", np.zeros(22_050 * second), 22_050)
             lines.append(f"wavs/{side}{second}.wav|ሰላም|speaker")
         (dataset / f"metadata_{side}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    write(folder, {}, About(step=6))
+    write(folder, {}, CheckpointInfo(step=6))
     assert training_reference(find(folder, 6)) == dataset / "wavs" / "eval2.wav"
     assert training_reference(find(folder, 5)) is None  # its settings are not those of a training
 
@@ -129,7 +129,9 @@ def test_the_best_becomes_the_finished_model(tmp_path: Path, capsys: pytest.Capt
     folder = made(tmp_path)
     state = {name: weight + 0.5 for name, weight in gpt_state(base).items()}
     tokenizer = Tokenizer.load(base)
-    about = About(step=3, base=str(base), base_fingerprint=fingerprint(base), vocabulary_hash=tokenizer.vocabulary.hash)
+    about = CheckpointInfo(
+        step=3, base=str(base), base_fingerprint=fingerprint(base), vocabulary_hash=tokenizer.vocabulary.hash
+    )
     write(folder, state, about, tokenizer.save)
     mark_best(folder, 3)
     voice = tmp_path / "voice.wav"

@@ -25,7 +25,7 @@ def state_damaged(subject: Subject, dice: random.Random) -> None:
 def state_and_checkpoint_damaged(subject: Subject, dice: random.Random) -> None:
     """Damage the state and the newest checkpoint; the run goes on from the checkpoint before it, and says so."""
     _rest(subject, dice)
-    while len(listed := checkpoints.index(subject.training.folder)) < 2:
+    while len(listed := checkpoints.list_checkpoints(subject.training.folder)) < 2:
         _rest(subject, dice)
     newest, before = listed[0], listed[1]
     spoil(newest.folder / checkpoints.MODEL, dice)

@@ -87,10 +87,10 @@ def state(path: Path) -> object:
 def checkpoint(path: Path) -> object:
     """List the checkpoints of a run, open the newest, and find the best."""
     run = path.parents[2] if path.parent.name.startswith(checkpoints.PREFIX) else path.parents[1]
-    listed = checkpoints.index(run)
+    listed = checkpoints.list_checkpoints(run)
     for one in listed:
-        if one.fault:
-            raise RunError(one.fault, hint="Choose another checkpoint.")
+        if one.error:
+            raise RunError(one.error, hint="Choose another checkpoint.")
     return listed, checkpoints.read_state(checkpoints.find(run, "newest").folder), checkpoints.find(run, "best")
 
 

@@ -24,7 +24,7 @@ from utils.training.preparation import BASE_FILE
 from utils.training.resume_state import Snapshot
 from utils.workspace import sample_project
 from utils.xtts import checkpoints, model, random_model, tokenizer
-from utils.xtts.checkpoints import About
+from utils.xtts.checkpoints import CheckpointInfo
 from utils.xtts.files import TINY_RANDOM, VOCABULARY_FILE
 from utils.xtts.tensors import write_tensors
 from utils.xtts.tokenizer import Tokenizer
@@ -115,7 +115,7 @@ def _run(folder: Path, base: Path, spoken: Tokenizer) -> None:
     note = {"folder": str(base), "fingerprint": model.fingerprint(base)}
     (folder / BASE_FILE).write_text(json.dumps(note), encoding="utf-8")
     weights = {f"gpt.{name}": torch.full((8, 4), 0.5) for name in "abc"}
-    about = About(STEP, 0.75, 2.5, 2.0, 1.0, 3.0, 1.7e9, str(base), config_hash="c", vocabulary_hash="v")
+    about = CheckpointInfo(STEP, 0.75, 2.5, 2.0, 1.0, 3.0, 1.7e9, str(base), config_hash="c", vocabulary_hash="v")
     checkpoints.write(folder, weights, dataclasses.replace(about, settings={"version": TINY_RANDOM}), fill=spoken.save)
     checkpoints.mark_best(folder, STEP, 2.0)
     optimizer = {"state": {0: {"step": torch.tensor(3.0), "exp_avg": torch.ones(8, 4)}}, "param_groups": [{"lr": 1e-3}]}

@@ -146,7 +146,7 @@ class Subject:
         saved = self.saved()
         if saved and (found := int(resume_state.load(run.folder / checkpoints.RESUME_FOLDER).update)) < saved:
             raise Lost(f"update {saved} was announced as saved, and the state is of {found}")
-        listed = checkpoints.index(run.folder)
+        listed = checkpoints.list_checkpoints(run.folder)
         self.check_checkpoints(listed)
         best = checkpoints.best_step(run.folder)
         if best is not None and best not in {one.step for one in listed}:
@@ -156,8 +156,8 @@ class Subject:
     def check_checkpoints(self, listed: list[Checkpoint]) -> None:
         """Read every checkpoint, and see that the newest one that was announced is there."""
         for one in listed:
-            if one.fault:
-                raise Lost(one.fault)
+            if one.error:
+                raise Lost(one.error)
             checkpoints.read_state(one.folder)
         newest = max((int(str(event["step"])) for event in self.told("checkpoint")), default=0)
         if newest and newest not in {one.step for one in listed}:

@@ -20,7 +20,7 @@ from utils.runs import Run, State, Status
 from utils.training import resume_state
 from utils.training.resume_state import Snapshot
 from utils.xtts import checkpoints
-from utils.xtts.checkpoints import About
+from utils.xtts.checkpoints import CheckpointInfo
 
 SAVED = (2, 4)  # updates after which a checkpoint and the state were written
 WEIGHTS = {"gpt.a": torch.ones(8, 4)}
@@ -48,7 +48,7 @@ def subject(tmp_path: Path) -> Subject:
     found.run.write_state(State("train", Status.RUNNING, time.time()))
     found.run.log.touch()
     for update in SAVED:
-        checkpoints.write(found.run.folder, WEIGHTS, About(update))
+        checkpoints.write(found.run.folder, WEIGHTS, CheckpointInfo(update))
         save(found, update)
         with EventLog(found.run.events) as events:
             events.emit("checkpoint", step=update)
@@ -82,8 +82,14 @@ def test_a_whole_run_is_whole(subject: Subject) -> None:
         ),
         (lambda one: remove_checkpoint(one, 4), "checkpoint 4 was announced and is gone"),
         (lambda one: remove_checkpoint(one, 2), "checkpoint 2 is marked as the best and is gone"),
-        (lambda one: damage(checkpoints.place(one.training.folder, 2) / checkpoints.MODEL), "does not hold"),
-        (lambda one: (checkpoints.place(one.training.folder, 4) / checkpoints.MODEL).unlink(), "is missing"),
+        (
+            lambda one: damage(checkpoints.checkpoint_folder(one.training.folder, 2) / checkpoints.MODEL),
+            "does not hold",
+        ),
+        (
+            lambda one: (checkpoints.checkpoint_folder(one.training.folder, 4) / checkpoints.MODEL).unlink(),
+            "is missing",
+        ),
         (lambda one: corrections.change_text(one.project.dataset, "r-3", "ሰላም።"), "the manifest is not what"),
         (lambda one: corrections.restore(one.project.dataset, ["r-1"]), "the manifest is not what"),
     ],

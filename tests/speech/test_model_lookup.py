@@ -8,7 +8,7 @@ from utils.core.errors import AmharicTtsError
 from utils.speech import checkpoint_model
 from utils.speech.model_lookup import locate
 from utils.xtts import adapters
-from utils.xtts.checkpoints import About
+from utils.xtts.checkpoints import CheckpointInfo
 
 
 @pytest.mark.parametrize(
@@ -41,5 +41,9 @@ def test_places_without_a_model_are_told_apart(
 
 
 def test_training_and_speech_call_their_files_alike() -> None:
-    assert checkpoint_model.ADAPTED == adapters.OURS
-    assert {field.name for field in dataclasses.fields(About)} >= {"base", "base_fingerprint", "vocabulary_hash"}
+    assert checkpoint_model.ADAPTED == adapters.LORA_PREFIX
+    assert {field.name for field in dataclasses.fields(CheckpointInfo)} >= {
+        "base",
+        "base_fingerprint",
+        "vocabulary_hash",
+    }

@@ -16,7 +16,7 @@ from utils.speech.model_lookup import locate
 from utils.speech.open_model import Opened, models, open_model
 from utils.xtts import adapters, checkpoints, random_model
 from utils.xtts.base_models import ModelSource
-from utils.xtts.checkpoints import About, mark_best, write
+from utils.xtts.checkpoints import CheckpointInfo, mark_best, write
 from utils.xtts.export import write_ready
 from utils.xtts.model import fingerprint, gpt_state, load_gpt, load_xtts
 from utils.xtts.tensors import write_tensors
@@ -69,10 +69,10 @@ def output(base: Path, amharic: Tokenizer, state: State, tmp_path_factory: pytes
     return output
 
 
-def about(folder: Path, tokenizer: Tokenizer, step: int = 3, **known: Any) -> About:
+def about(folder: Path, tokenizer: Tokenizer, step: int = 3, **known: Any) -> CheckpointInfo:
     origin = {"base": str(folder), "base_fingerprint": fingerprint(folder)}
     hashes = {"vocabulary_hash": tokenizer.vocabulary.hash}
-    return About(**{"step": step, "eval_loss": 9.0 / step, **origin, **hashes, **known})
+    return CheckpointInfo(**{"step": step, "eval_loss": 9.0 / step, **origin, **hashes, **known})
 
 
 def same(opened: Opened, wanted: State, tolerance: float = 0.0) -> bool:
@@ -210,8 +210,8 @@ def adapted(base: Path, tokenizer: Tokenizer, folder: Path, *, dora: bool = Fals
     def fill(new: Path) -> None:
         tokenizer.save(new)
         write_tensors(new / checkpoints.ADAPTER, adapters.adapter_state(gpt))
-        kept = adapters.adapter_about(gpt) | SETTINGS | {"use_dora": dora}
-        (new / checkpoints.ADAPTER_ABOUT).write_text(json.dumps(kept))
+        kept = adapters.adapter_settings(gpt) | SETTINGS | {"use_dora": dora}
+        (new / checkpoints.ADAPTER_CONFIG).write_text(json.dumps(kept))
 
     write(folder, merged, about(base, tokenizer, 3, settings={**SETTINGS, "use_dora": dora}), fill)
     return merged
@@ -235,8 +235,8 @@ def test_an_adapter_alone_is_opened_with_a_base_that_is_named(base: Path, amhari
     merged = adapted(base, amharic, tmp_path / "run")
     alone = tmp_path / "adapter"
     alone.mkdir()
-    for name in (checkpoints.ADAPTER, checkpoints.ADAPTER_ABOUT, "vocab.json", "text.json"):
-        shutil.copy(checkpoints.place(tmp_path / "run", 3) / name, alone)
+    for name in (checkpoints.ADAPTER, checkpoints.ADAPTER_CONFIG, "vocab.json", "text.json"):
+        shutil.copy(checkpoints.checkpoint_folder(tmp_path / "run", 3) / name, alone)
     opened = open_model(alone, base=base)
     assert same(opened, merged, 1e-6)
     assert (opened.name, opened.tokenizer.vocabulary.hash) == ("adapter", amharic.vocabulary.hash)

@@ -13,7 +13,7 @@ from utils.training import memory
 from utils.training.batch_size import Peak, find_optimal_batch_size, try_step, untouched
 from utils.training.memory import NoRoomError
 from utils.training.memory_parts import Longest, ModelShape
-from utils.training.packing import PackedGpt, Tokens
+from utils.training.packing import PackedGpt, SpecialTokens
 from utils.training.rehearsal import Rehearsal, longest_batch, random_gpt
 
 pytestmark = pytest.mark.slow
@@ -84,7 +84,7 @@ def test_other_errors_are_passed_on_after_undoing() -> None:
 def prepared() -> tuple[PackedGpt, torch.optim.AdamW, Any]:
     gpt = small_gpt()
     model = PackedGpt(gpt).train()
-    return model, torch.optim.AdamW(model.parameters(), lr=1e-2), longest_batch(Tokens.of(gpt), LONGEST, 2)
+    return model, torch.optim.AdamW(model.parameters(), lr=1e-2), longest_batch(SpecialTokens.of(gpt), LONGEST, 2)
 
 
 def copy_of(model: nn.Module) -> list[torch.Tensor]:

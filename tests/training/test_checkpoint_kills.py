@@ -18,7 +18,7 @@ import torch
 from utils.training import resume_state
 from utils.training.resume_state import Snapshot
 from utils.xtts import checkpoints
-from utils.xtts.checkpoints import About
+from utils.xtts.checkpoints import CheckpointInfo
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and fork")
 TOUCHES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree")
@@ -41,7 +41,7 @@ def save(run: Path, update: int, size: int = 100) -> None:
 
 def publish(run: Path, step: int, size: int = 100) -> None:
     """Do what a run does after an evaluation that was better than all before."""
-    about = About(step=step, eval_loss=1 / step)
+    about = CheckpointInfo(step=step, eval_loss=1 / step)
     checkpoints.write(run, state(step, size), about, fill=lambda folder: (folder / "vocab.json").write_text("{}"))
     checkpoints.mark_best(run, step)
     checkpoints.prune(run, keep=1)
@@ -60,10 +60,10 @@ def loaded(run: Path) -> int:
 
 def listed(run: Path) -> list[int]:
     """List the checkpoints, check that each is whole and that the best is among them."""
-    found = checkpoints.index(run)
+    found = checkpoints.list_checkpoints(run)
     for one in found:
-        assert not one.fault
-        assert one.about
+        assert not one.error
+        assert one.info
         weights = checkpoints.read_state(one.folder)
         assert all(bool((weight == one.step).all()) for weight in weights.values())
     steps = [one.step for one in found]

@@ -18,18 +18,18 @@ from utils.core.errors import DataError
 from utils.core.paths import ROOT
 from utils.dataset.clip import Clip
 from utils.dataset.features import Features, text_hash
-from utils.training.batches import Share, UpdatePlan, lengths_grid
-from utils.training.clips import ClipLengths, Limits, StoreSource, choose
+from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
+from utils.training.clips import ClipLengths, ClipLimits, FeatureSource, select_clips
 from utils.training.data_loader import Update, UpdateLoader, eval_batches, eval_groups
-from utils.training.packing import PackedBatch, PackedGpt, Tokens
+from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
 
 pytestmark = pytest.mark.slow
 
-TOKENS = Tokens(start_text=99, stop_text=0, start_audio=1024, stop_audio=1025)
+TOKENS = SpecialTokens(start_text=99, stop_text=0, start_audio=1024, stop_audio=1025)
 LENGTHS = made_lengths(45, seconds=(0.5, 2.5))
 
 
-def loader(share: Share, *, clips: int = 8, workers: int = 0, seed: int = 0) -> tuple[UpdateLoader, MadeClips]:
+def loader(share: BatchSpec, *, clips: int = 8, workers: int = 0, seed: int = 0) -> tuple[UpdateLoader, MadeClips]:
     source = MadeClips(LENGTHS)
     return UpdateLoader(source, UpdatePlan(LENGTHS, clips, seed=seed), TOKENS, share, workers=workers), source
 
@@ -45,7 +45,7 @@ def same(one: list[Update], other: list[Update]) -> bool:
 
 
 def test_an_epoch_reads_every_clip_once_and_knows_its_counts() -> None:
-    reading, source = loader(Share(3))
+    reading, source = loader(BatchSpec(3))
     updates = list(reading.run(0, len(reading.plan)))
     assert sorted(source.read_clips) == list(range(45))
     assert [update.number for update in updates] == list(range(6))
@@ -57,15 +57,15 @@ def test_an_epoch_reads_every_clip_once_and_knows_its_counts() -> None:
 
 
 def test_a_run_that_starts_in_the_middle_reads_nothing_of_what_it_skips() -> None:
-    everything = list(loader(Share(4))[0].run(0, 14))
-    reading, source = loader(Share(4))
+    everything = list(loader(BatchSpec(4))[0].run(0, 14))
+    reading, source = loader(BatchSpec(4))
     rest = list(reading.run(9, 14))
     assert same(rest, everything[9:])
     assert len(source.read_clips) == sum(update.clips for update in rest)
 
 
 def test_one_update_is_read_ahead_and_no_more() -> None:
-    reading, source = loader(Share(4))
+    reading, source = loader(BatchSpec(4))
     updates = reading.run(0, 6)
     assert source.read_clips == []
     first = next(updates)
@@ -75,7 +75,7 @@ def test_one_update_is_read_ahead_and_no_more() -> None:
 
 
 def test_a_fault_in_reading_is_raised_where_the_update_is_wanted() -> None:
-    reading, source = loader(Share(4))
+    reading, source = loader(BatchSpec(4))
     source.lengths = LENGTHS.take(np.arange(3))
     with pytest.raises(IndexError):
         list(reading.run(0, 6))
@@ -84,14 +84,14 @@ def test_a_fault_in_reading_is_raised_where_the_update_is_wanted() -> None:
 @pytest.mark.slow
 def test_processes_read_what_the_thread_reads_and_draw_no_random_number() -> None:
     state = torch.get_rng_state()
-    found = list(loader(Share(4), workers=2)[0].run(2, 9))
-    assert same(found, list(loader(Share(4))[0].run(2, 9)))
+    found = list(loader(BatchSpec(4), workers=2)[0].run(2, 9))
+    assert same(found, list(loader(BatchSpec(4))[0].run(2, 9)))
     assert torch.equal(torch.get_rng_state(), state)
 
 
 @pytest.mark.parametrize("world", [2, 3])
 def test_processes_share_the_clips_without_overlap(world: int) -> None:
-    readers = [loader(Share(3, rank=rank, world=world)) for rank in range(world)]
+    readers = [loader(BatchSpec(3, rank=rank, world=world)) for rank in range(world)]
     runs = [list(reading.run(0, 6)) for reading, _ in readers]
     assert sorted(clip for _, source in readers for clip in source.read_clips) == list(range(45))
     for shared in zip(*runs, strict=True):
@@ -102,7 +102,7 @@ def test_processes_share_the_clips_without_overlap(world: int) -> None:
         assert sum(batch.text_count for batch in batches) == shared[0].text_count
 
 
-def learnt(model: PackedGpt, shares: list[Share]) -> Tensor:
+def learnt(model: PackedGpt, shares: list[BatchSpec]) -> Tensor:
     """Return the loss of one update and its gradient, as the training weighs them."""
     model.zero_grad()
     total = torch.zeros(())
@@ -119,9 +119,14 @@ def learnt(model: PackedGpt, shares: list[Share]) -> Tensor:
 
 def test_n_times_1_learns_what_1_times_n_learns_and_two_processes_learn() -> None:
     model = PackedGpt(small_gpt(layers=1)).eval()
-    whole = learnt(model, [Share(8)])
+    whole = learnt(model, [BatchSpec(8)])
     assert len(whole) == 1 + sum(weight.numel() for weight in model.parameters())
-    splits = [[Share(1)], [Share(3)], [Share(4, rank=rank, world=2) for rank in range(2)], [Share(8, token_budget=200)]]
+    splits = [
+        [BatchSpec(1)],
+        [BatchSpec(3)],
+        [BatchSpec(4, rank=rank, world=2) for rank in range(2)],
+        [BatchSpec(8, token_budget=200)],
+    ]
     for shares in splits:
         found = learnt(model, shares)
         assert float((found - whole).norm() / whole.norm()) < 1e-5
@@ -129,7 +134,10 @@ def test_n_times_1_learns_what_1_times_n_learns_and_two_processes_learn() -> Non
 
 
 def test_fixed_lengths_give_few_shapes() -> None:
-    for share in (Share(4, grid=lengths_grid(LENGTHS, 3)), Share(4, token_budget=300, grid=lengths_grid(LENGTHS, 3))):
+    for share in (
+        BatchSpec(4, grid=compile_lengths(LENGTHS, 3)),
+        BatchSpec(4, token_budget=300, grid=compile_lengths(LENGTHS, 3)),
+    ):
         reading, source = loader(share)
         batches = [batch for update in reading.run(0, 6) for batch in update.batches]
         assert len({(batch.mel.shape[0], batch.length) for batch in batches}) <= 3
@@ -137,7 +145,7 @@ def test_fixed_lengths_give_few_shapes() -> None:
 
 
 def test_a_smaller_share_holds_for_what_is_not_read_yet() -> None:
-    reading, _ = loader(Share(8))
+    reading, _ = loader(BatchSpec(8))
     updates = reading.run(0, 6)
     assert max(batch.clips for batch in next(updates).batches) == 8
     reading.share = dataclasses.replace(reading.share, batch_size=2)
@@ -148,19 +156,19 @@ def test_an_evaluation_is_the_same_every_time_and_for_every_batch_size() -> None
     lengths = made_lengths(60, seed=2)
     crops = []
     for size in (1, 5, 16):
-        groups = eval_groups(lengths, Share(size))
+        groups = eval_groups(lengths, BatchSpec(size))
         crops.append({clip: group.frames for group in groups for clip in group.clips.tolist()})
         assert sorted(clip for group in groups for clip in group.clips.tolist()) == list(range(60))
         assert not any(group.masked.any() or group.starts.any() for group in groups)
     assert crops[0] == crops[1] == crops[2]
     for clip, frames in crops[0].items():
         assert frames == min(9, int(lengths.frames[clip]) // 43) * 43
-    batches = [[spelled(batch) for batch in eval_batches(MadeClips(LENGTHS), TOKENS, Share(7))] for _ in range(2)]
+    batches = [[spelled(batch) for batch in eval_batches(MadeClips(LENGTHS), TOKENS, BatchSpec(7))] for _ in range(2)]
     assert batches[0] == batches[1]
 
 
 def test_processes_evaluate_equally_many_batches() -> None:
-    ranks = [list(eval_batches(MadeClips(LENGTHS), TOKENS, Share(4, rank=rank, world=3))) for rank in range(3)]
+    ranks = [list(eval_batches(MadeClips(LENGTHS), TOKENS, BatchSpec(4, rank=rank, world=3))) for rank in range(3)]
     assert len({len(batches) for batches in ranks}) == 1
     assert sum(batch.clips for batches in ranks for batch in batches) == 45
 
@@ -191,7 +199,7 @@ def store(tmp_path: Path) -> Features:
 
 
 def test_the_store_gives_the_crop_that_is_asked_for(store: Features) -> None:
-    source = StoreSource(store, [made_clip(row) for row in range(4)])
+    source = FeatureSource(store, [made_clip(row) for row in range(4)])
     found = source.read(2, 30, 86)
     assert found.mel[:, 0].tolist() == list(range(30, 116))
     assert found.mel.shape == (86, 80)
@@ -207,7 +215,7 @@ def test_the_store_gives_the_crop_that_is_asked_for(store: Features) -> None:
 
 def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store: Features) -> None:
     clips = [made_clip(row) for row in range(5)]
-    chosen = choose(store, clips, Limits())
+    chosen = select_clips(store, clips, ClipLimits())
     assert [clip.id for clip in chosen.source.clips] == ["r0-0", "r0-2"]
     assert chosen.source.lengths.codes.tolist() == [22, 40]
     assert {clip.id: reason.split(": ")[-1] for clip, reason in chosen.aside} == {
@@ -215,15 +223,15 @@ def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store
         "r0-1": "longer than 11.6 s (max_audio_length)",
         "r0-3": "shorter than 0.5 s",
     }
-    assert choose(store, clips[4:], Limits()).source.lengths.samples.size == 0
+    assert select_clips(store, clips[4:], ClipLimits()).source.lengths.samples.size == 0
     with pytest.raises(DataError, match="holds nothing"):
-        StoreSource(store, clips)
+        FeatureSource(store, clips)
 
 
 @pytest.mark.parametrize(("compiled", "codes"), [(False, 0), (True, 220)])
 def test_limits_are_those_of_the_settings_and_of_the_model(compiled: bool, codes: int) -> None:
     config = TrainConfig(max_audio_length=9, max_text_length=150, max_mel_length=220, use_compile=compiled)
-    assert Limits.of(config, small_gpt(layers=1)) == Limits(9, 150, codes, 402, 603)
+    assert ClipLimits.of(config, small_gpt(layers=1)) == ClipLimits(9, 150, codes, 402, 603)
 
 
 PASS = """
@@ -234,14 +242,14 @@ import torch
 from tests.training.test_data_loader import TOKENS, fill, made_clip
 from utils.dataset.features import Features
 from utils.training.batches import Share, UpdatePlan
-from utils.training.clips import StoreSource
+from utils.training.clips import FeatureSource
 from utils.training.data_loader import UpdateLoader
 torch.set_num_threads(1)
 def anonymous():
     (line,) = (line for line in open("/proc/self/status") if line.startswith("RssAnon"))
     return int(line.split()[1]) / 1024
 clips = [made_clip(row, text=f"t{row % 50}") for row in range(int(sys.argv[2]))]
-source = StoreSource(Features.open(Path(sys.argv[1]), "a", "t"), clips)
+source = FeatureSource(Features.open(Path(sys.argv[1]), "a", "t"), clips)
 loader = UpdateLoader(source, UpdatePlan(source.lengths, 16), TOKENS, Share(8))
 peak, first, total = 0.0, anonymous(), 0
 for update in loader.run(0, len(loader.plan)):

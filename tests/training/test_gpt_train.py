@@ -38,8 +38,8 @@ def test_a_run_learns(whole: Run) -> None:
 
 def test_the_best_checkpoint_is_marked_and_holds_half_precision(whole: Run) -> None:
     best = checkpoints.find(whole.folder, "best")
-    assert best.about is not None
-    assert best.about.eval_loss == min(float(str(event["loss"])) for event in events(whole, "evaluation"))
+    assert best.info is not None
+    assert best.info.eval_loss == min(float(str(event["loss"])) for event in events(whole, "evaluation"))
     assert {part.dtype for part in checkpoints.read_state(best.folder).values()} == {torch.float16}
 
 
@@ -88,18 +88,18 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(
     whole: Run, tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     from utils.gpt_train import train
-    from utils.training.step import Stepper
+    from utils.training.step import TrainStep
 
     config = settings(tmp_path, dataset)
     run = create("train", config, Project(tmp_path))
-    take = Stepper.take
+    take = TrainStep.take
 
-    def breaking(self: Stepper, update: Any) -> Any:
+    def breaking(self: TrainStep, update: Any) -> Any:
         if update.number == at:
             raise BrokenError
         return take(self, update)
 
-    monkeypatch.setattr(Stepper, "take", breaking)
+    monkeypatch.setattr(TrainStep, "take", breaking)
     with pytest.raises(BrokenError):
         go_on(run, train, config)
     assert run.read_state().status is Status.FAILED

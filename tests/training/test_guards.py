@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from utils.training.guards import EarlyStopping, MicroBatches, NonFiniteGuard, Overfitting, Verdict
+from utils.training.guards import EarlyStopping, MicroBatches, NonFiniteGuard, Overfitting, StepStatus
 from utils.training.memory import NoRoomError
 
 if TYPE_CHECKING:
     from utils.training.packing import PackedBatch
 
-GO, SKIP, BACK, UP = Verdict.GO, Verdict.SKIP, Verdict.ROLL_BACK, Verdict.GIVE_UP
+GO, SKIP, BACK, UP = StepStatus.GO, StepStatus.SKIP, StepStatus.ROLL_BACK, StepStatus.GIVE_UP
 NAN, INF = float("nan"), float("inf")
 
 
@@ -24,7 +24,7 @@ NAN, INF = float("nan"), float("inf")
     ],
 )
 def test_bad_updates_are_left_out_then_the_run_goes_back_then_stops(
-    losses: list[float], verdicts: list[Verdict]
+    losses: list[float], verdicts: list[StepStatus]
 ) -> None:
     guard = NonFiniteGuard()
     assert [guard.check(loss, 1.0) for loss in losses] == verdicts
@@ -40,7 +40,7 @@ def test_an_infinite_gradient_counts_like_an_infinite_loss() -> None:
     [(1.0, 1024.0, SKIP), (1.0, 1.0, UP), (1.0, 0.5, UP), (1.0, None, UP), (NAN, 1024.0, UP)],
 )
 def test_an_overflow_of_fp16_counts_only_once_its_scale_is_used_up(
-    loss: float, scale: float | None, verdict: Verdict
+    loss: float, scale: float | None, verdict: StepStatus
 ) -> None:
     guard = NonFiniteGuard(patience=1, rollbacks=0)
     assert guard.check(loss, INF, scale=scale) is verdict

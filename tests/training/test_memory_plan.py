@@ -24,7 +24,7 @@ from utils.training.memory import GIB, NoRoomError
 from utils.training.memory_parts import Arithmetic, Longest, ModelShape
 from utils.training.memory_peaks import Device, Step
 from utils.training.memory_trained import Trained
-from utils.training.packing import AUDIO_EXTRA, TEXT_EXTRA, Example, PackedBatch, PackedGpt, Tokens, pack
+from utils.training.packing import AUDIO_EXTRA, TEXT_EXTRA, Example, PackedBatch, PackedGpt, SpecialTokens, pack
 from utils.training.speedups.byte_dropout import use_byte_dropout
 from utils.training.speedups.checkpointing import checkpoint_blocks
 from utils.training.speedups.dropout import set_dropout
@@ -47,7 +47,7 @@ def batch_of(gpt: Any, longest: Longest = SMALL) -> PackedBatch:
         np.full(longest.audio - AUDIO_EXTRA, 7),
         np.zeros((longest.frames, 80), np.float16),
     )
-    return pack([one] * CLIPS, Tokens.of(gpt))
+    return pack([one] * CLIPS, SpecialTokens.of(gpt))
 
 
 def imagined(batch: PackedBatch) -> PackedBatch:

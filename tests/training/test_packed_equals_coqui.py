@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from tests.training.small_gpt import small_gpt
-from utils.training.packing import Example, PackedGpt, Tokens, pack
+from utils.training.packing import Example, PackedGpt, SpecialTokens, pack
 
 TEXT_WEIGHT = 0.01
 LENGTHS = [(1, 12), (17, 40), (60, 130), (7, 252)]  # ids, codes
@@ -45,7 +45,7 @@ def coqui(gpt: Any, clips: list[Example], cond_idxs: Tensor | None = None) -> tu
 
 
 def ours(gpt: Any, clips: list[Example], masked: list[tuple[int, int]] | None = None, smoothing: float = 0) -> Tensor:
-    batch = pack(clips, Tokens.of(gpt), masked=np.array(masked) if masked else None)
+    batch = pack(clips, SpecialTokens.of(gpt), masked=np.array(masked) if masked else None)
     sums = PackedGpt(gpt, smoothing)(batch)
     return torch.stack([sums.text / batch.text_count, sums.audio / batch.audio_count])
 

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from tests.training.small_gpt import small_gpt
 from utils.core.errors import RunError
-from utils.training.packing import PROMPT, Example, PackedBatch, PackedGpt, Tokens, pack
+from utils.training.packing import PROMPT, Example, PackedBatch, PackedGpt, SpecialTokens, pack
 
-TOKENS = Tokens(start_text=99, stop_text=0, start_audio=1024, stop_audio=1025)
+TOKENS = SpecialTokens(start_text=99, stop_text=0, start_audio=1024, stop_audio=1025)
 SIZES = [(5, 11), (20, 60), (3, 34), (9, 21), (12, 12)]
 MASKED = np.array([[0, 0], [10, 35], [0, 17], [0, 0], [4, 9]])
 
@@ -71,7 +71,7 @@ def test_a_clip_is_spelled_out_as_coqui_does_it() -> None:
 
 
 def test_the_model_needs_what_the_clips_say(model: PackedGpt) -> None:
-    assert Tokens.of(model.gpt) == TOKENS
+    assert SpecialTokens.of(model.gpt) == TOKENS
 
 
 def test_a_batch_is_the_sum_of_its_clips(model: PackedGpt) -> None:

@@ -78,13 +78,13 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(run: Run) -> Non
     flip(checkpoints.find(run.folder, 6).folder / checkpoints.MODEL)
     resumed(run)
     assert [event["step"] for event in events(run, "train")[6:]] == [4, 5, 6, 7, 8]
-    assert all(checkpoints.read_state(one.folder) for one in checkpoints.index(run.folder))
-    assert checkpoints.index(run.folder)[0].step == 8
+    assert all(checkpoints.read_state(one.folder) for one in checkpoints.list_checkpoints(run.folder))
+    assert checkpoints.list_checkpoints(run.folder)[0].step == 8
 
 
 def test_without_a_whole_checkpoint_it_refuses_and_begins_nothing(run: Run) -> None:
     flip(run.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS)
-    for one in checkpoints.index(run.folder):
+    for one in checkpoints.list_checkpoints(run.folder):
         flip(one.folder / checkpoints.MODEL)
     with pytest.raises(DamagedError, match=r"No checkpoint of .* can take its place"):
         resumed(run)

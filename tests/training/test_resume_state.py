@@ -19,7 +19,7 @@ from utils.core.folders import DamagedError
 from utils.training import resume_state
 from utils.training.resume_state import Snapshot, capture_rng, load, restore_rng, save
 from utils.xtts import checkpoints
-from utils.xtts.tensors import put_together, read_tensors, smaller, take_apart, write_tensors
+from utils.xtts.tensors import flatten_tree, half_dtype, read_tensors, unflatten_tree, write_tensors
 
 
 class Tied(nn.Module):
@@ -174,7 +174,7 @@ def test_tied_weights_are_written_once_and_are_one_again(tmp_path: Path) -> None
 
 def test_weights_that_half_precision_cannot_hold_stay_wide(tmp_path: Path) -> None:
     tensors = {"small": torch.ones(2), "large": torch.tensor([1e6]), "whole": torch.arange(3), "none": torch.ones(0)}
-    write_tensors(tmp_path / "half", tensors, smaller)
+    write_tensors(tmp_path / "half", tensors, half_dtype)
     kinds = {name: tensor.dtype for name, tensor in read_tensors(tmp_path / "half").items()}
     assert kinds == {"small": torch.float16, "large": torch.float32, "whole": torch.int64, "none": torch.float16}
 
@@ -267,8 +267,8 @@ def test_a_state_of_another_version_is_refused(tmp_path: Path) -> None:
 
 def test_taking_apart_copies_no_tensor() -> None:
     tensor = torch.ones(3)
-    node, tensors = take_apart({"a": [tensor]})
-    assert put_together(node, tensors)["a"][0] is tensor
+    node, tensors = flatten_tree({"a": [tensor]})
+    assert unflatten_tree(node, tensors)["a"][0] is tensor
 
 
 @pytest.mark.parametrize(

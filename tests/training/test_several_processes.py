@@ -55,7 +55,7 @@ def test_two_processes_come_to_the_same_curve(
     for kind in ("train", "evaluation"):
         assert curve(together, kind) == pytest.approx(curve(alone, kind), rel=1e-4)
     assert [event["step"] for event in events(together, "train")] == [1, 2, 3, 4, 5, 6]
-    assert not checkpoints.find(together.folder, "best").fault
+    assert not checkpoints.find(together.folder, "best").error
 
 
 def test_what_one_process_says_is_the_cause_of_the_run(tmp_path: Path, dataset: Path) -> None:

@@ -13,7 +13,7 @@ from utils.core.paths import Project
 from utils.runs import Run, create
 from utils.training.data_loader import Update
 from utils.training.packing import PackedBatch
-from utils.training.step import Stepper
+from utils.training.step import TrainStep
 from utils.xtts import checkpoints
 
 pytestmark = pytest.mark.slow
@@ -137,9 +137,9 @@ def test_memory_that_never_suffices_ends_the_run_with_the_plan(
 
 def poisoned(numbers: set[int]) -> Any:
     """Let the loss of some updates be no number."""
-    gradients = Stepper._gradients
+    gradients = TrainStep._gradients
 
-    def spoiled(self: Stepper, update: Update) -> Any:
+    def spoiled(self: TrainStep, update: Update) -> Any:
         sums = gradients(self, update)
         return sums * float("nan") if update.number in numbers else sums
 
@@ -165,12 +165,12 @@ def test_updates_that_are_not_finite_are_left_out(
     remaining = set(numbers)
     spoiled = poisoned(remaining)
 
-    def once(self: Stepper, update: Update) -> Any:
+    def once(self: TrainStep, update: Update) -> Any:
         sums = spoiled(self, update)
         remaining.discard(update.number)
         return sums
 
-    monkeypatch.setattr(Stepper, "_gradients", once)
+    monkeypatch.setattr(TrainStep, "_gradients", once)
     run = trained(tmp_path, dataset, max_steps=8)
     assert [event for event in events(run, kind) if words in str(event["message"])]
     assert all(bool(torch.isfinite(part).all()) for part in weights(run).values())
@@ -182,7 +182,7 @@ def test_a_run_that_is_never_finite_ends_with_its_cause(
     dataset: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Stepper, "_gradients", poisoned(set(range(2, 100))))
+    monkeypatch.setattr(TrainStep, "_gradients", poisoned(set(range(2, 100))))
     with pytest.raises(AmharicTtsError, match="not finite"):
         trained(tmp_path, dataset, max_steps=50, save_step=1)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from utils.cli.runs import progress_bar
-from utils.training.throughput import WARM_UP, WINDOW, Meter
+from utils.training.throughput import WARM_UP, WINDOW, Throughput
 
 
 class Clock:
@@ -23,7 +23,9 @@ def update(number: int, clips: int = 4, positions: int = 75, padded: int = 100) 
     return SimpleNamespace(number=number, clips=clips, batches=[SimpleNamespace(positions=positions, padded=padded)])
 
 
-def run(meter: Meter, clock: Clock, first: int, last: int, *, wait: float = 0.5, work: float = 1.5) -> dict[str, Any]:
+def run(
+    meter: Throughput, clock: Clock, first: int, last: int, *, wait: float = 0.5, work: float = 1.5
+) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for number in range(first, last):
         clock.now += wait
@@ -35,7 +37,7 @@ def run(meter: Meter, clock: Clock, first: int, last: int, *, wait: float = 0.5,
 
 def test_rates_come_from_the_clock() -> None:
     clock = Clock()
-    told = run(Meter(100, clock=clock), clock, 0, 10)
+    told = run(Throughput(100, clock=clock), clock, 0, 10)
     memory = told.pop("memory_gb")
     assert memory > 0.01
     assert told == {
@@ -49,14 +51,14 @@ def test_rates_come_from_the_clock() -> None:
 
 def test_slow_first_updates_do_not_count() -> None:
     clock = Clock()
-    meter = Meter(100, clock=clock)
+    meter = Throughput(100, clock=clock)
     assert run(meter, clock, 0, WARM_UP, work=60)["seconds_left"] is None
     assert run(meter, clock, WARM_UP, WARM_UP + 1)["seconds_left"] == 2.0 * (100 - WARM_UP - 1)
 
 
 def test_the_time_left_is_right_after_a_resume() -> None:
     clock = Clock()
-    meter = Meter(1000, clock=clock)
+    meter = Throughput(1000, clock=clock)
     meter.add_earlier(5000.0)
     told = run(meter, clock, 900, 910)
     assert told["seconds_left"] == 2.0 * 90
@@ -67,7 +69,7 @@ def test_the_time_left_is_right_after_a_resume() -> None:
 
 def test_the_time_left_follows_a_change_of_pace() -> None:
     clock = Clock()
-    meter = Meter(10_000, clock=clock)
+    meter = Throughput(10_000, clock=clock)
     run(meter, clock, 0, 50)
     told = run(meter, clock, 50, 50 + WINDOW, wait=0.0, work=1.0)
     assert told["seconds_left"] == 10_000 - 50 - WINDOW
@@ -75,7 +77,7 @@ def test_the_time_left_follows_a_change_of_pace() -> None:
 
 def test_evaluations_slow_no_rate_but_are_counted_in_the_time_left() -> None:
     clock = Clock()
-    meter = Meter(100, clock=clock)
+    meter = Throughput(100, clock=clock)
     run(meter, clock, 0, 10)
     clock.now += 30
     meter.leave_out(30, "evaluation", every=10)
@@ -87,17 +89,17 @@ def test_evaluations_slow_no_rate_but_are_counted_in_the_time_left() -> None:
 
 def test_positions_of_all_processes_are_counted() -> None:
     clock = Clock()
-    told = run(Meter(100, processes=2, clock=clock), clock, 0, 10)
+    told = run(Throughput(100, processes=2, clock=clock), clock, 0, 10)
     assert (told["samples_per_second"], told["tokens_per_second"]) == (2.0, 75.0)
 
 
 def test_the_last_update_leaves_no_time() -> None:
     clock = Clock()
-    assert run(Meter(1, clock=clock), clock, 0, 1)["seconds_left"] == 0.0
+    assert run(Throughput(1, clock=clock), clock, 0, 1)["seconds_left"] == 0.0
 
 
 @pytest.mark.parametrize(("done", "bar"), [(1, " 10%  1 of 10"), (9, " 90%  9 of 10, about 0:00:02 left")])
 def test_the_bar_takes_what_the_meter_says(done: int, bar: str) -> None:
     clock = Clock()
-    left = run(Meter(10, clock=clock), clock, 0, done)["seconds_left"]
+    left = run(Throughput(10, clock=clock), clock, 0, done)["seconds_left"]
     assert progress_bar({"kind": "progress", "step": done, "total": 10, "seconds_left": left}).endswith(bar)

@@ -73,7 +73,7 @@ def kill_and_compare(folder: Path, dataset: Path) -> None:
         time.sleep(dice.uniform(0, 0.4))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        assert [one.fault for one in checkpoints.index(run.folder) if one.fault] == []
+        assert [one.error for one in checkpoints.list_checkpoints(run.folder) if one.error] == []
     assert finished(begun(run, config)), run.log.read_text()[-2000:]
 
     calm_settings = settings(folder / "calm", dataset, max_steps=UPDATES, save_step=2, eval_step=7)

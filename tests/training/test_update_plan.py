@@ -9,8 +9,16 @@ import pytest
 from tests.training.made_clips import made_lengths
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError, DataError
-from utils.training.batches import Group, PlannedUpdate, Share, UpdatePlan, cut, lengths_grid, masked_codes
-from utils.training.clips import ClipLengths, Limits, usable
+from utils.training.batches import (
+    BatchSpec,
+    ClipGroup,
+    PlannedUpdate,
+    UpdatePlan,
+    compile_lengths,
+    masked_codes,
+    split_batches,
+)
+from utils.training.clips import ClipLengths, ClipLimits, usable
 
 LENGTHS = made_lengths(1003)
 BY_CLIPS = UpdatePlan(LENGTHS, 16, seed=3)
@@ -109,15 +117,24 @@ def test_nothing_is_left_out_where_the_settings_say_so() -> None:
     assert sum(update.text_count for update in plan.updates(0)) == (LENGTHS.ids + 1).sum()
 
 
-CUTS = [Share(16), Share(8), Share(3), Share(1), Share(8, world=2), Share(5, world=3), Share(4, token_budget=2000)]
+CUTS = [
+    BatchSpec(16),
+    BatchSpec(8),
+    BatchSpec(3),
+    BatchSpec(1),
+    BatchSpec(8, world=2),
+    BatchSpec(5, world=3),
+    BatchSpec(4, token_budget=2000),
+]
 
 
 @BOTH
 @pytest.mark.parametrize("share", CUTS, ids=str)
-def test_however_an_update_is_cut_its_clips_and_crops_are_the_same(plan: UpdatePlan, share: Share) -> None:
+def test_however_an_update_is_cut_its_clips_and_crops_are_the_same(plan: UpdatePlan, share: BatchSpec) -> None:
     for update in plan.updates(0)[:20]:
         ranks = [
-            cut(update, Share(share.batch_size, share.token_budget, rank, share.world)) for rank in range(share.world)
+            split_batches(update, BatchSpec(share.batch_size, share.token_budget, rank, share.world))
+            for rank in range(share.world)
         ]
         assert len({len(groups) for groups in ranks}) == 1
         groups = sorted(itertools.chain(*ranks), key=lambda group: tuple(group.positions))
@@ -132,19 +149,19 @@ def test_however_an_update_is_cut_its_clips_and_crops_are_the_same(plan: UpdateP
 
 def test_every_process_gets_as_many_batches_even_where_clips_are_lacking() -> None:
     group = BY_CLIPS[0].part(np.arange(3))
-    ranks = [cut(group, Share(8, rank=rank, world=4)) for rank in range(4)]
+    ranks = [split_batches(group, BatchSpec(8, rank=rank, world=4)) for rank in range(4)]
     assert [[len(one.clips) for one in groups] for groups in ranks] == [[0], [1], [1], [1]]
 
 
 def test_padded_positions_keep_to_the_token_budget_on_a_grid_too() -> None:
-    grid = lengths_grid(LENGTHS)
-    share = Share(1, token_budget=2000, grid=grid)
-    groups = [group for update in BY_POSITIONS.updates(0) for group in cut(update, share)]
+    grid = compile_lengths(LENGTHS)
+    share = BatchSpec(1, token_budget=2000, grid=grid)
+    groups = [group for update in BY_POSITIONS.updates(0) for group in split_batches(update, share)]
     assert all(len(one.clips) <= share.rows(one.longest) for one in groups)
     assert all(share.rows(one.longest) * share.padded(one.longest) <= 2000 for one in groups)
 
 
-def wasted(groups: list[Group]) -> float:
+def wasted(groups: list[ClipGroup]) -> float:
     padded = sum(one.longest * len(one.clips) for one in groups)
     return float(1 - sum(one.positions.sum() for one in groups) / padded)
 
@@ -154,7 +171,9 @@ def test_far_less_is_padding_than_in_random_batches() -> None:
     lengths = made_lengths(3000)
     plans = {0: UpdatePlan(lengths, 16), 3000: UpdatePlan(lengths, 0, positions=6000)}
     sorted_waste = [
-        wasted([group for update in plan.updates(0) for group in cut(update, Share(8, token_budget=budget))])
+        wasted(
+            [group for update in plan.updates(0) for group in split_batches(update, BatchSpec(8, token_budget=budget))]
+        )
         for budget, plan in plans.items()
     ]
     whole = lengths.positions
@@ -183,17 +202,17 @@ def test_settings_become_a_plan() -> None:
 def test_the_grid_has_the_least_padding_of_all() -> None:
     lengths = made_lengths(40)
     steps = sorted(set((-(-lengths.positions // 8) * 8).tolist()))
-    grid = lengths_grid(lengths, 3)
+    grid = compile_lengths(lengths, 3)
     assert grid == min(
         (grid for grid in itertools.combinations(steps, 3) if grid[-1] == steps[-1]),
-        key=lambda grid: sum(Share(1, grid=grid).padded(one) for one in lengths.positions.tolist()),
+        key=lambda grid: sum(BatchSpec(1, grid=grid).padded(one) for one in lengths.positions.tolist()),
     )
-    assert lengths_grid(lengths.take(np.array([0, 0])))[0] - lengths.positions[0] in range(8)
+    assert compile_lengths(lengths.take(np.array([0, 0])))[0] - lengths.positions[0] in range(8)
 
 
 @pytest.mark.parametrize("buckets", [1, 2, 6, 1000])
 def test_the_grid_ends_at_the_longest_clip(buckets: int) -> None:
-    grid = lengths_grid(LENGTHS, buckets)
+    grid = compile_lengths(LENGTHS, buckets)
     assert len(grid) <= buckets
     assert grid == tuple(sorted(grid))
     assert 0 <= grid[-1] - LENGTHS.positions.max() < 8
@@ -202,20 +221,20 @@ def test_the_grid_ends_at_the_longest_clip(buckets: int) -> None:
 @pytest.mark.parametrize(
     ("seconds", "ids", "limits", "reason"),
     [
-        (5.0, 100, Limits(), ""),
-        (0.5, 1, Limits(), ""),
-        (11.6, 200, Limits(), ""),
-        (0.49, 9, Limits(), "0.49 s, 9 tokens, 11 codes: shorter than 0.5 s"),
-        (11.7, 9, Limits(), "11.70 s, 9 tokens, 252 codes: longer than 11.6 s (max_audio_length)"),
-        (9.0, 201, Limits(), "9.00 s, 201 tokens, 194 codes: more than 200 tokens of text (max_text_length)"),
-        (9.0, 0, Limits(), "9.00 s, 0 tokens, 194 codes: no text"),
-        (9.0, 9, Limits(codes=193), "9.00 s, 9 tokens, 194 codes: more than 193 audio codes (max_mel_length)"),
-        (9.0, 60, Limits(model_text=50), "more than 50 tokens of text, which is all that the model can hold"),
-        (9.0, 60, Limits(model_codes=99), "more than 99 audio codes (all that the model can hold)"),
+        (5.0, 100, ClipLimits(), ""),
+        (0.5, 1, ClipLimits(), ""),
+        (11.6, 200, ClipLimits(), ""),
+        (0.49, 9, ClipLimits(), "0.49 s, 9 tokens, 11 codes: shorter than 0.5 s"),
+        (11.7, 9, ClipLimits(), "11.70 s, 9 tokens, 252 codes: longer than 11.6 s (max_audio_length)"),
+        (9.0, 201, ClipLimits(), "9.00 s, 201 tokens, 194 codes: more than 200 tokens of text (max_text_length)"),
+        (9.0, 0, ClipLimits(), "9.00 s, 0 tokens, 194 codes: no text"),
+        (9.0, 9, ClipLimits(codes=193), "9.00 s, 9 tokens, 194 codes: more than 193 audio codes (max_mel_length)"),
+        (9.0, 60, ClipLimits(model_text=50), "more than 50 tokens of text, which is all that the model can hold"),
+        (9.0, 60, ClipLimits(model_codes=99), "more than 99 audio codes (all that the model can hold)"),
     ],
 )
 def test_a_clip_outside_the_limits_is_set_aside_with_a_reason(
-    seconds: float, ids: int, limits: Limits, reason: str
+    seconds: float, ids: int, limits: ClipLimits, reason: str
 ) -> None:
     samples = round(seconds * 22_050)
     one = ClipLengths(*(np.array([value, value]) for value in (samples, -(-samples // 1024), samples // 256 + 1, ids)))

@@ -247,7 +247,7 @@ def add_checkpoints(place: Project, status: runs.Status) -> runs.Run:
     run.folder.mkdir(parents=True)
     run.write_state(runs.State("train", status, created=time.time(), heartbeat=time.time()))
     for step in (1, 2, 3):
-        checkpoints.write(run.folder, {"w": torch.zeros(4)}, checkpoints.About(step))
+        checkpoints.write(run.folder, {"w": torch.zeros(4)}, checkpoints.CheckpointInfo(step))
     checkpoints.mark_best(run.folder, 1)
     (run.folder / "resume").mkdir()
     (run.folder / "resume" / "state.json").write_text("{}", encoding="utf-8")
@@ -262,7 +262,7 @@ def test_files_are_counted_under_what_they_are(place: Project) -> None:
 def test_what_can_go_goes_and_nothing_else(place: Project) -> None:
     run = add_checkpoints(place, runs.Status.FINISHED)
     assert disk_usage.reclaim(place, "checkpoints") > 0
-    assert [one.step for one in checkpoints.index(run.folder)] == [3, 1]
+    assert [one.step for one in checkpoints.list_checkpoints(run.folder)] == [3, 1]
     assert disk_usage.reclaim(place, "features") == 7
     assert disk_usage.reclaim(place, "resume") == 2
     assert disk_usage.reclaim(place, "exports") == 0

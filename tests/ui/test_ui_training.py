@@ -36,7 +36,7 @@ from utils.ui.tabs.training import (
 from utils.ui.tabs.training.run_history import Story
 from utils.ui.tabs.training.settings_form import faulty, fill, remembered
 from utils.xtts import checkpoints
-from utils.xtts.checkpoints import About, Checkpoint
+from utils.xtts.checkpoints import Checkpoint, CheckpointInfo
 from utils.xtts.files import BUILT_IN
 
 NONE = {"count": 0, "named": []}
@@ -402,11 +402,11 @@ def test_only_trainings_are_listed(tmp_path: Path) -> None:
 def test_the_best_checkpoint_is_offered_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = runs.Run(tmp_path)
     found = [
-        Checkpoint(tmp_path / "step_20", 20, About(20, eval_loss=1.25), 2 * 10**9),
-        Checkpoint(tmp_path / "step_10", 10, About(10), 10**6, is_best=True),
-        Checkpoint(tmp_path / "step_5", 5, None, 10**6, fault="damaged"),
+        Checkpoint(tmp_path / "step_20", 20, CheckpointInfo(20, eval_loss=1.25), 2 * 10**9),
+        Checkpoint(tmp_path / "step_10", 10, CheckpointInfo(10), 10**6, is_best=True),
+        Checkpoint(tmp_path / "step_5", 5, None, 10**6, error="damaged"),
     ]
-    monkeypatch.setattr(checkpoints, "index", lambda _folder: found)
+    monkeypatch.setattr(checkpoints, "list_checkpoints", lambda _folder: found)
     offered: dict[str, Any] = finalize.offered(run, None, "en")
     assert offered["checkpoint"]["value"] == "10"
     assert [name for _, name in offered["checkpoint"]["choices"]] == ["20", "10"]

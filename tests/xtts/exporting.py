@@ -12,7 +12,7 @@ from utils.core.events import EventLog
 from utils.core.paths import Project
 from utils.core.storage import write_atomically
 from utils.xtts import adapters, checkpoints
-from utils.xtts.checkpoints import About
+from utils.xtts.checkpoints import CheckpointInfo
 from utils.xtts.export import write_ready
 from utils.xtts.model import fingerprint, load_gpt
 from utils.xtts.tensors import write_tensors
@@ -32,14 +32,14 @@ def learnt(base: Path, tokenizer: Tokenizer) -> State:
         return {name: weight + 0.01 * torch.randn_like(weight) for name, weight in state.items()}
 
 
-def about(base: Path, tokenizer: Tokenizer, **known: Any) -> About:
+def about(base: Path, tokenizer: Tokenizer, **known: Any) -> CheckpointInfo:
     settings: dict[str, Any] = {"version": "tiny-random", "learning_rate": 3e-5, "num_epochs": 10, "train_csv": SECRET}
     origin: dict[str, Any] = {
         "base": str(base),
         "base_fingerprint": fingerprint(base),
         "vocabulary_hash": tokenizer.vocabulary.hash,
     }
-    return About(STEP, 1.5, 2.25, 2.5, is_average=True, **origin, **{"settings": settings, **known})
+    return CheckpointInfo(STEP, 1.5, 2.25, 2.5, is_average=True, **origin, **{"settings": settings, **known})
 
 
 def finished(project: Path, base: Path, tokenizer: Tokenizer, state: State) -> Path:
@@ -69,7 +69,7 @@ def with_adapter(run: Path, base: Path, tokenizer: Tokenizer) -> tuple[Path, Sta
     def fill(folder: Path) -> None:
         tokenizer.save(folder)
         write_tensors(folder / checkpoints.ADAPTER, adapters.adapter_state(gpt))
-        write_atomically(folder / checkpoints.ADAPTER_ABOUT, json.dumps(adapters.adapter_about(gpt) | LORA))
+        write_atomically(folder / checkpoints.ADAPTER_CONFIG, json.dumps(adapters.adapter_settings(gpt) | LORA))
 
     return checkpoints.write(run, merged, about(base, tokenizer, settings=LORA), fill), copy.deepcopy(merged)
 

@@ -8,13 +8,13 @@ import torch
 
 from tests.training.small_gpt import small_gpt
 from tests.training.speedups.lessons import changed, learn, loss, weights
-from utils.training.packing import Example, PackedGpt, Tokens, pack
+from utils.training.packing import Example, PackedGpt, SpecialTokens, pack
 from utils.training.speedups import SpeedupError
 from utils.training.speedups.freezing import freeze_first_layers, train_text_rows_only
 from utils.xtts.adapters import (
     TEXT_ROWS,
     adapted_layers,
-    adapter_about,
+    adapter_settings,
     adapter_state,
     add_lora,
     load_adapter,
@@ -100,7 +100,7 @@ def test_the_adapter_alone_brings_a_fresh_model_to_the_same_output(dora: bool) -
     gpt, fresh = taught(dora=dora), adapted(dora=dora)
     state = adapter_state(gpt)
     assert set(state) == {name for name, weight in gpt.named_parameters() if weight.requires_grad}
-    assert load_adapter(fresh, state, adapter_about(gpt)) == len(state)
+    assert load_adapter(fresh, state, adapter_settings(gpt)) == len(state)
     with torch.no_grad():
         assert torch.equal(loss(fresh, 9), loss(gpt, 9))
 
@@ -117,7 +117,7 @@ def test_an_adapter_of_other_settings_is_refused_and_nothing_is_changed(settings
     gpt, other = taught(), adapted(**settings)
     before = weights(other)
     with pytest.raises(SpeedupError, match=words):
-        load_adapter(other, adapter_state(gpt), adapter_about(gpt))
+        load_adapter(other, adapter_state(gpt), adapter_settings(gpt))
     assert not changed(other, before)
 
 
@@ -148,7 +148,7 @@ def test_packed_batches_go_through_the_adapters() -> None:
     random = np.random.default_rng(0)
     mel = random.standard_normal((24, 80)).astype(np.float16)
     clips = [Example(random.integers(1, 90, count), random.integers(0, 1024, 3 * count), mel) for count in (5, 7)]
-    batch = pack(clips, Tokens.of(gpt))
+    batch = pack(clips, SpecialTokens.of(gpt))
     with torch.no_grad():
         ours, merged = PackedGpt(gpt.eval())(batch), PackedGpt(plain.eval())(batch)
     assert [float(part) for part in ours] == pytest.approx([float(part) for part in merged], rel=1e-5)

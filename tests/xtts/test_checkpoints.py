@@ -14,7 +14,7 @@ from utils.core import folders
 from utils.core.errors import AmharicTtsError, RunError, StorageError
 from utils.training.checkpoint_diff import compare
 from utils.xtts import checkpoints
-from utils.xtts.checkpoints import About, find, index, mark_best, prune, read_state, write
+from utils.xtts.checkpoints import CheckpointInfo, find, list_checkpoints, mark_best, prune, read_state, write
 
 
 def state(value: float = 1.0, **more: Tensor) -> dict[str, Tensor]:
@@ -23,23 +23,28 @@ def state(value: float = 1.0, **more: Tensor) -> dict[str, Tensor]:
 
 def made(run: Path, *steps: int, **known: Any) -> Path:
     for step in steps:
-        write(run, state(step), About(step=step, **known), fill=lambda folder: (folder / "vocab.json").write_text("{}"))
+        write(
+            run,
+            state(step),
+            CheckpointInfo(step=step, **known),
+            fill=lambda folder: (folder / "vocab.json").write_text("{}"),
+        )
     return run
 
 
 def test_what_is_known_comes_back(tmp_path: Path) -> None:
-    known = About(step=5, epoch=0.5, eval_loss=2.5, time=1e9, base="b", is_average=True, settings={"lr": 1.0})
+    known = CheckpointInfo(step=5, epoch=0.5, eval_loss=2.5, time=1e9, base="b", is_average=True, settings={"lr": 1.0})
     folder = write(tmp_path, state(), known, fill=lambda folder: (folder / "vocab.json").write_text("{}"))
-    (one,) = index(tmp_path)
+    (one,) = list_checkpoints(tmp_path)
     assert folder == one.folder == tmp_path / "checkpoints" / "step_5"
-    assert (one.about, one.step, one.is_best, one.fault) == (known, 5, False, "")
+    assert (one.info, one.step, one.is_best, one.error) == (known, 5, False, "")
     assert one.size == sum(path.stat().st_size for path in folder.iterdir()) > 0
     assert {path.name for path in folder.iterdir()} == {"model.safetensors", "vocab.json", "checkpoint.json"}
 
 
 def test_weights_are_kept_in_half_precision(tmp_path: Path) -> None:
     wide = torch.tensor([1e6])
-    model = read_state(write(tmp_path, state(wide=wide), About(step=1)))
+    model = read_state(write(tmp_path, state(wide=wide), CheckpointInfo(step=1)))
     assert {name: weight.dtype for name, weight in model.items()} == {
         "gpt.h.0.weight": torch.float16,
         "text_head.bias": torch.float16,
@@ -50,10 +55,10 @@ def test_weights_are_kept_in_half_precision(tmp_path: Path) -> None:
 
 def test_the_same_step_is_written_anew(tmp_path: Path) -> None:
     made(tmp_path, 5)
-    write(tmp_path, state(9.0), About(step=5, epoch=2.0))
-    (one,) = index(tmp_path)
-    assert one.about
-    assert one.about.epoch == 2.0
+    write(tmp_path, state(9.0), CheckpointInfo(step=5, epoch=2.0))
+    (one,) = list_checkpoints(tmp_path)
+    assert one.info
+    assert one.info.epoch == 2.0
     assert read_state(one.folder)["gpt.h.0.weight"][0, 0] == 9
 
 
@@ -63,7 +68,7 @@ def test_the_index_starts_with_the_newest_and_knows_the_best_and_its_recordings(
     (tmp_path / "samples" / "step_20").mkdir(parents=True)
     (tmp_path / "samples" / "step_20" / "1.wav").touch()
     (tmp_path / "checkpoints" / "step_x").mkdir()
-    found = index(tmp_path)
+    found = list_checkpoints(tmp_path)
     assert [(one.step, one.is_best, len(one.samples)) for one in found] == [
         (100, False, 0),
         (20, True, 1),
@@ -72,7 +77,7 @@ def test_the_index_starts_with_the_newest_and_knows_the_best_and_its_recordings(
 
 
 def test_a_run_without_checkpoints_has_none(tmp_path: Path) -> None:
-    assert index(tmp_path / "nowhere") == []
+    assert list_checkpoints(tmp_path / "nowhere") == []
     assert checkpoints.best_step(tmp_path) is None
 
 
@@ -110,9 +115,9 @@ DAMAGES = {
 def test_a_damaged_one_is_listed_with_the_reason(tmp_path: Path, damage: Any) -> None:
     made(tmp_path, 1, 2)
     damage(tmp_path / "checkpoints" / "step_2")
-    broken, whole = index(tmp_path)
-    assert DAMAGES[damage] in broken.fault
-    assert not whole.fault
+    broken, whole = list_checkpoints(tmp_path)
+    assert DAMAGES[damage] in broken.error
+    assert not whole.error
     with pytest.raises(AmharicTtsError, match="Choose another"):
         find(tmp_path, 2)
     assert find(tmp_path, "newest").step == 1
@@ -139,7 +144,7 @@ def test_pruning_keeps_the_newest_and_the_best(tmp_path: Path, keep: int, best: 
     if best:
         mark_best(tmp_path, best)
     gone = prune(tmp_path, keep)
-    assert [one.step for one in index(tmp_path)] == left
+    assert [one.step for one in list_checkpoints(tmp_path)] == left
     assert sorted([*gone, *left]) == [1, 2, 3, 4, 5]
 
 
@@ -148,9 +153,9 @@ def test_what_a_killed_deletion_left_is_invisible_and_swept(tmp_path: Path) -> N
     folder = tmp_path / "checkpoints"
     (folder / "step_1").rename(folder / ".step_1.gone-7")
     (folder / "step_2").rename(folder / ".step_2.new-7")  # whole, but killed before it came to its place
-    assert index(tmp_path) == []
+    assert list_checkpoints(tmp_path) == []
     prune(tmp_path, keep=1)
-    assert [one.step for one in index(tmp_path)] == [2]
+    assert [one.step for one in list_checkpoints(tmp_path)] == [2]
     assert {path.name for path in folder.iterdir()} == {"step_2"}
 
 
@@ -194,16 +199,16 @@ def test_a_fault_while_filling_leaves_nothing(tmp_path: Path) -> None:
         raise RunError("no vocabulary")
 
     with pytest.raises(RunError):
-        write(tmp_path, state(), About(step=1), fill=fail)
+        write(tmp_path, state(), CheckpointInfo(step=1), fill=fail)
     assert list((tmp_path / "checkpoints").iterdir()) == []
 
 
 def test_two_checkpoints_are_compared(tmp_path: Path) -> None:
-    write(tmp_path, state(1.0), About(step=1, eval_loss=3.0, settings={"lr": 1, "seed": 0}))
+    write(tmp_path, state(1.0), CheckpointInfo(step=1, eval_loss=3.0, settings={"lr": 1, "seed": 0}))
     write(
         tmp_path,
         state(2.0, new=torch.ones(2)),
-        About(step=2, eval_loss=2.0, settings={"lr": 2, "seed": 0, "ema": True}),
+        CheckpointInfo(step=2, eval_loss=2.0, settings={"lr": 2, "seed": 0, "ema": True}),
     )
     found = compare(find(tmp_path, 1), find(tmp_path, 2))
     assert found.settings == {"lr": (1, 2), "ema": (None, True)}

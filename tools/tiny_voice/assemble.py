@@ -27,7 +27,7 @@ from utils.xtts.folders import replacing_folder
 from utils.xtts.from_scratch import write_speakers, write_weights
 from utils.xtts.model import gpt_state
 from utils.xtts.narrow import Width, widened
-from utils.xtts.tensors import smaller
+from utils.xtts.tensors import half_dtype
 from utils.xtts.tokenizer import Tokenizer
 
 LICENCE = "LICENCE.txt"
@@ -51,7 +51,7 @@ def assemble(shop: Workshop) -> dict[str, Any]:
     """Write the folder and return its size."""
     folder, learnt = voice_folder(shop.root), taught(shop)
     width = Width(shop.recipe.gpt.dim, shop.recipe.vocoder.channels, shop.recipe.ears.filters)
-    gpt = {name: weight.to(smaller(weight)) for name, weight in gpt_state(learnt).items()}
+    gpt = {name: weight.to(half_dtype(weight)) for name, weight in gpt_state(learnt).items()}
     stats = torch.load(learnt / MEL_FILE, weights_only=True)
     takes = _references(shop)
     with replacing_folder(folder) as new:

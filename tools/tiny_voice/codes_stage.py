@@ -20,7 +20,7 @@ from utils.dataset.clip import Clip
 from utils.dataset.features import AUDIO, FOLDER
 from utils.dataset.shards import Array, Shards
 from utils.media import audio
-from utils.training.clips import MANY_FRAMES
+from utils.training.clips import HALF_SECOND_FRAMES
 from utils.xtts.codec import AudioEncoder, EncodedClip
 
 WINDOW = 256  # clips of one voice that are each other's references
@@ -43,7 +43,7 @@ def encode_all(shop: Workshop) -> dict[str, Any]:
         progress.say(sentence)
     windows = list(_windows([clip for clip in clips if clip.content not in shards]))
     for window in progress.over(windows, len(windows)):
-        _append(shards, window, dataset, encoder, 2 * shop.recipe.codes.heard * MANY_FRAMES)
+        _append(shards, window, dataset, encoder, 2 * shop.recipe.codes.heard * HALF_SECOND_FRAMES)
     return {"clips": len(clips), **_use(shards, clips)}
 
 

@@ -42,10 +42,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def show_list(place: Project, name: str) -> int:
     """Print a table of the checkpoints, newest first."""
-    from utils.xtts.checkpoints import index
+    from utils.xtts.checkpoints import list_checkpoints
 
     found_runs = [runs.find_run(place, name)] if name else runs.list_runs(place)
-    rows = [_row(found.name, one) for found in found_runs for one in index(found.folder)]
+    rows = [_row(found.name, one) for found in found_runs for one in list_checkpoints(found.folder)]
     if not rows:
         print(f"There is no checkpoint in {place.runs / name if name else place.root}.")
         return 0
@@ -81,7 +81,7 @@ def delete(place: Project, arguments: argparse.Namespace) -> int:
     from utils.xtts import checkpoints
 
     folder = runs.find_run(place, arguments.name).folder
-    known = {one.step: one for one in checkpoints.index(folder)}
+    known = {one.step: one for one in checkpoints.list_checkpoints(folder)}
     wanted = [_which(step) for step in arguments.steps]
     if not wanted:
         raise RunError("Which one?", hint=f"Write: checkpoints delete {arguments.name} STEP.")
@@ -124,10 +124,10 @@ def _which(step: str) -> "Which":
 
 
 def _row(name: str, one: "Checkpoint") -> tuple[str, ...]:
-    about = one.about
+    about = one.info
     mark, size, samples = "*" * one.is_best, f"{one.size / 1e6:.1f}", str(len(one.samples) or "")
     if about is None:
-        return (name, str(one.step), "", "", "", size, mark, samples, f"damaged: {one.fault}")
+        return (name, str(one.step), "", "", "", size, mark, samples, f"damaged: {one.error}")
     losses = _number(about.train_loss), _number(about.eval_loss)
     return (name, str(one.step), f"{about.epoch:g}", *losses, size, mark, samples, "")
 

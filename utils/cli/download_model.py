@@ -34,9 +34,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def work(job: Job, config: DownloadConfig) -> None:
     """Fetch what is missing of the model."""
-    from utils.training.preparation import fetching
+    from utils.training.preparation import download_progress
     from utils.xtts.base_models import ModelSource, base_folder
 
     models = Path(config.models) if config.models else MODELS
-    folder = base_folder(config.version, source=ModelSource(models, on_step=fetching(job)))
+    folder = base_folder(config.version, source=ModelSource(models, on_step=download_progress(job)))
     job.events.emit("fetched", version=config.version, folder=str(folder))

@@ -40,5 +40,5 @@ def work(job: Job, config: FeaturesConfig) -> None:
     dataset, model = job.run.folder.parent.parent / "dataset", Path(config.model)
     clips, language = manifest.opened(dataset).kept, coqui_lists.read_language(dataset)
     encoder = AudioEncoder.load(model, choose_device(config.device))
-    reading = preparation.reading_of(model, language, (clip.text for clip in clips))
-    preparation.encode(job, dataset, encoder, reading, clips, language, thorough=config.thorough)
+    reading = preparation.tokenizer_for(model, language, (clip.text for clip in clips))
+    preparation.encode_clips(job, dataset, encoder, reading, clips, language, thorough=config.thorough)

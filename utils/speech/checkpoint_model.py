@@ -17,7 +17,16 @@ from utils.core.storage import read_json
 from utils.speech.loading import fill, from_state
 from utils.speech.model_lookup import MOVED, TRAINED, locate
 from utils.xtts.base_models import ModelSource
-from utils.xtts.checkpoints import ADAPTER, ADAPTER_ABOUT, MANIFEST, MODEL, PREFIX, About, Checkpoint, read_state
+from utils.xtts.checkpoints import (
+    ADAPTER,
+    ADAPTER_CONFIG,
+    MANIFEST,
+    MODEL,
+    PREFIX,
+    Checkpoint,
+    CheckpointInfo,
+    read_state,
+)
 from utils.xtts.files import MODEL_FILE, VOCABULARY_FILE, ModelFileError, current_base_path
 from utils.xtts.model import fingerprint, load_gpt, meta_gpt, read_config
 from utils.xtts.state_dict import compare, require_match
@@ -109,13 +118,13 @@ def check_rows(weights: Mapping[str, Tensor], tokenizer: Tokenizer, folder: Path
         )
 
 
-def _known(folder: Path) -> tuple[About, Hashes]:
+def _known(folder: Path) -> tuple[CheckpointInfo, Hashes]:
     """Return what is known of a checkpoint and the hashes of its files; an adapter alone may come without a word."""
     if not any((folder / name).exists() for name in (MANIFEST, MODEL)) and (folder / ADAPTER).is_file():
-        return About(step=0), {ADAPTER: hash_file(folder / ADAPTER)}
+        return CheckpointInfo(step=0), {ADAPTER: hash_file(folder / ADAPTER)}
     try:
         manifest = read_manifest(folder, MANIFEST)
-        about = TypeAdapter(About).validate_python(manifest.get("about"))
+        about = TypeAdapter(CheckpointInfo).validate_python(manifest.get("about"))
         hashes = {name: str(file["sha256"]) for name, file in manifest["files"].items()}
     except (DamagedError, ValidationError, KeyError) as error:
         reason = error.message if isinstance(error, DamagedError) else f"{folder / MANIFEST} is damaged."
@@ -123,7 +132,7 @@ def _known(folder: Path) -> tuple[About, Hashes]:
     return about, hashes
 
 
-def _base(folder: Path, about: About, named: str | Path | None, source: ModelSource) -> Path:
+def _base(folder: Path, about: CheckpointInfo, named: str | Path | None, source: ModelSource) -> Path:
     """Find the model that it was trained from: where one says, where it was then, or where models are kept now."""
     if named is None and not about.base:
         raise RunError(
@@ -137,7 +146,7 @@ def _base(folder: Path, about: About, named: str | Path | None, source: ModelSou
     raise RunError(f"{places[0]} is no longer the model that {folder.name} was trained from.", hint=MOVED)
 
 
-def _tokenizer(folder: Path, about: About, origin: Path) -> Tokenizer:
+def _tokenizer(folder: Path, about: CheckpointInfo, origin: Path) -> Tokenizer:
     """Load the vocabulary beside the weights; an adapter alone may read as its base does."""
     own = bool(about.vocabulary_hash) or (folder / VOCABULARY_FILE).is_file()
     tokenizer = Tokenizer.load(folder if own else origin)
@@ -155,7 +164,9 @@ def _state(folder: Path, file: str) -> dict[str, Tensor]:
     return read_tensors(folder / file)
 
 
-def _adapted(folder: Path, about: About, origin: Path, tokenizer: Tokenizer, state: Mapping[str, Tensor]) -> "GPT":
+def _adapted(
+    folder: Path, about: CheckpointInfo, origin: Path, tokenizer: Tokenizer, state: Mapping[str, Tensor]
+) -> "GPT":
     """Put an adapter into its base, one matrix at a time, so that none but the model's own memory is needed."""
     from utils.core.errors import SpeedupError
     from utils.xtts.adapters import adapted_layers, add_lora, load_adapter
@@ -173,7 +184,7 @@ def _adapted(folder: Path, about: About, origin: Path, tokenizer: Tokenizer, sta
             )
         load_adapter(gpt, state, {"lora_scale": settings["lora_scale"]} if "lora_scale" in settings else None)
     except (KeyError, TypeError, ValueError) as error:
-        raise DamagedError(f"{folder / ADAPTER_ABOUT} is damaged: {error!r}.", hint="Copy it again.") from error
+        raise DamagedError(f"{folder / ADAPTER_CONFIG} is damaged: {error!r}.", hint="Copy it again.") from error
     except SpeedupError as error:
         raise ModelFileError(
             f"{folder} does not fit {origin}: {error.message}", hint="Name the model that it was trained from as base."
@@ -184,9 +195,9 @@ def _adapted(folder: Path, about: About, origin: Path, tokenizer: Tokenizer, sta
     return gpt
 
 
-def _settings(folder: Path, about: About) -> dict[str, Any]:
+def _settings(folder: Path, about: CheckpointInfo) -> dict[str, Any]:
     """Return the settings of an adapter, from the file beside it or from those of its run."""
-    path = folder / ADAPTER_ABOUT
+    path = folder / ADAPTER_CONFIG
     if not path.is_file() and about.settings:
         return about.settings
     try:

@@ -66,10 +66,10 @@ def _finished(projects: list[Project]) -> Iterator[Found]:
 def _checkpoints(projects: list[Project]) -> Iterator[Found]:
     for project in projects:
         for run in _runs(project):
-            for one in checkpoints.index(run.folder):
-                if one.about is not None:
+            for one in checkpoints.list_checkpoints(run.folder):
+                if one.info is not None:
                     name = f"{project.root.name}: {run.name} step {one.step}"
-                    about = one.about
+                    about = one.info
                     yield Found(name, one.folder, "checkpoint", about.time, one.size, about.eval_loss, one.is_best)
 
 

@@ -13,11 +13,11 @@ from utils.runs import list_runs
 from utils.speech.model_list import models
 from utils.xtts import checkpoints
 from utils.xtts.base_models import ModelSource, base_folder
-from utils.xtts.checkpoints import ADAPTER, ADAPTER_ABOUT, Checkpoint
+from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, Checkpoint
 from utils.xtts.files import MODEL_FILE, MODEL_FILE_NAMES, REQUIRED_FILES, ModelFileError
 
 VERSIONS: tuple[str, ...] = get_args(TrainConfig.model_fields["version"].annotation)
-TRAINED = (checkpoints.MANIFEST, checkpoints.MODEL, ADAPTER, ADAPTER_ABOUT)
+TRAINED = (checkpoints.MANIFEST, checkpoints.MODEL, ADAPTER, ADAPTER_CONFIG)
 MOVED = "Put it back, or name it as base: the vocoder comes from there."
 CURE = "Name a finished model, a checkpoint, a run, a project, a base version or a folder of coqui."
 
@@ -55,11 +55,11 @@ def newest_ready(output: Path = OUTPUT) -> Path:
 
 def chosen(run: Path) -> Checkpoint:
     """Return the best checkpoint of a run, or else its newest."""
-    known = checkpoints.index(run)
-    whole = [one for one in known if not one.fault]
+    known = checkpoints.list_checkpoints(run)
+    whole = [one for one in known if not one.error]
     if not whole:
         if known:
-            raise DamagedError(known[0].fault, hint="Choose another run, or let this one go on.")
+            raise DamagedError(known[0].error, hint="Choose another run, or let this one go on.")
         raise RunError(f"{run} has no checkpoint yet.", hint="Let it go on until it has saved one, or choose another.")
     return next((one for one in whole if one.is_best), whole[0])
 
@@ -120,7 +120,7 @@ def _of_project(folder: Path) -> Path:
     if _is_model(project.ready):
         return project.ready
     for run in list_runs(project):
-        if any(not one.fault for one in checkpoints.index(run.folder)):
+        if any(not one.error for one in checkpoints.list_checkpoints(run.folder)):
             return chosen(run.folder).folder
     raise ModelFileError(
         f"{folder} has neither a finished model nor a whole checkpoint.", hint="Train first, or name another model."

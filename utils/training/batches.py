@@ -14,7 +14,7 @@ import numpy as np
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError, DataError
 from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES
-from utils.training.clips import MANY_FRAMES, ClipLengths
+from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
 from utils.training.packing import AUDIO_EXTRA, PROMPT, TEXT_EXTRA, Integers
 
 REFERENCE = (6, 12)  # half seconds: coqui draws references of 3 to 6 s
@@ -25,7 +25,7 @@ GRID, GRID_STEP = 6, 8  # fixed lengths for torch.compile, and what they are mul
 
 
 @dataclass(frozen=True)
-class Group:
+class ClipGroup:
     """Clips that are read together, shortest first.
 
     Attributes:
@@ -47,13 +47,13 @@ class Group:
         """Return the positions of the longest clip."""
         return int(self.positions.max(initial=PROMPT))
 
-    def part(self, rows: Integers) -> "Group":
+    def part(self, rows: Integers) -> "ClipGroup":
         """Return some of the clips."""
-        return Group(self.clips[rows], self.starts[rows], self.masked[rows], self.positions[rows], self.frames)
+        return ClipGroup(self.clips[rows], self.starts[rows], self.masked[rows], self.positions[rows], self.frames)
 
 
 @dataclass(frozen=True)
-class PlannedUpdate(Group):
+class PlannedUpdate(ClipGroup):
     """All clips of one update, over all processes.
 
     Attributes:
@@ -65,7 +65,7 @@ class PlannedUpdate(Group):
     audio_count: int
 
 
-class Place(NamedTuple):
+class UpdatePosition(NamedTuple):
     """Where an update lies in the run; both are counted from 0."""
 
     epoch: int
@@ -136,9 +136,9 @@ class UpdatePlan:
 
     __iter__ = None  # a run has no end that is known here; without this line a loop over the plan would never end
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> UpdatePosition:
         """Return where the update with this number of the run lies; the first one is 0."""
-        return Place(*divmod(number, len(self)))
+        return UpdatePosition(*divmod(number, len(self)))
 
     def __getitem__(self, number: int) -> PlannedUpdate:
         """Return the update with this number of the run."""
@@ -155,7 +155,7 @@ class UpdatePlan:
         rows = np.arange(epoch.bounds[number], epoch.bounds[number + 1])
         lengths = self.lengths.take(epoch.clips[rows])
         masked = epoch.masked[rows]
-        group = Group(epoch.clips[rows], epoch.starts[rows], masked, lengths.positions, int(epoch.frames[number]))
+        group = ClipGroup(epoch.clips[rows], epoch.starts[rows], masked, lengths.positions, int(epoch.frames[number]))
         text = int((lengths.ids + TEXT_EXTRA).sum())
         audio = int((lengths.codes + AUDIO_EXTRA).sum() - np.diff(masked).sum())
         return PlannedUpdate(
@@ -167,9 +167,9 @@ class UpdatePlan:
         random = np.random.default_rng([self.seed, epoch])
         clips, bounds = self._ordered(random.permutation(self.lengths.samples.size))
         lengths = self.lengths.take(clips)
-        shortest = np.minimum.reduceat(lengths.frames, bounds[:-1]) // MANY_FRAMES
+        shortest = np.minimum.reduceat(lengths.frames, bounds[:-1]) // HALF_SECOND_FRAMES
         wanted = random.integers(REFERENCE[0], REFERENCE[1], len(self), endpoint=True)
-        frames = np.maximum(1, np.minimum(wanted, shortest)) * MANY_FRAMES
+        frames = np.maximum(1, np.minimum(wanted, shortest)) * HALF_SECOND_FRAMES
         of_clip = np.repeat(frames, np.diff(bounds))
         starts = (random.random(clips.size) * (lengths.frames - of_clip + 1)).astype(np.int64)
         masked = masked_codes(starts, of_clip, lengths.codes) * int(self.mask_reference)
@@ -191,7 +191,7 @@ class UpdatePlan:
         return clips, np.minimum(edges * self.clips, size)
 
     def _update_of(self, clips: Integers) -> Integers:
-        """Share out clips among the updates of an epoch by their positions."""
+        """BatchSpec out clips among the updates of an epoch by their positions."""
         before = np.cumsum(self.lengths.positions[clips]) - self.lengths.positions[clips]
         share: Integers = before * len(self) // self.lengths.positions.sum()
         return share
@@ -209,7 +209,7 @@ def masked_codes(starts: Integers, frames: Integers, codes: Integers) -> Integer
 
 
 @dataclass(frozen=True)
-class Share:
+class BatchSpec:
     """What one process computes at a time.
 
     Attributes:
@@ -236,13 +236,13 @@ class Share:
             return 0
         return max(1, self.token_budget // self.padded(longest)) if self.token_budget else self.batch_size
 
-    def fits(self, group: Group) -> bool:
+    def fits(self, group: ClipGroup) -> bool:
         """Tell whether clips may be one batch; a single clip always may."""
         most = self.token_budget // self.padded(group.longest) if self.token_budget else self.batch_size
         return group.clips.size <= max(1, most)
 
 
-def cut(group: Group, share: Share) -> list[Group]:
+def split_batches(group: ClipGroup, share: BatchSpec) -> list[ClipGroup]:
     """Cut clips into batches of similar length and return those of one process, the longest first.
 
     Every process gets equally many, because they wait for each other; where clips are lacking, a group is empty.
@@ -255,7 +255,7 @@ def cut(group: Group, share: Share) -> list[Group]:
         count += share.world
 
 
-def lengths_grid(lengths: ClipLengths, buckets: int = GRID) -> tuple[int, ...]:
+def compile_lengths(lengths: ClipLengths, buckets: int = GRID) -> tuple[int, ...]:
     """Choose the fixed lengths for torch.compile such that the padding of all clips is the least."""
     rounded = -(-lengths.positions // GRID_STEP)
     ends, counts = np.unique(rounded, return_counts=True)

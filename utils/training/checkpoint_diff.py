@@ -9,7 +9,7 @@ from typing import Any
 from safetensors import safe_open
 
 from utils.core.errors import RunError
-from utils.xtts.checkpoints import MODEL, About, Checkpoint
+from utils.xtts.checkpoints import MODEL, Checkpoint, CheckpointInfo
 
 LOSSES = ("epoch", "train_loss", "eval_loss", "eval_text", "eval_audio")
 
@@ -45,10 +45,10 @@ def compare(first: Checkpoint, second: Checkpoint) -> Comparison:
     )
 
 
-def _about(checkpoint: Checkpoint) -> About:
-    if checkpoint.about is None:
-        raise RunError(checkpoint.fault, hint="Choose another checkpoint.")
-    return checkpoint.about
+def _about(checkpoint: Checkpoint) -> CheckpointInfo:
+    if checkpoint.info is None:
+        raise RunError(checkpoint.error, hint="Choose another checkpoint.")
+    return checkpoint.info
 
 
 def _moved(first: Checkpoint, second: Checkpoint) -> tuple[dict[str, tuple[float, float]], tuple[str, ...]]:

@@ -12,7 +12,7 @@ from utils.dataset.clip_lists import Material
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE, RATE
 from utils.runs.job import Job
-from utils.training.preparation import Base
+from utils.training.preparation import BaseModel
 from utils.training.sample_speaker import Speaker
 from utils.training.speedups import kernels
 from utils.xtts.checkpoints import PREFIX, SAMPLES
@@ -73,7 +73,7 @@ class Listening:
 
 
 def make_listening(
-    job: Job, config: TrainConfig, gpt: nn.Module, base: Base, reading: Tokenizer, material: Material
+    job: Job, config: TrainConfig, gpt: nn.Module, base: BaseModel, reading: Tokenizer, material: Material
 ) -> Listening:
     """Choose the sentences and the voice: the settings' sentences, or the first ones of the evaluation list."""
     if config.sample_texts.strip() == NONE:

@@ -14,7 +14,7 @@ from utils.media.rates import CODE_SAMPLES, RATE
 from utils.training.packing import AUDIO_EXTRA, PROMPT, TEXT_EXTRA, Example, Integers
 
 SHORTEST = 0.5  # seconds; coqui refuses shorter ones too
-MANY_FRAMES = 43  # half a second; references are as long as a multiple of it, so that few shapes occur
+HALF_SECOND_FRAMES = 43  # half a second; references are as long as a multiple of it, so that few shapes occur
 
 
 class ClipLengths(NamedTuple):
@@ -35,7 +35,7 @@ class ClipLengths(NamedTuple):
         return ClipLengths(*(part[clips] for part in self))
 
 
-class Source(Protocol):
+class ClipSource(Protocol):
     """Clips that can be read by number."""
 
     @property
@@ -49,7 +49,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class Limits:
+class ClipLimits:
     """What a clip may be at most.
 
     Attributes:
@@ -82,7 +82,7 @@ class Usable(NamedTuple):
     reasons: dict[int, str]
 
 
-def usable(lengths: ClipLengths, limits: Limits) -> Usable:
+def usable(lengths: ClipLengths, limits: ClipLimits) -> Usable:
     """Set aside what is too long or too short; nothing is ever cut."""
     seconds = lengths.samples / RATE
     codes = min(limits.codes or limits.model_codes, limits.model_codes)
@@ -109,7 +109,7 @@ def _said(lengths: ClipLengths, clip: int) -> str:
     return f"{lengths.samples[clip] / RATE:.2f} s, {lengths.ids[clip]} tokens, {lengths.codes[clip]} codes"
 
 
-class StoreSource:
+class FeatureSource:
     """Clips of a feature store.
 
     Args:
@@ -127,14 +127,14 @@ class StoreSource:
         return Example(found.ids, found.codes[: self.lengths.codes[clip]], found.mel[start : start + frames])
 
 
-class Chosen(NamedTuple):
+class SelectedClips(NamedTuple):
     """The clips that are trained on, and those that are not, with the reason for each."""
 
-    source: StoreSource
+    source: FeatureSource
     aside: list[tuple[Clip, str]]
 
 
-def choose(features: Features, clips: Sequence[Clip], limits: Limits) -> Chosen:
+def select_clips(features: Features, clips: Sequence[Clip], limits: ClipLimits) -> SelectedClips:
     """Take what is in the store and within the limits."""
     aside = [
         (clip, "no features: its sound or its text could not be encoded") for clip in clips if clip not in features
@@ -143,7 +143,9 @@ def choose(features: Features, clips: Sequence[Clip], limits: Limits) -> Chosen:
     lengths = _measured(features, stored)
     kept, reasons = usable(lengths, limits)
     aside += [(stored[number], reason) for number, reason in reasons.items()]
-    return Chosen(StoreSource(features, [stored[number] for number in kept.tolist()], lengths.take(kept)), aside)
+    return SelectedClips(
+        FeatureSource(features, [stored[number] for number in kept.tolist()], lengths.take(kept)), aside
+    )
 
 
 def _measured(features: Features, clips: Sequence[Clip]) -> ClipLengths:

@@ -9,9 +9,9 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from utils.core.batching import read_ahead
-from utils.training.batches import Group, Share, UpdatePlan, cut
-from utils.training.clips import MANY_FRAMES, ClipLengths, Source
-from utils.training.packing import PackedBatch, Tokens, pack
+from utils.training.batches import BatchSpec, ClipGroup, UpdatePlan, split_batches
+from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths, ClipSource
+from utils.training.packing import PackedBatch, SpecialTokens, pack
 
 EVAL_REFERENCE = 9  # half seconds: coqui evaluates with 4.5 s from the start of each clip
 AHEAD = 2  # updates that each loading process reads before they are asked for
@@ -38,7 +38,7 @@ class Update(NamedTuple):
 class Request(NamedTuple):
     """An update before it is read: its batches, each with the least of positions and rows that it gets."""
 
-    groups: list[Group]
+    groups: list[ClipGroup]
     shapes: list[tuple[int, int]]
     update: Update
 
@@ -56,7 +56,14 @@ class UpdateLoader:
     """
 
     def __init__(
-        self, source: Source, plan: UpdatePlan, tokens: Tokens, share: Share, *, workers: int = 0, pin: bool = False
+        self,
+        source: ClipSource,
+        plan: UpdatePlan,
+        tokens: SpecialTokens,
+        share: BatchSpec,
+        *,
+        workers: int = 0,
+        pin: bool = False,
     ) -> None:
         self.plan, self.share, self.reader = plan, share, Reader(source, tokens)
         self.workers, self.pin = workers, pin
@@ -69,7 +76,7 @@ class UpdateLoader:
     def request(self, number: int) -> Request:
         """Say what is to be read for an update."""
         planned = self.plan[number]
-        groups = cut(planned, self.share)
+        groups = split_batches(planned, self.share)
         shapes = [(self.share.padded(one.longest), self.share.rows(one.longest)) for one in groups]
         return Request(groups, shapes, Update([], planned.text_count, planned.audio_count, planned.clips.size, number))
 
@@ -95,7 +102,7 @@ class UpdateLoader:
 class Reader(Dataset[Update]):
     """Reads what is asked for; this is all that a loading process holds."""
 
-    def __init__(self, source: Source, tokens: Tokens) -> None:
+    def __init__(self, source: ClipSource, tokens: SpecialTokens) -> None:
         self.source, self.tokens = source, tokens
 
     def __getitem__(self, request: Request) -> Update:
@@ -103,7 +110,7 @@ class Reader(Dataset[Update]):
         batches = [self.batch(group, *shape) for group, shape in zip(request.groups, request.shapes, strict=True)]
         return request.update._replace(batches=batches)
 
-    def batch(self, group: Group, length: int = 0, rows: int = 0) -> PackedBatch:
+    def batch(self, group: ClipGroup, length: int = 0, rows: int = 0) -> PackedBatch:
         """Read one batch."""
         clips = zip(group.clips.tolist(), group.starts.tolist(), strict=True)
         examples = [self.source.read(clip, start, group.frames) for clip, start in clips]
@@ -114,25 +121,25 @@ def _as_it_is(update: Any) -> Any:  # noqa: ANN401  # what the loader hands on i
     return update
 
 
-def eval_groups(lengths: ClipLengths, share: Share) -> list[Group]:
-    """Group all clips for an evaluation that is the same every time, and for every batch size.
+def eval_groups(lengths: ClipLengths, share: BatchSpec) -> list[ClipGroup]:
+    """ClipGroup all clips for an evaluation that is the same every time, and for every batch size.
 
     The reference is the start of a clip, 4.5 s of it or as many half seconds as it has, and nothing is masked; clips
     are grouped by the length of their reference first, so no clip's reference depends on its neighbours.
     """
-    frames = np.clip(lengths.frames // MANY_FRAMES, 1, EVAL_REFERENCE) * MANY_FRAMES
+    frames = np.clip(lengths.frames // HALF_SECOND_FRAMES, 1, EVAL_REFERENCE) * HALF_SECOND_FRAMES
     groups = []
     for length in np.unique(frames).tolist():
         clips = np.flatnonzero(frames == length)
         clips = clips[np.argsort(lengths.positions[clips], kind="stable")]
         nothing = np.zeros((clips.size, 2), np.int64)
-        alike = Group(clips, nothing[:, 0], nothing, lengths.positions[clips], length)
-        groups += cut(alike, replace(share, rank=0, world=1))
+        alike = ClipGroup(clips, nothing[:, 0], nothing, lengths.positions[clips], length)
+        groups += split_batches(alike, replace(share, rank=0, world=1))
     empty = groups[0].part(np.zeros(0, np.int64))
     return [*groups, *[empty] * (-len(groups) % share.world)][share.rank :: share.world]
 
 
-def eval_batches(source: Source, tokens: Tokens, share: Share) -> Iterator[PackedBatch]:
+def eval_batches(source: ClipSource, tokens: SpecialTokens, share: BatchSpec) -> Iterator[PackedBatch]:
     """Read all clips in the order of an evaluation; every process gets equally many batches."""
     reader = Reader(source, tokens)
     return (

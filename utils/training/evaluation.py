@@ -13,7 +13,7 @@ from utils.training.packing import PackedBatch
 from utils.training.speedups.compilation import uncompiled
 
 
-class Losses(NamedTuple):
+class EvalLosses(NamedTuple):
     """Mean losses over the evaluation clips."""
 
     text: float
@@ -22,7 +22,7 @@ class Losses(NamedTuple):
 
 
 @dataclass
-class Judge:
+class Evaluator:
     """Passes over all evaluation clips; neither weights nor random numbers change.
 
     Attributes:
@@ -39,16 +39,16 @@ class Judge:
     text_weight: float
     ema: Ema | None = None
 
-    def all(self) -> tuple[Losses, dict[str, float]]:
-        """Judge the weights that will be exported, and beside an average the weights themselves."""
+    def all(self) -> tuple[EvalLosses, dict[str, float]]:
+        """Evaluator the weights that will be exported, and beside an average the weights themselves."""
         raw = self.losses()
         if self.ema is None:
             return raw, {}
         with self.ema.swapped():
             return self.losses(), {"loss_without_ema": raw.loss}
 
-    def losses(self) -> Losses:
-        """Judge the weights as they are now."""
+    def losses(self) -> EvalLosses:
+        """Evaluator the weights as they are now."""
         was_training = self.model.training
         self.model.eval()
         packed = self.ranks.accelerator.unwrap_model(self.model)
@@ -65,4 +65,4 @@ class Judge:
             self.model.train(was_training)
         text, audio, texts, audios = self.ranks.summed(totals)
         means = text / texts, audio / audios
-        return Losses(*means, self.text_weight * means[0] + means[1])
+        return EvalLosses(*means, self.text_weight * means[0] + means[1])

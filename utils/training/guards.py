@@ -17,7 +17,7 @@ SMALLEST_SCALE = 1.0  # where fp16 overflows even at this loss scale, the number
 MOST_CLIPS = 5  # named in a message
 
 
-class Verdict(Enum):
+class StepStatus(Enum):
     """What has to follow an update."""
 
     GO = "go"
@@ -26,7 +26,7 @@ class Verdict(Enum):
     GIVE_UP = "give up"
 
 
-class Counting:
+class Stateful:
     """Something whose counts are saved with the run."""
 
     kept: ClassVar[tuple[str, ...]] = ()
@@ -41,7 +41,7 @@ class Counting:
             setattr(self, name, state.get(name, getattr(self, name)))
 
 
-class NonFiniteGuard(Counting):
+class NonFiniteGuard(Stateful):
     """Judges each update by its numbers; a roll-back must not restore this guard, or it would never give up.
 
     Args:
@@ -60,7 +60,9 @@ class NonFiniteGuard(Counting):
             "when it is always the same clips, listen to them and take them out."
         )
 
-    def check(self, loss: float, grad_norm: float, *, scale: float | None = None, clips: Iterable[str] = ()) -> Verdict:
+    def check(
+        self, loss: float, grad_norm: float, *, scale: float | None = None, clips: Iterable[str] = ()
+    ) -> StepStatus:
         """Judge an update before it is applied.
 
         Args:
@@ -72,32 +74,32 @@ class NonFiniteGuard(Counting):
         bad = {name: value for name, value in {"loss": loss, "gradient": grad_norm}.items() if not math.isfinite(value)}
         if not bad:
             self.streak = 0
-            return Verdict.GO
+            return StepStatus.GO
         self.skipped += 1
         found = " and ".join(f"the {name} is {value}" for name, value in bad.items())
         if "loss" not in bad and scale is not None and scale > SMALLEST_SCALE:
             self.sentence = f"Update left out: {found}; the loss scale of fp16 falls and finds its place by itself."
-            return Verdict.SKIP
+            return StepStatus.SKIP
         self.streak += 1
         return self._judge(f"{found}{_named(clips)}")
 
-    def _judge(self, found: str) -> Verdict:
+    def _judge(self, found: str) -> StepStatus:
         if self.streak < self.patience:
             self.sentence = f"Update left out: {found}."
-            return Verdict.SKIP
+            return StepStatus.SKIP
         self.streak = 0
         if self.rolled_back < self.rollbacks:
             self.rolled_back += 1
             self.sentence = f"{self.patience} updates in a row were not finite: {found}."
-            return Verdict.ROLL_BACK
+            return StepStatus.ROLL_BACK
         self.cause = self.sentence = (
             f"The run went back {self.rollbacks} times, each time to half the learning rate, "
             f"and again {self.patience} updates in a row were not finite: {found}."
         )
-        return Verdict.GIVE_UP
+        return StepStatus.GIVE_UP
 
 
-class EarlyStopping(Counting):
+class EarlyStopping(Stateful):
     """Counts evaluations that were no better than the best one.
 
     Args:
@@ -125,7 +127,7 @@ class EarlyStopping(Counting):
         return 0 < self.patience <= self.waited
 
 
-class Overfitting(Counting):
+class Overfitting(Stateful):
     """Notices that the model learns its clips by heart: evaluations get worse while training gets better.
 
     Args:
@@ -163,7 +165,7 @@ class Overfitting(Counting):
         return rises and self.train[-1] < self.train[0]
 
 
-class MicroBatches(Counting):
+class MicroBatches(Stateful):
     """Cuts batches in halves once memory did not suffice; the update stays the same, in more and smaller pieces.
 
     Args:

@@ -9,11 +9,11 @@ from utils.config import TrainConfig
 from utils.core.errors import RunError
 from utils.runs.job import Job
 from utils.training.data_loader import Update, UpdateLoader
-from utils.training.evaluation import Judge
-from utils.training.guards import EarlyStopping, Overfitting, Verdict
+from utils.training.evaluation import Evaluator
+from utils.training.guards import EarlyStopping, Overfitting, StepStatus
 from utils.training.schedule import scale_rates
-from utils.training.step import Outcome, Stepper
-from utils.training.throughput import Meter
+from utils.training.step import StepResult, TrainStep
+from utils.training.throughput import Throughput
 from utils.xtts.memory import trim_memory
 
 PROGRESS_SECONDS = 1.0  # between two moves of the bar
@@ -21,7 +21,7 @@ RECENT = 50  # updates whose loss the running mean speaks of
 
 
 @dataclass
-class Position:
+class TrainState:
     """Where a run is; saved with everything else.
 
     Attributes:
@@ -42,11 +42,11 @@ class Position:
     evaluated: int = -1
     eval_losses: dict[str, float] = field(default_factory=dict)
 
-    def count(self, update: Update, outcome: Outcome) -> None:
+    def count(self, update: Update, outcome: StepResult) -> None:
         """Count an update."""
         self.update += 1
         self.samples += update.clips
-        if outcome.verdict is Verdict.GO:
+        if outcome.verdict is StepStatus.GO:
             before = outcome.audio if self.train_loss is None else self.train_loss
             self.train_loss = before + (outcome.audio - before) / min(self.update, RECENT)
 
@@ -54,18 +54,18 @@ class Position:
 class Keeping(Protocol):
     """What the loop asks of whoever saves."""
 
-    def save(self, at: Position) -> None:
+    def save(self, at: TrainState) -> None:
         """Write where the run is, so that it can go on from here."""
 
-    def roll_back(self) -> Position | None:
+    def roll_back(self) -> TrainState | None:
         """Go back to what was saved last; None when nothing was."""
 
-    def publish(self, at: Position, *, best: bool, spoken: bool) -> None:
+    def publish(self, at: TrainState, *, best: bool, spoken: bool) -> None:
         """Write a checkpoint that people can choose, with sound or without."""
 
 
 @dataclass
-class Loop:
+class TrainingLoop:
     """What one run is made of, and how far it is.
 
     Attributes:
@@ -86,17 +86,17 @@ class Loop:
 
     config: TrainConfig
     job: Job
-    stepper: Stepper
+    stepper: TrainStep
     loader: UpdateLoader
     per_epoch: int
     total: int
-    judge: Judge
+    judge: Evaluator
     keeping: Keeping
-    meter: Meter
+    meter: Throughput
     stopping: EarlyStopping
     overfitting: Overfitting
     track: Callable[[dict[str, Any], int], None]
-    at: Position = field(default_factory=Position)
+    at: TrainState = field(default_factory=TrainState)
     _bar: float = 0.0
     _saved: int = -1
 
@@ -119,10 +119,10 @@ class Loop:
         for update in self.loader.run(self.at.update, self.total):
             self.meter.loaded()
             outcome = self.stepper.take(update)
-            if outcome.verdict is Verdict.ROLL_BACK:
+            if outcome.verdict is StepStatus.ROLL_BACK:
                 self._roll_back()
                 return
-            if outcome.verdict is Verdict.GIVE_UP:
+            if outcome.verdict is StepStatus.GIVE_UP:
                 raise RunError(self.stepper.guard.cause, hint=self.stepper.guard.cure)
             self.at.count(update, outcome)
             self._tell(update, outcome)
@@ -141,7 +141,7 @@ class Loop:
             self._save()
         self.stepper.ranks.raise_agreed(request)
 
-    def _tell(self, update: Update, outcome: Outcome) -> None:
+    def _tell(self, update: Update, outcome: StepResult) -> None:
         figures = {
             "epoch": round(self.at.update / self.per_epoch, 3),
             "loss": outcome.loss,
@@ -153,7 +153,7 @@ class Loop:
         }
         self.job.events.emit("train", step=self.at.update, **figures)
         self.track({f"train/{name}": value for name, value in figures.items()}, self.at.update)
-        if outcome.verdict is Verdict.SKIP:
+        if outcome.verdict is StepStatus.SKIP:
             self.job.events.emit("warning", message=self.stepper.guard.sentence)
         if time.monotonic() - self._bar > PROGRESS_SECONDS or self.at.update == self.total:
             self._bar = time.monotonic()
@@ -161,7 +161,7 @@ class Loop:
             self.job.events.emit("progress", step=self.at.update, total=self.total, seconds_left=left)
 
     def _evaluate(self) -> None:
-        """Judge the model; what is better than ever before becomes the best checkpoint."""
+        """Evaluator the model; what is better than ever before becomes the best checkpoint."""
         began = time.monotonic()
         losses, more = self.judge.all()
         every = self.config.eval_step or self.per_epoch

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES, RATE
-from utils.training.clips import MANY_FRAMES, ClipLengths
-from utils.training.packing import AUDIO_EXTRA, BANDS, PROMPT, TEXT_EXTRA
+from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
+from utils.training.packing import AUDIO_EXTRA, MEL_BANDS, PROMPT, TEXT_EXTRA
 
 if TYPE_CHECKING:
     from torch import nn
@@ -18,7 +18,7 @@ ENCODER_BLOCKS = 6
 PERCEIVER_LAYERS, PERCEIVER_HEADS, HEAD_WIDTH = 2, 8, 64
 INNER = PERCEIVER_HEADS * HEAD_WIDTH  # width of the perceiver's attention, whatever the model's
 PUBLISHED_ROWS = 6681  # text rows of v2.0.2
-REFERENCE_FRAMES = 12 * MANY_FRAMES  # six seconds
+REFERENCE_FRAMES = 12 * HALF_SECOND_FRAMES  # six seconds
 NUMBERS = 9 * 8  # bytes of a position's ids, places and targets
 WIDE, HALF = 4, 2  # bytes of a number in fp32, and in fp16 or bf16
 
@@ -70,7 +70,7 @@ class ModelShape:
         dim, inner = self.dim, int(self.dim * 8 / 3)
         block = 4 * dim**2 + 6 * dim
         layer = 4 * INNER * dim + 3 * inner * dim + 2 * inner + dim
-        return (BANDS + 1) * dim + ENCODER_BLOCKS * block + (PROMPT + 1) * dim + PERCEIVER_LAYERS * layer
+        return (MEL_BANDS + 1) * dim + ENCODER_BLOCKS * block + (PROMPT + 1) * dim + PERCEIVER_LAYERS * layer
 
     @property
     def text(self) -> int:

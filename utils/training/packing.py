@@ -24,12 +24,12 @@ from utils.core.errors import RunError
 
 PROMPT = 32  # latents that the perceiver makes of any reference
 TEXT_EXTRA, AUDIO_EXTRA = 1, 4  # START; START and three STOP
-BANDS = 80
+MEL_BANDS = 80
 
 Integers = npt.NDArray[np.int64]
 
 
-class Tokens(NamedTuple):
+class SpecialTokens(NamedTuple):
     """The ids that stand around text and codes."""
 
     start_text: int
@@ -58,7 +58,7 @@ class Example(NamedTuple):
     mel: npt.NDArray[np.float16]
 
 
-class Row(NamedTuple):
+class RowLengths(NamedTuple):
     """How many positions of one clip are text, are audio, and are audio that counts in the loss."""
 
     text: int
@@ -66,7 +66,7 @@ class Row(NamedTuple):
     counted: int
 
 
-class Parts(NamedTuple):
+class PackedParts(NamedTuple):
     """Which embedding goes where, and what is asked for; a place is a row of the flattened matrix."""
 
     text_ids: Tensor
@@ -103,7 +103,7 @@ class PackedBatch:
 
     mel: Tensor
     numbers: Tensor
-    rows: tuple[Row, ...]
+    rows: tuple[RowLengths, ...]
     length: int
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -136,10 +136,10 @@ class PackedBatch:
         return self.mel.shape[0] * self.length
 
     @property
-    def parts(self) -> Parts:
+    def parts(self) -> PackedParts:
         """Return views of the numbers."""
-        sizes = np.array([_sizes(row) for row in self.rows], np.int64).reshape(-1, len(Parts._fields)).sum(0)
-        return Parts(*torch.split(self.numbers, sizes.tolist()))
+        sizes = np.array([_sizes(row) for row in self.rows], np.int64).reshape(-1, len(PackedParts._fields)).sum(0)
+        return PackedParts(*torch.split(self.numbers, sizes.tolist()))
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "PackedBatch":
         """Return it on a device."""
@@ -166,23 +166,23 @@ class PackedBatch:
         starts, ends = sizes[:first].sum(0).tolist(), sizes[:last].sum(0).tolist()
         cut = [
             part[start:end] - first * self.length if name in PLACES else part[start:end]
-            for name, part, start, end in zip(Parts._fields, self.parts, starts, ends, strict=True)
+            for name, part, start, end in zip(PackedParts._fields, self.parts, starts, ends, strict=True)
         ]
         return replace(self, mel=self.mel[first:last], numbers=torch.cat(cut), rows=self.rows[first:last])
 
 
-def _rebuilt(mel: npt.NDArray[np.float16], numbers: Integers, rows: tuple[Row, ...], length: int) -> PackedBatch:
+def _rebuilt(mel: npt.NDArray[np.float16], numbers: Integers, rows: tuple[RowLengths, ...], length: int) -> PackedBatch:
     return PackedBatch(torch.from_numpy(mel), torch.from_numpy(numbers), rows, length)
 
 
-def _sizes(row: Row) -> tuple[int, ...]:
+def _sizes(row: RowLengths) -> tuple[int, ...]:
     """Return how many numbers each part has for a clip."""
     return (row.text,) * 4 + (row.audio,) * 3 + (row.counted,) * 2
 
 
 def pack(
     examples: Sequence[Example],
-    tokens: Tokens,
+    tokens: SpecialTokens,
     *,
     masked: Integers | None = None,
     length: int = 0,
@@ -201,12 +201,12 @@ def pack(
     needed = max((positions(len(one.codes), len(one.ids)) for one in examples), default=PROMPT)
     length = max(length, needed)
     frames = len(examples[0].mel) if examples else 1
-    mel = np.zeros((max(rows, len(examples), 1), BANDS, frames), np.float16)
+    mel = np.zeros((max(rows, len(examples), 1), MEL_BANDS, frames), np.float16)
     found = []
     for row, (one, (first, last)) in enumerate(zip(examples, marks.tolist(), strict=True)):
         mel[row] = one.mel.T
         found.append(_parts(one, tokens, first, last, row * length + PROMPT))
-    sizes = tuple(Row(len(parts[0]), len(parts[4]), len(parts[8])) for parts in found)
+    sizes = tuple(RowLengths(len(parts[0]), len(parts[4]), len(parts[8])) for parts in found)
     numbers = np.concatenate([part for parts in zip(*found, strict=True) for part in parts] or [np.zeros(0, np.int64)])
     return PackedBatch(torch.from_numpy(mel), torch.from_numpy(numbers), sizes, length)
 
@@ -216,7 +216,7 @@ def positions(codes: int, ids: int) -> int:
     return PROMPT + TEXT_EXTRA + ids + AUDIO_EXTRA + codes
 
 
-def _parts(one: Example, tokens: Tokens, first: int, last: int, place: int) -> tuple[Integers, ...]:
+def _parts(one: Example, tokens: SpecialTokens, first: int, last: int, place: int) -> tuple[Integers, ...]:
     """Spell out one clip in the order of ``Parts``; its text starts at a place."""
     text = np.concatenate([[tokens.start_text], one.ids, [tokens.stop_text]])
     audio = np.concatenate([[tokens.start_audio], one.codes, [tokens.stop_audio] * AUDIO_EXTRA])

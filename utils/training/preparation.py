@@ -17,7 +17,7 @@ from utils.dataset import features
 from utils.dataset.clip import Clip
 from utils.dataset.features import Features
 from utils.runs.job import Job
-from utils.training.clips import Limits, StoreSource, choose
+from utils.training.clips import ClipLimits, FeatureSource, select_clips
 from utils.xtts import base_models, model, tokenizer
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE, current_base_path
@@ -33,7 +33,7 @@ SHOWN = 20  # clips set aside that are named one by one
 
 
 @dataclass(frozen=True)
-class Base:
+class BaseModel:
     """The model that a run starts from.
 
     Attributes:
@@ -45,20 +45,20 @@ class Base:
     fingerprint: str
 
 
-def find_base(job: Job, config: TrainConfig) -> Base:
+def find_base(job: Job, config: TrainConfig) -> BaseModel:
     """Find the model to start from; a run that goes on finds the one that it began with."""
     note = job.run.folder / BASE_FILE
     if not note.exists():
         folder = base_models.base_folder(
-            config.version, config.custom_model, base_models.ModelSource(on_step=fetching(job))
+            config.version, config.custom_model, base_models.ModelSource(on_step=download_progress(job))
         )
         folder = _kept(folder, job)
-        base = Base(folder, model.fingerprint(folder))
+        base = BaseModel(folder, model.fingerprint(folder))
         write_atomically(note, json.dumps({"folder": str(base.folder), "fingerprint": base.fingerprint}))
         return base
     try:
         known = read_json(note)
-        base = Base(current_base_path(Path(known["folder"])), str(known["fingerprint"]))
+        base = BaseModel(current_base_path(Path(known["folder"])), str(known["fingerprint"]))
         is_there = base.folder.is_dir()
     except (OSError, ValueError, TypeError, LookupError) as error:
         cure = "Put it back from a copy, or start a new run from one of its checkpoints."
@@ -80,7 +80,7 @@ def _kept(folder: Path, job: Job) -> Path:
     return own
 
 
-def fetching(job: Job) -> Callable[[base_models.DownloadProgress], None]:
+def download_progress(job: Job) -> Callable[[base_models.DownloadProgress], None]:
     """Return what tells how far a download is, and hears when it should stop."""
     last = [0.0]
 
@@ -93,13 +93,13 @@ def fetching(job: Job) -> Callable[[base_models.DownloadProgress], None]:
     return tell
 
 
-def find_reading(job: Job, config: TrainConfig, base: Base, clips: Sequence[Clip]) -> Tokenizer:
+def fixed_tokenizer(job: Job, config: TrainConfig, base: BaseModel, clips: Sequence[Clip]) -> Tokenizer:
     """Fix how the model reads the language, once for the run: as its base does, or in a way made for the language."""
     folder = job.run.folder / READING
     if not (folder / VOCABULARY_FILE).exists():
         make_folder(folder)
         texts = (clip.text for clip in clips)
-        reading = reading_of(base.folder, config.language, texts, text_mode(config))
+        reading = tokenizer_for(base.folder, config.language, texts, text_mode(config))
         reading.save(folder)
     loaded = Tokenizer.load(folder)
     for notice in loaded.notices:
@@ -112,7 +112,7 @@ def text_mode(config: TrainConfig) -> TextMode:
     return "fidel" if config.language == AMHARIC.code and not config.use_amharic_g2p else "latin"
 
 
-def reading_of(base: Path, language: str, texts: Iterable[str], mode: TextMode | None = None) -> Tokenizer:
+def tokenizer_for(base: Path, language: str, texts: Iterable[str], mode: TextMode | None = None) -> Tokenizer:
     """Read as a base does that was trained here for the language, or in a way made for the language.
 
     Args:
@@ -134,7 +134,7 @@ def reading_of(base: Path, language: str, texts: Iterable[str], mode: TextMode |
     return known
 
 
-def encode(
+def encode_clips(
     job: Job,
     folder: Path,
     encoder: AudioEncoder,
@@ -174,9 +174,9 @@ def encode(
     return Features.open(folder, encoder.fingerprint, features.text_fingerprint(reading, language))
 
 
-def choose_clips(job: Job, store: Features, clips: Sequence[Clip], limits: Limits, what: str) -> StoreSource:
+def choose_clips(job: Job, store: Features, clips: Sequence[Clip], limits: ClipLimits, what: str) -> FeatureSource:
     """Take the clips that can be used, and say why the others cannot."""
-    chosen = choose(store, clips, limits)
+    chosen = select_clips(store, clips, limits)
     for clip, reason in chosen.aside[:SHOWN]:
         job.events.emit("aside", clip=clip.audio, message=reason)
     job.events.emit("clips", split=what, used=len(chosen.source.clips), aside=len(chosen.aside))

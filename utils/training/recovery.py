@@ -13,14 +13,14 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from utils.core.errors import AmharicTtsError
 from utils.core.folders import DamagedError, verify_hashes
-from utils.training.loop import Position
+from utils.training.loop import TrainState
 from utils.xtts import checkpoints
 from utils.xtts.adapters import adapted_layers, load_adapter, merged_state
-from utils.xtts.checkpoints import ADAPTER, ADAPTER_ABOUT, MANIFEST, About
+from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, MANIFEST, CheckpointInfo
 from utils.xtts.tensors import read_tensors
 
 
-def newest_weights(run: Path, gpt: nn.Module, settings: str) -> About:
+def newest_weights(run: Path, gpt: nn.Module, settings: str) -> CheckpointInfo:
     """Fill a model with the newest checkpoint that is whole, every byte checked; return what is known of it.
 
     Args:
@@ -43,12 +43,12 @@ def newest_weights(run: Path, gpt: nn.Module, settings: str) -> About:
     )
 
 
-def position(run: Path, about: About) -> Position:
+def position(run: Path, about: CheckpointInfo) -> TrainState:
     """Return where a run stands that goes on from a checkpoint."""
-    best = next((one.about for one in checkpoints.index(run) if one.is_best and one.step <= about.step), None)
+    best = next((one.info for one in checkpoints.list_checkpoints(run) if one.is_best and one.step <= about.step), None)
     losses = {"text": about.eval_text, "audio": about.eval_audio, "loss": about.eval_loss}
     known = {name: value for name, value in losses.items() if value is not None}
-    return Position(
+    return TrainState(
         update=about.step,
         train_loss=about.train_loss,
         best_update=best.step if best else 0,
@@ -67,14 +67,14 @@ def wind(schedule: LRScheduler, update: int) -> None:
         group["lr"] = rate
 
 
-def _whole(run: Path) -> Iterator[tuple[About, Path]]:
-    return ((one.about, one.folder) for one in checkpoints.index(run) if one.about is not None)
+def _whole(run: Path) -> Iterator[tuple[CheckpointInfo, Path]]:
+    return ((one.info, one.folder) for one in checkpoints.list_checkpoints(run) if one.info is not None)
 
 
 @torch.no_grad()
 def _fill(gpt: nn.Module, folder: Path) -> None:
     if any(adapted_layers(gpt)):
-        verify_hashes(folder, MANIFEST, [ADAPTER, ADAPTER_ABOUT])
+        verify_hashes(folder, MANIFEST, [ADAPTER, ADAPTER_CONFIG])
         load_adapter(gpt, read_tensors(folder / ADAPTER))
         return
     state: dict[str, Tensor] = checkpoints.read_state(folder, torch.float32)

@@ -8,7 +8,17 @@ from utils.config import TrainConfig
 from utils.training.batch_size import Trial, try_step
 from utils.training.ema import Ema
 from utils.training.memory_parts import Longest, ModelShape
-from utils.training.packing import AUDIO_EXTRA, BANDS, TEXT_EXTRA, Example, PackedBatch, PackedGpt, Sums, Tokens, pack
+from utils.training.packing import (
+    AUDIO_EXTRA,
+    MEL_BANDS,
+    TEXT_EXTRA,
+    Example,
+    PackedBatch,
+    PackedGpt,
+    SpecialTokens,
+    Sums,
+    pack,
+)
 from utils.training.speedups.optimizers import make_optimizer
 
 
@@ -33,12 +43,12 @@ def random_gpt(shape: ModelShape) -> nn.Module:
     return gpt
 
 
-def longest_batch(tokens: Tokens, longest: Longest, clips: int) -> PackedBatch:
+def longest_batch(tokens: SpecialTokens, longest: Longest, clips: int) -> PackedBatch:
     """Make a batch in which every clip is the longest."""
     example = Example(
         np.ones(longest.text - TEXT_EXTRA, np.int32),
         np.ones(longest.audio - AUDIO_EXTRA, np.int16),
-        np.zeros((longest.frames, BANDS), np.float16),
+        np.zeros((longest.frames, MEL_BANDS), np.float16),
     )
     return pack([example] * clips, tokens)
 
@@ -77,7 +87,7 @@ class Rehearsal:
     def __init__(
         self, gpt: nn.Module, config: TrainConfig, longest: Longest, device: torch.device, dtype: torch.dtype
     ) -> None:
-        self.tokens, self.longest, self.device = Tokens.of(gpt), longest, device
+        self.tokens, self.longest, self.device = SpecialTokens.of(gpt), longest, device
         self.model = UnderAutocast(PackedGpt(gpt.to(device), config.label_smoothing), device, dtype).train()
         self.optimizer, _ = make_optimizer(self.model, config, device)
         self.ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None

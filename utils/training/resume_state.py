@@ -25,7 +25,7 @@ from utils.core.folders import (
 )
 from utils.core.storage import read_json, write_atomically
 from utils.xtts.checkpoints import RESUME_STATE
-from utils.xtts.tensors import count_bytes, put_together, read_tensors, take_apart, write_tensors
+from utils.xtts.tensors import flatten_tree, read_tensors, total_bytes, unflatten_tree, write_tensors
 
 WEIGHTS, EMA = "weights.safetensors", "ema.safetensors"
 OPTIMIZER, OPTIMIZER_TREE = "optimizer.safetensors", "optimizer.json"
@@ -75,8 +75,8 @@ TREES = ("scheduler", "scaler", "guards", "random", "extra")
 
 def save(folder: Path, snapshot: Snapshot) -> None:
     """Replace the state by a newer one; whatever happens meanwhile, one of the two can be loaded."""
-    optimizer, moments = take_apart(snapshot.optimizer)
-    trees, loose = take_apart({name: getattr(snapshot, name) for name in TREES})
+    optimizer, moments = flatten_tree(snapshot.optimizer)
+    trees, loose = flatten_tree({name: getattr(snapshot, name) for name in TREES})
     parts = {WEIGHTS: snapshot.weights, OPTIMIZER: moments, RANDOM: loose}
     if snapshot.ema is not None:
         parts[EMA] = snapshot.ema
@@ -85,7 +85,7 @@ def save(folder: Path, snapshot: Snapshot) -> None:
         write_atomically(new / OPTIMIZER_TREE, json.dumps(optimizer))
         return {name: write_tensors(new / name, tensors) for name, tensors in parts.items()}
 
-    needed = sum(count_bytes(part.values()) + BYTES_OF_A_NAME * len(part) for part in parts.values())
+    needed = sum(total_bytes(part.values()) + BYTES_OF_A_NAME * len(part) for part in parts.values())
     about = {name: getattr(snapshot, name) for name in NAMED} | {"trees": trees}
     write_folder(folder, RESUME_STATE, fill, about, needed=needed)
 
@@ -109,10 +109,10 @@ def _put_together(folder: Path, about: Tree) -> Snapshot:
     optimizer = read_json(folder / OPTIMIZER_TREE)
     return Snapshot(
         weights=read_tensors(folder / WEIGHTS),
-        optimizer=put_together(optimizer, read_tensors(folder / OPTIMIZER)),
+        optimizer=unflatten_tree(optimizer, read_tensors(folder / OPTIMIZER)),
         ema=read_tensors(folder / EMA) if EMA in about["files"] else None,
         **{name: about[name] for name in NAMED},
-        **put_together(about["trees"], read_tensors(folder / RANDOM)),
+        **unflatten_tree(about["trees"], read_tensors(folder / RANDOM)),
     )
 
 

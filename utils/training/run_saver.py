@@ -22,15 +22,15 @@ from utils.training import recovery, resume_state
 from utils.training.checkpoint_samples import Listening
 from utils.training.ema import UPDATES
 from utils.training.guards import EarlyStopping, Overfitting
-from utils.training.loop import Position
-from utils.training.preparation import Base
+from utils.training.loop import TrainState
+from utils.training.preparation import BaseModel
 from utils.training.resume_state import Snapshot
 from utils.training.sharding import is_sharded, load_states, whole_states
-from utils.training.step import Stepper, plain
-from utils.training.throughput import Meter
+from utils.training.step import TrainStep, unwrap_optimizer
+from utils.training.throughput import Throughput
 from utils.xtts import checkpoints
-from utils.xtts.adapters import adapted_layers, adapter_about, adapter_state, merged_state
-from utils.xtts.checkpoints import ADAPTER, ADAPTER_ABOUT, About
+from utils.xtts.adapters import adapted_layers, adapter_settings, adapter_state, merged_state
+from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, CheckpointInfo
 from utils.xtts.tensors import write_tensors
 from utils.xtts.tokenizer import Tokenizer
 
@@ -38,7 +38,7 @@ MAY_CHANGE = {"num_epochs", "max_steps", "save_step", "save_n_checkpoints", "eva
 
 
 @dataclass
-class Keeper:
+class RunSaver:
     """Saves what one run consists of.
 
     Attributes:
@@ -59,13 +59,13 @@ class Keeper:
 
     run: Run
     config: TrainConfig
-    base: Base
+    base: BaseModel
     dataset_hash: str
     gpt: nn.Module
-    stepper: Stepper
+    stepper: TrainStep
     stopping: EarlyStopping
     overfitting: Overfitting
-    meter: Meter
+    meter: Throughput
     reading: Tokenizer
     per_epoch: int
     speak: Listening
@@ -76,7 +76,7 @@ class Keeper:
         """Return where the state to go on from lies."""
         return self.run.folder / checkpoints.RESUME_FOLDER
 
-    def save(self, at: Position) -> None:
+    def save(self, at: TrainState) -> None:
         """Write everything that exact resuming needs."""
         snapshot = self._snapshot(at)
         if self.stepper.ranks.is_first:
@@ -84,7 +84,7 @@ class Keeper:
             self.tell("saved", step=at.update)
         self.stepper.ranks.meet()
 
-    def restore(self) -> Position | None:
+    def restore(self) -> TrainState | None:
         """Go on from what was saved last, every generator of random numbers included; None at the first start."""
         if not resume_state.can_resume(self.folder) and not self.folder.exists():
             return None
@@ -98,7 +98,7 @@ class Keeper:
         self.meter.add_earlier(snapshot.seconds)
         return self._take(snapshot)
 
-    def _fall_back(self, error: DamagedError) -> Position:
+    def _fall_back(self, error: DamagedError) -> TrainState:
         """Go on from the newest checkpoint, because the state beside it is damaged; its optimiser begins anew."""
         step = self.stepper
         if is_sharded(step.model):
@@ -118,7 +118,7 @@ class Keeper:
         )
         return at
 
-    def roll_back(self) -> Position | None:
+    def roll_back(self) -> TrainState | None:
         """Go back to what was saved last; what counts troubles and halvings goes on counting."""
         if not resume_state.can_resume(self.folder):
             return None
@@ -129,19 +129,19 @@ class Keeper:
         self._forget_later(at)
         return at
 
-    def _forget_later(self, at: Position) -> None:
+    def _forget_later(self, at: TrainState) -> None:
         """Delete the checkpoints of updates that will be taken again, damaged ones too."""
         if self.stepper.ranks.is_first:
-            for later in checkpoints.index(self.run.folder):
+            for later in checkpoints.list_checkpoints(self.run.folder):
                 if later.step > at.update:
                     checkpoints.delete(later)
 
-    def publish(self, at: Position, *, best: bool, spoken: bool) -> None:
+    def publish(self, at: TrainState, *, best: bool, spoken: bool) -> None:
         """Write a checkpoint, speak with its weights, and remove older ones."""
         run = self.run.folder
         with self._speaking_weights() as state_of:
             if self.stepper.ranks.is_first:
-                if not checkpoints.place(run, at.update).exists():
+                if not checkpoints.checkpoint_folder(run, at.update).exists():
                     folder = checkpoints.write(run, state_of(), self._about(at), self._fill)
                     self.tell("checkpoint", step=at.update, folder=str(folder), best=best)
                 if spoken and not is_sharded(self.stepper.model):  # one process alone cannot gather the weights
@@ -162,7 +162,7 @@ class Keeper:
                 for name in type(self.config).model_fields
                 if name.startswith("lora_") or name == "use_dora"
             }
-            write_atomically(folder / ADAPTER_ABOUT, json.dumps(adapter_about(self.gpt) | kept, indent=1))
+            write_atomically(folder / ADAPTER_CONFIG, json.dumps(adapter_settings(self.gpt) | kept, indent=1))
 
     def _loaded(self) -> Snapshot:
         """Load on the first process while the others wait, because loading also sweeps what a kill has left."""
@@ -180,7 +180,7 @@ class Keeper:
             else:
                 yield partial(merged_state, self.gpt)
 
-    def _snapshot(self, at: Position) -> Snapshot:
+    def _snapshot(self, at: TrainState) -> Snapshot:
         step = self.stepper
         scaler = step.ranks.accelerator.scaler
         weights, moments = self._states()
@@ -203,16 +203,16 @@ class Keeper:
         step = self.stepper
         if is_sharded(step.model):
             return whole_states(step.model, step.optimizer)
-        return self.gpt.state_dict(), plain(step.optimizer).state_dict()
+        return self.gpt.state_dict(), unwrap_optimizer(step.optimizer).state_dict()
 
-    def _take(self, snapshot: Snapshot) -> Position:
+    def _take(self, snapshot: Snapshot) -> TrainState:
         """Put everything back where it was."""
         step = self.stepper
         if is_sharded(step.model):
             load_states(step.model, step.optimizer, snapshot.weights, snapshot.optimizer)
         else:
             self.gpt.load_state_dict(snapshot.weights)
-            plain(step.optimizer).load_state_dict(snapshot.optimizer)
+            unwrap_optimizer(step.optimizer).load_state_dict(snapshot.optimizer)
         step.schedule.load_state_dict(snapshot.scheduler)
         if step.ema is not None and snapshot.ema is not None:
             step.ema.load_state_dict(snapshot.ema)
@@ -220,7 +220,7 @@ class Keeper:
             step.ranks.accelerator.scaler.load_state_dict(snapshot.scaler)
         states = snapshot.random["processes"]
         resume_state.restore_rng(states[step.ranks.index % len(states)])
-        return Position(**snapshot.extra)
+        return TrainState(**snapshot.extra)
 
     def _counting(self) -> dict[str, Any]:
         step = self.stepper
@@ -238,9 +238,9 @@ class Keeper:
                 hint=f"Put them back; only {', '.join(sorted(MAY_CHANGE))} may change.",
             )
 
-    def _about(self, at: Position) -> About:
+    def _about(self, at: TrainState) -> CheckpointInfo:
         losses = at.eval_losses if at.evaluated == at.update else {}
-        return About(
+        return CheckpointInfo(
             step=at.update,
             epoch=round(at.update / self.per_epoch, 3),
             train_loss=at.train_loss,

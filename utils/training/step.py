@@ -16,7 +16,7 @@ from utils.core.errors import ConfigError
 from utils.training.data_loader import Update
 from utils.training.distribution import Ranks
 from utils.training.ema import Ema
-from utils.training.guards import MicroBatches, NonFiniteGuard, Verdict
+from utils.training.guards import MicroBatches, NonFiniteGuard, StepStatus
 from utils.training.packing import PackedBatch
 from utils.training.sharding import length
 from utils.training.speedups.freezing import train_text_rows_only
@@ -24,7 +24,7 @@ from utils.xtts.memory import free_memory
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepResult:
     """What one update came to, over all processes.
 
     Attributes:
@@ -41,7 +41,7 @@ class Outcome:
     loss: float
     norm: float
     rate: float
-    verdict: Verdict
+    verdict: StepStatus
 
 
 def nameless(_update: Update) -> Iterable[str]:
@@ -50,7 +50,7 @@ def nameless(_update: Update) -> Iterable[str]:
 
 
 @dataclass
-class Stepper:
+class TrainStep:
     """Takes updates.
 
     Attributes:
@@ -85,7 +85,7 @@ class Stepper:
         gpt, rows_first = self.ranks.accelerator.unwrap_model(self.model).gpt, self.config.embedding_warmup_steps > 0
         self.resting = train_text_rows_only(gpt, shared=self.ranks.count > 1) if rows_first else None
 
-    def take(self, update: Update) -> Outcome:
+    def take(self, update: Update) -> StepResult:
         """Learn from the clips of one update, all of them or none."""
         self.model.train()
         self._wake(update.number)
@@ -98,7 +98,7 @@ class Stepper:
         loss = self.config.text_loss_weight * means[0] + means[1]
         verdict = self._apply(loss, norm, self.name_clips(update))
         self.optimizer.zero_grad(set_to_none=True)
-        return Outcome(*means, loss, norm, rate, verdict)
+        return StepResult(*means, loss, norm, rate, verdict)
 
     def _wake(self, number: int) -> None:
         """Train everything once the text rows had their time alone."""
@@ -134,14 +134,14 @@ class Stepper:
     def _clipped(self) -> float:
         """Shorten the gradient to the limit and return how long it was."""
         if self.config.step_in_backward:
-            return float(plain(self.optimizer).last_norm)  # type: ignore[attr-defined]
+            return float(unwrap_optimizer(self.optimizer).last_norm)  # type: ignore[attr-defined]
         self.ranks.accelerator.unscale_gradients()
         norm = get_total_norm([weight.grad for weight in self.weights if weight.grad is not None])
         if length(norm) > self.config.gradient_clip:  # torch's own clipping multiplies every gradient, by 1 too
             clip_grads_with_norm_(self.weights, self.config.gradient_clip, norm)
         return length(norm)
 
-    def _apply(self, loss: float, norm: float, clips: Iterable[str]) -> Verdict:
+    def _apply(self, loss: float, norm: float, clips: Iterable[str]) -> StepStatus:
         """Apply the gradient where it is finite."""
         scaler = self.ranks.accelerator.scaler
         scale = float(scaler.get_scale()) if scaler is not None else None
@@ -155,6 +155,6 @@ class Stepper:
         return self.guard.check(loss, norm, scale=scale, clips=clips)
 
 
-def plain(optimizer: Optimizer) -> Optimizer:
+def unwrap_optimizer(optimizer: Optimizer) -> Optimizer:
     """Return the optimiser inside accelerate's wrapper."""
     return optimizer.optimizer if isinstance(optimizer, AcceleratedOptimizer) else optimizer

@@ -33,7 +33,7 @@ class Pause(NamedTuple):
     every: int
 
 
-class Meter:
+class Throughput:
     """Measures the updates of this session.
 
     Args:

@@ -20,7 +20,7 @@ def is_missing(config: TrainConfig) -> bool:
     return config.tracker != "none" and importlib.util.find_spec(PACKAGES[config.tracker]) is None
 
 
-class Tracking:
+class Tracker:
     """Sends figures to the tracker; whatever goes wrong there is told once and never ends a run.
 
     Args:

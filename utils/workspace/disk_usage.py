@@ -81,7 +81,7 @@ def _sizes(root: Path) -> Iterator[tuple[Path, int]]:
 
 def _old_checkpoints(project: Project) -> Iterator[Path]:
     for run in runs.list_runs(project):
-        whole = [one for one in checkpoints.index(run.folder) if not one.fault]
+        whole = [one for one in checkpoints.list_checkpoints(run.folder) if not one.error]
         yield from (one.folder for one in whole[1:] if not one.is_best)
 
 

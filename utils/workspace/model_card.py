@@ -107,9 +107,9 @@ def write_card(opened: "Opened", name: str, *, adapter: bool = False, report: Pa
 def learnt(opened: "Opened") -> Lesson:
     """Find what a model learnt from, in the run that it came from, as far as that is still there."""
     checkpoint = opened.checkpoint or _promoted(opened)
-    if checkpoint is None or checkpoint.about is None:
+    if checkpoint is None or checkpoint.info is None:
         return Lesson()
-    settings = checkpoint.about.settings
+    settings = checkpoint.info.settings
     changed = {key: value for key, value in settings.items() if value != _default(key) and key not in SECRET}
     used, aside = _counted(checkpoint.run)
     known = Lesson(used.get("train", 0), held_back=used.get("eval", 0), settings=changed)
@@ -250,7 +250,7 @@ def _promoted(opened: "Opened") -> Checkpoint | None:
     run, step = opened.about.get("run"), opened.about.get("step")
     if opened.folder.name != READY or not isinstance(run, str) or not isinstance(step, int):
         return None
-    found = checkpoints.index(Project(opened.folder.parent).runs / Path(run).name)
+    found = checkpoints.list_checkpoints(Project(opened.folder.parent).runs / Path(run).name)
     return next((one for one in found if one.step == step), None)
 
 

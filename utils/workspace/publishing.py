@@ -13,19 +13,19 @@ from torch import Tensor
 from utils.core.errors import RunError, StorageError
 from utils.core.folders import require_space
 from utils.core.storage import atomic_writer, make_folder
-from utils.xtts.checkpoints import ADAPTER, ADAPTER_ABOUT
+from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
 from utils.xtts.export import OURS, write_ready
 from utils.xtts.files import DVAE_FILE, MEL_FILE, MODEL_FILE, ModelFileError
 from utils.xtts.folders import replacing_folder
 from utils.xtts.model import GPT_PREFIX
 from utils.xtts.state_dict import read_state_dict
-from utils.xtts.tensors import read_tensors, smaller, write_tensors
+from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 
 if TYPE_CHECKING:
     from utils.speech.open_model import Opened
 
 CARD, SAFE_FILE = "README.md", "model.safetensors"
-ALL = (*OURS, CARD, SAFE_FILE, ADAPTER, ADAPTER_ABOUT)
+ALL = (*OURS, CARD, SAFE_FILE, ADAPTER, ADAPTER_CONFIG)
 FOR_TRAINING = (DVAE_FILE, MEL_FILE)  # speech needs neither
 KNOWN = ("run", "step", "epoch", "train_loss", "eval_loss", "is_average")  # of what is known: no paths of this computer
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold: same files, same zip
@@ -112,8 +112,8 @@ def publish_adapter(opened: "Opened", folder: Path, parts: PublishOptions, card:
     state = read_tensors(trained / ADAPTER)
     require_space(folder, sum(weight.nbytes for weight in state.values()) * parts.copies)
     with replacing_folder(folder, ALL) as new:
-        write_tensors(new / ADAPTER, state, smaller if parts.half else None)
-        shutil.copyfile(trained / ADAPTER_ABOUT, new / ADAPTER_ABOUT)
+        write_tensors(new / ADAPTER, state, half_dtype if parts.half else None)
+        shutil.copyfile(trained / ADAPTER_CONFIG, new / ADAPTER_CONFIG)
         opened.tokenizer.save(new)
         (new / CARD).write_text(card, encoding="utf-8")
     return _packed(folder, _bytes_of(trained), zipped=parts.zip)
@@ -159,7 +159,7 @@ def _refuse_own(opened: "Opened", folder: Path) -> None:
 def _refuse_large(opened: "Opened") -> None:
     """Refuse half precision where it would make infinity of a weight."""
     for name, weight in opened.gpt.state_dict().items():
-        if weight.is_floating_point() and smaller(weight) != torch.float16:
+        if weight.is_floating_point() and half_dtype(weight) != torch.float16:
             raise ModelFileError(f"{name} is too large for half precision.", hint="Export it with --no-half.")
 
 

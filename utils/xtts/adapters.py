@@ -24,7 +24,7 @@ TARGETS = {
     "all": r"h\.\d+\.(attn\.(c_attn|c_proj)|mlp\.(c_fc|c_proj))",
 }
 TEXT_ROWS = ("text_embedding", "text_pos_embedding", "text_head")  # the parts of coqui's GPT that know the letters
-OURS = "lora_"  # in the name of every weight that peft adds
+LORA_PREFIX = "lora_"  # in the name of every weight that peft adds
 BASE = ".base_layer"  # what peft puts between the name of a layer and the names of its weights
 HINT = "Resume with the LoRA settings that the run was started with."
 
@@ -72,10 +72,12 @@ def adapted_layers(gpt: nn.Module) -> Iterator[tuple[str, LoraLayer]]:
 def adapter_state(gpt: nn.Module) -> dict[str, Tensor]:
     """Return the adapters and the rows of the text by name; nothing is copied."""
     rows = tuple(f"{name}." for name in TEXT_ROWS)
-    return {name: weight.detach() for name, weight in gpt.named_parameters() if OURS in name or name.startswith(rows)}
+    return {
+        name: weight.detach() for name, weight in gpt.named_parameters() if LORA_PREFIX in name or name.startswith(rows)
+    }
 
 
-def adapter_about(gpt: nn.Module) -> dict[str, str]:
+def adapter_settings(gpt: nn.Module) -> dict[str, str]:
     """Return the settings that no shape shows, as text for the header of a file."""
     scales = {layer.scaling["default"] for _, layer in adapted_layers(gpt)}
     return {"lora_scale": ",".join(map(str, sorted(scales)))}
@@ -94,7 +96,7 @@ def load_adapter(gpt: nn.Module, state: Mapping[str, Tensor], about: Mapping[str
     odd = sorted(name for name in wanted.keys() | state.keys() if _shape(wanted.get(name)) != _shape(state.get(name)))
     if odd:
         raise SpeedupError(f"The adapter does not fit this model: {', '.join(odd[:3])} ({len(odd)} in all).", hint=HINT)
-    if about is not None and dict(about) != adapter_about(gpt):
+    if about is not None and dict(about) != adapter_settings(gpt):
         raise SpeedupError(f"The adapter has another strength: {about.get('lora_scale')}.", hint=HINT)
     for name, weight in wanted.items():
         weight.copy_(state[name])
@@ -115,7 +117,7 @@ def merged_state(gpt: nn.Module) -> dict[str, Tensor]:
     state = {}
     seen: set[int] = set()  # a weight that has two names goes by the first, as coqui saves it
     for name, part in gpt.state_dict(keep_vars=True).items():
-        if OURS not in name and id(part) not in seen:
+        if LORA_PREFIX not in name and id(part) not in seen:
             seen.add(id(part))
             plain = name.replace(BASE, "")
             state[plain] = merged[plain] if plain in merged else part.detach().cpu()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FOLDER, SAMPLES = "checkpoints", "samples"
 RESUME_FOLDER, RESUME_STATE = "resume", "state.json"  # written by utils/training/resume_state.py
 MODEL, MANIFEST, BEST = "model.safetensors", "checkpoint.json", "best.json"
-ADAPTER, ADAPTER_ABOUT = "adapter.safetensors", "adapter.json"  # of LoRA, beside the merged weights or alone
+ADAPTER, ADAPTER_CONFIG = "adapter.safetensors", "adapter.json"  # of LoRA, beside the merged weights or alone
 PREFIX = "step_"
 HALF = 2  # bytes of a number
 SMALL_FILES = 4 << 20  # a vocabulary and its settings
@@ -38,7 +38,7 @@ Which = int | Literal["best", "newest"]
 
 
 @dataclass(frozen=True)
-class About:
+class CheckpointInfo:
     """What is known of a checkpoint.
 
     Attributes:
@@ -79,18 +79,18 @@ class Checkpoint:
     Attributes:
         folder: Where it lies.
         step: Updates, as the folder says.
-        about: What is known of it; None when it is damaged.
+        info: What is known about it; None when it is damaged.
         size: Bytes on disk.
         is_best: Whether it is marked as the best of its run.
-        fault: What is wrong with it; empty when nothing is.
+        error: What is wrong with it; empty when nothing is.
     """
 
     folder: Path
     step: int
-    about: About | None
+    info: CheckpointInfo | None
     size: int
     is_best: bool = False
-    fault: str = ""
+    error: str = ""
 
     @property
     def run(self) -> Path:
@@ -103,12 +103,14 @@ class Checkpoint:
         return sorted((self.run / SAMPLES / self.folder.name).glob("*.wav"))
 
 
-def place(run: Path, step: int) -> Path:
+def checkpoint_folder(run: Path, step: int) -> Path:
     """Return where the checkpoint of a step lies."""
     return run / FOLDER / f"{PREFIX}{step}"
 
 
-def write(run: Path, state: "Mapping[str, Tensor]", about: About, fill: Callable[[Path], object] | None = None) -> Path:
+def write(
+    run: Path, state: "Mapping[str, Tensor]", about: CheckpointInfo, fill: Callable[[Path], object] | None = None
+) -> Path:
     """Write a checkpoint, whole or not at all; one of the same step is replaced.
 
     Args:
@@ -117,20 +119,20 @@ def write(run: Path, state: "Mapping[str, Tensor]", about: About, fill: Callable
         about: What is known of it.
         fill: Writes what belongs to it into the folder, as ``Tokenizer.save`` does.
     """
-    from utils.xtts.tensors import smaller, write_tensors
+    from utils.xtts.tensors import half_dtype, write_tensors
 
     def fill_all(new: Path) -> Digests:
         if fill:
             fill(new)
-        return {MODEL: write_tensors(new / MODEL, state, smaller)}
+        return {MODEL: write_tensors(new / MODEL, state, half_dtype)}
 
-    target = place(run, about.step)
+    target = checkpoint_folder(run, about.step)
     needed = sum(tensor.numel() for tensor in state.values()) * HALF + SMALL_FILES
     known = dataclasses.asdict(about) | {"time": about.time or time.time()}
     return folders.write_folder(target, MANIFEST, fill_all, {"about": known}, needed=needed)
 
 
-def index(run: Path) -> list[Checkpoint]:
+def list_checkpoints(run: Path) -> list[Checkpoint]:
     """List the checkpoints of a run, newest first; a damaged one says why, and nothing is raised."""
     best = best_step(run)
     found = ((path, path.name.removeprefix(PREFIX)) for path in (run / FOLDER).glob(f"{PREFIX}*"))
@@ -140,14 +142,14 @@ def index(run: Path) -> list[Checkpoint]:
 
 def find(run: Path, which: Which) -> Checkpoint:
     """Find a checkpoint that is whole, or say which there are."""
-    known = index(run)
-    whole = [one for one in known if not one.fault]
+    known = list_checkpoints(run)
+    whole = [one for one in known if not one.error]
     for one in whole:
         if which in {one.step, "newest"} or (which == "best" and one.is_best):
             return one
     for one in known:
         if which == one.step:
-            raise DamagedError(one.fault, hint="Choose another checkpoint.")
+            raise DamagedError(one.error, hint="Choose another checkpoint.")
     there = ", ".join(str(one.step) for one in whole) or "none"
     raise RunError(f"{run.name} has no checkpoint {which}.", hint=f"There are: {there}.")
 
@@ -175,7 +177,7 @@ def prune(run: Path, keep: int) -> list[int]:
         keep: How many of the newest stay; one at least. Damaged ones do not count and are left to people.
     """
     folders.repair_all(run / FOLDER, MANIFEST)
-    whole = [one for one in index(run) if not one.fault]
+    whole = [one for one in list_checkpoints(run) if not one.error]
     staying = {one.step for one in whole[: max(1, keep)]} | {best_step(run)}
     gone = []
     for one in whole:
@@ -226,5 +228,5 @@ def _size(folder: Path) -> int:
 
 
 @functools.cache
-def _checker() -> TypeAdapter[About]:
-    return TypeAdapter(About)
+def _checker() -> TypeAdapter[CheckpointInfo]:
+    return TypeAdapter(CheckpointInfo)

@@ -56,18 +56,18 @@ def fuse(part: nn.Module) -> int:
     return _give_class(part, FUSED)
 
 
-def write_out(part: nn.Module) -> int:
+def unfuse(part: nn.Module) -> int:
     """Give every attention in a part of the model its written-out form back; return how many were fused."""
     return _give_class(part, {fused: plain for plain, fused in FUSED.items()})
 
 
-def count(part: nn.Module) -> tuple[int, int]:
+def count_fused(part: nn.Module) -> tuple[int, int]:
     """Return how many attentions a part holds, and how many of them are fused."""
     kinds = [type(module) for module in part.modules() if isinstance(module, tuple(FUSED))]
     return len(kinds), sum(kind in FUSED.values() for kind in kinds)
 
 
-def width(part: nn.Module) -> int:
+def head_width(part: nn.Module) -> int:
     """Return how many channels a head of a part's attention has."""
     for module in part.modules():
         if isinstance(module, AttentionBlock):

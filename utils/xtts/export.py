@@ -32,7 +32,7 @@ from utils.xtts.files import (
 from utils.xtts.folders import replacing_folder
 from utils.xtts.model import GPT_PREFIX, fingerprint, meta_gpt, read_config
 from utils.xtts.state_dict import RELOAD_HINT, compare, read_state_dict
-from utils.xtts.tensors import smaller
+from utils.xtts.tensors import half_dtype
 from utils.xtts.vocabulary import START, STOP
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _checked(state: Mapping[str, Tensor], base: Path, tokenizer: "Tokenizer") ->
 
 def _plain(weight: Tensor, *, half: bool) -> Tensor:
     """Return a tensor that torch.save writes without what else lies in its memory."""
-    weight = weight.detach().to("cpu", smaller(weight) if half else torch.float32).contiguous()
+    weight = weight.detach().to("cpu", half_dtype(weight) if half else torch.float32).contiguous()
     return weight if weight.untyped_storage().nbytes() == _size(weight) else weight.clone()
 
 

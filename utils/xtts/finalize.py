@@ -20,9 +20,9 @@ def promote(checkpoint: Checkpoint, ready: Path, reference: Path | None = None, 
     from utils.xtts.model import fingerprint
     from utils.xtts.tokenizer import Tokenizer
 
-    about = checkpoint.about
+    about = checkpoint.info
     if about is None:
-        raise DamagedError(checkpoint.fault, hint="Choose another checkpoint.")
+        raise DamagedError(checkpoint.error, hint="Choose another checkpoint.")
     base = Path(about.base)
     if not base.is_dir() or (about.base_fingerprint and fingerprint(base) != about.base_fingerprint):
         raise RunError(

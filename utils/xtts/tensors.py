@@ -84,7 +84,7 @@ def _read(path: Path) -> dict[str, Tensor]:
     return tensors | {name: tensors[first] for name, first in json.loads(notes.get(ALIASES, "{}")).items()}
 
 
-def smaller(tensor: Tensor) -> torch.dtype:
+def half_dtype(tensor: Tensor) -> torch.dtype:
     """Choose half precision for what it can hold."""
     if tensor.dtype not in {torch.float32, torch.float64, torch.bfloat16}:
         return tensor.dtype
@@ -93,18 +93,18 @@ def smaller(tensor: Tensor) -> torch.dtype:
     return torch.float16
 
 
-def count_bytes(tensors: Iterable[Tensor]) -> int:
+def total_bytes(tensors: Iterable[Tensor]) -> int:
     """Return how much room tensors take as they are."""
     return sum(tensor.nbytes for tensor in tensors)
 
 
-def take_apart(tree: object) -> tuple[object, dict[str, Tensor]]:
+def flatten_tree(tree: object) -> tuple[object, dict[str, Tensor]]:
     """Turn nested dicts, lists and tuples into JSON that names the tensors in them, and those tensors."""
     tensors: dict[str, Tensor] = {}
     return _node(tree, (), tensors), tensors
 
 
-def put_together(node: object, tensors: Tensors) -> Any:  # noqa: ANN401 - any tree
+def unflatten_tree(node: object, tensors: Tensors) -> Any:  # noqa: ANN401 - any tree
     """Turn what ``take_apart`` made back into what it was."""
     if not isinstance(node, dict):
         return node
@@ -112,8 +112,8 @@ def put_together(node: object, tensors: Tensors) -> Any:  # noqa: ANN401 - any t
     if kind == "tensor":
         return tensors[value]
     if kind == "dict":
-        return {key: put_together(inner, tensors) for key, inner in value}
-    items = [put_together(inner, tensors) for inner in value]
+        return {key: unflatten_tree(inner, tensors) for key, inner in value}
+    items = [unflatten_tree(inner, tensors) for inner in value]
     return tuple(items) if kind == "tuple" else items
 
 

@@ -18,7 +18,7 @@ LISTENERS = ("conditioning_encoder", "conditioning_perceiver")  # parts of coqui
 
 
 @dataclass(frozen=True)
-class Part:
+class AttentionReport:
     """How one part of the model attends, read from its live modules.
 
     Attributes:
@@ -44,7 +44,7 @@ def use_sdpa(gpt: nn.Module) -> Change:
 
 def use_eager(gpt: nn.Module) -> Change:
     """Write the attention of all three parts out, as plain coqui-tts does in two of them."""
-    return _use(gpt, WRITTEN_OUT, conditioning.write_out)
+    return _use(gpt, WRITTEN_OUT, conditioning.unfuse)
 
 
 def use_flash_attention_2(gpt: nn.Module, device: torch.device | str, dtype: torch.dtype) -> Change:
@@ -64,7 +64,9 @@ def dropout(gpt: nn.Module) -> float:
     return max(float(attention.attn_dropout.p) for attention in _gpt2_attentions(gpt))
 
 
-def report(gpt: nn.Module, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32) -> dict[str, Part]:
+def report(
+    gpt: nn.Module, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
+) -> dict[str, AttentionReport]:
     """Tell what each part uses, read from its live modules, and which kernel torch takes for it in training.
 
     Args:
@@ -77,20 +79,20 @@ def report(gpt: nn.Module, device: torch.device | str = "cpu", dtype: torch.dtyp
     kernel = kernels.taken(device, dtype, first.head_dim, dropout=dropout(gpt), causal=True)
     if all(isinstance(layer, DroppingAttention) for layer in attentions) and dropout(gpt) and dtype == torch.float32:
         kernel = "byte dropout"
-    parts = {"gpt": Part(len(attentions), implementation, kernel if implementation == FUSED else "none")}
+    parts = {"gpt": AttentionReport(len(attentions), implementation, kernel if implementation == FUSED else "none")}
     for name, listener in _listeners(gpt).items():
-        layers, fused = conditioning.count(listener)
+        layers, fused = conditioning.count_fused(listener)
         if fused not in {0, layers}:
             raise SpeedupError(f"{name}: {fused} of {layers} layers are fused.", hint="Load the model afresh.")
-        kernel = kernels.taken(device, dtype, conditioning.width(listener), causal=False)
-        parts[name] = Part(layers, FUSED, kernel) if fused else Part(layers, WRITTEN_OUT, "none")
+        kernel = kernels.taken(device, dtype, conditioning.head_width(listener), causal=False)
+        parts[name] = AttentionReport(layers, FUSED, kernel) if fused else AttentionReport(layers, WRITTEN_OUT, "none")
     return parts
 
 
 def _use(gpt: nn.Module, implementation: str, change: Callable[[nn.Module], int]) -> Change:
     listeners = _listeners(gpt)
     changed = [_switch_gpt2(gpt, implementation), *(change(listener) for listener in listeners.values())]
-    layers = [len(_gpt2_attentions(gpt)), *(conditioning.count(listener)[0] for listener in listeners.values())]
+    layers = [len(_gpt2_attentions(gpt)), *(conditioning.count_fused(listener)[0] for listener in listeners.values())]
     names = ["GPT", *(name.replace("_", " ") for name in listeners)]
     told = [
         f"{number} layers of the {name}{'' if now else ' (they were before)'}"

@@ -110,7 +110,7 @@ def check(config: dict[str, object], project: str) -> Answer:
 
 def _reading(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer | None", str]:
     """Open the tokenizer as training would make it; else say which vocabulary is not here."""
-    from utils.training.preparation import reading_of, text_mode
+    from utils.training.preparation import text_mode, tokenizer_for
     from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
     from utils.xtts.random_model import RandomModelSize
     from utils.xtts.random_vocabulary import small_vocabulary
@@ -123,7 +123,7 @@ def _reading(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer |
     if own and (folder / SETTINGS_FILE).is_file():
         return Tokenizer.load(folder), ""
     if not own and config.version == TINY:
-        return reading_of(paths.TINY_MODEL, config.language, texts, text_mode(config)), ""
+        return tokenizer_for(paths.TINY_MODEL, config.language, texts, text_mode(config)), ""
     if not own and config.version == TINY_RANDOM:
         base = small_vocabulary(RandomModelSize().tokens)
     elif (folder / VOCABULARY_FILE).is_file():

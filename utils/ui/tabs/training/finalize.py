@@ -14,7 +14,7 @@ from utils.xtts.checkpoints import Checkpoint
 
 def offered(run: Run | None, chosen: object, language: str) -> dict[str, object]:
     """Return what the widgets shall show: the checkpoints of a run, the button, and why it is disabled."""
-    found = [one for one in checkpoints.index(run.folder) if one.about] if run else []
+    found = [one for one in checkpoints.list_checkpoints(run.folder) if one.info] if run else []
     names = [str(one.step) for one in found]
     best = next((str(one.step) for one in found if one.is_best), names[0] if names else None)
     choices: dict[str, object] = {"choices": [(title(one, language), str(one.step)) for one in found]}
@@ -26,7 +26,7 @@ def offered(run: Run | None, chosen: object, language: str) -> dict[str, object]
 
 def title(one: Checkpoint, language: str) -> str:
     """Describe a checkpoint in a line."""
-    about = one.about
+    about = one.info
     parts = [f"{say('step', language)} {one.step}"]
     if about and about.eval_loss is not None:
         parts.append(say("evaluation {loss}", language, loss=f"{about.eval_loss:.4f}"))
