@@ -1,4 +1,4 @@
-"""A real server in a process of its own, with a voice that is made of tones; texts tell it what shall go wrong."""
+"""A real server in its own process with a fake model that speaks tones; words in the text trigger errors."""
 
 import contextlib
 import json
@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
 import httpx2 as httpx
@@ -20,47 +21,50 @@ from utils.config import SpeechConfig
 from utils.core.errors import TextError
 from utils.core.paths import ROOT
 from utils.media.audio import Samples
+from utils.speech.planning import Plan
+
+if TYPE_CHECKING:
+    from utils.speech.session import Check
+    from utils.speech.synthesizer import Synthesizer
 
 START_SECONDS = 60.0
 THIS = "tests.server.fake_server"
 CHUNK = np.full(4800, 0.25, np.float32)  # a fifth of a second
 SPEECH = "/v1/audio/speech"
-SLOW, ENDLESS, UNREADABLE, BROKEN, SILENT = "slow", "endless", "☃", "broken", "silent"
+SLOW, ENDLESS, UNREADABLE, BROKEN = "slow", "endless", "☃", "broken"
 
 
 @dataclass
-class Said:
+class FakeSentence:
     samples: Samples
     pause: float = 0.5
     flags: tuple[str, ...] = ()
 
 
-@dataclass
-class FakeVoice:
-    """Says one tone a word, as loud as it is quick."""
+class FakeModel:
+    """Speaks one tone per word, as loud as it is fast."""
 
-    open: int = 0
+    def __init__(self, check: "Check") -> None:
+        self.check = check
 
     def voices(self) -> tuple[str, ...]:
         return ("Abebe", "Almaz")
 
-    def stream(self, text: str, config: SpeechConfig) -> Iterator[Samples]:
-        self.open += 1
-        try:
-            if UNREADABLE in text:
-                raise TextError(f"/secret/place/vocab.json has no symbol for {UNREADABLE}.", hint="Write it in words.")
-            for number, word in enumerate(text.split() * (10_000 if ENDLESS in text else 1)):
-                if SLOW in text or ENDLESS in text:
-                    time.sleep(0.02)
-                if BROKEN in text and number == text.split().index(BROKEN):
-                    raise ZeroDivisionError(f"while saying {word}")
-                yield CHUNK * (0 if SILENT in text else config.speed / 2)
-        finally:
-            self.open -= 1
+    def stream(self, text: str | Plan, config: SpeechConfig) -> Iterator[Samples]:
+        assert isinstance(text, str)
+        if UNREADABLE in text:
+            raise TextError(f"/secret/place/vocab.json has no symbol for {UNREADABLE}.", hint="Write it in words.")
+        for word in text.split() * (10_000 if ENDLESS in text else 1):
+            self.check()
+            if SLOW in text or ENDLESS in text:
+                time.sleep(0.02)
+            if word == BROKEN:
+                raise ZeroDivisionError(f"while speaking {word}")
+            yield CHUNK * np.float32(config.speed / 2)
 
-    def pieces(self, text: str, config: SpeechConfig) -> Iterator[Said]:
+    def pieces(self, text: str | Plan, config: SpeechConfig) -> Iterator[FakeSentence]:
         for chunk in self.stream(text, config):
-            yield Said(chunk, flags=("too short",) if "doubtful" in text else ())
+            yield FakeSentence(chunk, flags=("too short",) if "doubtful" in str(text) else ())
 
 
 class Served:
@@ -134,15 +138,13 @@ def served(*words: str, environment: dict[str, str] | None = None, module: str =
 if __name__ == "__main__":
     from utils.__main__ import call
     from utils.cli import serve
-    from utils.config import ServeConfig
-    from utils.server.queue import Speaks
 
-    def load(config: ServeConfig) -> Speaks:
+    def load(config: SpeechConfig, check: "Check") -> "Synthesizer":
         if config.model == "late":
             time.sleep(1.0)
         if config.model == "missing":
             raise TextError("There is no such model.", hint="Name another.")
-        return FakeVoice()
+        return cast("Synthesizer", FakeModel(check))
 
     serve.load = load
     sys.exit(call("serve", sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""Starting and stopping: keys, addresses, a model that loads late or not at all, and signals."""
+"""Start and stop the server: keys, addresses, a model that loads slowly or not at all, time limits and signals."""
 
 import contextlib
 import os
@@ -13,79 +13,71 @@ from tests.server.fake_server import ENDLESS, SPEECH, Served, served
 from utils.config import ServeConfig, SpeechConfig
 from utils.core.addresses import is_loopback
 from utils.core.errors import ConfigError
-from utils.server.auth import VARIABLE, api_key
-from utils.server.run import address, listening, rules_of
+from utils.server.app import create_app, speech_defaults
+from utils.server.auth import KEY_VARIABLE, api_key
+from utils.server.run import bind, url
 from utils.server.schema import SETTINGS
+from utils.speech.session import SpeechSession
 
 KEY = "a-key-that-nobody-guesses-0123456789"
 
 
-@pytest.mark.parametrize(
-    ("host", "local"),
-    [
-        *((host, True) for host in ("127.0.0.1", "localhost", "::1", "[::1]", "127.9.9.9")),
-        *((host, False) for host in ("0.0.0.0", "::", "192.168.1.5", "example", "")),
-    ],
-)
-def test_a_key_is_needed_where_others_can_reach_the_address(
-    host: str, local: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    assert is_loopback(host) is local
-    if local:
-        assert api_key("", host) == ""
-    else:
-        with pytest.raises(ConfigError, match=r"no API key is set.*AMHARIC_TTS_API_KEY"):
-            api_key("", host)
-    monkeypatch.setenv(VARIABLE, KEY)
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "[::1]", "127.9.9.9"])
+def test_loopback_needs_no_key(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    assert is_loopback(host)
+    assert api_key("", host) == ""
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example", ""])
+def test_other_addresses_need_a_key(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    with pytest.raises(ConfigError, match=KEY_VARIABLE):
+        api_key("", host)
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
     assert api_key("", host) == KEY
 
 
-@pytest.mark.parametrize(
-    ("content", "fault"),
-    [("", "is empty"), ("short", "needs 16"), ("ሰላም" * 9, "needs 16"), ("two words in one key", "needs 16")],
-)
-def test_a_file_with_a_bad_key_is_refused(tmp_path: Path, content: str, fault: str) -> None:
+@pytest.mark.parametrize("content", ["", "short", "ሰላም" * 9, "two words in one key"])
+def test_invalid_key_file(tmp_path: Path, content: str) -> None:
     (tmp_path / "key").write_text(content, encoding="utf-8")
-    with pytest.raises(ConfigError, match=fault):
+    with pytest.raises(ConfigError, match="key"):
         api_key(str(tmp_path / "key"), "localhost")
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match=str(tmp_path / "none")):
         api_key(str(tmp_path / "none"), "localhost")
 
 
-def test_a_file_goes_before_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "x" * 20)
+def test_key_file_takes_precedence_over_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, "x" * 20)
     (tmp_path / "key").write_text(f"{KEY}\n")
     assert api_key(str(tmp_path / "key"), "0.0.0.0") == KEY
 
 
-def test_an_address_that_is_taken_or_not_ours_is_refused() -> None:
-    port = r"cannot be listened at: .*--port"
-    with listening("127.0.0.1", 0) as taken, pytest.raises(ConfigError, match=port):
-        listening("127.0.0.1", taken.getsockname()[1])
-    with pytest.raises(ConfigError, match="cannot be listened at"):
-        listening("192.0.2.1", 0)
+def test_unusable_address() -> None:
+    with bind("127.0.0.1", 0) as taken, pytest.raises(ConfigError, match="--port"):
+        bind("127.0.0.1", taken.getsockname()[1])
+    with pytest.raises(ConfigError, match=r"192\.0\.2\.1"):
+        bind("192.0.2.1", 0)
 
 
-@pytest.mark.parametrize(
-    ("host", "written"), [("127.0.0.1", "http://127.0.0.1:8"), ("::1", "http://[::1]:8"), ("[::1]", "http://[::1]:8")]
-)
-def test_addresses_are_written_as_browsers_take_them(host: str, written: str) -> None:
-    assert address(host, 8) == written
+def test_url_of_an_ipv6_address() -> None:
+    assert {url(host, 8) for host in ("::1", "[::1]")} == {"http://[::1]:8"}
 
 
-@pytest.mark.parametrize(("setting", "fault"), [("voices", "There is no folder"), ("speech", "cannot be read")])
-def test_what_the_settings_name_has_to_be_there(tmp_path: Path, setting: str, fault: str) -> None:
-    with pytest.raises(ConfigError, match=fault):
-        rules_of(ServeConfig.parse({setting: str(tmp_path / "none")}))
+@pytest.mark.parametrize("setting", ["voices", "speech"])
+def test_missing_files_of_the_settings(tmp_path: Path, setting: str) -> None:
+    config = ServeConfig.parse({setting: str(tmp_path / "none")})
+    with pytest.raises(ConfigError, match="none"):
+        create_app(config, SpeechSession(lambda *_: pytest.fail("a model was loaded")))
 
 
-def test_requests_begin_with_the_speech_settings_of_the_server(tmp_path: Path) -> None:
+def test_requests_start_from_the_speech_settings_of_the_server(tmp_path: Path) -> None:
     (tmp_path / "speech.yaml").write_text("temperature: 0.6\n")
-    assert rules_of(ServeConfig(speech=str(tmp_path / "speech.yaml"))).base.temperature == 0.6
+    defaults = speech_defaults(ServeConfig(speech=str(tmp_path / "speech.yaml"), model="mine"))
+    assert (defaults.temperature, defaults.model) == (0.6, "mine")
 
 
-def test_callers_choose_no_files_and_no_amount_of_work() -> None:
+def test_clients_choose_no_files_and_no_amount_of_work() -> None:
     closed = set(SpeechConfig.model_fields) - set(SETTINGS)
     assert closed == {
         "model", "reference", "beams", "length_penalty", "candidates", "batch_size", "device", "precision",
@@ -93,8 +85,8 @@ def test_callers_choose_no_files_and_no_amount_of_work() -> None:
 
 
 @pytest.mark.slow
-def test_with_a_key_nothing_is_told_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    with served("--host", "0.0.0.0", environment={**os.environ, VARIABLE: KEY}) as server:
+def test_without_the_key_nothing_but_health_and_documentation() -> None:
+    with served("--host", "0.0.0.0", environment={**os.environ, KEY_VARIABLE: KEY}) as server:
         for sent in (
             {},
             {"Authorization": f"Bearer {KEY}x"},
@@ -113,12 +105,12 @@ def test_with_a_key_nothing_is_told_without_it(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow
-def test_while_the_model_is_being_loaded_the_server_says_so() -> None:
+def test_requests_while_the_model_is_loading() -> None:
     server = Served("--model", "late")
     try:
         answer = server.speak()
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
-        assert "still being loaded" in answer.json()["error"]["message"]
+        assert answer.json()["error"]["code"] == "loading"
         assert server.http.get("/health").status_code == 503
         server.wait_until(status="ok")
         assert server.speak().status_code == 200
@@ -127,7 +119,7 @@ def test_while_the_model_is_being_loaded_the_server_says_so() -> None:
 
 
 @pytest.mark.slow
-def test_a_model_that_cannot_be_loaded_ends_the_server_with_a_sentence() -> None:
+def test_a_model_that_cannot_be_loaded_ends_the_server() -> None:
     server = Served("--model", "missing")
     try:
         assert server.wait_for("(TextError: There is no such model. Name another.)")
@@ -155,7 +147,7 @@ def test_a_signal_ends_the_server_within_seconds(sign: signal.Signals, busy: boo
 
 
 @pytest.mark.slow
-def test_a_request_ends_when_its_time_is_over() -> None:
+def test_time_limit_of_a_request() -> None:
     with served("--seconds", "0.5") as server:
         answer = server.speak(ENDLESS, stream=False)
         assert (answer.status_code, answer.json()["error"]["code"]) == (504, "timeout")

@@ -1,48 +1,48 @@
-"""Speak for other programs over HTTP, in the way of OpenAI's speech API.
+"""Serve speech over HTTP with an OpenAI-compatible endpoint.
 
-Only this computer is served, unless --host says otherwise and an API key is set.
+Only this computer can reach it, unless you set --host and an API key.
 """
 
 import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from utils.config import ServeConfig
+from utils.config import ServeConfig, SpeechConfig
 from utils.config.flags import add_flags, read_flags
 
 if TYPE_CHECKING:
-    from utils.server.queue import Speaks
+    from utils.speech.session import Check
+    from utils.speech.synthesizer import Synthesizer
 
 CONFIG = ServeConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take the model, the address and the limits."""
+    """Add the flags."""
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until somebody stops it."""
+    """Serve until the process is stopped."""
     from utils.server.run import serve
 
-    config = read_flags(arguments, CONFIG)
-    serve(config, lambda: load(config), announce)
+    serve(read_flags(arguments, CONFIG), load, announce)
     return 0
 
 
-def announce(address: str) -> None:
-    """Say where the server is, at once even into a pipe."""
-    print(f"Speech is served at {address}/v1/audio/speech; {address}/docs says how.")
+def announce(url: str) -> None:
+    """Print the address at once, even into a pipe."""
+    print(f"Speech is served at {url}/v1/audio/speech. Documentation: {url}/docs")
     sys.stdout.flush()
 
 
-def load(config: ServeConfig) -> "Speaks":
-    """Load the model and say what should be known about it."""
+def load(config: SpeechConfig, check: "Check") -> "Synthesizer":
+    """Load the model and print its notices."""
     from utils.speech.synthesizer import Synthesizer
 
-    found = Synthesizer.load(config.model, config.device, config.precision)
-    for notice in found.model.notices:
+    model = Synthesizer.load(config.model, config.device, config.precision, look=check)
+    for notice in model.model.notices:
         print(f"Notice: {notice}")
-    print(f"{found.model.name} is ready.")
+    print(f"{model.model.name} is ready.")
     sys.stdout.flush()
-    return found
+    return model

@@ -1,1 +1,1 @@
-"""Speech over HTTP, for other programs: the calls of OpenAI's speech API, on this computer."""
+"""An HTTP server for speech, compatible with clients of OpenAI's API."""

@@ -1,226 +1,309 @@
-"""What the server answers: the calls of OpenAI's speech API that a voice model can serve, and a page about them."""
+"""The routes of the server: an OpenAI-compatible speech endpoint, lists of models and voices, and health."""
 
 import asyncio
 import base64
+import contextlib
 import json
+import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from utils.config import DEFAULT_VOICE, SpeechConfig
+from utils.config import DEFAULT_VOICE, ServeConfig, SpeechConfig
+from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError
-from utils.server import docs_page
-from utils.server.auth import Door
-from utils.server.errors import RefusedError, answer, body, refused
-from utils.server.formats import MEDIA_TYPES
-from utils.server.queue import Desk, Order
-from utils.server.schema import Asked, read_request, request_model
-from utils.server.voices import Voices
+from utils.media.audio import Samples
+from utils.media.encoding import KINDS, streamed, to_pcm16, write_sound
+from utils.media.rates import OUTPUT_RATE
+from utils.server.auth import AuthMiddleware
+from utils.server.errors import RequestError, request_error
+from utils.server.schema import SpeechBody, VoiceFolder, body_model, read_body
+from utils.speech.joining import silence
+from utils.speech.session import SpeechSession
 
-TITLE = "Amharic speech"
-ABOUT = "Speaks texts with one model, in the way of OpenAI's speech API. All speech that comes from here is synthetic."
-KNOWN_NAMES = frozenset({"", "tts-1", "tts-1-hd", "gpt-4o-mini-tts"})  # which programs send without asking
-SIGN_BYTES, SETTINGS_BYTES = 12, 1 << 14  # a sign may be written as two \uXXXX
-EVENTS = "text/event-stream"
-ERRORS = {400: "Wrong", 401: "No key", 413: "Too large", 429: "Too many waiting", 503: "Loading", 504: "Too slow"}
+if TYPE_CHECKING:
+    from utils.speech.synthesizer import Synthesizer
+
+DESCRIPTION = "Speaks text with one model. OpenAI-compatible. All audio from this server is synthetic speech."
+MODEL_ALIASES = frozenset({"", "tts-1", "tts-1-hd", "gpt-4o-mini-tts"})  # sent by clients of OpenAI's API
+LOADING_RETRY_SECONDS = 5
+CHARACTER_BYTES, SETTINGS_BYTES = 12, 1 << 14  # JSON may write a character as two \uXXXX
+PCM, EVENT_STREAM = "pcm", "text/event-stream"
+MEDIA_TYPES = {name: KINDS[f".{name}"].mime for name in ("mp3", "opus", "aac", "flac", "wav")} | {PCM: "audio/pcm"}
+ERRORS = {
+    400: "Invalid request",
+    401: "Missing or wrong API key",
+    413: "Request too large",
+    429: "Too many requests",
+    503: "Model is loading",
+    504: "Timeout",
+}
 
 
-@dataclass(frozen=True)
-class Rules:
-    """What is served, and within which limits.
+def create_app(config: ServeConfig, session: SpeechSession, key: str = "") -> AuthMiddleware:
+    """Build the application.
 
-    Attributes:
-        name: What the model is called.
-        base: Settings of speech that requests begin with.
-        voices: Finds what the name of a voice stands for.
-        longest: Characters that a text may have.
-        seconds: Time that a request may take.
-        key: What callers have to send; empty: nothing.
-        local: Whether only this computer is served.
+    Args:
+        config: The settings of the server.
+        session: Speaks the texts.
+        key: What clients must send; empty: nothing.
     """
-
-    name: str
-    base: SpeechConfig
-    voices: Voices
-    longest: int
-    seconds: float
-    key: str = field(default="", repr=False)
-    local: bool = True
-
-
-def application(desk: Desk, rules: Rules) -> Door:
-    """Put all answers together, behind the door."""
-    app = FastAPI(title=TITLE, description=ABOUT, docs_url=None, redoc_url=None)
-    app.add_exception_handler(HTTPException, _unknown)
+    app = FastAPI(title="Amharic speech", description=DESCRIPTION, redoc_url=None)
+    app.add_exception_handler(HTTPException, _not_found)
     app.add_exception_handler(AmharicTtsError, _failed)
-    _add_speech(app, desk, rules)
-    _add_lists(app, desk, rules)
-    app.get("/docs", include_in_schema=False)(lambda: HTMLResponse(docs_page.html(app.openapi())))
-    largest = rules.longest * SIGN_BYTES + SETTINGS_BYTES
-    return Door(app, key=rules.key, local=rules.local, largest=largest)
+    _add_routes(app, config, session)
+    max_bytes = config.longest_text * CHARACTER_BYTES + SETTINGS_BYTES
+    return AuthMiddleware(app, key=key, local=is_loopback(config.host), max_bytes=max_bytes)
 
 
-def _add_speech(app: FastAPI, desk: Desk, rules: Rules) -> None:
-    form = request_model(rules.base)
-    responses: dict[int | str, dict[str, Any]] = {
-        status: {"description": why, "content": {"application/json": {}}} for status, why in ERRORS.items()
-    }
-    names = [*MEDIA_TYPES.values(), EVENTS]
-    kinds: dict[str, dict[str, Any]] = {name: {} for name in names}
-    responses[200] = {"description": "The sound, sent while it is being made.", "content": kinds}
-    schema = {"required": True, "content": {"application/json": {"schema": form.model_json_schema()}}}
+def speech_defaults(config: ServeConfig) -> SpeechConfig:
+    """Return the settings of speech that requests start from."""
+    defaults = SpeechConfig.load(Path(config.speech)) if config.speech else SpeechConfig()
+    return defaults.model_copy(update={name: getattr(config, name) for name in ("model", "device", "precision")})
 
-    @app.post("/v1/audio/speech", responses=responses, openapi_extra={"requestBody": schema}, response_class=Response)
-    async def speak(request: Request) -> Response:
+
+def _add_routes(app: FastAPI, config: ServeConfig, session: SpeechSession) -> None:
+    defaults, started = speech_defaults(config), int(time.time())
+    voices = VoiceFolder(Path(config.voices) if config.voices else None)
+    schema = body_model(defaults)
+    open_streams: set[AudioStream] = set()
+
+    def model_voices() -> tuple[str, ...]:
+        if session.loaded is None:
+            message = "The model is still loading; try again in a few seconds."
+            raise RequestError(503, "loading", message, retry_after=LOADING_RETRY_SECONDS)
+        return session.loaded.synthesizer.voices()
+
+    @app.post("/v1/audio/speech", **_documentation(schema))
+    async def create_speech(request: Request) -> Response:
         """Speak a text."""
         _require_json(request)
-        asked = read_request(await request.body(), form, rules.longest)
-        own = desk.require_ready().voices()
-        if asked.model not in KNOWN_NAMES | {rules.name}:
-            message = f"There is no model {asked.model[:60]!r}; this one is called {rules.name}."
-            raise RefusedError(404, "model_not_found", message, param="model")
-        order = Order(
-            text=asked.input,
-            config=asked.speech(rules.base, rules.voices.reference(asked.voice, own)),
-            form=asked.response_format,
-            whole=not asked.stream,
-            until=time.monotonic() + rules.seconds,
-            loop=asyncio.get_running_loop(),
-        )
-        return await _spoken(desk, order, asked, request)
+        body = read_body(await request.body(), schema, config.longest_text)
+        known_voices = model_voices()
+        if body.model not in MODEL_ALIASES | {config.name}:
+            message = f"Unknown model {body.model[:60]!r}. This server has {config.name}."
+            raise RequestError(404, "model_not_found", message, param="model")
+        if len(open_streams) >= config.clients:
+            raise RequestError(429, "rate_limit_exceeded", f"{len(open_streams)} requests are open.", retry_after=1)
+        speech = body.speech_config(defaults, voices.reference(body.voice, known_voices))
+        stream = AudioStream(session, body, speech, config.seconds, open_streams)
+        return await _respond(stream, request)
+
+    @app.get("/health")
+    async def health() -> JSONResponse:
+        """Tell whether the server is ready."""
+        is_ready = session.loaded is not None
+        content = {"status": "ok" if is_ready else "loading", **session.counts(), "open": len(open_streams)}
+        return JSONResponse(content, 200 if is_ready else 503)
+
+    @app.get("/v1/models")
+    async def list_models() -> dict[str, object]:
+        """List the one model of this server."""
+        model = {"id": config.name, "object": "model", "created": started, "owned_by": "local"}
+        return {"object": "list", "data": [model]}
+
+    @app.get("/v1/audio/voices")
+    @app.get("/v1/voices")
+    async def list_voices() -> dict[str, object]:
+        """List the voices."""
+        names = voices.references(model_voices())
+        return {"voices": [{"id": name, "name": name, "default": name == DEFAULT_VOICE} for name in names]}
+
+
+def _documentation(schema: type[SpeechBody]) -> dict[str, Any]:
+    """Describe the speech endpoint for OpenAPI."""
+    responses: dict[int | str, dict[str, Any]] = {
+        status: {"description": reason, "content": {"application/json": {}}} for status, reason in ERRORS.items()
+    }
+    types: dict[str, dict[str, Any]] = {name: {} for name in [*MEDIA_TYPES.values(), EVENT_STREAM]}
+    responses[200] = {"description": "The audio, sent while it is being made.", "content": types}
+    body = {"required": True, "content": {"application/json": {"schema": schema.model_json_schema()}}}
+    return {"responses": responses, "openapi_extra": {"requestBody": body}, "response_class": Response}
 
 
 def _require_json(request: Request) -> None:
     """Refuse what a form on any web site could send."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise RefusedError(415, "not_json", "Send JSON, with the header 'Content-Type: application/json'.")
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise RequestError(415, "not_json", "Send JSON, with the header 'Content-Type: application/json'.")
 
 
-async def _spoken(desk: Desk, order: Order, asked: Asked, request: Request) -> Response:
-    """Wait for the first sound, so that whatever goes wrong before it is told with a status of its own."""
-    desk.take(order)
+class AudioStream:
+    """The encoded audio of one request, on its way from the thread of the session to the client.
+
+    Args:
+        session: Speaks the text.
+        body: The request.
+        config: Its settings of speech.
+        seconds: The time limit of the request.
+        open_streams: Every stream that is not closed.
+    """
+
+    def __init__(
+        self,
+        session: SpeechSession,
+        body: SpeechBody,
+        config: SpeechConfig,
+        seconds: float,
+        open_streams: set["AudioStream"],
+    ) -> None:
+        self.body = body
+        self.flagged = 0  # sentences that the guards flagged; only counted without streaming
+        loop = asyncio.get_running_loop()
+        self.deadline = loop.time() + seconds
+        self._config = config
+        self._chunks: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
+
+        def deliver(item: bytes | Exception | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the server has stopped, and nobody waits any more
+                loop.call_soon_threadsafe(self._chunks.put_nowait, item)
+
+        self._request = session.submit(self._encode, config, deliver=deliver)
+        self._open_streams = open_streams
+        open_streams.add(self)
+
+    async def next_chunk(self) -> bytes:
+        """Wait for the next chunk; it is empty at the end."""
+        chunk = await self._chunks.get()
+        if isinstance(chunk, Exception):
+            raise chunk
+        return chunk or b""
+
+    def close(self) -> None:
+        """Free its place in the queue."""
+        self._request.cancel()
+        self._open_streams.discard(self)
+
+    def _encode(self, model: "Synthesizer") -> Iterator[bytes]:
+        whole = not self.body.stream
+        sound = self._sentences(model) if whole else model.stream(self.body.input, self._config)
+        with closing(sound):
+            yield from filter(None, encode(sound, self.body.response_format, whole=whole))
+
+    def _sentences(self, model: "Synthesizer") -> Generator[Samples, None, None]:
+        with closing(model.pieces(self.body.input, self._config)) as sentences:
+            for sentence in sentences:
+                self.flagged += bool(sentence.flags)
+                yield sentence.samples
+                yield silence(sentence.pause)
+
+
+def encode(sound: Iterable[Samples], name: str, *, whole: bool) -> Iterator[bytes]:
+    """Encode audio.
+
+    Args:
+        sound: Consecutive parts at 24 000 Hz.
+        name: A format of ``MEDIA_TYPES``.
+        whole: Yield all of it at the end, so that the header tells the duration.
+    """
+    if name == PCM:
+        parts = map(to_pcm16, sound)
+        yield from [b"".join(parts)] if whole else parts
+    elif whole:
+        with tempfile.TemporaryDirectory(prefix="speech-") as folder:
+            path = Path(folder, f"speech.{name}")
+            write_sound(path, sound, OUTPUT_RATE)
+            yield path.read_bytes()
+    else:
+        yield from streamed(sound, f".{name}")
+
+
+async def _respond(stream: AudioStream, request: Request) -> Response:
+    """Wait for the first chunk, so that an error before it gets its own status."""
     try:
-        first = await _first(order, request)
-        headers = {"X-Doubtful-Sentences": str(order.doubtful)} if order.whole else {}
-        if asked.stream_format == "sse":
-            return _Sound(_events(first, order), order, lambda: desk.leave(order), headers, EVENTS)
-        kind = MEDIA_TYPES[asked.response_format]
-        if order.whole:
-            desk.leave(order)
-            return Response(first, 200, headers, kind)
-        return _Sound(_sounds(first, order), order, lambda: desk.leave(order), headers, kind)
+        first = await _first_chunk(stream, request)
     except BaseException as error:
-        desk.leave(order)
+        stream.close()
         if isinstance(error, Exception):
-            return answer(refused(error))
+            return request_error(error).response()
         raise
+    headers = {} if stream.body.stream else {"X-Doubtful-Sentences": str(stream.flagged)}
+    if stream.body.stream_format == "sse":
+        return _AudioResponse(_events(first, stream), stream, headers, EVENT_STREAM)
+    media_type = MEDIA_TYPES[stream.body.response_format]
+    if not stream.body.stream:
+        stream.close()
+        return Response(first, 200, headers, media_type)
+    return _AudioResponse(_chunks(first, stream), stream, headers, media_type)
 
 
-async def _first(order: Order, request: Request) -> bytes:
-    """Wait for the first bytes, as long as somebody waits for them."""
-    wanted = asyncio.ensure_future(order.next())
-    gone = asyncio.ensure_future(_gone(request))
+async def _first_chunk(stream: AudioStream, request: Request) -> bytes:
+    """Wait for the first chunk, unless the client disconnects."""
+    chunk = asyncio.ensure_future(stream.next_chunk())
+    disconnect = asyncio.ensure_future(_disconnect(request))
     try:
-        async with asyncio.timeout_at(order.until):
-            await asyncio.wait({wanted, gone}, return_when=asyncio.FIRST_COMPLETED)
+        async with asyncio.timeout_at(stream.deadline):
+            await asyncio.wait({chunk, disconnect}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        gone.cancel()
-        if not wanted.done():
-            wanted.cancel()
-    if not wanted.done():
-        raise RefusedError(408, "gone", "The caller has gone.")
-    return wanted.result()
+        disconnect.cancel()
+        if not chunk.done():
+            chunk.cancel()
+    if not chunk.done():
+        raise RequestError(408, "gone", "The client has disconnected.")
+    return chunk.result()
 
 
-async def _gone(request: Request) -> None:
+async def _disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-async def _sounds(first: bytes, order: Order) -> AsyncIterator[bytes]:
-    content = first
-    while content:
-        yield content
-        content = await order.next()
+async def _chunks(first: bytes, stream: AudioStream) -> AsyncIterator[bytes]:
+    chunk = first
+    while chunk:
+        yield chunk
+        chunk = await stream.next_chunk()
 
 
-async def _events(first: bytes, order: Order) -> AsyncIterator[bytes]:
-    """Wrap the sound in events; what goes wrong on the way is one of them."""
+async def _events(first: bytes, stream: AudioStream) -> AsyncIterator[bytes]:
+    """Wrap the audio in server-sent events; an error is one of them."""
     try:
-        async for content in _sounds(first, order):
-            yield _event({"type": "speech.audio.delta", "audio": base64.b64encode(content).decode()})
+        async for chunk in _chunks(first, stream):
+            yield _event({"type": "speech.audio.delta", "audio": base64.b64encode(chunk).decode()})
         yield _event({"type": "speech.audio.done"})
-    except Exception as error:  # noqa: BLE001  # told as an event
-        yield _event({"type": "error", **body(refused(error))})
+    except Exception as error:  # noqa: BLE001  # sent as an event
+        yield _event({"type": "error", **request_error(error).body()})
 
 
 def _event(content: object) -> bytes:
     return f"data: {json.dumps(content, ensure_ascii=False)}\n\n".encode()
 
 
-class _Sound(StreamingResponse):
-    """Sound on its way; whatever ends it, the place at the desk is free at once.
-
-    An answer that fails on its way is broken off without its end, so that nobody takes it for whole.
-    """
+class _AudioResponse(StreamingResponse):
+    """Streamed audio. An error on the way closes the connection without the end, so nobody takes it for complete."""
 
     def __init__(
-        self, content: AsyncIterator[bytes], order: Order, leave: Callable[[], None], headers: dict[str, str], kind: str
+        self, content: AsyncIterator[bytes], stream: AudioStream, headers: dict[str, str], media_type: str
     ) -> None:
-        super().__init__(content, 200, headers | {"Cache-Control": "no-store"}, kind)
-        self.until = order.until
-        self.leave = leave
+        super().__init__(content, 200, headers | {"Cache-Control": "no-store"}, media_type)
+        self.stream = stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self.leave()
+            self.stream.close()
 
     async def stream_response(self, send: Send) -> None:
         try:
-            async with asyncio.timeout_at(self.until):
+            async with asyncio.timeout_at(self.stream.deadline):
                 await super().stream_response(send)
-        except Exception as error:  # noqa: BLE001  # logged; the connection is closed because the end is missing
-            refused(error)
+        except Exception as error:  # noqa: BLE001  # logged there
+            request_error(error)
 
 
-def _add_lists(app: FastAPI, desk: Desk, rules: Rules) -> None:
-    began = int(time.time())
-
-    @app.get("/health")
-    async def health() -> JSONResponse:
-        """Say whether texts are spoken already."""
-        state = "ok" if desk.speaks else "loading"
-        return JSONResponse({"status": state, **desk.counts()}, 200 if desk.speaks else 503)
-
-    @app.get("/v1/models")
-    async def models() -> dict[str, object]:
-        """List the one model that is served."""
-        one = {"id": rules.name, "object": "model", "created": began, "owned_by": "local"}
-        return {"object": "list", "data": [one]}
-
-    @app.get("/v1/audio/voices")
-    @app.get("/v1/voices")
-    async def voices() -> dict[str, object]:
-        """List the voices that may be named."""
-        own = desk.require_ready().voices()
-        known = [*rules.voices.known(own)]
-        return {"voices": [{"id": name, "name": name, "default": name == DEFAULT_VOICE} for name in known]}
-
-
-async def _unknown(_request: Request, error: Exception) -> Response:
+async def _not_found(_request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    what = {404: "There is no such address here; see /docs.", 405: "This address takes another method; see /docs."}
-    return answer(RefusedError(status, "not_found", what.get(status, "This request cannot be answered.")))
+    messages = {404: "Unknown address; see /docs.", 405: "Method not allowed; see /docs."}
+    return RequestError(status, "not_found", messages.get(status, "The request failed.")).response()
 
 
 async def _failed(_request: Request, error: Exception) -> Response:
-    return answer(refused(error))
+    return request_error(error).response()

@@ -1,4 +1,4 @@
-"""Who may enter: the key, the name the server was called by, and how much a request may bring along."""
+"""Access to the server: the API key, the host and origin of a request, and its size."""
 
 import asyncio
 import hashlib
@@ -11,26 +11,28 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from utils.core.addresses import foreign_header, is_loopback
 from utils.core.errors import ConfigError
-from utils.server.errors import RefusedError, answer
+from utils.server.errors import RequestError
 
-VARIABLE = "AMHARIC_TTS_API_KEY"
-SHORTEST_KEY = 16
-OPEN = frozenset({"/health", "/docs", "/openapi.json"})  # they tell nothing about anybody
-BODY_SECONDS = 30.0  # a request that takes longer to arrive is no honest one
-DRAINED, DRAIN_SECONDS = 8 << 20, 2.0  # read of what is refused, so that the caller gets to read why
-HOW = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
+KEY_VARIABLE = "AMHARIC_TTS_API_KEY"
+MIN_KEY_LENGTH = 16
+PUBLIC_PATHS = frozenset({"/health", "/docs", "/openapi.json"})
+BODY_SECONDS = 30.0
+DRAIN_BYTES, DRAIN_SECONDS = 8 << 20, 2.0  # read of a refused request, so that its client gets to read the response
+HINT = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
 
 
 def api_key(file: str, host: str) -> str:
-    """Return the key that callers have to send; empty when none is set and none is needed."""
-    key = _read(Path(file)) if file else os.environ.get(VARIABLE, "").strip()
+    """Return the API key; empty when none is set and none is needed."""
+    key = _read(Path(file)) if file else os.environ.get(KEY_VARIABLE, "").strip()
     if not key and not is_loopback(host):
         raise ConfigError(
             f"Other computers can reach {host}, and no API key is set.",
-            hint=f"Set {VARIABLE}, or name a file with --api-key-file. {HOW}",
+            hint=f"Set {KEY_VARIABLE}, or name a file with --api-key-file. {HINT}",
         )
-    if key and (len(key) < SHORTEST_KEY or not key.isascii() or not key.isprintable() or " " in key):
-        raise ConfigError(f"The API key needs {SHORTEST_KEY} letters and digits or more, without spaces.", hint=HOW)
+    if key and (len(key) < MIN_KEY_LENGTH or not key.isascii() or not key.isprintable() or " " in key):
+        raise ConfigError(
+            f"The API key must have at least {MIN_KEY_LENGTH} letters or digits, without spaces.", hint=HINT
+        )
     return key
 
 
@@ -38,30 +40,30 @@ def _read(path: Path) -> str:
     try:
         key = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"The API key cannot be read from {path}: {error}.", hint="See --api-key-file.") from error
+        raise ConfigError(f"Cannot read the API key from {path}: {error}.", hint="See --api-key-file.") from error
     if not key:
-        raise ConfigError(f"{path} is empty; it has to hold the API key.", hint=HOW)
+        raise ConfigError(f"The API key file {path} is empty.", hint=HINT)
     return key
 
 
-class Door:
-    """Refuses what may not enter before any other code sees it, and holds a request until all of it is there.
+class AuthMiddleware:
+    """Checks each request before any other code sees it, and reads its whole body.
 
     Args:
         app: The application behind it.
-        key: What callers have to send; empty: nothing.
+        key: What clients must send; empty: nothing.
         local: Whether only this computer is served.
-        largest: Bytes that a request may have.
+        max_bytes: The size limit of a request.
     """
 
-    def __init__(self, app: ASGIApp, *, key: str, local: bool, largest: int) -> None:
+    def __init__(self, app: ASGIApp, *, key: str, local: bool, max_bytes: int) -> None:
         self.app = app
         self.key = _digest(key) if key else b""
         self.local = local
-        self.largest = largest
+        self.max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a refused request, hand on every other."""
+        """Respond with an error, or pass the request on."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -70,30 +72,30 @@ class Door:
             return
         headers = Headers(scope=scope)
         try:
-            self._judge(scope["path"], headers)
+            self._check(scope["path"], headers)
             body = await self._body(headers, receive)
-        except RefusedError as error:
-            await answer(error)(scope, receive, send)
+        except RequestError as error:
+            await error.response()(scope, receive, send)
             return
         if body is not None:
-            await self.app(scope, _again(body, receive), send)
+            await self.app(scope, _replay(body, receive), send)
 
-    def _judge(self, path: str, headers: Headers) -> None:
+    def _check(self, path: str, headers: Headers) -> None:
         """Refuse requests of other web sites, and those without the key."""
         foreign = foreign_header(headers, local=self.local)
         if foreign == "host":
-            raise RefusedError(403, "wrong_host", "This server answers only as localhost.")
+            raise RequestError(403, "wrong_host", "This server accepts requests to localhost only.")
         if foreign == "origin":
-            raise RefusedError(403, "wrong_origin", "Other web sites may not use this server.")
-        if self.key and path not in OPEN:
+            raise RequestError(403, "wrong_origin", "Requests from other web sites are not allowed.")
+        if self.key and path not in PUBLIC_PATHS:
             kind, _, sent = headers.get("authorization", "").partition(" ")
             if kind.lower() != "bearer" or not hmac.compare_digest(_digest(sent.strip()), self.key):
-                message = "Send the API key of this server in the header 'Authorization: Bearer KEY'."
-                raise RefusedError(401, "invalid_api_key", message)
+                message = "Send the API key in the header 'Authorization: Bearer KEY'."
+                raise RequestError(401, "invalid_api_key", message)
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes | None:
-        """Wait for the whole request; None when its sender has gone."""
-        announced = headers.get("content-length", "0")
+        """Read the whole body; None when the client has disconnected."""
+        content_length = headers.get("content-length", "0")
         parts, size = [], 0
         try:
             async with asyncio.timeout(BODY_SECONDS):
@@ -105,37 +107,41 @@ class Door:
                     more = message.get("more_body", False)
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
-                    if size > self.largest or (announced.isdecimal() and int(announced[:20]) > self.largest):
+                    if size > self.max_bytes or (
+                        content_length.isdecimal() and int(content_length[:20]) > self.max_bytes
+                    ):
                         await _drain(receive, more=more)
-                        raise RefusedError(413, "too_large", f"A request may have {self.largest:,} bytes at most.")
+                        raise RequestError(413, "too_large", f"The request is larger than {self.max_bytes:,} bytes.")
         except TimeoutError as error:
-            raise RefusedError(408, "too_slow", f"The request took over {BODY_SECONDS:g} seconds to come.") from error
+            raise RequestError(
+                408, "too_slow", f"The request took more than {BODY_SECONDS:g} seconds to arrive."
+            ) from error
         return b"".join(parts)
 
 
 async def _drain(receive: Receive, *, more: bool) -> None:
-    """Read on for a while: a connection closed on a caller who is still sending takes the answer with it."""
+    """Read on for a while: a client that is still sending when the connection closes never sees the response."""
     read = 0
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
-            while more and read < DRAINED:
+            while more and read < DRAIN_BYTES:
                 message = await receive()
                 read += len(message.get("body", b""))
                 more = message.get("more_body", False)
     except TimeoutError:
-        return  # the answer is due now, whether it is read or not
+        return  # respond now, whether it is read or not
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Give a request that was read already, and then what happens to its sender."""
-    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a receive function that gives the body that was read already."""
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def give() -> Message:
-        return waiting.pop() if waiting else await receive()
+    async def receive_again() -> Message:
+        return messages.pop() if messages else await receive()
 
-    return give
+    return receive_again
 
 
 def _digest(key: str) -> bytes:
-    """Give keys one length, so that comparing takes one time."""
+    """Hash a key, so that comparing two takes the same time whatever their lengths."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()

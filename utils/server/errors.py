@@ -1,4 +1,4 @@
-"""What goes wrong, as callers of OpenAI's API expect to read it: a status, and one sentence in JSON."""
+"""Errors in the shape of OpenAI's API: an HTTP status and one sentence in JSON."""
 
 import logging
 import re
@@ -7,65 +7,65 @@ from collections.abc import Mapping
 from fastapi.responses import JSONResponse
 
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
+from utils.speech.session import QueueFullError, SessionClosedError
 
-LONGEST = 600  # characters of a sentence, which may quote what was sent
-OUR_FAULT = "This is a fault of the server; its log says more."
-FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s\\/:,;]+)+[\\/](?=[^\s\\/])")  # callers need not know them
+MAX_MESSAGE = 600  # characters; a message may quote the request
+FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s\\/:,;]+)+[\\/](?=[^\s\\/])")  # none of the client's business
 
 logger = logging.getLogger(__name__)
 
 
-class RefusedError(AmharicTtsError):
-    """A request that is not answered with speech.
+class RequestError(AmharicTtsError):
+    """A request that gets an error as its response.
 
     Args:
-        status: As HTTP numbers it.
+        status: The HTTP status.
         code: One word for programs.
         message: One sentence for people.
-        param: The field of the request that is at fault.
-        after: Seconds after which trying again makes sense; 0: it does not.
+        param: The field of the request that is wrong.
+        retry_after: Seconds after which trying again makes sense; 0 if it does not.
     """
 
-    def __init__(self, status: int, code: str, message: str, *, param: str = "", after: int = 0) -> None:
+    def __init__(self, status: int, code: str, message: str, *, param: str = "", retry_after: int = 0) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
         self.param = param
-        self.after = after
+        self.retry_after = retry_after
 
-    @property
-    def headers(self) -> dict[str, str]:
-        """Return what the answer says beside its sentence."""
-        headers = {"Retry-After": str(self.after)} if self.after else {}
-        return headers | ({"WWW-Authenticate": "Bearer"} if self.status == 401 else {})
+    def body(self) -> dict[str, Mapping[str, str | None]]:
+        """Return the JSON of the response."""
+        kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        return {"error": {"message": str(self), "type": kind, "param": self.param or None, "code": self.code}}
+
+    def response(self) -> JSONResponse:
+        """Return the response."""
+        headers = {"Retry-After": str(self.retry_after)} if self.retry_after else {}
+        if self.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        return JSONResponse(self.body(), self.status, headers)
 
 
-def refused(error: Exception) -> RefusedError:
-    """Turn any error into what is told of it; faults of ours are told without details, and logged with them."""
-    if isinstance(error, RefusedError):
-        return error
-    if isinstance(error, TimeoutError):
-        return RefusedError(504, "timeout", "The text was not spoken in the time that a request may take.")
-    if isinstance(error, TextError | ConfigError):
-        return RefusedError(400, "invalid_value", without_folders(str(error)))
+def request_error(error: Exception) -> RequestError:
+    """Turn any error into one for the client; the details of internal errors go to the log only."""
+    match error:
+        case RequestError():
+            return error
+        case TimeoutError():
+            return RequestError(504, "timeout", "The text was not spoken within the time limit of a request.")
+        case QueueFullError():
+            return RequestError(429, "rate_limit_exceeded", str(error), retry_after=error.retry_after)
+        case SessionClosedError():
+            return RequestError(503, "stopping", "The server is shutting down.")
+        case TextError() | ConfigError():
+            return RequestError(400, "invalid_value", _without_folders(str(error)))
     logger.error("A request failed.", exc_info=error)
-    if isinstance(error, AmharicTtsError):
-        return RefusedError(500, "speech_failed", without_folders(str(error)))
-    return RefusedError(500, "server_error", OUR_FAULT)
+    is_ours = isinstance(error, AmharicTtsError)
+    message = _without_folders(str(error)) if is_ours else "Internal server error; see the log of the server."
+    return RequestError(500, "speech_failed" if is_ours else "server_error", message)
 
 
-def without_folders(message: str) -> str:
-    """Name files without the folders they lie in, and end what gets too long."""
+def _without_folders(message: str) -> str:
+    """Strip folders from paths, and shorten what is too long."""
     short = FOLDERS.sub("", message)
-    return short if len(short) <= LONGEST else f"{short[:LONGEST]} …"
-
-
-def body(error: RefusedError) -> dict[str, Mapping[str, str | None]]:
-    """Return the JSON of an error."""
-    kind = "server_error" if error.status >= 500 else "invalid_request_error"
-    return {"error": {"message": str(error), "type": kind, "param": error.param or None, "code": error.code}}
-
-
-def answer(error: RefusedError) -> JSONResponse:
-    """Return the whole answer of an error."""
-    return JSONResponse(body(error), error.status, error.headers)
+    return short if len(short) <= MAX_MESSAGE else f"{short[:MAX_MESSAGE]} …"

@@ -1,66 +1,72 @@
-"""Starting and ending the server: its address is taken first, then the model is loaded while it answers already."""
+"""Start and stop the server. It binds its address first and responds while the model is still loading."""
 
-import contextlib
 import logging
 import socket
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 import uvicorn
 
 from utils.config import ServeConfig, SpeechConfig
-from utils.core.addresses import is_loopback
 from utils.core.errors import ConfigError
-from utils.server.app import Rules, application
+from utils.server.app import create_app, speech_defaults
 from utils.server.auth import api_key
-from utils.server.queue import Desk, Speaks
-from utils.server.voices import Voices
+from utils.speech.session import Check, SpeechSession
 
-GRACE_SECONDS = 3  # for answers that are on their way when the server is stopped
+if TYPE_CHECKING:
+    from utils.speech.synthesizer import Synthesizer
+
+GRACE_SECONDS = 3  # for open responses when the server is stopped
 BACKLOG = 128
 
-
-def rules_of(config: ServeConfig) -> Rules:
-    """Read and check all that the settings name, before anything is loaded."""
-    return Rules(
-        name=config.name,
-        base=SpeechConfig.load(Path(config.speech)) if config.speech else SpeechConfig(),
-        voices=Voices(Path(config.voices) if config.voices else None),
-        longest=config.longest_text,
-        seconds=config.seconds,
-        key=api_key(config.api_key_file, config.host),
-        local=is_loopback(config.host),
-    )
+logger = logging.getLogger(__name__)
 
 
-def serve(config: ServeConfig, load: Callable[[], Speaks], on_open: Callable[[str], object]) -> None:
-    """Serve until somebody stops it.
+def serve(
+    config: ServeConfig,
+    load: Callable[[SpeechConfig, Check], "Synthesizer"],
+    on_start: Callable[[str], object],
+) -> None:
+    """Serve until the process is stopped.
 
     Args:
-        config: The settings.
-        load: Loads the model; called in a thread of its own, once the server can be reached.
-        on_open: Is told the address.
+        config: The settings of the server.
+        load: Loads the model, as for ``SpeechSession``.
+        on_start: Called with the address.
     """
-    rules = rules_of(config)
-    desk = Desk(config.waiting, config.clients)
-    with contextlib.closing(listening(config.host, config.port)) as door:
-        server = _Server(application(desk, rules), desk)
-        on_open(address(config.host, door.getsockname()[1]))
-        desk.start(load, on_fault=server.stop)
+    session = SpeechSession(load, max_waiting=config.waiting)
+    errors: list[Exception] = []
+    app = create_app(config, session, api_key(config.api_key_file, config.host))
+    with closing(bind(config.host, config.port)) as listener:
+        server = _Server(app, session)
+        on_start(url(config.host, listener.getsockname()[1]))
+
+        def loaded(item: object) -> None:
+            if isinstance(item, Exception):
+                errors.append(item)
+                server.should_exit = True
+
+        session.submit(_do_nothing, speech_defaults(config), deliver=loaded)
         try:
-            server.run(sockets=[door])
-        except KeyboardInterrupt:  # uvicorn raises it again once all has ended
-            logging.getLogger(__name__).info("Stopped by the keyboard.")
+            server.run(sockets=[listener])
+        except KeyboardInterrupt:  # raised again by uvicorn once everything has ended
+            logger.info("Stopped by Ctrl-C.")
         finally:
-            desk.close()
-    if desk.fault:
-        raise desk.fault
+            session.close()
+    if errors:
+        raise errors[0]
+
+
+def _do_nothing(_model: "Synthesizer") -> Iterator[None]:
+    """Only have the model loaded."""
+    return iter(())
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which ends what is being spoken when it is stopped."""
+    """A uvicorn server that closes the speech session when it stops."""
 
-    def __init__(self, app: object, desk: Desk) -> None:
+    def __init__(self, app: object, session: SpeechSession) -> None:
         super().__init__(
             uvicorn.Config(
                 app,  # type: ignore[arg-type]  # any ASGI application
@@ -71,32 +77,28 @@ class _Server(uvicorn.Server):
                 lifespan="off",
             )
         )
-        self.desk = desk
-
-    def stop(self) -> None:
-        """End the server from another thread."""
-        self.should_exit = True
+        self.session = session
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let answers end for a while, then break off what is left; it happens before the process is ended."""
+        """Wait for open responses for a while, then cancel the rest."""
         await super().shutdown(sockets)
-        self.desk.close()
+        self.session.close()
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """Take the address, or say who may have it."""
+def bind(host: str, port: int) -> socket.socket:
+    """Bind the address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         address = (host.strip("[]"), port)
         return socket.create_server(address, family=family, backlog=BACKLOG, reuse_port=False)
     except OSError as error:
         raise ConfigError(
-            f"{host} port {port} cannot be listened at: {error.strerror}.",
+            f"Cannot bind {host} port {port}: {error.strerror}.",
             hint="Choose another --port, or an address of this computer with --host.",
         ) from error
 
 
-def address(host: str, port: int) -> str:
-    """Write an address as browsers take it."""
+def url(host: str, port: int) -> str:
+    """Return the URL of an address."""
     name = host.strip("[]")
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"

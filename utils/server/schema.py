@@ -1,44 +1,48 @@
-"""What a caller may ask for: the fields of OpenAI's API, and the settings of speech under the names they have here."""
+"""What a client may send: the fields of OpenAI's speech API, this model's own settings, and the names of voices."""
 
 import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from pydantic import Field, create_model, field_validator
 
-from utils.config import DEFAULT_VOICE, SpeechConfig
+from utils.config import DEFAULT_VOICE, SEPARATOR, SpeechConfig
 from utils.config.base import Config
-from utils.server.errors import RefusedError
+from utils.core.errors import ConfigError
+from utils.server.errors import RequestError
 
 # Not among them: what multiplies memory and work, and where the model computes.
 SETTINGS = (
     "language temperature top_k top_p repetition_penalty speed seed tries sentence_pause paragraph_pause trim "
     "first_codes chunk_codes"
 ).split()
+AUDIO_FILES = frozenset(".wav .flac .mp3 .ogg .opus .m4a .aac .wma .webm".split())
 
 
-class Asked(Config):
-    """A text to be spoken."""
+class SpeechBody(Config):
+    """A text to speak."""
 
-    input: str = Field(min_length=1, title="Text", description="What to say.")
-    model: str = Field("", title="Model", description="The model's name; it may be left out: there is one.")
-    voice: str = Field(DEFAULT_VOICE, title="Voice", description="A name from the list of voices.")
+    input: str = Field(min_length=1, title="Text", description="The text to speak.")
+    model: str = Field("", title="Model", description="The name of the model. Optional: the server has only one.")
+    voice: str = Field(DEFAULT_VOICE, title="Voice", description="A name from /v1/audio/voices.")
     response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm"] = Field(
-        "mp3", title="Format", description="pcm: 24 000 numbers of 16 bits a second, little end first, no head."
+        "mp3", title="Format", description="The audio format. pcm is raw 16-bit little-endian mono at 24 kHz."
     )
     stream_format: Literal["audio", "sse"] = Field(
-        "audio", title="Form", description="sse: server-sent events with the sound in base64."
+        "audio", title="Stream format", description="sse sends server-sent events with base64-encoded audio."
     )
     stream: bool = Field(
         True,
-        title="At once",
-        description="Send sound while the text is being spoken; false: all at the end, with doubtful sentences "
-        "spoken again and the length in the file's head.",
+        title="Stream",
+        description="Send audio while the text is being spoken. false sends a complete file at the end, with its "
+        "duration in the header; doubtful sentences are then spoken again.",
     )
-    instructions: str = Field("", title="Instructions", description="This model follows none: leave it empty.")
+    instructions: str = Field("", title="Instructions", description="Not supported by this model; leave it empty.")
 
     @field_validator("input")
     @classmethod
-    def is_no_blank(cls, text: str) -> str:
+    def is_not_blank(cls, text: str) -> str:
         """Refuse a text of spaces."""
         if not text.strip():
             raise ValueError("is empty")
@@ -47,37 +51,82 @@ class Asked(Config):
     @field_validator("instructions")
     @classmethod
     def is_empty(cls, text: str) -> str:
-        """Refuse what would not be followed."""
+        """Refuse instructions, which would have no effect."""
         if text.strip():
-            raise ValueError("cannot be followed: this model takes none")
+            raise ValueError("is not supported by this model")
         return text
 
-    def speech(self, base: SpeechConfig, reference: str) -> SpeechConfig:
-        """Return the settings of speech, with what was not asked for as the server has it."""
-        asked = {name: getattr(self, name) for name in SETTINGS}
-        return SpeechConfig.parse(base.model_dump() | asked | {"reference": reference}, source="the request")
+    def speech_config(self, base: SpeechConfig, reference: str) -> SpeechConfig:
+        """Return the settings of speech; what the request leaves out is as on the server."""
+        settings = {name: getattr(self, name) for name in SETTINGS}
+        return SpeechConfig.parse(base.model_dump() | settings | {"reference": reference}, source="the request")
 
 
-def request_model(base: SpeechConfig) -> type[Asked]:
-    """Make the form of a request: its settings are declared once, in SpeechConfig, and begin as the server has them."""
+def body_model(base: SpeechConfig) -> type[SpeechBody]:
+    """Make the schema of a request, with the settings of SpeechConfig and the defaults of this server."""
     fields: dict[str, Any] = {}
     for name in SETTINGS:
         field = SpeechConfig.model_fields[name]
-        said = Field(getattr(base, name), title=field.title, description=field.description)
-        fields[name] = (field.rebuild_annotation(), said)
-    return cast("type[Asked]", create_model("SpeechRequest", __base__=Asked, __doc__=Asked.__doc__, **fields))
+        default = Field(getattr(base, name), title=field.title, description=field.description)
+        fields[name] = (field.rebuild_annotation(), default)
+    return cast(
+        "type[SpeechBody]", create_model("SpeechRequest", __base__=SpeechBody, __doc__=SpeechBody.__doc__, **fields)
+    )
 
 
-def read_request(content: bytes, form: type[Asked], longest: int) -> Asked:
-    """Read the JSON of a request, or say all that is wrong with it."""
+def read_body(content: bytes, model: type[SpeechBody], max_characters: int) -> SpeechBody:
+    """Parse the JSON of a request."""
     try:
         values = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise RefusedError(400, "invalid_json", "The request is no valid JSON.") from error
+        raise RequestError(400, "invalid_json", "The body is not valid JSON.") from error
     if not isinstance(values, dict):
-        raise RefusedError(400, "invalid_json", "The request has to be a JSON object with a text as its input.")
-    asked = form.parse(values, source="the request")
-    if len(asked.input) > longest:
-        message = f"The text has {len(asked.input):,} characters; {longest:,} are the most."
-        raise RefusedError(400, "text_too_long", message, param="input")
-    return asked
+        raise RequestError(400, "invalid_json", "The body must be a JSON object.")
+    body = model.parse(values, source="the request")
+    if len(body.input) > max_characters:
+        message = f"The text has {len(body.input):,} characters; the limit is {max_characters:,}."
+        raise RequestError(400, "text_too_long", message, param="input")
+    return body
+
+
+class VoiceFolder:
+    """Maps names of voices to references; a name is never a path.
+
+    Args:
+        folder: Each audio file in it is a voice, and each subfolder of audio files. It is read at each request, so a
+            new file is a voice at once. None: only the voices of the model.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        if folder is not None and not folder.is_dir():
+            raise ConfigError(f"{folder} is not a folder.", hint="Name the folder of voices with --voices.")
+        self.folder = folder
+
+    def references(self, model_voices: Sequence[str]) -> dict[str, str]:
+        """Map each name to a reference; a file takes precedence over a voice of the model."""
+        return {DEFAULT_VOICE: ""} | {name: name for name in model_voices} | self._files()
+
+    def reference(self, name: str, model_voices: Sequence[str]) -> str:
+        """Return the reference of a voice."""
+        references = self.references(model_voices)
+        if name not in references:
+            first = ", ".join(list(references)[:8])
+            message = f"Unknown voice {name[:60]!r}. Voices: {first}{', …' if len(references) > 8 else ''}."
+            raise RequestError(400, "unknown_voice", message, param="voice")
+        return references[name]
+
+    def _files(self) -> dict[str, str]:
+        entries = sorted(self.folder.iterdir()) if self.folder else []
+        voices = {path.name if path.is_dir() else path.stem: _audio_files(path) for path in entries}
+        return {
+            name: SEPARATOR.join(map(str, files))
+            for name, files in voices.items()
+            if files and name.isprintable() and not any(SEPARATOR in str(file) for file in files)
+        }
+
+
+def _audio_files(path: Path) -> list[Path]:
+    if path.name.startswith("."):
+        return []
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    return [file for file in files if file.suffix.lower() in AUDIO_FILES and file.is_file()]

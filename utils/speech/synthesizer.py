@@ -116,9 +116,10 @@ class Synthesizer:
         speeches = [self.joined(list(islice(spoken, len(one.pieces))), config, one.notes) for one in plans]
         return [replace(speech, took=clock.took()) for speech in speeches]
 
-    def pieces(self, text: str, config: SpeechConfig = USUAL) -> Generator[Spoken, None, None]:
-        """Speak a text and give each sentence as soon as it is done; closing the iterator ends the work."""
-        return self._record(numbered(self.plan(text, config).pieces, config.seed), config, Clock())
+    def pieces(self, text: str | Plan, config: SpeechConfig = USUAL) -> Generator[Spoken, None, None]:
+        """Speak a text and yield each sentence as soon as it is done; closing the iterator ends the work."""
+        plan = self.plan(text, config) if isinstance(text, str) else text
+        return self._record(numbered(plan.pieces, config.seed), config, Clock())
 
     def again(self, piece: Spoken, config: SpeechConfig = USUAL) -> Spoken:
         """Speak one sentence of a speech once more, with the seed of the settings."""
@@ -143,14 +144,17 @@ class Synthesizer:
         sounds = dict(zip(said, (speech.samples for speech in speeches), strict=True))
         return fit(cues, [sounds.get(number, joining.silence(0)) for number in range(len(cues))], seconds=seconds)
 
-    def stream(self, text: str, config: SpeechConfig = USUAL, **settings: object) -> Generator[Samples, None, None]:
+    def stream(
+        self, text: str | Plan, config: SpeechConfig = USUAL, **settings: object
+    ) -> Generator[Samples, None, None]:
         """Give the sound of a text while it is being spoken; closing the iterator frees everything at once.
 
         Nothing can be taken back once it was heard, so doubtful sentences are not repeated here.
         """
         config = settled(config, settings)
         voice = self.voice(config.reference)
-        for line in numbered(self.plan(text, config).pieces, config.seed):
+        plan = self.plan(text, config) if isinstance(text, str) else text
+        for line in numbered(plan.pieces, config.seed):
             with self._one_at_a_time, closing(self._sounding(line, voice, config)) as parts:
                 yield from parts
             yield joining.silence(line.piece.pause)

@@ -1,0 +1,182 @@
+"""The speech session: its queue, turns, cancelling, errors and the model in memory, with a fake model."""
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from utils.config import SpeechConfig
+from utils.core.errors import RunBusyError, RunError
+from utils.speech.session import Check, QueueFullError, SessionClosedError, SpeechSession
+
+CONFIG = SpeechConfig(model="a")
+
+
+class FakeModel:
+    def __init__(self, name: str, check: Check) -> None:
+        self.name = name
+        self.check = check
+
+
+@pytest.fixture
+def session() -> Iterator[SpeechSession]:
+    session = SpeechSession(load, max_active=2, max_waiting=1)
+    yield session
+    session.close()
+
+
+def load(config: SpeechConfig, check: Check) -> Any:
+    if config.model == "missing":
+        raise RunError("There is no such model.")
+    return FakeModel(config.model, check)
+
+
+def endless(model: Any) -> Iterator[str | None]:
+    """Compute for ever within one turn, as a model does that never ends its sentence."""
+    yield "started"
+    while True:
+        time.sleep(0.005)
+        cast("FakeModel", model).check()
+
+
+def two_turns(name: str, order: list[str]) -> Any:
+    def task(_model: Any) -> Iterator[str | None]:
+        for _ in range(2):
+            order.append(name)
+            yield name
+            yield None
+
+    return task
+
+
+def wait_until(condition: Any) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_requests_take_turns_and_share_the_model() -> None:
+    session = SpeechSession(load, max_active=3)
+    gate, order = threading.Event(), list[str]()
+
+    def first(_model: Any) -> Iterator[str | None]:
+        gate.wait(10)
+        yield None
+
+    session.submit(first, CONFIG)
+    a, b = (session.submit(two_turns(name, order), CONFIG) for name in "ab")
+    gate.set()
+    assert [list(filter(None, request.events())) for request in (a, b)] == [["a", "a"], ["b", "b"]]
+    assert order == ["a", "b", "a", "b"]
+    assert session.loaded is not None
+    assert session.loaded.choice == ("a", "auto", "auto")
+    session.close()
+
+
+def test_a_running_request_is_cancelled_within_a_code(session: SpeechSession) -> None:
+    request = session.submit(endless, CONFIG)
+    began = time.monotonic()
+    events = []
+    for event in request.events():
+        events += [event] if event else []
+        if events:
+            request.cancel()
+    assert events == ["started"]
+    wait_until(lambda: session.counts() == {"speaking": 0, "waiting": 0})
+    assert time.monotonic() - began < 2
+
+
+def test_closing_the_events_cancels_the_request(session: SpeechSession) -> None:
+    events = session.submit(endless, CONFIG).events()
+    assert next(events) == "started"
+    events.close()  # type: ignore[attr-defined]
+    assert session.users == 0
+
+
+def test_a_waiting_request_that_is_cancelled_frees_its_place_and_never_runs(session: SpeechSession) -> None:
+    running = [session.submit(endless, CONFIG) for _ in range(2)]
+    order: list[str] = []
+    waiting = session.submit(two_turns("x", order), CONFIG)
+    with pytest.raises(QueueFullError) as full:
+        session.submit(endless, CONFIG)
+    assert full.value.retry_after >= 1
+    waiting.cancel()
+    session.submit(endless, CONFIG).cancel()
+    for request in running:
+        request.cancel()
+    wait_until(lambda: session.counts()["speaking"] == 0)
+    assert order == []
+
+
+def test_a_cancelled_task_cleans_up_between_its_turns(session: SpeechSession) -> None:
+    closed = threading.Event()
+
+    def task(_model: Any) -> Iterator[str | None]:
+        try:
+            yield "first"
+            while True:
+                yield None
+        finally:
+            closed.set()
+
+    events = session.submit(task, CONFIG).events()
+    assert next(events) == "first"
+    events.close()  # type: ignore[attr-defined]
+    assert closed.wait(10)
+
+
+def test_a_second_request_of_an_owner_cancels_the_first(session: SpeechSession) -> None:
+    first = session.submit(endless, CONFIG, owner="visitor")
+    second = session.submit(endless, CONFIG, owner="visitor")
+    assert (first.cancelled, second.cancelled) == (True, False)
+    assert session.cancel("visitor")
+    assert not session.cancel("visitor")
+
+
+def test_errors_reach_the_caller_and_the_next_request_runs(session: SpeechSession) -> None:
+    def fails(_model: Any) -> Iterator[str | None]:
+        yield "first"
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        list(session.submit(fails, CONFIG).events())
+    with pytest.raises(RunError, match="no such model"):
+        list(session.submit(endless, SpeechConfig(model="missing")).events())
+    assert session.loaded is None
+    assert "x" in list(session.submit(two_turns("x", []), CONFIG).events())
+
+
+def test_a_model_in_use_is_neither_replaced_nor_unloaded(session: SpeechSession) -> None:
+    go_on = threading.Event()
+
+    def long(_model: Any) -> Iterator[str | None]:
+        while not go_on.is_set():
+            time.sleep(0.005)
+            yield None
+
+    using = session.submit(long, CONFIG)
+    wait_until(lambda: session.loaded)
+    with pytest.raises(RunBusyError):
+        list(session.submit(two_turns("x", []), SpeechConfig(model="b")).events())
+    with pytest.raises(RunBusyError):
+        session.unload()
+    go_on.set()
+    list(using.events())
+    list(session.submit(two_turns("x", []), SpeechConfig(model="b")).events())
+    assert session.loaded is not None
+    assert session.loaded.choice[0] == "b"
+    session.unload()
+    assert session.loaded is None
+
+
+def test_closing_the_session_ends_every_request(session: SpeechSession) -> None:
+    requests = [session.submit(endless, CONFIG) for _ in range(2)]
+    session.close()
+    for request in requests:
+        with pytest.raises(SessionClosedError):
+            list(request.events())
+    with pytest.raises(SessionClosedError):
+        session.submit(endless, CONFIG)

@@ -1,0 +1,403 @@
+"""One model in memory and one queue of requests for it, shared by every visitor of the page and every HTTP client.
+
+A request is a task: a generator that gets the loaded model and yields events. It yields None where other requests may
+have a turn, for example between two sentences. All tasks run in one thread, so the model never works for two at once.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+import psutil
+
+from utils.config import SpeechConfig
+from utils.core.errors import RunBusyError, RunError
+from utils.media.audio import Samples
+from utils.speech.joining import silence
+from utils.speech.planning import Plan
+from utils.speech.types import Spoken
+
+if TYPE_CHECKING:
+    from utils.speech.synthesizer import Synthesizer
+
+T = TypeVar("T")
+Task = Callable[["Synthesizer"], Iterator[T | None]]
+Check = Callable[[], None]  # raises RequestCancelledError when the current request was cancelled
+
+HEARTBEAT_SECONDS = 0.25
+CLOSE_SECONDS = 5.0
+FIRST_ESTIMATE = 2.0  # seconds per request, before any was measured
+NEWEST_WEIGHT = 0.2  # of the newest request in the running mean
+UNCHECKED = "It was streamed, so no guard has listened to it and no doubtful sentence was repeated."
+
+
+class RequestCancelledError(Exception):
+    """The current request was cancelled."""
+
+
+class SessionClosedError(RunError):
+    """The session takes no more requests."""
+
+    def __init__(self) -> None:
+        super().__init__("Speech is being shut down.", hint="Start it again.")
+
+
+class QueueFullError(RunBusyError):
+    """The queue has no place left.
+
+    Args:
+        queued: Requests in the queue.
+        retry_after: Seconds until a place is likely to be free.
+    """
+
+    def __init__(self, queued: int, retry_after: int) -> None:
+        super().__init__(f"{queued} requests are already in the queue.", hint=f"Try again in {retry_after} seconds.")
+        self.retry_after = retry_after
+
+
+class SpeechRequest(Generic[T]):
+    """A task in the queue of a session.
+
+    Args:
+        session: The session that runs it.
+        task: The generator function to run with the model.
+        config: Names the model, its device and its precision.
+        owner: Who may have only one request at a time; empty for any number.
+        deliver: Gets each event, then an error or None as the end; by default they wait for ``events``.
+    """
+
+    def __init__(
+        self,
+        session: "SpeechSession",
+        task: Task[T],
+        config: SpeechConfig,
+        owner: str = "",
+        deliver: Callable[[T | Exception | None], object] | None = None,
+    ) -> None:
+        self.session = session
+        self.task = task
+        self.config = config
+        self.owner = owner
+        self.steps: Iterator[T | None] | None = None  # once it has started
+        self.cancelled = False
+        self._submitted = time.monotonic()
+        self._events: SimpleQueue[T | Exception | None] = SimpleQueue()
+        self.deliver = deliver or self._events.put
+
+    @property
+    def seconds(self) -> float:
+        """Return the time since it was submitted."""
+        return time.monotonic() - self._submitted
+
+    def cancel(self) -> None:
+        """Leave the queue at once; a running task stops before the next code of the model."""
+        self.session.remove(self)
+        self._events.put(None)
+
+    def events(self) -> Iterator[T | None]:
+        """Yield each event, and None four times a second while there is none; raise the error of the task.
+
+        Whoever stops iterating cancels the request.
+        """
+        try:
+            while True:
+                try:
+                    item = self._events.get(timeout=HEARTBEAT_SECONDS)
+                except Empty:
+                    yield None
+                    continue
+                if isinstance(item, Exception):
+                    raise item
+                if item is None:
+                    return
+                yield item
+        finally:
+            self.cancel()
+
+
+@dataclass(frozen=True)
+class ActiveModel:
+    """The model in memory.
+
+    Attributes:
+        synthesizer: The model.
+        choice: The path, device and precision that were requested.
+        seconds: How long loading took.
+        gib: How much the memory of this process grew.
+    """
+
+    synthesizer: "Synthesizer"
+    choice: tuple[str, str, str]
+    seconds: float
+    gib: float
+
+    @cached_property
+    def gpu_gib(self) -> float:
+        """Return the GPU memory in use when this is first read."""
+        from utils.xtts.memory import gpu_memory_gib
+
+        return gpu_memory_gib()
+
+
+class SpeechSession:
+    """Loads one model at a time and runs requests with it in the order of their arrival.
+
+    Args:
+        load: Loads the model that a config names; gets a check to call at each code of the model.
+        max_active: Requests that take turns.
+        max_waiting: Requests that may wait behind them.
+    """
+
+    def __init__(
+        self, load: Callable[[SpeechConfig, Check], "Synthesizer"], max_active: int = 1, max_waiting: int = 16
+    ) -> None:
+        self.max_active = max_active
+        self.max_waiting = max_waiting
+        self.loaded: ActiveModel | None = None
+        self.loading = ""  # the path of the model that is being loaded
+        self._load = load
+        self._changed = threading.Condition()
+        self._queue: list[SpeechRequest[object]] = []
+        self._current: SpeechRequest[object] | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._mean_seconds = FIRST_ESTIMATE
+
+    # --- for callers, from any thread ---
+
+    def submit(
+        self,
+        task: Task[T],
+        config: SpeechConfig,
+        *,
+        owner: str = "",
+        deliver: Callable[[T | Exception | None], object] | None = None,
+    ) -> SpeechRequest[T]:
+        """Queue a task; a second request of the same owner cancels the first.
+
+        Raises:
+            QueueFullError: Too many requests are waiting.
+        """
+        self.cancel(owner)
+        request: SpeechRequest[T] = SpeechRequest(self, task, config, owner, deliver)
+        with self._changed:
+            if self._closed:
+                raise SessionClosedError
+            if len(self._queue) >= self.max_active + self.max_waiting:
+                seconds = max(1, round(self._mean_seconds * len(self._queue)))
+                raise QueueFullError(len(self._queue), seconds)
+            self._queue.append(request)  # type: ignore[arg-type]  # the session only passes events on
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="speech", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+        return request
+
+    def cancel(self, owner: str) -> bool:
+        """Cancel the request of an owner and return whether there was one."""
+        with self._changed:
+            requests = [request for request in self._queue if owner and request.owner == owner]
+        for request in requests:
+            request.cancel()
+        return bool(requests)
+
+    def remove(self, request: SpeechRequest[T]) -> None:
+        """Remove a request from the queue, whether it waits, runs or has ended."""
+        with self._changed:
+            request.cancelled = True
+            is_waiting = request in self._queue and request is not self._current
+            self._queue = [other for other in self._queue if other is not request]
+            self._changed.notify_all()
+        if is_waiting:  # nobody else can start it now; the thread itself closes the one that it runs
+            _close(request.steps)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many requests are running and waiting."""
+        with self._changed:
+            waiting = sum(request is not self._current for request in self._queue)
+            return {"speaking": int(self._current is not None), "waiting": waiting}
+
+    @property
+    def users(self) -> int:
+        """Return how many requests are in the queue."""
+        return len(self._queue)
+
+    def unload(self) -> None:
+        """Remove the model from memory.
+
+        Raises:
+            RunBusyError: The model is loading or in use.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue or not self._current)  # a cancelled one stops at its next code
+            self._refuse_if_busy(self._queue)
+            self._drop_model()
+
+    def close(self) -> None:
+        """Cancel every request and refuse new ones."""
+        with self._changed:
+            self._closed = True
+            requests = list(self._queue)
+            self._changed.notify_all()
+        for request in requests:
+            request.deliver(SessionClosedError())
+            request.cancel()
+        if self._thread is not None:
+            self._thread.join(CLOSE_SECONDS)
+
+    # --- in the thread of the session ---
+
+    def _work(self) -> None:
+        while (request := self._next()) is not None:
+            started = time.monotonic()
+            goes_on = False
+            try:
+                goes_on = self._run_turn(request)
+            except RequestCancelledError:
+                request.deliver(None)
+            except Exception as error:  # noqa: BLE001  # the caller gets it; the next request is another matter
+                request.deliver(error)
+            self._finish_turn(request, goes_on=goes_on, seconds=time.monotonic() - started)
+
+    def _next(self) -> SpeechRequest[object] | None:
+        """Wait for a request and return the one whose turn it is; None when the session is closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue or self._closed)
+            if self._closed:
+                return None
+            self._current = self._queue[0]
+            return self._current
+
+    def _run_turn(self, request: SpeechRequest[object]) -> bool:
+        """Run a request until others may have a turn; return whether it goes on after that."""
+        if request.steps is None:
+            request.steps = request.task(self._model_for(request))
+        goes_on = False
+        try:
+            for event in request.steps:
+                self._check()
+                if event is None:
+                    goes_on = True
+                    return True
+                request.deliver(event)
+        finally:
+            if not goes_on:
+                _close(request.steps)
+        request.deliver(None)
+        return False
+
+    def _finish_turn(self, request: SpeechRequest[object], *, goes_on: bool, seconds: float) -> None:
+        with self._changed:
+            self._current = None
+            is_queued = request in self._queue  # unless it was cancelled
+            if is_queued:
+                self._queue.remove(request)
+            if is_queued and goes_on:
+                self._queue.insert(self.max_active - 1, request)
+            if not goes_on:
+                self._mean_seconds += NEWEST_WEIGHT * (seconds - self._mean_seconds)
+            self._changed.notify_all()
+        if goes_on and not is_queued:
+            _close(request.steps)
+
+    def _check(self) -> None:
+        if self._current is not None and self._current.cancelled:
+            raise RequestCancelledError
+
+    def _model_for(self, request: SpeechRequest[object]) -> "Synthesizer":
+        """Return the model that a request names, loading it in place of another one if needed."""
+        config = request.config
+        choice = (config.model, config.device, config.precision)
+        if self.loaded is not None and self.loaded.choice == choice:
+            return self.loaded.synthesizer
+        with self._changed:
+            self._refuse_if_busy([other for other in self._queue if other.steps is not None])
+            self._drop_model()
+            self.loading = config.model or "latest"
+        started, before = time.monotonic(), _memory_gib()
+        try:
+            synthesizer = self._load(config, self._check)
+        finally:
+            self.loading = ""
+        grown = max(0.0, _memory_gib() - before)
+        self.loaded = ActiveModel(synthesizer, choice, time.monotonic() - started, grown)
+        return synthesizer
+
+    def _refuse_if_busy(self, requests: list[SpeechRequest[object]]) -> None:
+        if self.loading:
+            raise RunBusyError("A model is loading.", hint="Wait until it is loaded.")
+        if requests:
+            raise RunBusyError(f"The model is in use by {len(requests)} request(s).", hint="Wait, or stop them.")
+
+    def _drop_model(self) -> None:
+        loaded, self.loaded = self.loaded, None
+        if loaded is not None:
+            from utils.xtts.memory import free_memory
+
+            loaded.synthesizer.__dict__.clear()  # a traceback may still refer to it and keep gigabytes
+            free_memory()
+
+
+def _close(steps: Iterator[object] | None) -> None:
+    if steps is not None and hasattr(steps, "close"):
+        steps.close()
+
+
+def _memory_gib() -> float:
+    return float(psutil.Process().memory_info().rss) / 2**30
+
+
+# --- the tasks that speak a text ---
+
+
+@dataclass(frozen=True)
+class Started:
+    """The first event of a spoken text: what will be spoken, by which model in which voice, and what was left out."""
+
+    total: int
+    model: str
+    voice: str
+    notes: tuple[str, ...] = ()
+
+
+def speak(model: "Synthesizer", text: str, config: SpeechConfig) -> Iterator[Started | Spoken | None]:
+    """Speak a text, checking each sentence and repeating doubtful ones."""
+    plan = model.plan(text, config)
+    yield Started(len(plan.pieces), model.model.name, model.voice(config.reference).name, plan.notes)
+    with closing(model.pieces(plan, config)) as sentences:
+        for sentence in sentences:
+            yield sentence
+            yield None
+
+
+def stream(model: "Synthesizer", text: str, config: SpeechConfig) -> Iterator[Started | Samples | Spoken | None]:
+    """Speak a text and yield its sound in chunks, then each sentence once it is complete."""
+    plan = model.plan(text, config)
+    notes = (*plan.notes, UNCHECKED)
+    yield Started(len(plan.pieces), model.model.name, model.voice(config.reference).name, notes)
+    for number, piece in enumerate(plan.pieces):
+        own = config.model_copy(update={"seed": (config.seed + number) % 2**32})
+        chunks: list[Samples] = [silence(0)]
+        with closing(model.stream(Plan((replace(piece, pause=0.0),), ()), own)) as sound:
+            for chunk in sound:
+                chunks.append(chunk)
+                yield chunk
+        if piece.pause:
+            yield silence(piece.pause)
+        yield Spoken(
+            piece.reading,
+            np.concatenate(chunks),
+            np.zeros(0, np.int64),
+            ended=True,
+            seed=own.seed,
+            pause=piece.pause,
+            paragraph=piece.paragraph,
+            chapter=piece.chapter,
+        )
+        yield None
