@@ -13,11 +13,17 @@ from playwright.sync_api import Browser, Page, expect
 from tests.ui.serving import Served, chromium, opened, serving
 from tests.ui.settling import settle
 from tests.ui.training_tab import PATIENCE, choose_tiny, facts, open_tab, open_training
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 
 SIZES = {1440: 900, 360: 800}
 LANGUAGES = {"en": "English", "am": "አማርኛ"}
-TABS = {"data": "Data", "text": "Text", "training": "Fine-tuning", "inference": "Inference", "system": "System"}
+TABS = {
+    "data": "data.tab",
+    "text": "common.text",
+    "training": "training.tab",
+    "inference": "inference.tab",
+    "system": "system.tab",
+}
 QUICK = {"num_epochs": "2", "batch_size": "2", "save_step": "4", "eval_step": "4"}  # enough for a curve
 
 
@@ -48,7 +54,7 @@ def prepare(browser: Browser, served: Served) -> None:
         expect(facts(page)).to_contain_text("finished", timeout=PATIENCE)
         page.locator("#optimize").click()
         expect(page.locator("#optimized")).to_contain_text("is now the finished model", timeout=PATIENCE)
-        open_tab(page, "Inference")
+        open_tab(page, t("inference.tab", "en"))
         page.locator("#speak").click()
         expect(page.locator("#speak-status")).to_contain_text("s of sound", timeout=PATIENCE)
 
@@ -63,7 +69,7 @@ def take(browser: Browser, served: Served, folder: Path, language: str) -> None:
         page.get_by_label(LANGUAGES[language]).check()
         expect(page.locator("html")).to_have_attribute("lang", language)
         for name, title in TABS.items():
-            open_tab(page, say(title, language))
+            open_tab(page, t(title, language))
             settle(page)
             fill(page, name)
             for width, height in SIZES.items():

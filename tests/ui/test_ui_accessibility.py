@@ -16,7 +16,7 @@ from playwright.sync_api import TimeoutError as TooLate
 from tests.ui.serving import Served, serving
 from tests.ui.settling import settle
 from utils.runs import Status
-from utils.ui.i18n import amharic
+from utils.ui.i18n import phrases
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -105,7 +105,7 @@ def left_in_english(browser: Browser, place: Served) -> dict[str, list[str]]:
     page.get_by_label("አማርኛ").check()
     expect(page.locator("html")).to_have_attribute("lang", "am", timeout=60_000)
     left = {}
-    ours = {sentence for sentence, translation in amharic().items() if sentence != translation}
+    ours = {row.english for row in phrases().values() if row.english not in ("", row.amharic)}
     for name, translation in TABS.items():
         open_tab(page, translation)
         left[name] = last_words(page, ours)

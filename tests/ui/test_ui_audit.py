@@ -4,7 +4,6 @@ import dataclasses
 import inspect
 import re
 from collections import Counter
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,8 +16,7 @@ from gradio.components import Component
 from tests.ui import auditing
 from utils import runs
 from utils.core import paths
-from utils.ui import app
-from utils.ui.i18n import LANGUAGES, amharic
+from utils.ui.i18n import Phrase, phrases
 from utils.ui.tabs.system import downloads
 from utils.workspace import sample_project
 
@@ -234,22 +232,15 @@ class Words(HTMLParser):
             self.found.append(data.strip())
 
 
-def visible(block: Block) -> Iterator[str]:
-    """Every word that a widget shows before its handlers have filled it."""
-    for place in ("label", "info", "placeholder"):
-        text = getattr(block, place, None)
-        if isinstance(text, str) and text.strip():
-            yield app.split(text)[1]
-    value = getattr(block, "value", None)
-    if isinstance(block, gr.Button | gr.Markdown) and isinstance(value, str) and value:
-        yield app.split(value)[1]
-    if isinstance(block, gr.HTML) and isinstance(value, str):
-        yield from Words(value).found
-
-
-def test_every_visible_word_has_an_amharic_one(blocks: gr.Blocks) -> None:
-    shown = {text for block in blocks.blocks.values() for text in visible(block)}
-    assert sorted(text for text in shown if text not in amharic() and text not in LANGUAGES.values()) == []
+def test_every_text_of_a_widget_follows_the_language(blocks: gr.Blocks) -> None:
+    fixed = [
+        (seen_as(block), name, text)
+        for block in blocks.blocks.values()
+        for name, text in block.constructor_args.items()
+        if name in {"label", "info", "placeholder"} or (name == "value" and isinstance(block, gr.Button | gr.Markdown))
+        if isinstance(text, str) and text and not isinstance(text, Phrase)
+    ]
+    assert fixed == []
 
 
 def test_no_word_waits_for_a_handler_that_never_comes(blocks: gr.Blocks) -> None:
@@ -267,23 +258,16 @@ LETTERS = re.compile(r"[A-Za-z]{2,}")
 
 def test_choices_that_never_change_are_translated(blocks: gr.Blocks) -> None:
     """A choice is a name of ours, a number, or a word of the tables whose list some event renews."""
+    texts = {row.english for row in phrases().values()}
     renewed = {output for event in blocks.fns.values() for output in event.outputs}
     frozen = [
         f"{seen_as(block)}: {label}"
         for block in blocks.blocks.values()
         if isinstance(block, gr.Radio | gr.Dropdown | gr.CheckboxGroup) and block not in renewed
         for label, _ in block.choices
-        if LETTERS.search(str(label)) and str(label) in amharic()
+        if LETTERS.search(str(label)) and str(label) in texts
     ]
     assert frozen == []
-
-
-def test_no_sentence_of_the_tables_is_left_over() -> None:
-    """What is in the tables stands somewhere in the program."""
-    program = "\n".join(path.read_text(encoding="utf-8") for path in (paths.ROOT / "utils").rglob("*.py"))
-    program = re.sub(r'"\s*\n\s*f?"', "", program)
-    unused = [english for english in amharic() if english not in program and english.replace('"', '\\"') not in program]
-    assert unused == []
 
 
 def test_only_one_answer_to_an_event_waits_for_another(blocks: gr.Blocks) -> None:

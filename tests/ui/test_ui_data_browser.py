@@ -122,7 +122,7 @@ def test_subtitles_become_clips_that_are_edited_set_aside_and_taken_back(
     page.locator("#save-text").click()
     expect(page.locator("#clip-view h3")).to_have_text("አዲስ ጽሑፍ ነው")
     expect(page.locator("#undo")).to_have_text("Undo: change of a text")
-    page.locator("#set-aside").click()
+    page.locator("#exclude").click()
     expect(page.locator("#clip-view")).to_contain_text("✗ not what is said")
     expect(page.locator("#clips")).not_to_contain_text("አዲስ ጽሑፍ ነው")
     assert len(contents_of(folder).kept) == count - 1
@@ -149,7 +149,7 @@ def test_clips_are_cut_joined_and_ticked(shown: Seen, served: Served, tmp_path: 
     page.locator("#split").click()
     expect(page.locator("#undo")).to_have_text("Undo: splitting")
     assert len(contents_of(folder).kept) == count + 1
-    page.locator("#merge-with-the-next").click()
+    page.locator("#merge-next").click()
     expect(page.locator("#undo")).to_have_text("Undo: joining")
     assert len(contents_of(folder).kept) == count
     page.locator("#mark-start input[type=number]").fill("0.2")
@@ -206,7 +206,7 @@ def test_clips_are_not_changed_while_a_run_is_at_work(shown: Seen, served: Serve
     page = shown.page
     choose(page)
     run.write_state(state)
-    page.locator("#set-aside").click()
+    page.locator("#exclude").click()
     expect(page.get_by_test_id("toast-body")).to_contain_text("no clip can be changed now")
     expect(page.locator("#prepare-reason")).to_contain_text("is at work")
     expect(page.locator("#prepare")).to_be_disabled()

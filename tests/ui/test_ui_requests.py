@@ -203,18 +203,6 @@ def test_a_taken_port_is_left_to_its_owner(tmp_path: Path) -> None:
             assert found.port > taken
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("# Amharic voices", "# የአማርኛ ድምፆች"),
-        ("Events written each second. [> 0, ≤ 100]", "በየሰከንዱ የሚጻፉ ክስተቶች። [> 0, ≤ 100]"),
-        ("Unknown", "Unknown"),
-    ],
-)
-def test_marks_and_bounds_stay_when_words_are_translated(text: str, expected: str) -> None:
-    assert app.translated(text, "am") == expected
-
-
 def test_a_project_is_found_again_or_made(tmp_path: Path) -> None:
     assert header.project_names(tmp_path) == ["default"]
     assert header.open_project(tmp_path, " አንድ ") == ("አንድ", True)

@@ -129,7 +129,7 @@ def test_the_small_voice_is_always_here_and_stays(tmp_path: Path) -> None:
     base = downloads.look("tiny")
     assert base.is_whole
     told = base_models.reasons_of(base, busy=False, unfinished=False, consent=True)
-    assert (told["Download"], told["Delete version"]) == (base_models.HERE, base_models.OURS)
+    assert (told["system.download"], told["system.delete_version"]) == (base_models.HERE, base_models.OURS)
     with pytest.raises(RunError, match="comes with the program"):
         downloads.delete("tiny", tmp_path)
     assert base == downloads.look("tiny")

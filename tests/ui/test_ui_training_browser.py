@@ -61,7 +61,7 @@ def test_a_preset_is_chosen_from_the_keyboard(seen: Seen) -> None:
     preset.focus()
     for key in ("ArrowDown", "ArrowUp", "Enter"):  # up from the first: the last
         preset.press(key)
-    expect(seen.page.locator("#preset-about")).to_contain_text(f"{PRESETS[-1].name}.yaml")
+    expect(seen.page.locator("#preset-about")).to_contain_text(f"{PRESETS[-1]}.yaml")
 
 
 def test_a_broken_settings_file_is_refused_in_place_and_a_good_one_fills_the_form(seen: Seen, tmp_path: Path) -> None:

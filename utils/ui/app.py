@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from utils.core.storage import make_folder
 from utils.runs import monitor
 from utils.ui import access, gradio_parts, theme, views
 from utils.ui.front_page import FrontPage
-from utils.ui.i18n import LANGUAGES, amharic, say
+from utils.ui.i18n import LANGUAGES, Phrase, heading, t
 from utils.ui.page import PRIVATE, QUIET, Page, handler
 from utils.ui.project_actions import build_desk
 from utils.ui.projects import build_picker, project_names, tie_picker
@@ -33,7 +33,6 @@ from utils.workspace import projects
 if TYPE_CHECKING:
     from gradio.block_function import BlockFunction
 
-TITLE = "Amharic voices"
 TICK_SECONDS = 2.0
 TABS = (data, text, training, inference, system)  # in the order of work
 
@@ -45,7 +44,9 @@ Update = dict[str, Any]
 def build(output: Path) -> gr.Blocks:
     """Build the page for the projects in one folder."""
     keep_uploads_in(output)
-    blocks = gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=(3600, 86_400), fill_width=True)
+    blocks = gr.Blocks(
+        title=t("common.title", "en"), analytics_enabled=False, delete_cache=(3600, 86_400), fill_width=True
+    )
     with blocks:
         page, kept = build_header(output, blocks)
         clocks = [gr.Timer(TICK_SECONDS, active=tab is TABS[0]) for tab in TABS]
@@ -80,12 +81,12 @@ def keep_uploads_in(output: Path) -> None:
 def build_header(output: Path, blocks: gr.Blocks) -> tuple[Page, list[gr.BrowserState]]:
     """Lay out what stands above all tabs: project, language, readings; return what the browser remembers too."""
     with gr.Row(elem_id="top"):
-        gr.Markdown(f"# {TITLE}")
+        gr.Markdown(heading("common.title", level=1))
         project, sample = build_picker(output)
         language = gr.Radio(
             [(native, code) for code, native in LANGUAGES.items()],
             value="en",
-            label="Language of the page",
+            label=t("common.interface_language"),
             elem_id="language",
         )
     kept = remembered(project, language)
@@ -147,11 +148,14 @@ def tie_memory(
 
     Only the clock of the tab in sight ticks: what a browser does with the answers of all tabs takes it a second.
     """
-    spoken = list(translatable(page.blocks))
-    widgets = [one.block for one in spoken]
+    translated = phrases_of(page.blocks)
+    widgets = list(translated)
 
     def speak(language: str) -> list[Update]:
-        return [one.update(language) for one in spoken]
+        return [
+            gr.update() | {name: phrase.in_language(language) for name, phrase in phrases.items()}
+            for phrases in translated.values()
+        ]
 
     def restore(project: str, language: str, tab: str) -> list[Any]:
         names = project_names(page.output)
@@ -162,7 +166,7 @@ def tie_memory(
         shown = [gr.update(selected=tab), *ticking(tab)] if known else [gr.skip()] * (1 + len(clocks))
         language = language if language in LANGUAGES else settings.read(page.output).language
         if language == page.language.value:
-            return [opened, *shown, *[gr.skip()] * (1 + len(spoken))]  # a quick visitor may have chosen by now
+            return [opened, *shown, *[gr.skip()] * (1 + len(widgets))]  # a quick visitor may have chosen by now
         return [opened, *shown, language, *speak(language)]
 
     def ticking(tab: object) -> list[Update]:
@@ -183,46 +187,13 @@ def memory(name: str) -> gr.BrowserState:
     return gr.BrowserState("", storage_key=f"amharic-{name}", secret="open")  # noqa: S106
 
 
-@dataclass(frozen=True)
-class Spoken:
-    """A widget with the words of it that can be said in another language."""
-
-    block: Block
-    words: dict[str, str]
-
-    def update(self, language: str) -> Update:
-        """Return the widget's words in a language."""
-        return gr.update() | {place: translated(text, language) for place, text in self.words.items()}
-
-
-def translatable(blocks: gr.Blocks) -> Iterator[Spoken]:
-    """Find every widget that shows words from the table."""
-    for block in list(blocks.blocks.values()):
-        texts = {place: getattr(block, place, None) for place in places(block)}
-        words = {place: text for place, text in texts.items() if isinstance(text, str) and split(text)[1] in amharic()}
-        if words:
-            yield Spoken(block, words)
-
-
-def places(block: Block) -> tuple[str, ...]:
-    """Name where a widget shows words that never change but with the language."""
-    if isinstance(block, gr.HTML):
-        return ()  # what it shows is made by its handler
-    return ("label", "info", "placeholder", *(["value"] if isinstance(block, gr.Button | gr.Markdown) else []))
-
-
-def translated(text: str, language: str) -> str:
-    """Translate the words of a text and leave its heading mark and its bounds as they are."""
-    mark, words, bounds = split(text)
-    return mark + say(words, language) + bounds
-
-
-def split(text: str) -> tuple[str, str, str]:
-    """Split '## Title' and 'Sentence. [≥ 1]' into mark, words and bounds."""
-    words = text.lstrip("# ")
-    mark = text.removesuffix(words)
-    words, bracket, limits = words.partition(" [")
-    return mark, words, bracket + limits
+def phrases_of(blocks: gr.Blocks) -> dict[Block, dict[str, Phrase]]:
+    """Return the phrases with which each widget was built, by the name of its parameter."""
+    found = {
+        block: {name: value for name, value in block.constructor_args.items() if isinstance(value, Phrase)}
+        for block in blocks.blocks.values()
+    }
+    return {block: phrases for block, phrases in found.items() if phrases}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from utils.core.errors import ConfigError
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, RAW, handler
 from utils.ui.views import note
 
@@ -79,8 +80,8 @@ def build_question(name: str, yes: str, no: str) -> Question:
     with gr.Column(visible=False) as box:
         words = gr.HTML(elem_id=name)
         with gr.Row():
-            confirm = gr.Button(yes, variant="stop", min_width=150)
-            keep = gr.Button(no, min_width=150)
+            confirm = gr.Button(t(yes), variant="stop", min_width=150)
+            keep = gr.Button(t(no), min_width=150)
     return Question(box, words, confirm, keep, gr.State(None))
 
 

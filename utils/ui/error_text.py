@@ -1,76 +1,60 @@
-"""Errors in the language of the page.
+"""Errors, and other text from below the page, in the language of the page.
 
-They are raised in English far below the page. What the tables know is translated, figures and names included; of the
-rest the frame is: that it is told in English, and where the cure begins.
+Both are written in English where they arise. The tables know many of them, names and numbers left open; the others
+are shown in English.
 """
 
 import re
 from functools import cache
 
 from utils.core.errors import AmharicTtsError, ConfigError
-from utils.ui.i18n import amharic, say
+from utils.ui.i18n import phrases, t
 
 GAP = re.compile(r"\{[^{}]*\}")
-FORM = "The form: "
-
-# What pydantic says of a value that does not fit; each field of a form is told by itself.
-RULES = (
-    "{name}: {value} should be greater than or equal to {bound}",
-    "{name}: {value} should be greater than {bound}",
-    "{name}: {value} should be less than or equal to {bound}",
-    "{name}: {value} should be less than {bound}",
-    "{name}: {value} should be a valid number, unable to parse string as a number",
-    "{name}: {value} should be a valid integer, unable to parse string as an integer",
-    "{name}: {value} should be a valid number",
-    "{name}: {value} should be a valid integer",
-)
+MIN_LITERAL = 10  # characters outside the gaps, below which a pattern would match almost anything
 
 
 def told(error: BaseException, language: str) -> str:
-    """Say an error with its cure, or that the program has a fault."""
+    """Return an error with its hint; an exception of another kind is an internal error."""
     if not isinstance(error, AmharicTtsError):
-        return _ours(error, language)
+        return t("errors.internal", language, what=f"{type(error).__name__}: {error}")
     if language == "en":
         return str(error)
-    if error.message.startswith(FORM):
+    if isinstance(error, ConfigError) and error.problems:
         return "; ".join(lines(error, language))
-    what = translated(error.message) or say("The error, in English: {what}", language, what=error.message)
-    cure = translated(error.hint) or error.hint
-    return f"{what} {say('Cure', language)}፦ {cure}" if cure else what
+    message = translate(error.message, language)
+    return f"{message} {t('common.cure', language)}፦ {translate(error.hint, language)}" if error.hint else message
 
 
 def lines(error: AmharicTtsError, language: str) -> list[str]:
-    """Say each fault of a form or a file by itself, the name of its setting first; any other error in one line."""
+    """Return each problem of a form or a file by itself, the name of its setting first; else the error in one line."""
     if not isinstance(error, ConfigError) or not error.problems:
         return [told(error, language)]
-    return [fault if language == "en" else translated(fault) or fault for fault in error.problems]
+    return [translate(fault, language) for fault in error.problems]
 
 
-def translated(sentence: str) -> str:
-    """Find the Amharic of a sentence whose gaps are filled already; empty when the tables do not have it."""
-    if known := amharic().get(sentence):
-        return known
-    for pattern, gaps, other in _patterns():
-        if found := pattern.fullmatch(sentence):
-            values = dict(zip(gaps, found.groups(), strict=True))
-            return GAP.sub(lambda gap, values=values: values[gap[0]], other)  # type: ignore[misc]
-    return ""
+def translate(text: str, language: str) -> str:
+    """Translate text that was written in English below the page; return it as it is when no table has it."""
+    if language == "en":
+        return text
+    if text in _exact():
+        return _exact()[text]
+    for pattern, gaps, translation in _patterns():
+        if match := pattern.fullmatch(text):
+            values = dict(zip(gaps, match.groups(), strict=True))
+            return GAP.sub(lambda gap, values=values: values[gap[0]], translation)  # type: ignore[misc]
+    return text
 
 
-def _ours(error: BaseException, language: str) -> str:
-    what = f"{type(error).__name__}: {error}"
-    return " ".join(
-        (
-            say("This is a fault of the program: {what}.", language, what=what),
-            say("The terminal has the details; please report it.", language),
-        )
-    )
+@cache
+def _exact() -> dict[str, str]:
+    return {row.english: row.amharic for row in phrases().values()}
 
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], list[str], str]]:
-    """Return sentences with gaps as patterns, the most literal first."""
-    rows = [(GAP.split(english), GAP.findall(english), other) for english, other in amharic().items()]
-    rows = [row for row in rows if row[1] and len("".join(row[0])) >= 10]
+    """Return the phrases with gaps as patterns, the most literal first."""
+    rows = [(GAP.split(english), GAP.findall(english), amharic) for english, amharic in _exact().items()]
+    rows = [row for row in rows if row[1] and len("".join(row[0])) >= MIN_LITERAL]
     rows.sort(key=lambda row: -len("".join(row[0])))
     return [(re.compile("(.+?)".join(map(re.escape, parts)), re.DOTALL), gaps, other) for parts, gaps, other in rows]

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from utils.config import Config
 from utils.core.languages import AMHARIC, OTHER_LANGUAGES, XTTS_LANGUAGES, canonical
+from utils.ui.i18n import field_description, field_title, phrase
 
 C = TypeVar("C", bound=Config)
 
@@ -32,7 +33,7 @@ def build_form(
     if unknown := set(only) - set(fields):
         raise KeyError(f"{config.__name__} has no field {', '.join(sorted(unknown))}")
     return {
-        name: widget(field, getattr(values, name) if values is not None else field.default)
+        name: widget(config, name, getattr(values, name) if values is not None else field.default)
         for name, field in fields.items()
     }
 
@@ -46,9 +47,11 @@ def read_form(values: Mapping[str, object], config: type[C]) -> C:
     return config.parse(values, source="The form")
 
 
-def widget(field: FieldInfo, value: Any) -> Component:  # noqa: ANN401  # the type is the field's
+def widget(config: type[Config], name: str, value: Any) -> Component:  # noqa: ANN401  # the type is the field's
     """Make the widget that suits a field; the config itself checks the bounds, so that all faults come together."""
-    words: dict[str, Any] = {"value": value, "label": field.title, "info": info(field), "interactive": True}
+    field = config.model_fields[name]
+    label, description = field_title(config, name), info(config, name)
+    words: dict[str, Any] = {"value": value, "label": label, "info": description, "interactive": True}
     kind = field.annotation
     if kind is bool:
         return gr.Checkbox(**words)
@@ -82,10 +85,13 @@ def bounds(field: FieldInfo) -> dict[str, float]:
     }
 
 
-def info(field: FieldInfo) -> str:
-    """Return the field's sentence and its bounds in signs that need no translation."""
-    limits = ", ".join(f"{SIGNS[kind]}\u00a0{plain(value)}" for kind, value in bounds(field).items())
-    return f"{field.description} [{limits}]" if limits else field.description or ""
+def info(config: type[Config], name: str) -> str:
+    """Return the field's description and its bounds."""
+    limits = ", ".join(
+        f"{SIGNS[kind]}\u00a0{plain(value)}" for kind, value in bounds(config.model_fields[name]).items()
+    )
+    suffix = f" [{limits}]" if limits else ""
+    return phrase(lambda language: field_description(config, name, language) + suffix)
 
 
 def plain(value: float) -> str:

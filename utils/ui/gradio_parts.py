@@ -2,7 +2,7 @@
 
 import json
 
-from utils.ui.i18n import amharic
+from utils.ui.error_text import translate
 
 WORDS = ("Drop File Here", "Drop Audio Here", "- or -", "Click to Upload", "Error", "Warning", "Info")
 
@@ -45,5 +45,5 @@ SCRIPT = """
 
 def head() -> str:
     """Return the scripts for the head of the page."""
-    words = json.dumps({word: amharic()[word] for word in WORDS}, ensure_ascii=False)
+    words = json.dumps({word: translate(word, "am") for word in WORDS}, ensure_ascii=False)
     return f"<script>{SCRIPT % words}</script>"

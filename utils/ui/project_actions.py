@@ -14,7 +14,7 @@ from utils import runs
 from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.ui.confirm import Question, build_question, refuse_another
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, RAW, Page, changed, handler, tell
 from utils.ui.projects import Update, opened_as, project_names
 from utils.ui.tabs.system import settings
@@ -24,10 +24,10 @@ from utils.workspace.projects import CopyProgress, DeletedProject
 
 LOOK_SECONDS = 0.2
 
-NO_NAME = "Type a name first."
-NOTHING_THERE = "This project holds nothing yet."
-AT_WORK = "A run of this project is at work; stop it first."
-NOTHING_DELETED = "No project was deleted lately."
+NO_NAME = "project.name_missing"
+NOTHING_THERE = "project.empty"
+AT_WORK = "project.is_running"
+NOTHING_DELETED = "project.none_deleted"
 
 
 @dataclass(frozen=True)
@@ -64,32 +64,32 @@ class Desk:
 
 def build_desk(page: Page) -> None:
     """Lay out what acts on whole projects, folded away, and tie it."""
-    with gr.Accordion("Manage projects", open=False, elem_id="manage-projects"):
+    with gr.Accordion(t("project.manage"), open=False, elem_id="manage-projects"):
         name = gr.Textbox(
-            label="Name",
-            info="For a new project, for the copy, or instead of the old name.",
+            label=t("project.name"),
+            info=t("project.name_hint"),
             max_lines=1,
             interactive=True,
             elem_id="project-name",
         )
         with gr.Row():
-            create = gr.Button("New project", interactive=False, min_width=140, elem_id="new-project")
-            duplicate = gr.Button("Duplicate", interactive=False, min_width=140, elem_id="duplicate-project")
-            rename = gr.Button("Rename", interactive=False, min_width=140, elem_id="rename-project")
+            create = gr.Button(t("project.new"), interactive=False, min_width=140, elem_id="new-project")
+            duplicate = gr.Button(t("project.duplicate"), interactive=False, min_width=140, elem_id="duplicate-project")
+            rename = gr.Button(t("project.rename"), interactive=False, min_width=140, elem_id="rename-project")
             delete = gr.Button(
-                "Delete project", variant="stop", interactive=False, min_width=140, elem_id="delete-project"
+                t("project.delete"), variant="stop", interactive=False, min_width=140, elem_id="delete-project"
             )
         why_not, progress = gr.HTML(elem_id="project-reasons"), gr.HTML(elem_id="project-progress")
-        question = build_question("project-question", "Yes, delete the project", "Keep the project")
+        question = build_question("project-question", "project.confirm_delete", "project.cancel_delete")
         with gr.Row(elem_classes="beside"):
             deleted = gr.Dropdown(
                 [],
-                label="DeletedProject projects",
-                info="They are kept for some days; see the settings on the System tab.",
+                label=t("common.deleted_projects"),
+                info=t("project.deleted_hint"),
                 interactive=True,
                 elem_id="deleted-projects",
             )
-            restore = gr.Button("Bring back", interactive=False, min_width=140, elem_id="restore-project")
+            restore = gr.Button(t("project.restore"), interactive=False, min_width=140, elem_id="restore-project")
     desk = Desk(name, create, duplicate, rename, delete, deleted, restore, why_not, progress)
     _tie_look(page, desk)
     _tie_making(page, desk)
@@ -105,10 +105,10 @@ def look(output: Path, project: str, name: str, language: str) -> dict[str, Any]
         there, busy = False, False
     missing, unnamed = "" if there else NOTHING_THERE, "" if name.strip() else NO_NAME
     why = {
-        "New project": unnamed,
-        "Duplicate": missing or (AT_WORK if busy else unnamed),
-        "Rename": missing or (AT_WORK if busy else unnamed),
-        "Delete project": missing or (AT_WORK if busy else ""),
+        "project.new": unnamed,
+        "project.duplicate": missing or (AT_WORK if busy else unnamed),
+        "project.rename": missing or (AT_WORK if busy else unnamed),
+        "project.delete": missing or (AT_WORK if busy else ""),
     }
     gone = projects.list_deleted(output)
     choices = [(_shown(one), one.id) for one in gone]
@@ -117,7 +117,7 @@ def look(output: Path, project: str, name: str, language: str) -> dict[str, Any]
         **dict(zip(("create", "duplicate", "rename", "delete"), locks, strict=True)),
         "deleted": {"choices": choices, "value": choices[0][1] if choices else None},
         "restore": {"interactive": bool(gone)},
-        "reasons": reasons(why, language) + note("" if gone else say(NOTHING_DELETED, language)),
+        "reasons": reasons(why, language) + note("" if gone else t(NOTHING_DELETED, language)),
     }
 
 
@@ -148,13 +148,13 @@ def _tie_making(page: Page, desk: Desk) -> None:
     @handler
     def create(name: str, language: str) -> tuple[Any, ...]:
         made = projects.create(name, page.output).root.name
-        tell(say("Project {name} is made.", language, name=made))
+        tell(t("project.created", language, name=made))
         return opened_as(page, made), ""
 
     @handler
     def rename(project: str, name: str, language: str) -> tuple[Any, ...]:
         renamed = projects.rename(projects.find(project, page.output), name, page.output).root.name
-        tell(say("{old} is called {new} now.", language, old=project, new=renamed))
+        tell(t("project.renamed", language, old=project, new=renamed))
         return opened_as(page, renamed), ""
 
     @handler
@@ -163,7 +163,7 @@ def _tie_making(page: Page, desk: Desk) -> None:
         copying = Copying(lambda tell_step: projects.duplicate(place, name, page.output, tell_step).root.name)
         for step in copying.steps():
             yield gr.skip(), gr.skip(), _progress(step, language)
-        tell(say("{name} is a copy of {old}.", language, name=copying.name, old=project))
+        tell(t("project.copied", language, name=copying.name, old=project))
         yield opened_as(page, copying.name), "", ""
 
     outputs = [page.project, desk.name]
@@ -212,27 +212,27 @@ class Copying:
 
 
 def _progress(step: CopyProgress, language: str) -> str:
-    words = say("Copying: {done} of {total} files", language, done=step.done, total=step.total)
+    words = t("project.copying", language, done=step.done, total=step.total)
     return bar(words, step.done, step.total) + note(words)
 
 
 def _tie_deleting(page: Page, desk: Desk, question: Question) -> None:
     def ask(project: str, language: str) -> str:
-        words = "Delete the project {name} with everything in it? It can be brought back below."
-        return say(words, language, name=project)
+        words = "project.ask_delete"
+        return t(words, language, name=project)
 
     @handler
     def delete(project: str, language: str, about: object) -> Update:
         refuse_another(about, project)
         gone = projects.delete(projects.find(project, page.output), page.output).name
         projects.empty_trash(page.output, days=settings.read(page.output).kept_days)
-        tell(say("{name} is deleted; it can be brought back.", language, name=gone))
+        tell(t("project.deleted", language, name=gone))
         return opened_as(page, project_names(page.output)[0])
 
     @handler
     def restore(which: str, language: str) -> Update:
         back = projects.restore(which, page.output).root.name
-        tell(say("{name} is back.", language, name=back))
+        tell(t("project.restored", language, name=back))
         return opened_as(page, back)
 
     question.tie(

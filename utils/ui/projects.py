@@ -10,7 +10,7 @@ from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import make_folder
 from utils.ui import error_text
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import ERROR_SECONDS, PRIVATE, Page, handler, tell
 from utils.workspace import sample_project, uploads
 
@@ -38,15 +38,15 @@ def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
     picker = gr.Dropdown(
         names,
         value=names[0],
-        label="Project",
-        info="Choose one, or type a new name.",
+        label=t("common.project"),
+        info=t("project.select_or_create"),
         allow_custom_value=True,
         interactive=True,
         elem_id="project",
         min_width=200,
         scale=3,
     )
-    button = gr.Button("Sample project", elem_id="sample-project", size="sm", min_width=150, scale=0)
+    button = gr.Button(t("project.sample_project"), elem_id="sample-project", size="sm", min_width=150, scale=0)
     return picker, button
 
 
@@ -61,14 +61,14 @@ def tie_picker(page: Page, button: gr.Button) -> None:
             gr.Warning(escape(error_text.told(error, language)), duration=ERROR_SECONDS)
             return gr.update()  # what was typed stays; no other project is opened in its place
         if is_new:
-            tell(say("Project {name} is made.", language, name=opened))
+            tell(t("project.created", language, name=opened))
         return opened_as(page, opened)
 
     @handler
     def make_sample(language: str) -> Update:
         made = sample_project.create(page.output)
         uploads.add(made, uploads.own(uploads.UPLOADS))
-        tell(say("The sample is ready: go on with Step 1 on the Data tab.", language))
+        tell(t("project.sample_ready", language))
         return opened_as(page, made.root.name)
 
     def list_anew() -> Update:

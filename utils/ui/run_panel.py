@@ -11,7 +11,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.ui import error_text, views
 from utils.ui.confirm import Question, build_question, refuse_another
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import QUIET, RAW, Page, handler, tell
 
 
@@ -64,7 +64,7 @@ class RunPanel:
 
     def _details(self, chosen: runs.Run | None, language: str) -> tuple[Any, ...]:
         if chosen is None:
-            facts, log, abilities = views.note(say("No run yet.", language)), "", views.NOTHING_CHOSEN
+            facts, log, abilities = views.note(t("runs.none_yet", language)), "", views.NOTHING_CHOSEN
         else:
             state = chosen.current_state()
             try:
@@ -83,7 +83,7 @@ class RunPanel:
             refuse_another(about, project, run)
             found = runs.find_run(self.page.open(project), run)
             action(found)
-            tell(say(sentence, language, name=found.name))
+            tell(t(sentence, language, name=found.name))
             return self.show(project, run, language)
 
         return acted
@@ -91,7 +91,7 @@ class RunPanel:
     def started(self, start: Callable[[Project], runs.Run], project: str, language: str) -> tuple[Any, ...]:
         """Start a run, say so, and show it as the chosen one."""
         run = start(self.page.open(project))
-        tell(say("{name} is at work.", language, name=run.name))
+        tell(t("runs.started", language, name=run.name))
         choices, *details = self.show(project, run.name, language)
         return choices | {"value": run.name}, *details
 
@@ -115,27 +115,27 @@ def build_run_panel(
     ids = f"{name}-" if name else ""
     with gr.Row():
         with gr.Column(scale=2, min_width=280):
-            chosen = gr.Radio([], label="Run", elem_id=f"{ids}runs", elem_classes="long-list", interactive=True)
+            chosen = gr.Radio([], label=t("runs.run"), elem_id=f"{ids}runs", elem_classes="long-list", interactive=True)
             facts = gr.HTML(elem_id=f"{ids}run-facts")
             with gr.Row():
                 stop_and_save = gr.Button(
-                    "Stop and save", elem_id=f"{ids}stop-and-save", interactive=False, min_width=150
+                    t("common.stop_and_save"), elem_id=f"{ids}stop-and-save", interactive=False, min_width=150
                 )
                 stop_now = gr.Button(
-                    "Stop now", elem_id=f"{ids}stop-now", variant="stop", interactive=False, min_width=150
+                    t("common.stop_now"), elem_id=f"{ids}stop-now", variant="stop", interactive=False, min_width=150
                 )
-                resume = gr.Button("Resume", elem_id=f"{ids}resume", interactive=False, min_width=150)
-                delete = gr.Button("Delete", elem_id=f"{ids}delete", interactive=False, min_width=150)
+                resume = gr.Button(t("common.resume"), elem_id=f"{ids}resume", interactive=False, min_width=150)
+                delete = gr.Button(t("common.delete"), elem_id=f"{ids}delete", interactive=False, min_width=150)
             reasons = gr.HTML(elem_id=f"{ids}run-reasons")
-            question = build_question(f"{ids}run-question", "Yes, delete it", "Keep it")
+            question = build_question(f"{ids}run-question", "runs.confirm_delete", "runs.cancel_delete")
         with gr.Column(scale=3, min_width=280):
             log = gr.Textbox(
-                label="Log",
+                label=t("runs.log"),
                 lines=12,
                 max_lines=12,
                 interactive=False,
                 elem_id=f"{ids}run-log",
-                placeholder="Nothing is printed yet.",
+                placeholder=t("runs.log_empty"),
             )
     panel = RunPanel(
         page,
@@ -159,8 +159,8 @@ def build_run_panel(
 def command_box(name: str, *, visible: bool = True) -> gr.Textbox:
     """Make the box of the command that starts the same run."""
     return gr.Textbox(
-        label="Command",
-        info="Starts the same run in a terminal.",
+        label=t("runs.command"),
+        info=t("runs.command_hint"),
         lines=2,
         max_lines=8,
         buttons=["copy"],
@@ -183,9 +183,9 @@ def _tie(panel: RunPanel, prefix: str) -> None:
         **QUIET,
     )
     for button, action, sentence, name in (
-        (panel.stop_and_save, runs.stop_and_save, "{name} will save and end at its next step.", "stop_and_save"),
-        (panel.stop_now, runs.stop_now, "{name} has ended.", "stop_now"),
-        (panel.resume, runs.resume, "{name} is at work.", "resume_run"),
+        (panel.stop_and_save, runs.stop_and_save, "runs.stopping", "stop_and_save"),
+        (panel.stop_now, runs.stop_now, "runs.stopped", "stop_now"),
+        (panel.resume, runs.resume, "runs.started", "resume_run"),
     ):
         button.click(
             panel.act(action, sentence),
@@ -200,8 +200,8 @@ def _tie(panel: RunPanel, prefix: str) -> None:
         panel.delete,
         subject,
         language,
-        lambda _, run, spoken: say("Delete {name} with everything in it? This cannot be undone.", spoken, name=run),
-        panel.act(runs.delete, "{name} is deleted."),
+        lambda _, run, spoken: t("runs.ask_delete", spoken, name=run),
+        panel.act(runs.delete, "runs.deleted"),
         panel.outputs,
         api_name=f"{prefix}delete_run",
         **clicked,

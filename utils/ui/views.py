@@ -11,7 +11,7 @@ from utils.runs import ACTIVE, Run, State, Status
 from utils.runs.monitor import Reading
 from utils.system.doctor import Finding
 from utils.ui import error_text
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 
 Kind = Literal["good", "warnings", "faults"]  # of what is told; the class of its box
 
@@ -19,8 +19,8 @@ SIGNS = {"pass": "✓", "warn": "!", "fail": "✗"}  # a verdict is never told b
 MOST_SECONDS = 1e9  # that something may last; a damaged log says more than a clock can show
 LAST_BYTES = 65_536  # enough for the newest event, whatever the size of the log
 
-BUSY = "The run is at work; stop it first."
-IDLE = "The run is not at work."
+BUSY = "common.run_is_running"
+IDLE = "common.run_is_not_running"
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, classes: str = "") -> str:
@@ -88,13 +88,13 @@ def time_left(seconds: object, language: str) -> str:
     known = as_number(seconds)
     if known is None or abs(known) > MOST_SECONDS:
         return ""
-    return say("about {time} left", language, time=timedelta(seconds=round(known)))
+    return t("common.time_left", language, time=timedelta(seconds=round(known)))
 
 
 def cards(values: Mapping[str, str], language: str) -> str:
     """Show names with their values in one line that wraps; nothing for none."""
     shown = (
-        f"<span><small>{escape(say(name, language))}</small><b>{escape(value)}</b></span>"
+        f"<span><small>{escape(t(name, language))}</small><b>{escape(value)}</b></span>"
         for name, value in values.items()
     )
     return f'<div class="cards">{"".join(shown)}</div>' if values else ""
@@ -109,11 +109,11 @@ def reasons(why: Mapping[str, str], language: str) -> str:
     """
     buttons: dict[str, list[str]] = {}
     for label, reason in why.items():
-        buttons.setdefault(reason, []).append(say(label, language))
+        buttons.setdefault(reason, []).append(t(label, language))
     if len(buttons) == 1:  # the same holds for all of them
-        return note(say(next(iter(buttons)), language))
+        return note(t(next(iter(buttons)), language))
     buttons.pop("", None)
-    return "".join(note(f"{', '.join(labels)}: {say(reason, language)}") for reason, labels in buttons.items())
+    return "".join(note(f"{', '.join(labels)}: {t(reason, language)}") for reason, labels in buttons.items())
 
 
 def findings(found: Sequence[Finding], language: str) -> str:
@@ -121,14 +121,17 @@ def findings(found: Sequence[Finding], language: str) -> str:
     order = list(reversed(SIGNS))
     rows = [
         (
-            cell(f"{SIGNS[finding.verdict]} {say(finding.verdict, language)}", classes=f"mark {finding.verdict}"),
+            cell(
+                f"{SIGNS[finding.verdict]} {t(f'verdict.{finding.verdict}', language)}",
+                classes=f"mark {finding.verdict}",
+            ),
             cell(finding.name),
             cell(finding.detail),
             cell(finding.cure),
         )
         for finding in sorted(found, key=lambda finding: order.index(finding.verdict))
     ]
-    titles = [say(title, language) for title in ("Verdict", "Check", "Finding", "Cure")]
+    titles = [t(title, language) for title in ("common.verdict", "common.check", "common.finding", "common.cure")]
     return table(titles, rows, classes="stack")
 
 
@@ -143,33 +146,38 @@ class Abilities:
     @property
     def named(self) -> dict[str, str]:
         """Return the reasons by the label of the button."""
-        return {"Stop and save": self.stop, "Stop now": self.stop, "Resume": self.resume, "Delete": self.delete}
+        return {
+            "common.stop_and_save": self.stop,
+            "common.stop_now": self.stop,
+            "common.resume": self.resume,
+            "common.delete": self.delete,
+        }
 
 
 ABILITIES: Mapping[Status, Abilities] = {
     **{status: Abilities(resume=BUSY, delete=BUSY) for status in ACTIVE},
     **{status: Abilities(stop=IDLE) for status in (Status.STOPPED, Status.FAILED, Status.LOST)},
-    Status.FINISHED: Abilities(stop=IDLE, resume="The run is finished."),
-    Status.UNREADABLE: Abilities(stop=IDLE, resume="Its state cannot be read; it can only be deleted."),
+    Status.FINISHED: Abilities(stop=IDLE, resume="common.run_is_finished"),
+    Status.UNREADABLE: Abilities(stop=IDLE, resume="common.run_unreadable"),
 }
-NOTHING_CHOSEN = Abilities(*["Choose a run first."] * 3)
+NOTHING_CHOSEN = Abilities(*["common.choose_run_first"] * 3)
 
 
 def run_choices(found: Iterable[Run], language: str) -> list[tuple[str, str]]:
     """List runs as (what a person sees, name)."""
-    return [(f"{run.name} · {say(run.current_state().status, language)}", run.name) for run in found]
+    return [(f"{run.name} · {t(f'status.{run.current_state().status}', language)}", run.name) for run in found]
 
 
 def run_head(run: Run, state: State, language: str) -> str:
     """Show the state of a run, its name, and what it says of itself."""
-    status = f'<b class="{state.status}">{escape(say(state.status, language))}</b>'
+    status = f'<b class="{state.status}">{escape(t(f"status.{state.status}", language))}</b>'
     return f"<p>{status} · {escape(run.name)} {escape(state.message)}</p>"
 
 
 def run_facts(run: Run, state: State, language: str) -> str:
     """Show the state of a run, its progress and the last thing that it told."""
     event = last_event(run)
-    last = f"<p>{escape(say('Last event', language))}: {escape(format_event(event))}</p>" if event else ""
+    last = f"<p>{escape(t('common.last_event', language))}: {escape(format_event(event))}</p>" if event else ""
     return run_head(run, state, language) + _event_bar(event) + last
 
 
@@ -199,11 +207,11 @@ def log_tail(run: Run) -> str:
 def readings(reading: Reading, language: str) -> str:
     """Show what this computer is doing, in one line that wraps."""
     parts = {
-        "Graphics card": graphics(reading, language),
-        "Memory": used_of(reading.ram_used_gib, reading.ram_total_gib, language),
-        "This page": gib(reading.process_ram_gib),
-        "Processor": f"{reading.cpu_percent:.0f} %",
-        "Disk": say("{free} free", language, free=gib(reading.disk_free_gib)),
+        "common.gpu": graphics(reading, language),
+        "common.memory": used_of(reading.ram_used_gib, reading.ram_total_gib, language),
+        "common.app_memory": gib(reading.process_ram_gib),
+        "common.processor": f"{reading.cpu_percent:.0f} %",
+        "common.disk": t("common.free", language, free=gib(reading.disk_free_gib)),
     }
     return cards(parts, language)
 
@@ -211,7 +219,7 @@ def readings(reading: Reading, language: str) -> str:
 def graphics(reading: Reading, language: str) -> str:
     """Show name, memory and load of the graphics card, as far as it tells them."""
     if reading.gpu_name is None:
-        return say("none", language)
+        return t("common.none", language)
     percent = "" if reading.gpu_percent is None else f" · {reading.gpu_percent:.0f} %"
     memory = used_of(reading.gpu_memory_used_gib, reading.gpu_memory_total_gib, language)
     return f"{reading.gpu_name} · {memory}{percent}"
@@ -219,7 +227,7 @@ def graphics(reading: Reading, language: str) -> str:
 
 def used_of(used: float | None, total: float | None, language: str) -> str:
     """Show a share of memory."""
-    return say("{used} of {total}", language, used=gib(used).removesuffix(" GiB"), total=gib(total))
+    return t("common.used_of_total", language, used=gib(used).removesuffix(" GiB"), total=gib(total))
 
 
 def gib(size: float | None) -> str:

@@ -6,7 +6,7 @@ import gradio as gr
 
 from utils.amharic import explain
 from utils.amharic.explanation import Explanation, Word
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, QUIET, Page, handler
 from utils.ui.views import cell, note, table
 
@@ -14,9 +14,9 @@ SAMPLE = "ሰላም! በ2017 ዓ.ም. 15 ልጆች ወደ ት/ቤት መጡ።"
 MOST_WORDS = 200  # more rows than anybody reads
 
 LOST = {
-    "unknown": "Letters without a known sound: {letters}",
-    "unspoken": "Letters and digits that are not Amharic: {letters}",
-    "dropped": "Left out: {letters}",
+    "unknown": "pronunciation.unknown_letters",
+    "unspoken": "pronunciation.foreign_letters",
+    "dropped": "pronunciation.dropped",
 }
 
 
@@ -24,8 +24,8 @@ def build_explanation(page: Page) -> gr.Textbox:
     """Lay out the text box with its tables and keep them in step; return the box."""
     box = gr.Textbox(
         SAMPLE,
-        label="Text",
-        info="Type Amharic as you would write it; the tables show how it will be read.",
+        label=t("common.text"),
+        info=t("pronunciation.text_hint"),
         lines=3,
         elem_id="text",
     )
@@ -45,26 +45,26 @@ def build_explanation(page: Page) -> gr.Textbox:
 def show(found: Explanation, language: str) -> str:
     """Show the whole way of a text, what was lost on it, and each word with what decided its doubled consonants."""
     if not found.written.strip():
-        return note(say("Nothing to explain yet.", language))
+        return note(t("common.nothing_to_explain", language))
     return steps(found, language) + losses(found, language) + words(found.words, language)
 
 
 def steps(found: Explanation, language: str) -> str:
     """Show the text at each station."""
     rows = {
-        "Written": found.written,
-        "Normalised": found.normalized,
-        "Sounds": found.phones,
-        "The model reads": found.latin,
+        "common.written": found.written,
+        "common.normalised": found.normalized,
+        "common.sounds": found.phones,
+        "common.model_reads": found.latin,
     }
-    titles = [say(title, language) for title in ("Step", "Text")]
-    return table(titles, [(cell(say(step, language), classes="mark"), cell(text)) for step, text in rows.items()])
+    titles = [t(title, language) for title in ("pronunciation.step", "common.text")]
+    return table(titles, [(cell(t(step, language), classes="mark"), cell(text)) for step, text in rows.items()])
 
 
 def losses(found: Explanation, language: str) -> str:
     """Name what the model will not hear."""
     counts: dict[str, Counter[str]] = {name: getattr(found, name) for name in LOST}
-    return "".join(note(say(LOST[name], language, letters=listed(lost))) for name, lost in counts.items() if lost)
+    return "".join(note(t(LOST[name], language, letters=listed(lost))) for name, lost in counts.items() if lost)
 
 
 def listed(counts: Counter[str]) -> str:
@@ -74,8 +74,11 @@ def listed(counts: Counter[str]) -> str:
 
 def words(found: tuple[Word, ...], language: str) -> str:
     """Show the words one by one."""
-    titles = [say(title, language) for title in ("Word", "Sounds", "The model reads", "Doubled consonants decided by")]
+    titles = [
+        t(title, language)
+        for title in ("pronunciation.word", "common.sounds", "common.model_reads", "pronunciation.gemination")
+    ]
     rows = [[cell(text) for text in (word.normalized, word.phones, word.latin, word.gemination)] for word in found]
     more = len(rows) - MOST_WORDS
-    rest = note(say("{count} more words are not shown.", language, count=more)) if more > 0 else ""
+    rest = note(t("pronunciation.more_words", language, count=more)) if more > 0 else ""
     return table(titles, rows[:MOST_WORDS]) + rest

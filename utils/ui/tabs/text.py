@@ -2,14 +2,15 @@
 
 import gradio as gr
 
+from utils.ui.i18n import heading, t
 from utils.ui.page import Page
 from utils.ui.tabs.pronunciation import build_explanation
 
 
 def build(page: Page) -> gr.Tab:
     """Lay out the tab."""
-    tab = gr.Tab("Text", id="text")
+    tab = gr.Tab(t("common.text"), id="text")
     with tab:
-        gr.Markdown("## What the model reads")
+        gr.Markdown(heading("common.pronunciation_preview"))
         build_explanation(page)
     return tab

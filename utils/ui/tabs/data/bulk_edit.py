@@ -12,8 +12,9 @@ from utils.core.paths import Project
 from utils.dataset import corrections, filtering
 from utils.dataset.clip import Clip
 from utils.dataset.corrections import Done
+from utils.ui.error_text import translate
 from utils.ui.form import read_form
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, RAW, handler
 from utils.ui.tabs.data import clip_render, start
 from utils.ui.tabs.data.clip_editor import Desk
@@ -23,13 +24,13 @@ from utils.ui.tabs.data.settings_form import DataForm
 from utils.ui.views import refused, told
 
 MEASURES: Mapping[str, tuple[str, Callable[[Clip], float | None]]] = {
-    "snr": ("SNR (dB) below", lambda clip: clip.scores.snr_db),
-    "confidence": ("Confidence below", lambda clip: clip.scores.confidence),
-    "speech": ("Share of speech below", lambda clip: clip.scores.speech_ratio),
-    "short": ("Seconds below", lambda clip: clip.span.seconds),
-    "long": ("Seconds above", lambda clip: -clip.span.seconds),
-    "slow": ("Letters a second below", lambda clip: clip.scores.chars_per_second),
-    "fast": ("Letters a second above", lambda clip: _negative(clip.scores.chars_per_second)),
+    "snr": ("data.snr_db_below", lambda clip: clip.scores.snr_db),
+    "confidence": ("data.confidence_below", lambda clip: clip.scores.confidence),
+    "speech": ("data.speech_below", lambda clip: clip.scores.speech_ratio),
+    "short": ("data.seconds_below", lambda clip: clip.span.seconds),
+    "long": ("data.seconds_above", lambda clip: -clip.span.seconds),
+    "slow": ("data.rate_below", lambda clip: clip.scores.chars_per_second),
+    "fast": ("data.rate_above", lambda clip: _negative(clip.scores.chars_per_second)),
 }
 REASONS = ("checked by ear", *HEARD_REASONS)
 BY_LIMIT = "beyond a limit of mine"
@@ -50,33 +51,33 @@ def beyond(clips: list[Clip], measure: str, limit: float) -> list[str]:
 
 def build_bulk(desk: Desk, form: DataForm) -> None:
     """Lay out what acts on many clips."""
-    why = reason_picker(REASONS, "Reason", "Written beside every clip that is set aside here.", "bulk-reason")
-    gr.Markdown("Ticked clips of this page")
+    why = reason_picker(REASONS, "data.reason", "data.bulk_reason_hint", "bulk-reason")
+    gr.Markdown(t("data.selected_on_page"))
     with gr.Row():
-        approve = gr.Button("Approve the ticked", elem_id="bulk-approve", min_width=150)
-        aside = gr.Button("Set the ticked aside", elem_id="bulk-aside", min_width=150)
-        restore = gr.Button("Restore the ticked", elem_id="bulk-restore", min_width=150)
-    gr.Markdown("All clips in use beyond a limit")
+        approve = gr.Button(t("data.approve_selected"), elem_id="bulk-approve", min_width=150)
+        aside = gr.Button(t("data.exclude_selected"), elem_id="bulk-aside", min_width=150)
+        restore = gr.Button(t("data.restore_selected"), elem_id="bulk-restore", min_width=150)
+    gr.Markdown(t("data.exclude_by_limit"))
     widgets = side_by_side(
         {
             "measure": lambda: gr.Dropdown(
-                [(label, name) for name, (label, _) in MEASURES.items()],
+                [(t(label, "en"), name) for name, (label, _) in MEASURES.items()],
                 value="snr",
-                label="What is measured",
-                info="What was not measured is not judged.",
+                label=t("data.measure"),
+                info=t("data.measure_hint"),
                 interactive=True,
                 elem_id="bulk-measure",
             ),
             "limit": lambda: gr.Number(
-                15, label="Limit", info="Clips in use beyond it are set aside.", elem_id="bulk-limit", interactive=True
+                15, label=t("data.limit"), info=t("data.limit_hint"), elem_id="bulk-limit", interactive=True
             ),
         }
     )
-    beyond_limit = gr.Button("Set all of them aside", elem_id="bulk-limit-aside")
-    gr.Markdown("All clips, by the rules of the settings above")
+    beyond_limit = gr.Button(t("data.exclude_all"), elem_id="bulk-limit-aside")
+    gr.Markdown(t("data.filter_again"))
     with gr.Row():
-        ask = gr.Button("What the rules would change", elem_id="rules-ask", min_width=150)
-        apply = gr.Button("Judge all clips again", elem_id="rules-apply", min_width=150)
+        ask = gr.Button(t("data.preview_filters"), elem_id="rules-ask", min_width=150)
+        apply = gr.Button(t("data.rerun_filters"), elem_id="rules-apply", min_width=150)
     said = gr.HTML(elem_id="bulk-said")
     _tie_ticked(desk, {"approve": approve, "aside": aside, "restore": restore}, why)
     _tie_limit(desk, beyond_limit, widgets["measure"], widgets["limit"])
@@ -131,10 +132,10 @@ def _tie_rules(desk: Desk, form: DataForm, ask: gr.Button, apply: gr.Button, sai
         back = sum(old.status == "aside" and new.status == "kept" for old, new in pairs)
         return told(
             "good",
-            say("Clips that are set aside: {count}.", language, count=aside),
-            say("Clips that come back: {count}.", language, count=back),
-            say("Clips in use then: {count}.", language, count=len(plan.kept)),
-            say("This was done." if act else "Nothing was changed yet.", language),
+            t("data.excluded_count", language, count=aside),
+            t("data.restored_count", language, count=back),
+            t("data.in_use_count", language, count=len(plan.kept)),
+            t("data.changes_applied" if act else "data.preview_only", language),
         )
 
     @handler
@@ -151,8 +152,10 @@ def _tie_rules(desk: Desk, form: DataForm, ask: gr.Button, apply: gr.Button, sai
 
 def _tie_language(desk: Desk, measure: gr.Dropdown, why: gr.Dropdown) -> None:
     def offered(language: str) -> tuple[Any, Any]:
-        measures = [(say(label, language), name) for name, (label, _) in MEASURES.items()]
-        return gr.update(choices=measures), gr.update(choices=[(say(reason, language), reason) for reason in REASONS])
+        measures = [(t(label, language), name) for name, (label, _) in MEASURES.items()]
+        return gr.update(choices=measures), gr.update(
+            choices=[(translate(reason, language), reason) for reason in REASONS]
+        )
 
     language = desk.page.language
     gr.on([desk.page.blocks.load, language.change], offered, language, [measure, why], **PRIVATE)

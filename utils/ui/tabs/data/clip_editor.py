@@ -10,7 +10,8 @@ from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.dataset import corrections
 from utils.ui import error_text
-from utils.ui.i18n import say
+from utils.ui.error_text import translate
+from utils.ui.i18n import heading, t
 from utils.ui.page import Page
 from utils.ui.tabs.data import clip_render, render, start
 from utils.ui.tabs.data.clip_editor_widgets import HEARD_REASONS, buttons, filters, mark_values, marks, reason_picker
@@ -18,13 +19,13 @@ from utils.ui.views import note, reasons
 from utils.workspace.clip_browser import Shelf, Shelved, View
 
 EDITS = {
-    "approve": "approval",
-    "set aside": "setting aside",
-    "restore": "restoring",
-    "text": "change of a text",
-    "trim": "trimming",
-    "split": "splitting",
-    "merge": "joining",
+    "approve": "data.edit_approve",
+    "set aside": "data.edit_exclude",
+    "restore": "data.edit_restore",
+    "text": "data.edit_text",
+    "trim": "data.edit_trim",
+    "split": "data.edit_split",
+    "merge": "data.edit_merge",
 }
 
 State = list[Any] | str  # what was shown, or why nothing could be
@@ -78,34 +79,32 @@ class Desk:
         self.filters = filters()
         self.table = gr.HTML(elem_id="clips", js_on_load=clip_render.SCRIPT)
         with gr.Row():
-            self.earlier = gr.Button("Earlier page", elem_id="earlier", min_width=120, interactive=False)
-            self.later = gr.Button("Later page", elem_id="later", min_width=120, interactive=False)
-            self.undo = gr.Button("Undo the last change", elem_id="undo", min_width=160, interactive=False)
+            self.earlier = gr.Button(t("data.previous_page"), elem_id="earlier", min_width=120, interactive=False)
+            self.later = gr.Button(t("data.next_page"), elem_id="later", min_width=120, interactive=False)
+            self.undo = gr.Button(t("data.undo_last"), elem_id="undo", min_width=160, interactive=False)
         self.pager = gr.HTML(elem_id="pager")
-        self.ticked = gr.JSON([], label="Ticked clips", visible=False)
-        gr.Markdown("### The chosen clip")
-        self.chosen = gr.Textbox(label="Clip", visible=False)
+        self.ticked = gr.JSON([], label=t("data.selected_clips"), visible=False)
+        gr.Markdown(heading("data.selected_clip", level=3))
+        self.chosen = gr.Textbox(label=t("common.clip"), visible=False)
         self.clip = gr.HTML(elem_id="clip-view", js_on_load=clip_render.WAVE_SCRIPT)
         self.text = gr.Textbox(
-            label="Text of the clip",
-            info="What is really said; it is kept when you press Save text.",
+            label=t("data.clip_text"),
+            info=t("data.clip_text_hint"),
             lines=3,
             elem_id="clip-text",
             interactive=True,
         )
-        self.buttons = buttons("Save text", "Approve", "Restore", "Merge with the next")
+        self.buttons = buttons("data.save_text", "data.approve", "data.restore", "data.merge_next")
         with gr.Row(elem_classes="beside"):
-            self.why = reason_picker(
-                HEARD_REASONS, "Reason for setting aside", "Choose one, or write another.", "aside-reason"
-            )
-            self.buttons |= buttons("Set aside")
+            self.why = reason_picker(HEARD_REASONS, "data.exclude_reason", "data.exclude_reason_hint", "aside-reason")
+            self.buttons |= buttons("data.exclude")
         self.marks = marks()
         with gr.Row():
-            self.play = gr.Button("Play from start to end", elem_id="play-part", min_width=120, interactive=False)
-            self.buttons |= buttons("Trim", "Split")
+            self.play = gr.Button(t("data.play_selection"), elem_id="play-part", min_width=120, interactive=False)
+            self.buttons |= buttons("data.trim", "data.split")
         self.buttons = {label: self.buttons[label] for label in clip_render.NOTHING_CHOSEN.named}
         self.reasons = gr.HTML(elem_id="clip-reasons")
-        with gr.Accordion("What the model reads", open=False):
+        with gr.Accordion(t("common.pronunciation_preview"), open=False):
             self.explained = gr.HTML(elem_id="clip-explained")
         self.seen = gr.State(None)
 
@@ -156,13 +155,13 @@ class Desk:
             told = error_text.told(error, given.page_language)
             return _unlisted(told, told)
         if shelved is None:
-            return _unlisted(state_of(given, None), say(render.NO_CLIPS, given.page_language))
+            return _unlisted(state_of(given, None), t(render.NO_CLIPS, given.page_language))
         found, renewed = shelved.reasons(), gr.update()
         if given.reason not in ("", *found):  # it is one of another project, or its last clip was restored
             given, renewed = replace(given, reason=""), gr.update(value="")
         page = shelved.page(given.view, number)
-        choices = [(say("Every reason", given.page_language), "")]
-        choices += [(f"{say(reason, given.page_language)} ({count})", reason) for reason, count in found.items()]
+        choices = [(t("data.any_reason", given.page_language), "")]
+        choices += [(f"{translate(reason, given.page_language)} ({count})", reason) for reason, count in found.items()]
         return [
             state_of(given, shelved),
             clip_render.rows(page, given.clip, project.dataset, given.page_language),
@@ -182,7 +181,7 @@ class Desk:
             return self._unedited(error_text.told(error, given.page_language), given.page_language)
         clip = shelved.contents.clips.get(name) if shelved else None
         if shelved is None or clip is None:
-            return self._unedited(say("Choose a clip in the list first.", given.page_language), given.page_language)
+            return self._unedited(t("data.choose_clip_first", given.page_language), given.page_language)
         busy = start.at_work(project) is not None
         found = clip_render.abilities(clip, shelved.contents.clips.values(), busy=busy)
         locks = [gr.update(interactive=not reason) for reason in found.named.values()]
@@ -210,9 +209,9 @@ def undoable(project: Project, language: str) -> Any:  # noqa: ANN401  # gradio'
     """Say on the button what it takes back."""
     found = corrections.last(project.dataset)
     if found is None:
-        return gr.update(interactive=False, value=say("Undo the last change", language))
-    what = say(EDITS.get(str(found["what"]), str(found["what"])), language)
-    return gr.update(interactive=True, value=say("Undo: {what}", language, what=what))
+        return gr.update(interactive=False, value=t("data.undo_last", language))
+    what = t(EDITS.get(str(found["what"]), str(found["what"])), language)
+    return gr.update(interactive=True, value=t("data.undo", language, what=what))
 
 
 def state_of(given: Given, shelved: Shelved | None) -> State:

@@ -6,14 +6,15 @@ from typing import Any
 import gradio as gr
 
 from utils.dataset.clip import Clip
+from utils.ui.i18n import t
 
-STATUSES = {"all": "All clips", "kept": "In use", "approved": "Approved", "aside": "Not in use"}
+STATUSES = {"all": "data.all_clips", "kept": "common.in_use", "approved": "data.approved", "aside": "data.not_in_use"}
 ORDERS = {
-    "worst": "The most doubtful first",
-    "recording": "As in the recordings",
-    "longest": "The longest first",
-    "shortest": "The shortest first",
-    "noisiest": "The noisiest first",
+    "worst": "data.suspicious_first",
+    "recording": "data.recording_order",
+    "longest": "data.longest_first",
+    "shortest": "data.shortest_first",
+    "noisiest": "data.noisiest_first",
 }
 HEARD_REASONS = ("not what is said", "noise", "another voice", "cut off", "music")
 
@@ -21,18 +22,22 @@ HEARD_REASONS = ("not what is said", "noise", "another voice", "cut off", "music
 def filters() -> dict[str, Any]:
     """Lay out what decides which clips are listed."""
     made: dict[str, Callable[[], Any]] = {
-        "status": lambda: _choice(STATUSES, "kept", "Which clips", "Approved ones were listened to.", "filter-status"),
+        "status": lambda: _choice(STATUSES, "kept", "data.which_clips", "data.approved_hint", "filter-status"),
         "reason": lambda: _choice(
-            {"": "Every reason"}, "", "Set aside for", "Choose All clips beside it to see them.", "filter-reason"
+            {"": "data.any_reason"}, "", "data.exclusion_reason", "data.reason_filter_hint", "filter-reason"
         ),
         "search": lambda: gr.Textbox(
-            label="Search", info="Words of the text or the recording.", max_lines=1, elem_id="filter-search"
+            label=t("data.search"), info=t("data.search_hint"), max_lines=1, elem_id="filter-search"
         ),
-        "order": lambda: _choice(
-            ORDERS, "worst", "Order", "Doubtful: noisy, unsure, or of an odd pace.", "filter-order"
-        ),
+        "order": lambda: _choice(ORDERS, "worst", "data.order", "data.order_hint", "filter-order"),
         "page": lambda: gr.Number(
-            1, label="Page", info="Twenty clips each.", precision=0, minimum=1, elem_id="filter-page", interactive=True
+            1,
+            label=t("data.page"),
+            info=t("data.page_hint"),
+            precision=0,
+            minimum=1,
+            elem_id="filter-page",
+            interactive=True,
         ),
     }
     return side_by_side(made)
@@ -45,8 +50,8 @@ def side_by_side(made: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
 
 
 def _choice(labels: Mapping[str, str], value: str, title: str, told: str, name: str) -> gr.Dropdown:
-    choices = [(label, key) for key, label in labels.items()]
-    return gr.Dropdown(choices, value=value, label=title, info=told, interactive=True, elem_id=name)
+    choices = [(t(label, "en"), key) for key, label in labels.items()]
+    return gr.Dropdown(choices, value=value, label=t(title), info=t(told), interactive=True, elem_id=name)
 
 
 def buttons(*labels: str) -> dict[str, gr.Button]:
@@ -54,9 +59,9 @@ def buttons(*labels: str) -> dict[str, gr.Button]:
     with gr.Row():
         return {
             label: gr.Button(
-                label,
-                variant="primary" if label == "Save text" else "secondary",
-                elem_id=label.lower().replace(" ", "-"),
+                t(label),
+                variant="primary" if label == "data.save_text" else "secondary",
+                elem_id=label.removeprefix("data.").replace("_", "-"),
                 interactive=False,
                 min_width=120,
             )
@@ -69,8 +74,8 @@ def reason_picker(reasons: Sequence[str], label: str, told: str, name: str) -> g
     return gr.Dropdown(
         [(reason, reason) for reason in reasons],
         value=reasons[0],
-        label=label,
-        info=told,
+        label=t(label),
+        info=t(told),
         allow_custom_value=True,
         interactive=True,
         elem_id=name,
@@ -81,15 +86,15 @@ def marks() -> dict[str, Any]:
     """Lay out the times at which a clip is cut."""
     return side_by_side(
         {
-            "start": lambda: _mark("start", "Start (s)", "Trim leaves out what is before."),
-            "end": lambda: _mark("end", "End (s)", "Trim leaves out what is behind."),
-            "at": lambda: _mark("at", "Split at (s)", "Split makes two clips here."),
+            "start": lambda: _mark("start", "data.trim_start", "data.trim_start_hint"),
+            "end": lambda: _mark("end", "data.trim_end", "data.trim_end_hint"),
+            "at": lambda: _mark("at", "data.split_at", "data.split_at_hint"),
         }
     )
 
 
 def _mark(name: str, label: str, told: str) -> gr.Slider:
-    return gr.Slider(0, 12, value=0, step=0.01, label=label, info=told, elem_id=f"mark-{name}", interactive=False)
+    return gr.Slider(0, 12, value=0, step=0.01, label=t(label), info=t(told), elem_id=f"mark-{name}", interactive=False)
 
 
 def mark_values(clip: Clip) -> list[Any]:

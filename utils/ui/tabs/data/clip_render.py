@@ -12,7 +12,8 @@ from utils.dataset.corrections import next_of
 from utils.dataset.lengths import LIMIT
 from utils.media import audio
 from utils.ui import error_text
-from utils.ui.i18n import say
+from utils.ui.error_text import translate
+from utils.ui.i18n import t
 from utils.ui.tabs.data.plots import waveform
 from utils.ui.views import cell, note, table
 from utils.workspace.clip_browser import Page
@@ -119,32 +120,42 @@ class Abilities:
     def named(self) -> dict[str, str]:
         """Return the reasons by the label of the button."""
         return {
-            "Save text": self.edit,
-            "Approve": self.approve,
-            "Set aside": self.aside,
-            "Restore": self.restore,
-            "Trim": self.cut,
-            "Split": self.cut,
-            "Merge with the next": self.merge,
+            "data.save_text": self.edit,
+            "data.approve": self.approve,
+            "data.exclude": self.aside,
+            "data.restore": self.restore,
+            "data.trim": self.cut,
+            "data.split": self.cut,
+            "data.merge_next": self.merge,
         }
 
 
-NOTHING_CHOSEN = Abilities(*["Choose a clip in the list first."] * 6)
-IN_WORK = "A run is at work on the clips; stop it first, or wait until it ends."
-NO_SOUND = "This clip has no sound."
-NO_TEXT = "This clip has no text; write it first."
+NOTHING_CHOSEN = Abilities(*["data.choose_clip_first"] * 6)
+IN_WORK = "data.clips_in_use_by_run"
+NO_SOUND = "data.clip_without_audio"
+NO_TEXT = "data.clip_without_text"
 
 
 def rows(page: Page, chosen: str, folder: Path, language: str) -> str:
     """Show one page of clips."""
     if not page.clips:
-        return note(say("No clip fits this choice; change the filter.", language))
+        return note(t("data.no_matching_clips", language))
     titles = [
-        say(title, language)
-        for title in ("Choose", "Play", "Text", "Seconds", "SNR (dB)", "Letters/s", "Confidence", "Status", "Recording")
+        t(title, language)
+        for title in (
+            "data.choose",
+            "data.play",
+            "common.text",
+            "data.seconds",
+            "data.snr_db",
+            "data.letters_per_second",
+            "data.confidence",
+            "data.status",
+            "data.recording",
+        )
     ]
     drawn = table(titles, [_row(clip, folder, language) for clip in page.clips], classes="stack")
-    every = escape(say("Tick all clips of this page", language))
+    every = escape(t("data.select_page", language))
     drawn = drawn.replace(
         f'<th scope="col">{escape(titles[0])}</th>',
         f'<th scope="col"><input type="checkbox" data-all="1" aria-label="{every}"></th>',
@@ -160,19 +171,19 @@ def rows(page: Page, chosen: str, folder: Path, language: str) -> str:
 
 
 def _row(clip: Clip, folder: Path, language: str) -> Sequence[str]:
-    name, text = escape(clip.id), clip.text[:MOST_LETTERS] or f"({say('no text', language)})"
-    label, sound = escape(f"{say('Play', language)}: {text}"), escape(address(folder, clip))
+    name, text = escape(clip.id), clip.text[:MOST_LETTERS] or f"({t('data.no_text', language)})"
+    label, sound = escape(f"{t('data.play', language)}: {text}"), escape(address(folder, clip))
     play = f'<button type="button" class="play" data-play="{sound}" aria-label="{label}">▶</button>'
-    tick = escape(f"{say('Tick', language)}: {text}")
+    tick = escape(f"{t('data.select', language)}: {text}")
     scores = clip.scores
     return (
         f'<td><input type="checkbox" data-tick="{name}" aria-label="{tick}"></td>',
         f"<td>{play if clip.audio else '–'}</td>",
         f'<td><button type="button" class="text" data-clip="{name}">{escape(text)}</button></td>',
-        _number(clip.span.seconds, say("Seconds", language)),
-        _number(scores.snr_db, say("SNR (dB)", language)),
-        _number(scores.chars_per_second, say("Letters/s", language)),
-        _number(scores.confidence, say("Confidence", language), 2),
+        _number(clip.span.seconds, t("data.seconds", language)),
+        _number(scores.snr_db, t("data.snr_db", language)),
+        _number(scores.chars_per_second, t("data.letters_per_second", language)),
+        _number(scores.confidence, t("data.confidence", language), 2),
         cell(status(clip, language), classes="mark warn" if clip.status == "aside" else "mark"),
         cell(Path(clip.source).name),
     )
@@ -185,25 +196,28 @@ def _number(value: float | None, title: str, digits: int = 1) -> str:
 def status(clip: Clip, language: str) -> str:
     """Say in words and with a sign what became of a clip."""
     if clip.status == "aside":
-        return f"✗ {say(clip.reason, language)}"
-    return f"✓ {say('approved', language)}" if clip.reason == APPROVED else f"· {say('in use', language)}"
+        return f"✗ {translate(clip.reason, language)}"
+    return (
+        f"✓ {t('data.clip_approved', language)}" if clip.reason == APPROVED else f"· {t('data.clip_in_use', language)}"
+    )
 
 
 def details(clip: Clip, folder: Path, language: str) -> str:
     """Show the chosen clip: what is known of it, its player and its waveform."""
     start, end = _clock(clip.span.start), _clock(clip.span.end)
-    head = f"<h3>{escape(clip.text or say('no text', language))}</h3>"
-    place = f"{Path(clip.source).name} · {start}-{end} · {clip.speaker} · {say(clip.split or 'no side yet', language)}"
+    head = f"<h3>{escape(clip.text or t('data.no_text', language))}</h3>"
+    split = translate(clip.split, language) if clip.split else t("data.no_split", language)
+    place = f"{Path(clip.source).name} · {start}-{end} · {clip.speaker} · {split}"
     facts = note(f"{status(clip, language)} · {place}") + note(clip.id)
     if not clip.audio:
-        return head + facts + note(say(NO_SOUND, language))
-    label = escape(say("Sound of the clip", language))
+        return head + facts + note(t(NO_SOUND, language))
+    label = escape(t("data.clip_audio", language))
     player = (
         f'<audio controls preload="metadata" data-seconds="{clip.span.seconds:.3f}" '
         f'src="{escape(address(folder, clip))}" aria-label="{label}"></audio>'
     )
     try:
-        wave = waveform(audio.load(folder / clip.audio, WAVE_RATE), say("Waveform of the clip", language))
+        wave = waveform(audio.load(folder / clip.audio, WAVE_RATE), t("data.clip_waveform", language))
     except AmharicTtsError as error:
         return head + facts + note(error_text.told(error, language))
     return head + facts + wave + player
@@ -217,9 +231,9 @@ def abilities(clip: Clip, clips: Iterable[Clip], *, busy: bool) -> Abilities:
     approved = clip.status == "kept" and clip.reason == APPROVED
     untouched = clip.status == "kept" and not approved
     return Abilities(
-        approve=lacking or ("It is approved already." if approved else ""),
-        aside="It is set aside already." if clip.status == "aside" else "",
-        restore="It is in use." if untouched else lacking,
+        approve=lacking or ("data.already_approved" if approved else ""),
+        aside="data.already_excluded" if clip.status == "aside" else "",
+        restore="data.already_in_use" if untouched else lacking,
         cut="" if clip.audio else NO_SOUND,
         merge=_merge(clip, clips),
     )
@@ -230,15 +244,13 @@ def _merge(clip: Clip, clips: Iterable[Clip]) -> str:
         return NO_SOUND
     other = next_of(iter(clips), clip)
     if other is None:
-        return "No clip in use follows it in its recording."
-    return "" if other.span.end - clip.span.start <= LIMIT else "With the next clip it would be too long."
+        return "data.no_next_clip"
+    return "" if other.span.end - clip.span.start <= LIMIT else "data.merge_too_long"
 
 
 def pager(page: Page, language: str) -> str:
     """Say which page of how many is shown."""
-    words = say(
-        "Page {number} of {pages}, {total} clips", language, number=page.number, pages=page.pages, total=page.total
-    )
+    words = t("data.page_of", language, number=page.number, pages=page.pages, total=page.total)
     return note(words)
 
 

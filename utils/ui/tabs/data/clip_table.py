@@ -10,7 +10,7 @@ from utils.core.errors import DataError
 from utils.core.paths import Project
 from utils.dataset import corrections
 from utils.dataset.corrections import Done
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, QUIET, RAW, Page, handler, tell
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.data import clip_render, start
@@ -42,8 +42,8 @@ def acting(desk: Desk, action: Action) -> Callable[..., list[Any]]:
         start.refuse_while_busy(project)
         done = action(project, {name: "" if value is None else value for name, value in values.items()})
         desk.shelf.look(project.dataset, fresh=True)
-        what = say(EDITS.get(done.what, done.what), given.page_language)
-        tell(say("Done: {what}, clips: {count}.", given.page_language, what=what, count=len(done.clips)))
+        what = t(EDITS.get(done.what, done.what), given.page_language)
+        tell(t("data.done_count", given.page_language, what=what, count=len(done.clips)))
         shown = next((clip.id for clip in done.clips if clip.status == "kept"), given.clip)
         after = given.with_clip(shown)
         return [*desk.listed(after, given.number), *desk.edited(after, shown)]
@@ -142,19 +142,22 @@ def _tie_choice(desk: Desk) -> None:
 def _tie_actions(desk: Desk) -> None:
     """Tie the buttons of the chosen clip."""
     actions: dict[str, tuple[str, Action]] = {
-        "Save text": ("save_text", lambda place, of: corrections.change_text(place.dataset, of["clip"], of["text"])),
-        "Approve": ("approve_clip", lambda place, of: corrections.approve(place.dataset, [of["clip"]])),
-        "Set aside": (
+        "data.save_text": (
+            "save_text",
+            lambda place, of: corrections.change_text(place.dataset, of["clip"], of["text"]),
+        ),
+        "data.approve": ("approve_clip", lambda place, of: corrections.approve(place.dataset, [of["clip"]])),
+        "data.exclude": (
             "set_clip_aside",
             lambda place, of: corrections.set_aside(place.dataset, [of["clip"]], str(of["why"])),
         ),
-        "Restore": ("restore_clip", lambda place, of: corrections.restore(place.dataset, [of["clip"]])),
-        "Trim": (
+        "data.restore": ("restore_clip", lambda place, of: corrections.restore(place.dataset, [of["clip"]])),
+        "data.trim": (
             "trim_clip",
             lambda place, of: corrections.trim(place.dataset, of["clip"], *times(of, "start", "end")),
         ),
-        "Split": ("split_clip", lambda place, of: corrections.split(place.dataset, of["clip"], *times(of, "at"))),
-        "Merge with the next": ("merge_clips", lambda place, of: corrections.merge_next(place.dataset, of["clip"])),
+        "data.split": ("split_clip", lambda place, of: corrections.split(place.dataset, of["clip"], *times(of, "at"))),
+        "data.merge_next": ("merge_clips", lambda place, of: corrections.merge_next(place.dataset, of["clip"])),
     }
     more = {"text": desk.text, "why": desk.why, **desk.marks}
     for label, (name, action) in actions.items():
@@ -170,7 +173,7 @@ def _tie_words(desk: Desk) -> None:
 
     def offered(language: str) -> list[Any]:
         names = (STATUSES, ORDERS, {reason: reason for reason in HEARD_REASONS})
-        return [gr.update(choices=[(say(label, language), name) for name, label in one.items()]) for one in names]
+        return [gr.update(choices=[(t(label, language), name) for name, label in one.items()]) for one in names]
 
     page = desk.page
     gr.on(

@@ -5,8 +5,8 @@ from utils.config import DatasetConfig
 PLACES = ("inputs",)  # stands below the sources, which fill it
 BASIC = ("language", "speaker", "whisper_model")
 GROUPS = {
-    "Finding the text": ("transcribe", "second_model", "device"),
-    "Cutting into clips": (
+    "data.transcription": ("transcribe", "second_model", "device"),
+    "data.segmentation": (
         "segmenter",
         "vad_threshold",
         "energy_threshold_db",
@@ -17,7 +17,7 @@ GROUPS = {
         "min_speech_seconds",
         "merge_pause_seconds",
     ),
-    "Rules: what is set aside": (
+    "data.quality_filters": (
         "min_speech_ratio",
         "min_snr_db",
         "max_clipping",
@@ -26,7 +26,7 @@ GROUPS = {
         "min_confidence",
         "max_second_cer",
     ),
-    "Loudness, evaluation and processes": ("normalise_loudness", "eval_share", "split_by", "workers", "engine"),
+    "data.loudness_and_evaluation": ("normalise_loudness", "eval_share", "split_by", "workers", "engine"),
 }
 SHOWN = (*BASIC, *(name for names in GROUPS.values() for name in names))
 WHISPER_SIZES = ("tiny", "base", "small", "medium", "large-v3", "large-v3-turbo")

@@ -10,7 +10,7 @@ from utils.core.paths import Project
 from utils.dataset import prompts, voice_recordings
 from utils.media import audio
 from utils.ui import error_text
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, QUIET, handler, tell
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.settings_form import DataForm
@@ -18,7 +18,7 @@ from utils.ui.views import refused, told
 from utils.workspace import uploads
 from utils.workspace.clip_browser import Shelf
 
-ALL_READ = "All sentences have been read; you can write others into the box."
+ALL_READ = "data.all_prompts_read"
 
 
 def read_before(project: Project, shelf: Shelf) -> list[str]:
@@ -40,21 +40,21 @@ def save(project: Project, sentence: str, path: str) -> voice_recordings.Take:
 def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
     """Lay out sentence, microphone and buttons."""
     page = form.page
-    gr.Markdown("Read in a quiet room, at your usual pace, as you would speak to somebody beside you.")
+    gr.Markdown(t("data.recording_hint"))
     sentence = gr.Textbox(
-        label="Read this sentence aloud",
-        info="Chosen so that few sentences hold every sound; you may change it before you record.",
+        label=t("data.prompt"),
+        info=t("data.prompt_hint"),
         lines=2,
         elem_id="sentence",
         interactive=True,
     )
     microphone = gr.Audio(
-        sources=["microphone"], type="filepath", label="Microphone", elem_id="microphone-audio", editable=False
+        sources=["microphone"], type="filepath", label=t("data.microphone"), elem_id="microphone-audio", editable=False
     )
     with gr.Row():
-        following = gr.Button("Next sentence", variant="primary", elem_id="next-sentence", interactive=False)
-        skip = gr.Button("Skip this sentence", elem_id="skip-sentence", min_width=150)
-        again = gr.Button("Read it again", elem_id="read-again", interactive=False, min_width=150)
+        following = gr.Button(t("data.next_sentence"), variant="primary", elem_id="next-sentence", interactive=False)
+        skip = gr.Button(t("data.skip_sentence"), elem_id="skip-sentence", min_width=150)
+        again = gr.Button(t("data.record_again"), elem_id="read-again", interactive=False, min_width=150)
     said, progress = gr.HTML(elem_id="take-said"), gr.HTML(elem_id="takes-progress")
     skipped = gr.State([])
     outputs: list[Any] = [sentence, microphone, said, progress, following, skip, again]
@@ -65,7 +65,7 @@ def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
     def offered(project: Project, passed: list[str], language: str) -> tuple[Any, ...]:
         """Show the sentence that is read next."""
         text = voice_recordings.next_sentence(read_before(project, shelf), passed)
-        over = "" if text else told("good", say(ALL_READ, language))
+        over = "" if text else told("good", t(ALL_READ, language))
         has_takes = bool(voice_recordings.takes(project))
         buttons = [gr.update(interactive=False), gr.update(interactive=bool(text)), gr.update(interactive=has_takes)]
         return text, None, over, reached(project, language), *buttons
@@ -86,10 +86,10 @@ def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
         try:
             take = save(place, text, path)
         except AmharicTtsError as error:  # nothing was kept; the sentence stays for another try
-            why = told("faults", say("It was not kept: {reason}", language, reason=error_text.told(error, language)))
+            why = told("faults", t("data.take_rejected", language, reason=error_text.told(error, language)))
             return gr.skip(), None, why, reached(place, language), *[gr.skip()] * (3 + len(form.places))
-        saved = say("Saved: take {name}, {seconds} s.", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
-        heard = told("good", saved) + told("warnings", say(take.warning, language))
+        saved = t("data.take_saved", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
+        heard = told("good", saved) + told("warnings", error_text.translate(take.warning, language))
         buttons = [gr.update(interactive=True), gr.update(interactive=False), gr.update(interactive=True)]
         return gr.skip(), gr.skip(), heard, reached(place, language), *buttons, *form.listed(place)
 
@@ -102,7 +102,7 @@ def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
     def repeat(project: str, language: str) -> tuple[Any, ...]:
         place = page.open(project)
         take = voice_recordings.undo_last(place)
-        tell(say("Take {name} was removed; read its sentence again.", language, name=take.path.stem))
+        tell(t("data.take_removed", language, name=take.path.stem))
         has_takes = gr.update(interactive=bool(voice_recordings.takes(place)))
         buttons = [gr.update(interactive=False), gr.update(interactive=True), has_takes]
         return take.text, None, "", reached(place, language), *buttons

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from utils.media.audio import Samples
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.views import note
 
 BINS = 30
@@ -51,10 +51,10 @@ def pictures(drawn: Sequence[str]) -> str:
 def histogram(title: str, values: Sequence[float], unit: str, language: str) -> str:
     """Draw how often which values occur; without any, say so."""
     if not values:
-        return _figure(title, note(say("not measured", language)))
+        return _figure(title, note(t("data.not_measured", language)))
     counts, edges = np.histogram(np.asarray(values, np.float64), bins=BINS)
     middle = float(np.median(values))
-    ends = [f"{edges[0]:.3g}", say("middle {value}", language, value=f"{middle:.3g}"), f"{edges[-1]:.3g} {unit}"]
+    ends = [f"{edges[0]:.3g}", t("data.median", language, value=f"{middle:.3g}"), f"{edges[-1]:.3g} {unit}"]
     told = f"{title}: {', '.join(ends)}"
     return _figure(title, _bars(counts.tolist(), told) + _below(ends))
 
@@ -62,7 +62,7 @@ def histogram(title: str, values: Sequence[float], unit: str, language: str) -> 
 def sounds(title: str, counts: Mapping[str, int], language: str) -> str:
     """Draw how often each sound occurs, on a logarithmic scale, and name those that occur nowhere."""
     if not counts:
-        return _figure(title, note(say("counted for Amharic only", language)))
+        return _figure(title, note(t("data.amharic_only", language)))
     ordered = sorted(counts.items(), key=lambda item: -item[1])
     heights = [math.log10(1 + count) for _, count in ordered]
     ends = [f"{ordered[0][0]} × {ordered[0][1]}", f"{ordered[-1][0]} × {ordered[-1][1]}"]

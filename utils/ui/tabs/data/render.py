@@ -11,14 +11,15 @@ from utils.dataset.statistics import Statistics
 from utils.dataset.voice_recordings import Progress
 from utils.runs import ACTIVE, Run, State
 from utils.ui import views
-from utils.ui.i18n import say
+from utils.ui.error_text import translate
+from utils.ui.i18n import t
 from utils.ui.tabs.data import plots
 from utils.ui.views import cell, note, table, told, unfolding
 from utils.workspace.uploads import Look, Pair
 
 MOST_ROWS = 100
 MOST_FAULTS = 20
-NO_CLIPS = "There are no clips yet. Add recordings above and press Step 1."
+NO_CLIPS = "data.no_clips"
 
 CSS = (
     plots.CSS
@@ -39,15 +40,15 @@ CSS = (
 def looked(found: Look, language: str) -> str:
     """Show what a place holds and which words go with which sound."""
     if found.remote:
-        return note(say("It is fetched when Step 1 starts.", language))
+        return note(t("data.downloaded_by_step_1", language))
     if found.tables:
-        return note(say("It is a dataset with the sound inside; its clips are counted when Step 1 reads it.", language))
+        return note(t("data.dataset_with_audio", language))
     shown = ""
     if found.clips:
-        shown += note(say("It is a dataset with {count} clips.", language, count=found.clips))
+        shown += note(t("data.dataset_clip_count", language, count=found.clips))
     if found.pairs or found.alone:
         shown += pairs(found, language)
-    more = say("{count} more are not shown.", language, count=len(found.faults) - MOST_FAULTS)
+    more = t("data.more_not_shown", language, count=len(found.faults) - MOST_FAULTS)
     rest = [more] if len(found.faults) > MOST_FAULTS else []
     return shown + told("warnings", *found.faults[:MOST_FAULTS], *rest)
 
@@ -55,32 +56,32 @@ def looked(found: Look, language: str) -> str:
 def pairs(found: Look, language: str) -> str:
     """Show which subtitle goes with which sound, and what has none."""
     rows = [
-        (cell(pair.media.name), cell(_subtitles(pair)), cell(say(words_of(pair), language)))
+        (cell(pair.media.name), cell(_subtitles(pair)), cell(t(words_of(pair), language)))
         for pair in found.pairs[:MOST_ROWS]
     ]
     rows += [
         (
             cell("–"),
             cell(path.name),
-            cell(say("No recording has this name; name both alike.", language), classes="warn"),
+            cell(t("data.no_matching_media", language), classes="warn"),
         )
         for path in found.alone[:MOST_ROWS]
     ]
-    titles = [say(title, language) for title in ("Sound or video", "Subtitles", "Where its words come from")]
+    titles = [t(title, language) for title in ("data.media_file", "common.subtitles", "data.text_source")]
     return table(titles, rows, classes="stack") + _rest(len(found.pairs), language)
 
 
 def _rest(count: int, language: str) -> str:
     """Say how many rows a table leaves out."""
     more = count - MOST_ROWS
-    return note(say("{count} more are not shown.", language, count=more)) if more > 0 else ""
+    return note(t("data.more_not_shown", language, count=more)) if more > 0 else ""
 
 
 def words_of(pair: Pair) -> str:
     """Say where the words of a recording come from."""
     if pair.subtitles:
-        return "its subtitles"
-    return "its text file" if pair.text else "speech recognition"
+        return "data.its_subtitles"
+    return "data.its_text_file" if pair.text else "data.speech_recognition"
 
 
 def _subtitles(pair: Pair) -> str:
@@ -104,14 +105,14 @@ def how_far(events: Sequence[Event], *, at_work: bool, language: str) -> str:
     """Show the bar with the share that is done and the time that is left."""
     latest = next((event for event in reversed(events) if event["kind"] in {"progress", "fetched"}), None)
     if latest is None:
-        return note(say("Looking for recordings …", language)) if at_work else ""
+        return note(t("data.scanning", language)) if at_work else ""
     percent = as_number(latest.get("percent"))
     if percent is None:
         return note(format_event(latest))
     if latest["kind"] == "fetched":
-        words = say("Fetching {name}: {percent} %", language, name=latest.get("name"), percent=round(percent))
+        words = t("data.downloading", language, name=latest.get("name"), percent=round(percent))
     else:
-        words = say("{step} of {total} recordings", language, step=latest.get("step"), total=latest.get("total"))
+        words = t("data.recordings_progress", language, step=latest.get("step"), total=latest.get("total"))
         words += f" · {percent:.0f} %"
         left = views.time_left(latest.get("seconds_left"), language) if at_work else ""
         words += f" · {left}" if left else ""
@@ -130,11 +131,11 @@ def summary(contents: Contents, language: str) -> str:
     kept = contents.kept
     aside = [clip for clip in contents.clips.values() if clip.status == "aside"]
     cards = {
-        "Recordings": str(len(contents.recordings)),
-        "Clips in use": f"{len(kept)} · {minutes(sum(clip.span.seconds for clip in kept), language)}",
-        "Not in use": f"{len(aside)} · {minutes(sum(clip.span.seconds for clip in aside), language)}",
-        "Training": str(sum(clip.split == "train" for clip in kept)),
-        "Evaluation": str(sum(clip.split == "eval" for clip in kept)),
+        "data.recordings": str(len(contents.recordings)),
+        "data.clips_in_use": f"{len(kept)} · {minutes(sum(clip.span.seconds for clip in kept), language)}",
+        "data.not_in_use": f"{len(aside)} · {minutes(sum(clip.span.seconds for clip in aside), language)}",
+        "common.training": str(sum(clip.split == "train" for clip in kept)),
+        "common.evaluation": str(sum(clip.split == "eval" for clip in kept)),
     }
     return views.cards(cards, language)
 
@@ -143,8 +144,8 @@ def ledger(found: Ledger, language: str) -> str:
     """Account for every second: a bar, a sum for each fate, and a line for each recording."""
     total = found.seconds
     fates: dict[str, tuple[str, float]] = {
-        "In use": ("kept", found.kept),
-        "Pauses between clips": ("between", found.between),
+        "common.in_use": ("kept", found.kept),
+        "data.pauses": ("between", found.between),
         **{reason: ("aside", seconds) for reason, seconds in found.aside.items()},
     }
     bar = "".join(
@@ -158,20 +159,22 @@ def ledger(found: Ledger, language: str) -> str:
         )
         for name, (kind, seconds) in fates.items()
     ]
-    rows.append((cell(say("All recordings", language), classes="mark"), cell(minutes(total, language)), cell("100 %")))
-    titles = [say(title, language) for title in ("What became of it", "Length", "Share")]
-    keys = (("kept", "In use"), ("between", "Pauses between clips"), ("aside", "Not in use"))
-    key = "".join(f'<span class="{kind}">{escape(say(name, language))}</span>' for kind, name in keys)
+    rows.append(
+        (cell(t("data.all_recordings", language), classes="mark"), cell(minutes(total, language)), cell("100 %"))
+    )
+    titles = [t(title, language) for title in ("data.outcome", "common.length", "data.share")]
+    keys = (("kept", "common.in_use"), ("between", "data.pauses"), ("aside", "data.not_in_use"))
+    key = "".join(f'<span class="{kind}">{escape(t(name, language))}</span>' for kind, name in keys)
     unused = [f"{_name(entry)}: {entry.fault}" for entry in found.faults]
     return (
         f'<div class="share" aria-hidden="true">{bar}</div><div class="key">{key}</div>{table(titles, rows)}'
-        + unfolding(say("Each recording", language), _entries(found, language))
+        + unfolding(t("data.by_recording", language), _entries(found, language))
         + told("faults", *unused[:MOST_FAULTS], aloud=False)
     )
 
 
 def _fate(name: str, kind: str, language: str) -> str:
-    return f"{say('Not in use', language)}: {say(name, language)}" if kind == "aside" else say(name, language)
+    return f"{t('data.not_in_use', language)}: {translate(name, language)}" if kind == "aside" else t(name, language)
 
 
 def _entries(found: Ledger, language: str) -> str:
@@ -183,42 +186,47 @@ def _entries(found: Ledger, language: str) -> str:
             cell(minutes(entry.kept, language)),
             cell(minutes(sum(entry.aside.values()), language)),
             cell(
-                ", ".join(f"{say(why, language)} {minutes(seconds, language)}" for why, seconds in entry.aside.items())
+                ", ".join(
+                    f"{translate(why, language)} {minutes(seconds, language)}" for why, seconds in entry.aside.items()
+                )
             ),
         )
         for entry in entries[:MOST_ROWS]
     ]
-    titles = [say(title, language) for title in ("Recording", "Length", "In use", "Not in use", "Why")]
+    titles = [
+        t(title, language)
+        for title in ("data.recording", "common.length", "common.in_use", "data.not_in_use", "data.why")
+    ]
     return table(titles, rows, classes="stack") + _rest(len(entries), language)
 
 
 def counted(found: Statistics, language: str) -> str:
     """Show the statistics with their pictures."""
     drawn = [
-        plots.histogram(say("Length of the clips", language), found.seconds, say("s", language), language),
-        plots.histogram(say("Letters a second", language), found.pace, "", language),
-        plots.histogram(say("Signal-to-noise ratio", language), found.snr, "dB", language),
-        plots.sounds(say("Sounds", language), found.phonemes, language),
+        plots.histogram(t("data.clip_length", language), found.seconds, t("data.unit_seconds", language), language),
+        plots.histogram(t("data.speaking_rate", language), found.pace, "", language),
+        plots.histogram(t("data.snr", language), found.snr, "dB", language),
+        plots.sounds(t("common.sounds", language), found.phonemes, language),
     ]
     return plots.pictures(drawn) + _facts(found, language) + _sounds(found, language)
 
 
 def _facts(found: Statistics, language: str) -> str:
-    rows = [("Speakers", ", ".join(f"{name} {minutes(seconds, language)}" for name, seconds in speakers(found)))]
+    rows = [("data.speakers", ", ".join(f"{name} {minutes(seconds, language)}" for name, seconds in speakers(found)))]
     if found.seconds:
         rows += [
             (
-                "99.5 % of the clips are shorter than",
+                "data.length_percentile",
                 _seconds(lengths.percentile(found.seconds, 99.5), ".2f", language),
             ),
-            ("Suggested longest clip for training", _seconds(lengths.suggested(found.seconds), "g", language)),
+            ("data.suggested_max_length", _seconds(lengths.suggested(found.seconds), "g", language)),
         ]
     if found.phonemes:
         there = len(found.phonemes) - len(found.missing)
-        rows.append(("Sounds that occur", say("{used} of {total}", language, used=there, total=len(found.phonemes))))
-        rows.append(("Sounds that are missing", " ".join(found.missing) or say("none", language)))
-    titles = [say(title, language) for title in ("What", "How much")]
-    return table(titles, [(cell(say(name, language)), cell(text)) for name, text in rows])
+        rows.append(("data.phones_present", t("common.used_of_total", language, used=there, total=len(found.phonemes))))
+        rows.append(("data.phones_missing", " ".join(found.missing) or t("common.none", language)))
+    titles = [t(title, language) for title in ("common.what", "data.how_much")]
+    return table(titles, [(cell(t(name, language)), cell(text)) for name, text in rows])
 
 
 def speakers(found: Statistics) -> Sequence[tuple[str, float]]:
@@ -229,13 +237,13 @@ def speakers(found: Statistics) -> Sequence[tuple[str, float]]:
 def _sounds(found: Statistics, language: str) -> str:
     if not found.phonemes:
         return ""
-    return unfolding(say("Each sound, the rarest first", language), plots.sound_list(found.phonemes))
+    return unfolding(t("data.phone_counts", language), plots.sound_list(found.phonemes))
 
 
 def reading(found: Progress, language: str) -> str:
     """Show how far somebody has come with reading sentences."""
-    words = say(
-        "{takes} sentences, {time}; {sounds} of {total} sounds",
+    words = t(
+        "data.takes_progress",
         language,
         takes=found.takes,
         time=minutes(found.seconds, language),
@@ -244,9 +252,9 @@ def reading(found: Progress, language: str) -> str:
     )
     missing = ""
     if found.takes and found.missing:
-        missing = note(say("Sounds that are still missing: {sounds}", language, sounds=" ".join(found.missing)))
+        missing = note(t("data.phones_still_missing", language, sounds=" ".join(found.missing)))
     elif found.takes:
-        missing = note(say("All sounds have been read; more sentences show them in more surroundings.", language))
+        missing = note(t("data.all_phones_recorded", language))
     return views.progress(words, found.sounds, found.total) + missing
 
 
@@ -255,25 +263,25 @@ def minutes(seconds: float, language: str) -> str:
     return (
         _seconds(seconds, ".1f", language)
         if seconds < 60
-        else say("{count} min", language, count=f"{seconds / 60:.1f}")
+        else t("data.count_minutes", language, count=f"{seconds / 60:.1f}")
     )
 
 
 def _seconds(seconds: float, form: str, language: str) -> str:
-    return say("{count} s", language, count=format(seconds, form))
+    return t("data.count_seconds", language, count=format(seconds, form))
 
 
 def merged(plan: Mapping[str, int], language: str) -> list[str]:
     """Say what a merge does, or would do, in sentences."""
     sentences = {
-        "recordings": "Recordings that come in: {count}.",
-        "clips": "Clips that come in: {count}.",
-        "known": "Recordings that are there already and stay as they are: {count}.",
-        "duplicates": "Clips that are there already and are set aside as duplicates: {count}.",
-        "missing": "Clips without their sound file, which are left out: {count}.",
+        "recordings": "data.merge_recordings",
+        "clips": "data.merge_clips",
+        "known": "data.merge_known",
+        "duplicates": "data.merge_duplicates",
+        "missing": "data.merge_missing",
     }
     always = {"recordings", "clips"}
-    return [say(sentences[name], language, count=count) for name, count in plan.items() if count or name in always]
+    return [t(sentences[name], language, count=count) for name, count in plan.items() if count or name in always]
 
 
 def _name(entry: Entry) -> str:

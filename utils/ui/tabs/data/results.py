@@ -12,7 +12,7 @@ from utils.core.paths import Project
 from utils.dataset.manifest import MANIFEST
 from utils.dataset.merge import Plan, merge
 from utils.ui import error_text
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, RAW, Page, changed, handler
 from utils.ui.tabs.data import render, start
 from utils.ui.views import note, refused, told
@@ -22,9 +22,9 @@ from utils.workspace.clip_browser import Shelf
 def build_result(page: Page, shelf: Shelf) -> None:
     """Lay out account and statistics; they follow the manifest."""
     summary = gr.HTML(elem_id="summary")
-    with gr.Accordion("Where every second went", open=True):
+    with gr.Accordion(t("data.audio_usage"), open=True):
         ledger = gr.HTML(elem_id="ledger")
-    with gr.Accordion("Statistics", open=False):
+    with gr.Accordion(t("data.statistics"), open=False):
         counted = gr.HTML(elem_id="statistics")
     seen, names = gr.State({}), ("summary", "ledger", "counted")
 
@@ -50,10 +50,10 @@ def _result(project: Project, shelf: Shelf, language: str) -> tuple[str, str, st
     """Return summary, ledger and statistics."""
     shelved = shelf.look(project.dataset)
     if shelved is None:
-        return note(say(render.NO_CLIPS, language)), "", ""
+        return note(t(render.NO_CLIPS, language)), "", ""
     summary, found = render.summary(shelved.contents, language), shelf.counted(project.dataset, shelved)
     if found is None:
-        counting = note(say("Counting …", language))
+        counting = note(t("data.counting", language))
         return summary, counting, counting
     return summary, render.ledger(found.ledger, language), render.counted(found.statistics, language)
 
@@ -62,14 +62,14 @@ def build_merge(page: Page, around: gr.Accordion) -> None:
     """Add the dataset of another project to this one; what would happen is said first."""
     other = gr.Dropdown(
         [],
-        label="Project whose clips are added",
-        info="It is only read; what is here stays as it is.",
+        label=t("data.project_to_merge"),
+        info=t("data.project_to_merge_hint"),
         interactive=True,
         elem_id="merge-other",
     )
     with gr.Row():
-        ask = gr.Button("What would happen", elem_id="merge-ask", min_width=160)
-        do = gr.Button("Merge into this project", variant="primary", elem_id="merge-do", min_width=160)
+        ask = gr.Button(t("data.preview"), elem_id="merge-ask", min_width=160)
+        do = gr.Button(t("data.merge_into_project"), variant="primary", elem_id="merge-do", min_width=160)
     said = gr.HTML(elem_id="merge-said")
 
     def offer(project: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
@@ -80,7 +80,7 @@ def build_merge(page: Page, around: gr.Accordion) -> None:
             plan = add_dataset(page, project, name, dry_run=dry_run)
         except AmharicTtsError as error:
             return refused(error, language)
-        done = say("Nothing was changed yet." if dry_run else "This was done.", language)
+        done = t("data.preview_only" if dry_run else "data.changes_applied", language)
         return told("good", *render.merged(counts(plan), language), done)
 
     @handler

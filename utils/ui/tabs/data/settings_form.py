@@ -10,7 +10,8 @@ from gradio.components import Component
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.ui.form import build_form
+from utils.ui.form import build_form, info
+from utils.ui.i18n import field_title, t
 from utils.ui.page import PRIVATE, RAW, Page
 from utils.ui.tabs.data import fields, start
 from utils.workspace import uploads
@@ -73,8 +74,8 @@ def whisper_sizes() -> gr.Dropdown:
     return gr.Dropdown(
         list(fields.WHISPER_SIZES),
         value=known.default,
-        label=known.title,
-        info=known.description,
+        label=field_title(DatasetConfig, "whisper_model"),
+        info=info(DatasetConfig, "whisper_model"),
         allow_custom_value=True,
         interactive=True,
     )
@@ -84,7 +85,7 @@ def build_settings(form: DataForm) -> None:
     """Lay out all settings and fill them with those that the project was prepared with last."""
     form.lay(fields.BASIC)
     for title, names in fields.GROUPS.items():
-        with gr.Accordion(title, open=False):
+        with gr.Accordion(t(title), open=False):
             form.lay(names)
     page = form.page
 

@@ -13,7 +13,7 @@ from utils.dataset.sources import MEDIA
 from utils.dataset.subtitle_blocks import SUFFIXES as SUBTITLES
 from utils.ui import error_text
 from utils.ui.form import build_form
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, RAW, Page, handler
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.microphone import build_recording
@@ -29,21 +29,21 @@ def build_sources(form: DataForm, shelf: Shelf) -> None:
     form.widgets["inputs"].elem_id = "inputs"
     form.widgets["inputs"].unrender()  # type: ignore[no-untyped-call]  # gradio's; it is shown below the sources
     with gr.Tabs(elem_id="sources"):
-        with gr.Tab("Files", id="files"):
-            gr.Markdown("Recordings with one voice each are best. Text is found by speech recognition.")
-            files = _upload("Sound and video", sorted([*MEDIA, *SUBTITLES]), "upload-files")
-        with gr.Tab("Subtitles and media", id="subtitles"):
-            gr.Markdown("Name both alike, such as talk.mp4 with talk.srt or talk.am.srt. The pairs are shown below.")
+        with gr.Tab(t("data.files"), id="files"):
+            gr.Markdown(t("data.files_hint"))
+            files = _upload("data.media_files", sorted([*MEDIA, *SUBTITLES]), "upload-files")
+        with gr.Tab(t("data.subtitles_and_media"), id="subtitles"):
+            gr.Markdown(t("data.subtitles_hint"))
             with gr.Row():
-                media = _upload("Sound and video", sorted(MEDIA), "upload-media")
-                subtitles = _upload("Subtitles", sorted(SUBTITLES), "upload-subtitles")
-        with gr.Tab("Folder", id="folder"):
+                media = _upload("data.media_files", sorted(MEDIA), "upload-media")
+                subtitles = _upload("common.subtitles", sorted(SUBTITLES), "upload-subtitles")
+        with gr.Tab(t("data.folder"), id="folder"):
             build_folder(form)
-        with gr.Tab("Link", id="link"):
+        with gr.Tab(t("data.link"), id="link"):
             build_link(form)
-        with gr.Tab("Microphone", id="microphone") as microphone:
+        with gr.Tab(t("data.microphone"), id="microphone") as microphone:
             build_recording(form, shelf, microphone)
-        with gr.Tab("Existing dataset", id="existing"):
+        with gr.Tab(t("data.existing_dataset"), id="existing"):
             build_existing(form)
     build_kept(form, {"upload_files": files, "upload_media": media, "upload_subtitles": subtitles}, uploads.UPLOADS)
     build_places(form)
@@ -52,16 +52,16 @@ def build_sources(form: DataForm, shelf: Shelf) -> None:
 def build_kept(form: DataForm, widgets: Mapping[str, gr.File], kind: str) -> None:
     """Show what was uploaded, with its pairs, and let it be removed."""
     said, listed = gr.HTML(elem_id=f"{kind}-said"), gr.HTML(elem_id=kind)
-    with gr.Accordion("Remove files", open=False):
+    with gr.Accordion(t("data.remove_files"), open=False):
         doomed = gr.Dropdown(
             [],
             multiselect=True,
-            label="Files to remove",
-            info="Out of the project; clips that were made of them stay.",
+            label=t("data.files_to_remove"),
+            info=t("data.files_to_remove_hint"),
             interactive=True,
             elem_id=f"{kind}-doomed",
         )
-        remove = gr.Button("Remove these files", elem_id=f"{kind}-remove")
+        remove = gr.Button(t("data.remove_selected_files"), elem_id=f"{kind}-remove")
     _tie_uploads(form, widgets, said, listed, doomed, kind)
     _tie_removal(form, doomed, remove, said, listed, kind)
 
@@ -69,8 +69,8 @@ def build_kept(form: DataForm, widgets: Mapping[str, gr.File], kind: str) -> Non
 def build_folder(form: DataForm) -> None:
     """Name a folder or file of this computer."""
     named = gr.Textbox(
-        label="Folder or file on this computer",
-        info="It is read where it lies, with all folders below it; nothing is copied or changed.",
+        label=t("data.folder_path"),
+        info=t("data.folder_hint"),
         max_lines=1,
         elem_id="folder-path",
     )
@@ -80,8 +80,8 @@ def build_folder(form: DataForm) -> None:
 def build_link(form: DataForm) -> None:
     """Name an address."""
     named = gr.Textbox(
-        label="Address of a recording or a list",
-        info="What yt-dlp knows; captions in the chosen language come with it. Take only what you may use.",
+        label=t("data.url"),
+        info=t("data.url_hint"),
         max_lines=1,
         elem_id="link-address",
     )
@@ -91,8 +91,8 @@ def build_link(form: DataForm) -> None:
     def tell_what_lacks(language: str) -> str:
         if uploads.can_fetch():
             return ""
-        sentence = "Links need the package yt-dlp, which is not installed. Install it with: pip install yt-dlp."
-        return told("faults", say(sentence, language))
+        sentence = "data.yt_dlp_missing"
+        return told("faults", t(sentence, language))
 
     gr.on([page.blocks.load, page.language.change], tell_what_lacks, page.language, lacking, **PRIVATE)
     _tie_place(form, named, "link", _fetched)
@@ -100,16 +100,16 @@ def build_link(form: DataForm) -> None:
 
 def build_existing(form: DataForm) -> None:
     """Name or upload a dataset that somebody made already."""
-    gr.Markdown("LJSpeech, lists of file|text|speaker (CSV), Parquet, or a dataset of the Hugging Face hub.")
+    gr.Markdown(t("data.import_formats"))
     named = gr.Textbox(
-        label="Folder, list or name of a dataset",
-        info="A path of this computer, or a name of the Hugging Face hub in the form hf:owner/name.",
+        label=t("data.import_path"),
+        info=t("data.import_path_hint"),
         max_lines=1,
         elem_id="existing-path",
     )
     _tie_place(form, named, "existing", _plain)
-    with gr.Accordion("Upload a list with its sound", open=False):
-        chosen = _upload("A list and its sound files", [".csv", ".tsv", ".parquet", *sorted(MEDIA)], "upload-list")
+    with gr.Accordion(t("data.upload_list"), open=False):
+        chosen = _upload("data.upload_list_files", [".csv", ".tsv", ".parquet", *sorted(MEDIA)], "upload-list")
         build_kept(form, {"upload_list": chosen}, uploads.LISTS)
 
 
@@ -137,7 +137,9 @@ def build_places(form: DataForm) -> None:
 
 
 def _upload(label: str, endings: list[str], name: str) -> gr.File:
-    return gr.File(label=label, file_count="multiple", file_types=endings, height=140, elem_id=name, interactive=True)
+    return gr.File(
+        label=t(label), file_count="multiple", file_types=endings, height=140, elem_id=name, interactive=True
+    )
 
 
 def show_kept(page: Page, project: str, kind: str, language: str) -> tuple[str, Any]:
@@ -147,7 +149,7 @@ def show_kept(page: Page, project: str, kind: str, language: str) -> tuple[str, 
         if kind == uploads.LISTS and kept:
             shown = render.looked(uploads.look(str(uploads.folder(page.open(project), kind))), language)
         else:
-            shown = render.pairs(uploads.paired(kept), language) if kept else note(say("No files yet.", language))
+            shown = render.pairs(uploads.paired(kept), language) if kept else note(t("data.no_files", language))
     except AmharicTtsError as error:  # asked at every change: it stays in its place
         return note(error_text.told(error, language)), gr.update(choices=[], value=[])
     return shown, gr.update(choices=[path.name for path in kept], value=[])
@@ -162,7 +164,7 @@ def _tie_uploads(
     def keep(project: str, files: list[str] | None, language: str) -> tuple[Any, ...]:
         place = page.open(project)
         kept = uploads.keep(place, files or [], kind)
-        taken = say("{count} files are in the project now.", language, count=len(kept.names)) if kept.names else ""
+        taken = t("data.files_added", language, count=len(kept.names)) if kept.names else ""
         sentences = told("good", taken) + told("faults", *(error_text.told(error, language) for error in kept.faults))
         return None, sentences, *show_kept(page, project, kind, language), *form.listed(place)
 
@@ -204,7 +206,7 @@ def _tie_removal(
         if not names:
             raise DataError("No file is chosen.", hint="Choose the files to remove above the button.")
         uploads.remove(place, names, kind)
-        sentence = told("good", say("{count} files were removed.", language, count=len(names)))
+        sentence = told("good", t("data.files_removed", language, count=len(names)))
         return sentence, *show_kept(page, project, kind, language), *form.listed(place)
 
     removed = button.click(
@@ -222,8 +224,8 @@ def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[st
     """Look at a place, show what it holds, and add it to what Step 1 reads."""
     page = form.page
     with gr.Row():
-        look = gr.Button("Look", elem_id=f"{name}-look", min_width=120)
-        add = gr.Button("Add", variant="primary", elem_id=f"{name}-add", min_width=120)
+        look = gr.Button(t("data.look"), elem_id=f"{name}-look", min_width=120)
+        add = gr.Button(t("data.add"), variant="primary", elem_id=f"{name}-add", min_width=120)
     shown = gr.HTML(elem_id=f"{name}-found")
 
     def examine(place: str, language: str) -> str:
@@ -247,7 +249,7 @@ def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[st
             uploads.add(target, place)
         except AmharicTtsError as error:
             return gr.skip(), refused(error, language), *[gr.skip()] * len(form.places)
-        added = told("good", say("Step 1 will read it.", language))
+        added = told("good", t("data.read_by_step_1", language))
         return "", added + found, *form.listed(target)
 
     gr.on([look.click, named.submit], look_at, [named, page.language], shown, api_name=f"look_at_{name}")

@@ -8,7 +8,7 @@ from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError, RunBusyError
 from utils.core.paths import Project
 from utils.ui.form import read_form
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.workspace import uploads
 
 VERB = "prepare"
@@ -45,9 +45,9 @@ def at_work(project: Project) -> runs.Run | None:
 def obstacle(project: Project, inputs: str, language: str) -> str:
     """Say why no preparation can be started now; empty when one can."""
     if run := runs.active_run(project, VERB):
-        return say("{name} is at work; stop it first, or wait until it ends.", language, name=run.name)
+        return t("common.name_is_running", language, name=run.name)
     if not inputs.strip():
-        return say("Add recordings first: upload files, name a folder or a link, or record sentences.", language)
+        return t("data.add_recordings_first", language)
     return ""
 
 

@@ -7,6 +7,7 @@ import gradio as gr
 
 from utils.core.errors import AmharicTtsError
 from utils.ui import error_text
+from utils.ui.i18n import heading, t
 from utils.ui.page import PRIVATE, RAW, Page, changed, handler
 from utils.ui.run_panel import RunPanel, build_run_panel, command_box
 from utils.ui.tabs.data import clip_render, render, start
@@ -22,22 +23,22 @@ from utils.workspace.clip_browser import Shelf
 def build(page: Page) -> gr.Tab:
     """Lay out the tab."""
     shelf = Shelf()
-    tab = gr.Tab("Data", id="data", elem_id="data-tab")
+    tab = gr.Tab(t("data.tab"), id="data", elem_id="data-tab")
     with tab:
         form = DataForm(page)  # inside: a browser counts its State too, and would mistake it for a tab of its own
         gr.HTML(f"<style>{render.CSS}{clip_render.CSS}</style>")
-        gr.Markdown("## Recordings")
+        gr.Markdown(heading("data.recordings"))
         build_sources(form, shelf)
-        gr.Markdown("## Settings")
+        gr.Markdown(heading("common.settings"))
         build_settings(form)
         build_step(form)
-        gr.Markdown("## Dataset")
+        gr.Markdown(heading("common.dataset"))
         build_result(page, shelf)
-        gr.Markdown("## Clips")
+        gr.Markdown(heading("common.clips"))
         desk = build_clips(page, shelf)
-        with gr.Accordion("Many clips at once", open=False):
+        with gr.Accordion(t("data.bulk_edit"), open=False):
             build_bulk(desk, form)
-        with gr.Accordion("Add the clips of another project", open=False) as others:
+        with gr.Accordion(t("data.merge_project"), open=False) as others:
             build_merge(page, others)
     return tab
 
@@ -45,11 +46,11 @@ def build(page: Page) -> gr.Tab:
 def build_step(form: DataForm) -> RunPanel:
     """Lay out the start, with the reason why it cannot be, and the runs."""
     page = form.page
-    button = gr.Button("Step 1 - Create Dataset", variant="primary", elem_id="prepare", interactive=False)
+    button = gr.Button(t("data.create_dataset"), variant="primary", elem_id="prepare", interactive=False)
     reason, said = gr.HTML(elem_id="prepare-reason"), gr.HTML(elem_id="prepare-faults")
     panel = build_run_panel(page, "data", start.preparations, render.facts)
-    with gr.Accordion("The same on the command line", open=False):
-        show = gr.Button("Show command", elem_id="prepare-show-command")
+    with gr.Accordion(t("data.command_line"), open=False):
+        show = gr.Button(t("common.show_command"), elem_id="prepare-show-command")
         command = command_box("prepare-command")
     _tie_start(form, panel, button, said)
     _tie_reason(form, panel, button, reason)

@@ -10,7 +10,7 @@ from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.paths import Project
 from utils.runs.tasks import Work
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import RAW
 from utils.ui.tabs.inference import render, speech_tasks
 from utils.ui.tabs.inference.context import Room, Sight, fault, settings
@@ -26,11 +26,15 @@ BATCH = "batch"
 
 def build_subtitles(room: Room, player: Player) -> None:
     """Lay out the file and the button for subtitles."""
-    gr.Markdown("Subtitles are spoken each in its time; what does not fit is said below the take.")
+    gr.Markdown(t("inference.subtitles_about"))
     file = gr.File(
-        label="Subtitles", file_types=[".srt", ".vtt", ".ass", ".ssa"], file_count="single", height=120, elem_id="srt"
+        label=t("common.subtitles"),
+        file_types=[".srt", ".vtt", ".ass", ".ssa"],
+        file_count="single",
+        height=120,
+        elem_id="srt",
     )
-    button = gr.Button("Speak the subtitles", elem_id="speak-subtitles")
+    button = gr.Button(t("inference.speak_subtitles"), elem_id="speak-subtitles")
 
     def speak_subtitles(
         request: gr.Request, file: object, page_language: str, project: str, **values: object
@@ -67,12 +71,14 @@ def uploaded(room: Room, file: object, missing: str) -> Path:
 
 def build_batch(room: Room) -> dict[str, Any]:
     """Lay out the file and the buttons for many texts; return what the clock fills."""
-    gr.Markdown("One text a line: each becomes a numbered file, all together a zip with a list for spreadsheets.")
+    gr.Markdown(t("inference.batch_about"))
     with gr.Row():
-        file = gr.File(label="Texts, one a line", file_types=[".txt"], file_count="single", height=120, elem_id="lines")
+        file = gr.File(
+            label=t("inference.batch_texts"), file_types=[".txt"], file_count="single", height=120, elem_id="lines"
+        )
         ending = format_picker(".wav", "batch-format")
     with gr.Row():
-        button = gr.Button("Speak all lines", elem_id="speak-lines")
+        button = gr.Button(t("inference.speak_batch"), elem_id="speak-lines")
         stop = stop_button(room, BATCH)
     status = gr.HTML(elem_id="batch-status")
 
@@ -83,7 +89,7 @@ def build_batch(room: Room) -> dict[str, Any]:
         except AmharicTtsError as error:
             return fault(error, page_language)
         if ending not in ENDINGS:
-            return told("faults", say("Choose a file format.", page_language))
+            return told("faults", t("inference.choose_format", page_language))
         task = speech_tasks.batch
         return begin(room, project, BATCH, lambda: task(room.studio, place, lines, ending, config), page_language)
 
@@ -110,8 +116,8 @@ def batch_state(room: Room, sight: Sight) -> dict[str, Any]:
 
 def _heard(item: object, language: str) -> Heard | None:
     if isinstance(item, Packed):
-        sentence = "{spoken} texts are spoken, {faults} could not be; see the list."
-        return Heard(say(sentence, language, spoken=item.spoken, faults=item.faults), is_result=True)
+        sentence = "inference.batch_done"
+        return Heard(t(sentence, language, spoken=item.spoken, faults=item.faults), is_result=True)
     if isinstance(item, Done):
-        return Heard(say("{step} of {total} texts", language, step=item.step, total=item.total), item.step, item.total)
+        return Heard(t("inference.batch_progress", language, step=item.step, total=item.total), item.step, item.total)
     return None

@@ -10,7 +10,7 @@ from utils.core.paths import Project
 from utils.evaluation.blind_test import CHOICES, Choice
 from utils.evaluation.report import EvaluationReport
 from utils.evaluation.utterance import Utterance
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, QUIET, RAW
 from utils.ui.tabs.inference import model_choices, render
 from utils.ui.tabs.inference.context import Room, Sight, fault, settings
@@ -30,27 +30,27 @@ def build_compare(room: Room) -> dict[str, Any]:
             [],
             multiselect=True,
             max_choices=comparisons.MOST,
-            label="Models to compare",
-            info="Two to four. They speak one after the other with the voice and the settings above.",
+            label=t("inference.models_to_compare"),
+            info=t("inference.models_to_compare_hint"),
             interactive=True,
             elem_id="compare-models",
         )
         text = gr.Textbox(
             "\n".join(SAMPLES),
-            label="Sentences, one a line",
-            info="Every model speaks all of them.",
+            label=t("inference.comparison_sentences"),
+            info=t("inference.comparison_sentences_hint"),
             lines=4,
             max_lines=12,
             elem_id="compare-text",
         )
     with gr.Row():
-        button = gr.Button("Compare", elem_id="compare")
+        button = gr.Button(t("inference.compare"), elem_id="compare")
         stop = stop_button(room, COMPARE)
     status = gr.HTML(elem_id="compare-status")
     chosen = gr.Dropdown(
         [],
-        label="Comparison",
-        info="The newest first; all are kept in the project.",
+        label=t("inference.comparison"),
+        info=t("inference.comparison_hint"),
         interactive=True,
         elem_id="comparisons",
     )
@@ -60,7 +60,7 @@ def build_compare(room: Room) -> dict[str, Any]:
     def show(project: str, name: str | None, language: str) -> str:
         try:
             if not name:
-                return note(say("Nothing was compared yet.", language))
+                return note(t("inference.no_comparison", language))
             return side_by_side(comparisons.report_of(room.open(project), name), language)
         except AmharicTtsError as error:
             return fault(error, language)
@@ -68,7 +68,7 @@ def build_compare(room: Room) -> dict[str, Any]:
     given = [room.page.project, chosen, room.page.language]
     events: list[Any] = [chosen.change, room.page.language.change]
     gr.on(events, show, given, shown, api_name="show_comparison", **RAW, **QUIET)
-    with gr.Accordion("Blind test: which sounds better?", open=False):
+    with gr.Accordion(t("inference.blind_test"), open=False):
         build_blind(room, chosen)
     return {"compare_models": models, "compare_status": status, "compare_stop": stop, "comparisons": chosen}
 
@@ -80,7 +80,7 @@ def _tie_compare(room: Room, button: gr.Button, models: gr.Dropdown, text: gr.Te
         try:
             place, config, named = room.open(project), settings(values), list(models or [])
             if len(set(named)) < comparisons.FEWEST:
-                return told("faults", say("Choose at least two models to compare.", page_language))
+                return told("faults", t("inference.choose_two_models", page_language))
         except AmharicTtsError as error:
             return fault(error, page_language)
         output = room.page.output
@@ -121,7 +121,7 @@ def compare_state(room: Room, sight: Sight, chosen: str | None) -> dict[str, Any
 
 def _heard(item: object, language: str) -> Heard | None:
     if isinstance(item, Compared):
-        return Heard(say("The comparison is ready below.", language), is_result=True)
+        return Heard(t("inference.comparison_ready", language), is_result=True)
     return Heard(item.stage, item.step, item.total) if isinstance(item, Step) else None
 
 
@@ -133,11 +133,11 @@ def side_by_side(report: EvaluationReport, language: str) -> str:
         [cell(text), *(_told_by(by.get((text, name)), report.folder, name, language) for name in report.checkpoints)]
         for text in texts
     ]
-    means = [cell(say("Work for 1 s of sound", language), classes="mark")]
+    means = [cell(t("inference.real_time_factor", language), classes="mark")]
     for name in report.checkpoints:
         speeds = [one.real_time_factor for one in report.of(name) if one.real_time_factor]
         means.append(cell(f"{sorted(speeds)[len(speeds) // 2]:.2f} s" if speeds else "–"))
-    titles = [say("Sentence", language), *report.checkpoints]
+    titles = [t("inference.sentence", language), *report.checkpoints]
     return table(titles, [*rows, means]) + "".join(note(text) for text in report.notes)
 
 
@@ -154,19 +154,19 @@ def _told_by(one: Utterance | None, folder: Path, name: str, language: str) -> s
 
 def build_blind(room: Room, chosen: gr.Dropdown) -> None:
     """Lay out one pair at a time; the files have names that tell nothing."""
-    gr.Markdown("You hear the same sentence twice and choose; which model it was is not shown before you are done.")
-    voter = gr.Textbox(
-        label="Your name", info="So that each of your votes is counted once.", max_lines=1, elem_id="voter"
-    )
-    begin_ = gr.Button("Next pair", elem_id="next-pair")
+    gr.Markdown(t("inference.blind_test_about"))
+    voter = gr.Textbox(label=t("common.your_name"), info=t("inference.your_name_hint"), max_lines=1, elem_id="voter")
+    begin_ = gr.Button(t("inference.next_pair"), elem_id="next-pair")
     text = gr.HTML(elem_id="blind-text")
     with gr.Row():
-        first = gr.Audio(label="Sound 1", interactive=False, elem_id="blind-1", buttons=[])
-        second = gr.Audio(label="Sound 2", interactive=False, elem_id="blind-2", buttons=[])
+        first = gr.Audio(label=t("inference.sample_1"), interactive=False, elem_id="blind-1", buttons=[])
+        second = gr.Audio(label=t("inference.sample_2"), interactive=False, elem_id="blind-2", buttons=[])
     with gr.Row():
         buttons = [
-            gr.Button(words, interactive=False, min_width=120, elem_id=f"vote-{choice}")
-            for choice, words in zip(CHOICES, ("1 is better", "2 is better", "Both alike"), strict=True)
+            gr.Button(t(words), interactive=False, min_width=120, elem_id=f"vote-{choice}")
+            for choice, words in zip(
+                CHOICES, ("inference.first_better", "inference.second_better", "inference.equal"), strict=True
+            )
         ]
     result = gr.HTML(elem_id="tally")
     token = gr.State("")
@@ -197,13 +197,20 @@ def build_blind(room: Room, chosen: gr.Dropdown) -> None:
 def pair_of(place: Project, name: str | None, voter: str, language: str) -> tuple[Any, ...]:
     """Show the next pair; when there is none left, what the votes say."""
     if not name:
-        return "", note(say("Compare models first.", language)), None, None, "", *[gr.update(interactive=False)] * 3
+        return (
+            "",
+            note(t("inference.compare_models_first", language)),
+            None,
+            None,
+            "",
+            *[gr.update(interactive=False)] * 3,
+        )
     pair, left, total = comparisons.next_pair(place, name, voter)
     if pair is None:
         said = [str(one) for one in comparisons.tally(place, name)]
-        over = say("You have judged all {total} pairs.", language, total=total)
+        over = t("inference.all_pairs_judged", language, total=total)
         return "", note(over), None, None, told("good", *said), *[gr.update(interactive=False)] * 3
     one, other = comparisons.neutral(place, name, pair)
     values = {"number": total - left + 1, "total": total, "sentence": pair.text}
-    head = say("Pair {number} of {total}: {sentence}", language, **values)
+    head = t("inference.pair_of", language, **values)
     return pair.token, note(head), str(one), str(other), "", *[gr.update(interactive=True)] * 3

@@ -14,7 +14,7 @@ from utils.core.errors import AmharicTtsError, RunError
 from utils.core.paths import Project
 from utils.core.storage import make_folder
 from utils.runs import child_commands
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import RAW
 from utils.ui.tabs.inference import render
 from utils.ui.tabs.inference.context import Room, Sight, fault
@@ -40,16 +40,16 @@ class Archive:
 
 def build_downloads(room: Room) -> dict[str, Any]:
     """Lay out the buttons; return what the clock fills."""
-    gr.Markdown("The files of a take are offered above it. Packing a model takes a minute; it stays in the project.")
+    gr.Markdown(t("inference.export_about"))
     half = gr.Checkbox(
         value=True,
-        label="Half the size",
-        info="The weights are stored in 16 bits; they are loaded in full precision again.",
+        label=t("inference.half_precision"),
+        info=t("inference.half_precision_hint"),
         elem_id="pack-half",
     )
     with gr.Row():
-        model = gr.Button("Pack the chosen model", elem_id="pack-model")
-        dataset = gr.Button("Pack the dataset", elem_id="pack-dataset")
+        model = gr.Button(t("inference.export_model"), elem_id="pack-model")
+        dataset = gr.Button(t("inference.export_dataset"), elem_id="pack-dataset")
         stop = stop_button(room, PACK)
     status = gr.HTML(elem_id="pack-status")
 
@@ -107,7 +107,7 @@ def pack_state(room: Room, sight: Sight) -> dict[str, Any]:
     status, stop = state_of(room.errands.look(sight.name, PACK), sight.language, _heard)
     packed = sorted(_packed(sight.place.exports), reverse=True)[:6]
     shown = [render.link(path, f"{path.name} ({size / 1e6:.1f} MB)") for _, path, size in packed]
-    offered = render.downloads(shown) if shown else note(say("Nothing is packed yet.", sight.language))
+    offered = render.downloads(shown) if shown else note(t("inference.no_exports", sight.language))
     return {"pack": status + offered, "pack_stop": stop}
 
 
@@ -121,7 +121,7 @@ def _packed(folder: Path) -> Iterator[tuple[float, Path, int]]:
 
 def _heard(item: object, language: str) -> Heard | None:
     if isinstance(item, Archive):
-        return Heard(say("Packed: {name}.", language, name=item.path.name), is_result=True)
+        return Heard(t("inference.exported", language, name=item.path.name), is_result=True)
     return Heard(item.text) if isinstance(item, Line) else None
 
 

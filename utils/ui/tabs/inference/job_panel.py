@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from utils.runs.background_jobs import Errand
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.tabs.inference import render
 from utils.ui.tabs.inference.context import Room, fault
 from utils.ui.views import refused, told
@@ -35,7 +35,7 @@ Hear = Callable[[Any, str], Heard | None]  # what an errand told, language of th
 
 def stop_button(room: Room, kind: str) -> gr.Button:
     """Make a button that ends a long work of the project."""
-    button = gr.Button("Stop", variant="stop", interactive=False, min_width=100, elem_id=f"stop-{kind}")
+    button = gr.Button(t("inference.stop"), variant="stop", interactive=False, min_width=100, elem_id=f"stop-{kind}")
 
     def stop(project: str) -> None:
         room.errands.stop(project, kind)
@@ -50,7 +50,7 @@ def begin(room: Room, project: str, kind: str, task: Callable[[], Iterator[Any]]
         room.errands.begin(project, kind, task)
     except Exception as error:  # noqa: BLE001  # it is shown
         return fault(error, language)
-    return told("good", say("It has begun, and goes on when you leave this page.", language))
+    return told("good", t("inference.job_started", language))
 
 
 def state_of(errand: Errand | None, language: str, hear: Hear) -> tuple[str, dict[str, object]]:
@@ -70,8 +70,8 @@ def state_of(errand: Errand | None, language: str, hear: Hear) -> tuple[str, dic
     elif heard and heard.is_result:
         shown = told("good", heard.words)
     elif over:
-        shown = told("warnings", say("Stopped.", language))
+        shown = told("warnings", t("inference.stopped", language))
     else:
-        heard = heard or Heard(say("Getting ready", language))
+        heard = heard or Heard(t("inference.getting_ready", language))
         shown = render.working(f"{heard.words} · {errand.work.seconds:.0f} s", heard.step, heard.total)
     return shown, {"interactive": not over}

@@ -11,22 +11,20 @@ from utils.core.errors import AmharicTtsError
 from utils.runs.tasks import Work
 from utils.ui import error_text
 from utils.ui.form import info
-from utils.ui.i18n import say
+from utils.ui.i18n import field_title, t
 from utils.ui.page import RAW
 from utils.ui.tabs.inference import model_choices, pronunciation, render
 from utils.ui.tabs.inference.context import MODEL, Room, Sight, fault
 from utils.ui.views import note
 from utils.workspace import reference_clips
 
-FIELD = SpeechConfig.model_fields["model"]
-
 
 def build_model(room: Room) -> dict[str, Any]:
     """Lay out picker, buttons and what is known of the model; return what the clock fills."""
     picker = gr.Dropdown(
         [],
-        label=FIELD.title,
-        info=info(FIELD),
+        label=field_title(SpeechConfig, "model"),
+        info=info(SpeechConfig, "model"),
         allow_custom_value=True,
         interactive=True,
         elem_id="model",
@@ -35,8 +33,8 @@ def build_model(room: Room) -> dict[str, Any]:
         room.fields(*MODEL)
     room.form["model"] = picker
     with gr.Row():
-        load = gr.Button("Load", interactive=False, min_width=120, elem_id="load-model")
-        unload = gr.Button("Unload", interactive=False, min_width=120, elem_id="unload-model")
+        load = gr.Button(t("inference.load"), interactive=False, min_width=120, elem_id="load-model")
+        unload = gr.Button(t("inference.unload"), interactive=False, min_width=120, elem_id="unload-model")
     reason, card = gr.HTML(elem_id="model-reason"), gr.HTML(elem_id="model-card")
     _tie_buttons(room, load, unload, card)
     return {"model": picker, "load": load, "unload": unload, "model_reason": reason, "card": card}
@@ -76,7 +74,7 @@ def model_state(room: Room, sight: Sight, model: str, seen: Mapping[str, Any]) -
         model = picker["value"] = model if own else model_choices.preferred(found, sight.place.root)
     reads, unknown = _reads(model, language)
     busy, loaded = bool(studio.loading), studio.card is not None
-    none = say("There is no model yet: train one, or download a base model in the System tab.", language)
+    none = t("inference.no_model", language)
     voices = reference_clips.choices(sight.place, studio.voices())
     return {
         "model": picker,
@@ -85,7 +83,7 @@ def model_state(room: Room, sight: Sight, model: str, seen: Mapping[str, Any]) -
         "model_reason": note(unknown if model else none),
         "card": render.model(studio, model, reads, None, language),
         "speak": {"interactive": bool(model)},
-        "reference": {"choices": [(say("the model's own voice", language), ""), *voices]},
+        "reference": {"choices": [(t("inference.model_voice", language), ""), *voices]},
     }
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from utils.speech.model_list import Found
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 
-KINDS = {"ready": "finished model", "checkpoint": "checkpoint", "base": "base model"}
+KINDS = {"ready": "inference.finished_model", "checkpoint": "inference.checkpoint", "base": "inference.base_model"}
 
 
 def choices(found: list[Found], language: str) -> list[tuple[str, str]]:
@@ -15,9 +15,9 @@ def choices(found: list[Found], language: str) -> list[tuple[str, str]]:
 
 def title(one: Found, language: str) -> str:
     """Describe a model in a line."""
-    parts = [one.name, say(KINDS[one.kind], language)]
+    parts = [one.name, t(KINDS[one.kind], language)]
     if one.eval_loss is not None:
-        parts.append(say("evaluation {loss}", language, loss=f"{one.eval_loss:.4f}"))
+        parts.append(t("common.evaluation_loss", language, loss=f"{one.eval_loss:.4f}"))
     parts.append(f"{one.size / 1e9:.2f} GB" if one.size >= 1e8 else f"{one.size / 1e6:.0f} MB")
     return " · ".join([*parts, *(["★"] if one.is_best else [])])
 

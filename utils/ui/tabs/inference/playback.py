@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from utils.config import SpeechConfig
 from utils.media.audio import Samples
 from utils.media.encoding import to_pcm16
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.tabs.inference import render, speech_tasks
 from utils.ui.tabs.inference.speech_tasks import Begun, Done, Dubbed, News, Sounding, Stage
 from utils.workspace.takes import Said, Take
@@ -75,10 +75,10 @@ class Listener:
     def progress(self, seconds: float, language: str) -> str:
         """Say how far it is."""
         if self.begun is None or self.stage:
-            stage = say(self.stage or "Getting ready", language)
+            stage = t(self.stage or "inference.getting_ready", language)
             return render.working(f"{stage} · {seconds:.0f} s")
         values = {"step": self.done, "total": self.begun.total}
-        sentence = say("{step} of {total} sentences are spoken", language, **values)
+        sentence = t("inference.sentences_progress", language, **values)
         return render.working(f"{sentence} · {seconds:.0f} s", self.done, self.begun.total)
 
     def take(self) -> tuple[Take, Samples] | None:

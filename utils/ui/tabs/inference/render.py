@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from utils.core.languages import find
 from utils.ui import error_text
-from utils.ui.i18n import say
+from utils.ui.error_text import translate
+from utils.ui.i18n import t
 from utils.ui.tabs.inference.model_session import Card, Studio
 from utils.ui.tabs.inference.pronunciation import Seen
 from utils.ui.views import bar, cards, cell, note, refused, table, told
@@ -19,26 +20,26 @@ MOST_ROWS = 60  # sentences in the table of what the model reads
 SHOWN = 60  # letters of a text in a list
 
 FLAGS = {
-    "broken": "The sound is broken and cannot be played: try another precision.",
-    "nothing": "The model said nothing.",
-    "silent": "There is only silence.",
-    "speechless": "There is sound, but no speech.",
-    "endless": "It did not end by itself and was cut off.",
-    "loop": "It repeats itself.",
-    "short": "It is too short for its text: words may be missing.",
-    "long": "It is too long for its text: something may have been added.",
-    "pause": "There is a long pause inside.",
-    "noise": "There is noise after the speech.",
-    "ending": "There is something after its end.",
-    "clipped": "It is too loud and distorted.",
-    "timing": "It does not fit its time.",
+    "broken": "inference.flag_broken",
+    "nothing": "inference.flag_nothing",
+    "silent": "inference.flag_silent",
+    "speechless": "inference.flag_speechless",
+    "endless": "inference.flag_endless",
+    "loop": "inference.flag_loop",
+    "short": "inference.flag_short",
+    "long": "inference.flag_long",
+    "pause": "inference.flag_pause",
+    "noise": "inference.flag_noise",
+    "ending": "inference.flag_ending",
+    "clipped": "inference.flag_clipped",
+    "timing": "inference.flag_timing",
 }
 MODES = {
-    "latin": "Latin letters made from its sounds",
-    "ipa": "phonemes (IPA)",
-    "fidel": "Ethiopic letters as they are written",
+    "latin": "inference.mode_latin",
+    "ipa": "inference.mode_ipa",
+    "fidel": "inference.mode_fidel",
 }
-BACKENDS = {"rules": "rules of this program", "epitran": "Epitran"}
+BACKENDS = {"rules": "inference.backend_rules", "epitran": "inference.backend_epitran"}
 
 CSS = """
 #inference-tab mark { background: #fecaca; color: #7f1d1d; padding: 0 3px; border-radius: 3px; }
@@ -94,17 +95,17 @@ def model(studio: Studio, place: str, reads: dict[str, str] | None, error: BaseE
     parts = []
     if studio.loading:
         seconds = f"{studio.loading_seconds:.0f}"
-        parts.append(working(say("The model is being loaded: {seconds} s.", language, seconds=seconds)))
+        parts.append(working(t("inference.loading_for", language, seconds=seconds)))
     if error:
         parts.append(refused(error, language))
     if studio.card:
         parts.append(card(studio.card, studio.users, language))
         if place and studio.card.place != place:
-            parts.append(note(say("Another model is chosen above; Speak will load it first.", language)))
+            parts.append(note(t("inference.other_model_selected", language)))
     elif not studio.loading:
-        parts.append(note(say("No model is in memory. Speak loads the chosen one by itself.", language)))
+        parts.append(note(t("inference.no_model_loaded", language)))
     if reads is not None and (studio.card is None or studio.card.place != place):
-        parts.append(cards({"The chosen model reads": reading_of(reads, language)}, language))
+        parts.append(cards({"inference.chosen_model_reads": reading_of(reads, language)}, language))
     return "".join(parts)
 
 
@@ -112,15 +113,16 @@ def card(known: Card, users: int, language: str) -> str:
     """Show what is known of the model in memory."""
     memory = f"{known.gib:.2f} GiB"
     if known.graphics_gib > 0.005:
-        memory += f" + {known.graphics_gib:.2f} GiB ({say('Graphics card', language)})"
-    took = say("loaded in {seconds} s", language, seconds=f"{known.seconds:.1f}")
+        memory += f" + {known.graphics_gib:.2f} GiB ({t('common.gpu', language)})"
+    took = t("inference.loaded_in", language, seconds=f"{known.seconds:.1f}")
+    sound = f"{t('inference.sound', language)} {known.reasons[1]}"
     rows = {
-        "In memory": f"{known.name} · {memory} · {took}",
-        "Computes on": f"{known.device} · GPT {known.reasons[0]} · {say('sound', language)} {known.reasons[1]}",
-        "The model reads": reading_of(known.reads, language),
-        "Speaks": ", ".join(find(code).native_name or code for code in known.languages),
-        "Training": training(known, language),
-        "In use": say("by {count} now", language, count=users) if users else "",
+        "inference.in_memory": f"{known.name} · {memory} · {took}",
+        "inference.computes_on": f"{known.device} · GPT {known.reasons[0]} · {sound}",
+        "common.model_reads": reading_of(known.reads, language),
+        "inference.speaks": ", ".join(find(code).native_name or code for code in known.languages),
+        "common.training": training(known, language),
+        "common.in_use": t("inference.users_now", language, count=users) if users else "",
     }
     return cards({name: value for name, value in rows.items() if value}, language) + told("warnings", *known.notices)
 
@@ -129,23 +131,23 @@ def training(known: Card, language: str) -> str:
     """Say where a model comes from, as far as it says so."""
     parts = [str(known.about["run"])] if known.about.get("run") else []
     if known.about.get("step") is not None:
-        parts.append(f"{say('step', language)} {known.about['step']}")
+        parts.append(f"{t('common.step', language)} {known.about['step']}")
     if isinstance(loss := known.about.get("eval_loss"), int | float):
-        parts.append(say("evaluation {loss}", language, loss=f"{loss:.4f}"))
+        parts.append(t("common.evaluation_loss", language, loss=f"{loss:.4f}"))
     return " · ".join(parts)
 
 
 def reading_of(reads: dict[str, str], language: str) -> str:
     """Say how a model reads its added language, from its metadata."""
     if not reads:
-        return say("the languages of XTTS as published; no Amharic was added", language)
-    parts = [find(reads["language"]).native_name, say(MODES.get(reads["mode"], reads["mode"]), language)]
+        return t("inference.published_languages", language)
+    parts = [find(reads["language"]).native_name, t(MODES.get(reads["mode"], reads["mode"]), language)]
     if reads["mode"] != "fidel":
         parts.append(
-            f"{say('Amharic G2P', language)}: {say(BACKENDS.get(reads['backend'], reads['backend']), language)}"
+            f"{t('inference.amharic_g2p', language)}: {t(BACKENDS.get(reads['backend'], reads['backend']), language)}"
         )
     if reads.get("overrides", "0") != "0":
-        parts.append(say("{count} pronunciations of its own", language, count=reads["overrides"]))
+        parts.append(t("inference.lexicon_size", language, count=reads["overrides"]))
     return " · ".join(parts)
 
 
@@ -157,31 +159,34 @@ def counter(seen: Seen, seconds: float | None, language: str) -> str:
     if not seen.readings:
         return note(error_text.told(seen.error, language)) if seen.error else ""
     values = {"count": len(seen.readings), "longest": seen.longest, "limit": seen.limit}
-    counted = say("{count} sentences · the longest has {longest} of {limit} tokens", language, **values)
+    counted = t("inference.sentence_count", language, **values)
     if seconds is not None:
-        counted += " · " + say("about {seconds} s of sound", language, seconds=f"{seconds:.0f}")
+        counted += " · " + t("inference.estimated_length", language, seconds=f"{seconds:.0f}")
     if not seen.whole:
-        counted += " · " + say("only the beginning of this long text was counted", language)
+        counted += " · " + t("inference.text_truncated", language)
     shown = note(counted)
     if seen.unreadable:
         signs = " ".join(f"<mark>{escape(sign)}</mark>" for sign in seen.unreadable)
-        why = escape(say("This model cannot read these signs; write them in words or leave them out:", language))
+        why = escape(t("inference.unsupported_characters", language))
         shown += f'<div class="faults" role="alert"><p>{why} {signs}</p></div>'
     elif seen.error:
         shown += refused(seen.error, language)
     if seen.left_out:
-        shown += note(say("Skipped, for it has no sound: {signs}", language, signs=" ".join(seen.left_out)))
+        shown += note(t("inference.skipped_characters", language, signs=" ".join(seen.left_out)))
     return shown
 
 
 def readings(seen: Seen, language: str) -> str:
     """Show each sentence on its way to the model."""
     if not seen.readings:
-        return note(say("Nothing to explain yet.", language))
-    titles = [say(title, language) for title in ("Written", "Normalised", "Sounds", "The model reads", "Tokens")]
+        return note(t("common.nothing_to_explain", language))
+    titles = [
+        t(title, language)
+        for title in ("common.written", "common.normalised", "common.sounds", "common.model_reads", "inference.tokens")
+    ]
     rows = [_row(one, seen.unreadable) for one in seen.readings[:MOST_ROWS]]
     more = len(seen.readings) - MOST_ROWS
-    rest = note(say("{count} more sentences are not shown.", language, count=more)) if more > 0 else ""
+    rest = note(t("inference.more_sentences", language, count=more)) if more > 0 else ""
     return table(titles, rows, classes="stack") + rest
 
 
@@ -212,14 +217,19 @@ def flag(text: str, language: str) -> str:
     if not plain:
         return text
     figures = f" ({detail.strip()})" if language == "en" and any(map(str.isdigit, detail)) else ""
-    return f"{say(plain, language)}{figures}"
+    return f"{t(plain, language)}{figures}"
 
 
 def take_title(take: Take, language: str) -> str:
     """Describe a take in a line."""
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(take.made))
-    parts = [when, short(take.text), f"{take.seconds:.1f} s", f"{say('Seed', language)} {take.settings.get('seed', 0)}"]
-    parts += [say("stopped early", language)] if take.unfinished else []
+    parts = [
+        when,
+        short(take.text),
+        f"{take.seconds:.1f} s",
+        f"{t('inference.seed', language)} {take.settings.get('seed', 0)}",
+    ]
+    parts += [t("inference.stopped_early", language)] if take.unfinished else []
     parts += [flagged(len(take.flags), language)] if take.flags else []
     return " · ".join(parts)
 
@@ -227,35 +237,35 @@ def take_title(take: Take, language: str) -> str:
 def take_facts(take: Take, language: str) -> str:
     """Show how a take came about, and what the guards found."""
     rows = {
-        "Model": take.model,
-        "Voice": take.voice,
-        "Seed": str(take.settings.get("seed", 0)),
-        "Length": f"{take.seconds:.1f} s",
-        "Work for 1 s of sound": f"{take.real_time_factor:.2f} s",
+        "inference.model": take.model,
+        "inference.voice": take.voice,
+        "inference.seed": str(take.settings.get("seed", 0)),
+        "common.length": f"{take.seconds:.1f} s",
+        "inference.real_time_factor": f"{take.real_time_factor:.2f} s",
     }
     found = [f"{number}: {flag(text, language)}" for number, text in take.flags]
     doubts = told("warnings", *found[:20], *([f"… + {len(found) - 20}"] if len(found) > 20 else []))
     if not found and take.kind == "speech" and not take.unfinished:
-        doubts = told(
-            "good", say("No guard found anything unusual; that does not mean that every word is right.", language)
-        )
-    early = (
-        told("warnings", say("It was stopped early; this is what was finished.", language)) if take.unfinished else ""
-    )
-    return cards(rows, language) + early + doubts + "".join(note(say(text, language)) for text in take.notes)
+        doubts = told("good", t("inference.checks_passed", language))
+    early = told("warnings", t("inference.stopped_early_note", language)) if take.unfinished else ""
+    return cards(rows, language) + early + doubts + "".join(note(translate(text, language)) for text in take.notes)
 
 
 def sentence_title(number: int, one: Sentence, language: str) -> str:
     """Describe a sentence of a take in a line."""
-    parts = [f"{number} · {short(one.reading.written)}", f"{one.seconds:.1f} s", f"{say('Seed', language)} {one.seed}"]
+    parts = [
+        f"{number} · {short(one.reading.written)}",
+        f"{one.seconds:.1f} s",
+        f"{t('inference.seed', language)} {one.seed}",
+    ]
     if one.tries > 1:
-        parts.append(say("{count} tries", language, count=one.tries))
+        parts.append(t("inference.tries", language, count=one.tries))
     return " · ".join([*parts, *([flagged(len(one.flags), language)] if one.flags else [])])
 
 
 def flagged(count: int, language: str) -> str:
     """Say how much the guards found."""
-    return f"! {say('{count} doubts', language, count=count)}"
+    return f"! {t('inference.warnings', language, count=count)}"
 
 
 def short(text: str) -> str:

@@ -13,7 +13,7 @@ from utils.core.errors import AmharicTtsError, ConfigError, RunError
 from utils.media.encoding import to_pcm16
 from utils.media.rates import OUTPUT_RATE
 from utils.runs.tasks import Work
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, RAW
 from utils.ui.tabs.inference import render, speech_tasks
 from utils.ui.tabs.inference.context import fault, news, settings
@@ -42,20 +42,20 @@ def build_again(view: TakeView) -> None:
     room = view.room
     with gr.Row():
         with gr.Column(min_width=280):
-            old = gr.Audio(label="This sentence", interactive=False, elem_id="sentence-sound", buttons=[])
+            old = gr.Audio(label=t("inference.this_sentence"), interactive=False, elem_id="sentence-sound", buttons=[])
             words = gr.Textbox(
-                label="Its text",
-                info="Change it, if you like, before it is spoken again.",
+                label=t("inference.sentence_text"),
+                info=t("inference.sentence_text_hint"),
                 lines=2,
                 interactive=True,
                 elem_id="sentence-text",
             )
         with gr.Column(min_width=280):
-            new = gr.Audio(label="Spoken again", interactive=False, elem_id="again-sound", buttons=[])
+            new = gr.Audio(label=t("inference.new_version"), interactive=False, elem_id="again-sound", buttons=[])
             state = gr.HTML(elem_id="again-status")
     with gr.Row():
-        again = gr.Button("Speak it again with another seed", interactive=False, elem_id="again")
-        accept = gr.Button("Put it into the whole", interactive=False, elem_id="accept")
+        again = gr.Button(t("inference.speak_again"), interactive=False, elem_id="again")
+        accept = gr.Button(t("inference.replace_in_result"), interactive=False, elem_id="accept")
     reason = gr.HTML(elem_id="again-reason")
     _tie_choice(view, [old, words, new, state, again, accept, reason, view.redone])
     _tie_again(view, again, words, [new, state, accept, view.redone])
@@ -68,7 +68,7 @@ def build_again(view: TakeView) -> None:
             forget_files(place, take := takes.replaced(place, takes.find(place, name), redone.number, redone.said))
         except AmharicTtsError as error:
             return fault(error, language), gr.skip(), *[gr.skip()] * 4
-        done = told("good", say("The sentence was replaced.", language))
+        done = told("good", t("inference.sentence_replaced", language))
         return done, gr.update(interactive=False), *view.show(project, take.name, language)
 
     accept.click(
@@ -84,7 +84,7 @@ def _tie_choice(view: TakeView, outputs: list[Any]) -> None:
     def choose(project: str, name: str | None, number: int | None, language: str) -> tuple[Any, ...]:
         empty = (None, "", None, "", *[gr.update(interactive=False)] * 2)
         if number is None or not name:
-            return *empty, note(say("Choose a sentence in the list.", language)) if name else "", None
+            return *empty, note(t("inference.choose_sentence", language)) if name else "", None
         try:
             place = view.room.open(project)
             take = takes.find(place, name)
@@ -94,7 +94,7 @@ def _tie_choice(view: TakeView, outputs: list[Any]) -> None:
         except AmharicTtsError as error:
             return *empty, fault(error, language), None
         able = take.kind != "subtitles"
-        why = "" if able else note(say("Subtitles are spoken as a whole, each in its time.", language))
+        why = "" if able else note(t("inference.subtitles_fixed", language))
         why += told("warnings", *(render.flag(text, language) for text in one.sentence.flags))
         text = one.sentence.reading.written
         button = gr.update(interactive=able)
@@ -135,7 +135,7 @@ def _tie_again(view: TakeView, button: gr.Button, words: gr.Textbox, outputs: li
                 progress = listener.progress(work.seconds, page_language)
                 yield quiet[0], progress, *quiet[1:]
             if work.stopped and (listener.begun is None or len(listener.told) < listener.begun.total):
-                yield None, told("warnings", say("Stopped.", page_language)), *quiet[1:]
+                yield None, told("warnings", t("inference.stopped", page_language)), *quiet[1:]
                 return
             redone = Redone(known.name, number, tuple(listener.told))
             yield heard(listener.told), doubts(listener.told, page_language), gr.update(interactive=True), redone
@@ -171,7 +171,7 @@ def next_config(take: Take, number: int, config: SpeechConfig) -> SpeechConfig:
 def doubts(said: list[Said], language: str) -> str:
     """Say what the guards found in a new sentence."""
     found = [render.flag(text, language) for one in said for text in one.sentence.flags]
-    seed = f"{say('Seed', language)} {said[0].sentence.seed}" if said else ""
+    seed = f"{t('inference.seed', language)} {said[0].sentence.seed}" if said else ""
     return told("warnings", *found) + note(seed)
 
 

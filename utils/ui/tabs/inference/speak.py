@@ -12,7 +12,7 @@ from utils.config import SpeechConfig
 from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
 from utils.runs.tasks import Work
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, QUIET, RAW
 from utils.ui.tabs.inference import render, speech_tasks
 from utils.ui.tabs.inference.context import Room, fault, news, settings
@@ -89,11 +89,11 @@ def shown(status: str, chunk: object = None, found: object = None, sound: object
 def build_buttons() -> tuple[gr.Button, gr.Button, gr.Checkbox]:
     """Lay out the buttons."""
     with gr.Row():
-        speak = gr.Button("Speak", variant="primary", min_width=140, elem_id="speak")
-        stop = gr.Button("Stop", variant="stop", min_width=100, interactive=False, elem_id="stop")
+        speak = gr.Button(t("inference.speak"), variant="primary", min_width=140, elem_id="speak")
+        stop = gr.Button(t("inference.stop"), variant="stop", min_width=100, interactive=False, elem_id="stop")
     stream = gr.Checkbox(
-        label="Play while speaking",
-        info="The sound begins at once; doubtful sentences are then neither noticed nor repeated.",
+        label=t("inference.stream"),
+        info=t("inference.stream_hint"),
         elem_id="stream",
     )
     return speak, stop, stream
@@ -105,11 +105,11 @@ def build_status() -> tuple[gr.HTML, gr.Textbox, gr.Audio]:
     chunk = gr.Textbox(
         visible="hidden",
         elem_id="stream-chunk",
-        label="Sound while speaking",
-        info="Filled by the program, for its player.",
+        label=t("inference.stream_player"),
+        info=t("inference.player_hint"),
     )
     sound = gr.Audio(
-        label="What was spoken", type="filepath", interactive=False, elem_id="take-sound", buttons=["download"]
+        label=t("inference.result"), type="filepath", interactive=False, elem_id="take-sound", buttons=["download"]
     )
     return status, chunk, sound
 
@@ -154,7 +154,7 @@ def followed(
     room: Room, request: gr.Request, project: str, language: str, values: dict[str, Any], begin: Begin
 ) -> Iterator[tuple[Any, ...]]:
     """Follow a speaking until its end or until it is stopped, and keep what was spoken as a take."""
-    yield shown(render.working(say("Getting ready", language)), "")
+    yield shown(render.working(t("inference.getting_ready", language)), "")
     try:
         place, config = room.open(project), settings(values)
         listener, work = begin(place, config)
@@ -173,12 +173,12 @@ def kept(place: Project, listener: Listener, language: str) -> Any:  # noqa: ANN
     """Keep what was spoken and show it."""
     made = listener.take()
     if made is None:
-        sentence = say("It was stopped before the first sentence was finished.", language)
+        sentence = t("inference.stopped_empty", language)
         return shown(told("warnings", sentence))
     take = takes.keep(place, *made)
-    sentence = say("Spoken: {seconds} s of sound in {took} s.", language, **figures(take))
+    sentence = t("inference.spoken", language, **figures(take))
     if take.unfinished:
-        sentence = say("Stopped; what was finished is kept.", language)
+        sentence = t("inference.stopped_kept", language)
     found = takes.newest(place)
     choices = gr.update(choices=[(render.take_title(one, language), one.name) for one in found], value=take.name)
     return shown(told("good", sentence), None, choices, str(sound_of(place, take)))

@@ -99,7 +99,7 @@ News = Stage | Begun | Sounding | Said | Dubbed | Packed | Done
 def loaded(studio: Studio, config: SpeechConfig) -> Iterator[News]:
     """Have the model of the settings in memory."""
     if studio.card is None or studio.card.place != config.model:
-        yield Stage("Loading the model")
+        yield Stage("inference.loading_model")
     studio.load(config.model, config.device, config.precision)
 
 
@@ -108,7 +108,7 @@ def speak(studio: Studio, text: str, config: SpeechConfig) -> Iterator[News]:
     yield from loaded(studio, config)
     with studio.using() as model:
         plan = model.plan(text, config)
-        yield Stage("Hearing the voice")
+        yield Stage("inference.encoding_voice")
         yield Begun(len(plan.pieces), model.model.name, model.voice(config.reference).name, plan.notes)
         with closing(model.pieces(text, config)) as pieces:
             for piece in in_turn(studio, pieces):
@@ -120,7 +120,7 @@ def stream(studio: Studio, text: str, config: SpeechConfig) -> Iterator[News]:
     yield from loaded(studio, config)
     with studio.using() as model:
         plan = model.plan(text, config)
-        yield Stage("Hearing the voice")
+        yield Stage("inference.encoding_voice")
         yield Begun(len(plan.pieces), model.model.name, model.voice(config.reference).name, (*plan.notes, UNCHECKED))
         for number, piece in enumerate(plan.pieces):
             own = config.model_copy(update={"seed": (config.seed + number) % 2**32})
@@ -155,7 +155,7 @@ def dub(studio: Studio, subtitles: Path, config: SpeechConfig) -> Iterator[News]
     yield from loaded(studio, config)
     with studio.using() as model:
         spoken = [number for number, cue in enumerate(found.cues) if any(map(str.isalnum, cue.text))]
-        yield Stage("Hearing the voice")
+        yield Stage("inference.encoding_voice")
         yield Begun(len(spoken), model.model.name, model.voice(config.reference).name)
         sounds = [silence(0)] * len(found.cues)
         for some in batched(spoken, config.batch_size):

@@ -7,6 +7,7 @@ import gradio as gr
 from utils.core.errors import AmharicTtsError
 from utils.runs.background_jobs import Errands
 from utils.speech.model_list import models
+from utils.ui.i18n import heading, t
 from utils.ui.page import PRIVATE, RAW, Page, changed, handler
 from utils.ui.tabs.inference import render
 from utils.ui.tabs.inference.batch import batch_state, build_batch, build_subtitles
@@ -23,17 +24,17 @@ from utils.ui.tabs.inference.voice import build_voice
 
 def build(page: Page) -> gr.Tab:
     """Lay out the tab."""
-    tab = gr.Tab("Inference", id="inference", elem_id="inference-tab")
+    tab = gr.Tab(t("inference.tab"), id="inference", elem_id="inference-tab")
     with tab:
         room = Room(page, Studio(page.output), Errands())
         gr.HTML(f"<style>{render.CSS}</style>")
-        gr.Markdown("## Model")
+        gr.Markdown(heading("inference.model"))
         widgets = build_model(room)
-        gr.Markdown("## Voice")
+        gr.Markdown(heading("inference.voice"))
         widgets["reference"] = build_voice(room)
-        gr.Markdown("## Text")
+        gr.Markdown(heading("common.text"))
         text = build_text(room)
-        gr.Markdown("## Settings of speech")
+        gr.Markdown(heading("inference.voice_settings"))
         build_settings(room)
         player, history = build_speaking(room, text)
         widgets |= {"speak": player.speak, **history, **build_more(room, player)}
@@ -43,11 +44,11 @@ def build(page: Page) -> gr.Tab:
 
 def build_speaking(room: Room, text: gr.Textbox) -> tuple[Player, dict[str, Any]]:
     """Lay out buttons, progress, the chosen take and all takes; return what the clock fills too."""
-    gr.Markdown("## Speak")
+    gr.Markdown(heading("inference.speak"))
     speak, stop, stream = build_buttons()
     status, chunk, sound = build_status()
     facts = gr.Column()
-    gr.Markdown("## Takes")
+    gr.Markdown(heading("inference.takes"))
     history = gr.HTML(elem_id="takes-status")
     chosen, actions = build_history()
     with facts:
@@ -60,14 +61,14 @@ def build_speaking(room: Room, text: gr.Textbox) -> tuple[Player, dict[str, Any]
 
 def build_more(room: Room, player: Player) -> dict[str, Any]:
     """Lay out what takes longer, unfolded when it is wanted; return what the clock fills."""
-    with gr.Accordion("Subtitles", open=False):
+    with gr.Accordion(t("common.subtitles"), open=False):
         build_subtitles(room, player)
     widgets: dict[str, Any] = {}
-    with gr.Accordion("Many texts at once", open=False):
+    with gr.Accordion(t("inference.batch"), open=False):
         widgets |= build_batch(room)
-    with gr.Accordion("Compare models", open=False):
+    with gr.Accordion(t("inference.compare_models"), open=False):
         widgets |= build_compare(room)
-    with gr.Accordion("Download model and dataset", open=False):
+    with gr.Accordion(t("inference.export"), open=False):
         widgets |= build_downloads(room)
     return widgets
 

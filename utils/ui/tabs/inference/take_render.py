@@ -13,7 +13,7 @@ from utils.core.storage import write_atomically
 from utils.media.encoding import KINDS, Tags, write_sound
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.captions import captions, srt, vtt
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.tabs.inference import render
 from utils.ui.tabs.inference.context import Room, fault
 from utils.ui.tabs.inference.speak import sound_of
@@ -52,7 +52,7 @@ class TakeView:
         try:
             place = self.room.open(project)
             if not name:
-                return None, note(say("Nothing was spoken yet.", language)), gr.update(choices=[], value=None), ""
+                return None, note(t("inference.no_takes", language)), gr.update(choices=[], value=None), ""
             take = takes.find(place, name)
             return (
                 str(sound_of(place, take)),
@@ -69,8 +69,8 @@ def format_picker(value: str, name: str) -> gr.Dropdown:
     return gr.Dropdown(
         ENDINGS,
         value=value,
-        label="File format",
-        info="WAV and FLAC lose nothing; the others are smaller.",
+        label=t("inference.file_format"),
+        info=t("inference.file_format_hint"),
         interactive=True,
         elem_id=name,
         min_width=160,

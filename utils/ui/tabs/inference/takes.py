@@ -6,7 +6,7 @@ import gradio as gr
 
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import QUIET, RAW, handler
 from utils.ui.tabs.inference import render
 from utils.ui.tabs.inference.context import Room, fault
@@ -21,11 +21,11 @@ def build_sound_and_sentences(room: Room, chosen: gr.Radio, sound: gr.Audio) -> 
     facts = gr.HTML(elem_id="take-facts")
     with gr.Row():
         ending = format_picker(".mp3", "format")
-        make = gr.Button("Make this file", min_width=140, elem_id="make-file")
+        make = gr.Button(t("inference.convert"), min_width=140, elem_id="make-file")
     files = gr.HTML(elem_id="take-files")
-    with gr.Accordion("Sentences: listen, change, speak again", open=True):
+    with gr.Accordion(t("inference.sentences"), open=True):
         sentences = gr.Radio(
-            [], label="Sentences of this take", interactive=True, elem_id="sentences", elem_classes="long-list"
+            [], label=t("inference.take_sentences"), interactive=True, elem_id="sentences", elem_classes="long-list"
         )
         redone = gr.State(None)
         view = TakeView(room, chosen, sound, facts, sentences, files, redone)
@@ -48,12 +48,14 @@ def build_sound_and_sentences(room: Room, chosen: gr.Radio, sound: gr.Audio) -> 
 
 def build_history() -> tuple[gr.Radio, dict[str, gr.Button]]:
     """Lay out the list of takes with what can be done with one."""
-    chosen = gr.Radio([], label="Takes, newest first", interactive=True, elem_id="takes", elem_classes="long-list")
+    chosen = gr.Radio(
+        [], label=t("inference.takes_newest_first"), interactive=True, elem_id="takes", elem_classes="long-list"
+    )
     with gr.Row():
         buttons = {
-            "restore": gr.Button("Take over its text, seed and settings", elem_id="restore-settings"),
-            "delete": gr.Button("Delete this take", elem_id="delete-take"),
-            "undo": gr.Button("Undo the deletion", interactive=False, elem_id="undo-delete"),
+            "restore": gr.Button(t("inference.reuse"), elem_id="restore-settings"),
+            "delete": gr.Button(t("inference.delete_take"), elem_id="delete-take"),
+            "undo": gr.Button(t("inference.undo_deletion"), interactive=False, elem_id="undo-delete"),
         }
     return chosen, buttons
 
@@ -71,12 +73,12 @@ def tie_history(view: TakeView, text: gr.Textbox, buttons: dict[str, gr.Button],
                 return fault(error, language), gr.skip()
             choices = listed(place, done if done != name else None, language)["chosen"]
             shown = {"value": done if done != name else None} | choices
-            return told("good", say(sentence, language)), gr.update(**shown)
+            return told("good", t(sentence, language)), gr.update(**shown)
 
         return acted
 
-    delete = act(takes.delete, "The take was deleted; it can still be taken back.")
-    undo = act(lambda place, _: takes.restore(place), "The take is there again.")
+    delete = act(takes.delete, "inference.take_deleted")
+    undo = act(lambda place, _: takes.restore(place), "inference.take_restored")
     buttons["delete"].click(delete, view.given, [status, view.chosen], api_name="delete_take", **RAW, **QUIET)
     buttons["undo"].click(undo, view.given, [status, view.chosen], api_name="undo_delete_take", **RAW, **QUIET)
     _tie_restore(view, text, buttons["restore"], status)
@@ -90,7 +92,7 @@ def _tie_restore(view: TakeView, text: gr.Textbox, button: gr.Button, status: gr
             take = takes.find(view.room.open(project), name)
         except AmharicTtsError as error:
             return [fault(error, language), *[gr.skip()] * (1 + len(form))]
-        done = told("good", say("Text, seed and settings are those of this take.", language))
+        done = told("good", t("inference.take_reused", language))
         return [done, take.text, *(take.settings.get(field, gr.skip()) for field in form)]
 
     button.click(restore, view.given, [status, text, *form.values()], api_name="restore_take", **RAW, **QUIET)

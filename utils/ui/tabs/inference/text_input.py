@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from utils.core.languages import AMHARIC
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, QUIET, RAW
 from utils.ui.tabs.inference import pronunciation, render
 from utils.ui.tabs.inference.context import HERE, Room
@@ -27,8 +28,8 @@ def build_text(room: Room) -> gr.Textbox:
         with gr.Column(scale=3, min_width=280):
             text = gr.Textbox(
                 SAMPLES[0],
-                label="Text to speak",
-                info="Of any length: paragraphs and sentences are spoken one after the other.",
+                label=t("inference.text"),
+                info=t("inference.text_hint"),
                 lines=5,
                 max_lines=20,
                 elem_id="speech-text",
@@ -38,13 +39,13 @@ def build_text(room: Room) -> gr.Textbox:
             sample = gr.Dropdown(
                 list(dict.fromkeys((*SAMPLES, *pack_for(AMHARIC.code).samples))),
                 value=None,
-                label="A sentence to try",
-                info="It takes the place of the text.",
+                label=t("inference.example_sentence"),
+                info=t("inference.replaces_text"),
                 interactive=True,
                 elem_id="sample-sentence",
             )
     counter = gr.HTML(elem_id="counter")
-    with gr.Accordion("What the model reads", open=False):
+    with gr.Accordion(t("common.pronunciation_preview"), open=False):
         table = gr.HTML(elem_id="text-readings")
     # "input" comes once more when it is left, and what was typed since would be lost; "select" is for the mouse alone.
     sample.change(lambda chosen: chosen or gr.skip(), sample, text, **RAW, **PRIVATE)
@@ -88,7 +89,7 @@ def build_settings(room: Room) -> None:
     """Lay out all settings of speech that no other part has."""
     with gr.Column(elem_classes="settings"):
         room.fields(*HERE)
-    dice = gr.Button("Random seed", min_width=140, size="sm", elem_id="random-seed")
-    with gr.Accordion("More settings", open=False), gr.Column(elem_classes="settings"):
+    dice = gr.Button(t("inference.random_seed"), min_width=140, size="sm", elem_id="random-seed")
+    with gr.Accordion(t("inference.more_settings"), open=False), gr.Column(elem_classes="settings"):
         room.fields(*room.rest)
     dice.click(lambda: secrets.randbelow(2**32), None, room.form["seed"], **PRIVATE)

@@ -11,34 +11,33 @@ from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.runs.tasks import Work
 from utils.ui.form import info
-from utils.ui.i18n import say
+from utils.ui.i18n import field_title, t
 from utils.ui.page import PRIVATE, RAW
 from utils.ui.tabs.inference import render
 from utils.ui.tabs.inference.context import Room, fault
 from utils.ui.views import told
 from utils.workspace import reference_clips
 
-FIELD = SpeechConfig.model_fields["reference"]
 SOUNDS = ["audio"]
 
 
 def build_voice(room: Room) -> gr.Dropdown:
     """Lay out the picker and the ways to fill it."""
     picker = gr.Dropdown(
-        [("the model's own voice", "")],
+        [(t("inference.model_voice"), "")],
         value="",
-        label=FIELD.title,
-        info=info(FIELD),
+        label=field_title(SpeechConfig, "reference"),
+        info=info(SpeechConfig, "reference"),
         allow_custom_value=True,
         interactive=True,
         elem_id="reference",
     )
     room.form["reference"] = picker
     heard = gr.HTML(elem_id="voice-facts")
-    with gr.Accordion("Use your own voice, or a clip of the dataset", open=False), gr.Row():
+    with gr.Accordion(t("inference.own_voice"), open=False), gr.Row():
         with gr.Column(min_width=260):
             files = gr.File(
-                label="Sound files of one speaker",
+                label=t("inference.voice_files"),
                 file_count="multiple",
                 file_types=SOUNDS,
                 height=150,
@@ -46,16 +45,20 @@ def build_voice(room: Room) -> gr.Dropdown:
             )
         with gr.Column(min_width=260):
             spoken = gr.Audio(
-                label="Record your voice", sources=["microphone"], type="filepath", elem_id="microphone", buttons=[]
+                label=t("inference.record_voice"),
+                sources=["microphone"],
+                type="filepath",
+                elem_id="microphone",
+                buttons=[],
             )
         with gr.Column(min_width=260):
-            score = gr.Button("Find good clips in the dataset", elem_id="score-clips")
+            score = gr.Button(t("inference.find_clips"), elem_id="score-clips")
             clips = gr.Dropdown(
                 [],
                 multiselect=True,
                 max_choices=5,
-                label="Clips of the dataset",
-                info="The best first: clean, long enough, lively. Several of one speaker are heard together.",
+                label=t("inference.dataset_clips"),
+                info=t("inference.dataset_clips_hint"),
                 interactive=True,
                 elem_id="dataset-clips",
             )
@@ -85,7 +88,7 @@ def _tie_files(room: Room, files: gr.File, spoken: gr.Audio, picker: gr.Dropdown
 
 
 def _chosen(room: Room, project: Project, paths: Sequence[Path], language: str) -> Any:  # noqa: ANN401  # an update
-    own = (say("the model's own voice", language), "")
+    own = (t("inference.model_voice", language), "")
     value = reference_clips.reference(paths)
     choices = [own, *reference_clips.choices(project, room.studio.voices())]
     return gr.update(choices=choices, value=value)
@@ -98,7 +101,7 @@ def _tie_dataset(room: Room, score: gr.Button, clips: gr.Dropdown, found: gr.HTM
             waiting = reference_clips.candidates(room.open(project))
             for clip in Work(lambda: reference_clips.scored(waiting)).news():
                 done += [clip] if clip else []
-                step = say("Listening: {step} of {total} clips", language, step=len(done), total=len(waiting))
+                step = t("inference.scoring_clips", language, step=len(done), total=len(waiting))
                 yield gr.skip(), render.working(step, len(done), len(waiting))
         except Exception as error:  # noqa: BLE001  # it is shown
             yield gr.skip(), fault(error, language)

@@ -8,7 +8,7 @@ from pathlib import Path
 import gradio as gr
 
 from utils.core import paths
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, QUIET, RAW, Page, handler
 from utils.ui.tabs.system.settings import place
 from utils.ui.views import cell, table
@@ -40,7 +40,7 @@ def guide(name: str) -> str:
 def build_guides(page: Page) -> None:
     """Lay out the choice of a guide and its text."""
     chosen = gr.Dropdown(
-        guides(), value=None, label="Guide", info="Shown below, in English.", interactive=True, elem_id="guide"
+        guides(), value=None, label=t("system.guide"), info=t("system.guide_hint"), interactive=True, elem_id="guide"
     )
     with gr.Column(elem_id="guide-text"):
         text = gr.Markdown(elem_classes="guide")
@@ -69,13 +69,13 @@ def versions(output: Path, language: str) -> str:
     """Show what is installed and where things lie."""
     rows = {
         "Python": f"{platform.python_version()} · {platform.platform()}",
-        **{name: _version(name) or say("missing", language) for name in PACKAGES},
-        "Projects": str(output),
-        "Base models": str(paths.MODELS),
-        "Settings of the page": str(place(output)),
+        **{name: _version(name) or t("system.missing", language) for name in PACKAGES},
+        "system.projects": str(output),
+        "system.base_models": str(paths.MODELS),
+        "system.page_settings": str(place(output)),
     }
-    titles = [say(words, language) for words in ("What", "Version or place")]
-    return table(titles, [(cell(say(name, language), classes="mark"), cell(value)) for name, value in rows.items()])
+    titles = [t(words, language) for words in ("common.what", "system.version_or_path")]
+    return table(titles, [(cell(t(name, language), classes="mark"), cell(value)) for name, value in rows.items()])
 
 
 def _version(name: str) -> str:

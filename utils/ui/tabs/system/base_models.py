@@ -12,19 +12,19 @@ from utils.core.errors import AmharicTtsError
 from utils.ui import error_text
 from utils.ui.confirm import Question, build_question, refuse_another
 from utils.ui.form import build_form
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, RAW, Page, changed, handler, tell
 from utils.ui.tabs.system import downloads
 from utils.ui.tabs.system.downloads import Base, Progress
 from utils.ui.views import bar, cell, note, reasons, table, time_left
 from utils.xtts.files import BUILT_IN, TINY
 
-HERE = "This version is here already."
-NOT_HERE = "Nothing of this version is here."
-OURS = "This version comes with the program."
-FETCHING = "A version is being fetched."
-NOT_FETCHING = "Nothing is being fetched."
-NO_CONSENT = "Agree to the licence first."
+HERE = "system.already_installed"
+NOT_HERE = "system.nothing_to_delete"
+OURS = "system.built_in"
+FETCHING = "system.downloading"
+NOT_FETCHING = "system.not_downloading"
+NO_CONSENT = "system.licence_needed"
 
 
 def build_downloads(page: Page) -> None:
@@ -34,12 +34,16 @@ def build_downloads(page: Page) -> None:
     version.elem_id = "download-version"
     progress = gr.HTML(elem_id="download-progress")
     with gr.Row():
-        begin = gr.Button("Download", variant="primary", interactive=False, min_width=130, elem_id="download")
-        pause = gr.Button("Pause", interactive=False, min_width=130, elem_id="pause-download")
-        cancel = gr.Button("Give up", variant="stop", interactive=False, min_width=130, elem_id="cancel-download")
-        delete = gr.Button("Delete version", variant="stop", interactive=False, min_width=130, elem_id="delete-version")
+        begin = gr.Button(t("system.download"), variant="primary", interactive=False, min_width=130, elem_id="download")
+        pause = gr.Button(t("system.pause"), interactive=False, min_width=130, elem_id="pause-download")
+        cancel = gr.Button(
+            t("system.cancel_download"), variant="stop", interactive=False, min_width=130, elem_id="cancel-download"
+        )
+        delete = gr.Button(
+            t("system.delete_version"), variant="stop", interactive=False, min_width=130, elem_id="delete-version"
+        )
     why_not = gr.HTML(elem_id="download-reasons")
-    question = build_question("download-question", "Yes, delete this version", "Keep this version")
+    question = build_question("download-question", "system.confirm_delete_version", "system.cancel_delete_version")
     outputs = [gr.State({}), shown, progress, begin, pause, cancel, delete, why_not]
     _tie(page, version, outputs)
     _tie_delete(page, version, outputs, delete, question)
@@ -69,25 +73,31 @@ def reasons_of(base: Base | None, *, busy: bool, unfinished: bool, consent: bool
     whole, there = base is not None and base.is_whole, base is not None and bool(base.files or base.is_begun)
     begin = FETCHING if busy else HERE if whole else "" if consent else NO_CONSENT
     return {
-        "Download": begin,
-        "Pause": "" if busy else NOT_FETCHING,
-        "Give up": "" if busy or unfinished else NOT_FETCHING,
-        "Delete version": OURS if base and base.version == TINY else FETCHING if busy else "" if there else NOT_HERE,
+        "system.download": begin,
+        "system.pause": "" if busy else NOT_FETCHING,
+        "system.cancel_download": "" if busy or unfinished else NOT_FETCHING,
+        "system.delete_version": OURS
+        if base and base.version == TINY
+        else FETCHING
+        if busy
+        else ""
+        if there
+        else NOT_HERE,
     }
 
 
 def _bases(found: list[Base], language: str) -> str:
     rows = [
-        (cell(base.version, classes="mark"), cell(say(_state(base), language)), cell(f"{base.size / 1e6:,.0f} MB"))
+        (cell(base.version, classes="mark"), cell(t(_state(base), language)), cell(f"{base.size / 1e6:,.0f} MB"))
         for base in found
     ]
-    return table([say(title, language) for title in ("Base version", "State", "Size on disk")], rows)
+    return table([t(title, language) for title in ("system.base_version", "common.state", "system.size_disk")], rows)
 
 
 def _state(base: Base) -> str:
     if base.is_whole:
-        return "is here"
-    return "begun" if base.files or base.is_begun else "not here"
+        return "system.installed"
+    return "system.incomplete" if base.files or base.is_begun else "system.not_installed"
 
 
 def _shown(run: runs.Run, language: str) -> str:
@@ -97,7 +107,7 @@ def _shown(run: runs.Run, language: str) -> str:
         version, found = downloads.version_of(run), downloads.progress(run)
     except AmharicTtsError as error:
         return note(error_text.told(error, language))
-    ended = f"{version} · {say(state.status, language)} {state.message}"
+    ended = f"{version} · {t(f'status.{state.status}', language)} {state.message}"
     if found is None or state.status is runs.Status.FINISHED:
         return note(ended)
     words = f"{ended} · {_told(found, language)}"
@@ -105,8 +115,8 @@ def _shown(run: runs.Run, language: str) -> str:
 
 
 def _told(found: Progress, language: str) -> str:
-    words = say(
-        "{done} of {total} MB, {part}",
+    words = t(
+        "system.download_progress",
         language,
         done=f"{found.done / 1e6:,.0f}",
         total=f"{found.total / 1e6:,.0f}",
@@ -125,19 +135,19 @@ def _tie(page: Page, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401 
     @handler
     def start(chosen: str, language: str) -> list[Any]:
         downloads.begin(chosen or "", page.output)
-        tell(say("The download has begun; it goes on when this page is closed.", language))
+        tell(t("system.download_started", language))
         return look(page.output, chosen, language)
 
     @handler
     def halt(chosen: str, language: str) -> list[Any]:
         downloads.pause(page.output)
-        tell(say("It pauses; Download goes on with it.", language))
+        tell(t("system.download_paused", language))
         return look(page.output, chosen, language)
 
     @handler
     def give_up(chosen: str, language: str) -> list[Any]:
         downloads.give_up(page.output)
-        tell(say("What had arrived of it is deleted.", language))
+        tell(t("system.download_cancelled", language))
         return look(page.output, chosen, language)
 
     given = [version, page.language]
@@ -159,13 +169,13 @@ def _tie(page: Page, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401 
 
 def _tie_delete(page: Page, version: Any, outputs: list[Any], delete: gr.Button, question: Question) -> None:  # noqa: ANN401
     def ask(chosen: str, language: str) -> str:
-        return say("Delete {name}? It can be fetched again.", language, name=chosen)
+        return t("system.ask_delete_version", language, name=chosen)
 
     @handler
     def remove(chosen: str, language: str, about: object) -> list[Any]:
         refuse_another(about, chosen)
         size = downloads.delete(chosen or "", page.output)
-        tell(say("{size} MB are free again.", language, size=f"{size / 1e6:,.0f}"))
+        tell(t("system.freed", language, size=f"{size / 1e6:,.0f}"))
         return look(page.output, chosen, language)
 
     question.tie(delete, [version], page.language, ask, remove, outputs, api_name="delete_model", **RAW)

@@ -10,36 +10,32 @@ import gradio as gr
 from utils.core import paths
 from utils.core.errors import StorageError
 from utils.core.storage import make_folder, read_json, read_text, storage_error
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, Page, changed, handler, tell
 from utils.ui.views import note
 from utils.xtts.hub import download, file_info
 from utils.xtts.licence import LICENCE, VARIABLE, LicenceError, accept_licence, licence_accepted
 
 FILE = "LICENSE.txt"  # beside the model on the hub
-SUMMARY = (
-    "In short: the model, every model that is trained from it, and what they speak may be used for non-commercial "
-    "purposes only, and whoever passes them on passes these terms on too. What counts is the text itself."
-)
 
 
 def build_licence(page: Page) -> None:
     """Lay out summary, state and the three buttons."""
-    gr.Markdown(SUMMARY)
+    gr.Markdown(t("system.licence_summary"))
     state = gr.HTML(elem_id="licence-state")
     name = gr.Textbox(
-        label="Your name",
-        info="Kept with the consent on this computer; may be empty.",
+        label=t("common.your_name"),
+        info=t("system.your_name_hint"),
         max_lines=1,
         interactive=True,
         elem_id="licence-name",
     )
     with gr.Row():
-        agree = gr.Button("I have read the licence and agree", interactive=False, min_width=150, elem_id="agree")
-        withdraw = gr.Button("Withdraw the consent", interactive=False, min_width=150, elem_id="withdraw")
-        show = gr.Button("Show the text of the licence", min_width=150, elem_id="show-licence")
+        agree = gr.Button(t("system.accept_licence"), interactive=False, min_width=150, elem_id="agree")
+        withdraw = gr.Button(t("system.withdraw_consent"), interactive=False, min_width=150, elem_id="withdraw")
+        show = gr.Button(t("system.show_licence"), min_width=150, elem_id="show-licence")
     text = gr.Textbox(
-        label="Text of the licence", lines=12, max_lines=12, interactive=False, visible=False, elem_id="licence-text"
+        label=t("system.licence_text"), lines=12, max_lines=12, interactive=False, visible=False, elem_id="licence-text"
     )
     _tie(page, name, [gr.State({}), state, agree, withdraw], show, text)
 
@@ -50,13 +46,13 @@ def _tie(page: Page, name: gr.Textbox, outputs: list[Any], show: gr.Button, text
     @handler
     def consent(person: str, language: str) -> list[Any]:
         accept_licence(person or "", paths.LICENCE_CONSENT)
-        tell(say("Your consent is kept.", language))
+        tell(t("common.consent_saved", language))
         return look(language)
 
     @handler
     def take_back(language: str) -> list[Any]:
         withdraw_consent()
-        tell(say("Your consent is withdrawn.", language))
+        tell(t("system.consent_withdrawn", language))
         return look(language)
 
     @handler
@@ -83,13 +79,11 @@ def look(language: str, before: Mapping[str, Any] | None = None) -> list[Any]:
 
 def _state(language: str, *, agreed: bool, by_variable: bool) -> str:
     if by_variable:
-        return say("Agreed by the variable {name}; take it away to withdraw.", language, name=VARIABLE)
+        return t("system.accepted_by_variable", language, name=VARIABLE)
     if not agreed:
-        return say(
-            "Nobody has agreed to the {licence} yet; trainings and downloads need it.", language, licence=LICENCE
-        )
+        return t("system.not_accepted", language, licence=LICENCE)
     who, when = _agreed_by(paths.LICENCE_CONSENT)
-    return say("Agreed to the {licence}: {who}, {when}.", language, licence=LICENCE, who=who or "–", when=when)
+    return t("system.accepted", language, licence=LICENCE, who=who or "–", when=when)
 
 
 def _agreed_by(path: Path) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from utils.ui.form import build_form, read_form
-from utils.ui.i18n import LANGUAGES, say
+from utils.ui.i18n import LANGUAGES, t
 from utils.ui.page import PRIVATE, Page, handler, tell
 from utils.ui.tabs.system.settings import PageSettings, read, write
 
@@ -27,7 +27,7 @@ def build_settings(page: Page) -> None:
     @handler
     def save(page_language: str, **values: object) -> None:
         write(read_form(values, PageSettings), page.output)
-        tell(say("The settings are kept.", page_language))
+        tell(t("system.settings_saved", page_language))
 
     def restore() -> list[Any]:
         kept = read(page.output)
@@ -42,7 +42,7 @@ def build_settings(page: Page) -> None:
     )
 
     def speak(chosen: str, language: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
-        return gr.update(choices=[(say(name, language), name) for name in COLOUR_NAMES], value=chosen)
+        return gr.update(choices=[(t(f"system.colours_{name}", language), name) for name in COLOUR_NAMES], value=chosen)
 
     page.language.change(speak, [form["colours"], page.language], form["colours"], **PRIVATE)
     page.blocks.load(restore, None, list(form.values()), **PRIVATE)

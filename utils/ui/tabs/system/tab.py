@@ -9,7 +9,7 @@ from utils.config import RehearsalConfig
 from utils.system.doctor import Finding
 from utils.ui import views
 from utils.ui.form import build_form, read_form
-from utils.ui.i18n import say
+from utils.ui.i18n import heading, t
 from utils.ui.page import PRIVATE, Page, handler
 from utils.ui.run_panel import RunPanel, build_run_panel
 from utils.ui.tabs.system.about import build_guides, build_versions
@@ -22,30 +22,30 @@ from utils.ui.tabs.system.settings_form import build_settings
 
 def build(page: Page) -> gr.Tab:
     """Lay out the tab."""
-    tab = gr.Tab("System", id="system", elem_id="system-tab")
+    tab = gr.Tab(t("system.tab"), id="system", elem_id="system-tab")
     with tab:
-        gr.Markdown("## This computer")
+        gr.Markdown(heading("system.this_computer"))
         build_doctor(page)
-        gr.Markdown("## Runs")
+        gr.Markdown(heading("system.runs"))
         panel = build_run_panel(page)
         build_rehearsal(page, panel)
-        gr.Markdown("## Base models")
+        gr.Markdown(heading("system.base_models"))
         build_licence(page)
         build_downloads(page)
-        gr.Markdown("## Disk")
+        gr.Markdown(heading("common.disk"))
         build_disk(page, tab)
-        gr.Markdown("## Settings of the page")
+        gr.Markdown(heading("system.page_settings"))
         build_settings(page)
-        gr.Markdown("## Guides")
+        gr.Markdown(heading("system.guides"))
         build_guides(page)
-        gr.Markdown("## Versions")
+        gr.Markdown(heading("system.versions"))
         build_versions(page)
     return tab
 
 
 def build_doctor(page: Page) -> None:
     """Examine on a click; the readings above it come by themselves."""
-    button = gr.Button("Examine this computer", elem_id="examine")
+    button = gr.Button(t("system.run_diagnostics"), elem_id="examine")
     table, found = gr.HTML(elem_id="doctor"), gr.State([])
 
     @handler
@@ -54,7 +54,7 @@ def build_doctor(page: Page) -> None:
         return show(findings, language), findings
 
     def show(findings: list[Finding], language: str) -> str:
-        return views.findings(findings, language) if findings else views.note(say("Not examined yet.", language))
+        return views.findings(findings, language) if findings else views.note(t("system.no_diagnostics", language))
 
     button.click(doctor, page.language, [table, found], api_name="doctor")
     gr.on([page.blocks.load, page.language.change], show, [found, page.language], table, **PRIVATE)
@@ -62,11 +62,11 @@ def build_doctor(page: Page) -> None:
 
 def build_rehearsal(page: Page, panel: RunPanel) -> None:
     """Start a child process that only counts."""
-    with gr.Accordion("Rehearsal", open=True):
-        gr.Markdown("A rehearsal only counts. It shows that start, stop and resume work on this computer.")
+    with gr.Accordion(t("system.rehearsal"), open=True):
+        gr.Markdown(t("system.rehearsal_about"))
         with gr.Row():
             form = build_form(RehearsalConfig)
-        button = gr.Button("Start", variant="primary", elem_id="start-rehearsal")
+        button = gr.Button(t("system.start"), variant="primary", elem_id="start-rehearsal")
 
     @handler
     def rehearse(project: str, page_language: str, **values: object) -> tuple[Any, ...]:

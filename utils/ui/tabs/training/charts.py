@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.views import note
 
 WIDTH, HEIGHT = 1000, 300
@@ -67,7 +67,7 @@ def chart(title: str, lines: Sequence[Line], language: str) -> str:
     """Draw curves over their steps; without a point, say so."""
     drawn = [(number, line) for number, line in enumerate(lines) if line.points]
     if not drawn:
-        waiting = note(say("No figures yet.", language))
+        waiting = note(t("training.no_points", language))
         return f'<figure class="chart"><figcaption>{escape(title)}</figcaption>{waiting}</figure>'
     frame = Frame.around([line.points for _, line in drawn])
     paths = "".join(_path(frame, line, number % TONES) for number, line in drawn)
@@ -83,7 +83,7 @@ def chart(title: str, lines: Sequence[Line], language: str) -> str:
         f"<span>{short(frame.low)}</span></div>"
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" '
         f'aria-label="{escape(f"{title}: {said}")}"><path class="grid" d="{grid}"/>{paths}</svg>'
-        f'<div class="xs"><span>{frame.first:g}</span><span>{escape(say("step", language))}</span>'
+        f'<div class="xs"><span>{frame.first:g}</span><span>{escape(t("common.step", language))}</span>'
         f"<span>{frame.last:g}</span></div></div>"
         f'<div class="legend">{legend}</div></figure>'
     )

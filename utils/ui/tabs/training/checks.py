@@ -3,8 +3,9 @@
 from utils.core.languages import canonical
 from utils.system.doctor import Finding, Verdict
 from utils.ui import views
-from utils.ui.i18n import say
-from utils.ui.tabs.training.presets import BY_NAME
+from utils.ui.error_text import translate
+from utils.ui.i18n import t
+from utils.ui.tabs.training import presets
 from utils.ui.tabs.training.queries import Answer
 from utils.ui.views import cell, note, table
 
@@ -28,19 +29,19 @@ def check_findings(found: Answer, language: str, *, chosen: str) -> list[Finding
     return [
         _size(found, language),
         Finding(
-            say("Evaluation clips", language),
+            t("training.evaluation_clips", language),
             "pass",
-            say(
-                "{count} clips, {minutes} minutes",
+            t(
+                "training.evaluation_summary",
                 language,
                 count=found["eval"],
                 minutes=f"{found['eval_minutes']:.1f}",
             ),
         ),
         _counted(
-            say("Clips that are too long", language),
+            t("training.long_clips", language),
             found["too_long"],
-            say("They are set aside; raise the longest clip, or cut them again.", language),
+            t("training.long_clips_cure", language),
             language,
         ),
         *_text(found, language),
@@ -51,37 +52,35 @@ def check_findings(found: Answer, language: str, *, chosen: str) -> list[Finding
 
 def _size(found: Answer, language: str) -> Finding:
     few = found["hours"] < FEW_HOURS
-    told = say(
-        "{count} clips, {hours} hours, the longest lasts {longest} s",
+    told = t(
+        "training.clips_summary",
         language,
         count=found["train"],
         hours=f"{found['hours']:.2f}",
         longest=f"{found['longest']:.1f}",
     )
-    cure = say("Little data: choose the preset for under 2 hours, or record more.", language) if few else ""
-    return Finding(say("Training clips", language), "warn" if few else "pass", told, cure)
+    cure = t("training.little_data", language) if few else ""
+    return Finding(t("training.training_clips", language), "warn" if few else "pass", told, cure)
 
 
 def _text(found: Answer, language: str) -> list[Finding]:
-    title, tokens = say("Symbols without a token ([UNK])", language), found["tokens"]
+    title, tokens = t("training.unknown_symbols", language), found["tokens"]
     if tokens is None:
-        cure = say("It comes with the model at the first start; check again after that.", language)
-        return [
-            Finding(title, "warn", say("Not checked: there is no {name} yet.", language, name=found["unread"]), cure)
-        ]
+        cure = t("training.vocabulary_missing_cure", language)
+        return [Finding(title, "warn", t("training.vocabulary_missing", language, name=found["unread"]), cure)]
     lacking, cure = tokens["lacking"], ""
     verdict: Verdict = "pass"
-    told = say("none; the longest text has {count} tokens", language, count=tokens["most"])
+    told = t("training.no_unknown_symbols", language, count=tokens["most"])
     if lacking["count"]:
         verdict = "fail"
         symbols = " ".join(tokens["unknown"])
-        told = say("{symbols} in {count} clips", language, symbols=symbols, count=lacking["count"])
+        told = t("training.symbols_in_clips", language, symbols=symbols, count=lacking["count"])
         told += f": {', '.join(lacking['named'])}"
-        cure = say("Write these signs in words, or switch Amharic G2P on.", language)
+        cure = t("training.unknown_symbols_cure", language)
     long = _counted(
-        say("Texts that are too long", language),
+        t("training.long_texts", language),
         tokens["long"],
-        say("They are set aside; raise the longest text, or cut the clips again.", language),
+        t("training.long_texts_cure", language),
         language,
     )
     return [Finding(title, verdict, told, cure), long]
@@ -91,20 +90,20 @@ def _lines(found: Answer, language: str) -> list[Finding]:
     if not found["fault_count"]:
         return []
     told = f"{found['fault_count']}: {' '.join(found['faults'])}"
-    cure = say("These lines are left out; correct the lists or make the dataset again.", language)
-    return [Finding(say("Lines that cannot be used", language), "warn", told, cure)]
+    cure = t("training.invalid_lines_cure", language)
+    return [Finding(t("training.invalid_lines", language), "warn", told, cure)]
 
 
 def _spoken(found: Answer, language: str, chosen: str) -> list[Finding]:
     if canonical(found["language"]) == canonical(chosen):
         return []
-    told = say("The dataset says {there}, the form says {here}.", language, there=found["language"], here=chosen)
-    return [Finding(say("Language", language), "warn", told, say("Choose the language that is spoken.", language))]
+    told = t("training.language_mismatch", language, there=found["language"], here=chosen)
+    return [Finding(t("training.language", language), "warn", told, t("training.language_mismatch_cure", language))]
 
 
 def _counted(title: str, clips: Answer, cure: str, language: str) -> Finding:
     if not clips["count"]:
-        return Finding(title, "pass", say("none", language))
+        return Finding(title, "pass", t("common.none", language))
     return Finding(title, "warn", f"{clips['count']}: {', '.join(clips['named'])}", cure)
 
 
@@ -112,23 +111,28 @@ def plan_tables(found: Answer, language: str) -> str:
     """Show the plan of memory: the verdict, the parts, and how the tiers would do on this device."""
     room, peak = found["available"], found["peak"]
     fits = peak <= room
-    sentence = say(
-        "Calculated, not measured: {batch} need {peak} at the peak; {name} has {room}.",
+    sentence = t(
+        "training.memory_needed",
         language,
         batch=found["batch"],
         peak=_gib(peak),
         name=found["device"],
         room=_gib(room),
     )
-    verdict = say("It fits.", language) if fits else say("It does not fit.", language)
+    verdict = t("training.it_fits", language) if fits else t("training.it_does_not_fit", language)
     lead = (
         f"<p><b class='{'pass' if fits else 'fail'}'>{verdict}</b></p>{note(sentence)}{note(_advice(found, language))}"
     )
-    said = ((say(name, language), _gib(size), say(meaning, language)) for name, size, meaning in found["parts"])
-    titles = [say(title, language) for title in ("Part", "Size", "What it is")]
+    said = (
+        (translate(name, language), _gib(size), translate(meaning, language)) for name, size, meaning in found["parts"]
+    )
+    titles = [t(title, language) for title in ("training.part", "training.size", "training.meaning")]
     parts = table(titles, [[cell(text) for text in row] for row in said])
     tiers = table(
-        [say(title, language) for title in ("Preset", "Batch", "Peak", "On this device")],
+        [
+            t(title, language)
+            for title in ("training.preset", "training.batch", "training.peak", "training.on_this_device")
+        ],
         [_tier(row, language) for row in found["tiers"]],
     )
     return lead + parts + tiers
@@ -138,8 +142,8 @@ def _advice(found: Answer, language: str) -> str:
     tuned = found["tuned"]
     if tuned is None:
         return str(found["advice"])
-    return say(
-        "The same effective batch fits as batch size {batch} with gradient accumulation {steps}: peak {peak}.",
+    return t(
+        "training.memory_advice",
         language,
         batch=tuned["batch_size"],
         steps=tuned["grad_acumm"],
@@ -149,9 +153,9 @@ def _advice(found: Answer, language: str) -> str:
 
 def _tier(row: list[object], language: str) -> tuple[str, ...]:
     name, batch, steps, peak, fits = row
-    verdict = say("fits", language) if fits else say("does not fit", language)
+    verdict = t("training.fits", language) if fits else t("training.does_not_fit", language)
     mark = f"{'✓' if fits else '✗'} {verdict}"
-    title = say(BY_NAME[str(name)].title, language)
+    title = presets.title(str(name), language)
     return (
         cell(title),
         cell(f"{batch} × {steps}"),

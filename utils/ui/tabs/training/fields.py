@@ -25,7 +25,7 @@ SWITCHES = (
 )
 CHECKPOINTS = ("save_step", "save_n_checkpoints", "eval_step", "sample_texts", "tracker")
 ADVANCED = {
-    "Advanced: details of the switches": (
+    "training.advanced_optimizations": (
         "checkpoint_every",
         "attention_kernel",
         "max_mel_length",
@@ -37,7 +37,7 @@ ADVANCED = {
         "lora_targets",
         "use_dora",
     ),
-    "Advanced: how it learns": (
+    "training.advanced_learning": (
         "max_steps",
         "lr_scheduler",
         "warmup_share",
@@ -51,8 +51,8 @@ ADVANCED = {
         "early_stopping_patience",
         "seed",
     ),
-    "Advanced: batches and loading": ("max_text_length", "batch_tokens", "num_workers"),
-    "Advanced: GPU memory and several GPUs": ("max_memory_fraction", "num_processes", "sharding"),
+    "training.advanced_batches": ("max_text_length", "batch_tokens", "num_workers"),
+    "training.advanced_gpus": ("max_memory_fraction", "num_processes", "sharding"),
 }
 KEPT = {"custom_model", "train_csv", "eval_csv", *PROJECT}  # paths of this computer, which no preset knows
 SHOWN = (

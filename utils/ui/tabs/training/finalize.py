@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from utils.runs import Run, find_run
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import Page
 from utils.ui.tabs.training.forecast import gigabytes
 from utils.ui.tabs.training.queries import ask
@@ -20,19 +20,19 @@ def offered(run: Run | None, chosen: object, language: str) -> dict[str, object]
     choices: dict[str, object] = {"choices": [(title(one, language), str(one.step)) for one in found]}
     if chosen not in names:
         choices["value"] = best
-    reason = "" if names else say("There is no checkpoint yet: train first, or choose another run above.", language)
+    reason = "" if names else t("training.no_checkpoint", language)
     return {"checkpoint": choices, "optimise": {"interactive": bool(names)}, "optimise_reason": note(reason)}
 
 
 def title(one: Checkpoint, language: str) -> str:
     """Describe a checkpoint in a line."""
     about = one.info
-    parts = [f"{say('step', language)} {one.step}"]
+    parts = [f"{t('common.step', language)} {one.step}"]
     if about and about.eval_loss is not None:
-        parts.append(say("evaluation {loss}", language, loss=f"{about.eval_loss:.4f}"))
+        parts.append(t("common.evaluation_loss", language, loss=f"{about.eval_loss:.4f}"))
     parts.append(gigabytes(one.size))
     if one.is_best:
-        parts.append(f"★ {say('best', language)}")
+        parts.append(f"★ {t('training.best', language)}")
     return " · ".join(parts)
 
 
@@ -42,9 +42,9 @@ def optimise(page: Page, project: str, run: object, step: object, *, half: bool,
     found = find_run(place, run)
     number = int(str(step)) if str(step).isdecimal() else 0
     answer = ask("optimise", run=str(found.folder), step=number, ready=str(place.ready), half=half)
-    voice = Path(answer["voice"]).name if answer["voice"] else say("its base model", language)
-    sentence = say(
-        "Step {step} of {run} is now the finished model in {folder}: {size}; it speaks with the voice of {voice}.",
+    voice = Path(answer["voice"]).name if answer["voice"] else t("training.base_model", language)
+    sentence = t(
+        "training.exported",
         language,
         step=number,
         run=found.name,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from utils.core.paths import Project
 from utils.dataset import coqui_lists
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.xtts.files import TINY, TINY_RANDOM
 
 HALF, WIDE = 2, 4  # bytes of a number in checkpoints, and in the state to go on from
@@ -81,20 +81,17 @@ def sentence(found: Forecast, language: str) -> str:
     """Say it in words, and what to do where there is too little room."""
     sizes = {name: gigabytes(getattr(found, name)) for name in ("checkpoint", "resume", "most", "free")}
     if not found.updates:
-        told = say(
-            "Calculated: {checkpoint} for each checkpoint, {resume} for the state to go on from.", language, **sizes
-        )
+        told = t("training.disk_per_checkpoint", language, **sizes)
     else:
-        told = say(
-            "Calculated: {updates} updates, saved {saves} times; a checkpoint takes {checkpoint}, the state to go on "
-            "from {resume}; at most {most} at a time, and {free} are free.",
+        told = t(
+            "training.disk_needed",
             language,
             updates=found.updates,
             saves=found.saves,
             **sizes,
         )
     if found.most > found.free:
-        told += " " + say("That does not fit: free some space, keep fewer, or choose another folder.", language)
+        told += " " + t("training.disk_full", language)
     return told
 
 

@@ -7,7 +7,7 @@ import gradio as gr
 
 from utils import runs
 from utils.core.errors import AmharicTtsError, RunBusyError
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import RAW, Page, handler
 from utils.ui.tabs.training import queries, start
 from utils.ui.tabs.training.checks import check_table, plan_tables
@@ -17,7 +17,7 @@ from utils.ui.tabs.training.settings_form import TrainForm, faulty
 def build_check(form: TrainForm) -> None:
     """Look at the dataset on a click."""
     page = form.page
-    button = gr.Button("Check the dataset", elem_id="check-dataset")
+    button = gr.Button(t("training.check_dataset"), elem_id="check-dataset")
     found = gr.HTML(elem_id="dataset-check")
 
     @handler
@@ -44,12 +44,12 @@ def build_memory(form: TrainForm) -> None:
     """Calculate the memory on a click, and measure one step on another."""
     page = form.page
     with gr.Row():
-        plan = gr.Button("Plan the memory", elem_id="memory-plan", min_width=160)
-        test = gr.Button("Test one step", elem_id="memory-test", min_width=160)
-        stop = gr.Button("Stop the test", elem_id="stop-memory-test", min_width=160, interactive=False)
+        plan = gr.Button(t("training.estimate_memory"), elem_id="memory-plan", min_width=160)
+        test = gr.Button(t("training.test_step"), elem_id="memory-test", min_width=160)
+        stop = gr.Button(t("training.stop_test"), elem_id="stop-memory-test", min_width=160, interactive=False)
     tables = gr.HTML(elem_id="plan-tables")
     output = gr.Textbox(
-        label="Test of one step",
+        label=t("training.test_step_output"),
         lines=8,
         max_lines=16,
         interactive=False,
@@ -71,7 +71,11 @@ def build_memory(form: TrainForm) -> None:
         try:
             config = start.complete(values, page.open(project))
             refuse_beside_a_run(page, project)
-            yield "", gr.update(value=say("Loading torch …", page_language), visible=True), gr.update(interactive=True)
+            yield (
+                "",
+                gr.update(value=t("training.loading_torch", page_language), visible=True),
+                gr.update(interactive=True),
+            )
             for text in trial.run(config):
                 yield "", text, gr.skip()
             yield "", gr.skip(), gr.update(interactive=False)

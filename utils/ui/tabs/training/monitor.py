@@ -11,7 +11,7 @@ from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.ui import error_text
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, RAW, Page, changed, handler, tell
 from utils.ui.run_panel import RunPanel
 from utils.ui.tabs.training import device, fields, finalize, render, run_comparison, start
@@ -95,7 +95,7 @@ def _device(facts: Remembered, language: str) -> str:
     known = facts.known()
     if facts.fault:
         return note(error_text.told(facts.fault, language))
-    return note(device.about(known, language) if known else say("Looking at this device …", language))
+    return note(device.about(known, language) if known else t("training.detecting_device", language))
 
 
 def tie_view(view: LiveView, tab: gr.Tab) -> None:
@@ -158,7 +158,7 @@ def tie_settings(view: LiveView, button: gr.Button) -> None:
     @handler
     def take(project: str, run: str | None, language: str) -> list[Any]:
         found = runs.find_run(view.page.open(project), run)
-        tell(say("The settings of {name} are in the form.", language, name=found.name))
+        tell(t("training.settings_loaded", language, name=found.name))
         return fill(TrainConfig.load(found.config), keep_paths=False)
 
     button.click(

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from utils.core.events import Event, as_number, format_event, read_tail
 from utils.runs import ACTIVE, Run, State
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.ui.tabs.training.charts import CSS as CHART_CSS
 from utils.ui.tabs.training.charts import Line, chart, charts, short
 from utils.ui.tabs.training.run_history import Sample, Story
@@ -40,14 +40,14 @@ def how_far(story: Story, *, at_work: bool, language: str) -> str:
     """Show the bar with steps and the time that is left."""
     if story.read < 1:
         percent = round(100 * story.read)
-        return progress(say("Reading the log: {percent} %", language, percent=percent), percent, 100)
+        return progress(t("training.reading_log", language, percent=percent), percent, 100)
     if at_work and story.phase:
         part, done, total = story.phase
-        words = say("Preparing: {part}, {done} of {total}", language, part=part, done=done, total=total)
+        words = t("training.preparing", language, part=part, done=done, total=total)
         return progress(words, done, total)
     if not story.total:
-        return note(say("Getting ready: the model is loaded, the switches act.", language)) if at_work else ""
-    words = say("Step {step} of {total}", language, step=story.step, total=story.total)
+        return note(t("training.starting", language)) if at_work else ""
+    words = t("training.step_of", language, step=story.step, total=story.total)
     left = time_left(story.seconds_left, language) if at_work else ""
     words += f" · {left}" if left else ""
     return progress(words, min(story.step, story.total), story.total)
@@ -57,21 +57,21 @@ def figures(story: Story, language: str) -> str:
     """Show the newest figures in one line that wraps."""
     shown: dict[str, str] = {}
     for name, title in (
-        ("epoch", "Epoch"),
-        ("loss_audio", "Loss, audio"),
-        ("loss_text", "Loss, text"),
-        ("learning_rate", "Learning rate"),
-        ("samples_per_second", "Clips per second"),
-        ("memory_gb", "Memory (GiB)"),
+        ("epoch", "training.epoch"),
+        ("loss_audio", "training.loss_audio"),
+        ("loss_text", "training.loss_text"),
+        ("learning_rate", "training.learning_rate"),
+        ("samples_per_second", "training.clips_per_second"),
+        ("memory_gb", "training.memory_gib"),
     ):
         value = as_number(story.latest.get(name))
         if value is not None:
             shown[title] = short(value)
     if story.best:
-        shown["Best evaluation"] = f"{story.best[0]:.4f} ({say('step', language)} {story.best[1]})"
+        shown["training.best_evaluation"] = f"{story.best[0]:.4f} ({t('common.step', language)} {story.best[1]})"
     if story.used:
         used = sum(story.used.values())
-        shown["Clips"] = say("{used} used, {aside} set aside", language, used=used, aside=story.aside)
+        shown["common.clips"] = t("training.clips_used_excluded", language, used=used, aside=story.aside)
     return cards(shown, language)
 
 
@@ -79,32 +79,32 @@ def curves(story: Story, language: str) -> str:
     """Draw the curves of a run."""
 
     def line(name: str, label: str, *, dotted: bool = False) -> Line:
-        return Line(say(label, language), story.points(name), dotted)
+        return Line(t(label, language), story.points(name), dotted)
 
-    averaged = "Evaluation (EMA)" if story.points("eval_raw") else "Evaluation"
+    averaged = "training.evaluation_ema" if story.points("eval_raw") else "common.evaluation"
     return charts(
         [
             chart(
-                say("Loss, audio", language),
+                t("training.loss_audio", language),
                 [
-                    line("loss_audio", "Training"),
+                    line("loss_audio", "common.training"),
                     line("eval_audio", averaged, dotted=True),
                 ],
                 language,
             ),
             chart(
-                say("Loss, text", language),
-                [line("loss_text", "Training"), line("eval_text", averaged, dotted=True)],
+                t("training.loss_text", language),
+                [line("loss_text", "common.training"), line("eval_text", averaged, dotted=True)],
                 language,
             ),
             chart(
-                say("Evaluation, weighted loss", language),
-                [line("eval", averaged, dotted=True), line("eval_raw", "Without EMA", dotted=True)],
+                t("training.evaluation_loss", language),
+                [line("eval", averaged, dotted=True), line("eval_raw", "training.without_ema", dotted=True)],
                 language,
             ),
-            chart(say("Learning rate", language), [line("rate", "Learning rate")], language),
-            chart(say("Speed", language), [line("speed", "Clips per second")], language),
-            chart(say("Memory", language), [line("memory", "Memory (GiB)")], language),
+            chart(t("training.learning_rate", language), [line("rate", "training.learning_rate")], language),
+            chart(t("training.speed", language), [line("speed", "training.clips_per_second")], language),
+            chart(t("common.memory", language), [line("memory", "training.memory_gib")], language),
         ]
     )
 
@@ -113,9 +113,11 @@ def messages(story: Story, language: str) -> str:
     """Show warnings, and which clips or lines had faults."""
     parts = []
     if story.warnings:
-        parts.append(listed("warnings", say("Warnings", language), list(dict.fromkeys(reversed(story.warnings)))))
+        parts.append(
+            listed("warnings", t("training.warnings", language), list(dict.fromkeys(reversed(story.warnings))))
+        )
     if story.problem_count:
-        title = say("Clips and lines left out: {count}", language, count=story.problem_count)
+        title = t("training.problems", language, count=story.problem_count)
         parts.append(unfolding(title, listed("warnings", "", reversed(story.problems))))
     return "".join(parts)
 
@@ -125,15 +127,15 @@ def what_is_on(story: Story, language: str) -> str:
     if not story.on and not story.switches:
         return ""
     rows = [(cell(name), cell(str(changed)), cell(detail)) for name, (changed, detail) in story.switches.items()]
-    titles = [say(title, language) for title in ("Switch", "Changed", "What it did")]
+    titles = [t(title, language) for title in ("training.switch", "training.changed", "training.effect")]
     did = table(titles, rows, classes="stack") if rows else ""
     live = table(
-        [say("Part of the model", language), say("State", language)],
+        [t("training.model_part", language), t("common.state", language)],
         [(cell(name), cell(state)) for name, state in story.on.items()],
         classes="stack",
     )
-    memory = note(f"{say('Plan of memory', language)}: {story.memory}") if story.memory else ""
-    return unfolding(say("What is really on in this run", language), did + live + memory)
+    memory = note(f"{t('training.memory_estimate', language)}: {story.memory}") if story.memory else ""
+    return unfolding(t("training.active_optimizations", language), did + live + memory)
 
 
 def tracker_folder(run: Run, language: str) -> str:
@@ -141,7 +143,7 @@ def tracker_folder(run: Run, language: str) -> str:
     folder = run.folder / "tracker"
     if not folder.is_dir():
         return ""
-    told = say("TensorBoard files: {folder}; look at them with tensorboard --logdir.", language, folder=folder)
+    told = t("training.tensorboard_files", language, folder=folder)
     return note(told)
 
 
@@ -152,10 +154,10 @@ def samples(run: Run, story: Story, language: str) -> str:
         steps.setdefault(sample.step, []).append(sample)
     newest = sorted(steps, reverse=True)[:MOST_STEPS]
     if not newest:
-        return note(say("Nothing was spoken yet; sentences are spoken at each checkpoint.", language))
+        return note(t("training.no_samples", language))
     shown = []
     for place, step in enumerate(newest):
-        title = f"{say('step', language)} {step}"
+        title = f"{t('common.step', language)} {step}"
         players = "".join(_player(run, sample, title) for sample in steps[step])
         shown.append(f"<h4>{escape(title)}</h4>{players}" if place < OPEN_STEPS else unfolding(title, players))
     return f'<div class="samples">{"".join(shown)}</div>'

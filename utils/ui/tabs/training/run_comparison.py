@@ -7,7 +7,7 @@ from html import escape
 from utils.config import TrainConfig, read_yaml
 from utils.core.errors import ConfigError
 from utils.runs import Run
-from utils.ui.i18n import say
+from utils.ui.i18n import field_title, t
 from utils.ui.tabs.training.charts import Line, chart
 from utils.ui.tabs.training.run_history import Story
 from utils.ui.views import cell, note, table
@@ -49,20 +49,22 @@ def differing(runs: Sequence[Told]) -> dict[str, list[object]]:
 def compared(runs: Sequence[Told], language: str) -> str:
     """Show what differs and how well each run did."""
     if len(runs) < 2:
-        return note(say("Choose two runs or more to compare them.", language))
-    fields = TrainConfig.model_fields
-    titles = [say("Setting", language), *(one.run.name for one in runs)]
+        return note(t("training.choose_two_runs", language))
+    titles = [t("training.setting", language), *(one.run.name for one in runs)]
     rows = [
-        [cell(say("Best evaluation", language)), *(_strong(_best(one.story)) for one in runs)],
-        [cell(say("at step", language)), *(cell(str(one.story.best[1]) if one.story.best else "–") for one in runs)],
-        [cell(say("Steps done", language)), *(cell(str(one.story.step)) for one in runs)],
-        [cell(say("Clips used", language)), *(cell(str(sum(one.story.used.values()) or "–")) for one in runs)],
+        [cell(t("training.best_evaluation", language)), *(_strong(_best(one.story)) for one in runs)],
+        [
+            cell(t("training.at_step", language)),
+            *(cell(str(one.story.best[1]) if one.story.best else "–") for one in runs),
+        ],
+        [cell(t("training.steps_done", language)), *(cell(str(one.story.step)) for one in runs)],
+        [cell(t("training.clips_used", language)), *(cell(str(sum(one.story.used.values()) or "–")) for one in runs)],
     ]
     for name, values in differing(runs).items():
-        title = say(fields[name].title or name, language)
+        title = field_title(TrainConfig, name, language)
         rows.append([cell(title), *(cell("–" if value == "" else str(value)) for value in values)])
     lines = [Line(one.run.name, one.story.points("eval"), dotted=True) for one in runs]
-    return chart(say("Evaluation, weighted loss", language), lines, language) + table(titles, rows)
+    return chart(t("training.evaluation_loss", language), lines, language) + table(titles, rows)
 
 
 def _best(story: Story) -> str:

@@ -13,7 +13,7 @@ from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, ConfigError
 from utils.ui import error_text
 from utils.ui.form import build_form
-from utils.ui.i18n import say
+from utils.ui.i18n import field_title, t
 from utils.ui.page import PRIVATE, QUIET, RAW, Page, handler, tell
 from utils.ui.run_panel import command_box
 from utils.ui.tabs.training import fields, forecast, presets, start
@@ -79,13 +79,13 @@ def build_model(form: TrainForm) -> None:
     """Ask what is trained, and for the consent to its licence where that is needed."""
     form.lay(fields.MODEL)
     with gr.Column(visible=False, elem_id="licence") as box:
-        gr.Markdown("The base version comes under the Coqui Public Model License 1.0.0: for non-commercial use only.")
+        gr.Markdown(t("training.licence_notice"))
         agree = gr.Checkbox(
-            label="I have read this licence and agree to it",
-            info="It lies beside the model on the hub. This is asked once and kept for all projects.",
+            label=t("training.accept_licence"),
+            info=t("training.accept_licence_hint"),
             interactive=True,
         )
-    with gr.Accordion("Other lists of clips", open=False):
+    with gr.Accordion(t("training.other_metadata"), open=False):
         form.lay(fields.LISTS)
     chosen = [form.widgets["version"], form.widgets["custom_model"]]
 
@@ -96,7 +96,7 @@ def build_model(form: TrainForm) -> None:
     def consent(agreed: bool, version: str, custom_model: str, language: str) -> Any:  # noqa: ANN401, FBT001  # gradio gives values by place
         if agreed:
             accept_licence()
-            tell(say("Your consent is kept.", language))
+            tell(t("common.consent_saved", language))
         return look(version, custom_model)
 
     gr.on([form.page.blocks.load, *(widget.change for widget in chosen)], look, chosen, box, **PRIVATE)  # type: ignore[attr-defined]
@@ -108,8 +108,8 @@ def build_presets() -> tuple[gr.Dropdown, gr.HTML]:
     preset = gr.Dropdown(
         presets.choices("en"),
         value=None,
-        label="Preset",
-        info="Fills the whole form below; the paths of this computer stay.",
+        label=t("training.preset"),
+        info=t("training.preset_hint"),
         elem_id="preset",
         interactive=True,
     )
@@ -123,9 +123,9 @@ def tie_presets(form: TrainForm, preset: gr.Dropdown, about: gr.HTML) -> None:
 
     @handler
     def choose(name: str, page_language: str) -> list[Any]:
-        if name not in presets.BY_NAME:
-            raise ConfigError(f"There is no preset {name!r}.", hint=f"There are: {', '.join(presets.BY_NAME)}.")
-        words = f"{say(presets.BY_NAME[name].about, page_language)} (configs/{name}.yaml)"
+        if name not in presets.PRESETS:
+            raise ConfigError(f"There is no preset {name!r}.", hint=f"There are: {', '.join(presets.PRESETS)}.")
+        words = f"{presets.about(name, page_language)} (configs/{name}.yaml)"
         return [note(words), *fill(presets.load(name), keep_paths=True)]
 
     # "input" comes once more when it is left, and what was typed since would be lost; "select" is for the mouse alone.
@@ -143,11 +143,11 @@ def tie_presets(form: TrainForm, preset: gr.Dropdown, about: gr.HTML) -> None:
 def build_settings(form: TrainForm) -> None:
     """Lay out all other settings in groups."""
     form.lay(fields.BASIC)
-    with gr.Accordion("⚡ Training Optimizations (Speed & Memory)", open=True, elem_id="switches"):
+    with gr.Accordion(t("training.optimizations"), open=True, elem_id="switches"):
         form.lay(fields.FIRST_SWITCHES)
         form.lay(fields.SWITCHES[len(fields.FIRST_SWITCHES) :])
     for title, names in fields.ADVANCED.items():
-        with gr.Accordion(title, open=False):
+        with gr.Accordion(t(title), open=False):
             form.lay(names)
 
 
@@ -194,12 +194,14 @@ def build_files(form: TrainForm) -> None:
     """Show the command, save the settings to a file and load them from one."""
     page = form.page
     with gr.Row():
-        show = gr.Button("Show command", elem_id="show-command", min_width=160)
-        save = gr.Button("Save settings", elem_id="save-settings", min_width=160)
-        load = gr.UploadButton("Load settings", file_types=[".yaml", ".yml"], elem_id="load-settings", min_width=160)
+        show = gr.Button(t("common.show_command"), elem_id="show-command", min_width=160)
+        save = gr.Button(t("training.save_settings"), elem_id="save-settings", min_width=160)
+        load = gr.UploadButton(
+            t("training.load_settings"), file_types=[".yaml", ".yml"], elem_id="load-settings", min_width=160
+        )
     said = gr.HTML(elem_id="settings-faults")
     command = command_box("command", visible=False)
-    file = gr.File(label="Settings", visible=False, interactive=False, elem_id="settings-file")
+    file = gr.File(label=t("common.settings"), visible=False, interactive=False, elem_id="settings-file")
 
     def read(project: str, values: Mapping[str, object]) -> TrainConfig:
         return start.complete(values, page.open(project))
@@ -225,8 +227,8 @@ def build_files(form: TrainForm) -> None:
             config = TrainConfig.load(Path(path))
         except ConfigError as error:
             return [faulty(error, page_language), *[gr.skip()] * len(fields.SHOWN)]
-        sentence = "The settings of {name} are in the form; a run of them belongs to the open project."
-        done = told("good", say(sentence, page_language, name=Path(path).name))
+        sentence = "training.settings_file_loaded"
+        done = told("good", t(sentence, page_language, name=Path(path).name))
         return [done, *fill(config, keep_paths=False)]
 
     show.click(write_command, inputs_kwargs=form.given, outputs=[said, command], api_name="train_command", **RAW)
@@ -241,18 +243,18 @@ def faulty(error: AmharicTtsError, language: str) -> str:
     if not isinstance(error, ConfigError):
         return refused(error, language)
     sentences = [_titled(fault, language) for fault in error_text.lines(error, language)]
-    return listed("faults", say("This cannot be used as it is:", language), sentences)
+    return listed("faults", t("training.invalid_settings", language), sentences)
 
 
 def _titled(fault: str, language: str) -> str:
     name = re.split(r"\W", fault, maxsplit=1)[0]
-    known = TrainConfig.model_fields.get(name)
-    return f"{say(known.title or name, language)} ({name}){fault.removeprefix(name)}" if known else fault
+    known = name in TrainConfig.model_fields
+    return f"{field_title(TrainConfig, name, language)} ({name}){fault.removeprefix(name)}" if known else fault
 
 
 def tie_memory(form: TrainForm) -> None:
     """Let the browser remember what was filled in, so that a reload loses nothing."""
-    kept = gr.JSON(label="Settings", visible=False)
+    kept = gr.JSON(label=t("common.settings"), visible=False)
     # Widgets also tell of a change when the page opens; until what was kept is back, that must not overwrite it.
     restored = form.page.blocks.load(remembered, kept, form.outputs, js=READ, **PRIVATE)
     restored.then(None, None, None, js="() => { window.trainingFormIsBack = true; }", **PRIVATE)

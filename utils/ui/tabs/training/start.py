@@ -11,7 +11,7 @@ from utils.core.paths import UPLOADS, Project
 from utils.core.storage import make_folder, write_atomically
 from utils.dataset import coqui_lists
 from utils.ui.form import read_form
-from utils.ui.i18n import say
+from utils.ui.i18n import t
 from utils.xtts.files import BUILT_IN
 from utils.xtts.licence import LICENCE, LicenceError, licence_accepted
 
@@ -53,14 +53,14 @@ def obstacle(project: Project, values: Mapping[str, str], language: str) -> str:
         language: Of the page.
     """
     if run := runs.active_run(project, VERB):
-        return say("{name} is at work; stop it first, or wait until it ends.", language, name=run.name)
+        return t("common.name_is_running", language, name=run.name)
     named = {"train": values.get("train_csv"), "eval": values.get("eval_csv")}
     for split, name in coqui_lists.FILES.items():
         path = Path(given) if (given := named[split]) else project.dataset / name
         if not path.is_file():
-            return say("There is no {name} yet: make a dataset first (Step 1).", language, name=path)
+            return t("training.dataset_missing", language, name=path)
     if needs_licence(values.get("version") or "", values.get("custom_model") or ""):
-        return say("Agree to the licence of the base version first; it is asked under Model and data.", language)
+        return t("training.licence_needed", language)
     return ""
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import gradio as gr
 
 from utils import runs
+from utils.ui.i18n import heading, t
 from utils.ui.page import RAW, Page, handler
 from utils.ui.run_panel import RunPanel, build_run_panel
 from utils.ui.tabs.training import finalize, render, start
@@ -27,12 +28,12 @@ from utils.ui.tabs.training.settings_form import (
 def build(page: Page) -> gr.Tab:
     """Lay out the tab."""
     watcher = Watcher()
-    tab = gr.Tab("Fine-tuning", id="training", elem_id="training-tab")
+    tab = gr.Tab(t("training.tab"), id="training", elem_id="training-tab")
     with tab:
         gr.HTML(f"<style>{render.CSS}</style>")
         form, widgets = build_form(page)
-        gr.Markdown("## Training")
-        button = gr.Button("Step 2 - Train Model", variant="primary", elem_id="train", interactive=False)
+        gr.Markdown(heading("common.training"))
+        button = gr.Button(t("training.train_model"), variant="primary", elem_id="train", interactive=False)
         reason, said = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-faults")
         panel = build_panel(page, watcher)
         widgets |= {"train": button, "reason": reason, **build_live()}
@@ -50,14 +51,14 @@ def build(page: Page) -> gr.Tab:
 def build_form(page: Page) -> tuple[TrainForm, dict[str, Any]]:
     """Lay out everything that is decided before a start; return the form and what the live view fills of it."""
     form = TrainForm(page)
-    gr.Markdown("## Model and data")
+    gr.Markdown(heading("training.model_and_data"))
     build_model(form)
     check = gr.Column()
-    gr.Markdown("## Settings")
+    gr.Markdown(heading("common.settings"))
     device = gr.HTML(elem_id="device")
     preset, about = build_presets()
     build_settings(form)
-    gr.Markdown("## Checkpoints and memory")
+    gr.Markdown(heading("training.checkpoints_and_memory"))
     build_checkpoints(form)
     build_memory(form)
     build_files(form)
@@ -81,26 +82,26 @@ def build_live() -> dict[str, Any]:
     return {
         "messages": gr.HTML(elem_id="messages"),
         "curves": gr.HTML(elem_id="curves"),
-        **_unfolded("Sentences to listen to", "samples"),
+        **_unfolded("training.sample_sentences", "samples"),
         "on": gr.HTML(elem_id="what-is-on"),
-        "take": gr.Button("Take the settings of this run", elem_id="take-settings", interactive=False),
+        "take": gr.Button(t("training.reuse_settings"), elem_id="take-settings", interactive=False),
     }
 
 
 def _unfolded(title: str, name: str) -> dict[str, Any]:
-    with gr.Accordion(title, open=True):
+    with gr.Accordion(t(title), open=True):
         return {name: gr.HTML(elem_id=name)}
 
 
 def build_history() -> tuple[gr.Dropdown, gr.HTML]:
     """Lay out the comparison of runs."""
-    with gr.Accordion("Compare runs", open=False, elem_id="comparison"):
+    with gr.Accordion(t("training.compare_runs"), open=False, elem_id="comparison"):
         chosen = gr.Dropdown(
             [],
             multiselect=True,
             max_choices=6,
-            label="Runs to compare",
-            info="Up to six; settings that are the same in all are left out.",
+            label=t("training.runs_to_compare"),
+            info=t("training.runs_to_compare_hint"),
             interactive=True,
             elem_id="compared-runs",
         )
@@ -110,24 +111,24 @@ def build_history() -> tuple[gr.Dropdown, gr.HTML]:
 
 def build_optimise(page: Page, panel: RunPanel) -> dict[str, Any]:
     """Lay out the choice of a checkpoint and the button that makes it the finished model."""
-    gr.Markdown("## Finished model")
+    gr.Markdown(heading("common.finished_model"))
     with gr.Row():
         checkpoint = gr.Dropdown(
             [],
-            label="Checkpoint",
-            info="Of the run that is chosen above; ★ marks the one that did best on clips it never learnt from.",
+            label=t("training.checkpoint"),
+            info=t("training.checkpoint_hint"),
             interactive=True,
             elem_id="checkpoint",
             min_width=280,
         )
         half = gr.Checkbox(
-            label="Half precision",
-            info="The GPT takes half the disk; it is loaded in full precision again.",
+            label=t("training.half_precision"),
+            info=t("training.half_precision_hint"),
             interactive=True,
             elem_id="half",
             min_width=280,
         )
-    button = gr.Button("Step 2.5 - Optimize Model", variant="primary", elem_id="optimize", interactive=False)
+    button = gr.Button(t("training.export_model"), variant="primary", elem_id="optimize", interactive=False)
     reason, done = gr.HTML(elem_id="optimize-reason"), gr.HTML(elem_id="optimized")
 
     @handler
