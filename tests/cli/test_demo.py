@@ -17,11 +17,11 @@ from utils.workspace.demo_report import PAGE
 
 
 def test_the_recording_is_three_minutes_of_sentences_that_judge_nothing() -> None:
-    cues = read_cues(sample_project.MADE / sample_project.SUBTITLES).cues
+    cues = read_cues(sample_project.DATA / sample_project.SUBTITLE_FILE).cues
     assert {cue.text for cue in cues} <= set(read_sentences()["train"])
-    assert 170 < audio.duration(sample_project.MADE / sample_project.SOUND) < 181
-    assert cues[-1].span.end < audio.duration(sample_project.MADE / sample_project.SOUND)
-    assert (sample_project.MADE / sample_project.SOUND).stat().st_size < 3_000_000
+    assert 170 < audio.duration(sample_project.DATA / sample_project.AUDIO_FILE) < 181
+    assert cues[-1].span.end < audio.duration(sample_project.DATA / sample_project.AUDIO_FILE)
+    assert (sample_project.DATA / sample_project.AUDIO_FILE).stat().st_size < 3_000_000
 
 
 @pytest.mark.parametrize("sentence", demo.SENTENCES)
@@ -32,7 +32,7 @@ def test_what_it_says_was_never_learnt_from(sentence: str) -> None:
 def test_a_project_of_that_name_that_is_no_demonstration_is_left_alone(tmp_path: Path) -> None:
     own = projects.create(demo.NAME, tmp_path)
     with pytest.raises(RunError, match="a project of your own") as caught:
-        demo.begin_anew(tmp_path)
+        demo.new_project(tmp_path)
     assert caught.value.hint
     assert own.root.is_dir()
 
@@ -52,5 +52,5 @@ def test_one_command_goes_the_whole_way_and_goes_it_again(tmp_path: Path, capsys
     assert not re.search(r"https?://", page)
     assert all(sentence in page for sentence in demo.SENTENCES)
     assert [audio.duration(path) > 0.1 for path in sorted(folder.glob("sentence-*.wav"))] == [True] * 3
-    assert demo.begin_anew(tmp_path / "output").root == folder
+    assert demo.new_project(tmp_path / "output").root == folder
     assert not (folder / PAGE).exists()  # the earlier one lies in the trash

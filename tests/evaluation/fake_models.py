@@ -1,4 +1,4 @@
-"""Models and recognisers that cost nothing: each speaks in its own way, and it is known what."""
+"""Models and recognisers with known behaviour and no weights."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from tests.dataset.recordings import babble
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
 from utils.dataset.transcription import RecognitionError, Transcript
-from utils.evaluation.models import Candidate, Vector
+from utils.evaluation.candidates import Candidate, LoadedModel, Vector
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.guards import Limits, sounds
@@ -19,15 +19,15 @@ from utils.xtts.language_packs import pack_for
 from utils.xtts.tokenizer import TokenizedText
 
 
-def read(text: str, language: str = "am") -> TokenizedText:
+def tokenized(text: str, language: str = "am") -> TokenizedText:
     pack = pack_for(language)
     normalised = pack.normalise(text)
     return TokenizedText(text, normalised, pack.phonemise(normalised), "", (), (), ())
 
 
 @dataclass
-class FakeModel:
-    """Babbles as long as a text usually takes, times a factor; refuses and raises as it is told."""
+class FakeModel(LoadedModel):
+    """Babbles for the usual length of a text times ``pace``; refuses questions."""
 
     pace: float = 1.0
     likeness: float = 0.9
@@ -38,11 +38,11 @@ class FakeModel:
 
     def speak(self, text: str, config: SpeechConfig) -> Speech:
         if "?" in text:
-            raise TextError("It does not ask.", hint="Leave it out.")
+            raise TextError("No questions.", hint="Leave it out.")
         if len(self.spoken) >= self.stop_after:
             raise KeyboardInterrupt
         self.spoken.append(text)
-        reading = read(text, config.language)
+        reading = tokenized(text, config.language)
         seconds = self.pace * sounds(reading) / Limits.of(config.language).usual
         samples = resample(babble(seconds, seed=len(text)), 16_000, OUTPUT_RATE)
         piece = Spoken(reading, samples, np.arange(20), ended=True, seed=config.seed, flags=self.flags)
@@ -55,26 +55,26 @@ class FakeModel:
         return np.array([self.likeness, np.sqrt(1 - self.likeness**2)], np.float32)
 
 
-def candidate(name: str, model: FakeModel, opened: Callable[[str], None] = str) -> Candidate:  # type: ignore[assignment]
+def candidate(name: str, model: FakeModel, on_load: Callable[[str], object] = str) -> Candidate:
     @contextmanager
-    def loaded() -> Iterator[FakeModel]:
-        opened(name)
+    def load() -> Iterator[FakeModel]:
+        on_load(name)
         yield model
 
-    return Candidate(name, f"fingerprint of {name}", loaded)
+    return Candidate(name, f"fingerprint of {name}", load)
 
 
 @dataclass
 class FakeRecogniser:
-    """Hears of each clip, in order, what it is told, and gives up after some."""
+    """Transcribes every clip as the same text, and fails after some clips."""
 
-    said: Callable[[int], str]
+    text: str
     name: str = "Fake"
-    gives_up_after: int = 1000
-    heard: int = 0
+    fails_after: int = 1000
+    clips: int = 0
 
     def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:  # noqa: ARG002
-        if self.heard + len(clips) > self.gives_up_after:
+        if self.clips + len(clips) > self.fails_after:
             raise RecognitionError("It is out of memory.", hint="Choose a smaller one.")
-        self.heard += len(clips)
-        return [Transcript(self.said(clip.size), 1.0) for clip in clips]
+        self.clips += len(clips)
+        return [Transcript(self.text, 1.0) for _ in clips]

@@ -36,9 +36,9 @@ def measured() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the demonstration's fine-tuning makes of it, heard in forty of these sentences."""
-    place = demo.begin_anew(tmp_path_factory.mktemp("output"))
-    assert demo.taught(place, demo.settings(demo.PRESET, place))
-    return fine_tuning.compare(TINY_MODEL, place.ready, demo.reference(place), 40, QUIET)
+    place = demo.new_project(tmp_path_factory.mktemp("output"))
+    assert demo.prepare_and_train(place, demo.settings(demo.PRESET, place))
+    return fine_tuning.compare(TINY_MODEL, place.ready, demo.reference_clip(place), 40, QUIET)
 
 
 def test_it_is_small_and_says_what_it_is() -> None:

@@ -63,13 +63,13 @@ def short_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first minute of the sample instead of all three, and one epoch over it."""
     made, settings = tmp_path / "made", tmp_path / "short.yaml"
     made.mkdir()
-    cues = (sample_project.MADE / sample_project.SUBTITLES).read_text(encoding="utf-8").split("\n\n")
+    cues = (sample_project.DATA / sample_project.SUBTITLE_FILE).read_text(encoding="utf-8").split("\n\n")
     spoken = [block for block in cues if "00:00:" in block.split(" --> ")[0]]
-    (made / sample_project.SUBTITLES).write_text("\n\n".join(spoken[:-1]), encoding="utf-8")
-    audio.save(made / "sample.wav", audio.load(sample_project.MADE / sample_project.SOUND, RATE, end=60.0), RATE)
+    (made / sample_project.SUBTITLE_FILE).write_text("\n\n".join(spoken[:-1]), encoding="utf-8")
+    audio.save(made / "sample.wav", audio.load(sample_project.DATA / sample_project.AUDIO_FILE, RATE, end=60.0), RATE)
     settings.write_text(TrainConfig(num_epochs=1, sample_texts="-").to_yaml(), encoding="utf-8")
-    monkeypatch.setattr(sample_project, "MADE", made)
-    monkeypatch.setattr(sample_project, "SOUND", "sample.wav")
+    monkeypatch.setattr(sample_project, "DATA", made)
+    monkeypatch.setattr(sample_project, "AUDIO_FILE", "sample.wav")
     monkeypatch.setattr(demo, "PRESET", settings)
 
 
@@ -181,7 +181,7 @@ def test_the_command_refuses_a_project_of_ones_own_before_it_measures(
 
 def test_a_voice_is_no_nearer_to_anybody_than_it_is_itself(built: tuple[Workshop, list[str]], tmp_path: Path) -> None:
     folder, clip = voice_folder(built[0].root), tmp_path / "clip.wav"
-    audio.save(clip, audio.load(sample_project.MADE / sample_project.SOUND, RATE)[: 4 * RATE], RATE)
+    audio.save(clip, audio.load(sample_project.DATA / sample_project.AUDIO_FILE, RATE)[: 4 * RATE], RATE)
     found = fine_tuning.compare(folder, folder, clip, 2, Progress("compare", lambda _: None))
     assert found["voice_before"] == found["voice_after"] > 0
     assert found["voice_nearer"] == found["pitch_nearer"] == 0

@@ -132,15 +132,15 @@ def test_the_trash_is_emptied_of_what_is_old(place: Project, tmp_path: Path) -> 
 
 def test_the_sample_is_sound_with_its_words(tmp_path: Path) -> None:
     made = sample_project.create(tmp_path)
-    folder = made.dataset / sample_project.RECORDINGS
-    cues = read_cues(folder / sample_project.SUBTITLES).cues
-    seconds = audio.duration(folder / sample_project.SOUND)
+    folder = made.dataset / sample_project.UPLOADS
+    cues = read_cues(folder / sample_project.SUBTITLE_FILE).cues
+    seconds = audio.duration(folder / sample_project.AUDIO_FILE)
     assert 170 < seconds < 190
     assert [cue.text for cue in cues] == sample_project.sentences()
     assert cues[-1].span.end < seconds
-    before = (folder / sample_project.SOUND).stat().st_mtime_ns
+    before = (folder / sample_project.AUDIO_FILE).stat().st_mtime_ns
     sample_project.create(tmp_path)
-    assert (folder / sample_project.SOUND).stat().st_mtime_ns == before
+    assert (folder / sample_project.AUDIO_FILE).stat().st_mtime_ns == before
 
 
 # the header

@@ -23,7 +23,7 @@ from utils.workspace import sample_project
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 
 NAME = "የአበበ ድምፅ"
-CUES = read_cues(sample_project.MADE / sample_project.SUBTITLES).cues[12:18]  # sentences of two to five seconds
+CUES = read_cues(sample_project.DATA / sample_project.SUBTITLE_FILE).cues[12:18]  # sentences of two to five seconds
 BOXES = ("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision")
 QUICK = {"num_epochs": "1000", "batch_size": "2", "save_step": "4", "eval_step": "4", "sample_texts": "ሰላም"}
 TEXT = "ሰላም ለዓለም።"
@@ -54,7 +54,9 @@ def record(folder: Path) -> tuple[Path, Path]:
     """Cut some sentences out of the sample, with their subtitles."""
     first, last = CUES[0].span.start - 0.3, CUES[-1].span.end + 0.3
     media, subtitles = folder / "talk.wav", folder / "talk.am.srt"
-    audio.save(media, audio.load(sample_project.MADE / sample_project.SOUND, OUTPUT_RATE, first, last), OUTPUT_RATE)
+    audio.save(
+        media, audio.load(sample_project.DATA / sample_project.AUDIO_FILE, OUTPUT_RATE, first, last), OUTPUT_RATE
+    )
     moved = [Cue(Span(cue.span.start - first, cue.span.end - first), cue.text) for cue in CUES]
     subtitles.write_text(srt(moved), encoding="utf-8")
     return media, subtitles

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tools.tiny_voice.recipe import Checks
 
     settings = Checks(arguments.retrieved, arguments.sentences, arguments.voices)
-    place = demo.begin_anew(arguments.fine_tune) if arguments.fine_tune else None
+    place = demo.new_project(arguments.fine_tune) if arguments.fine_tune else None
     figures = measure(arguments.model, settings, Progress("evaluate", tell))
     print(report.checked(figures))
     keep(figures, arguments.json)
@@ -68,9 +68,9 @@ def fine_tuned(model: Path, place: Project, settings: Path, sentences: int) -> d
     from tools.tiny_voice.progress import Progress
 
     config = demo.settings(settings, place).model_copy(update={"custom_model": str(model.resolve())})
-    if demo.taught(place, config) is None:
+    if demo.prepare_and_train(place, config) is None:
         raise RunError("The fine-tuning did not come to its end.", hint="What it said above tells why.")
-    return compare(model, place.ready, demo.reference(place), sentences, Progress("compare", tell))
+    return compare(model, place.ready, demo.reference_clip(place), sentences, Progress("compare", tell))
 
 
 def tell(sentence: str) -> None:

@@ -11,8 +11,7 @@ from tools.tiny_voice.corpus import read_sentences
 from tools.tiny_voice.measure import AS_LONG, Said, retrieved, share, speak
 from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.speakers import HELD_OUT
-from utils.evaluation.candidates import Loaded
-from utils.evaluation.models import Vector
+from utils.evaluation.candidates import LoadedModel, Vector
 from utils.evaluation.sentences import evenly_spaced
 from utils.media import audio
 from utils.media.audio import Samples
@@ -38,7 +37,10 @@ def compare(before: Path, after: Path, reference: Path, sentences: int, progress
     texts = evenly_spaced(read_sentences()["eval"], sentences)
     models = [Synthesizer.load(folder, "auto", "auto", cache=after.parent / "heard") for folder in (before, after)]
     first, last = (speak(model, texts, {HELD_OUT: str(reference)}, progress)[0] for model in models)
-    wanted, ears = audio.load(sample_project.MADE / sample_project.SOUND, OUTPUT_RATE, end=HEARD), Loaded(models[0])
+    wanted, ears = (
+        audio.load(sample_project.DATA / sample_project.AUDIO_FILE, OUTPUT_RATE, end=HEARD),
+        LoadedModel(models[0]),
+    )
     voice, pitch = ears.voice_of(wanted), _pitch(wanted)
     return {
         "sentences": len(texts),
@@ -65,7 +67,7 @@ def _usual(distances: Sequence[float]) -> float | None:
     return round(median, 4) if math.isfinite(median) else None
 
 
-def _strange(ears: Loaded, wanted: Vector, said: Sequence[Said]) -> list[float]:
+def _strange(ears: LoadedModel, wanted: Vector, said: Sequence[Said]) -> list[float]:
     """Return how far each voice is from the one that was wanted: 1 minus the cosine."""
     return [FAR if one.is_empty else 1 - float(wanted @ ears.voice_of(one.spoken)) for one in said]
 

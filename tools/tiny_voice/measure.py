@@ -18,8 +18,8 @@ from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.recipe import Checks
 from tools.tiny_voice.speakers import SPEAKERS, Speaker
 from utils.config import SpeechConfig
+from utils.evaluation.metrics import Cepstra, mel_cepstra, mel_cepstral_distance, warped_distances
 from utils.evaluation.sentences import evenly_spaced
-from utils.evaluation.spectra import Floats, aligned, cepstra, distance
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE, RATE
 from utils.speech.synthesizer import Synthesizer
@@ -66,7 +66,7 @@ def measure(folder: Path, settings: Checks, progress: Progress) -> dict[str, Any
     texts = evenly_spaced(read_sentences()["eval"], settings.spoken)
     said, factor = speak(model, texts, {one: one.name for one in SPEAKERS[: settings.voices]}, progress)
     found = evenly_spaced(said, settings.retrieved)
-    apart = [distance(one.spoken, one.rendered) for one in said]
+    apart = [mel_cepstral_distance(one.spoken, one.rendered) for one in said]
     distances = [one for one in apart if one is not None and math.isfinite(one)]
     return {
         "sentences": len(said),
@@ -123,18 +123,18 @@ def _rendered(text: str, speaker: Speaker) -> Samples:
     return trimmed(resample(rendering(text, speaker), RATE, OUTPUT_RATE))
 
 
-def _heard(sound: Samples) -> Floats:
+def _heard(sound: Samples) -> Cepstra:
     """Return the cepstra of a sound with the colour of the whole taken out: a vocoder has one of its own."""
-    found = cepstra(sound)[::EVERY]
+    found = mel_cepstra(sound)[::EVERY]
     if not len(found):
         return found
     return np.asarray((found - found.mean(0)) / (found.std(0) + 1e-3), np.float32)
 
 
-def _nearest(one: Floats, known: Sequence[Floats]) -> int:
+def _nearest(one: Cepstra, known: Sequence[Cepstra]) -> int:
     if not len(one):
         return -1
-    return int(np.argmin(aligned(one, known)))
+    return int(np.argmin(warped_distances(one, known)))
 
 
 def share(found: Iterable[bool]) -> float:

@@ -17,7 +17,7 @@ from utils.media.audio import Samples, resample
 from utils.media.encoding import write_sound
 from utils.media.rates import OUTPUT_RATE, RATE
 from utils.speech.captions import srt
-from utils.workspace.sample_project import SOUND, SUBTITLES
+from utils.workspace.sample_project import AUDIO_FILE, SUBTITLE_FILE
 
 SECONDS = 180.0
 PAUSE = 0.7  # seconds after each sentence
@@ -32,9 +32,9 @@ def record_sample(shop: Workshop) -> dict[str, Any]:
     spoken = list(_spoken())
     pause = np.zeros(round(PAUSE * RATE), np.float32)
     sound = np.concatenate([part for _, samples in spoken for part in (samples, pause)])
-    write_sound(folder / SOUND, resample(sound, RATE, OUTPUT_RATE), OUTPUT_RATE)
-    write_atomically(folder / SUBTITLES, srt(_cues(spoken)))
-    return {"clips": len(spoken), "length": round(sound.size / RATE, 1), "bytes": (folder / SOUND).stat().st_size}
+    write_sound(folder / AUDIO_FILE, resample(sound, RATE, OUTPUT_RATE), OUTPUT_RATE)
+    write_atomically(folder / SUBTITLE_FILE, srt(_cues(spoken)))
+    return {"clips": len(spoken), "length": round(sound.size / RATE, 1), "bytes": (folder / AUDIO_FILE).stat().st_size}
 
 
 def _spoken() -> Iterator[tuple[str, Samples]]:

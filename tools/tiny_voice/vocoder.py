@@ -14,7 +14,7 @@ from tools.tiny_voice.latents_stage import CODE_OUTPUT, FULL, Pairs, gather, hea
 from tools.tiny_voice.speaker_encoder import trained_ears
 from tools.tiny_voice.stages import Workshop
 from tools.tiny_voice.training_loop import Figures, Practice, load_trained
-from utils.evaluation.spectra import distance
+from utils.evaluation.metrics import mel_cepstral_distance
 from utils.xtts.narrow import Width, new_vocoder
 
 WINDOWS = (256, 512, 1024, 2048)  # samples of the spectra that are compared
@@ -93,5 +93,5 @@ def _apart(decoder: nn.Module, pairs: Pairs, clip: int) -> float:
     latents, voice, sound = pairs.clip(clip)
     with torch.no_grad():
         made = decoder(latents[None].to(device), g=voice[None, :, None].to(device)).flatten().cpu().numpy()
-    found = distance(made, sound)
+    found = mel_cepstral_distance(made, sound)
     return float("nan") if found is None else found

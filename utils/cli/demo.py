@@ -1,8 +1,8 @@
-"""Go the whole way on a recording that comes with the program: prepare, fine-tune the small model, speak, compare.
+"""Run the whole workflow on a bundled recording: prepare, fine-tune the embedded voice, speak and compare.
 
-It needs no internet and no GPU, and takes a few minutes. The small voice that comes with the program learns the speaker
-of the recording and says three sentences that it never saw. Sounds and a page (demo.html) go into the project "demo";
-the same command again begins it anew.
+It needs no internet and no GPU, and takes a few minutes. The embedded voice learns the speaker of the recording and
+speaks three new sentences. Audio files and a page (demo.html) are written to the project "demo"; running the command
+again starts over.
 """
 
 import argparse
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
 NAME = "demo"
 FOLDER = "evaluation"
-NATURE = (
-    "The recording was spoken by the program espeak-ng. The model is the small teaching voice that comes with this "
-    "program: it was made from other voices of espeak-ng, and is not XTTS v2. This shows the way and what is measured "
-    "on it, not what XTTS v2 can become."
+DISCLAIMER = (
+    "The recording was generated with espeak-ng. The model is the small embedded voice of this program, trained on "
+    "other voices of espeak-ng; it is not XTTS v2. This page shows the workflow, not the quality of XTTS v2."
 )
 PRESET = CONFIGS / "tiny_cpu.yaml"
 SENTENCES = (  # none of them is in the recording
@@ -40,76 +39,76 @@ SENTENCES = (  # none of them is in the recording
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take the folder of the projects."""
+    """Add the folder of the projects and the training settings."""
     parser.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
-    parser.add_argument("--settings", type=Path, default=PRESET, help="how to train (default: configs/tiny_cpu.yaml)")
+    parser.add_argument("--settings", type=Path, default=PRESET, help="training YAML (default: configs/tiny_cpu.yaml)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do one step after the other, each as the page does it."""
-    begun = time.monotonic()
-    place = begin_anew(arguments.output)
-    training = taught(place, settings(arguments.settings, place))
+    """Run one step after the other, each as the page does it."""
+    start = time.monotonic()
+    project = new_project(arguments.output)
+    training = prepare_and_train(project, settings(arguments.settings, project))
     if training is None:
         return 1
     from utils.workspace.demo_report import write_page
 
-    report, clip = speak(place, arguments.output)
-    for number, one in enumerate(report.of(report.checkpoints[0]), 1):
-        if one.wav:
-            shutil.copyfile(report.folder / one.wav, place.root / f"sentence-{number}.wav")
-    took = f"From the recording to this page it took {time.monotonic() - begun:.0f} s."
-    page = write_page(place, training, report, clip, [NATURE, took])
+    report, reference = speak(project, arguments.output)
+    for number, result in enumerate(report.of(report.checkpoints[0]), 1):
+        if result.wav:
+            shutil.copyfile(report.folder / result.wav, project.root / f"sentence-{number}.wav")
+    took = f"From the recording to this page it took {time.monotonic() - start:.0f} s."
+    page = write_page(project, training, report, reference, [DISCLAIMER, took])
     print(f"\n{took}\nOpen this in a browser: {page}")
     return 0
 
 
-def begin_anew(output: Path) -> Project:
-    """Make the project with its recording; an earlier one can be brought back for some days."""
+def new_project(output: Path) -> Project:
+    """Create the project with its recording; an earlier demo goes to the trash."""
     if (earlier := output / NAME).exists():
-        if not (Project(earlier).dataset / sample_project.RECORDINGS / sample_project.SOUND).is_file():
+        if not (Project(earlier).dataset / sample_project.UPLOADS / sample_project.AUDIO_FILE).is_file():
             raise RunError(
-                f"{earlier} is a project of your own, and the demonstration would take its place.",
-                hint="Choose another folder with --output, or rename yours.",
+                f"{earlier} is a project of your own; the demo would replace it.",
+                hint="Choose another folder with --output, or rename your project.",
             )
         projects.delete(projects.find(NAME, output), output)
     return sample_project.create(output, NAME)
 
 
-def settings(file: Path, place: Project) -> TrainConfig:
-    """Take the settings of a file, with three boxes ticked; each does what this computer allows."""
-    boxes = dict.fromkeys(("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision"), True)
-    return TrainConfig.load(file).model_copy(update={"output_path": str(place.root.resolve()), **boxes})
+def settings(file: Path, project: Project) -> TrainConfig:
+    """Load training settings and enable three optimizations; each does what this computer supports."""
+    switches = dict.fromkeys(("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision"), True)
+    return TrainConfig.load(file).model_copy(update={"output_path": str(project.root.resolve()), **switches})
 
 
-def taught(place: Project, config: TrainConfig) -> runs.Run | None:
-    """Prepare the recording and train on it; None when that was stopped or has failed, which was said."""
-    prepared = finished("prepare", DatasetConfig(inputs=str(place.dataset / sample_project.RECORDINGS)), place)
-    return finished("train", config, place) if prepared else None
+def prepare_and_train(project: Project, config: TrainConfig) -> runs.Run | None:
+    """Prepare the recording and train on it; None when a run stopped or failed."""
+    prepared = run_verb("prepare", DatasetConfig(inputs=str(project.dataset / sample_project.UPLOADS)), project)
+    return run_verb("train", config, project) if prepared else None
 
 
-def finished(verb: str, config: "Config", place: Project) -> runs.Run | None:
-    """Do a run and follow it; None when it was stopped or has failed, which was said."""
+def run_verb(verb: str, config: "Config", project: Project) -> runs.Run | None:
+    """Start a run and follow it; None when it stopped or failed."""
     print(f"\n{verb} …", flush=True)
-    started = runs.start(verb, config, place)
+    started = runs.start(verb, config, project)
     return None if follow(started) else started
 
 
-def speak(place: Project, output: Path) -> "tuple[EvaluationReport, Path]":
-    """Let the taught model and the one that it began as say the same in the voice of a clip."""
+def speak(project: Project, output: Path) -> "tuple[EvaluationReport, Path]":
+    """Let the fine-tuned model and its base speak the sentences in the voice of a clip."""
     from utils.evaluation.candidates import candidates
     from utils.evaluation.evaluate import evaluate
-    from utils.evaluation.utterance import TestSentence
+    from utils.evaluation.sentences import EvaluationSentence
 
-    clip = reference(place)
-    said = [TestSentence(text, languages.AMHARIC.code, reference=str(clip)) for text in SENTENCES]
-    models = candidates([str(place.ready), TINY], SpeechConfig(), output)
-    return evaluate(models, said, place.root / FOLDER, SpeechConfig()), clip
+    reference = reference_clip(project)
+    sentences = [EvaluationSentence(text, languages.AMHARIC.code, reference=str(reference)) for text in SENTENCES]
+    models = candidates([str(project.ready), TINY], SpeechConfig(), output)
+    return evaluate(models, sentences, project.root / FOLDER, SpeechConfig()), reference
 
 
-def reference(place: Project) -> Path:
-    """Choose a clip of the recording whose voice is asked for."""
+def reference_clip(project: Project) -> Path:
+    """Choose a clip of the recording as the reference."""
     from utils.dataset.coqui_lists import FILES
-    from utils.evaluation import sentences
+    from utils.evaluation.sentences import sentences_from_clips
 
-    return Path(sentences.sentences_from_clips(place.dataset / FILES["train"], languages.AMHARIC.code)[0].reference)
+    return Path(sentences_from_clips(project.dataset / FILES["train"], languages.AMHARIC.code)[0].reference)

@@ -1,5 +1,5 @@
-"""How well models speak: how well they are understood, whose voice they have, how long they take, what goes wrong.
+"""Evaluation of models: error rates, voice similarity, duration, mel-cepstral distance, warnings and speed.
 
-``evaluate.evaluate`` measures, ``report`` keeps and shows what was measured, ``comparing`` says which differences are
-more than chance, and ``blind`` lets people judge who do not know what they hear.
+``evaluate`` measures, ``report`` saves and prints, ``significance`` tells differences from chance, and ``blind_test``
+lets people compare models without knowing which is which.
 """

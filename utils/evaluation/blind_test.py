@@ -1,7 +1,7 @@
-"""Judging by ear without knowing what one hears: pairs in hidden order, votes in a file, and what they say together.
+"""Blind comparison of models: pairs in random order, votes in a file, and what the votes say.
 
-A page shows a ``Pair`` under its ``token`` and plays ``left`` and ``right`` under neutral names: their paths tell the
-model. Each vote is kept with the names that stood behind it, so votes stay valid when a report grows.
+The page shows a pair by its ``token`` and plays ``left`` and ``right`` under neutral names, because their paths name
+the model. A vote stores the names of the models, so it stays valid when the report grows.
 """
 
 import math
@@ -16,25 +16,25 @@ from typing import Literal, NamedTuple
 from utils.core.errors import DataError
 from utils.core.events import EventLog, iter_events
 from utils.evaluation.report import EvaluationReport
-from utils.evaluation.utterance import Utterance, digest
+from utils.evaluation.results import Utterance, digest
 
 FILE = "votes.jsonl"
-CERTAIN = 0.05  # chance at which a preference is called one
+SIGNIFICANCE = 0.05
 Choice = Literal["left", "right", "same"]
 CHOICES = ("left", "right", "same")
 
 
 @dataclass(frozen=True)
 class BlindPair:
-    """Two models speaking the same sentence.
+    """The same sentence spoken by two models.
 
     Attributes:
-        token: What a page may call it; it tells nothing about the models.
-        text: What is said.
-        left: Sound that is offered first.
-        right: Sound that is offered second.
-        left_is: Model behind the left one, to be hidden.
-        right_is: Model behind the right one, to be hidden.
+        token: Identifies the pair without naming the models.
+        text: The sentence.
+        left: Audio offered first.
+        right: Audio offered second.
+        left_is: Model of the left audio.
+        right_is: Model of the right audio.
     """
 
     token: str
@@ -46,15 +46,7 @@ class BlindPair:
 
 
 class Vote(NamedTuple):
-    """What somebody preferred.
-
-    Attributes:
-        token: The pair.
-        voter: Who; the last vote of a voter on a pair counts.
-        first: One model.
-        second: The other.
-        winner: The better one; empty when both were alike.
-    """
+    """A vote; the last vote of a voter on a pair counts. ``winner`` is empty when both were equally good."""
 
     token: str
     voter: str
@@ -65,55 +57,51 @@ class Vote(NamedTuple):
 
 @dataclass(frozen=True)
 class Tally:
-    """What the votes say about two models.
+    """The votes on two models.
 
     Attributes:
         first: One model.
         second: The other.
         wins: Votes for the first.
         losses: Votes for the second.
-        alike: Votes for neither.
-        chance: Probability of so clear a result if nobody heard a difference; votes for neither do not count.
+        ties: Votes for neither.
+        p_value: Probability of so clear a result by chance (two-sided binomial test, ties left out).
     """
 
     first: str
     second: str
     wins: int
     losses: int
-    alike: int
-    chance: float
+    ties: int
+    p_value: float
 
     def __str__(self) -> str:
-        """Say it in a sentence."""
-        counts = f"{self.wins} to {self.losses}, {self.alike} alike"
-        if self.chance >= CERTAIN or self.wins == self.losses:
-            return f"{self.first} and {self.second}: no preference beyond chance ({counts}; p = {self.chance:.2g})."
+        counts = f"{self.wins} to {self.losses}, {self.ties} ties; p = {self.p_value:.2g}"
+        if self.p_value >= SIGNIFICANCE or self.wins == self.losses:
+            return f"{self.first} and {self.second}: no significant preference ({counts})."
         winner, loser = (self.first, self.second) if self.wins > self.losses else (self.second, self.first)
-        return f"{winner} is preferred to {loser} ({counts}; p = {self.chance:.2g})."
+        return f"{winner} is preferred to {loser} ({counts})."
 
 
 def blind_pairs(report: EvaluationReport, seed: int) -> list[BlindPair]:
-    """BlindPair the models sentence by sentence, in random order; each model stands on the left in half of its pairs.
-
-    The same report and seed give the same pairs.
-    """
-    chance = random.Random(seed)  # noqa: S311  an order, not a secret
+    """Pair the models sentence by sentence in random order; each model is on the left in half of its pairs."""
+    shuffler = random.Random(seed)  # noqa: S311  an order, not a secret
     pairs: list[BlindPair] = []
     for first, second in combinations(report.checkpoints, 2):
-        one, other = ({said.sentence: said for said in report.of(name) if said.wav} for name in (first, second))
+        one, other = ({result.sentence: result for result in report.of(name) if result.wav} for name in (first, second))
         shared = sorted(one.keys() & other.keys())
-        chance.shuffle(shared)
+        shuffler.shuffle(shared)
         for number, sentence in enumerate(shared):
             sides = one[sentence], other[sentence]
             pairs.append(_pair(report.folder, *(sides if number % 2 else sides[::-1]), seed))
-    chance.shuffle(pairs)
+    shuffler.shuffle(pairs)
     return pairs
 
 
 def save_vote(path: Path, pair: BlindPair, choice: Choice, voter: str = "") -> None:
-    """Append what somebody preferred; a vote reaches the file whole or not at all."""
+    """Append a vote to the file."""
     if choice not in CHOICES:
-        raise DataError(f"{choice!r} is no choice.", hint=f"Choose {', '.join(CHOICES)}.")
+        raise DataError(f"Unknown choice {choice!r}.", hint=f"Choose {', '.join(CHOICES)}.")
     winner = {"left": pair.left_is, "right": pair.right_is, "same": ""}[choice]
     first, second = sorted((pair.left_is, pair.right_is))
     with EventLog(path) as log:
@@ -121,39 +109,39 @@ def save_vote(path: Path, pair: BlindPair, choice: Choice, voter: str = "") -> N
 
 
 def read_votes(path: Path) -> list[Vote]:
-    """Read the votes; of several by one voter on a pair the last counts."""
+    """Read the votes that count."""
     votes: dict[tuple[str, str], Vote] = {}
     for event in iter_events(path):
         if event["kind"] == "vote" and all(field in event for field in Vote._fields):
-            found = Vote(*(str(event[field]) for field in Vote._fields))
-            votes[found.token, found.voter] = found
+            vote = Vote(*(str(event[field]) for field in Vote._fields))
+            votes[vote.token, vote.voter] = vote
     return list(votes.values())
 
 
 def tally(votes: Iterable[Vote]) -> list[Tally]:
-    """Count the votes for each two models."""
+    """Count the votes on each two models."""
     counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for one in votes:
-        counts[one.first, one.second][one.winner] += 1
+    for vote in votes:
+        counts[vote.first, vote.second][vote.winner] += 1
     return [
-        Tally(first, second, found[first], found[second], found[""], binomial_p_value(found[first], found[second]))
-        for (first, second), found in sorted(counts.items())
+        Tally(first, second, won[first], won[second], won[""], binomial_p_value(won[first], won[second]))
+        for (first, second), won in sorted(counts.items())
     ]
 
 
 def binomial_p_value(wins: int, losses: int) -> float:
-    """Return the probability of a result at least as clear by coin tosses (exact binomial test, both sides)."""
+    """Return the probability of a result at least as clear by coin tosses (exact, two-sided)."""
     tosses, fewer = wins + losses, min(wins, losses)
     tail = sum(math.comb(tosses, heads) for heads in range(fewer + 1))
     return float(min(1.0, 2 * tail / 2**tosses))
 
 
 def remaining_pairs(pairs: Sequence[BlindPair], votes: Iterable[Vote], voter: str = "") -> list[BlindPair]:
-    """Return the pairs that somebody has not judged yet."""
-    done = {one.token for one in votes if one.voter == voter}
+    """Return the pairs that a voter has not judged yet."""
+    done = {vote.token for vote in votes if vote.voter == voter}
     return [pair for pair in pairs if pair.token not in done]
 
 
-def _pair(folder: Path, one: Utterance, other: Utterance, seed: int) -> BlindPair:
-    token = digest("pair", seed, sorted((one.key, other.key)))
-    return BlindPair(token, one.text, folder / one.wav, folder / other.wav, one.checkpoint, other.checkpoint)
+def _pair(folder: Path, left: Utterance, right: Utterance, seed: int) -> BlindPair:
+    token = digest("pair", seed, sorted((left.key, right.key)))
+    return BlindPair(token, left.text, folder / left.wav, folder / right.wav, left.checkpoint, right.checkpoint)

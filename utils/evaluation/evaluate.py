@@ -1,9 +1,11 @@
-"""Letting models speak the same sentences, and measuring what comes of it.
+"""Evaluate models on the same sentences.
 
-First every model speaks, one at a time in memory; then, with none of them in memory, a recogniser listens. Each result
-is on disk before the next one is begun.
+First every model speaks, one at a time in memory. Then, with no model loaded, a recogniser transcribes the audio. Every
+result is written at once, so an interrupted evaluation continues where it was.
 """
 
+import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -11,32 +13,38 @@ from pathlib import Path
 
 import numpy as np
 
-from utils.config import SpeechConfig
-from utils.dataset.transcription import RATE as HEARD_AT
+from utils.config import SEPARATOR, SpeechConfig
+from utils.core.errors import AudioError, TextError
+from utils.core.storage import make_folder
+from utils.dataset.transcription import RATE as RECOGNISER_RATE
 from utils.dataset.transcription import Recogniser, RecognitionError
 from utils.evaluation import report as reports
-from utils.evaluation.error_rates import error_rates
-from utils.evaluation.measure import NOT_THE_SPEECH, key_of, key_of_recording, spoken
-from utils.evaluation.models import Candidate
-from utils.evaluation.plots import draw
+from utils.evaluation.candidates import Candidate, LoadedModel
+from utils.evaluation.metrics import error_rates, mel_cepstral_distance
 from utils.evaluation.report import EvaluationReport
-from utils.evaluation.results_log import Record, judged
-from utils.evaluation.utterance import TestSentence, Utterance
+from utils.evaluation.results import ResultsLog, Utterance, digest, file_digest
+from utils.evaluation.sentences import EvaluationSentence
 from utils.media import audio
+from utils.media.audio import Samples
+from utils.media.rates import OUTPUT_RATE
+from utils.speech import guards
+from utils.speech.types import Speech
 
-CLIPS = 8  # heard at a time
-UNNAMED = "No recogniser was named (--asr large-v3), so nobody listened for wrong words."
+WAVS = "wavs"
+BATCH = 8  # clips transcribed at a time
+NOT_SETTINGS = {"model", "reference", "language"}  # part of the model and the sentence instead
+NO_RECOGNISER = "no recogniser was named (for example --asr large-v3)"
 
 
 @dataclass(frozen=True)
 class EvaluationProgress:
-    """How far an evaluation is.
+    """Progress of an evaluation.
 
     Attributes:
-        stage: What is being done: a model's name, or that somebody listens.
+        stage: What is being done.
         step: Sentences done.
         total: Sentences in all.
-        text: The sentence that was done last.
+        text: The last sentence.
     """
 
     stage: str
@@ -45,170 +53,233 @@ class EvaluationProgress:
     text: str = ""
 
 
-Tell = Callable[[EvaluationProgress], None]
+OnProgress = Callable[[EvaluationProgress], object]
 
 
 @dataclass(frozen=True)
-class Hearing:
-    """Who listens.
+class _Task:
+    """What is evaluated: every candidate with every sentence."""
 
-    Attributes:
-        recogniser: None when nobody does.
-        why_not: The reason, as a sentence.
-    """
+    candidates: Sequence[Candidate]
+    sentences: Sequence[EvaluationSentence]
+    config: SpeechConfig
 
-    recogniser: Recogniser | None = None
-    why_not: str = UNNAMED
+    def key(self, candidate: Candidate, sentence: EvaluationSentence) -> str:
+        """Hash everything that a measurement depends on."""
+        return digest(candidate.fingerprint, _identity(sentence), self.config.model_dump(exclude=NOT_SETTINGS))
 
-
-def _say_nothing(_progress: EvaluationProgress) -> None:
-    """Keep progress to oneself."""
+    def all_keys(self) -> list[str]:
+        return [self.key(candidate, sentence) for candidate in self.candidates for sentence in self.sentences]
 
 
 def evaluate(
     candidates: Sequence[Candidate],
-    sentences: Sequence[TestSentence],
+    sentences: Sequence[EvaluationSentence],
     folder: Path,
     config: SpeechConfig,
-    hearing: Hearing = Hearing(),
-    tell: Tell = _say_nothing,
+    recogniser: Recogniser | None = None,
+    on_progress: OnProgress = lambda _: None,
 ) -> EvaluationReport:
-    """Judge models by the same sentences and write a report; what was measured before is not measured again.
+    """Evaluate models and write a report; earlier measurements in the folder are reused.
 
-    However it ends, the folder holds a report of what was finished.
+    The folder holds a report of everything finished even when the evaluation is interrupted.
 
     Args:
         candidates: The models.
         sentences: What they speak.
-        folder: Where report and sounds go.
-        config: How they speak.
-        hearing: Who listens for wrong words.
-        tell: Hears of every sentence that is done.
+        folder: Folder for the report and the audio.
+        config: Speech settings.
+        recogniser: Transcribes the audio; without one, error rates stay empty.
+        on_progress: Called after every sentence.
     """
-    with Record(folder) as record:
+    task = _Task(candidates, sentences, config)
+    not_transcribed = NO_RECOGNISER
+    with ResultsLog(folder) as log:
         try:
-            _speak(record, candidates, sentences, config, tell)
-            hearing = _listen(record, _keys(candidates, sentences, config), sentences, hearing, tell)
+            _speak_all(log, task, on_progress)
+            if recogniser:
+                not_transcribed = _transcribe(log, task, recogniser, on_progress)
         finally:
-            report = _report(record, candidates, sentences, config, hearing)
+            report = _report(log, task, recogniser, not_transcribed)
             reports.save(report)
-    draw(report)
+    reports.plot(report)
     return report
 
 
-def _speak(
-    record: Record, candidates: Sequence[Candidate], sentences: Sequence[TestSentence], config: SpeechConfig, tell: Tell
-) -> None:
-    """Let every model speak what it has not spoken yet."""
-    total, done = len(candidates) * len(sentences), 0
-    for candidate in candidates:
-        keys = [key_of(candidate, sentence, config) for sentence in sentences]
-        left = [(key, one) for key, one in zip(keys, sentences, strict=True) if record.utterance(key) is None]
-        done += len(sentences) - len(left)
-        if not left:
+def _speak_all(log: ResultsLog, task: _Task, on_progress: OnProgress) -> None:
+    """Let every model speak the sentences that have no measurement yet."""
+    total, done = len(task.candidates) * len(task.sentences), 0
+    for candidate in task.candidates:
+        keyed = [(task.key(candidate, sentence), sentence) for sentence in task.sentences]
+        missing = [(key, sentence) for key, sentence in keyed if log.utterance(key) is None]
+        done += len(keyed) - len(missing)
+        if not missing:
             continue
-        tell(EvaluationProgress(f"{candidate.name}: loading", done, total))
-        with candidate.opened() as model:
-            record.add_encoder(candidate.fingerprint, model.encoder)
-            for key, sentence in left:
-                record.add(spoken(model, candidate.name, sentence, key, record.folder, config))
+        on_progress(EvaluationProgress(f"{candidate.name}: loading", done, total))
+        with candidate.load() as model:
+            log.add_encoder(candidate.fingerprint, model.encoder)
+            for key, sentence in missing:
+                log.add(_speak(model, candidate.name, sentence, key, log.folder, task.config))
                 done += 1
-                tell(EvaluationProgress(candidate.name, done, total, sentence.text))
+                on_progress(EvaluationProgress(candidate.name, done, total, sentence.text))
 
 
-def _listen(
-    record: Record, keys: Sequence[str], sentences: Sequence[TestSentence], hearing: Hearing, tell: Tell
-) -> Hearing:
-    """Let the recogniser hear every sound that it has not heard yet; when it fails, the reason takes its place."""
-    if hearing.recogniser is None:
-        return hearing
-    name = hearing.recogniser.name
-    left = [one for one in _sounds(record, keys, sentences) if record.heard(one[0], name) is None]
+def _speak(
+    model: LoadedModel, name: str, sentence: EvaluationSentence, key: str, folder: Path, config: SpeechConfig
+) -> Utterance:
+    """Speak one sentence, save its audio, and measure everything that needs no transcript."""
+    utterance = Utterance(
+        key, name, sentence.text, sentence.language, sentence.voice, _identity(sentence), recording=sentence.recording
+    )
+    settings = config.model_copy(update={"reference": sentence.reference, "language": sentence.language})
+    start = time.monotonic()
     try:
-        for language, group in groupby(sorted(left, key=lambda one: one[2]), key=lambda one: one[2]):
+        speech = model.speak(sentence.text, settings)
+        voice = model.voice(sentence.reference)
+    except (TextError, AudioError) as error:  # about this sentence only
+        return replace(utterance, error=str(error))
+    seconds = time.monotonic() - start
+    utterance = replace(
+        utterance,
+        flags=speech.flags,
+        tries=max((piece.tries for piece in speech.pieces), default=1),
+        real_time_factor=speech.real_time_factor or (seconds / speech.seconds if speech.seconds else None),
+    )
+    if not speech.samples.size or not np.isfinite(speech.samples).all():
+        return utterance  # the flags say so
+    recording = audio.load(sentence.recording, OUTPUT_RATE) if sentence.recording else None
+    return replace(
+        utterance,
+        wav=_save_audio(speech.samples, folder, utterance),
+        seconds=guards.Heard(speech.samples).spoken,
+        expected=_usual_length(speech, sentence.language) if recording is None else guards.Heard(recording).spoken,
+        similarity=float(voice @ model.voice_of(speech.samples)),
+        distance=None if recording is None else mel_cepstral_distance(_trimmed(speech.samples), _trimmed(recording)),
+    )
+
+
+def _usual_length(speech: Speech, language: str) -> float | None:
+    """Return how many seconds such a text usually takes, pauses between sentences included."""
+    seconds = sum(guards.sounds(piece.reading) for piece in speech.pieces) / guards.Limits.of(language).usual
+    return seconds + sum(piece.pause for piece in speech.pieces[:-1]) if seconds else None
+
+
+def _trimmed(samples: Samples) -> Samples:
+    return guards.trim(guards.Heard(samples))
+
+
+def _save_audio(samples: Samples, folder: Path, utterance: Utterance) -> str:
+    """Save audio under a readable name; return its path relative to the folder."""
+    name = f"{_file_name(utterance.text, 30)}_{utterance.key[:8]}.wav"
+    path = Path(WAVS, _file_name(utterance.checkpoint, 60), name)
+    make_folder((folder / path).parent)
+    audio.save(folder / path, samples, OUTPUT_RATE)
+    return path.as_posix()
+
+
+def _file_name(text: str, length: int) -> str:
+    return re.sub(r"[^\w.-]+", "_", text).strip("._")[:length] or "text"
+
+
+def _transcribe(log: ResultsLog, task: _Task, recogniser: Recogniser, on_progress: OnProgress) -> str:
+    """Transcribe all audio that has no transcript yet; return why some was not, if so."""
+    name = recogniser.name
+    clips = [clip for clip in _clips(log, task) if log.transcript(clip[0], name) is None]
+    clips.sort(key=lambda clip: clip[2])
+    try:
+        for language, group in groupby(clips, key=lambda clip: clip[2]):
             same = list(group)
-            for first in range(0, len(same), CLIPS):
-                tell(EvaluationProgress(f"{name} listens", first, len(same)))
-                batch = same[first : first + CLIPS]
-                clips = [audio.load(path, HEARD_AT) for _, path, _ in batch]
-                for (key, _, _), said in zip(batch, hearing.recogniser.transcribe(clips, language), strict=True):
-                    record.add_heard(key, name, said.text)
+            for start in range(0, len(same), BATCH):
+                on_progress(EvaluationProgress(f"{name}: transcribing", start, len(same)))
+                batch = same[start : start + BATCH]
+                samples = [audio.load(path, RECOGNISER_RATE) for _, path, _ in batch]
+                for (key, _, _), result in zip(batch, recogniser.transcribe(samples, language), strict=True):
+                    log.add_transcript(key, name, result.text)
     except RecognitionError as error:
-        return Hearing(hearing.recogniser, f"{name} could not listen to all sentences: {error}")
-    return Hearing(hearing.recogniser, "")
+        return f"{name} could not transcribe all clips: {error}"
+    return ""
 
 
-def _sounds(record: Record, keys: Sequence[str], sentences: Sequence[TestSentence]) -> Iterator[tuple[str, Path, str]]:
-    """Yield everything that can be heard, with its key and language: the speech, and the recordings."""
-    for key in keys:
-        one = record.utterance(key)
-        if one is not None and one.wav:
-            yield key, record.folder / one.wav, one.language
-    for sentence in {one.recording: one for one in sentences if one.recording}.values():
-        yield key_of_recording(sentence), Path(sentence.recording), sentence.language
+def _clips(log: ResultsLog, task: _Task) -> Iterator[tuple[str, Path, str]]:
+    """Yield key, path and language of everything to transcribe: the speech and the recordings."""
+    for key in task.all_keys():
+        result = log.utterance(key)
+        if result is not None and result.wav:
+            yield key, log.folder / result.wav, result.language
+    recorded = {sentence.recording: sentence for sentence in task.sentences if sentence.recording}
+    for sentence in recorded.values():
+        yield _recording_key(sentence), Path(sentence.recording), sentence.language
 
 
-def _report(
-    record: Record,
-    candidates: Sequence[Candidate],
-    sentences: Sequence[TestSentence],
-    config: SpeechConfig,
-    hearing: Hearing,
-) -> EvaluationReport:
-    """Put together what was measured, and say what was not."""
-    keys = _keys(candidates, sentences, config)
-    known = record.recognisers(set(keys))
-    name = hearing.recogniser.name if hearing.recogniser else next(iter(known), "")
-    found = [
-        judged(replace(one, checkpoint=candidate.name), record.heard(one.key, name), name)
-        for candidate in candidates
-        for sentence in sentences
-        if (one := record.utterance(key_of(candidate, sentence, config))) is not None
+def _report(log: ResultsLog, task: _Task, recogniser: Recogniser | None, not_transcribed: str) -> EvaluationReport:
+    keys = task.all_keys()
+    name = recogniser.name if recogniser else next(iter(log.recognisers(set(keys))), "")
+    results = [
+        _with_error_rates(replace(result, checkpoint=candidate.name), log.transcript(result.key, name), name)
+        for candidate in task.candidates
+        for sentence in task.sentences
+        if (result := log.utterance(task.key(candidate, sentence))) is not None
     ]
-    notes = []
-    encoders = {record.encoders.get(candidate.fingerprint, "") for candidate in candidates}
-    if len(encoders - {""}) > 1:
-        found = [replace(one, similarity=None) for one in found]
-        notes.append("Voice is empty: the models have different speaker encoders, whose figures cannot be compared.")
-    heard_all = all(one.heard is not None for one in found if one.wav)
-    missing = len(keys) - len(found)
-    notes = [*_notes(found, missing, "" if heard_all and found else hearing.why_not), *notes]
+    encoders = {log.encoders.get(candidate.fingerprint, "") for candidate in task.candidates} - {""}
+    if len(encoders) > 1:
+        results = [replace(result, similarity=None) for result in results]
+    missing = len(keys) - len(results)
+    complete = bool(results) and all(result.transcript is not None for result in results if result.wav)
     return EvaluationReport(
-        folder=record.folder,
-        utterances=reports.sorted_by_badness(found),
-        checkpoints=tuple(candidate.name for candidate in candidates),
-        notes=tuple(notes),
-        yardstick=_yardstick(record, sentences, name),
-        settings=config.model_dump(exclude=NOT_THE_SPEECH) | {"recogniser": name},
+        folder=log.folder,
+        utterances=reports.sorted_by_badness(results),
+        checkpoints=tuple(candidate.name for candidate in task.candidates),
+        notes=tuple(_notes(results, missing, "" if complete else not_transcribed, encoders)),
+        recording_error_rates=_recording_error_rates(log, task.sentences, name),
+        settings=task.config.model_dump(exclude=NOT_SETTINGS) | {"recogniser": name},
         missing=missing,
     )
 
 
-def _notes(found: Sequence[Utterance], missing: int, unheard: str) -> Iterator[str]:
-    """Say what has to be known to read the figures."""
+def _with_error_rates(utterance: Utterance, transcript: str | None, recogniser: str) -> Utterance:
+    rates = None if transcript is None else error_rates(utterance.text, transcript, utterance.language)
+    return replace(
+        utterance,
+        transcript=transcript,
+        recogniser="" if transcript is None else recogniser,
+        cer=rates.cer if rates else None,
+        wer=rates.wer if rates else None,
+    )
+
+
+def _notes(results: Sequence[Utterance], missing: int, not_transcribed: str, encoders: set[str]) -> Iterator[str]:
+    """Say what is missing from the report and why."""
     if missing:
-        yield f"{missing} sentences were not spoken yet; the same command goes on from here."
-    if unheard:
-        half = any(one.heard is not None for one in found)
-        yield f"CER and WER are {'incomplete' if half else 'empty'}: {unheard}"
-    if found and not any(one.recording for one in found):
-        yield "MCD is empty: there are no recordings of these sentences. Length is compared with a usual pace."
-    if any(one.flags for one in found):
-        yield "A flag says that something is unusual, not that it is wrong; what no flag names may be wrong too."
+        yield f"{missing} sentences are not spoken yet. Run the same command again to continue."
+    if not_transcribed:
+        partly = any(result.transcript is not None for result in results)
+        yield f"CER and WER are {'incomplete' if partly else 'empty'}: {not_transcribed}."
+    if results and not any(result.recording for result in results):
+        yield "MCD is empty: there are no recordings of these sentences. Length is compared with the usual pace."
+    if any(result.flags for result in results):
+        yield "A flag marks something unusual, not necessarily an error; errors may also go unflagged."
+    if len(encoders) > 1:
+        yield "Voice is empty: the models have different speaker encoders, so their values cannot be compared."
 
 
-def _yardstick(record: Record, sentences: Sequence[TestSentence], recogniser: str) -> dict[str, float]:
-    """Return how wrongly the recogniser hears the recordings themselves."""
-    heard = [
-        rates
+def _recording_error_rates(
+    log: ResultsLog, sentences: Sequence[EvaluationSentence], recogniser: str
+) -> dict[str, float]:
+    """Return the mean error rates of the recordings themselves."""
+    rates = [
+        rate
         for sentence in sentences
-        if sentence.recording and (text := record.heard(key_of_recording(sentence), recogniser)) is not None
-        if (rates := error_rates(sentence.text, text, sentence.language))
+        if sentence.recording and (text := log.transcript(_recording_key(sentence), recogniser)) is not None
+        if (rate := error_rates(sentence.text, text, sentence.language))
     ]
-    if not heard:
-        return {}
-    return {name: float(np.mean([getattr(rates, name) for rates in heard])) for name in ("cer", "wer")}
+    return {name: float(np.mean([getattr(rate, name) for rate in rates])) for name in ("cer", "wer") if rates}
 
 
-def _keys(candidates: Sequence[Candidate], sentences: Sequence[TestSentence], config: SpeechConfig) -> list[str]:
-    return [key_of(candidate, sentence, config) for candidate in candidates for sentence in sentences]
+def _identity(sentence: EvaluationSentence) -> str:
+    """Hash a sentence with the content of its files."""
+    references = [file_digest(part) for part in sentence.reference.split(SEPARATOR)]
+    return digest(sentence.text, sentence.language, sentence.voice, references, file_digest(sentence.recording))
+
+
+def _recording_key(sentence: EvaluationSentence) -> str:
+    return digest("recording", file_digest(sentence.recording))

@@ -1,106 +1,114 @@
-"""What an evaluation found, on screen and on disk: the models side by side, and the worst sentences first."""
+"""The report of an evaluation: JSON, CSV, a plot and a table for the terminal, worst sentences first."""
 
-import csv
-import io
 import json
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from utils.core.errors import DataError
-from utils.core.storage import read_json, write_atomically
+from utils.core.plotting import new_figure
+from utils.core.storage import atomic_writer, read_json, write_atomically
+from utils.evaluation.results import METRICS, Metric, Utterance
 from utils.evaluation.significance import compare
-from utils.evaluation.utterance import METRICS, Metric, Utterance, restored
 
-JSON, CSV = "report.json", "report.csv"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+JSON, CSV, PLOT = "report.json", "report.csv", "report.png"
 FORMAT = 1
-COLUMNS = ("checkpoint", "voice", "text", "heard", *(metric.name for metric in METRICS), "flags_raised", "fault", "wav")
-WORST, SHOWN = 10, 60  # sentences on screen, and letters of each
+COLUMNS = (
+    "checkpoint voice text transcript".split() + [metric.name for metric in METRICS] + "flags_raised error wav".split()
+)
+WORST, MAX_LETTERS = 10, 60  # sentences in the terminal, and letters of each
+PLOT_COLUMNS, MAX_NAME = 4, 24
 
 
 @dataclass(frozen=True)
 class EvaluationReport:
-    """What an evaluation found.
+    """The result of an evaluation.
 
     Attributes:
-        folder: Where it lies, with the sounds.
-        utterances: Everything that was measured, the worst first.
-        checkpoints: Names of the models, in the order in which they were named.
-        notes: What has to be known to read the figures, in sentences.
-        yardstick: Mean figures of the recordings themselves, which no model can be expected to surpass by much.
-        settings: How the models spoke.
-        missing: Sentences that were not spoken yet, because the evaluation was interrupted.
+        folder: Folder of the report and the audio.
+        utterances: All measurements, worst first.
+        checkpoints: Names of the models, in the order given.
+        notes: Sentences that explain the numbers.
+        recording_error_rates: Mean error rates of the recordings themselves: the best a model can reach.
+        settings: Speech settings.
+        missing: Sentences not spoken yet, because the evaluation was interrupted.
     """
 
     folder: Path
     utterances: tuple[Utterance, ...]
     checkpoints: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    yardstick: dict[str, float] = field(default_factory=dict)
+    recording_error_rates: dict[str, float] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     missing: int = 0
 
     def of(self, checkpoint: str) -> list[Utterance]:
-        """Return what one model spoke."""
-        return [one for one in self.utterances if one.checkpoint == checkpoint]
+        """Return the utterances of one model."""
+        return [result for result in self.utterances if result.checkpoint == checkpoint]
 
 
 def badness(utterance: Utterance) -> float:
-    """Say how bad an utterance is, to put the worst first: what is wrong in it adds up, each at most twofold."""
-    if utterance.fault:
+    """Score an utterance for sorting: the sum of its problems, each counted up to 2."""
+    if utterance.error:
         return 10.0
-    shares = (utterance.cer, utterance.duration_error, float(len(utterance.flags)))
-    return sum(min(2.0, share) for share in shares if share is not None)
+    problems = (utterance.cer, utterance.duration_error, float(len(utterance.flags)))
+    return sum(min(2.0, problem) for problem in problems if problem is not None)
 
 
 def sorted_by_badness(utterances: Iterable[Utterance]) -> tuple[Utterance, ...]:
-    """Put the worst first."""
+    """Sort utterances, worst first."""
     return tuple(sorted(utterances, key=badness, reverse=True))
 
 
 def summary(utterances: Sequence[Utterance]) -> dict[str, float | None]:
-    """Return the mean of each figure; of the speed the median, because a first sentence also warms up."""
-    found: dict[str, float | None] = {}
+    """Return the mean of each metric; for the speed the median, because the first sentence also warms up."""
+    means: dict[str, float | None] = {}
     for metric in METRICS:
-        values = [value for one in utterances if (value := metric.value(one)) is not None]
-        middle = statistics.median if metric.name == "real_time_factor" else statistics.fmean
-        found[metric.name] = middle(values) if values else None
-    return found
+        values = [value for result in utterances if (value := metric.value(result)) is not None]
+        average = statistics.median if metric.name == "real_time_factor" else statistics.fmean
+        means[metric.name] = average(values) if values else None
+    return means
 
 
 def save(report: EvaluationReport) -> None:
-    """Write report.json and report.csv, each as a whole."""
+    """Write report.json and report.csv."""
     data = {
         "format": FORMAT,
         "checkpoints": report.checkpoints,
         "summary": {name: summary(report.of(name)) for name in report.checkpoints},
-        "yardstick": report.yardstick,
-        "differences": [asdict(one) | {"sentence": str(one)} for one in compare(report.utterances)],
+        "recording_error_rates": report.recording_error_rates,
+        "differences": [asdict(gap) | {"sentence": str(gap)} for gap in compare(report.utterances)],
         "notes": report.notes,
         "settings": report.settings,
         "missing": report.missing,
         "utterances": [
-            asdict(one) | {"duration_error": one.duration_error, "badness": badness(one)} for one in report.utterances
+            asdict(result) | {"duration_error": result.duration_error, "badness": badness(result)}
+            for result in report.utterances
         ],
     }
     write_atomically(report.folder / JSON, json.dumps(data, ensure_ascii=False, indent=1))
-    write_atomically(report.folder / CSV, "\ufeff" + _csv(report))  # the mark tells spreadsheets that it is UTF-8
+    write_atomically(report.folder / CSV, "\ufeff" + _csv(report))  # spreadsheets need the mark to read UTF-8
 
 
 def load(folder: Path) -> EvaluationReport:
-    """Read a report again."""
+    """Read a report."""
     path = folder / JSON
     try:
         data = read_json(path)
         return EvaluationReport(
             folder,
-            tuple(map(restored, data["utterances"])),
+            tuple(map(Utterance.parse, data["utterances"])),
             tuple(data["checkpoints"]),
             tuple(data["notes"]),
-            data["yardstick"],
+            data["recording_error_rates"] if "recording_error_rates" in data else data["yardstick"],  # as 1.0 wrote it
             data["settings"],
             data["missing"],
         )
@@ -109,68 +117,100 @@ def load(folder: Path) -> EvaluationReport:
 
 
 def text(report: EvaluationReport) -> str:
-    """Write a report for a terminal: a table, what it means, and the sentences to listen to first."""
+    """Format a report for the terminal."""
     parts = ["\n".join(_table(report)), *_by_voice(report), "\n".join(map(str, compare(report.utterances)))]
-    worst = [one for one in report.utterances if badness(one) > 0][:WORST]
+    worst = [result for result in report.utterances if badness(result) > 0][:WORST]
     if worst:
         parts.append("\n".join(["Worst first:", *map(_line, worst)]))
     parts.append("\n".join(f"Note: {note}" for note in report.notes))
     return "\n\n".join(part for part in parts if part)
 
 
+def plot(report: EvaluationReport) -> None:
+    """Draw one panel for each metric into report.png."""
+    rows = -(-len(METRICS) // PLOT_COLUMNS)
+    figure = new_figure(4 * PLOT_COLUMNS, 3.6 * rows)
+    panels = figure.subplots(rows, PLOT_COLUMNS).flat
+    for metric in METRICS:
+        _panel(next(panels), report, metric)
+    for unused in panels:
+        unused.set_visible(b=False)
+    with atomic_writer(report.folder / PLOT) as file:
+        figure.savefig(file, format="png", dpi=100)
+
+
 def _table(report: EvaluationReport) -> list[str]:
     rows = [_row(name, report.of(name)) for name in report.checkpoints]
-    if report.yardstick:
-        cells = [metric.show(report.yardstick.get(metric.name)) for metric in METRICS]
-        rows.append(["(the recordings)", "", *cells])
+    if report.recording_error_rates:
+        cells = [metric.format(report.recording_error_rates.get(metric.name)) for metric in METRICS]
+        rows.append(["(recordings)", "", *cells])
     return _aligned(["model", "sentences", *(metric.title for metric in METRICS)], rows)
 
 
 def _by_voice(report: EvaluationReport) -> list[str]:
-    """Return a table of voices where there are several: a good mean may hide one that failed."""
-    if len({one.voice for one in report.utterances}) < 2:
+    """Return a table by voice where there are several."""
+    if len({result.voice for result in report.utterances}) < 2:
         return []
-    order = sorted(report.utterances, key=lambda one: (report.checkpoints.index(one.checkpoint), one.voice))
-    groups = groupby(order, key=lambda one: (one.checkpoint, one.voice))
-    rows = [_row(f"{name}, {voice or 'no name'}", list(found)) for (name, voice), found in groups]
+    order = sorted(report.utterances, key=lambda result: (report.checkpoints.index(result.checkpoint), result.voice))
+    groups = groupby(order, key=lambda result: (result.checkpoint, result.voice))
+    rows = [_row(f"{name}, {voice or 'unnamed'}", list(results)) for (name, voice), results in groups]
     return ["\n".join(_aligned(["by voice", "sentences", *(metric.title for metric in METRICS)], rows))]
 
 
 def _row(name: str, utterances: Sequence[Utterance]) -> list[str]:
-    found = summary(utterances)
-    failed = sum(bool(one.fault) for one in utterances)
+    means = summary(utterances)
+    failed = sum(bool(result.error) for result in utterances)
     count = f"{len(utterances)}, {failed} failed" if failed else str(len(utterances))
-    return [name, count, *(metric.show(found[metric.name]) for metric in METRICS)]
+    return [name, count, *(metric.format(means[metric.name]) for metric in METRICS)]
 
 
 def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[place]) for row in (header, *rows)) for place in range(len(header))]
-    return [
-        "  ".join(cell.ljust(width) if place < 2 else cell.rjust(width) for place, (cell, width) in cells).rstrip()
-        for row in (header, *rows)
-        for cells in [list(enumerate(zip(row, widths, strict=True)))]
-    ]
+    """Align columns: the first two to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    lines = []
+    for row in (header, *rows):
+        cells = [cell.ljust(width) for cell, width in zip(row[:2], widths, strict=False)]
+        cells += [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
-def _line(one: Utterance) -> str:
-    said = one.text if len(one.text) <= SHOWN else f"{one.text[:SHOWN]}…"
-    figures = [f"{metric.title} {metric.show(value)}" for metric in _telling() if (value := metric.value(one))]
-    return f"  {one.checkpoint}: {said} [{'; '.join([one.fault] if one.fault else [*figures, *one.flags])}]"
-
-
-def _telling() -> list[Metric]:
-    return [metric for metric in METRICS if metric.name in {"cer", "duration_error"}]
+def _line(result: Utterance) -> str:
+    sentence = result.text if len(result.text) <= MAX_LETTERS else f"{result.text[:MAX_LETTERS]}…"
+    shown = [metric for metric in METRICS if metric.name in {"cer", "duration_error"}]
+    values = [f"{metric.title} {metric.format(value)}" for metric in shown if (value := metric.value(result))]
+    problems = [result.error] if result.error else [*values, *result.flags]
+    return f"  {result.checkpoint}: {sentence} [{'; '.join(problems)}]"
 
 
 def _csv(report: EvaluationReport) -> str:
-    table = io.StringIO()
-    writer = csv.DictWriter(table, COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    for one in report.utterances:
-        figures = {metric.name: _rounded(metric.value(one)) for metric in METRICS}
-        writer.writerow(asdict(one) | figures | {"flags_raised": "; ".join(one.flags)})
-    return table.getvalue()
+    import pandas as pd
+
+    rows = [
+        asdict(result)
+        | {metric.name: metric.value(result) for metric in METRICS}
+        | {"flags_raised": "; ".join(result.flags)}
+        for result in report.utterances
+    ]
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    return str(table.to_csv(index=False, float_format="%.4f", lineterminator="\n"))
 
 
-def _rounded(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
+def _panel(axes: "Axes", report: EvaluationReport, metric: Metric) -> None:
+    """Draw one metric: a dot for each sentence, and a line at the mean of each model."""
+    unit = f" ({metric.unit.strip()})" if metric.unit.strip() else ""
+    axes.set(title=f"{metric.title}{unit}, {metric.better} is better")
+    names = [name if len(name) <= MAX_NAME else f"…{name[-MAX_NAME:]}" for name in report.checkpoints]
+    axes.set_xticks(range(len(names)), names, rotation=20, ha="right", fontsize=8)
+    axes.set_xlim(-0.5, max(0, len(names) - 1) + 0.5)
+    spread = np.random.default_rng(0)
+    empty = True
+    for column, name in enumerate(report.checkpoints):
+        values = [metric.scale * value for result in report.of(name) if (value := metric.value(result)) is not None]
+        if not values:
+            continue
+        empty = False
+        axes.plot(column + spread.uniform(-0.2, 0.2, len(values)), values, "o", alpha=0.5, markersize=4)
+        axes.hlines(float(np.mean(values)), column - 0.3, column + 0.3, colors="black")
+    if empty:
+        axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes)

@@ -1,6 +1,7 @@
-"""What the models are asked to say: a file of one's own, the held-back clips of a project, or sentences of ours."""
+"""The sentences to evaluate with: a text file, held-out clips of a dataset, or the built-in ones."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -9,106 +10,116 @@ from utils.core.errors import DataError
 from utils.dataset.coqui_lists import FILES, HEADER
 from utils.dataset.encodings import read_any
 from utils.dataset.lengths import header_seconds
+from utils.dataset.prompts import choose
 from utils.dataset.rows import Row, read_list
-from utils.evaluation.utterance import TestSentence
 from utils.speech.reference_choice import rank
 from utils.xtts.language_packs import pack_for
 
 T = TypeVar("T")
 
-REFERENCE_SECONDS = 3.0, 12.0  # a shorter clip shows too little of a voice, a longer one is heard only in part
-LOOKED_AT, LISTENED_TO = 200, 6  # clips of a speaker whose length is read, and that are scored as references
-SHORT = (  # a word or two: where models of this kind add the most that nobody wrote
-    "አዎ።",
-    "ሰላም!",
-    "እሺ።",
-    "ለምን?",
-    "አመሰግናለሁ።",
-    "ደህና እደሩ።",
-)
-LONG = (  # near the limit of one piece: where words are lost
+REFERENCE_SECONDS = 3.0, 12.0  # a shorter clip holds too little of a voice; of a longer one only a part is used
+MAX_MEASURED, MAX_RANKED = 200, 6  # clips of a speaker whose length is read, and that are ranked as references
+SHORT = ("አዎ።", "ሰላም!", "እሺ።", "ለምን?", "አመሰግናለሁ።", "ደህና እደሩ።")  # here models add words most often
+LONG = (  # near the length limit, where models drop words
     "ባለፈው ዓመት በከተማው ውስጥ ብዙ ዝናብ ስለዘነበ ገበሬዎቹ ጥሩ ምርት አግኝተው ልጆቻቸውን ወደ ትምህርት ቤት ላኩ።",
     "እናቴ ጠዋት ከገበያ የገዛችውን ትኩስ ዳቦና ሙዝ ለጎረቤታችን ለአቶ በቀለ ሰጥታ ቡና እንድንጠጣ ጠራችን።",
 )
-OURS = 16  # sentences with every sound of Amharic, beside the short, the long and those with numbers
+PROMPTS = 16  # sentences that cover every sound of Amharic
 
 
-def built_in_sentences(language: str) -> list[TestSentence]:
-    """Return sentences of ours: short and long ones, numbers, and every sound of Amharic; else those of the pack."""
-    from utils.dataset.prompts import choose
+@dataclass(frozen=True)
+class EvaluationSentence:
+    """A sentence, and what its audio is compared with.
 
+    Attributes:
+        text: The sentence.
+        language: Canonical code.
+        voice: Name of the speaker; results are grouped by it.
+        reference: Reference audio files separated by |, or a speaker name; empty: the default voice.
+        recording: Path of a recording of the same words, if there is one.
+    """
+
+    text: str
+    language: str
+    voice: str = ""
+    reference: str = ""
+    recording: str = ""
+
+
+def built_in_sentences(language: str) -> list[EvaluationSentence]:
+    """Return the built-in sentences of a language; for Amharic short, long and with every sound."""
     code = languages.canonical(language)
     texts: Sequence[str] = pack_for(code).samples
     if code == languages.AMHARIC.code:
-        texts = (*SHORT, *LONG, *texts, *choose(OURS))
+        texts = (*SHORT, *LONG, *texts, *choose(PROMPTS))
     if not texts:
-        raise DataError(
-            f"There are no sentences of ours in {languages.find(code).name}.", hint="Name a text file with --sentences."
-        )
-    return [TestSentence(text, code) for text in dict.fromkeys(texts)]
+        name = languages.find(code).name
+        raise DataError(f"There are no built-in sentences in {name}.", hint="Name a text file with --sentences.")
+    return [EvaluationSentence(text, code) for text in dict.fromkeys(texts)]
 
 
-def sentences_from_file(path: Path, language: str) -> list[TestSentence]:
-    """Read a text with one sentence a line, or a list of clips with its recordings."""
+def sentences_from_file(path: Path, language: str) -> list[EvaluationSentence]:
+    """Read a text file with one sentence per line, or a metadata list with its recordings."""
     code = languages.canonical(language)
     if not path.is_file():
-        raise DataError(f"There is no file {path}.", hint="Name a text with one sentence a line.")
+        raise DataError(f"{path} does not exist.", hint="Name a text file with one sentence per line.")
     lines = [line.strip() for line in read_any(path).text.split("\n")]
     if lines[0] == HEADER:
         return sentences_from_clips(path, code)
     texts = dict.fromkeys(line for line in lines if line and not line.startswith("#"))
     if not texts:
-        raise DataError(f"{path} holds no sentence.", hint="Write one a line.")
-    return [TestSentence(text, code) for text in texts]
+        raise DataError(f"{path} has no sentences.", hint="Write one sentence per line.")
+    return [EvaluationSentence(text, code) for text in texts]
 
 
-def sentences_from_clips(path: Path, language: str, count: int = 10_000) -> list[TestSentence]:
-    """Take clips of a list, each with its recording and with another clip of its speaker as the reference.
+def sentences_from_clips(path: Path, language: str, count: int = 10_000) -> list[EvaluationSentence]:
+    """Read clips of a metadata list, each with its recording and another clip of the speaker as reference.
 
     Args:
-        path: The list.
+        path: The metadata list.
         language: Its language, by any name.
-        count: Most clips, spread evenly over all.
+        count: Maximum number of clips, spread evenly over the list.
     """
     if not path.is_file():
-        raise DataError(f"There is no list {path}.", hint="Make a dataset with: python -m utils prepare.")
-    rows = evenly_spaced(
-        [row for row in read_list(path) if not row.fault and row.text.strip() and row.path.is_file()], count
-    )
+        raise DataError(f"{path} does not exist.", hint="Create a dataset with: python -m utils prepare.")
+    usable = [row for row in read_list(path) if not row.fault and row.text.strip() and row.path.is_file()]
+    rows = evenly_spaced(usable, count)
     if not rows:
-        raise DataError(f"{path} names no clip that is there.", hint="Check it with: python -m utils dataset validate.")
+        raise DataError(f"{path} has no usable clips.", hint="Check it with: python -m utils dataset validate.")
     train = path.parent / FILES["train"]
     others = list(read_list(train)) if train.is_file() and train != path else []
     references = {speaker: _references(speaker, [*others, *rows]) for speaker in {row.speaker for row in rows}}
     code = languages.canonical(language)
     return [
-        TestSentence(row.text, code, row.speaker, _unlike(references[row.speaker], row), str(row.path.resolve()))
+        EvaluationSentence(
+            row.text, code, row.speaker, _other_clip(references[row.speaker], row), str(row.path.resolve())
+        )
         for row in rows
     ]
 
 
 def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
-    """Return at most so many items, spread evenly over all; always the same ones."""
+    """Return at most ``count`` items, spread evenly over all."""
     if count >= len(items):
         return list(items)
-    return [items[place * len(items) // count] for place in range(count)]
+    return [items[index * len(items) // count] for index in range(count)]
 
 
 def _references(speaker: str, rows: Sequence[Row]) -> list[str]:
-    """Return two clips of a speaker, the best first: one of them may be the very sentence."""
+    """Return the two best reference clips of a speaker; one of them may be the sentence itself."""
     shortest, longest = REFERENCE_SECONDS
-    known = sorted(_measured(speaker, rows), reverse=True)
-    good = [path for seconds, path in known if shortest <= seconds <= longest] or [path for _, path in known]
-    return [str(one.path) for one in rank(good[:LISTENED_TO]) if not one.fault][:2]
+    measured = sorted(_measured(speaker, rows), reverse=True)
+    good = [path for seconds, path in measured if shortest <= seconds <= longest] or [path for _, path in measured]
+    return [str(clip.path) for clip in rank(good[:MAX_RANKED]) if not clip.fault][:2]
 
 
 def _measured(speaker: str, rows: Sequence[Row]) -> Iterator[tuple[float, Path]]:
     own = [row for row in rows if row.speaker == speaker and not row.fault]
-    for row in own[:LOOKED_AT]:
+    for row in own[:MAX_MEASURED]:
         if seconds := header_seconds(row.path):
             yield seconds, row.path.resolve()
 
 
-def _unlike(references: Sequence[str], row: Row) -> str:
-    """Return a reference that is not the very recording; empty, for the voice of the model, where there is none."""
+def _other_clip(references: Sequence[str], row: Row) -> str:
+    """Return a reference that is not the recording itself; "" (the default voice) where there is none."""
     return next((path for path in references if path != str(row.path.resolve())), "")

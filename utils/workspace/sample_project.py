@@ -1,6 +1,7 @@
-"""A small project to try everything with: three minutes spoken by espeak-ng, and what they say.
+"""The sample project: three minutes of speech by espeak-ng with subtitles.
 
-The recording was made by the stage "sample" of ``tools.tiny_voice build``, in a voice that the small model never heard.
+The recording was made by the stage "sample" of ``tools.tiny_voice build``, with a speaker that the embedded voice was
+not trained on.
 """
 
 from pathlib import Path
@@ -9,23 +10,23 @@ from utils.core.paths import OUTPUT, Project, project
 from utils.core.storage import atomic_writer, make_folder, read_text
 
 NAME = "sample"
-SOUND, SUBTITLES = "sample.ogg", "sample.am.srt"
-MADE = Path(__file__).parent / "data"
-RECORDINGS = Path("recordings", "uploads")  # below the dataset folder, where uploads lie
+AUDIO_FILE, SUBTITLE_FILE = "sample.ogg", "sample.am.srt"
+DATA = Path(__file__).parent / "data"
+UPLOADS = Path("recordings", "uploads")  # in the dataset folder
 
 
 def create(output: Path = OUTPUT, name: str = NAME) -> Project:
-    """Make the project, or complete the one that is there; return it."""
-    place = project(name, output)
-    folder = place.dataset / RECORDINGS
+    """Create the project, or complete an existing one."""
+    created = project(name, output)
+    folder = created.dataset / UPLOADS
     make_folder(folder)
-    for file in (SOUND, SUBTITLES):
+    for file in (AUDIO_FILE, SUBTITLE_FILE):
         if not (folder / file).is_file():
-            with atomic_writer(folder / file) as copied:
-                copied.write((MADE / file).read_bytes())
-    return place
+            with atomic_writer(folder / file) as copy:
+                copy.write((DATA / file).read_bytes())
+    return created
 
 
 def sentences() -> list[str]:
-    """Return what is said in the recording."""
-    return [block.split("\n", 2)[2].strip() for block in read_text(MADE / SUBTITLES).split("\n\n")]
+    """Return the sentences of the recording."""
+    return [block.split("\n", 2)[2].strip() for block in read_text(DATA / SUBTITLE_FILE).split("\n\n")]

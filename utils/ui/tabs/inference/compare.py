@@ -9,7 +9,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.evaluation.blind_test import CHOICES, Choice
 from utils.evaluation.report import EvaluationReport
-from utils.evaluation.utterance import Utterance
+from utils.evaluation.results import Utterance
 from utils.ui.i18n import t
 from utils.ui.page import PRIVATE, QUIET, RAW
 from utils.ui.tabs.inference import model_choices, render
@@ -145,7 +145,7 @@ def _told_by(one: Utterance | None, folder: Path, name: str, language: str) -> s
     if one is None:
         return cell("–")
     if not one.wav:
-        return cell(one.fault or "–")
+        return cell(one.error or "–")
     sound = render.player(folder / one.wav, f"{name}: {one.text}")
     speed = f"{one.real_time_factor:.2f}" if one.real_time_factor else "–"
     flags = "".join(told("warnings", render.flag(flag.partition(": ")[2], language)) for flag in one.flags)

@@ -1,4 +1,4 @@
-"""The whole way with real classes at a tiny size: models on disk, a recogniser in its own process, a report."""
+"""The whole evaluation with real classes at a tiny size, and a recogniser in its own process."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.dataset.recordings import babble
 from utils.__main__ import main
 from utils.config import SpeechConfig
 from utils.evaluation.blind_test import blind_pairs
-from utils.evaluation.candidates import Loaded, candidates, names
+from utils.evaluation.candidates import LoadedModel, candidates, unique_names
 from utils.evaluation.report import load
 from utils.media import audio
 from utils.speech.synthesizer import Synthesizer
@@ -23,44 +23,43 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [random_model.build(folder / f"tiny {seed}", seed=seed) for seed in (0, 1)]
 
 
-def test_two_models_go_the_whole_way(
+def test_two_models_are_evaluated(
     models: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("utils.dataset.transcription.WHISPER", "tests.dataset.fake_recognisers:Counting")
-    said = tmp_path / "said.txt"
-    said.write_text("Yes.\nNo!\n", encoding="utf-8")
-    words = ["--sentences", str(said), "--language", "en", "--asr", "any", "--output", str(tmp_path)]
+    texts = tmp_path / "texts.txt"
+    texts.write_text("Yes.\nNo!\n", encoding="utf-8")
+    words = ["--sentences", str(texts), "--language", "en", "--asr", "any", "--output", str(tmp_path)]
     words += ["--device", "cpu", "--precision", "fp32", "--tries", "1", "--checkpoints", *map(str, models)]
     assert main(["evaluate", *words]) == 0
     report = load(tmp_path / ".evaluation")
     assert report.checkpoints == ("tiny 0", "tiny 1")
     assert len(report.utterances) == 4
-    for one in report.utterances:
-        assert not one.fault
-        assert one.heard is not None
-        assert one.heard.endswith(" en cpu auto")
-        assert -1 <= (one.similarity or 0) <= 1
-        assert (one.real_time_factor or 0) > 0
-        assert audio.duration(report.folder / one.wav) > 0
+    for result in report.utterances:
+        assert not result.error
+        assert (result.transcript or "").endswith(" en cpu auto")
+        assert -1 <= (result.similarity or 0) <= 1
+        assert (result.real_time_factor or 0) > 0
+        assert audio.duration(report.folder / result.wav) > 0
     assert len(blind_pairs(report, seed=0)) == 2
     assert (report.folder / "report.png").is_file()
     capsys.readouterr()
     assert main(["evaluate", *words]) == 0
-    assert " of 4  tiny" not in capsys.readouterr().out  # nothing was spoken again
+    assert " of 4  tiny" not in capsys.readouterr().out  # nothing is spoken again
 
 
-def test_a_voice_is_like_itself(models: list[Path], tmp_path: Path) -> None:
+def test_a_voice_is_similar_to_itself(models: list[Path], tmp_path: Path) -> None:
     reference = tmp_path / "reference.wav"
     audio.save(reference, babble(6.0), 16_000)
-    model = Loaded(Synthesizer.load(models[0], "cpu", "fp32", cache=tmp_path / "cache"))
-    heard = model.voice_of(audio.load(reference, 24_000))
-    assert float(heard @ heard) == pytest.approx(1.0, abs=1e-4)
-    assert float(model.voice(str(reference)) @ heard) > 0.98
+    model = LoadedModel(Synthesizer.load(models[0], "cpu", "fp32", cache=tmp_path / "cache"))
+    embedding = model.voice_of(audio.load(reference, 24_000))
+    assert float(embedding @ embedding) == pytest.approx(1.0, abs=1e-4)
+    assert float(model.voice(str(reference)) @ embedding) > 0.98
 
 
-def test_a_model_that_was_replaced_is_another_one(models: list[Path]) -> None:
+def test_a_replaced_model_has_another_fingerprint(models: list[Path]) -> None:
     def fingerprints() -> list[str]:
-        return [one.fingerprint for one in candidates(list(map(str, models)), SpeechConfig())]
+        return [model.fingerprint for model in candidates(list(map(str, models)), SpeechConfig())]
 
     before = fingerprints()
     assert fingerprints() == before
@@ -68,7 +67,7 @@ def test_a_model_that_was_replaced_is_another_one(models: list[Path]) -> None:
     assert [one == other for one, other in zip(before, fingerprints(), strict=True)] == [True, False]
 
 
-def test_names_tell_models_apart() -> None:
+def test_names_are_unique() -> None:
     run = Path("output/voice/runs/20260101-train/checkpoints")
     paths = [run / "step_5", run / "step_10", Path("output/voice/ready"), Path("other/voice/ready")]
-    assert names(paths) == ["20260101-train step_5", "20260101-train step_10", "voice", "voice (2)"]
+    assert unique_names(paths) == ["20260101-train step_5", "20260101-train step_10", "voice", "voice (2)"]

@@ -1,4 +1,4 @@
-"""What models are asked to say."""
+"""The sentences that models are evaluated with."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from utils.media import audio
 from utils.xtts.language_packs import TOKEN_LIMIT, pack_for
 
 
-def test_ours_are_short_and_long_and_hold_every_sound() -> None:
+def test_built_in_sentences_are_short_and_long_and_hold_every_sound() -> None:
     texts = [one.text for one in built_in_sentences("Amharic")]
     assert len(texts) == len(set(texts)) >= 30
     assert {"አዎ።", "ሰላም!"} < set(texts)
@@ -21,7 +21,7 @@ def test_ours_are_short_and_long_and_hold_every_sound() -> None:
     assert set(coverage(texts).missing) <= {"v", "pʼ", "ʒ", "p"}  # found in loan words only
 
 
-def test_ours_can_be_said_in_one_piece() -> None:
+def test_built_in_sentences_fit_the_token_limit() -> None:
     pack = pack_for("am")
     read = [pack.render(text, pack.phonemise(text), "latin") for text in map(pack.normalise, _texts("am"))]
     assert max(map(len, read)) < TOKEN_LIMIT
@@ -31,9 +31,9 @@ def _texts(language: str) -> list[str]:
     return [one.text for one in built_in_sentences(language)]
 
 
-def test_other_languages_have_those_of_their_pack() -> None:
+def test_other_languages_have_the_samples_of_their_pack() -> None:
     assert _texts("en") == list(pack_for("en").samples)
-    with pytest.raises(AmharicTtsError, match=r"no sentences of ours in Tigrinya.*--sentences"):
+    with pytest.raises(AmharicTtsError, match="Tigrinya"):
         built_in_sentences("ti")
 
 
@@ -46,14 +46,12 @@ def test_a_file_is_read_line_by_line(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"), [(None, "There is no file"), ("", "holds no sentence"), ("# none\n", "holds no sentence")]
-)
-def test_a_file_without_sentences_is_told(tmp_path: Path, content: str | None, sentence: str) -> None:
+@pytest.mark.parametrize("content", [None, "", "# none\n"])
+def test_a_file_without_sentences_is_refused(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "said.txt"
     if content is not None:
         path.write_text(content, encoding="utf-8")
-    with pytest.raises(AmharicTtsError, match=sentence):
+    with pytest.raises(AmharicTtsError, match=r"said\.txt"):
         sentences_from_file(path, "am")
 
 
@@ -90,12 +88,12 @@ def test_fewer_clips_are_spread_over_all(dataset: Path) -> None:
     assert [one.text for one in sentences_from_clips(dataset / "metadata_train.csv", "am", count=2)] == ["አንድ", "ሁለት"]
 
 
-def test_a_project_without_clips_is_told(tmp_path: Path) -> None:
-    with pytest.raises(AmharicTtsError, match=r"no list.*utils prepare"):
+def test_a_project_without_clips_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AmharicTtsError, match="metadata_eval"):
         sentences_from_clips(tmp_path / "metadata_eval.csv", "am")
 
 
 @pytest.mark.parametrize(("count", "found"), [(1, [0]), (2, [0, 5]), (3, [0, 3, 6]), (10, list(range(10)))])
-def test_some_are_spread_evenly(count: int, found: list[int]) -> None:
+def test_items_are_spread_evenly(count: int, found: list[int]) -> None:
     assert evenly_spaced(range(10), count) == found
     assert evenly_spaced(range(10), 20) == list(range(10))

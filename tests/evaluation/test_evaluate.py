@@ -1,0 +1,278 @@
+"""Models with known differences are evaluated; nothing is measured twice."""
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.dataset.recordings import babble
+from tests.evaluation.fake_models import FakeModel, FakeRecogniser, candidate
+from utils.__main__ import main
+from utils.config import SpeechConfig
+from utils.core.errors import DataError
+from utils.evaluation.candidates import Candidate
+from utils.evaluation.evaluate import EvaluationProgress, evaluate
+from utils.evaluation.report import JSON, EvaluationReport, badness, load, summary, text
+from utils.evaluation.results import LOG_FILE
+from utils.evaluation.sentences import EvaluationSentence
+from utils.media import audio
+
+TEXTS = [
+    "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው",
+    "እናቴ ገበያ ሄዳ ቲማቲም ገዛች",
+    "ልጆቹ በትምህርት ቤት ይማራሉ",
+    "ውሃው በጣም ቀዝቃዛ ነው",
+]
+SENTENCES = [EvaluationSentence(sentence, "am") for sentence in TEXTS]
+CONFIG = SpeechConfig()
+
+
+@pytest.fixture(autouse=True)
+def _no_plot(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    if "plot" not in request.node.name:
+        monkeypatch.setattr("utils.evaluation.report.plot", lambda _report: None)
+
+
+def test_models_are_measured(tmp_path: Path) -> None:
+    good, slow = FakeModel(), FakeModel(pace=2.0, likeness=0.5, flags=("long: 4.0 s for 20 sounds",))
+    report = evaluate([candidate("good", good), candidate("slow", slow)], SENTENCES, tmp_path, CONFIG)
+    first, second = summary(report.of("good")), summary(report.of("slow"))
+    assert first["duration_error"] == pytest.approx(0.0, abs=0.06)
+    assert second["duration_error"] == pytest.approx(1.0, abs=0.06)
+    assert [first["similarity"], second["similarity"]] == pytest.approx([0.9, 0.5])
+    assert (first["flags"], second["flags"]) == (0, 1)
+    assert first["real_time_factor"] == pytest.approx(0.5)
+    assert first["cer"] is None
+    assert [result.checkpoint for result in report.utterances[:4]] == ["slow"] * 4
+    assert [note.partition(":")[0] for note in report.notes[:2]] == ["CER and WER are empty", "MCD is empty"]
+
+
+def test_transcripts_are_compared_and_no_model_is_loaded_again_for_them(tmp_path: Path) -> None:
+    loaded: list[str] = []
+    models = [candidate("one", FakeModel(), loaded.append)]
+    evaluate(models, SENTENCES, tmp_path, CONFIG)
+    recogniser = FakeRecogniser(TEXTS[0])
+    for _ in range(2):
+        report = evaluate(models, SENTENCES, tmp_path, CONFIG, recogniser)
+    assert (loaded, recogniser.clips) == (["one"], 4)
+    by_text = {result.text: result for result in report.utterances}
+    assert by_text[TEXTS[0]].cer == 0
+    assert (by_text[TEXTS[1]].cer or 0) > 0.5
+    assert not any("CER" in note for note in report.notes)
+    later = evaluate(models, SENTENCES, tmp_path, CONFIG)  # without a recogniser the transcripts are still used
+    assert summary(later.of("one"))["cer"] == summary(report.of("one"))["cer"]
+
+
+def test_transcripts_survive_a_recogniser_that_fails(tmp_path: Path) -> None:
+    many = [EvaluationSentence(f"{sentence} {word}", "am") for sentence in TEXTS for word in ("ዛሬ", "ነገ", "ትናንት")]
+    recogniser = FakeRecogniser(TEXTS[0], fails_after=10)
+    report = evaluate([candidate("one", FakeModel())], many, tmp_path, CONFIG, recogniser)
+    assert sum(result.cer is not None for result in report.utterances) == 8
+    assert any("incomplete" in note and "out of memory" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [
+        ({}, []),
+        ({"reference": "", "model": "other"}, []),  # the sentences and the candidates decide these
+        ({"temperature": 0.5}, ["one"]),
+        ({"seed": 3}, ["one"]),
+    ],
+)
+def test_only_other_settings_are_measured_again(tmp_path: Path, change: dict[str, object], again: list[str]) -> None:
+    loaded: list[str] = []
+    models = [candidate("one", FakeModel(), loaded.append)]
+    evaluate(models, SENTENCES, tmp_path, CONFIG)
+    evaluate(models, SENTENCES, tmp_path, CONFIG.model_copy(update=change))
+    assert loaded[1:] == again
+
+
+def test_deleted_audio_is_spoken_again(tmp_path: Path) -> None:
+    model = FakeModel()
+    report = evaluate([candidate("one", model)], SENTENCES, tmp_path, CONFIG)
+    (tmp_path / report.utterances[0].wav).unlink()
+    evaluate([candidate("one", model)], SENTENCES, tmp_path, CONFIG)
+    assert model.spoken[4:] == [report.utterances[0].text]
+
+
+def test_an_interrupted_evaluation_leaves_a_report_and_continues(tmp_path: Path) -> None:
+    model = FakeModel(stop_after=2)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate([candidate("one", model)], SENTENCES, tmp_path, CONFIG)
+    half = load(tmp_path)
+    assert (len(half.utterances), half.missing) == (2, 2)
+    model.stop_after = 1000
+    assert evaluate([candidate("one", model)], SENTENCES, tmp_path, CONFIG).missing == 0
+    assert sorted(model.spoken) == sorted(TEXTS)
+
+
+def test_a_sentence_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
+    sentences = [*SENTENCES, EvaluationSentence("ለምን?", "am")]
+    report = evaluate([candidate("one", FakeModel())], sentences, tmp_path, CONFIG)
+    assert report.utterances[0].error == "No questions. Leave it out."
+    assert sum(not result.error for result in report.utterances) == 4
+    assert "5, 1 failed" in text(report)
+
+
+def test_recordings_are_compared_and_transcribed(tmp_path: Path) -> None:
+    recording = tmp_path / "recording.wav"
+    audio.save(recording, babble(3.0, seed=3), 16_000)
+    sentence = replace(SENTENCES[0], recording=str(recording))
+    models = [candidate("one", FakeModel())]
+    report = evaluate(models, [sentence], tmp_path / "out", CONFIG, FakeRecogniser(TEXTS[0]))
+    (result,) = report.utterances
+    assert result.expected == pytest.approx(3.0, abs=0.1)
+    assert (result.distance or 0) > 1
+    assert report.recording_error_rates == {"cer": 0.0, "wer": 0.0}
+
+
+def test_similarity_by_different_speaker_encoders_is_not_compared(tmp_path: Path) -> None:
+    models = [candidate("one", FakeModel()), candidate("two", FakeModel(encoder="another"))]
+    report = evaluate(models, SENTENCES, tmp_path, CONFIG)
+    assert all(result.similarity is None for result in report.utterances)
+    assert any("speaker encoders" in note for note in report.notes)
+
+
+def test_progress_is_reported(tmp_path: Path) -> None:
+    steps: list[EvaluationProgress] = []
+    evaluate([candidate("one", FakeModel())], SENTENCES, tmp_path, CONFIG, on_progress=steps.append)
+    assert [(step.step, step.total) for step in steps] == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
+    assert steps[-1].text == TEXTS[-1]
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> EvaluationReport:
+    models = [candidate("good", FakeModel()), candidate("slow", FakeModel(pace=2.0))]
+    sentences = [replace(sentence, voice=voice) for sentence in SENTENCES for voice in ("Abebe", "Almaz")]
+    return evaluate(models, sentences, tmp_path_factory.mktemp("two"), CONFIG, FakeRecogniser(TEXTS[0]))
+
+
+def test_a_report_is_read_back(two: EvaluationReport) -> None:
+    assert load(two.folder) == two
+    assert [badness(one) for one in two.utterances] == sorted(map(badness, two.utterances), reverse=True)
+
+
+def test_a_report_and_a_log_of_version_1_0_are_read(two: EvaluationReport, tmp_path: Path) -> None:
+    old = (two.folder / JSON).read_text("utf-8")
+    for new_name, old_name in (("transcript", "heard"), ("error", "fault"), ("recording_error_rates", "yardstick")):
+        old = old.replace(f'"{new_name}":', f'"{old_name}":')
+    (tmp_path / JSON).write_text(old, encoding="utf-8")
+    assert load(tmp_path).utterances == two.utterances
+
+
+def test_a_damaged_report_is_refused(tmp_path: Path) -> None:
+    (tmp_path / JSON).write_text("{}", encoding="utf-8")
+    with pytest.raises(DataError, match=JSON):
+        load(tmp_path)
+
+
+def test_json_and_csv_hold_the_results(two: EvaluationReport) -> None:
+    data = json.loads((two.folder / JSON).read_text(encoding="utf-8"))
+    assert data["summary"]["slow"]["duration_error"] == pytest.approx(1.0, abs=0.06)
+    rows = list(csv.DictReader((two.folder / "report.csv").read_text(encoding="utf-8-sig").splitlines()))
+    assert len(rows) == 16
+    assert rows[0]["checkpoint"] == "slow"
+    assert float(rows[0]["duration_error"]) == pytest.approx(1.0, abs=0.06)
+    assert all((two.folder / row["wav"]).is_file() for row in rows)
+
+
+def test_the_table_has_models_voices_and_the_worst_sentences(two: EvaluationReport) -> None:
+    lines = text(two).splitlines()
+    assert lines[0].split() == ["model", "sentences", "CER", "WER", "Voice", "Length", "MCD", "Flags", "RTF"]
+    assert [line.split()[:2] for line in lines[1:3]] == [["good", "8"], ["slow", "8"]]
+    assert any(line.startswith("slow, Almaz") for line in lines)
+    assert lines[lines.index("Worst first:") + 1].startswith("  slow: ")
+
+
+def test_a_plot_is_drawn(tmp_path: Path) -> None:
+    evaluate([candidate("one", FakeModel())], SENTENCES, tmp_path, CONFIG)
+    assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / LOG_FILE).is_file()
+
+
+# The command
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Replace the models of the command line by fakes; return the names that are asked for."""
+
+    def install(**models: FakeModel) -> list[str]:
+        requested: list[str] = []
+
+        def candidates(paths: Sequence[str], _config: SpeechConfig, _output: Path) -> list[Candidate]:
+            requested.extend(paths)
+            return [candidate(name, model) for name, model in models.items()]
+
+        monkeypatch.setattr("utils.evaluation.candidates.candidates", candidates)
+        return requested
+
+    return install
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> str:
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join(TEXTS[1:]), encoding="utf-8")
+    return str(path)
+
+
+def command(tmp_path: Path, *words: str) -> int:
+    return main(["evaluate", "--output", str(tmp_path), *words])
+
+
+def test_the_command_compares_models(
+    tmp_path: Path, fake: Callable[..., list[str]], texts: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    requested = fake(first=FakeModel(), second=FakeModel(pace=1.5))
+    assert command(tmp_path, "--checkpoints", "a", "b", "--sentences", texts) == 0
+    assert requested == ["a", "b"]
+    assert capsys.readouterr().out.splitlines()[-1] == str(tmp_path / ".evaluation")
+    assert len(load(tmp_path / ".evaluation").utterances) == 6
+
+
+def test_the_command_has_built_in_sentences(tmp_path: Path, fake: Callable[..., list[str]]) -> None:
+    model = FakeModel()
+    requested = fake(only=model)
+    assert command(tmp_path, "--model", "mine", "--count", "3", "--out", str(tmp_path / "here")) == 0
+    assert requested == ["mine"]
+    assert model.spoken[0] == "አዎ።"
+    assert load(tmp_path / "here").checkpoints == ("only",)
+
+
+def test_ctrl_c_prints_what_is_finished(
+    tmp_path: Path, fake: Callable[..., list[str]], texts: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake(slow=FakeModel(stop_after=1))
+    assert command(tmp_path, "--sentences", texts) == 130
+    assert "2 sentences are not spoken yet" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_recogniser_that_cannot_be_loaded_leaves_its_column_empty(
+    tmp_path: Path, fake: Callable[..., list[str]], texts: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake(one=FakeModel())
+    assert command(tmp_path, "--sentences", texts, "--asr", str(tmp_path / "nothing" / "here")) == 0
+    assert "CER and WER are empty: Whisper" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        (("--checkpoints", "a", "--model", "b"), "--checkpoints"),
+        (("--count", "0"), "--count"),
+        (("--sentences", "nothing.txt"), "nothing.txt"),
+        (("--project", "none"), "metadata_eval.csv"),
+        (("--language", "ti"), "Tigrinya"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], key: str
+) -> None:
+    assert command(tmp_path, *words) == 1
+    assert key in capsys.readouterr().err

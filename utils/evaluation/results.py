@@ -1,0 +1,208 @@
+"""What was measured of one sentence by one model, and the log of measurements that makes an evaluation resumable."""
+
+import functools
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self
+
+from utils.core.events import Event, EventLog, iter_events
+from utils.core.storage import make_folder
+
+LOG_FILE = "measurements.jsonl"
+VERSION = 1  # increase when measuring changes; older measurements are then repeated
+RENAMED = {"heard": "transcript", "fault": "error"}  # fields as version 1.0 wrote them
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """One sentence spoken by one model. Values that were not measured are None.
+
+    Attributes:
+        key: Hash of everything the measurements depend on; the same key is not measured again.
+        checkpoint: Name of the model.
+        text: The sentence.
+        language: Its language.
+        voice: Name of the speaker.
+        sentence: Hash of the sentence alone, which pairs the models.
+        wav: Path of the audio in the report folder.
+        recording: Path of a recording of the same words.
+        seconds: Length of the speech without silence around it.
+        expected: The same of the recording, or the usual length of such a text.
+        flags: Warnings of the speech checks.
+        tries: How often the sentence was generated.
+        real_time_factor: Seconds of work per second of audio.
+        similarity: Cosine similarity to the reference voice, by XTTS's speaker encoder.
+        distance: Mel-cepstral distance to the recording, in dB.
+        transcript: What the recogniser transcribed.
+        cer: Character error rate.
+        wer: Word error rate.
+        recogniser: Name of the recogniser; empty when there is no transcript.
+        error: Why the sentence could not be spoken; empty when it was.
+    """
+
+    key: str
+    checkpoint: str
+    text: str
+    language: str
+    voice: str
+    sentence: str
+    wav: str = ""
+    recording: str = ""
+    seconds: float | None = None
+    expected: float | None = None
+    flags: tuple[str, ...] = ()
+    tries: int = 1
+    real_time_factor: float | None = None
+    similarity: float | None = None
+    distance: float | None = None
+    transcript: str | None = None
+    cer: float | None = None
+    wer: float | None = None
+    recogniser: str = ""
+    error: str = ""
+
+    @classmethod
+    def parse(cls, values: dict[str, Any]) -> Self:
+        """Read an utterance from JSON values."""
+        values = {RENAMED.get(name, name): value for name, value in values.items()}
+        known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
+        known["flags"] = tuple(known.get("flags", ()))
+        for name, value in known.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                known[name] = None
+        return cls(**known)
+
+    @property
+    def duration_error(self) -> float | None:
+        """Return how far the length is from the expected one, as a share of it."""
+        return abs(self.seconds - self.expected) / self.expected if self.seconds is not None and self.expected else None
+
+    @property
+    def flag_count(self) -> float | None:
+        """Return how many warnings there are."""
+        return None if self.error else float(len(self.flags))
+
+
+class Metric(NamedTuple):
+    """A metric that models are compared by.
+
+    Attributes:
+        name: Name in files.
+        title: Name in tables.
+        better: Which direction is better.
+        scale: 100 for values shown in percent.
+        unit: Unit after the number.
+        value: Reads it from an utterance.
+    """
+
+    name: str
+    title: str
+    better: Literal["lower", "higher"]
+    scale: float
+    unit: str
+    value: Callable[[Utterance], float | None]
+
+    def format(self, value: float | None) -> str:
+        """Format a value."""
+        return "-" if value is None else f"{value * self.scale:.{1 if self.scale > 1 else 2}f}{self.unit}"
+
+    def format_difference(self, value: float) -> str:
+        """Format a difference; that of two percentages is in points."""
+        return self.format(value).replace("%", " points")
+
+
+METRICS = (
+    Metric("cer", "CER", "lower", 100, "%", lambda result: result.cer),
+    Metric("wer", "WER", "lower", 100, "%", lambda result: result.wer),
+    Metric("similarity", "Voice", "higher", 1, "", lambda result: result.similarity),
+    Metric("duration_error", "Length", "lower", 100, "%", lambda result: result.duration_error),
+    Metric("distance", "MCD", "lower", 1, " dB", lambda result: result.distance),
+    Metric("flags", "Flags", "lower", 1, "", lambda result: result.flag_count),
+    Metric("real_time_factor", "RTF", "lower", 1, "", lambda result: result.real_time_factor),
+)
+
+
+class ResultsLog:
+    """The measurements in a folder, one JSON line each."""
+
+    def __init__(self, folder: Path) -> None:
+        make_folder(folder)
+        self.folder = folder
+        self._utterances: dict[str, Utterance] = {}
+        self._transcripts: dict[tuple[str, str], str] = {}
+        self.encoders: dict[str, str] = {}
+        for event in iter_events(folder / LOG_FILE):
+            self._load(event)
+        self._log = EventLog(folder / LOG_FILE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._log.close()
+
+    def utterance(self, key: str) -> Utterance | None:
+        """Return a measurement, unless its audio file was deleted."""
+        result = self._utterances.get(key)
+        return None if result and result.wav and not (self.folder / result.wav).is_file() else result
+
+    def add(self, utterance: Utterance) -> None:
+        """Add a measurement."""
+        self._utterances[utterance.key] = utterance
+        self._log.emit("spoken", **asdict(utterance))
+
+    def add_encoder(self, fingerprint: str, encoder: str) -> None:
+        """Add the speaker encoder of a model."""
+        self.encoders[fingerprint] = encoder
+        self._log.emit("encoder", model=fingerprint, encoder=encoder)
+
+    def transcript(self, key: str, recogniser: str) -> str | None:
+        """Return the transcript of an audio file, or None when there is none yet."""
+        return self._transcripts.get((key, recogniser))
+
+    def add_transcript(self, key: str, recogniser: str, text: str) -> None:
+        """Add a transcript."""
+        self._transcripts[key, recogniser] = text
+        self._log.emit("heard", key=key, recogniser=recogniser, text=text)
+
+    def recognisers(self, keys: set[str]) -> list[str]:
+        """List the recognisers that transcribed any of these, most transcripts first."""
+        names = [name for key, name in self._transcripts if key in keys]
+        return sorted(dict.fromkeys(names), key=lambda name: -names.count(name))
+
+    def _load(self, event: Event) -> None:
+        if event["kind"] == "spoken":
+            utterance = Utterance.parse(event)
+            self._utterances[utterance.key] = utterance
+        elif event["kind"] == "heard":
+            self._transcripts[str(event["key"]), str(event["recogniser"])] = str(event["text"])
+        elif event["kind"] == "encoder":
+            self.encoders[str(event["model"])] = str(event["encoder"])
+
+
+def digest(*parts: object) -> str:
+    """Hash JSON values."""
+    text = json.dumps([VERSION, *parts], ensure_ascii=False, sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(errors="replace"), digest_size=12).hexdigest()
+
+
+def file_digest(path: str) -> str:
+    """Hash the content of a file; a name that is not a file is returned as it is."""
+    file = Path(path)
+    if not path or not file.is_file():
+        return path
+    stat = file.stat()
+    return _file_digest(file, stat.st_size, stat.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=4096)
+def _file_digest(path: Path, size: int, time: int) -> str:  # noqa: ARG001  part of the cache key
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=12)).hexdigest()
