@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.xtts.exporting import RUN, finished, learnt, with_adapter
+from tests.xtts.exporting import RUN, finished_run, trained_state, with_adapter
 from utils.__main__ import main
 from utils.xtts import random_model
 from utils.xtts.tokenizer import prepare_tokenizer
@@ -37,7 +37,7 @@ def test_projects_runs_and_adapters_are_exported_with_their_sizes(
     base = random_model.build(tmp_path / "models" / "tiny", sizes=random_model.RandomModelSize(layers=1))
     amharic = prepare_tokenizer(Vocabulary.load(base / "vocab.json"), "am")
     project = tmp_path / "output" / "mine"
-    finished(project, base, amharic, learnt(base, amharic))
+    finished_run(project, base, amharic, trained_state(base, amharic))
     lora, _ = with_adapter(tmp_path / "output" / "other" / "runs" / RUN, base, amharic)
     (tmp_path / "report.json").write_text('{"summary": {"mine": {"cer": 0.125}}}')
     out = tmp_path / "exports"
@@ -47,7 +47,7 @@ def test_projects_runs_and_adapters_are_exported_with_their_sizes(
     assert main(["export", "mine", "--out", str(out / "a"), "--zip", "--safetensors", *report, *shared]) == 0
     told = capsys.readouterr().out
     assert f"{out / 'a'}: " in told
-    assert " MB; before " in told
+    assert " MB (before: " in told
     assert f"{out / 'a.zip'}: " in told
     assert "0.125" in (out / "a" / "README.md").read_text()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.xtts.exporting import plain
+from tests.xtts.exporting import plain_model
 from tools.tiny_voice import fine_tuning, measure
 from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.recipe import Checks
@@ -65,7 +65,7 @@ def test_a_fine_tuning_brings_the_voice_nearer(tuned: dict[str, Any], figure: st
 
 
 def test_plain_coqui_speaks_with_it() -> None:
-    model = plain(TINY_MODEL)
+    model = plain_model(TINY_MODEL)
     voice = next(iter(model.speaker_manager.speakers.values()))
     torch.manual_seed(0)
     spoken = model.inference("selam", "en", **{name: part.float() for name, part in voice.items()}, max_new_tokens=60)

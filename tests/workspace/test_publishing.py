@@ -1,4 +1,4 @@
-"""What is given away: small and whole, and in plain coqui-tts the same codes give the same sound."""
+"""Published models are small and complete, and speak the same in plain coqui-tts."""
 
 import copy
 import dataclasses
@@ -12,7 +12,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.xtts.exporting import RUN, SECRET, STEP, State, finished, learnt, plain, sound, with_adapter
+from tests.xtts.exporting import (
+    RUN,
+    SECRET,
+    STEP,
+    State,
+    finished_run,
+    plain_model,
+    speak_codes,
+    trained_state,
+    with_adapter,
+)
 from utils.core.errors import RunError, StorageError
 from utils.core.paths import Project
 from utils.speech.open_model import Opened, open_model
@@ -23,7 +33,7 @@ from utils.xtts.state_dict import read_state_dict
 from utils.xtts.tokenizer import Tokenizer
 
 CODES = torch.arange(0, 1000, 25)
-SPEAKS = {
+PUBLISHED_FILES = {
     "model.pth", "config.json", "vocab.json", "text.json", "speakers_xtts.pth", "reference.wav", "about.json",
     "README.md",
 }  # fmt: skip
@@ -31,13 +41,13 @@ SPEAKS = {
 
 @pytest.fixture(scope="module")
 def state(tiny_folder: Path, amharic: Tokenizer) -> State:
-    return learnt(tiny_folder, amharic)
+    return trained_state(tiny_folder, amharic)
 
 
 @pytest.fixture(scope="module")
 def project(tiny_folder: Path, amharic: Tokenizer, state: State, tmp_path_factory: pytest.TempPathFactory) -> Project:
     folder = tmp_path_factory.mktemp("project")
-    finished(folder, tiny_folder, amharic, state)
+    finished_run(folder, tiny_folder, amharic, state)
     return Project(folder)
 
 
@@ -57,14 +67,14 @@ def gpt_of(folder: Path) -> State:
 
 
 @pytest.mark.slow
-def test_it_holds_what_speech_needs_and_nothing_that_only_training_needs(half: PublishedModel) -> None:
-    assert {path.name for path in half.folder.iterdir()} == SPEAKS | {"model.safetensors"}
+def test_training_files_are_left_out(half: PublishedModel) -> None:
+    assert {path.name for path in half.folder.iterdir()} == PUBLISHED_FILES | {"model.safetensors"}
     assert (half.folder / "README.md").read_text() == "# A card\n"
     assert half.after == sum(path.stat().st_size for path in half.folder.iterdir())
 
 
 @pytest.mark.slow
-def test_half_precision_is_half_the_size_and_said_so(half: PublishedModel, state: State) -> None:
+def test_half_precision(half: PublishedModel, state: State) -> None:
     weights = gpt_of(half.folder)
     assert {weight.dtype for weight in weights.values()} == {torch.float16}
     assert all(torch.equal(weights[f"gpt.{name}"], weight.half()) for name, weight in state.items())
@@ -72,15 +82,15 @@ def test_half_precision_is_half_the_size_and_said_so(half: PublishedModel, state
 
 
 @pytest.mark.slow
-def test_it_tells_where_it_comes_from_and_nothing_of_this_computer(half: PublishedModel, tiny_folder: Path) -> None:
+def test_about_names_the_run_and_no_local_path(half: PublishedModel, tiny_folder: Path) -> None:
     about = json.loads((half.folder / "about.json").read_text())
     assert (about["run"], about["step"], about["base"]) == (RUN, STEP, "tiny-random")
-    told = "".join(path.read_text() for path in half.folder.iterdir() if path.suffix in {".json", ".md"})
-    assert str(tiny_folder.parent) not in told
+    text = "".join(path.read_text() for path in half.folder.iterdir() if path.suffix in {".json", ".md"})
+    assert str(tiny_folder.parent) not in text
 
 
 @pytest.mark.slow
-def test_the_safetensors_hold_the_same_weights_for_everybody(half: PublishedModel) -> None:
+def test_safetensors_hold_the_same_weights(half: PublishedModel) -> None:
     from safetensors.torch import load_file
 
     safe, usual = load_file(half.folder / "model.safetensors"), read_state_dict(half.folder / "model.pth")
@@ -89,7 +99,7 @@ def test_the_safetensors_hold_the_same_weights_for_everybody(half: PublishedMode
 
 
 @pytest.mark.slow
-def test_the_zip_holds_the_folder_as_it_is(half: PublishedModel, tmp_path: Path) -> None:
+def test_the_zip_holds_the_folder(half: PublishedModel, tmp_path: Path) -> None:
     assert half.archive == half.folder.parent / "voice.zip"
     with zipfile.ZipFile(half.archive) as packed:
         assert packed.testzip() is None
@@ -102,32 +112,34 @@ def test_the_zip_holds_the_folder_as_it_is(half: PublishedModel, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_full_precision_sounds_exactly_alike_in_plain_coqui(ready: Opened, project: Project, tmp_path: Path) -> None:
-    done = publish(ready, tmp_path / "voice", PublishOptions(half=False), "")
-    assert torch.equal(sound(plain(done.folder), CODES), sound(plain(project.ready), CODES))
+def test_full_precision_speaks_bit_equal_in_plain_coqui(ready: Opened, project: Project, tmp_path: Path) -> None:
+    published = publish(ready, tmp_path / "voice", PublishOptions(half=False), "")
+    assert torch.equal(
+        speak_codes(plain_model(published.folder), CODES), speak_codes(plain_model(project.ready), CODES)
+    )
 
 
 @pytest.mark.slow
-def test_half_precision_sounds_alike_in_plain_coqui(half: PublishedModel, project: Project) -> None:
-    wanted, found = sound(plain(project.ready), CODES), sound(plain(half.folder), CODES)
-    assert wanted.abs().max() > 0
-    assert (wanted - found).abs().max() < 2e-3 * wanted.abs().max()
+def test_half_precision_speaks_nearly_equal_in_plain_coqui(half: PublishedModel, project: Project) -> None:
+    expected, actual = speak_codes(plain_model(project.ready), CODES), speak_codes(plain_model(half.folder), CODES)
+    assert expected.abs().max() > 0
+    assert (expected - actual).abs().max() < 2e-3 * expected.abs().max()
 
 
 @pytest.mark.slow
-def test_a_checkpoint_becomes_what_was_stored_of_it(project: Project, state: State, tmp_path: Path) -> None:
+def test_a_checkpoint_is_published(project: Project, state: State, tmp_path: Path) -> None:
     opened = open_model(project.runs / RUN)
-    done = publish(opened, tmp_path / "voice", PublishOptions(), "")
-    weights = gpt_of(done.folder)
+    published = publish(opened, tmp_path / "voice", PublishOptions(), "")
+    weights = gpt_of(published.folder)
     assert all(torch.equal(weights[f"gpt.{name}"], weight.half()) for name, weight in state.items())
-    about = json.loads((done.folder / "about.json").read_text())
+    about = json.loads((published.folder / "about.json").read_text())
     assert (about["run"], about["step"], about["is_average"], about["base"]) == (RUN, STEP, True, "tiny-random")
     assert SECRET not in json.dumps(about)
-    assert plain(done.folder).gpt.mel_head.weight.dtype == torch.float32
+    assert plain_model(published.folder).gpt.mel_head.weight.dtype == torch.float32
 
 
 @pytest.mark.slow
-def test_an_adapter_is_merged_in_or_goes_alone(tiny_folder: Path, amharic: Tokenizer, tmp_path: Path) -> None:
+def test_an_adapter_is_merged_or_published_alone(tiny_folder: Path, amharic: Tokenizer, tmp_path: Path) -> None:
     checkpoint, merged = with_adapter(tmp_path / "runs" / RUN, tiny_folder, amharic)
     opened = open_model(checkpoint, merge=True)
     whole = publish(opened, tmp_path / "whole", PublishOptions(half=False), "")
@@ -144,23 +156,23 @@ def test_an_adapter_is_merged_in_or_goes_alone(tiny_folder: Path, amharic: Token
 
 
 @pytest.mark.slow
-def test_files_for_training_stay_when_asked_for(ready: Opened, tmp_path: Path) -> None:
-    done = publish(ready, tmp_path / "voice", PublishOptions(for_training=True), "")
-    assert {path.name for path in done.folder.iterdir()} == SPEAKS | {"dvae.pth", "mel_stats.pth"}
+def test_training_files_are_kept_on_request(ready: Opened, tmp_path: Path) -> None:
+    published = publish(ready, tmp_path / "voice", PublishOptions(for_training=True), "")
+    assert {path.name for path in published.folder.iterdir()} == PUBLISHED_FILES | {"dvae.pth", "mel_stats.pth"}
 
 
 @pytest.mark.slow
 def test_a_weight_too_large_for_half_precision_is_refused(ready: Opened, tmp_path: Path) -> None:
     gpt = copy.deepcopy(ready.gpt)
     gpt.get_submodule("mel_head").get_parameter("bias").data.fill_(1e6)
-    with pytest.raises(ModelFileError, match=r"mel_head.bias is too large .* --no-half"):
+    with pytest.raises(ModelFileError, match="mel_head"):
         publish(dataclasses.replace(ready, gpt=gpt), tmp_path / "voice", PublishOptions(), "")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["ready", ".", "a file", "full"])
-def test_nothing_of_value_is_written_over(ready: Opened, project: Project, tmp_path: Path, where: str) -> None:
+def test_other_files_are_not_overwritten(ready: Opened, project: Project, tmp_path: Path, where: str) -> None:
     (tmp_path / "a file").write_text("mine")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "README.md").write_text("mine")
@@ -173,37 +185,35 @@ def test_nothing_of_value_is_written_over(ready: Opened, project: Project, tmp_p
 
 
 @pytest.mark.slow
-def test_an_export_is_replaced_as_a_whole_and_foreign_files_stay(ready: Opened, tmp_path: Path) -> None:
+def test_an_export_is_replaced_and_other_files_stay(ready: Opened, tmp_path: Path) -> None:
     publish(ready, tmp_path / "voice", PublishOptions(safetensors=True), "old")
     (tmp_path / "voice" / "mine.txt").write_text("mine")
     publish(ready, tmp_path / "voice", PublishOptions(), "new")
-    assert {path.name for path in (tmp_path / "voice").iterdir()} == SPEAKS | {"mine.txt"}
+    assert {path.name for path in (tmp_path / "voice").iterdir()} == PUBLISHED_FILES | {"mine.txt"}
     assert [path.name for path in tmp_path.iterdir()] == ["voice"]
 
 
 @pytest.mark.slow
-def test_a_disk_without_room_is_refused_before_writing(
-    ready: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_refused_before_writing(ready: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 10**6))
-    with pytest.raises(StorageError, match=r"needs \d+\.\d MB, and 1\.0 MB are free"):
+    with pytest.raises(StorageError, match=r"1\.0 MB"):
         publish(ready, tmp_path / "voice", PublishOptions(), "")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
-def test_a_model_without_an_adapter_says_so(ready: Opened, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="has no adapter of its own"):
+def test_a_model_without_an_adapter_is_refused(ready: Opened, tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="no adapter"):
         publish_adapter(dataclasses.replace(ready), tmp_path / "alone", PublishOptions(), "")
 
 
-def test_weights_that_share_their_place_are_written_apart() -> None:
+def test_weights_that_share_memory_are_copied() -> None:
     one = torch.arange(6.0)
-    found: dict[str, Tensor] = publishing._apart({"one": one, "same": one, "view": one[:3]})
-    assert len({weight.data_ptr() for weight in found.values()}) == 3
+    unshared: dict[str, Tensor] = publishing._unshared({"one": one, "same": one, "view": one[:3]})
+    assert len({weight.data_ptr() for weight in unshared.values()}) == 3
 
 
-def test_the_same_files_make_the_same_zip_whenever_they_were_written(tmp_path: Path) -> None:
+def test_the_same_files_make_the_same_zip(tmp_path: Path) -> None:
     archives: list[Path] = []
     for folder in (tmp_path / "1" / "voice", tmp_path / "2" / "voice"):
         folder.mkdir(parents=True)
@@ -211,7 +221,7 @@ def test_the_same_files_make_the_same_zip_whenever_they_were_written(tmp_path: P
             (folder / name).write_text(name * 1000)
         (folder / ".hidden").write_text(str(folder))
         os.utime(folder / "a.bin", (0, 10**9 * len(archives)))
-        archives.append(publishing.pack(folder, folder.parent / "voice.zip"))
+        archives.append(publishing.write_zip(folder, folder.parent / "voice.zip"))
     assert archives[0].read_bytes() == archives[1].read_bytes()
     with zipfile.ZipFile(archives[0]) as packed:
         assert packed.namelist() == ["voice/a.bin", "voice/b.json"]

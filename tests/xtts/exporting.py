@@ -24,7 +24,7 @@ LORA = {"lora_rank": 4, "lora_alpha": 8.0, "lora_dropout": 0.0, "lora_targets": 
 SECRET = "/home/somebody/voice.csv"
 
 
-def learnt(base: Path, tokenizer: Tokenizer) -> State:
+def trained_state(base: Path, tokenizer: Tokenizer) -> State:
     """Weights that are not those of the base."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
@@ -32,7 +32,7 @@ def learnt(base: Path, tokenizer: Tokenizer) -> State:
         return {name: weight + 0.01 * torch.randn_like(weight) for name, weight in state.items()}
 
 
-def about(base: Path, tokenizer: Tokenizer, **known: Any) -> CheckpointInfo:
+def checkpoint_info(base: Path, tokenizer: Tokenizer, **known: Any) -> CheckpointInfo:
     settings: dict[str, Any] = {"version": "tiny-random", "learning_rate": 3e-5, "num_epochs": 10, "train_csv": SECRET}
     origin: dict[str, Any] = {
         "base": str(base),
@@ -42,10 +42,10 @@ def about(base: Path, tokenizer: Tokenizer, **known: Any) -> CheckpointInfo:
     return CheckpointInfo(STEP, 1.5, 2.25, 2.5, is_average=True, **origin, **{"settings": settings, **known})
 
 
-def finished(project: Path, base: Path, tokenizer: Tokenizer, state: State) -> Path:
+def finished_run(project: Path, base: Path, tokenizer: Tokenizer, state: State) -> Path:
     """A run with one checkpoint, and the model that was made of it."""
     run = Project(project).runs / RUN
-    checkpoints.write(run, state, about(base, tokenizer), tokenizer.save)
+    checkpoints.write(run, state, checkpoint_info(base, tokenizer), tokenizer.save)
     checkpoints.mark_best(run, STEP)
     log = EventLog(run / "events.jsonl")
     log.emit("clips", split="train", used=11, aside=1)
@@ -71,10 +71,10 @@ def with_adapter(run: Path, base: Path, tokenizer: Tokenizer) -> tuple[Path, Sta
         write_tensors(folder / checkpoints.ADAPTER, adapters.adapter_state(gpt))
         write_atomically(folder / checkpoints.ADAPTER_CONFIG, json.dumps(adapters.adapter_settings(gpt) | LORA))
 
-    return checkpoints.write(run, merged, about(base, tokenizer, settings=LORA), fill), copy.deepcopy(merged)
+    return checkpoints.write(run, merged, checkpoint_info(base, tokenizer, settings=LORA), fill), copy.deepcopy(merged)
 
 
-def plain(folder: Path) -> Any:
+def plain_model(folder: Path) -> Any:
     """The model as plain coqui-tts loads it, with every key."""
     from TTS.tts.configs.xtts_config import XttsConfig
     from TTS.tts.models.xtts import Xtts
@@ -86,7 +86,7 @@ def plain(folder: Path) -> Any:
     return model
 
 
-def sound(model: Any, codes: Tensor) -> Tensor:
+def speak_codes(model: Any, codes: Tensor) -> Tensor:
     """What given codes sound like: coqui's second pass through the GPT, then its vocoder."""
     with torch.no_grad():
         prompt = torch.linspace(-1, 1, 32 * model.gpt.model_dim).view(1, 32, -1)

@@ -1,8 +1,11 @@
-"""Making a model ready to be given away: small, whole, readable by plain coqui-tts, and described."""
+"""Publish a model: a small, complete folder that plain coqui-tts loads, as a zip or on the Hugging Face Hub."""
 
+import os
+import re
 import shutil
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +13,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from utils.core.errors import RunError, StorageError
+from utils.core.addresses import DownloadError
+from utils.core.errors import ConfigError, RunError, StorageError
 from utils.core.folders import require_space
 from utils.core.storage import atomic_writer, make_folder
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
-from utils.xtts.export import OURS, write_ready
+from utils.xtts.export import EXPORTED_FILES, write_ready
 from utils.xtts.files import DVAE_FILE, MEL_FILE, MODEL_FILE, ModelFileError
 from utils.xtts.folders import replacing_folder
 from utils.xtts.model import GPT_PREFIX
@@ -24,24 +28,29 @@ from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 if TYPE_CHECKING:
     from utils.speech.open_model import Opened
 
-CARD, SAFE_FILE = "README.md", "model.safetensors"
-ALL = (*OURS, CARD, SAFE_FILE, ADAPTER, ADAPTER_CONFIG)
-FOR_TRAINING = (DVAE_FILE, MEL_FILE)  # speech needs neither
-KNOWN = ("run", "step", "epoch", "train_loss", "eval_loss", "is_average")  # of what is known: no paths of this computer
-LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold: same files, same zip
+CARD, SAFETENSORS_FILE = "README.md", "model.safetensors"
+ALL_FILES = (*EXPORTED_FILES, CARD, SAFETENSORS_FILE, ADAPTER, ADAPTER_CONFIG)
+TRAINING_FILES = (DVAE_FILE, MEL_FILE)  # speech needs neither
+ABOUT_KEYS = ("run", "step", "epoch", "train_loss", "eval_loss", "is_average")  # no local paths
+ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # a fixed time: the same files make the same zip
 READABLE = 0o100644 << 16
-BLOCK = 1 << 20
+TOKEN_VARIABLE = "HF_TOKEN"
+REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}")
+
+
+class UploadError(DownloadError):
+    """The upload to the hub failed."""
 
 
 @dataclass(frozen=True)
 class PublishOptions:
-    """What shall be in the folder.
+    """What the folder contains.
 
     Attributes:
-        half: Store the GPT in half the size.
-        for_training: Keep the files that only a further training needs.
-        safetensors: Store the weights a second time, in a file that cannot hold programs.
-        zip: Pack all of it into one file beside the folder.
+        half: Store the GPT in half precision.
+        for_training: Keep the files that only further training needs.
+        safetensors: Also store the weights as model.safetensors.
+        zip: Also pack the folder into one file.
     """
 
     half: bool = True
@@ -51,18 +60,18 @@ class PublishOptions:
 
     @property
     def copies(self) -> int:
-        """Return how often the weights will lie on the disk."""
+        """Return how many copies of the weights are written."""
         return 1 + self.safetensors + self.zip
 
 
 @dataclass(frozen=True)
 class PublishedModel:
-    """What was written.
+    """A published model.
 
     Attributes:
-        folder: Where it lies.
-        archive: All of it in one file; None when that was not asked for.
-        before: Bytes of the model as it was.
+        folder: Its folder.
+        archive: The zip, if there is one.
+        before: Bytes of the original model.
         after: Bytes of the folder.
     """
 
@@ -72,122 +81,165 @@ class PublishedModel:
     after: int
 
 
-def publish(opened: "Opened", folder: Path, parts: PublishOptions, card: str) -> PublishedModel:
-    """Write a model that others can use; what was there before stays until this one is complete.
+def publish(opened: "Opened", folder: Path, options: PublishOptions, card: str) -> PublishedModel:
+    """Write a model for others. An existing export is replaced once the new one is complete.
 
     Args:
-        opened: The model, its weights merged and averaged as they shall be.
-        folder: Where.
-        parts: What shall be in it.
-        card: The text about it.
+        opened: The model, with adapters merged.
+        folder: Target folder.
+        options: What it contains.
+        card: Text of the model card.
     """
-    before = _bytes_of(_source(opened))
-    _refuse_own(opened, folder)
-    if parts.half:
-        _refuse_large(opened)
-    require_space(folder, parts.copies * _weight_bytes(opened, half=parts.half))
-    with replacing_folder(folder, ALL) as new:
-        state = opened.gpt.state_dict()
-        reading, voice = opened.tokenizer, opened.reference
-        whole = write_ready(new / "whole", opened.folder, state, reading, voice, _known(opened), half=parts.half)
-        for path in whole.iterdir():
-            if parts.for_training or path.name not in FOR_TRAINING:
-                path.rename(new / path.name)
-        shutil.rmtree(whole)
-        if parts.safetensors:
-            write_tensors(new / SAFE_FILE, _apart(read_state_dict(new / MODEL_FILE)))
-        (new / CARD).write_text(card, encoding="utf-8")
-    return _packed(folder, before, zipped=parts.zip)
-
-
-def publish_adapter(opened: "Opened", folder: Path, parts: PublishOptions, card: str) -> PublishedModel:
-    """Write the adapter of a checkpoint alone, with its vocabulary; whoever has the base can put them together."""
-    trained = opened.checkpoint.folder if opened.checkpoint else None
-    if trained is None or not (trained / ADAPTER).is_file():
-        raise RunError(
-            f"{opened.name} has no adapter of its own.",
-            hint="Name a checkpoint of a run with enable_lora, or leave --adapter out.",
+    before = _folder_size(_source(opened))
+    _check_target(opened, folder)
+    if options.half:
+        _check_half_precision(opened)
+    require_space(folder, options.copies * _weights_size(opened, half=options.half))
+    with replacing_folder(folder, ALL_FILES) as new:
+        state, about = opened.gpt.state_dict(), _about(opened)
+        model = write_ready(
+            new / "model", opened.folder, state, opened.tokenizer, opened.reference, about, half=options.half
         )
-    _refuse_own(opened, folder)
-    state = read_tensors(trained / ADAPTER)
-    require_space(folder, sum(weight.nbytes for weight in state.values()) * parts.copies)
-    with replacing_folder(folder, ALL) as new:
-        write_tensors(new / ADAPTER, state, half_dtype if parts.half else None)
-        shutil.copyfile(trained / ADAPTER_CONFIG, new / ADAPTER_CONFIG)
+        for path in model.iterdir():
+            if options.for_training or path.name not in TRAINING_FILES:
+                path.rename(new / path.name)
+        shutil.rmtree(model)
+        if options.safetensors:
+            write_tensors(new / SAFETENSORS_FILE, _unshared(read_state_dict(new / MODEL_FILE)))
+        (new / CARD).write_text(card, encoding="utf-8")
+    return _published(folder, before, zipped=options.zip)
+
+
+def publish_adapter(opened: "Opened", folder: Path, options: PublishOptions, card: str) -> PublishedModel:
+    """Write only the adapter of a checkpoint with its vocabulary; the base model is needed to use it."""
+    checkpoint = opened.checkpoint.folder if opened.checkpoint else None
+    if checkpoint is None or not (checkpoint / ADAPTER).is_file():
+        raise RunError(
+            f"{opened.name} has no adapter.",
+            hint="Name a checkpoint of a run with enable_lora, or leave out --adapter.",
+        )
+    _check_target(opened, folder)
+    state = read_tensors(checkpoint / ADAPTER)
+    require_space(folder, sum(weight.nbytes for weight in state.values()) * options.copies)
+    with replacing_folder(folder, ALL_FILES) as new:
+        write_tensors(new / ADAPTER, state, half_dtype if options.half else None)
+        shutil.copyfile(checkpoint / ADAPTER_CONFIG, new / ADAPTER_CONFIG)
         opened.tokenizer.save(new)
         (new / CARD).write_text(card, encoding="utf-8")
-    return _packed(folder, _bytes_of(trained), zipped=parts.zip)
+    return _published(folder, _folder_size(checkpoint), zipped=options.zip)
 
 
-def pack(folder: Path, archive: Path) -> Path:
-    """Pack the files of a folder as they are; the same files make the same archive, byte for byte."""
+def write_zip(folder: Path, archive: Path) -> Path:
+    """Pack the files of a folder; the same files make the same archive, byte for byte."""
     with atomic_writer(archive) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as packed:
         for path in sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")):
-            entry = zipfile.ZipInfo(f"{folder.name}/{path.name}", LONG_AGO)
+            entry = zipfile.ZipInfo(f"{folder.name}/{path.name}", ZIP_TIME)
             entry.external_attr, entry.create_system, entry.file_size = READABLE, 3, path.stat().st_size
-            with path.open("rb") as source, packed.open(entry, "w") as room:
-                shutil.copyfileobj(source, room, BLOCK)
+            with path.open("rb") as source, packed.open(entry, "w") as copy:
+                shutil.copyfileobj(source, copy, 1 << 20)
     return archive
 
 
-def _packed(folder: Path, before: int, *, zipped: bool) -> PublishedModel:
+def require_token(repository: str) -> str:
+    """Return the token to upload with; check it and the repository name before any work is done."""
+    if not REPOSITORY.fullmatch(repository):
+        raise ConfigError(f"{repository!r} is not a repository name.", hint="Write it as owner/name.")
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if not token:
+        raise ConfigError(
+            f"Uploading needs a token: {TOKEN_VARIABLE} is not set.",
+            hint="Create a token with write access in your account settings on the hub.",
+        )
+    return token
+
+
+def push(folder: Path, repository: str, *, public: bool = False, endpoint: str | None = None) -> str:
+    """Upload a published model and return the address of the commit.
+
+    Args:
+        folder: The model.
+        repository: Repository as owner/name; created when it does not exist.
+        public: Make a new repository public.
+        endpoint: Address of the hub (default: HF_ENDPOINT, or the public hub).
+    """
+    from huggingface_hub import HfApi
+
+    token = require_token(repository)
+    api = HfApi(endpoint=endpoint, token=token)
+    with _upload_errors(repository, token):
+        api.create_repo(repository, private=not public, exist_ok=True)
+        commit = api.upload_folder(
+            repo_id=repository, folder_path=folder, allow_patterns=list(ALL_FILES), commit_message="Upload model"
+        )
+    return str(commit.commit_url)
+
+
+@contextmanager
+def _upload_errors(repository: str, token: str) -> Iterator[None]:
+    """Report why an upload failed, without the token."""
+    from httpx2 import HTTPError, InvalidURL
+
+    try:
+        yield
+    except (HTTPError, InvalidURL, OSError, ValueError) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise UploadError(
+            f"Uploading to {repository} failed: {reason.replace(token, '…')}.",
+            hint=f"Check your connection and that the token in {TOKEN_VARIABLE} has write access.",
+        ) from None
+
+
+def _published(folder: Path, before: int, *, zipped: bool) -> PublishedModel:
     archive = folder.parent / f"{folder.name}.zip"
-    return PublishedModel(folder, pack(folder, archive) if zipped else None, before, _bytes_of(folder))
+    return PublishedModel(folder, write_zip(folder, archive) if zipped else None, before, _folder_size(folder))
 
 
 def _source(opened: "Opened") -> Path:
     return opened.checkpoint.folder if opened.checkpoint else opened.folder
 
 
-def _refuse_own(opened: "Opened", folder: Path) -> None:
-    """Refuse to write over what is read, or into a place that holds somebody's other things."""
+def _check_target(opened: "Opened", folder: Path) -> None:
+    """Refuse to overwrite the model itself or a folder with other files."""
     target = folder.resolve()
-    for own in {_source(opened).resolve(), opened.folder.resolve()}:
-        if target == own or own.is_relative_to(target):
+    for source in {_source(opened).resolve(), opened.folder.resolve()}:
+        if target == source or source.is_relative_to(target):
             raise StorageError(f"{folder} holds the model itself.", hint="Choose another folder with --out.")
     if target.exists() and not target.is_dir():
         raise StorageError(f"{folder} is a file.", hint="Choose a folder with --out.")
-    if (
-        target.exists()
-        and any(target.iterdir())
-        and not any((target / name).exists() for name in (MODEL_FILE, ADAPTER))
-    ):
-        raise StorageError(f"{folder} holds other things than a model.", hint="Choose a new folder with --out.")
+    exported = any((target / name).exists() for name in (MODEL_FILE, ADAPTER))
+    if target.exists() and any(target.iterdir()) and not exported:
+        raise StorageError(f"{folder} contains files other than a model.", hint="Choose a new folder with --out.")
     make_folder(target.parent)
 
 
-def _refuse_large(opened: "Opened") -> None:
-    """Refuse half precision where it would make infinity of a weight."""
+def _check_half_precision(opened: "Opened") -> None:
+    """Refuse half precision where a weight would become infinite."""
     for name, weight in opened.gpt.state_dict().items():
         if weight.is_floating_point() and half_dtype(weight) != torch.float16:
-            raise ModelFileError(f"{name} is too large for half precision.", hint="Export it with --no-half.")
+            raise ModelFileError(f"{name} is too large for half precision.", hint="Export with --no-half.")
 
 
-def _weight_bytes(opened: "Opened", *, half: bool) -> int:
-    wide = 2 if half else 4
+def _weights_size(opened: "Opened", *, half: bool) -> int:
     others = read_state_dict(opened.folder / MODEL_FILE).items()
-    own: int = sum(weight.numel() * wide for weight in opened.gpt.state_dict().values())
-    return own + sum(weight.nbytes for name, weight in others if not name.startswith(GPT_PREFIX))
+    gpt: int = sum(weight.numel() * (2 if half else 4) for weight in opened.gpt.state_dict().values())
+    return gpt + sum(weight.nbytes for name, weight in others if not name.startswith(GPT_PREFIX))
 
 
-def _known(opened: "Opened") -> dict[str, object]:
-    """Return what may be told of a model; a finished one goes on naming the base that it was trained from."""
-    about = opened.about
-    known: dict[str, object] = {name: about[name] for name in KNOWN if name in about}
-    if opened.checkpoint is None:
-        known |= {name: about[name] for name in ("base", "base_fingerprint") if name in about}
-    return known
+def _about(opened: "Opened") -> dict[str, object]:
+    """Return the public part of about.json; a ready folder keeps the base it was trained from."""
+    keys = ABOUT_KEYS if opened.checkpoint else (*ABOUT_KEYS, "base", "base_fingerprint")
+    return {name: opened.about[name] for name in keys if name in opened.about}
 
 
-def _apart(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Give each weight a place of its own, because other programs know nothing of two names for one."""
+def _unshared(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copy weights that share memory, which safetensors cannot store."""
     seen: set[int] = set()
-    found = {}
+    unshared = {}
     for name, weight in weights.items():
-        found[name] = weight.clone() if weight.data_ptr() in seen else weight
+        unshared[name] = weight.clone() if weight.data_ptr() in seen else weight
         seen.add(weight.data_ptr())
-    return found
+    return unshared
 
 
-def _bytes_of(folder: Path) -> int:
+def _folder_size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from utils.xtts.tokenizer import Tokenizer
 
 SHARED = (SPEAKERS_FILE, DVAE_FILE, MEL_FILE)  # as the base has them: for its voices, and to train further
-OURS = (MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE, SETTINGS_FILE, REFERENCE_FILE, ABOUT_FILE, *SHARED)
+EXPORTED_FILES = (MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE, SETTINGS_FILE, REFERENCE_FILE, ABOUT_FILE, *SHARED)
 TWICE = ("gpt_inference.", "gpt.wte.")  # what generating adds to the GPT: the same weights under other names
 
 
@@ -75,7 +75,7 @@ def write_ready(
     shared = [base / name for name in SHARED if (base / name).is_file()]
     sound = reference or base / REFERENCE_FILE
     require_space(folder, sum(map(_size, weights.values())) + sum(path.stat().st_size for path in shared))
-    with replacing_folder(folder, OURS) as new:
+    with replacing_folder(folder, EXPORTED_FILES) as new:
         _save(weights, new / MODEL_FILE)
         tokenizer.save(new)
         _write_json(new / CONFIG_FILE, config_for(base, tokenizer))
