@@ -35,7 +35,7 @@ def ready(tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path_factor
 
 
 def test_it_holds_all_that_speech_and_further_training_need(ready: Path) -> None:
-    assert {path.name for path in ready.iterdir()} == set(export.OURS)
+    assert {path.name for path in ready.iterdir()} == set(export.EXPORTED_FILES)
     about = json.loads((ready / "about.json").read_text())
     assert (about["steps"], about["base"], about["precision"]) == (20, "tiny-random", "full")
 

@@ -127,9 +127,9 @@ def write_card(opened: "Opened", name: str, *, adapter: bool = False, report: Pa
 def training_data(opened: "Opened") -> TrainingData:
     """Find the training data of a model in its run, as far as it still exists."""
     checkpoint = opened.checkpoint or _source_checkpoint(opened)
-    if checkpoint is None or checkpoint.about is None:
+    if checkpoint is None or checkpoint.info is None:
         return TrainingData()
-    settings = checkpoint.about.settings
+    settings = checkpoint.info.settings
     used, excluded = _clip_counts(checkpoint.run)
     fields = TrainConfig.model_fields
     defaults = {key: fields[key].default for key in settings if key in fields}

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from utils.core.addresses import DownloadError
-from utils.core.errors import ConfigError, RunError, StorageError
+from utils.core.errors import ConfigError, DownloadError, RunError, StorageError
 from utils.core.folders import require_space
 from utils.core.storage import atomic_writer, make_folder
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
@@ -34,7 +33,7 @@ TRAINING_FILES = (DVAE_FILE, MEL_FILE)  # speech needs neither
 ABOUT_KEYS = ("run", "step", "epoch", "train_loss", "eval_loss", "is_average")  # no local paths
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # a fixed time: the same files make the same zip
 READABLE = 0o100644 << 16
-TOKEN_VARIABLE = "HF_TOKEN"
+TOKEN_VARIABLE = "HF_TOKEN"  # noqa: S105
 REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}")
 
 
