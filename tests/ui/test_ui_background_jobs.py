@@ -35,16 +35,16 @@ def ended(*told: object, error: Exception | None = None) -> Errand:
 @pytest.mark.parametrize(
     ("told", "error", "kind", "words"),
     [
-        ((1, "made"), None, "good", "made (en)"),
-        ((1,), None, "warnings", "Stopped."),
-        ((), None, "warnings", "Stopped."),
-        ((1,), RunError("It broke.", hint="Mend it."), "faults", "It broke. Mend it."),
-        (("made",), RunError("It broke.", hint="Mend it."), "faults", "It broke. Mend it."),
+        ((1, "made"), None, "success", "made (en)"),
+        ((1,), None, "warning", "Stopped."),
+        ((), None, "warning", "Stopped."),
+        ((1,), RunError("It broke.", hint="Mend it."), "error", "It broke. Mend it."),
+        (("made",), RunError("It broke.", hint="Mend it."), "error", "It broke. Mend it."),
     ],
 )
 def test_how_a_work_ended_is_told(told: tuple[object, ...], error: Exception | None, kind: str, words: str) -> None:
     shown, button = state_of(ended(*told, error=error), "en", hear)
-    assert shown.startswith(f'<div class="{kind}"')
+    assert shown.startswith(f'<div class="message {kind}"')
     assert words in shown
     assert button == {"interactive": False}
 

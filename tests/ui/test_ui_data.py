@@ -22,7 +22,7 @@ from utils.dataset.clip import APPROVED, Clip, Scores
 from utils.runs import Run, State, Status
 from utils.ui.i18n import t
 from utils.ui.tabs.data import bulk_edit, clip_render, fields, plots, render, start
-from utils.ui.views import reasons
+from utils.ui.views import disabled_reasons
 from utils.workspace import uploads
 from utils.workspace.clip_browser import PAGE, Shelf, Shelved, View, count, doubt
 
@@ -441,11 +441,11 @@ def test_every_locked_button_says_why(changes: dict[str, object], locked: set[st
     follower = Clip(**{**fields_of(other), "span": type(clip.span)(4.0, 8.0)})  # type: ignore[arg-type]
     found = clip_render.abilities(clip, [clip, follower], busy=False)
     assert {label for label, reason in found.named.items() if reason} == locked
-    shown = reasons(found.named, "en")
+    shown = disabled_reasons(found.named, "en")
     assert all(t(label, "en") in shown for label in locked)
 
 
 def test_while_a_run_is_at_work_no_button_acts_and_one_sentence_says_so() -> None:
     found = clip_render.abilities(one(0), [], busy=True)
     assert all(found.named.values())
-    assert reasons(found.named, "en").count("A run is at work") == 1
+    assert disabled_reasons(found.named, "en").count("A run is at work") == 1

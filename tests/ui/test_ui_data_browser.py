@@ -192,7 +192,7 @@ def test_bad_files_are_refused_in_place(shown: Seen, served: Served, tmp_path: P
     page.locator("#inputs :is(input, textarea)").fill("/no/such/folder")
     page.get_by_label("Loudness threshold").fill("-200")
     page.locator("#prepare").click()
-    expect(page.locator("#prepare-faults")).to_contain_text("energy_threshold_db")
+    expect(page.locator("#prepare-errors")).to_contain_text("energy_threshold_db")
     assert runs.list_runs(served.project()) == []
     assert shown.complaints == []
 

@@ -13,7 +13,7 @@ from utils.core.storage import write_atomically
 from utils.runs import find_run
 from utils.ui import error_text
 from utils.ui.form import read_form
-from utils.ui.page import handler
+from utils.ui.page import show_errors
 from utils.ui.tabs.inference import pronunciation
 from utils.ui.tabs.inference.model_session import Studio
 from utils.ui.tabs.system import downloads
@@ -49,27 +49,27 @@ def commonest(folder: Path) -> list[Any]:
 
 @pytest.mark.parametrize("number", range(12))
 def test_the_commonest_errors_are_told_in_amharic_with_their_cure(tmp_path: Path, number: int) -> None:
-    told = error_text.told(raised(commonest(tmp_path)[number]), "am")
+    told = error_text.describe(raised(commonest(tmp_path)[number]), "am")
     assert "በእንግሊዝኛ" not in told, told
     assert CURE in told
 
 
 def test_faults_of_a_form_are_told_one_by_one() -> None:
     error = raised(lambda: read_form({"seconds": 0, "ticks_per_second": "many"}, RehearsalConfig))
-    first, second = error_text.told(error, "am").split("; ")
+    first, second = error_text.describe(error, "am").split("; ")
     assert first.startswith("seconds፦ 0")
     assert second == "ticks_per_second፦ 'many' ቁጥር አይደለም"
 
 
 def test_an_error_that_nobody_translated_is_shown_in_english() -> None:
     error = ConfigError("The moon is full.", hint="Wait two weeks.")
-    assert error_text.told(error, "am") == f"The moon is full. {CURE} Wait two weeks."
-    assert error_text.told(error, "en") == "The moon is full. Wait two weeks."
+    assert error_text.describe(error, "am") == f"The moon is full. {CURE} Wait two weeks."
+    assert error_text.describe(error, "en") == "The moon is full. Wait two weeks."
 
 
 def test_names_and_figures_stay_as_they_are() -> None:
     error = RunBusyError("20260101-train of የአበበ is at work.", hint="Stop it first.")
-    assert error_text.told(error, "am") == f"የየአበበ ሥራ 20260101-train እየሄደ ነው። {CURE} መጀመሪያ ያቁሙት።"
+    assert error_text.describe(error, "am") == f"የየአበበ ሥራ 20260101-train እየሄደ ነው። {CURE} መጀመሪያ ያቁሙት።"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_names_and_figures_stay_as_they_are() -> None:
     ],
 )
 def test_a_handler_fails_in_the_language_that_it_was_given(given: Any, named: Any, expected: str) -> None:
-    @handler
+    @show_errors
     def act(language: str) -> None:
         raise RunBusyError("r1 is at work.", hint="Stop it first.")
 
@@ -91,7 +91,7 @@ def test_a_handler_fails_in_the_language_that_it_was_given(given: Any, named: An
 
 
 def test_the_language_of_a_text_is_not_that_of_the_page() -> None:
-    @handler
+    @show_errors
     def act(page_language: str, **values: object) -> None:
         raise RunBusyError("r1 is at work.", hint="Stop it first.")
 
@@ -100,8 +100,8 @@ def test_the_language_of_a_text_is_not_that_of_the_page() -> None:
 
 
 def test_a_fault_of_the_program_is_told_as_one() -> None:
-    assert error_text.told(ZeroDivisionError("by zero"), "en").startswith(
+    assert error_text.describe(ZeroDivisionError("by zero"), "en").startswith(
         "This is a fault of the program: ZeroDivision"
     )
-    assert "ZeroDivisionError" in error_text.told(ZeroDivisionError("by zero"), "am")
-    assert error_text.told(ZeroDivisionError("by zero"), "am").startswith("ይህ የፕሮግራሙ ስሕተት ነው")
+    assert "ZeroDivisionError" in error_text.describe(ZeroDivisionError("by zero"), "am")
+    assert error_text.describe(ZeroDivisionError("by zero"), "am").startswith("ይህ የፕሮግራሙ ስሕተት ነው")

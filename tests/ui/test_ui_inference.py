@@ -32,7 +32,7 @@ from utils.speech import model_list as shelf
 from utils.ui import app
 from utils.ui.form import build_form
 from utils.ui.i18n import t
-from utils.ui.page import Page
+from utils.ui.page import PageContext
 from utils.ui.tabs.inference import model_choices, render, speech_tasks
 from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.inference.batch import BATCH, batch_state
@@ -400,9 +400,9 @@ def test_every_flag_is_said_in_plain_words_in_both_languages(kind: str) -> None:
 def test_the_tab_has_every_setting_once_and_asks_once_at_each_tick(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clocks: list[Page] = []
+    clocks: list[PageContext] = []
 
-    def build(page: Page) -> gr.Tab:
+    def build(page: PageContext) -> gr.Tab:
         clocks.append(page)
         return inference.build(page)
 

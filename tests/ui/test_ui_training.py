@@ -142,7 +142,7 @@ def test_faults_of_a_form_stand_in_lines_of_their_own(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         start.complete({"num_epochs": 0, "batch_size": None, "use_dora": True}, Project(tmp_path))
     for language, mark in (("en", ":"), ("am", "፦")):
-        assert [line.partition(mark)[0] for line in error_text.lines(caught.value, language)] == [
+        assert [line.partition(mark)[0] for line in error_text.describe_each(caught.value, language)] == [
             "num_epochs",
             "batch_size",
         ]

@@ -38,11 +38,11 @@ def test_faults_are_told_together_beside_the_button(seen: Seen, served: Served) 
     page = seen.page
     choose_tiny(page, num_epochs="0", learning_rate="7")
     page.locator("#train").click()
-    expect(page.locator("#train-faults")).to_contain_text("Epochs (num_epochs): 0")
-    expect(page.locator("#train-faults")).to_contain_text("Learning rate (learning_rate): 7")
+    expect(page.locator("#train-errors")).to_contain_text("Epochs (num_epochs): 0")
+    expect(page.locator("#train-errors")).to_contain_text("Learning rate (learning_rate): 7")
     assert runs.list_runs(served.project()) == []
     page.locator("#show-command").click()
-    expect(page.locator("#settings-faults")).to_contain_text("num_epochs")
+    expect(page.locator("#settings-errors")).to_contain_text("num_epochs")
 
 
 def test_what_is_typed_after_a_preset_was_chosen_stays(seen: Seen) -> None:
@@ -70,7 +70,7 @@ def test_a_broken_settings_file_is_refused_in_place_and_a_good_one_fills_the_for
     bad.write_text("num_epochs: 0\nlearning_rat: 1\nbatch_size: many\n", encoding="utf-8")
     good.write_text(TrainConfig(version="tiny-random", num_epochs=77, enable_lora=True).to_yaml(), encoding="utf-8")
     load_file(page, bad)
-    faults = page.locator("#settings-faults")
+    faults = page.locator("#settings-errors")
     for words in ("num_epochs", "did you mean learning_rate", "batch_size"):
         expect(faults).to_contain_text(words)
     load_file(page, good)

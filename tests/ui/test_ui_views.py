@@ -46,14 +46,14 @@ def test_each_status_allows_its_actions(status: Status, stop: bool, resume: bool
 
 @pytest.mark.parametrize("status", sorted(Status))
 def test_every_disabled_button_says_why(status: Status) -> None:
-    said = views.reasons(views.ABILITIES[status].named, "en")
+    said = views.disabled_reasons(views.ABILITIES[status].named, "en")
     assert ("Resume" in said) == bool(views.ABILITIES[status].resume)
     assert ("Stop now" in said) == (status not in ACTIVE)
     assert ("Delete" in said) == (status in ACTIVE)
 
 
 def test_without_a_run_one_sentence_says_so() -> None:
-    assert views.reasons(views.NOTHING_CHOSEN.named, "en").count("Choose a run first.") == 1
+    assert views.disabled_reasons(views.NOTHING_CHOSEN.named, "en").count("Choose a run first.") == 1
 
 
 def test_nothing_that_a_run_tells_becomes_html(tmp_path: Path) -> None:
@@ -67,13 +67,13 @@ def test_nothing_that_a_run_tells_becomes_html(tmp_path: Path) -> None:
     "shown",
     [
         views.note(NASTY),
-        views.told("faults", NASTY),
-        views.refused(RunError(NASTY, hint=NASTY), "en"),
-        views.listed("warnings", NASTY, [NASTY]),
-        views.unfolding(NASTY, ""),
+        views.message_box("error", NASTY),
+        views.error_box(RunError(NASTY, hint=NASTY), "en"),
+        views.message_list("warning", NASTY, [NASTY]),
+        views.details(NASTY, ""),
         views.progress(NASTY, 1, 2),
         views.cards({NASTY: NASTY}, "en"),
-        views.reasons({NASTY: NASTY, "Delete": ""}, "en"),
+        views.disabled_reasons({NASTY: NASTY, "Delete": ""}, "en"),
     ],
 )
 def test_nothing_that_is_told_becomes_html(shown: str) -> None:
@@ -91,20 +91,20 @@ def test_nothing_that_is_told_becomes_html(shown: str) -> None:
     ],
 )
 def test_each_reason_is_said_once(why: dict[str, str], said: str) -> None:
-    assert re.sub("<[^>]*>", "", views.reasons(why, "en")) == said
+    assert re.sub("<[^>]*>", "", views.disabled_reasons(why, "en")) == said
 
 
 @pytest.mark.parametrize(
     ("shown", "role"),
     [
-        (views.told("faults", "No."), ' role="alert"'),
-        (views.told("good", "Yes."), ' role="status"'),
-        (views.told("warnings", "Perhaps.", aloud=False), ""),
+        (views.message_box("error", "No."), ' role="alert"'),
+        (views.message_box("success", "Yes."), ' role="status"'),
+        (views.message_box("warning", "Perhaps.", aloud=False), ""),
     ],
 )
 def test_a_screen_reader_says_an_answer_at_once(shown: str, role: str) -> None:
     assert shown.partition(">")[0].partition('"')[2].partition('"')[2] == role
-    assert views.told("good", "") == ""
+    assert views.message_box("success", "") == ""
 
 
 def test_progress_comes_from_the_last_event(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from utils.runs import monitor
 from utils.ui import access, gradio_parts, theme, views
 from utils.ui.front_page import FrontPage
 from utils.ui.i18n import LANGUAGES, Phrase, heading, t
-from utils.ui.page import PRIVATE, QUIET, Page, handler
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, PageContext, show_errors
 from utils.ui.project_actions import build_desk
 from utils.ui.projects import build_picker, project_names, tie_picker
 from utils.ui.tabs import text
@@ -78,7 +78,7 @@ def keep_uploads_in(output: Path) -> None:
     os.environ["GRADIO_EXAMPLES_CACHE"] = str(folder / "examples")
 
 
-def build_header(output: Path, blocks: gr.Blocks) -> tuple[Page, list[gr.BrowserState]]:
+def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.BrowserState]]:
     """Lay out what stands above all tabs: project, language, readings; return what the browser remembers too."""
     with gr.Row(elem_id="top"):
         gr.Markdown(heading("common.title", level=1))
@@ -91,7 +91,7 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[Page, list[gr.Browser
         )
     kept = remembered(project, language)
     readings = gr.HTML(elem_id="readings")
-    page = Page(output, project, language, gr.Timer(TICK_SECONDS), blocks)
+    page = PageContext(output, project, language, gr.Timer(TICK_SECONDS), blocks)
     build_desk(page)
     tie_readings(page, readings)
     tie_picker(page, sample)
@@ -131,18 +131,18 @@ def remembered(project: gr.Dropdown, language: gr.Radio) -> list[gr.BrowserState
     return kept
 
 
-def tie_readings(page: Page, readings: gr.HTML) -> None:
+def tie_readings(page: PageContext, readings: gr.HTML) -> None:
     """Show processor, memory, disk and graphics card on every tick."""
 
-    @handler
+    @show_errors
     def read(language: str) -> str:
         return views.readings(monitor.read_once(page.output), language)
 
-    gr.on(page.refresh, read, page.language, readings, api_name="readings", **QUIET)
+    gr.on(page.refresh, read, page.language, readings, api_name="readings", **QUIET_EVENT)
 
 
 def tie_memory(
-    page: Page, kept: list[gr.BrowserState], tabs: gr.Tabs, found: Sequence[gr.Tab], clocks: Sequence[gr.Timer]
+    page: PageContext, kept: list[gr.BrowserState], tabs: gr.Tabs, found: Sequence[gr.Tab], clocks: Sequence[gr.Timer]
 ) -> None:
     """Open what the browser remembers, and speak the language that is chosen.
 
@@ -172,14 +172,14 @@ def tie_memory(
     def ticking(tab: object) -> list[Update]:
         return [gr.update(active=one.id == tab) for one in found]
 
-    page.blocks.load(restore, kept, [page.project, tabs, *clocks, page.language, *widgets], **PRIVATE).then(
+    page.blocks.load(restore, kept, [page.project, tabs, *clocks, page.language, *widgets], **PRIVATE_EVENT).then(
         None, js=f"() => {{ {RESTORED} = true; }}"
     )
-    page.language.input(speak, page.language, widgets, **PRIVATE)
+    page.language.input(speak, page.language, widgets, **PRIVATE_EVENT)
     for tab in found:
         # the first tab says so too when the page is made, and must not be taken for a choice then
         tab.select(None, kept[2], kept[2], js=f"before => {RESTORED} ? '{tab.id}' : before")
-        tab.select(partial(ticking, tab.id), None, list(clocks), **PRIVATE)
+        tab.select(partial(ticking, tab.id), None, list(clocks), **PRIVATE_EVENT)
 
 
 def memory(name: str) -> gr.BrowserState:

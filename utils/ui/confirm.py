@@ -8,7 +8,7 @@ import gradio as gr
 
 from utils.core.errors import ConfigError
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, RAW, handler
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, show_errors
 from utils.ui.views import note
 
 
@@ -62,11 +62,15 @@ class Question:
         def hidden() -> Any:  # noqa: ANN401  # gradio's updates have no type
             return gr.update(visible=False)
 
-        button.click(handler(ask), [language, *subject], [self.words, self.box, self.about], **RAW, **PRIVATE)
-        self.keep.click(hidden, None, self.box, **PRIVATE)
-        gr.on([one.change for one in subject], withdraw, [self.about, *subject], self.box, **RAW, **PRIVATE)
+        button.click(
+            show_errors(ask), [language, *subject], [self.words, self.box, self.about], **RAW_INPUTS, **PRIVATE_EVENT
+        )
+        self.keep.click(hidden, None, self.box, **PRIVATE_EVENT)
+        gr.on(
+            [one.change for one in subject], withdraw, [self.about, *subject], self.box, **RAW_INPUTS, **PRIVATE_EVENT
+        )
         answered = self.confirm.click(answer, [*subject, language, self.about], outputs, **event)
-        answered.then(hidden, None, self.box, **PRIVATE)
+        answered.then(hidden, None, self.box, **PRIVATE_EVENT)
 
 
 def build_question(name: str, yes: str, no: str) -> Question:

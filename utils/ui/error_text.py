@@ -14,22 +14,22 @@ GAP = re.compile(r"\{[^{}]*\}")
 MIN_LITERAL = 10  # characters outside the gaps, below which a pattern would match almost anything
 
 
-def told(error: BaseException, language: str) -> str:
+def describe(error: BaseException, language: str) -> str:
     """Return an error with its hint; an exception of another kind is an internal error."""
     if not isinstance(error, AmharicTtsError):
         return t("errors.internal", language, what=f"{type(error).__name__}: {error}")
     if language == "en":
         return str(error)
     if isinstance(error, ConfigError) and error.problems:
-        return "; ".join(lines(error, language))
+        return "; ".join(describe_each(error, language))
     message = translate(error.message, language)
     return f"{message} {t('common.cure', language)}፦ {translate(error.hint, language)}" if error.hint else message
 
 
-def lines(error: AmharicTtsError, language: str) -> list[str]:
+def describe_each(error: AmharicTtsError, language: str) -> list[str]:
     """Return each problem of a form or a file by itself, the name of its setting first; else the error in one line."""
     if not isinstance(error, ConfigError) or not error.problems:
-        return [told(error, language)]
+        return [describe(error, language)]
     return [translate(fault, language) for fault in error.problems]
 
 

@@ -21,16 +21,21 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # How events are tied that come often or without a click: no spinner, and no waiting behind others.
-QUIET: dict[str, Any] = {"show_progress": "hidden", "queue": False}
-PRIVATE: dict[str, Any] = {"api_visibility": "private", **QUIET}  # of the page alone: no program is offered them
-RAW: dict[str, Any] = {"preprocess": False}  # names are checked below the page, not against the list of one browser tab
+QUIET_EVENT: dict[str, Any] = {"show_progress": "hidden", "queue": False}
+PRIVATE_EVENT: dict[str, Any] = {
+    "api_visibility": "private",
+    **QUIET_EVENT,
+}  # of the page alone: no program is offered them
+RAW_INPUTS: dict[str, Any] = {
+    "preprocess": False
+}  # names are checked below the page, not against the list of one browser tab
 ERROR_SECONDS = 30.0  # long enough to read the cure and do it
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Page:
+class PageContext:
     """The frame around the tabs.
 
     Attributes:
@@ -57,7 +62,7 @@ class Page:
         return paths.project(name, self.output)
 
 
-def handler(function: Callable[P, R]) -> Callable[P, R]:
+def show_errors(function: Callable[P, R]) -> Callable[P, R]:
     """Turn an error with a cure into one sentence on the page, and a fault of ours into an honest one.
 
     A parameter that is declared as text gets text: of an empty box, a browser or a program may send nothing.
@@ -94,7 +99,7 @@ def _telling(known: inspect.Signature, args: Sequence[object], kwargs: Mapping[s
     except Exception as error:
         if not isinstance(error, AmharicTtsError):
             logger.exception("A handler of the page failed.")
-        raise shown(error_text.told(error, _language(known, args, kwargs))) from error
+        raise page_error(error_text.describe(error, _language(known, args, kwargs))) from error
 
 
 def _language(known: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]) -> str:
@@ -104,17 +109,17 @@ def _language(known: inspect.Signature, args: Sequence[object], kwargs: Mapping[
     return found if isinstance(found, str) and found in LANGUAGES else "en"
 
 
-def shown(sentence: str) -> gr.Error:
+def page_error(sentence: str) -> gr.Error:
     """Make an error that the page shows; the sentence may hold what a person typed, so it is no HTML."""
     return gr.Error(escape(sentence), duration=ERROR_SECONDS, print_exception=False)
 
 
-def tell(sentence: str) -> None:
+def notify(sentence: str) -> None:
     """Show one sentence for a few seconds."""
     gr.Info(escape(sentence), duration=5)
 
 
-def changed(seen: Mapping[str, Any], made: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
+def changed_updates(seen: Mapping[str, Any], made: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
     """Return the new state of what a visitor has seen, and for each name an update where it is new to him."""
     fresh = {name: value for name, value in made.items() if seen.get(name) != value}
     updates = [_update(fresh[name]) if name in fresh else gr.skip() for name in names]

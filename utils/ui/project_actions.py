@@ -15,10 +15,10 @@ from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.ui.confirm import Question, build_question, refuse_another
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, RAW, Page, changed, handler, tell
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, notify, show_errors
 from utils.ui.projects import Update, opened_as, project_names
 from utils.ui.tabs.system import settings
-from utils.ui.views import bar, note, reasons
+from utils.ui.views import disabled_reasons, note, progress_bar
 from utils.workspace import projects
 from utils.workspace.projects import CopyProgress, DeletedProject
 
@@ -53,7 +53,7 @@ class Desk:
     delete: gr.Button
     deleted: gr.Dropdown
     restore: gr.Button
-    reasons: gr.HTML
+    disabled_reasons: gr.HTML
     progress: gr.HTML
 
     @property
@@ -62,7 +62,7 @@ class Desk:
         return {name: widget for name, widget in vars(self).items() if name not in {"name", "progress"}}
 
 
-def build_desk(page: Page) -> None:
+def build_desk(page: PageContext) -> None:
     """Lay out what acts on whole projects, folded away, and tie it."""
     with gr.Accordion(t("project.manage"), open=False, elem_id="manage-projects"):
         name = gr.Textbox(
@@ -117,7 +117,7 @@ def look(output: Path, project: str, name: str, language: str) -> dict[str, Any]
         **dict(zip(("create", "duplicate", "rename", "delete"), locks, strict=True)),
         "deleted": {"choices": choices, "value": choices[0][1] if choices else None},
         "restore": {"interactive": bool(gone)},
-        "reasons": reasons(why, language) + note("" if gone else t(NOTHING_DELETED, language)),
+        "reasons": disabled_reasons(why, language) + note("" if gone else t(NOTHING_DELETED, language)),
     }
 
 
@@ -125,53 +125,53 @@ def _shown(one: DeletedProject) -> str:
     return f"{one.name} · {datetime.fromtimestamp(one.time).astimezone():%Y-%m-%d %H:%M}"
 
 
-def _tie_look(page: Page, desk: Desk) -> None:
+def _tie_look(page: PageContext, desk: Desk) -> None:
     seen = gr.State({})
 
     def live(project: str, name: str, language: str, before: Mapping[str, Any]) -> list[Any]:
         """Send what has changed since ``before``; the rest, such as the choice of a deleted one, stays."""
-        return changed(before, look(page.output, project, name, language), desk.live)
+        return changed_updates(before, look(page.output, project, name, language), desk.live)
 
     gr.on(
         [*page.refresh, desk.name.input],
-        handler(live),
+        show_errors(live),
         [page.project, desk.name, page.language, seen],
         [seen, *desk.live.values()],
-        **RAW,
-        **PRIVATE,
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
     )
 
 
-def _tie_making(page: Page, desk: Desk) -> None:
+def _tie_making(page: PageContext, desk: Desk) -> None:
     """Make, copy and rename; the name is empty afterwards."""
 
-    @handler
+    @show_errors
     def create(name: str, language: str) -> tuple[Any, ...]:
         made = projects.create(name, page.output).root.name
-        tell(t("project.created", language, name=made))
+        notify(t("project.created", language, name=made))
         return opened_as(page, made), ""
 
-    @handler
+    @show_errors
     def rename(project: str, name: str, language: str) -> tuple[Any, ...]:
         renamed = projects.rename(projects.find(project, page.output), name, page.output).root.name
-        tell(t("project.renamed", language, old=project, new=renamed))
+        notify(t("project.renamed", language, old=project, new=renamed))
         return opened_as(page, renamed), ""
 
-    @handler
+    @show_errors
     def duplicate(project: str, name: str, language: str) -> Iterator[tuple[Any, ...]]:
         place = projects.find(project, page.output)
         copying = Copying(lambda tell_step: projects.duplicate(place, name, page.output, tell_step).root.name)
         for step in copying.steps():
             yield gr.skip(), gr.skip(), _progress(step, language)
-        tell(t("project.copied", language, name=copying.name, old=project))
+        notify(t("project.copied", language, name=copying.name, old=project))
         yield opened_as(page, copying.name), "", ""
 
     outputs = [page.project, desk.name]
-    desk.create.click(create, [desk.name, page.language], outputs, api_name="create_project", **RAW)
+    desk.create.click(create, [desk.name, page.language], outputs, api_name="create_project", **RAW_INPUTS)
     named = [page.project, desk.name, page.language]
-    desk.rename.click(rename, named, outputs, api_name="rename_project", **RAW)
+    desk.rename.click(rename, named, outputs, api_name="rename_project", **RAW_INPUTS)
     desk.duplicate.click(
-        duplicate, named, [*outputs, desk.progress], api_name="duplicate_project", concurrency_limit=None, **RAW
+        duplicate, named, [*outputs, desk.progress], api_name="duplicate_project", concurrency_limit=None, **RAW_INPUTS
     )
 
 
@@ -213,29 +213,29 @@ class Copying:
 
 def _progress(step: CopyProgress, language: str) -> str:
     words = t("project.copying", language, done=step.done, total=step.total)
-    return bar(words, step.done, step.total) + note(words)
+    return progress_bar(words, step.done, step.total) + note(words)
 
 
-def _tie_deleting(page: Page, desk: Desk, question: Question) -> None:
+def _tie_deleting(page: PageContext, desk: Desk, question: Question) -> None:
     def ask(project: str, language: str) -> str:
         words = "project.ask_delete"
         return t(words, language, name=project)
 
-    @handler
+    @show_errors
     def delete(project: str, language: str, about: object) -> Update:
         refuse_another(about, project)
         gone = projects.delete(projects.find(project, page.output), page.output).name
         projects.empty_trash(page.output, days=settings.read(page.output).kept_days)
-        tell(t("project.deleted", language, name=gone))
+        notify(t("project.deleted", language, name=gone))
         return opened_as(page, project_names(page.output)[0])
 
-    @handler
+    @show_errors
     def restore(which: str, language: str) -> Update:
         back = projects.restore(which, page.output).root.name
-        tell(t("project.restored", language, name=back))
+        notify(t("project.restored", language, name=back))
         return opened_as(page, back)
 
     question.tie(
-        desk.delete, [page.project], page.language, ask, delete, page.project, api_name="delete_project", **RAW
+        desk.delete, [page.project], page.language, ask, delete, page.project, api_name="delete_project", **RAW_INPUTS
     )
-    desk.restore.click(restore, [desk.deleted, page.language], page.project, api_name="restore_project", **RAW)
+    desk.restore.click(restore, [desk.deleted, page.language], page.project, api_name="restore_project", **RAW_INPUTS)

@@ -11,7 +11,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.storage import make_folder
 from utils.ui import error_text
 from utils.ui.i18n import t
-from utils.ui.page import ERROR_SECONDS, PRIVATE, Page, handler, tell
+from utils.ui.page import ERROR_SECONDS, PRIVATE_EVENT, PageContext, notify, show_errors
 from utils.workspace import sample_project, uploads
 
 FIRST_PROJECT = "default"  # what the command line calls it too
@@ -50,36 +50,36 @@ def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
     return picker, button
 
 
-def tie_picker(page: Page, button: gr.Button) -> None:
+def tie_picker(page: PageContext, button: gr.Button) -> None:
     """Open the project that a person chooses; a new name makes a new one, a bad name is refused."""
 
-    @handler
+    @show_errors
     def choose(name: str, language: str) -> Update:
         try:
             opened, is_new = open_project(page.output, name)
         except AmharicTtsError as error:
-            gr.Warning(escape(error_text.told(error, language)), duration=ERROR_SECONDS)
+            gr.Warning(escape(error_text.describe(error, language)), duration=ERROR_SECONDS)
             return gr.update()  # what was typed stays; no other project is opened in its place
         if is_new:
-            tell(t("project.created", language, name=opened))
+            notify(t("project.created", language, name=opened))
         return opened_as(page, opened)
 
-    @handler
+    @show_errors
     def make_sample(language: str) -> Update:
         made = sample_project.create(page.output)
         uploads.add(made, uploads.own(uploads.UPLOADS))
-        tell(t("project.sample_ready", language))
+        notify(t("project.sample_ready", language))
         return opened_as(page, made.root.name)
 
     def list_anew() -> Update:
         return gr.update(choices=project_names(page.output))
 
     page.project.input(choose, [page.project, page.language], page.project, api_name="open_project")
-    page.project.focus(list_anew, None, page.project, **PRIVATE)
+    page.project.focus(list_anew, None, page.project, **PRIVATE_EVENT)
     button.click(make_sample, page.language, page.project, api_name="sample_project")
 
 
-def opened_as(page: Page, name: str) -> Update:
+def opened_as(page: PageContext, name: str) -> Update:
     """Show a project as the open one."""
     update: Update = gr.update(choices=project_names(page.output), value=name)
     return update

@@ -12,14 +12,14 @@ from utils.core.paths import Project
 from utils.ui import error_text, views
 from utils.ui.confirm import Question, build_question, refuse_another
 from utils.ui.i18n import t
-from utils.ui.page import QUIET, RAW, Page, handler, tell
+from utils.ui.page import QUIET_EVENT, RAW_INPUTS, PageContext, notify, show_errors
 
 
 @dataclass(frozen=True)
 class RunPanel:
     """The widgets of the panel, named for what they show."""
 
-    page: Page
+    page: PageContext
     chosen: gr.Radio
     facts: gr.HTML
     log: gr.Textbox
@@ -56,7 +56,7 @@ class RunPanel:
         except AmharicTtsError as error:
             return (
                 gr.update(choices=[], value=None),
-                views.note(error_text.told(error, language)),
+                views.note(error_text.describe(error, language)),
                 "",
                 "",
                 *[gr.update(interactive=False)] * 4,
@@ -70,20 +70,20 @@ class RunPanel:
             try:
                 facts, log = self.tell_facts(chosen, state, language), self.tell_log(chosen)
             except AmharicTtsError as error:  # a damaged file of one run: the others, and its deletion, are still there
-                facts, log = views.note(error_text.told(error, language)), ""
+                facts, log = views.note(error_text.describe(error, language)), ""
             abilities = views.ABILITIES[state.status]
         locks = [gr.update(interactive=not reason) for reason in abilities.named.values()]
-        return facts, log, views.reasons(abilities.named, language), *locks
+        return facts, log, views.disabled_reasons(abilities.named, language), *locks
 
     def act(self, action: Callable[[runs.Run], object], sentence: str) -> Callable[..., tuple[Any, ...]]:
         """Make the handler that does one thing with the chosen run, says so, and shows what came of it."""
 
-        @handler
+        @show_errors
         def acted(project: str, run: str | None, language: str, about: object = None) -> tuple[Any, ...]:
             refuse_another(about, project, run)
             found = runs.find_run(self.page.open(project), run)
             action(found)
-            tell(t(sentence, language, name=found.name))
+            notify(t(sentence, language, name=found.name))
             return self.show(project, run, language)
 
         return acted
@@ -91,13 +91,13 @@ class RunPanel:
     def started(self, start: Callable[[Project], runs.Run], project: str, language: str) -> tuple[Any, ...]:
         """Start a run, say so, and show it as the chosen one."""
         run = start(self.page.open(project))
-        tell(t("runs.started", language, name=run.name))
+        notify(t("runs.started", language, name=run.name))
         choices, *details = self.show(project, run.name, language)
         return choices | {"value": run.name}, *details
 
 
 def build_run_panel(
-    page: Page,
+    page: PageContext,
     name: str = "",
     listing: Callable[[Project], list[runs.Run]] = runs.list_runs,
     tell_facts: Callable[[runs.Run, runs.State, str], str] = views.run_facts,
@@ -171,16 +171,18 @@ def command_box(name: str, *, visible: bool = True) -> gr.Textbox:
 
 
 def _tie(panel: RunPanel, prefix: str) -> None:
-    show = handler(panel.show)
-    clicked = RAW | {"show_progress_on": panel.facts}  # the status of each widget that shows one costs at every event
+    show = show_errors(panel.show)
+    clicked = RAW_INPUTS | {
+        "show_progress_on": panel.facts
+    }  # the status of each widget that shows one costs at every event
     gr.on(
         [*panel.page.refresh, panel.chosen.input],
         show,
         panel.inputs,
         panel.outputs,
         api_name=f"{prefix}show_run",
-        **RAW,
-        **QUIET,
+        **RAW_INPUTS,
+        **QUIET_EVENT,
     )
     for button, action, sentence, name in (
         (panel.stop_and_save, runs.stop_and_save, "runs.stopping", "stop_and_save"),

@@ -46,11 +46,11 @@ table.facts td.mark { white-space: nowrap; font-weight: 600; }
 .cards small { color: var(--body-text-color-subdued); font-size: inherit; margin-inline-end: 6px; }
 .cards b { font-variant-numeric: tabular-nums; }
 .dark audio { color-scheme: dark; }
-.good { border-inline-start: 4px solid #047857; padding-inline-start: 10px; }
-.warnings { border-inline-start: 4px solid #b45309; padding-inline-start: 10px; }
-.faults { border-inline-start: 4px solid #b91c1c; padding-inline-start: 10px; }
-:is(.good, .warnings, .faults) :is(p, li) { font-size: var(--text-sm); margin: 4px 0; overflow-wrap: anywhere; }
-:is(.good, .warnings, .faults) ul { margin: 0; }
+.message.success { border-inline-start: 4px solid #047857; padding-inline-start: 10px; }
+.message.warning { border-inline-start: 4px solid #b45309; padding-inline-start: 10px; }
+.message.error { border-inline-start: 4px solid #b91c1c; padding-inline-start: 10px; }
+.message :is(p, li) { font-size: var(--text-sm); margin: 4px 0; overflow-wrap: anywhere; }
+.message ul { margin: 0; }
 details.more > summary { cursor: pointer; font-size: var(--text-sm); }
 .fields, .fields > .form { display: grid !important; gap: var(--layout-gap) !important;
   grid-template-columns: repeat(auto-fill, minmax(min(100%, 250px), 1fr)) !important; }

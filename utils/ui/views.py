@@ -13,7 +13,7 @@ from utils.system.doctor import Finding
 from utils.ui import error_text
 from utils.ui.i18n import t
 
-Kind = Literal["good", "warnings", "faults"]  # of what is told; the class of its box
+Kind = Literal["success", "warning", "error"]  # of what is told; the class of its box
 
 SIGNS = {"pass": "✓", "warn": "!", "fail": "✗"}  # a verdict is never told by colour alone
 MOST_SECONDS = 1e9  # that something may last; a damaged log says more than a clock can show
@@ -43,7 +43,7 @@ def note(text: str) -> str:
     return f'<p class="hint">{escape(text)}</p>' if text else ""
 
 
-def told(kind: Kind, *sentences: str, aloud: bool = True) -> str:
+def message_box(kind: Kind, *sentences: str, aloud: bool = True) -> str:
     """Show sentences one below the other, marked at their side; nothing for none.
 
     Args:
@@ -52,35 +52,35 @@ def told(kind: Kind, *sentences: str, aloud: bool = True) -> str:
         aloud: Whether a screen reader says them at once; not for what is shown anew while a run is at work.
     """
     lines = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences if sentence)
-    role = f' role="{"alert" if kind == "faults" else "status"}"' if aloud else ""
-    return f'<div class="{kind}"{role}>{lines}</div>' if lines else ""
+    role = f' role="{"alert" if kind == "error" else "status"}"' if aloud else ""
+    return f'<div class="message {kind}"{role}>{lines}</div>' if lines else ""
 
 
-def refused(error: BaseException, language: str) -> str:
+def error_box(error: BaseException, language: str) -> str:
     """Show why something could not be done, with its cure."""
-    return told("faults", error_text.told(error, language))
+    return message_box("error", error_text.describe(error, language))
 
 
-def listed(kind: Kind, title: str, sentences: Iterable[str]) -> str:
+def message_list(kind: Kind, title: str, sentences: Iterable[str]) -> str:
     """Show sentences as a list, marked at its side."""
     head = f"<p><b>{escape(title)}</b></p>" if title else ""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-    return f'<div class="{kind}">{head}<ul>{items}</ul></div>'
+    return f'<div class="message {kind}">{head}<ul>{items}</ul></div>'
 
 
-def unfolding(title: str, content: str) -> str:
+def details(title: str, content: str) -> str:
     """Fold HTML away behind its title."""
     return f'<details class="more"><summary>{escape(title)}</summary>{content}</details>'
 
 
-def bar(words: str, done: float, total: int) -> str:
+def progress_bar(words: str, done: float, total: int) -> str:
     """Build a bar that says its words to those who cannot see it."""
     return f'<progress max="{max(1, total)}" value="{done:.0f}" aria-label="{escape(words)}"></progress>'
 
 
 def progress(words: str, done: float, total: int) -> str:
     """Say how far something is, and show it as a bar."""
-    return note(words) + bar(words, done, total)
+    return note(words) + progress_bar(words, done, total)
 
 
 def time_left(seconds: object, language: str) -> str:
@@ -100,7 +100,7 @@ def cards(values: Mapping[str, str], language: str) -> str:
     return f'<div class="cards">{"".join(shown)}</div>' if values else ""
 
 
-def reasons(why: Mapping[str, str], language: str) -> str:
+def disabled_reasons(why: Mapping[str, str], language: str) -> str:
     """Say why buttons are disabled: each reason once, behind the buttons that it holds for.
 
     Args:
@@ -186,7 +186,7 @@ def _event_bar(event: Event | None) -> str:
     step, total = (as_integer((event or {}).get(name)) for name in ("step", "total"))
     if step is None or total is None or total < 1:
         return ""
-    return bar(f"{step} / {total}", step, total)
+    return progress_bar(f"{step} / {total}", step, total)
 
 
 def newest_events(run: Run, size: int = LAST_BYTES) -> Sequence[Event]:

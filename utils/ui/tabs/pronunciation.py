@@ -7,7 +7,7 @@ import gradio as gr
 from utils.amharic import explain
 from utils.amharic.explanation import Explanation, Word
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, QUIET, Page, handler
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, PageContext, show_errors
 from utils.ui.views import cell, note, table
 
 SAMPLE = "ሰላም! በ2017 ዓ.ም. 15 ልጆች ወደ ት/ቤት መጡ።"
@@ -20,7 +20,7 @@ LOST = {
 }
 
 
-def build_explanation(page: Page) -> gr.Textbox:
+def build_explanation(page: PageContext) -> gr.Textbox:
     """Lay out the text box with its tables and keep them in step; return the box."""
     box = gr.Textbox(
         SAMPLE,
@@ -31,14 +31,14 @@ def build_explanation(page: Page) -> gr.Textbox:
     )
     tables = gr.HTML(elem_id="explanation")
 
-    @handler
+    @show_errors
     def explain_text(text: str | None, page_language: str) -> str:
         return show(explain(text or ""), page_language)
 
     given = [box, page.language]
     typed = [page.blocks.load, box.change]
-    gr.on(typed, explain_text, given, tables, api_name="explain", trigger_mode="always_last", **QUIET)
-    page.language.change(explain_text, given, tables, **PRIVATE)
+    gr.on(typed, explain_text, given, tables, api_name="explain", trigger_mode="always_last", **QUIET_EVENT)
+    page.language.change(explain_text, given, tables, **PRIVATE_EVENT)
     return box
 
 

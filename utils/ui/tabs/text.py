@@ -3,11 +3,11 @@
 import gradio as gr
 
 from utils.ui.i18n import heading, t
-from utils.ui.page import Page
+from utils.ui.page import PageContext
 from utils.ui.tabs.pronunciation import build_explanation
 
 
-def build(page: Page) -> gr.Tab:
+def build(page: PageContext) -> gr.Tab:
     """Lay out the tab."""
     tab = gr.Tab(t("common.text"), id="text")
     with tab:

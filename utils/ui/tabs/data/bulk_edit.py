@@ -15,13 +15,13 @@ from utils.dataset.corrections import Done
 from utils.ui.error_text import translate
 from utils.ui.form import read_form
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, RAW, handler
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, show_errors
 from utils.ui.tabs.data import clip_render, start
 from utils.ui.tabs.data.clip_editor import Desk
 from utils.ui.tabs.data.clip_editor_widgets import HEARD_REASONS, reason_picker, side_by_side
 from utils.ui.tabs.data.clip_table import Values, ticked_names, tie_action
 from utils.ui.tabs.data.settings_form import DataForm
-from utils.ui.views import refused, told
+from utils.ui.views import error_box, message_box
 
 MEASURES: Mapping[str, tuple[str, Callable[[Clip], float | None]]] = {
     "snr": ("data.snr_db_below", lambda clip: clip.scores.snr_db),
@@ -126,28 +126,28 @@ def _tie_rules(desk: Desk, form: DataForm, ask: gr.Button, apply: gr.Button, sai
             config = read_form({**values, "inputs": ""}, DatasetConfig)
             plan = filtering.refilter(place.dataset, config, apply=act)
         except AmharicTtsError as error:
-            return refused(error, language)
+            return error_box(error, language)
         pairs = list(zip(plan.before, plan.after, strict=True))
         aside = sum(old.status == "kept" and new.status == "aside" for old, new in pairs)
         back = sum(old.status == "aside" and new.status == "kept" for old, new in pairs)
-        return told(
-            "good",
+        return message_box(
+            "success",
             t("data.excluded_count", language, count=aside),
             t("data.restored_count", language, count=back),
             t("data.in_use_count", language, count=len(plan.kept)),
             t("data.changes_applied" if act else "data.preview_only", language),
         )
 
-    @handler
+    @show_errors
     def ask_first(project: str, page_language: str, **values: object) -> str:
         return judged(project, page_language, values, act=False)
 
-    @handler
+    @show_errors
     def judge(project: str, page_language: str, **values: object) -> str:
         return judged(project, page_language, values, act=True)
 
-    ask.click(ask_first, inputs_kwargs=form.given, outputs=said, api_name="plan_rules", **RAW)
-    apply.click(judge, inputs_kwargs=form.given, outputs=said, api_name="judge_again", **RAW)
+    ask.click(ask_first, inputs_kwargs=form.given, outputs=said, api_name="plan_rules", **RAW_INPUTS)
+    apply.click(judge, inputs_kwargs=form.given, outputs=said, api_name="judge_again", **RAW_INPUTS)
 
 
 def _tie_language(desk: Desk, measure: gr.Dropdown, why: gr.Dropdown) -> None:
@@ -158,4 +158,4 @@ def _tie_language(desk: Desk, measure: gr.Dropdown, why: gr.Dropdown) -> None:
         )
 
     language = desk.page.language
-    gr.on([desk.page.blocks.load, language.change], offered, language, [measure, why], **PRIVATE)
+    gr.on([desk.page.blocks.load, language.change], offered, language, [measure, why], **PRIVATE_EVENT)

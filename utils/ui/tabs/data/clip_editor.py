@@ -12,10 +12,10 @@ from utils.dataset import corrections
 from utils.ui import error_text
 from utils.ui.error_text import translate
 from utils.ui.i18n import heading, t
-from utils.ui.page import Page
+from utils.ui.page import PageContext
 from utils.ui.tabs.data import clip_render, render, start
 from utils.ui.tabs.data.clip_editor_widgets import HEARD_REASONS, buttons, filters, mark_values, marks, reason_picker
-from utils.ui.views import note, reasons
+from utils.ui.views import disabled_reasons, note
 from utils.workspace.clip_browser import Shelf, Shelved, View
 
 EDITS = {
@@ -74,7 +74,7 @@ class Desk:
         shelf: Reads the dataset.
     """
 
-    def __init__(self, page: Page, shelf: Shelf) -> None:
+    def __init__(self, page: PageContext, shelf: Shelf) -> None:
         self.page, self.shelf = page, shelf
         self.filters = filters()
         self.table = gr.HTML(elem_id="clips", js_on_load=clip_render.SCRIPT)
@@ -144,7 +144,7 @@ class Desk:
         try:
             _, shelved = self.open(given)
         except AmharicTtsError as error:
-            return error_text.told(error, given.page_language)
+            return error_text.describe(error, given.page_language)
         return state_of(given, shelved)
 
     def listed(self, given: Given, number: int) -> list[Any]:
@@ -152,7 +152,7 @@ class Desk:
         try:
             project, shelved = self.open(given)
         except AmharicTtsError as error:
-            told = error_text.told(error, given.page_language)
+            told = error_text.describe(error, given.page_language)
             return _unlisted(told, told)
         if shelved is None:
             return _unlisted(state_of(given, None), t(render.NO_CLIPS, given.page_language))
@@ -178,7 +178,7 @@ class Desk:
         try:
             project, shelved = self.open(given)
         except AmharicTtsError as error:
-            return self._unedited(error_text.told(error, given.page_language), given.page_language)
+            return self._unedited(error_text.describe(error, given.page_language), given.page_language)
         clip = shelved.contents.clips.get(name) if shelved else None
         if shelved is None or clip is None:
             return self._unedited(t("data.choose_clip_first", given.page_language), given.page_language)
@@ -189,14 +189,14 @@ class Desk:
             name,
             clip_render.details(clip, project.dataset, given.page_language),
             clip.text,
-            reasons(found.named, given.page_language),
+            disabled_reasons(found.named, given.page_language),
             *locks,
             gr.update(interactive=bool(clip.audio)),
             *mark_values(clip),
         ]
 
     def _unedited(self, sentence: str, language: str) -> list[Any]:
-        why = reasons(clip_render.NOTHING_CHOSEN.named, language)
+        why = disabled_reasons(clip_render.NOTHING_CHOSEN.named, language)
         shut = [gr.update(interactive=False)] * (len(self.buttons) + 1 + len(self.marks))
         return ["", note(sentence), "", why, *shut]
 

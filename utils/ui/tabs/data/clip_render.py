@@ -219,7 +219,7 @@ def details(clip: Clip, folder: Path, language: str) -> str:
     try:
         wave = waveform(audio.load(folder / clip.audio, WAVE_RATE), t("data.clip_waveform", language))
     except AmharicTtsError as error:
-        return head + facts + note(error_text.told(error, language))
+        return head + facts + note(error_text.describe(error, language))
     return head + facts + wave + player
 
 

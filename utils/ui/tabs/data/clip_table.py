@@ -11,7 +11,7 @@ from utils.core.paths import Project
 from utils.dataset import corrections
 from utils.dataset.corrections import Done
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, QUIET, RAW, Page, handler, tell
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, notify, show_errors
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.data import clip_render, start
 from utils.ui.tabs.data.clip_editor import EDITS, Desk, Given
@@ -22,7 +22,7 @@ Values = Mapping[str, Any]
 Action = Callable[[Project, Values], Done]
 
 
-def build_clips(page: Page, shelf: Shelf) -> Desk:
+def build_clips(page: PageContext, shelf: Shelf) -> Desk:
     """Lay out table and editor and tie them to the dataset."""
     desk = Desk(page, shelf)
     _tie_table(desk)
@@ -35,7 +35,7 @@ def build_clips(page: Page, shelf: Shelf) -> Desk:
 def acting(desk: Desk, action: Action) -> Callable[..., list[Any]]:
     """Make the handler that changes clips, says so, and shows what came of it."""
 
-    @handler
+    @show_errors
     def acted(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
         given = Given.of(values)
         project = desk.page.open(given.project)
@@ -43,7 +43,7 @@ def acting(desk: Desk, action: Action) -> Callable[..., list[Any]]:
         done = action(project, {name: "" if value is None else value for name, value in values.items()})
         desk.shelf.look(project.dataset, fresh=True)
         what = t(EDITS.get(done.what, done.what), given.page_language)
-        tell(t("data.done_count", given.page_language, what=what, count=len(done.clips)))
+        notify(t("data.done_count", given.page_language, what=what, count=len(done.clips)))
         shown = next((clip.id for clip in done.clips if clip.status == "kept"), given.clip)
         after = given.with_clip(shown)
         return [*desk.listed(after, given.number), *desk.edited(after, shown)]
@@ -70,7 +70,7 @@ def tie_action(desk: Desk, button: gr.Button, action: Action, more: Mapping[str,
         api_name=name,
         concurrency_limit=None,
         show_progress_on=desk.pager,
-        **RAW,
+        **RAW_INPUTS,
     )
 
 
@@ -78,14 +78,14 @@ def _tie_table(desk: Desk) -> None:
     """Show a page when the filter, the page or the dataset changes."""
 
     def turned(by: int) -> Callable[..., list[Any]]:
-        @handler
+        @show_errors
         def turn(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
             given = Given.of(values)
             return desk.listed(given, given.number + by)
 
         return turn
 
-    @handler
+    @show_errors
     def look(seen: object, **values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
         """Show the page anew when the dataset has changed since this visitor looked last."""
         given = Given.of(values)
@@ -93,7 +93,7 @@ def _tie_table(desk: Desk) -> None:
 
     def tie(events: Any, by: int, name: str) -> None:  # noqa: ANN401  # gradio's have no type
         given: dict[str, Any] = {"inputs_kwargs": desk.given, "outputs": desk.listing}
-        gr.on(events, turned(by), **given, api_name=name, trigger_mode="always_last", **RAW, **QUIET)
+        gr.on(events, turned(by), **given, api_name=name, trigger_mode="always_last", **RAW_INPUTS, **QUIET_EVENT)
 
     # The input event of a text comes before its value, and a dropdown has one more when it is left.
     changes = [desk.filters["page"].input]
@@ -102,36 +102,36 @@ def _tie_table(desk: Desk) -> None:
     tie(desk.earlier.click, -1, "earlier_clips")
     tie(desk.later.click, 1, "later_clips")
     given = {"seen": desk.seen, **desk.given}
-    gr.on(desk.page.refresh, look, inputs_kwargs=given, outputs=desk.listing, **RAW, **PRIVATE)
+    gr.on(desk.page.refresh, look, inputs_kwargs=given, outputs=desk.listing, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 def _tie_choice(desk: Desk) -> None:
     """Show the clip that is chosen in the table; another project has others."""
 
-    @handler
+    @show_errors
     def choose(event: gr.EventData, *values: Any) -> list[Any]:  # noqa: ANN401  # gradio gives values by place beside an event
         given = Given.of(dict(zip(desk.given, values, strict=True)))
         given = given.with_clip(str(getattr(event, "clip", given.clip)))
         return [*desk.listed(given, given.number), *desk.edited(given, given.clip)]
 
-    @handler
+    @show_errors
     def show(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
         given = Given.of(values)
         return [*desk.listed(given, given.number), *desk.edited(given, given.clip)]
 
-    @handler
+    @show_errors
     def renew(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
         given = Given.of(values)
         return desk.edited(given, given.clip)
 
-    @handler
+    @show_errors
     def forget(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
         return desk.edited(Given.of(values), "")
 
     outputs = [*desk.listing, *desk.editor]
-    desk.table.select(choose, list(desk.given.values()), outputs, **RAW, **PRIVATE)
-    desk.chosen.submit(show, inputs_kwargs=desk.given, outputs=outputs, api_name="clip", **RAW, **QUIET)
-    edited: dict[str, Any] = {"inputs_kwargs": desk.given, "outputs": desk.editor, **RAW, **PRIVATE}
+    desk.table.select(choose, list(desk.given.values()), outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+    desk.chosen.submit(show, inputs_kwargs=desk.given, outputs=outputs, api_name="clip", **RAW_INPUTS, **QUIET_EVENT)
+    edited: dict[str, Any] = {"inputs_kwargs": desk.given, "outputs": desk.editor, **RAW_INPUTS, **PRIVATE_EVENT}
     desk.page.project.change(forget, **edited)
     gr.on([desk.page.blocks.load, desk.page.language.change], renew, **edited)
     marks = list(desk.marks.values())
@@ -178,19 +178,19 @@ def _tie_words(desk: Desk) -> None:
     page = desk.page
     gr.on(
         [desk.text.change, page.language.change],
-        handler(explained),
+        show_errors(explained),
         [desk.text, page.language],
         desk.explained,
         trigger_mode="always_last",
-        **RAW,
-        **PRIVATE,
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
     )
     gr.on(
         [page.blocks.load, page.language.change],
         offered,
         page.language,
         [desk.filters["status"], desk.filters["order"], desk.why],
-        **PRIVATE,
+        **PRIVATE_EVENT,
     )
 
 

@@ -11,10 +11,10 @@ from utils.dataset import prompts, voice_recordings
 from utils.media import audio
 from utils.ui import error_text
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, QUIET, handler, tell
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, notify, show_errors
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.settings_form import DataForm
-from utils.ui.views import refused, told
+from utils.ui.views import error_box, message_box
 from utils.workspace import uploads
 from utils.workspace.clip_browser import Shelf
 
@@ -65,20 +65,20 @@ def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
     def offered(project: Project, passed: list[str], language: str) -> tuple[Any, ...]:
         """Show the sentence that is read next."""
         text = voice_recordings.next_sentence(read_before(project, shelf), passed)
-        over = "" if text else told("good", t(ALL_READ, language))
+        over = "" if text else message_box("success", t(ALL_READ, language))
         has_takes = bool(voice_recordings.takes(project))
         buttons = [gr.update(interactive=False), gr.update(interactive=bool(text)), gr.update(interactive=has_takes)]
         return text, None, over, reached(project, language), *buttons
 
-    @handler
+    @show_errors
     def show(project: str, passed: list[str], language: str) -> tuple[Any, ...]:
         try:
             return offered(page.open(project), passed, language)
         except AmharicTtsError as error:  # asked whenever the project changes: it stays in its place
             shut = [gr.update(interactive=False)] * 3
-            return "", None, refused(error, language), "", *shut
+            return "", None, error_box(error, language), "", *shut
 
-    @handler
+    @show_errors
     def keep(project: str, text: str, path: str | None, language: str) -> tuple[Any, ...]:
         place = page.open(project)
         if not path:
@@ -86,30 +86,30 @@ def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
         try:
             take = save(place, text, path)
         except AmharicTtsError as error:  # nothing was kept; the sentence stays for another try
-            why = told("faults", t("data.take_rejected", language, reason=error_text.told(error, language)))
+            why = message_box("error", t("data.take_rejected", language, reason=error_text.describe(error, language)))
             return gr.skip(), None, why, reached(place, language), *[gr.skip()] * (3 + len(form.places))
         saved = t("data.take_saved", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
-        heard = told("good", saved) + told("warnings", error_text.translate(take.warning, language))
+        heard = message_box("success", saved) + message_box("warning", error_text.translate(take.warning, language))
         buttons = [gr.update(interactive=True), gr.update(interactive=False), gr.update(interactive=True)]
         return gr.skip(), gr.skip(), heard, reached(place, language), *buttons, *form.listed(place)
 
-    @handler
+    @show_errors
     def pass_over(project: str, text: str, passed: list[str], language: str) -> tuple[Any, ...]:
         passed = [*passed, text]
         return passed, *offered(page.open(project), passed, language)
 
-    @handler
+    @show_errors
     def repeat(project: str, language: str) -> tuple[Any, ...]:
         place = page.open(project)
         take = voice_recordings.undo_last(place)
-        tell(t("data.take_removed", language, name=take.path.stem))
+        notify(t("data.take_removed", language, name=take.path.stem))
         has_takes = gr.update(interactive=bool(voice_recordings.takes(place)))
         buttons = [gr.update(interactive=False), gr.update(interactive=True), has_takes]
         return take.text, None, "", reached(place, language), *buttons
 
     given = [page.project, skipped, page.language]
-    gr.on([tab.select, following.click], show, given, outputs, api_name="next_sentence", **QUIET)
-    gr.on([page.project.change, page.language.change], show, given, outputs, **PRIVATE)
+    gr.on([tab.select, following.click], show, given, outputs, api_name="next_sentence", **QUIET_EVENT)
+    gr.on([page.project.change, page.language.change], show, given, outputs, **PRIVATE_EVENT)
     microphone.stop_recording(
         keep,
         [page.project, sentence, microphone, page.language],

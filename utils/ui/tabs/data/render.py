@@ -14,7 +14,7 @@ from utils.ui import views
 from utils.ui.error_text import translate
 from utils.ui.i18n import t
 from utils.ui.tabs.data import plots
-from utils.ui.views import cell, note, table, told, unfolding
+from utils.ui.views import cell, details, message_box, note, table
 from utils.workspace.uploads import Look, Pair
 
 MOST_ROWS = 100
@@ -50,7 +50,7 @@ def looked(found: Look, language: str) -> str:
         shown += pairs(found, language)
     more = t("data.more_not_shown", language, count=len(found.faults) - MOST_FAULTS)
     rest = [more] if len(found.faults) > MOST_FAULTS else []
-    return shown + told("warnings", *found.faults[:MOST_FAULTS], *rest)
+    return shown + message_box("warning", *found.faults[:MOST_FAULTS], *rest)
 
 
 def pairs(found: Look, language: str) -> str:
@@ -97,7 +97,7 @@ def facts(run: Run, state: State, language: str) -> str:
     return (
         views.run_head(run, state, language)
         + how_far(events, at_work=state.status in ACTIVE, language=language)
-        + told("warnings", *list(sentences)[:MOST_FAULTS], aloud=False)
+        + message_box("warning", *list(sentences)[:MOST_FAULTS], aloud=False)
     )
 
 
@@ -168,8 +168,8 @@ def ledger(found: Ledger, language: str) -> str:
     unused = [f"{_name(entry)}: {entry.fault}" for entry in found.faults]
     return (
         f'<div class="share" aria-hidden="true">{bar}</div><div class="key">{key}</div>{table(titles, rows)}'
-        + unfolding(t("data.by_recording", language), _entries(found, language))
-        + told("faults", *unused[:MOST_FAULTS], aloud=False)
+        + details(t("data.by_recording", language), _entries(found, language))
+        + message_box("error", *unused[:MOST_FAULTS], aloud=False)
     )
 
 
@@ -237,7 +237,7 @@ def speakers(found: Statistics) -> Sequence[tuple[str, float]]:
 def _sounds(found: Statistics, language: str) -> str:
     if not found.phonemes:
         return ""
-    return unfolding(t("data.phone_counts", language), plots.sound_list(found.phonemes))
+    return details(t("data.phone_counts", language), plots.sound_list(found.phonemes))
 
 
 def reading(found: Progress, language: str) -> str:

@@ -13,13 +13,13 @@ from utils.dataset.manifest import MANIFEST
 from utils.dataset.merge import Plan, merge
 from utils.ui import error_text
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, RAW, Page, changed, handler
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
 from utils.ui.tabs.data import render, start
-from utils.ui.views import note, refused, told
+from utils.ui.views import error_box, message_box, note
 from utils.workspace.clip_browser import Shelf
 
 
-def build_result(page: Page, shelf: Shelf) -> None:
+def build_result(page: PageContext, shelf: Shelf) -> None:
     """Lay out account and statistics; they follow the manifest."""
     summary = gr.HTML(elem_id="summary")
     with gr.Accordion(t("data.audio_usage"), open=True):
@@ -33,16 +33,16 @@ def build_result(page: Page, shelf: Shelf) -> None:
         try:
             shown = _result(page.open(project), shelf, language)
         except AmharicTtsError as error:  # asked on every tick: it stays in its place
-            shown = note(error_text.told(error, language)), "", ""
-        return changed(before, dict(zip(names, shown, strict=True)), names)
+            shown = note(error_text.describe(error, language)), "", ""
+        return changed_updates(before, dict(zip(names, shown, strict=True)), names)
 
     gr.on(
         page.refresh,
-        handler(look),
+        show_errors(look),
         [page.project, page.language, seen],
         [seen, summary, ledger, counted],
-        **RAW,
-        **PRIVATE,
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
     )
 
 
@@ -58,7 +58,7 @@ def _result(project: Project, shelf: Shelf, language: str) -> tuple[str, str, st
     return summary, render.ledger(found.ledger, language), render.counted(found.statistics, language)
 
 
-def build_merge(page: Page, around: gr.Accordion) -> None:
+def build_merge(page: PageContext, around: gr.Accordion) -> None:
     """Add the dataset of another project to this one; what would happen is said first."""
     other = gr.Dropdown(
         [],
@@ -79,25 +79,32 @@ def build_merge(page: Page, around: gr.Accordion) -> None:
         try:
             plan = add_dataset(page, project, name, dry_run=dry_run)
         except AmharicTtsError as error:
-            return refused(error, language)
+            return error_box(error, language)
         done = t("data.preview_only" if dry_run else "data.changes_applied", language)
-        return told("good", *render.merged(counts(plan), language), done)
+        return message_box("success", *render.merged(counts(plan), language), done)
 
-    @handler
+    @show_errors
     def ask_first(project: str, name: str | None, language: str) -> str:
         return merged(project, name, language, dry_run=True)
 
-    @handler
+    @show_errors
     def join(project: str, name: str | None, language: str) -> str:
         return merged(project, name, language, dry_run=False)
 
     given = [page.project, other, page.language]
-    gr.on([page.blocks.load, page.project.change, around.expand], offer, page.project, other, **RAW, **PRIVATE)
-    ask.click(ask_first, given, said, api_name="plan_merge", **RAW)
-    do.click(join, given, said, api_name="merge_datasets", **RAW)
+    gr.on(
+        [page.blocks.load, page.project.change, around.expand],
+        offer,
+        page.project,
+        other,
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
+    )
+    ask.click(ask_first, given, said, api_name="plan_merge", **RAW_INPUTS)
+    do.click(join, given, said, api_name="merge_datasets", **RAW_INPUTS)
 
 
-def add_dataset(page: Page, project: str, name: str | None, *, dry_run: bool) -> Plan:
+def add_dataset(page: PageContext, project: str, name: str | None, *, dry_run: bool) -> Plan:
     """Merge the dataset of another project into this one."""
     if not name:
         raise DataError("No project is chosen.", hint="Choose the one whose clips are added.")

@@ -12,7 +12,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.ui.form import build_form, info
 from utils.ui.i18n import field_title, t
-from utils.ui.page import PRIVATE, RAW, Page
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext
 from utils.ui.tabs.data import fields, start
 from utils.workspace import uploads
 
@@ -27,7 +27,7 @@ class DataForm:
         seen: The places as this visitor was shown them last.
     """
 
-    page: Page
+    page: PageContext
     widgets: dict[str, Component] = field(default_factory=dict)
     seen: gr.State = field(default_factory=lambda: gr.State(None))
 
@@ -95,4 +95,4 @@ def build_settings(form: DataForm) -> None:
         except AmharicTtsError:  # a name that is none yet; the header says so
             return [gr.skip()] * len(fields.SHOWN)
 
-    gr.on([page.blocks.load, page.project.change], restore, page.project, form.settings, **RAW, **PRIVATE)
+    gr.on([page.blocks.load, page.project.change], restore, page.project, form.settings, **RAW_INPUTS, **PRIVATE_EVENT)

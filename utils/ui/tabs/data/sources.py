@@ -14,11 +14,11 @@ from utils.dataset.subtitle_blocks import SUFFIXES as SUBTITLES
 from utils.ui import error_text
 from utils.ui.form import build_form
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, RAW, Page, handler
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, show_errors
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.microphone import build_recording
 from utils.ui.tabs.data.settings_form import DataForm
-from utils.ui.views import note, refused, told
+from utils.ui.views import error_box, message_box, note
 from utils.workspace import uploads
 from utils.workspace.clip_browser import Shelf
 
@@ -92,9 +92,9 @@ def build_link(form: DataForm) -> None:
         if uploads.can_fetch():
             return ""
         sentence = "data.yt_dlp_missing"
-        return told("faults", t(sentence, language))
+        return message_box("error", t(sentence, language))
 
-    gr.on([page.blocks.load, page.language.change], tell_what_lacks, page.language, lacking, **PRIVATE)
+    gr.on([page.blocks.load, page.language.change], tell_what_lacks, page.language, lacking, **PRIVATE_EVENT)
     _tie_place(form, named, "link", _fetched)
 
 
@@ -118,13 +118,15 @@ def build_places(form: DataForm) -> None:
     widget, page = form.widgets["inputs"], form.page
     widget.render()  # type: ignore[no-untyped-call]  # gradio's
 
-    @handler
+    @show_errors
     def keep(project: str, text: str, seen: str | None) -> list[str]:
         place = page.open(project)
         uploads.write(place, text, seen)
         return form.listed(place)
 
-    gr.on([page.blocks.load, page.project.change], form.renewed, page.project, form.places, **RAW, **PRIVATE)
+    gr.on(
+        [page.blocks.load, page.project.change], form.renewed, page.project, form.places, **RAW_INPUTS, **PRIVATE_EVENT
+    )
     gr.on(
         [widget.blur, widget.submit],  # type: ignore[attr-defined]
         keep,
@@ -132,7 +134,7 @@ def build_places(form: DataForm) -> None:
         form.places,
         api_name="set_places",
         show_progress="hidden",
-        **RAW,
+        **RAW_INPUTS,
     )
 
 
@@ -142,7 +144,7 @@ def _upload(label: str, endings: list[str], name: str) -> gr.File:
     )
 
 
-def show_kept(page: Page, project: str, kind: str, language: str) -> tuple[str, Any]:
+def show_kept(page: PageContext, project: str, kind: str, language: str) -> tuple[str, Any]:
     """Show the uploads of a project with their pairs, and offer them for removal."""
     try:
         kept = uploads.kept(page.open(project), kind)
@@ -151,7 +153,7 @@ def show_kept(page: Page, project: str, kind: str, language: str) -> tuple[str, 
         else:
             shown = render.pairs(uploads.paired(kept), language) if kept else note(t("data.no_files", language))
     except AmharicTtsError as error:  # asked at every change: it stays in its place
-        return note(error_text.told(error, language)), gr.update(choices=[], value=[])
+        return note(error_text.describe(error, language)), gr.update(choices=[], value=[])
     return shown, gr.update(choices=[path.name for path in kept], value=[])
 
 
@@ -160,12 +162,14 @@ def _tie_uploads(
 ) -> None:
     page = form.page
 
-    @handler
+    @show_errors
     def keep(project: str, files: list[str] | None, language: str) -> tuple[Any, ...]:
         place = page.open(project)
         kept = uploads.keep(place, files or [], kind)
         taken = t("data.files_added", language, count=len(kept.names)) if kept.names else ""
-        sentences = told("good", taken) + told("faults", *(error_text.told(error, language) for error in kept.faults))
+        sentences = message_box("success", taken) + message_box(
+            "error", *(error_text.describe(error, language) for error in kept.faults)
+        )
         return None, sentences, *show_kept(page, project, kind, language), *form.listed(place)
 
     def show(project: str, language: str) -> tuple[str, Any]:
@@ -180,8 +184,8 @@ def _tie_uploads(
         show,
         [page.project, page.language],
         [listed, doomed],
-        **RAW,
-        **PRIVATE,
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
     )
 
 
@@ -192,7 +196,7 @@ def _renew(form: DataForm, done: Dependency, listed: gr.HTML, doomed: gr.Dropdow
     def renew(project: str, language: str) -> tuple[Any, ...]:
         return *show_kept(page, project, kind, language), *form.renewed(project)
 
-    done.then(renew, [page.project, page.language], [listed, doomed, *form.places], **RAW, **PRIVATE)
+    done.then(renew, [page.project, page.language], [listed, doomed, *form.places], **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 def _tie_removal(
@@ -200,13 +204,13 @@ def _tie_removal(
 ) -> None:
     page = form.page
 
-    @handler
+    @show_errors
     def remove(project: str, names: list[str] | None, language: str) -> tuple[Any, ...]:
         place = page.open(project)
         if not names:
             raise DataError("No file is chosen.", hint="Choose the files to remove above the button.")
         uploads.remove(place, names, kind)
-        sentence = told("good", t("data.files_removed", language, count=len(names)))
+        sentence = message_box("success", t("data.files_removed", language, count=len(names)))
         return sentence, *show_kept(page, project, kind, language), *form.listed(place)
 
     removed = button.click(
@@ -215,7 +219,7 @@ def _tie_removal(
         [said, listed, doomed, *form.places],
         api_name=f"remove_{kind}",
         show_progress_on=said,
-        **RAW,
+        **RAW_INPUTS,
     )
     _renew(form, removed, listed, doomed, kind)
 
@@ -235,21 +239,21 @@ def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[st
         judge(place)
         return render.looked(uploads.look(place), language)
 
-    @handler
+    @show_errors
     def look_at(place: str, language: str) -> str:
         try:
             return examine(place, language)
         except AmharicTtsError as error:
-            return refused(error, language)
+            return error_box(error, language)
 
-    @handler
+    @show_errors
     def add_place(project: str, place: str, language: str) -> tuple[Any, ...]:
         try:
             found, target = examine(place, language), page.open(project)
             uploads.add(target, place)
         except AmharicTtsError as error:
-            return gr.skip(), refused(error, language), *[gr.skip()] * len(form.places)
-        added = told("good", t("data.read_by_step_1", language))
+            return gr.skip(), error_box(error, language), *[gr.skip()] * len(form.places)
+        added = message_box("success", t("data.read_by_step_1", language))
         return "", added + found, *form.listed(target)
 
     gr.on([look.click, named.submit], look_at, [named, page.language], shown, api_name=f"look_at_{name}")
@@ -259,8 +263,8 @@ def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[st
         [named, shown, *form.places],
         api_name=f"add_{name}",
         show_progress_on=shown,
-        **RAW,
-    ).then(form.renewed, page.project, form.places, **RAW, **PRIVATE)
+        **RAW_INPUTS,
+    ).then(form.renewed, page.project, form.places, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 def _plain(place: str) -> None:

@@ -8,7 +8,7 @@ import gradio as gr
 from utils.core.errors import AmharicTtsError
 from utils.ui import error_text
 from utils.ui.i18n import heading, t
-from utils.ui.page import PRIVATE, RAW, Page, changed, handler
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
 from utils.ui.run_panel import RunPanel, build_run_panel, command_box
 from utils.ui.tabs.data import clip_render, render, start
 from utils.ui.tabs.data.bulk_edit import build_bulk
@@ -16,11 +16,11 @@ from utils.ui.tabs.data.clip_table import build_clips
 from utils.ui.tabs.data.results import build_merge, build_result
 from utils.ui.tabs.data.settings_form import DataForm, build_settings
 from utils.ui.tabs.data.sources import build_sources
-from utils.ui.views import note, told
+from utils.ui.views import message_box, note
 from utils.workspace.clip_browser import Shelf
 
 
-def build(page: Page) -> gr.Tab:
+def build(page: PageContext) -> gr.Tab:
     """Lay out the tab."""
     shelf = Shelf()
     tab = gr.Tab(t("data.tab"), id="data", elem_id="data-tab")
@@ -47,7 +47,7 @@ def build_step(form: DataForm) -> RunPanel:
     """Lay out the start, with the reason why it cannot be, and the runs."""
     page = form.page
     button = gr.Button(t("data.create_dataset"), variant="primary", elem_id="prepare", interactive=False)
-    reason, said = gr.HTML(elem_id="prepare-reason"), gr.HTML(elem_id="prepare-faults")
+    reason, said = gr.HTML(elem_id="prepare-reason"), gr.HTML(elem_id="prepare-errors")
     panel = build_run_panel(page, "data", start.preparations, render.facts)
     with gr.Accordion(t("data.command_line"), open=False):
         show = gr.Button(t("common.show_command"), elem_id="prepare-show-command")
@@ -62,13 +62,15 @@ def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, said: gr.HTML
     """Start a run with the settings of the form; every fault is shown beside the button."""
     page = form.page
 
-    @handler
+    @show_errors
     def prepare(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
         try:
             config = start.complete(values, page.open(project))
             begun = panel.started(lambda place: start.start(config, place), project, page_language)
         except AmharicTtsError as error:
-            return *[gr.skip()] * len(panel.outputs), told("faults", *error_text.lines(error, page_language))
+            return *[gr.skip()] * len(panel.outputs), message_box(
+                "error", *error_text.describe_each(error, page_language)
+            )
         return *begun, ""
 
     button.click(
@@ -78,7 +80,7 @@ def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, said: gr.HTML
         api_name="prepare",
         show_progress_on=panel.facts,
         concurrency_limit=None,
-        **RAW,
+        **RAW_INPUTS,
     )
 
 
@@ -90,16 +92,18 @@ def _tie_reason(form: DataForm, panel: RunPanel, button: gr.Button, reason: gr.H
         try:
             found = start.obstacle(page.open(project), named, language)
         except AmharicTtsError as error:  # asked on every tick: it stays in its place
-            found = error_text.told(error, language)
-        return changed(before, {"button": {"interactive": not found}, "reason": note(found)}, ("button", "reason"))
+            found = error_text.describe(error, language)
+        return changed_updates(
+            before, {"button": {"interactive": not found}, "reason": note(found)}, ("button", "reason")
+        )
 
     gr.on(
         [*page.refresh, inputs.change, panel.chosen.change],  # type: ignore[attr-defined]
-        handler(look),
+        show_errors(look),
         [page.project, inputs, page.language, seen],
         [seen, button, reason],
-        **RAW,
-        **PRIVATE,
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
     )
 
 
@@ -107,12 +111,12 @@ def _tie_command(form: DataForm, show: gr.Button, command: gr.Textbox, said: gr.
     """Write the command that does the same."""
     page = form.page
 
-    @handler
+    @show_errors
     def write(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
         try:
             place = page.open(project)
             return start.command(start.complete(values, place), place), ""
         except AmharicTtsError as error:
-            return "", told("faults", *error_text.lines(error, page_language))
+            return "", message_box("error", *error_text.describe_each(error, page_language))
 
-    show.click(write, inputs_kwargs=form.given, outputs=[command, said], api_name="prepare_command", **RAW)
+    show.click(write, inputs_kwargs=form.given, outputs=[command, said], api_name="prepare_command", **RAW_INPUTS)

@@ -11,7 +11,7 @@ from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.paths import Project
 from utils.runs.tasks import Work
 from utils.ui.i18n import t
-from utils.ui.page import RAW
+from utils.ui.page import RAW_INPUTS
 from utils.ui.tabs.inference import render, speech_tasks
 from utils.ui.tabs.inference.context import Room, Sight, fault, settings
 from utils.ui.tabs.inference.job_panel import Heard, begin, state_of, stop_button
@@ -19,7 +19,7 @@ from utils.ui.tabs.inference.playback import Listener
 from utils.ui.tabs.inference.speak import Player, followed
 from utils.ui.tabs.inference.speech_tasks import Done, News, Packed
 from utils.ui.tabs.inference.take_render import ENDINGS, format_picker
-from utils.ui.views import told
+from utils.ui.views import message_box
 
 BATCH = "batch"
 
@@ -53,7 +53,7 @@ def build_subtitles(room: Room, player: Player) -> None:
         api_name="speak_subtitles",
         show_progress="hidden",
         concurrency_limit=8,
-        **RAW,
+        **RAW_INPUTS,
     )
     player.free_after(spoken)
 
@@ -89,7 +89,7 @@ def build_batch(room: Room) -> dict[str, Any]:
         except AmharicTtsError as error:
             return fault(error, page_language)
         if ending not in ENDINGS:
-            return told("faults", t("inference.choose_format", page_language))
+            return message_box("error", t("inference.choose_format", page_language))
         task = speech_tasks.batch
         return begin(room, project, BATCH, lambda: task(room.studio, place, lines, ending, config), page_language)
 
@@ -99,7 +99,7 @@ def build_batch(room: Room) -> dict[str, Any]:
         outputs=status,
         api_name="speak_lines",
         show_progress="hidden",
-        **RAW,
+        **RAW_INPUTS,
     )
     return {"batch": status, "batch_stop": stop}
 

@@ -11,12 +11,12 @@ from utils.evaluation.blind_test import CHOICES, Choice
 from utils.evaluation.report import EvaluationReport
 from utils.evaluation.results import Utterance
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, QUIET, RAW
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS
 from utils.ui.tabs.inference import model_choices, render
 from utils.ui.tabs.inference.context import Room, Sight, fault, settings
 from utils.ui.tabs.inference.job_panel import Heard, begin, state_of, stop_button
 from utils.ui.tabs.inference.text_input import SAMPLES
-from utils.ui.views import cell, note, table, told
+from utils.ui.views import cell, message_box, note, table
 from utils.workspace import comparisons
 from utils.workspace.comparisons import Compared, Step
 
@@ -67,7 +67,7 @@ def build_compare(room: Room) -> dict[str, Any]:
 
     given = [room.page.project, chosen, room.page.language]
     events: list[Any] = [chosen.change, room.page.language.change]
-    gr.on(events, show, given, shown, api_name="show_comparison", **RAW, **QUIET)
+    gr.on(events, show, given, shown, api_name="show_comparison", **RAW_INPUTS, **QUIET_EVENT)
     with gr.Accordion(t("inference.blind_test"), open=False):
         build_blind(room, chosen)
     return {"compare_models": models, "compare_status": status, "compare_stop": stop, "comparisons": chosen}
@@ -80,7 +80,7 @@ def _tie_compare(room: Room, button: gr.Button, models: gr.Dropdown, text: gr.Te
         try:
             place, config, named = room.open(project), settings(values), list(models or [])
             if len(set(named)) < comparisons.FEWEST:
-                return told("faults", t("inference.choose_two_models", page_language))
+                return message_box("error", t("inference.choose_two_models", page_language))
         except AmharicTtsError as error:
             return fault(error, page_language)
         output = room.page.output
@@ -98,7 +98,7 @@ def _tie_compare(room: Room, button: gr.Button, models: gr.Dropdown, text: gr.Te
         outputs=status,
         api_name="compare",
         show_progress="hidden",
-        **RAW,
+        **RAW_INPUTS,
     )
 
 
@@ -148,7 +148,7 @@ def _told_by(one: Utterance | None, folder: Path, name: str, language: str) -> s
         return cell(one.error or "–")
     sound = render.player(folder / one.wav, f"{name}: {one.text}")
     speed = f"{one.real_time_factor:.2f}" if one.real_time_factor else "–"
-    flags = "".join(told("warnings", render.flag(flag.partition(": ")[2], language)) for flag in one.flags)
+    flags = "".join(message_box("warning", render.flag(flag.partition(": ")[2], language)) for flag in one.flags)
     return f"<td>{sound}{note(speed)}{flags}</td>"
 
 
@@ -189,9 +189,9 @@ def build_blind(room: Room, chosen: gr.Dropdown) -> None:
         return voted
 
     given = [room.page.project, chosen, voter, room.page.language]
-    begin_.click(look, given, outputs, api_name="next_pair", **RAW, **QUIET)
+    begin_.click(look, given, outputs, api_name="next_pair", **RAW_INPUTS, **QUIET_EVENT)
     for button, choice in zip(buttons, CHOICES, strict=True):
-        button.click(vote(choice), [token, *given], outputs, trigger_mode="once", **RAW, **PRIVATE)
+        button.click(vote(choice), [token, *given], outputs, trigger_mode="once", **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 def pair_of(place: Project, name: str | None, voter: str, language: str) -> tuple[Any, ...]:
@@ -209,7 +209,7 @@ def pair_of(place: Project, name: str | None, voter: str, language: str) -> tupl
     if pair is None:
         said = [str(one) for one in comparisons.tally(place, name)]
         over = t("inference.all_pairs_judged", language, total=total)
-        return "", note(over), None, None, told("good", *said), *[gr.update(interactive=False)] * 3
+        return "", note(over), None, None, message_box("success", *said), *[gr.update(interactive=False)] * 3
     one, other = comparisons.neutral(place, name, pair)
     values = {"number": total - left + 1, "total": total, "sentence": pair.text}
     head = t("inference.pair_of", language, **values)

@@ -15,9 +15,9 @@ from utils.runs.background_jobs import Errands
 from utils.runs.tasks import Work
 from utils.speech.model_list import Found
 from utils.ui.form import build_form, read_form
-from utils.ui.page import Page
+from utils.ui.page import PageContext
 from utils.ui.tabs.inference.model_session import Studio
-from utils.ui.views import refused
+from utils.ui.views import error_box
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class Room:
         form: The widget of each setting of speech, by its name.
     """
 
-    page: Page
+    page: PageContext
     studio: Studio
     errands: Errands
     form: dict[str, Component] = field(default_factory=dict)
@@ -94,4 +94,4 @@ def fault(error: BaseException, language: str) -> str:
     """Show an error in its place: one sentence with its cure, or an honest one about a fault of ours."""
     if not isinstance(error, AmharicTtsError):
         logger.error("A handler of the page failed.", exc_info=error)
-    return refused(error, language)
+    return error_box(error, language)

@@ -15,7 +15,7 @@ from utils.core.paths import Project
 from utils.core.storage import make_folder
 from utils.runs import child_commands
 from utils.ui.i18n import t
-from utils.ui.page import RAW
+from utils.ui.page import RAW_INPUTS
 from utils.ui.tabs.inference import render
 from utils.ui.tabs.inference.context import Room, Sight, fault
 from utils.ui.tabs.inference.job_panel import Heard, begin, state_of, stop_button
@@ -68,10 +68,15 @@ def build_downloads(room: Room) -> dict[str, Any]:
         status,
         api_name="pack_model",
         show_progress="hidden",
-        **RAW,
+        **RAW_INPUTS,
     )
     dataset.click(
-        pack_dataset, [page.project, page.language], status, api_name="pack_dataset", show_progress="hidden", **RAW
+        pack_dataset,
+        [page.project, page.language],
+        status,
+        api_name="pack_dataset",
+        show_progress="hidden",
+        **RAW_INPUTS,
     )
     return {"pack": status, "pack_stop": stop}
 

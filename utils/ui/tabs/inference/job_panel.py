@@ -10,7 +10,7 @@ from utils.runs.background_jobs import Errand
 from utils.ui.i18n import t
 from utils.ui.tabs.inference import render
 from utils.ui.tabs.inference.context import Room, fault
-from utils.ui.views import refused, told
+from utils.ui.views import error_box, message_box
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def begin(room: Room, project: str, kind: str, task: Callable[[], Iterator[Any]]
         room.errands.begin(project, kind, task)
     except Exception as error:  # noqa: BLE001  # it is shown
         return fault(error, language)
-    return told("good", t("inference.job_started", language))
+    return message_box("success", t("inference.job_started", language))
 
 
 def state_of(errand: Errand | None, language: str, hear: Hear) -> tuple[str, dict[str, object]]:
@@ -66,11 +66,11 @@ def state_of(errand: Errand | None, language: str, hear: Hear) -> tuple[str, dic
     over = errand.is_over
     heard = hear(errand.last, language)
     if errand.error:
-        shown = refused(errand.error, language)
+        shown = error_box(errand.error, language)
     elif heard and heard.is_result:
-        shown = told("good", heard.words)
+        shown = message_box("success", heard.words)
     elif over:
-        shown = told("warnings", t("inference.stopped", language))
+        shown = message_box("warning", t("inference.stopped", language))
     else:
         heard = heard or Heard(t("inference.getting_ready", language))
         shown = render.working(f"{heard.words} · {errand.work.seconds:.0f} s", heard.step, heard.total)

@@ -12,7 +12,7 @@ from utils.runs.tasks import Work
 from utils.ui import error_text
 from utils.ui.form import info
 from utils.ui.i18n import field_title, t
-from utils.ui.page import RAW
+from utils.ui.page import RAW_INPUTS
 from utils.ui.tabs.inference import model_choices, pronunciation, render
 from utils.ui.tabs.inference.context import MODEL, Room, Sight, fault
 from utils.ui.views import note
@@ -57,7 +57,7 @@ def _tie_buttons(room: Room, load: gr.Button, unload: gr.Button, card: gr.HTML) 
         return render.model(room.studio, model or "", None, None, language)
 
     given = [room.form["model"], room.form["device"], room.form["precision"], room.page.language]
-    hidden: dict[str, Any] = {"show_progress": "hidden", **RAW}
+    hidden: dict[str, Any] = {"show_progress": "hidden", **RAW_INPUTS}
     load.click(load_model, given, card, api_name="load_model", concurrency_limit=None, **hidden)
     unload.click(unload_model, [given[0], given[-1]], card, api_name="unload_model", concurrency_limit=None, **hidden)
 
@@ -103,4 +103,4 @@ def _reads(model: str, language: str) -> tuple[dict[str, str] | None, str]:
     try:
         return pronunciation.settings_of(model), ""
     except AmharicTtsError as error:
-        return None, error_text.told(error, language)
+        return None, error_text.describe(error, language)

@@ -12,7 +12,7 @@ from utils.ui.error_text import translate
 from utils.ui.i18n import t
 from utils.ui.tabs.inference.model_session import Card, Studio
 from utils.ui.tabs.inference.pronunciation import Seen
-from utils.ui.views import bar, cards, cell, note, refused, table, told
+from utils.ui.views import cards, cell, error_box, message_box, note, progress_bar, table
 from utils.workspace.takes import Sentence, Take
 from utils.xtts.tokenizer import TokenizedText
 
@@ -59,7 +59,7 @@ CSS = """
 
 def working(sentence: str, step: int = 0, total: int = 0) -> str:
     """Show what is going on, with a bar where its end is known."""
-    shown = bar(f"{step} / {total}", step, total) if total else ""
+    shown = progress_bar(f"{step} / {total}", step, total) if total else ""
     return f"<p>{escape(sentence)}</p>{shown}"  # not aloud: it is shown anew on every beat
 
 
@@ -97,7 +97,7 @@ def model(studio: Studio, place: str, reads: dict[str, str] | None, error: BaseE
         seconds = f"{studio.loading_seconds:.0f}"
         parts.append(working(t("inference.loading_for", language, seconds=seconds)))
     if error:
-        parts.append(refused(error, language))
+        parts.append(error_box(error, language))
     if studio.card:
         parts.append(card(studio.card, studio.users, language))
         if place and studio.card.place != place:
@@ -124,7 +124,9 @@ def card(known: Card, users: int, language: str) -> str:
         "common.training": training(known, language),
         "common.in_use": t("inference.users_now", language, count=users) if users else "",
     }
-    return cards({name: value for name, value in rows.items() if value}, language) + told("warnings", *known.notices)
+    return cards({name: value for name, value in rows.items() if value}, language) + message_box(
+        "warning", *known.notices
+    )
 
 
 def training(known: Card, language: str) -> str:
@@ -157,7 +159,7 @@ def reading_of(reads: dict[str, str], language: str) -> str:
 def counter(seen: Seen, seconds: float | None, language: str) -> str:
     """Count sentences and tokens, and say what cannot be read."""
     if not seen.readings:
-        return note(error_text.told(seen.error, language)) if seen.error else ""
+        return note(error_text.describe(seen.error, language)) if seen.error else ""
     values = {"count": len(seen.readings), "longest": seen.longest, "limit": seen.limit}
     counted = t("inference.sentence_count", language, **values)
     if seconds is not None:
@@ -168,9 +170,9 @@ def counter(seen: Seen, seconds: float | None, language: str) -> str:
     if seen.unreadable:
         signs = " ".join(f"<mark>{escape(sign)}</mark>" for sign in seen.unreadable)
         why = escape(t("inference.unsupported_characters", language))
-        shown += f'<div class="faults" role="alert"><p>{why} {signs}</p></div>'
+        shown += f'<div class="message error" role="alert"><p>{why} {signs}</p></div>'
     elif seen.error:
-        shown += refused(seen.error, language)
+        shown += error_box(seen.error, language)
     if seen.left_out:
         shown += note(t("inference.skipped_characters", language, signs=" ".join(seen.left_out)))
     return shown
@@ -244,10 +246,10 @@ def take_facts(take: Take, language: str) -> str:
         "inference.real_time_factor": f"{take.real_time_factor:.2f} s",
     }
     found = [f"{number}: {flag(text, language)}" for number, text in take.flags]
-    doubts = told("warnings", *found[:20], *([f"… + {len(found) - 20}"] if len(found) > 20 else []))
+    doubts = message_box("warning", *found[:20], *([f"… + {len(found) - 20}"] if len(found) > 20 else []))
     if not found and take.kind == "speech" and not take.unfinished:
-        doubts = told("good", t("inference.checks_passed", language))
-    early = told("warnings", t("inference.stopped_early_note", language)) if take.unfinished else ""
+        doubts = message_box("success", t("inference.checks_passed", language))
+    early = message_box("warning", t("inference.stopped_early_note", language)) if take.unfinished else ""
     return cards(rows, language) + early + doubts + "".join(note(translate(text, language)) for text in take.notes)
 
 

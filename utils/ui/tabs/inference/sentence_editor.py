@@ -14,13 +14,13 @@ from utils.media.encoding import to_pcm16
 from utils.media.rates import OUTPUT_RATE
 from utils.runs.tasks import Work
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, RAW
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS
 from utils.ui.tabs.inference import render, speech_tasks
 from utils.ui.tabs.inference.context import fault, news, settings
 from utils.ui.tabs.inference.playback import Listener
 from utils.ui.tabs.inference.speak import SPEAKING, visitor
 from utils.ui.tabs.inference.take_render import TakeView, forget_files
-from utils.ui.views import note, told
+from utils.ui.views import message_box, note
 from utils.workspace import takes
 from utils.workspace.takes import Said, Take
 
@@ -68,7 +68,7 @@ def build_again(view: TakeView) -> None:
             forget_files(place, take := takes.replaced(place, takes.find(place, name), redone.number, redone.said))
         except AmharicTtsError as error:
             return fault(error, language), gr.skip(), *[gr.skip()] * 4
-        done = told("good", t("inference.sentence_replaced", language))
+        done = message_box("success", t("inference.sentence_replaced", language))
         return done, gr.update(interactive=False), *view.show(project, take.name, language)
 
     accept.click(
@@ -76,7 +76,7 @@ def build_again(view: TakeView) -> None:
         [room.page.project, view.chosen, view.redone, room.page.language],
         [state, accept, *view.outputs],
         api_visibility="private",
-        **RAW,
+        **RAW_INPUTS,
     )
 
 
@@ -95,7 +95,7 @@ def _tie_choice(view: TakeView, outputs: list[Any]) -> None:
             return *empty, fault(error, language), None
         able = take.kind != "subtitles"
         why = "" if able else note(t("inference.subtitles_fixed", language))
-        why += told("warnings", *(render.flag(text, language) for text in one.sentence.flags))
+        why += message_box("warning", *(render.flag(text, language) for text in one.sentence.flags))
         text = one.sentence.reading.written
         button = gr.update(interactive=able)
         return heard([one]), text, None, "", button, gr.update(interactive=False), why, None
@@ -104,8 +104,8 @@ def _tie_choice(view: TakeView, outputs: list[Any]) -> None:
         choose,
         [view.room.page.project, view.chosen, view.sentences, view.room.page.language],
         outputs,
-        **RAW,
-        **PRIVATE,
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
     )
 
 
@@ -135,7 +135,7 @@ def _tie_again(view: TakeView, button: gr.Button, words: gr.Textbox, outputs: li
                 progress = listener.progress(work.seconds, page_language)
                 yield quiet[0], progress, *quiet[1:]
             if work.stopped and (listener.begun is None or len(listener.told) < listener.begun.total):
-                yield None, told("warnings", t("inference.stopped", page_language)), *quiet[1:]
+                yield None, message_box("warning", t("inference.stopped", page_language)), *quiet[1:]
                 return
             redone = Redone(known.name, number, tuple(listener.told))
             yield heard(listener.told), doubts(listener.told, page_language), gr.update(interactive=True), redone
@@ -150,7 +150,7 @@ def _tie_again(view: TakeView, button: gr.Button, words: gr.Textbox, outputs: li
         api_name="speak_again",
         show_progress="hidden",
         concurrency_limit=8,
-        **RAW,
+        **RAW_INPUTS,
     )
 
 
@@ -172,7 +172,7 @@ def doubts(said: list[Said], language: str) -> str:
     """Say what the guards found in a new sentence."""
     found = [render.flag(text, language) for one in said for text in one.sentence.flags]
     seed = f"{t('inference.seed', language)} {said[0].sentence.seed}" if said else ""
-    return told("warnings", *found) + note(seed)
+    return message_box("warning", *found) + note(seed)
 
 
 def heard(said: list[Said]) -> tuple[int, Any]:

@@ -13,12 +13,12 @@ from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
 from utils.runs.tasks import Work
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, QUIET, RAW
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS
 from utils.ui.tabs.inference import render, speech_tasks
 from utils.ui.tabs.inference.context import Room, fault, news, settings
 from utils.ui.tabs.inference.playback import Listener
 from utils.ui.tabs.inference.speech_tasks import News
-from utils.ui.views import told
+from utils.ui.views import message_box
 from utils.workspace import takes
 from utils.workspace.takes import Take
 
@@ -77,7 +77,7 @@ class Player:
         def free() -> list[Any]:
             return [gr.update(interactive=True), gr.update(interactive=False)]
 
-        spoken.then(free, None, [self.speak, self.stop], **PRIVATE)
+        spoken.then(free, None, [self.speak, self.stop], **PRIVATE_EVENT)
 
 
 def shown(status: str, chunk: object = None, found: object = None, sound: object = None) -> Any:  # noqa: ANN401  # what gradio takes
@@ -136,14 +136,14 @@ def tie_speak(room: Room, player: Player, text: gr.Textbox, stream: gr.Checkbox)
         show_progress="hidden",
         concurrency_limit=8,
         trigger_mode="once",
-        **RAW,
+        **RAW_INPUTS,
     )
     player.free_after(spoken)
 
     def stop_speaking(request: gr.Request) -> None:
         room.studio.stop(f"{visitor(request)} {SPEAKING}")
 
-    player.stop.click(stop_speaking, None, None, js=HUSH, api_name="stop", **QUIET)
+    player.stop.click(stop_speaking, None, None, js=HUSH, api_name="stop", **QUIET_EVENT)
     player.chunk.change(None, player.chunk, None, js=PLAY)
 
 
@@ -174,14 +174,14 @@ def kept(place: Project, listener: Listener, language: str) -> Any:  # noqa: ANN
     made = listener.take()
     if made is None:
         sentence = t("inference.stopped_empty", language)
-        return shown(told("warnings", sentence))
+        return shown(message_box("warning", sentence))
     take = takes.keep(place, *made)
     sentence = t("inference.spoken", language, **figures(take))
     if take.unfinished:
         sentence = t("inference.stopped_kept", language)
     found = takes.newest(place)
     choices = gr.update(choices=[(render.take_title(one, language), one.name) for one in found], value=take.name)
-    return shown(told("good", sentence), None, choices, str(sound_of(place, take)))
+    return shown(message_box("success", sentence), None, choices, str(sound_of(place, take)))
 
 
 def figures(take: Take) -> dict[str, str]:

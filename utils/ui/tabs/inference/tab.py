@@ -8,7 +8,7 @@ from utils.core.errors import AmharicTtsError
 from utils.runs.background_jobs import Errands
 from utils.speech.model_list import models
 from utils.ui.i18n import heading, t
-from utils.ui.page import PRIVATE, RAW, Page, changed, handler
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
 from utils.ui.tabs.inference import render
 from utils.ui.tabs.inference.batch import batch_state, build_batch, build_subtitles
 from utils.ui.tabs.inference.compare import build_compare, compare_state
@@ -22,7 +22,7 @@ from utils.ui.tabs.inference.text_input import build_settings, build_text
 from utils.ui.tabs.inference.voice import build_voice
 
 
-def build(page: Page) -> gr.Tab:
+def build(page: PageContext) -> gr.Tab:
     """Lay out the tab."""
     tab = gr.Tab(t("inference.tab"), id="inference", elem_id="inference-tab")
     with tab:
@@ -76,7 +76,7 @@ def build_more(room: Room, player: Player) -> dict[str, Any]:
 def tie_clock(room: Room, widgets: dict[str, Any]) -> None:
     """Show on every tick what is new to a visitor: of models, memory, voices, takes and long works."""
 
-    @handler
+    @show_errors
     def look(
         seen: dict[str, Any], project: str, model: str | None, take: str | None, comparison: str | None, language: str
     ) -> list[Any]:
@@ -91,7 +91,7 @@ def tie_clock(room: Room, widgets: dict[str, Any]) -> None:
             }
         except AmharicTtsError as error:
             made = nothing_open(room, error, language)
-        return changed(seen, made, widgets)
+        return changed_updates(seen, made, widgets)
 
     seen, page = gr.State({}), room.page
     chosen = [widgets[name] for name in ("model", "chosen", "comparisons")]
@@ -100,6 +100,6 @@ def tie_clock(room: Room, widgets: dict[str, Any]) -> None:
         look,
         [seen, page.project, *chosen, page.language],
         [seen, *widgets.values()],
-        **RAW,
-        **PRIVATE,
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
     )

@@ -7,12 +7,12 @@ import gradio as gr
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.ui.i18n import t
-from utils.ui.page import QUIET, RAW, handler
+from utils.ui.page import QUIET_EVENT, RAW_INPUTS, show_errors
 from utils.ui.tabs.inference import render
 from utils.ui.tabs.inference.context import Room, fault
 from utils.ui.tabs.inference.sentence_editor import build_again
 from utils.ui.tabs.inference.take_render import TakeView, format_picker, links, write_file
-from utils.ui.views import told
+from utils.ui.views import message_box
 from utils.workspace import takes
 
 
@@ -40,9 +40,11 @@ def build_sound_and_sentences(room: Room, chosen: gr.Radio, sound: gr.Audio) -> 
         except AmharicTtsError as error:
             return fault(error, language)
 
-    make.click(make_file, [room.page.project, chosen, ending, room.page.language], files, api_name="make_file", **RAW)
+    make.click(
+        make_file, [room.page.project, chosen, ending, room.page.language], files, api_name="make_file", **RAW_INPUTS
+    )
     events: list[Any] = [chosen.change, room.page.language.change]
-    gr.on(events, handler(view.show), view.given, view.outputs, api_name="show_take", **RAW, **QUIET)
+    gr.on(events, show_errors(view.show), view.given, view.outputs, api_name="show_take", **RAW_INPUTS, **QUIET_EVENT)
     return view
 
 
@@ -73,14 +75,18 @@ def tie_history(view: TakeView, text: gr.Textbox, buttons: dict[str, gr.Button],
                 return fault(error, language), gr.skip()
             choices = listed(place, done if done != name else None, language)["chosen"]
             shown = {"value": done if done != name else None} | choices
-            return told("good", t(sentence, language)), gr.update(**shown)
+            return message_box("success", t(sentence, language)), gr.update(**shown)
 
         return acted
 
     delete = act(takes.delete, "inference.take_deleted")
     undo = act(lambda place, _: takes.restore(place), "inference.take_restored")
-    buttons["delete"].click(delete, view.given, [status, view.chosen], api_name="delete_take", **RAW, **QUIET)
-    buttons["undo"].click(undo, view.given, [status, view.chosen], api_name="undo_delete_take", **RAW, **QUIET)
+    buttons["delete"].click(
+        delete, view.given, [status, view.chosen], api_name="delete_take", **RAW_INPUTS, **QUIET_EVENT
+    )
+    buttons["undo"].click(
+        undo, view.given, [status, view.chosen], api_name="undo_delete_take", **RAW_INPUTS, **QUIET_EVENT
+    )
     _tie_restore(view, text, buttons["restore"], status)
 
 
@@ -92,10 +98,12 @@ def _tie_restore(view: TakeView, text: gr.Textbox, button: gr.Button, status: gr
             take = takes.find(view.room.open(project), name)
         except AmharicTtsError as error:
             return [fault(error, language), *[gr.skip()] * (1 + len(form))]
-        done = told("good", t("inference.take_reused", language))
+        done = message_box("success", t("inference.take_reused", language))
         return [done, take.text, *(take.settings.get(field, gr.skip()) for field in form)]
 
-    button.click(restore, view.given, [status, text, *form.values()], api_name="restore_take", **RAW, **QUIET)
+    button.click(
+        restore, view.given, [status, text, *form.values()], api_name="restore_take", **RAW_INPUTS, **QUIET_EVENT
+    )
 
 
 def listed(place: Project, name: str | None, language: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import gradio as gr
 
 from utils.core.languages import AMHARIC
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, QUIET, RAW
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS
 from utils.ui.tabs.inference import pronunciation, render
 from utils.ui.tabs.inference.context import HERE, Room
 from utils.ui.tabs.inference.pronunciation import Seen
@@ -48,7 +48,7 @@ def build_text(room: Room) -> gr.Textbox:
     with gr.Accordion(t("common.pronunciation_preview"), open=False):
         table = gr.HTML(elem_id="text-readings")
     # "input" comes once more when it is left, and what was typed since would be lost; "select" is for the mouse alone.
-    sample.change(lambda chosen: chosen or gr.skip(), sample, text, **RAW, **PRIVATE)
+    sample.change(lambda chosen: chosen or gr.skip(), sample, text, **RAW_INPUTS, **PRIVATE_EVENT)
     _tie(room, text, counter, table)
     return text
 
@@ -61,8 +61,17 @@ def _tie(room: Room, text: gr.Textbox, counter: gr.HTML, table: gr.HTML) -> None
     language, model = room.form["language"], room.form["model"]
     events: list[Any] = [text.change, language.change, model.change, room.page.blocks.load]  # type: ignore[attr-defined]
     given = [text, model, language, room.page.language]
-    gr.on(events, read_text, given, [counter, table], api_name="read_text", trigger_mode="always_last", **RAW, **QUIET)
-    room.page.language.change(read_text, given, [counter, table], **RAW, **PRIVATE)
+    gr.on(
+        events,
+        read_text,
+        given,
+        [counter, table],
+        api_name="read_text",
+        trigger_mode="always_last",
+        **RAW_INPUTS,
+        **QUIET_EVENT,
+    )
+    room.page.language.change(read_text, given, [counter, table], **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 def _look(room: Room, text: str, model: str, language: str) -> Seen:
@@ -92,4 +101,4 @@ def build_settings(room: Room) -> None:
     dice = gr.Button(t("inference.random_seed"), min_width=140, size="sm", elem_id="random-seed")
     with gr.Accordion(t("inference.more_settings"), open=False), gr.Column(elem_classes="settings"):
         room.fields(*room.rest)
-    dice.click(lambda: secrets.randbelow(2**32), None, room.form["seed"], **PRIVATE)
+    dice.click(lambda: secrets.randbelow(2**32), None, room.form["seed"], **PRIVATE_EVENT)

@@ -12,10 +12,10 @@ from utils.core.paths import Project
 from utils.runs.tasks import Work
 from utils.ui.form import info
 from utils.ui.i18n import field_title, t
-from utils.ui.page import PRIVATE, RAW
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS
 from utils.ui.tabs.inference import render
 from utils.ui.tabs.inference.context import Room, fault
-from utils.ui.views import told
+from utils.ui.views import message_box
 from utils.workspace import reference_clips
 
 SOUNDS = ["audio"]
@@ -114,7 +114,7 @@ def _tie_dataset(room: Room, score: gr.Button, clips: gr.Dropdown, found: gr.HTM
 
     given = [room.page.project, room.page.language]
     score.click(score_clips, given, [clips, found], api_name="score_clips", show_progress="hidden")
-    clips.change(take_clips, clips, picker, **RAW, **PRIVATE)
+    clips.change(take_clips, clips, picker, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 def _tie_facts(room: Room, picker: gr.Dropdown, heard: gr.HTML) -> None:
@@ -131,7 +131,7 @@ def _tie_facts(room: Room, picker: gr.Dropdown, heard: gr.HTML) -> None:
             except AmharicTtsError as error:
                 yield fault(error, language)
                 return
-            yield "".join(one + told("good", text) for one, text in zip(players, said, strict=True))
+            yield "".join(one + message_box("success", text) for one, text in zip(players, said, strict=True))
 
     picker.change(
         describe,
@@ -141,5 +141,5 @@ def _tie_facts(room: Room, picker: gr.Dropdown, heard: gr.HTML) -> None:
         show_progress="hidden",
         concurrency_limit=2,
         trigger_mode="always_last",
-        **RAW,
+        **RAW_INPUTS,
     )

@@ -9,7 +9,7 @@ import gradio as gr
 
 from utils.core import paths
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, QUIET, RAW, Page, handler
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors
 from utils.ui.tabs.system.settings import place
 from utils.ui.views import cell, table
 
@@ -37,7 +37,7 @@ def guide(name: str) -> str:
     return RELATIVE.sub(r"\2", (GUIDES / name).read_text(encoding="utf-8"))
 
 
-def build_guides(page: Page) -> None:
+def build_guides(page: PageContext) -> None:
     """Lay out the choice of a guide and its text."""
     chosen = gr.Dropdown(
         guides(), value=None, label=t("system.guide"), info=t("system.guide_hint"), interactive=True, elem_id="guide"
@@ -48,11 +48,11 @@ def build_guides(page: Page) -> None:
     def read(name: str | None) -> str:
         return guide(name or "")
 
-    chosen.change(handler(read), chosen, text, api_name="guide", **RAW)
-    page.blocks.load(lambda: gr.update(choices=guides()), None, chosen, **PRIVATE)
+    chosen.change(show_errors(read), chosen, text, api_name="guide", **RAW_INPUTS)
+    page.blocks.load(lambda: gr.update(choices=guides()), None, chosen, **PRIVATE_EVENT)
 
 
-def build_versions(page: Page) -> None:
+def build_versions(page: PageContext) -> None:
     """Lay out the table of versions and places."""
     shown = gr.HTML(elem_id="versions")
     gr.on(
@@ -61,7 +61,7 @@ def build_versions(page: Page) -> None:
         page.language,
         shown,
         api_name="versions",
-        **QUIET,
+        **QUIET_EVENT,
     )
 
 

@@ -13,10 +13,10 @@ from utils.ui import error_text
 from utils.ui.confirm import Question, build_question, refuse_another
 from utils.ui.form import build_form
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, RAW, Page, changed, handler, tell
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, notify, show_errors
 from utils.ui.tabs.system import downloads
 from utils.ui.tabs.system.downloads import Base, Progress
-from utils.ui.views import bar, cell, note, reasons, table, time_left
+from utils.ui.views import cell, disabled_reasons, note, progress_bar, table, time_left
 from utils.xtts.files import BUILT_IN, TINY
 
 HERE = "system.already_installed"
@@ -27,7 +27,7 @@ NOT_FETCHING = "system.not_downloading"
 NO_CONSENT = "system.licence_needed"
 
 
-def build_downloads(page: Page) -> None:
+def build_downloads(page: PageContext) -> None:
     """Lay out the table, the choice and the buttons, and tie them."""
     shown = gr.HTML(elem_id="base-models")
     version = build_form(DownloadConfig, only=["version"])["version"]
@@ -63,9 +63,9 @@ def look(output: Path, version: str | None, language: str, before: Mapping[str, 
         "bases": _bases(found, language),
         "progress": _shown(run, language) if run else "",
         **{button: {"interactive": not reason} for button, reason in why.items()},
-        "reasons": reasons(why, language),
+        "reasons": disabled_reasons(why, language),
     }
-    return changed(before or {}, made, made)
+    return changed_updates(before or {}, made, made)
 
 
 def reasons_of(base: Base | None, *, busy: bool, unfinished: bool, consent: bool) -> dict[str, str]:
@@ -106,12 +106,12 @@ def _shown(run: runs.Run, language: str) -> str:
     try:
         version, found = downloads.version_of(run), downloads.progress(run)
     except AmharicTtsError as error:
-        return note(error_text.told(error, language))
+        return note(error_text.describe(error, language))
     ended = f"{version} · {t(f'status.{state.status}', language)} {state.message}"
     if found is None or state.status is runs.Status.FINISHED:
         return note(ended)
     words = f"{ended} · {_told(found, language)}"
-    return bar(words, found.done, found.total) + note(words)
+    return progress_bar(words, found.done, found.total) + note(words)
 
 
 def _told(found: Progress, language: str) -> str:
@@ -126,56 +126,56 @@ def _told(found: Progress, language: str) -> str:
     return f"{words} · {left}" if left else words
 
 
-def _tie(page: Page, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401  # a widget made from a field
+def _tie(page: PageContext, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401  # a widget made from a field
     seen, _, _, begin, pause, cancel, *_ = outputs
 
     def live(chosen: str | None, language: str, before: Mapping[str, Any]) -> list[Any]:
         return look(page.output, chosen, language, before)
 
-    @handler
+    @show_errors
     def start(chosen: str, language: str) -> list[Any]:
         downloads.begin(chosen or "", page.output)
-        tell(t("system.download_started", language))
+        notify(t("system.download_started", language))
         return look(page.output, chosen, language)
 
-    @handler
+    @show_errors
     def halt(chosen: str, language: str) -> list[Any]:
         downloads.pause(page.output)
-        tell(t("system.download_paused", language))
+        notify(t("system.download_paused", language))
         return look(page.output, chosen, language)
 
-    @handler
+    @show_errors
     def give_up(chosen: str, language: str) -> list[Any]:
         downloads.give_up(page.output)
-        tell(t("system.download_cancelled", language))
+        notify(t("system.download_cancelled", language))
         return look(page.output, chosen, language)
 
     given = [version, page.language]
     gr.on(
         [*page.refresh, version.change],
-        handler(live),
+        show_errors(live),
         [*given, seen],
         outputs,
-        **RAW,
-        **PRIVATE,
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
     )
     for button, action, name in (
         (begin, start, "download_model"),
         (pause, halt, "pause_download"),
         (cancel, give_up, "give_up_download"),
     ):
-        button.click(action, given, outputs, api_name=name, **RAW)
+        button.click(action, given, outputs, api_name=name, **RAW_INPUTS)
 
 
-def _tie_delete(page: Page, version: Any, outputs: list[Any], delete: gr.Button, question: Question) -> None:  # noqa: ANN401
+def _tie_delete(page: PageContext, version: Any, outputs: list[Any], delete: gr.Button, question: Question) -> None:  # noqa: ANN401
     def ask(chosen: str, language: str) -> str:
         return t("system.ask_delete_version", language, name=chosen)
 
-    @handler
+    @show_errors
     def remove(chosen: str, language: str, about: object) -> list[Any]:
         refuse_another(about, chosen)
         size = downloads.delete(chosen or "", page.output)
-        tell(t("system.freed", language, size=f"{size / 1e6:,.0f}"))
+        notify(t("system.freed", language, size=f"{size / 1e6:,.0f}"))
         return look(page.output, chosen, language)
 
-    question.tie(delete, [version], page.language, ask, remove, outputs, api_name="delete_model", **RAW)
+    question.tie(delete, [version], page.language, ask, remove, outputs, api_name="delete_model", **RAW_INPUTS)

@@ -10,7 +10,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.paths import list_projects, project
 from utils.ui.confirm import Question, build_question, refuse_another
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, RAW, Page, handler, tell
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, notify, show_errors
 from utils.ui.views import cell, note, table
 from utils.workspace import disk_usage, projects
 from utils.workspace.disk_usage import DiskUsage
@@ -33,7 +33,7 @@ PARTS = {
 }
 
 
-def build_disk(page: Page, tab: gr.Tab) -> None:
+def build_disk(page: PageContext, tab: gr.Tab) -> None:
     """Lay out the table, what can go, and the question before it goes."""
     measure = gr.Button(t("system.measure"), elem_id="measure-disk", min_width=130)
     shown = gr.HTML(elem_id="disk-use")
@@ -92,13 +92,13 @@ def _size(size: int) -> str:
     return f"{size / 1e9:,.2f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB" if size else "–"
 
 
-def _tie_measure(page: Page, tab: gr.Tab, measure: gr.Button, kind: gr.Radio, shown: gr.HTML) -> None:
-    @handler
+def _tie_measure(page: PageContext, tab: gr.Tab, measure: gr.Button, kind: gr.Radio, shown: gr.HTML) -> None:
+    @show_errors
     def look(open_one: str, language: str) -> str:
         return show(page.output, open_one, language)
 
     given = [page.project, page.language]
-    measure.click(look, given, shown, api_name="disk_use", **RAW)
+    measure.click(look, given, shown, api_name="disk_use", **RAW_INPUTS)
     gr.on(
         [tab.select, page.language.change],
         look,
@@ -106,22 +106,22 @@ def _tie_measure(page: Page, tab: gr.Tab, measure: gr.Button, kind: gr.Radio, sh
         shown,
         api_visibility="private",
         show_progress="hidden",
-        **RAW,
+        **RAW_INPUTS,
     )
 
     def speak(language: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
         return gr.update(choices=[(t(words, language), name) for name, words in KINDS.items()])
 
-    gr.on([page.blocks.load, page.language.change], speak, page.language, kind, **PRIVATE)
+    gr.on([page.blocks.load, page.language.change], speak, page.language, kind, **PRIVATE_EVENT)
 
 
 def _tie_free(
-    page: Page, kind: gr.Radio, button: tuple[gr.Button, gr.HTML], question: Question, shown: gr.HTML
+    page: PageContext, kind: gr.Radio, button: tuple[gr.Button, gr.HTML], question: Question, shown: gr.HTML
 ) -> None:
     """Say how much it is before anything goes."""
     delete, _ = button
 
-    @handler
+    @show_errors
     def can(chosen: str | None, open_one: str, language: str) -> tuple[Any, ...]:
         try:
             size = spare(page.output, open_one).get(chosen or "", 0)
@@ -135,14 +135,14 @@ def _tie_free(
         words = t("system.ask_delete_files", language, size=size)
         return f"{t(KINDS.get(chosen, ''), language)}: {words}"
 
-    @handler
+    @show_errors
     def go(chosen: str, open_one: str, language: str, about: object) -> tuple[Any, ...]:
         refuse_another(about, chosen, open_one)
         size = free(page.output, open_one, chosen or "")
-        tell(t("system.freed", language, size=f"{size / 1e6:,.0f}"))
+        notify(t("system.freed", language, size=f"{size / 1e6:,.0f}"))
         return show(page.output, open_one, language), *can(chosen, open_one, language)
 
     subject = [kind, page.project]
     changes = [page.blocks.load, kind.change, page.project.change, page.language.change]
-    gr.on(changes, can, [*subject, page.language], [*button], **RAW, **PRIVATE)
-    question.tie(delete, subject, page.language, ask, go, [shown, *button], api_name="free_space", **RAW)
+    gr.on(changes, can, [*subject, page.language], [*button], **RAW_INPUTS, **PRIVATE_EVENT)
+    question.tie(delete, subject, page.language, ask, go, [shown, *button], api_name="free_space", **RAW_INPUTS)

@@ -11,7 +11,7 @@ from utils.core import paths
 from utils.core.errors import StorageError
 from utils.core.storage import make_folder, read_json, read_text, storage_error
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, Page, changed, handler, tell
+from utils.ui.page import PRIVATE_EVENT, PageContext, changed_updates, notify, show_errors
 from utils.ui.views import note
 from utils.xtts.hub import download, file_info
 from utils.xtts.licence import LICENCE, VARIABLE, LicenceError, accept_licence, licence_accepted
@@ -19,7 +19,7 @@ from utils.xtts.licence import LICENCE, VARIABLE, LicenceError, accept_licence, 
 FILE = "LICENSE.txt"  # beside the model on the hub
 
 
-def build_licence(page: Page) -> None:
+def build_licence(page: PageContext) -> None:
     """Lay out summary, state and the three buttons."""
     gr.Markdown(t("system.licence_summary"))
     state = gr.HTML(elem_id="licence-state")
@@ -40,26 +40,26 @@ def build_licence(page: Page) -> None:
     _tie(page, name, [gr.State({}), state, agree, withdraw], show, text)
 
 
-def _tie(page: Page, name: gr.Textbox, outputs: list[Any], show: gr.Button, text: Any) -> None:  # noqa: ANN401
+def _tie(page: PageContext, name: gr.Textbox, outputs: list[Any], show: gr.Button, text: Any) -> None:  # noqa: ANN401
     seen, _, agree, withdraw = outputs
 
-    @handler
+    @show_errors
     def consent(person: str, language: str) -> list[Any]:
         accept_licence(person or "", paths.LICENCE_CONSENT)
-        tell(t("common.consent_saved", language))
+        notify(t("common.consent_saved", language))
         return look(language)
 
-    @handler
+    @show_errors
     def take_back(language: str) -> list[Any]:
         withdraw_consent()
-        tell(t("system.consent_withdrawn", language))
+        notify(t("system.consent_withdrawn", language))
         return look(language)
 
-    @handler
+    @show_errors
     def read() -> Any:  # noqa: ANN401  # gradio's updates have no type
         return gr.update(value=licence_text(), visible=True)
 
-    gr.on(page.refresh, handler(look), [page.language, seen], outputs, **PRIVATE)
+    gr.on(page.refresh, show_errors(look), [page.language, seen], outputs, **PRIVATE_EVENT)
     agree.click(consent, [name, page.language], outputs, api_name="agree_to_licence")
     withdraw.click(take_back, page.language, outputs, api_name="withdraw_consent")
     show.click(read, None, text, api_name="licence_text")
@@ -74,7 +74,7 @@ def look(language: str, before: Mapping[str, Any] | None = None) -> list[Any]:
         "agree": {"interactive": not agreed},
         "withdraw": {"interactive": agreed and not by_variable},
     }
-    return changed(before or {}, made, made)
+    return changed_updates(before or {}, made, made)
 
 
 def _state(language: str, *, agreed: bool, by_variable: bool) -> str:

@@ -6,7 +6,7 @@ import gradio as gr
 
 from utils.ui.form import build_form, read_form
 from utils.ui.i18n import LANGUAGES, t
-from utils.ui.page import PRIVATE, Page, handler, tell
+from utils.ui.page import PRIVATE_EVENT, PageContext, notify, show_errors
 from utils.ui.tabs.system.settings import PageSettings, read, write
 
 COLOUR_NAMES = ("system", "light", "dark")
@@ -16,7 +16,7 @@ COLOURS = """colours => {
 }"""
 
 
-def build_settings(page: Page) -> None:
+def build_settings(page: PageContext) -> None:
     """Lay out the form and tie it to its file."""
     with gr.Row():
         form = build_form(PageSettings, values=read(page.output))
@@ -24,10 +24,10 @@ def build_settings(page: Page) -> None:
     for name, widget in form.items():
         widget.elem_id = f"page-{name}"
 
-    @handler
+    @show_errors
     def save(page_language: str, **values: object) -> None:
         write(read_form(values, PageSettings), page.output)
-        tell(t("system.settings_saved", page_language))
+        notify(t("system.settings_saved", page_language))
 
     def restore() -> list[Any]:
         kept = read(page.output)
@@ -44,8 +44,8 @@ def build_settings(page: Page) -> None:
     def speak(chosen: str, language: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
         return gr.update(choices=[(t(f"system.colours_{name}", language), name) for name in COLOUR_NAMES], value=chosen)
 
-    page.language.change(speak, [form["colours"], page.language], form["colours"], **PRIVATE)
-    page.blocks.load(restore, None, list(form.values()), **PRIVATE)
+    page.language.change(speak, [form["colours"], page.language], form["colours"], **PRIVATE_EVENT)
+    page.blocks.load(restore, None, list(form.values()), **PRIVATE_EVENT)
     gr.on(
         [page.blocks.load, form["colours"].change],  # type: ignore[attr-defined]
         None,

@@ -10,7 +10,7 @@ from utils.system.doctor import Finding
 from utils.ui import views
 from utils.ui.form import build_form, read_form
 from utils.ui.i18n import heading, t
-from utils.ui.page import PRIVATE, Page, handler
+from utils.ui.page import PRIVATE_EVENT, PageContext, show_errors
 from utils.ui.run_panel import RunPanel, build_run_panel
 from utils.ui.tabs.system.about import build_guides, build_versions
 from utils.ui.tabs.system.base_models import build_downloads
@@ -20,7 +20,7 @@ from utils.ui.tabs.system.licence import build_licence
 from utils.ui.tabs.system.settings_form import build_settings
 
 
-def build(page: Page) -> gr.Tab:
+def build(page: PageContext) -> gr.Tab:
     """Lay out the tab."""
     tab = gr.Tab(t("system.tab"), id="system", elem_id="system-tab")
     with tab:
@@ -43,12 +43,12 @@ def build(page: Page) -> gr.Tab:
     return tab
 
 
-def build_doctor(page: Page) -> None:
+def build_doctor(page: PageContext) -> None:
     """Examine on a click; the readings above it come by themselves."""
     button = gr.Button(t("system.run_diagnostics"), elem_id="examine")
     table, found = gr.HTML(elem_id="doctor"), gr.State([])
 
-    @handler
+    @show_errors
     def doctor(language: str) -> tuple[str, list[Finding]]:
         findings = examine(page.output)
         return show(findings, language), findings
@@ -57,10 +57,10 @@ def build_doctor(page: Page) -> None:
         return views.findings(findings, language) if findings else views.note(t("system.no_diagnostics", language))
 
     button.click(doctor, page.language, [table, found], api_name="doctor")
-    gr.on([page.blocks.load, page.language.change], show, [found, page.language], table, **PRIVATE)
+    gr.on([page.blocks.load, page.language.change], show, [found, page.language], table, **PRIVATE_EVENT)
 
 
-def build_rehearsal(page: Page, panel: RunPanel) -> None:
+def build_rehearsal(page: PageContext, panel: RunPanel) -> None:
     """Start a child process that only counts."""
     with gr.Accordion(t("system.rehearsal"), open=True):
         gr.Markdown(t("system.rehearsal_about"))
@@ -68,7 +68,7 @@ def build_rehearsal(page: Page, panel: RunPanel) -> None:
             form = build_form(RehearsalConfig)
         button = gr.Button(t("system.start"), variant="primary", elem_id="start-rehearsal")
 
-    @handler
+    @show_errors
     def rehearse(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
         config = read_form(values, RehearsalConfig)
         return panel.started(lambda place: runs.start("rehearse", config, place), project, page_language)

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from utils.runs import Run, find_run
 from utils.ui.i18n import t
-from utils.ui.page import Page
+from utils.ui.page import PageContext
 from utils.ui.tabs.training.forecast import gigabytes
 from utils.ui.tabs.training.queries import ask
-from utils.ui.views import note, told
+from utils.ui.views import message_box, note
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 
@@ -36,7 +36,7 @@ def title(one: Checkpoint, language: str) -> str:
     return " · ".join(parts)
 
 
-def optimise(page: Page, project: str, run: object, step: object, *, half: bool, language: str) -> str:
+def optimise(page: PageContext, project: str, run: object, step: object, *, half: bool, language: str) -> str:
     """Write ready/ in a child process and say what came of it."""
     place = page.open(project)
     found = find_run(place, run)
@@ -52,4 +52,4 @@ def optimise(page: Page, project: str, run: object, step: object, *, half: bool,
         size=gigabytes(int(answer["size"])),
         voice=voice,
     )
-    return told("good", sentence)
+    return message_box("success", sentence)

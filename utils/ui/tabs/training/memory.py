@@ -8,7 +8,7 @@ import gradio as gr
 from utils import runs
 from utils.core.errors import AmharicTtsError, RunBusyError
 from utils.ui.i18n import t
-from utils.ui.page import RAW, Page, handler
+from utils.ui.page import RAW_INPUTS, PageContext, show_errors
 from utils.ui.tabs.training import queries, start
 from utils.ui.tabs.training.checks import check_table, plan_tables
 from utils.ui.tabs.training.settings_form import TrainForm, faulty
@@ -20,7 +20,7 @@ def build_check(form: TrainForm) -> None:
     button = gr.Button(t("training.check_dataset"), elem_id="check-dataset")
     found = gr.HTML(elem_id="dataset-check")
 
-    @handler
+    @show_errors
     def check(project: str, page_language: str, **values: object) -> str:
         place = page.open(project)
         try:
@@ -36,7 +36,7 @@ def build_check(form: TrainForm) -> None:
         outputs=found,
         api_name="check_dataset",
         show_progress="minimal",
-        **RAW,
+        **RAW_INPUTS,
     )
 
 
@@ -58,7 +58,7 @@ def build_memory(form: TrainForm) -> None:
     )
     trial = queries.Trial()
 
-    @handler
+    @show_errors
     def calculate(project: str, page_language: str, **values: object) -> str:
         try:
             config = start.complete(values, page.open(project))
@@ -66,7 +66,7 @@ def build_memory(form: TrainForm) -> None:
         except AmharicTtsError as error:
             return faulty(error, page_language)
 
-    @handler
+    @show_errors
     def measure(project: str, page_language: str, **values: object) -> Iterator[tuple[object, ...]]:
         try:
             config = start.complete(values, page.open(project))
@@ -83,13 +83,13 @@ def build_memory(form: TrainForm) -> None:
             yield faulty(error, page_language), gr.skip(), gr.update(interactive=False)
 
     # A full sign of progress on what is still empty would lie over the buttons below it.
-    usual: dict[str, Any] = {"inputs_kwargs": form.given, "show_progress": "minimal", **RAW}
+    usual: dict[str, Any] = {"inputs_kwargs": form.given, "show_progress": "minimal", **RAW_INPUTS}
     plan.click(calculate, outputs=tables, api_name="memory_plan", **usual)
     test.click(measure, outputs=[tables, output, stop], api_name="memory_test", **usual)
     stop.click(trial.stop, None, None, api_name="stop_memory_test", queue=False)
 
 
-def refuse_beside_a_run(page: Page, project: str) -> None:
+def refuse_beside_a_run(page: PageContext, project: str) -> None:
     """Refuse to measure while a training takes the memory."""
     if run := runs.active_run(page.open(project), start.VERB):
         raise RunBusyError(f"{run.name} is at work and would be measured too.", hint="Stop it first.")

@@ -12,7 +12,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.ui import error_text
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE, RAW, Page, changed, handler, tell
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, notify, show_errors
 from utils.ui.run_panel import RunPanel
 from utils.ui.tabs.training import device, fields, finalize, render, run_comparison, start
 from utils.ui.tabs.training.event_reader import Watcher
@@ -38,7 +38,7 @@ class LiveView:
         seen: What this visitor was shown last; only what is new is sent.
     """
 
-    page: Page
+    page: PageContext
     form: TrainForm
     panel: RunPanel
     watcher: Watcher
@@ -58,8 +58,8 @@ class LiveView:
             place = self.page.open(project)
             made = self._made(place, run, language, dict(zip(PATHS, paths, strict=True)), checkpoint)
         except AmharicTtsError as error:  # asked on every tick: it stays in its place
-            made = {"curves": note(error_text.told(error, language))}
-        return changed(seen, made, self.widgets)
+            made = {"curves": note(error_text.describe(error, language))}
+        return changed_updates(seen, made, self.widgets)
 
     def hints(self, project: str, run: str | None, language: str) -> list[str]:
         """Say what each switch does here, and what it did in the run that is chosen."""
@@ -94,7 +94,7 @@ class LiveView:
 def _device(facts: Remembered, language: str) -> str:
     known = facts.known()
     if facts.fault:
-        return note(error_text.told(facts.fault, language))
+        return note(error_text.describe(facts.fault, language))
     return note(device.about(known, language) if known else t("training.detecting_device", language))
 
 
@@ -103,7 +103,7 @@ def tie_view(view: LiveView, tab: gr.Tab) -> None:
     page, form, panel = view.page, view.form, view.panel
     gr.on(
         [*page.refresh, panel.chosen.change, *(form.widgets[name].change for name in PATHS)],  # type: ignore[attr-defined]
-        handler(view.look),
+        show_errors(view.look),
         [
             view.seen,
             page.project,
@@ -113,8 +113,8 @@ def tie_view(view: LiveView, tab: gr.Tab) -> None:
             view.widgets["checkpoint"],
         ],
         view.outputs,
-        **RAW,
-        **PRIVATE,
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
     )
     events = [view.widgets["device"].change, view.widgets["on"].change, tab.select, *page.refresh, panel.chosen.change]
     gr.on(
@@ -123,8 +123,8 @@ def tie_view(view: LiveView, tab: gr.Tab) -> None:
         panel.inputs,
         [form.hints[name] for name in fields.SWITCHES],
         trigger_mode="always_last",
-        **RAW,
-        **PRIVATE,
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
     )
 
 
@@ -132,7 +132,7 @@ def tie_start(view: LiveView, button: gr.Button, said: gr.HTML) -> None:
     """Start a run with the settings of the form; every fault is shown beside the button."""
     page, form, panel = view.page, view.form, view.panel
 
-    @handler
+    @show_errors
     def train(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
         try:
             config = start.complete(values, page.open(project))
@@ -148,17 +148,17 @@ def tie_start(view: LiveView, button: gr.Button, said: gr.HTML) -> None:
         api_name="train",
         show_progress_on=panel.facts,
         concurrency_limit=None,
-        **RAW,
+        **RAW_INPUTS,
     )
 
 
 def tie_settings(view: LiveView, button: gr.Button) -> None:
     """Fill the form with the settings of the chosen run."""
 
-    @handler
+    @show_errors
     def take(project: str, run: str | None, language: str) -> list[Any]:
         found = runs.find_run(view.page.open(project), run)
-        tell(t("training.settings_loaded", language, name=found.name))
+        notify(t("training.settings_loaded", language, name=found.name))
         return fill(TrainConfig.load(found.config), keep_paths=False)
 
     button.click(
@@ -167,7 +167,7 @@ def tie_settings(view: LiveView, button: gr.Button) -> None:
         view.form.outputs,
         api_name="take_settings",
         show_progress_on=view.panel.facts,
-        **RAW,
+        **RAW_INPUTS,
     )
 
 
@@ -175,7 +175,7 @@ def tie_comparison(view: LiveView, chosen: gr.Dropdown, shown: gr.HTML) -> None:
     """Compare the runs that are chosen."""
     page = view.page
 
-    @handler
+    @show_errors
     def compare(project: str, names: list[str] | None, language: str) -> str:
         place = page.open(project)
         found = [runs.find_run(place, name) for name in (names or [])[: run_comparison.MOST]]
@@ -189,5 +189,5 @@ def tie_comparison(view: LiveView, chosen: gr.Dropdown, shown: gr.HTML) -> None:
         shown,
         api_name="compare_runs",
         show_progress="hidden",
-        **RAW,
+        **RAW_INPUTS,
     )

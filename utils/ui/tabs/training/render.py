@@ -11,7 +11,7 @@ from utils.ui.i18n import t
 from utils.ui.tabs.training.charts import CSS as CHART_CSS
 from utils.ui.tabs.training.charts import Line, chart, charts, short
 from utils.ui.tabs.training.run_history import Sample, Story
-from utils.ui.views import cards, cell, listed, newest_events, note, progress, run_head, table, time_left, unfolding
+from utils.ui.views import cards, cell, details, message_list, newest_events, note, progress, run_head, table, time_left
 
 OPEN_STEPS = 2  # whose samples are shown at once; the others unfold
 MOST_STEPS = 30
@@ -114,11 +114,11 @@ def messages(story: Story, language: str) -> str:
     parts = []
     if story.warnings:
         parts.append(
-            listed("warnings", t("training.warnings", language), list(dict.fromkeys(reversed(story.warnings))))
+            message_list("warning", t("training.warnings", language), list(dict.fromkeys(reversed(story.warnings))))
         )
     if story.problem_count:
         title = t("training.problems", language, count=story.problem_count)
-        parts.append(unfolding(title, listed("warnings", "", reversed(story.problems))))
+        parts.append(details(title, message_list("warning", "", reversed(story.problems))))
     return "".join(parts)
 
 
@@ -135,7 +135,7 @@ def what_is_on(story: Story, language: str) -> str:
         classes="stack",
     )
     memory = note(f"{t('training.memory_estimate', language)}: {story.memory}") if story.memory else ""
-    return unfolding(t("training.active_optimizations", language), did + live + memory)
+    return details(t("training.active_optimizations", language), did + live + memory)
 
 
 def tracker_folder(run: Run, language: str) -> str:
@@ -159,7 +159,7 @@ def samples(run: Run, story: Story, language: str) -> str:
     for place, step in enumerate(newest):
         title = f"{t('common.step', language)} {step}"
         players = "".join(_player(run, sample, title) for sample in steps[step])
-        shown.append(f"<h4>{escape(title)}</h4>{players}" if place < OPEN_STEPS else unfolding(title, players))
+        shown.append(f"<h4>{escape(title)}</h4>{players}" if place < OPEN_STEPS else details(title, players))
     return f'<div class="samples">{"".join(shown)}</div>'
 
 

@@ -14,10 +14,10 @@ from utils.core.errors import AmharicTtsError, ConfigError
 from utils.ui import error_text
 from utils.ui.form import build_form
 from utils.ui.i18n import field_title, t
-from utils.ui.page import PRIVATE, QUIET, RAW, Page, handler, tell
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, notify, show_errors
 from utils.ui.run_panel import command_box
 from utils.ui.tabs.training import fields, forecast, presets, start
-from utils.ui.views import listed, note, refused, told
+from utils.ui.views import error_box, message_box, message_list, note
 from utils.xtts.licence import accept_licence
 
 # The browser's own memory, by hand: gradio's BrowserState reads nothing before its tab is in sight, as after a reload.
@@ -39,7 +39,7 @@ class TrainForm:
         hints: What each switch does, by the name of its field.
     """
 
-    page: Page
+    page: PageContext
     widgets: dict[str, Component] = field(default_factory=dict)
     hints: dict[str, gr.HTML] = field(default_factory=dict)
 
@@ -92,14 +92,14 @@ def build_model(form: TrainForm) -> None:
     def look(version: str, custom_model: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
         return gr.update(visible=start.needs_licence(version, custom_model or ""))
 
-    @handler
+    @show_errors
     def consent(agreed: bool, version: str, custom_model: str, language: str) -> Any:  # noqa: ANN401, FBT001  # gradio gives values by place
         if agreed:
             accept_licence()
-            tell(t("common.consent_saved", language))
+            notify(t("common.consent_saved", language))
         return look(version, custom_model)
 
-    gr.on([form.page.blocks.load, *(widget.change for widget in chosen)], look, chosen, box, **PRIVATE)  # type: ignore[attr-defined]
+    gr.on([form.page.blocks.load, *(widget.change for widget in chosen)], look, chosen, box, **PRIVATE_EVENT)  # type: ignore[attr-defined]
     agree.input(consent, [agree, *chosen, form.page.language], box, api_name="accept_licence")
 
 
@@ -121,7 +121,7 @@ def tie_presets(form: TrainForm, preset: gr.Dropdown, about: gr.HTML) -> None:
     """Fill the form with the preset that is chosen, and offer the presets in the language of the page."""
     language = form.page.language
 
-    @handler
+    @show_errors
     def choose(name: str, page_language: str) -> list[Any]:
         if name not in presets.PRESETS:
             raise ConfigError(f"There is no preset {name!r}.", hint=f"There are: {', '.join(presets.PRESETS)}.")
@@ -135,9 +135,9 @@ def tie_presets(form: TrainForm, preset: gr.Dropdown, about: gr.HTML) -> None:
         [about, *form.outputs],
         api_name="preset",
         show_progress_on=about,
-        **RAW,
+        **RAW_INPUTS,
     )
-    language.change(lambda spoken: gr.update(choices=presets.choices(spoken)), language, preset, **PRIVATE)
+    language.change(lambda spoken: gr.update(choices=presets.choices(spoken)), language, preset, **PRIVATE_EVENT)
 
 
 def build_settings(form: TrainForm) -> None:
@@ -160,12 +160,12 @@ def build_checkpoints(form: TrainForm) -> None:
         *("save_step", "save_n_checkpoints", "enable_ema", "optimizer"),
     ]
 
-    @handler
+    @show_errors
     def calculate(project: str, page_language: str, **values: object) -> str:
         try:
             found = forecast.forecast(values, form.page.open(project))
         except AmharicTtsError as error:  # asked at every change: it stays in its place
-            return note(error_text.told(error, page_language))
+            return note(error_text.describe(error, page_language))
         return note(forecast.sentence(found, page_language))
 
     page = form.page
@@ -185,8 +185,8 @@ def build_checkpoints(form: TrainForm) -> None:
         outputs=shown,
         api_name="disk_forecast",
         trigger_mode="always_last",
-        **RAW,
-        **QUIET,
+        **RAW_INPUTS,
+        **QUIET_EVENT,
     )
 
 
@@ -199,21 +199,21 @@ def build_files(form: TrainForm) -> None:
         load = gr.UploadButton(
             t("training.load_settings"), file_types=[".yaml", ".yml"], elem_id="load-settings", min_width=160
         )
-    said = gr.HTML(elem_id="settings-faults")
+    said = gr.HTML(elem_id="settings-errors")
     command = command_box("command", visible=False)
     file = gr.File(label=t("common.settings"), visible=False, interactive=False, elem_id="settings-file")
 
     def read(project: str, values: Mapping[str, object]) -> TrainConfig:
         return start.complete(values, page.open(project))
 
-    @handler
+    @show_errors
     def write_command(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
         try:
             return "", gr.update(value=start.command(read(project, values)), visible=True)
         except ConfigError as error:
             return faulty(error, page_language), gr.update(visible=False)
 
-    @handler
+    @show_errors
     def write_file(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
         try:
             path = start.save_settings(read(project, values), page.output, page.open(project).root.name)
@@ -221,18 +221,18 @@ def build_files(form: TrainForm) -> None:
             return faulty(error, page_language), gr.update(visible=False)
         return "", gr.update(value=str(path), visible=True)
 
-    @handler
+    @show_errors
     def read_file(path: str, page_language: str) -> list[Any]:
         try:
             config = TrainConfig.load(Path(path))
         except ConfigError as error:
             return [faulty(error, page_language), *[gr.skip()] * len(fields.SHOWN)]
         sentence = "training.settings_file_loaded"
-        done = told("good", t(sentence, page_language, name=Path(path).name))
+        done = message_box("success", t(sentence, page_language, name=Path(path).name))
         return [done, *fill(config, keep_paths=False)]
 
-    show.click(write_command, inputs_kwargs=form.given, outputs=[said, command], api_name="train_command", **RAW)
-    save.click(write_file, inputs_kwargs=form.given, outputs=[said, file], api_name="save_settings", **RAW)
+    show.click(write_command, inputs_kwargs=form.given, outputs=[said, command], api_name="train_command", **RAW_INPUTS)
+    save.click(write_file, inputs_kwargs=form.given, outputs=[said, file], api_name="save_settings", **RAW_INPUTS)
     load.upload(
         read_file, [load, page.language], [said, *form.outputs], api_name="load_settings", show_progress_on=said
     )
@@ -241,9 +241,9 @@ def build_files(form: TrainForm) -> None:
 def faulty(error: AmharicTtsError, language: str) -> str:
     """Show what is wrong: every fault of a form or a file in a line, under the name that the form gives its field."""
     if not isinstance(error, ConfigError):
-        return refused(error, language)
-    sentences = [_titled(fault, language) for fault in error_text.lines(error, language)]
-    return listed("faults", t("training.invalid_settings", language), sentences)
+        return error_box(error, language)
+    sentences = [_titled(fault, language) for fault in error_text.describe_each(error, language)]
+    return message_list("error", t("training.invalid_settings", language), sentences)
 
 
 def _titled(fault: str, language: str) -> str:
@@ -256,11 +256,11 @@ def tie_memory(form: TrainForm) -> None:
     """Let the browser remember what was filled in, so that a reload loses nothing."""
     kept = gr.JSON(label=t("common.settings"), visible=False)
     # Widgets also tell of a change when the page opens; until what was kept is back, that must not overwrite it.
-    restored = form.page.blocks.load(remembered, kept, form.outputs, js=READ, **PRIVATE)
-    restored.then(None, None, None, js="() => { window.trainingFormIsBack = true; }", **PRIVATE)
+    restored = form.page.blocks.load(remembered, kept, form.outputs, js=READ, **PRIVATE_EVENT)
+    restored.then(None, None, None, js="() => { window.trainingFormIsBack = true; }", **PRIVATE_EVENT)
     # One event a field: a preset changes sixty at once, and the browser asks all triggers and inputs of each event.
     for name, widget in zip(fields.SHOWN, form.outputs, strict=True):
-        widget.change(None, widget, None, js=KEEP % name, **PRIVATE)
+        widget.change(None, widget, None, js=KEEP % name, **PRIVATE_EVENT)
 
 
 def remembered(values: object) -> list[Any]:

@@ -6,7 +6,7 @@ import gradio as gr
 
 from utils import runs
 from utils.ui.i18n import heading, t
-from utils.ui.page import RAW, Page, handler
+from utils.ui.page import RAW_INPUTS, PageContext, show_errors
 from utils.ui.run_panel import RunPanel, build_run_panel
 from utils.ui.tabs.training import finalize, render, start
 from utils.ui.tabs.training.event_reader import Watcher
@@ -25,7 +25,7 @@ from utils.ui.tabs.training.settings_form import (
 )
 
 
-def build(page: Page) -> gr.Tab:
+def build(page: PageContext) -> gr.Tab:
     """Lay out the tab."""
     watcher = Watcher()
     tab = gr.Tab(t("training.tab"), id="training", elem_id="training-tab")
@@ -34,7 +34,7 @@ def build(page: Page) -> gr.Tab:
         form, widgets = build_form(page)
         gr.Markdown(heading("common.training"))
         button = gr.Button(t("training.train_model"), variant="primary", elem_id="train", interactive=False)
-        reason, said = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-faults")
+        reason, said = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-errors")
         panel = build_panel(page, watcher)
         widgets |= {"train": button, "reason": reason, **build_live()}
         chosen, compared = build_history()
@@ -48,7 +48,7 @@ def build(page: Page) -> gr.Tab:
     return tab
 
 
-def build_form(page: Page) -> tuple[TrainForm, dict[str, Any]]:
+def build_form(page: PageContext) -> tuple[TrainForm, dict[str, Any]]:
     """Lay out everything that is decided before a start; return the form and what the live view fills of it."""
     form = TrainForm(page)
     gr.Markdown(heading("training.model_and_data"))
@@ -68,7 +68,7 @@ def build_form(page: Page) -> tuple[TrainForm, dict[str, Any]]:
     return form, {"device": device}
 
 
-def build_panel(page: Page, watcher: Watcher) -> RunPanel:
+def build_panel(page: PageContext, watcher: Watcher) -> RunPanel:
     """Lay out list, state, log and buttons of the trainings."""
 
     def facts(run: runs.Run, state: runs.State, language: str) -> str:
@@ -109,7 +109,7 @@ def build_history() -> tuple[gr.Dropdown, gr.HTML]:
     return chosen, shown
 
 
-def build_optimise(page: Page, panel: RunPanel) -> dict[str, Any]:
+def build_optimise(page: PageContext, panel: RunPanel) -> dict[str, Any]:
     """Lay out the choice of a checkpoint and the button that makes it the finished model."""
     gr.Markdown(heading("common.finished_model"))
     with gr.Row():
@@ -131,7 +131,7 @@ def build_optimise(page: Page, panel: RunPanel) -> dict[str, Any]:
     button = gr.Button(t("training.export_model"), variant="primary", elem_id="optimize", interactive=False)
     reason, done = gr.HTML(elem_id="optimize-reason"), gr.HTML(elem_id="optimized")
 
-    @handler
+    @show_errors
     def optimise(project: str, run: str | None, step: str | None, half: bool, language: str) -> str:  # noqa: FBT001  # gradio gives values by place
         return finalize.optimise(page, project, run, step, half=half, language=language)
 
@@ -141,6 +141,6 @@ def build_optimise(page: Page, panel: RunPanel) -> dict[str, Any]:
         done,
         api_name="optimize_model",
         show_progress="minimal",
-        **RAW,
+        **RAW_INPUTS,
     )
     return {"checkpoint": checkpoint, "optimise": button, "optimise_reason": reason}
