@@ -14,7 +14,7 @@ from utils.core.errors import AudioError
 from utils.dataset.clip import Cue
 from utils.media.audio import Samples, faded
 from utils.media.rates import OUTPUT_RATE
-from utils.media.stretching import FASTEST, SLOWEST, stretch
+from utils.media.stretching import MAX_SPEED, MIN_SPEED, stretch
 
 UNHEARD = 0.02  # slowing down by less than this is not worth it
 UNNOTICED = 0.05  # seconds; about a frame of a film
@@ -35,10 +35,10 @@ class Limits:
     gap: float = 0.1
 
     def __post_init__(self) -> None:
-        if not SLOWEST <= self.slowest <= 1 <= self.fastest <= FASTEST or self.gap < 0:
+        if not MIN_SPEED <= self.slowest <= 1 <= self.fastest <= MAX_SPEED or self.gap < 0:
             raise AudioError(
                 f"Speech cannot be fitted between {self.slowest:g} and {self.fastest:g} of its speed.",
-                hint=f"The limits lie between {SLOWEST:g} and 1, and between 1 and {FASTEST:g}.",
+                hint=f"The limits lie between {MIN_SPEED:g} and 1, and between 1 and {MAX_SPEED:g}.",
             )
 
 
