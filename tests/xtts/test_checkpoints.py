@@ -131,7 +131,7 @@ def test_a_bit_that_fell_over_is_found_before_the_weights_are_used(tmp_path: Pat
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with pytest.raises(StorageError, match="does not hold what was written"):
+    with pytest.raises(StorageError, match="has changed since it was written"):
         read_state(path.parent)
 
 

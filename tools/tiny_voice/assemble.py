@@ -16,6 +16,7 @@ from tools.tiny_voice.speaker_encoder import path_of
 from tools.tiny_voice.speakers import SPEAKERS
 from tools.tiny_voice.stages import Workshop
 from tools.tiny_voice.vocoder import trained_vocoder
+from utils.core.folders import replace_folder
 from utils.core.storage import write_atomically
 from utils.dataset.lengths import header_seconds
 from utils.media import audio
@@ -23,7 +24,6 @@ from utils.media.rates import RATE
 from utils.speech.open_model import open_model
 from utils.speech.speaker_conditioning import SHORTEST, Hearing, hear
 from utils.xtts.files import ABOUT_FILE, CONFIG_FILE, DVAE_FILE, MEL_FILE, REFERENCE_FILE, TINY
-from utils.xtts.folders import replacing_folder
 from utils.xtts.from_scratch import write_speakers, write_weights
 from utils.xtts.model import gpt_state
 from utils.xtts.narrow import Width, widened
@@ -54,7 +54,7 @@ def assemble(shop: Workshop) -> dict[str, Any]:
     gpt = {name: weight.to(half_dtype(weight)) for name, weight in gpt_state(learnt).items()}
     stats = torch.load(learnt / MEL_FILE, weights_only=True)
     takes = _references(shop)
-    with replacing_folder(folder) as new:
+    with replace_folder(folder) as new:
         shutil.copyfile(learnt / CONFIG_FILE, new / CONFIG_FILE)
         Tokenizer.load(learnt).save(new)
         shutil.copyfile(shop.folder("dvae") / DVAE_FILE, new / DVAE_FILE)

@@ -16,7 +16,7 @@ from utils import runs
 from utils.config import TrainConfig
 from utils.core.errors import RunError
 from utils.core.events import Event, EventLog, iter_events
-from utils.core.folders import link_or_copy
+from utils.core.folders import link_or_copy, replace_folder
 from utils.core.languages import AMHARIC
 from utils.core.paths import Project
 from utils.core.storage import write_atomically
@@ -26,7 +26,6 @@ from utils.runs import Run, Status
 from utils.runs.job import Job
 from utils.training.checkpoint_samples import NONE
 from utils.xtts.files import DVAE_FILE, MEL_FILE
-from utils.xtts.folders import replacing_folder
 from utils.xtts.from_scratch import Size, begun_gpt, new_config, write_config, write_speakers, write_weights
 from utils.xtts.narrow import Width, new_vocoder, widened
 from utils.xtts.random_vocabulary import small_vocabulary
@@ -94,7 +93,7 @@ def _blank(shop: Workshop) -> Path:
         new_vocoder(width := Width(gpt.dim, shop.recipe.vocoder.channels, shop.recipe.ears.filters)), width
     )
     stats = torch.load(dvae / MEL_FILE, weights_only=True)
-    with replacing_folder(folder) as new:
+    with replace_folder(folder) as new:
         write_config(new, config, vocabulary)
         write_weights(new, begun_gpt(config, vocabulary, _pace(shop)), vocoder, stats)
         write_speakers(new, {})

@@ -1,1 +1,1 @@
-"""Errors, paths, storage, events and languages: what every other package builds on."""
+"""Errors, paths, storage, events, addresses and languages: the base of every other package."""

@@ -1,27 +1,27 @@
-"""Work cut into batches, and the next one fetched while one is worked on."""
+"""Cut work into batches, and fetch the next one while this one is worked on."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
-Read = TypeVar("Read")
+Result = TypeVar("Result")
 
 
 def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Cut a sequence into parts of one size, as Python itself can from 3.12 on; the last may be shorter."""
+    """Cut a sequence into parts of one size, the last may be shorter; ``itertools.batched`` needs Python 3.12."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
 
-def read_ahead(read: Callable[[T], Read], items: Iterable[T]) -> Iterator[Read]:
-    """Read each item in a thread while the one before it is worked on."""
-    with ThreadPoolExecutor(1, "reader") as thread:
-        waiting: Future[Read] | None = None
+def prefetch(load: Callable[[T], Result], items: Iterable[T]) -> Iterator[Result]:
+    """Load each item in a thread while the one before it is used."""
+    with ThreadPoolExecutor(1, "prefetch") as pool:
+        pending: Future[Result] | None = None
         for item in items:
-            coming = thread.submit(read, item)
-            if waiting:
-                yield waiting.result()
-            waiting = coming
-        if waiting:
-            yield waiting.result()
+            following = pool.submit(load, item)
+            if pending:
+                yield pending.result()
+            pending = following
+        if pending:
+            yield pending.result()

@@ -1,25 +1,24 @@
-"""One JSON object a line, appended while a run works and read by whoever watches."""
+"""Event logs: one JSON object per line, appended by a run and read by whoever follows it."""
 
 import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from utils.core.errors import StorageError
 from utils.core.storage import storage_error
 
 Event = dict[str, object]
-BLOCK = 1 << 20  # bytes read by one look: bounds the memory of a watcher, whatever the size of the log
-LARGEST_NUMBER = 2**53  # nothing of ours is counted further; beyond it a number with a point misses whole ones
+BLOCK = 1 << 20  # bytes read at a time: bounds the memory of a reader, whatever the size of the log
+MAX_INTEGER = 2**53  # floats beyond it skip integers; no event counts that far
 
 
 class EventLog:
-    """Appends events; each line reaches the file whole or is ignored by readers.
+    """Appends events; each line reaches the file completely or is ignored by readers.
 
     Args:
         path: The events.jsonl of a run.
@@ -27,26 +26,26 @@ class EventLog:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._torn = _ends_torn(path)
+        self._is_torn = _ends_torn(path)
         try:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
         except OSError as error:
             raise storage_error(path, error) from error
 
     def emit(self, kind: str, **fields: object) -> None:
-        """Append one event with the time of day."""
-        event = {"time": round(time.time(), 3), "kind": kind} | _finite(fields)
+        """Append one event with the current time."""
+        event = {"time": round(time.time(), 3), "kind": kind} | {name: _finite(value) for name, value in fields.items()}
         line = json.dumps(event, ensure_ascii=False, default=str).encode() + b"\n"
-        if self._torn:
+        if self._is_torn:
             line = b"\n" + line
-        self._torn = True
+        self._is_torn = True
         try:
             written = os.write(self._descriptor, line)
         except OSError as error:
             raise storage_error(self.path, error) from error
         if written < len(line):
             raise storage_error(self.path, OSError(28, "No space left on device"))
-        self._torn = False
+        self._is_torn = False
 
     def close(self) -> None:
         """Close the file."""
@@ -55,47 +54,44 @@ class EventLog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 @dataclass(frozen=True)
 class EventBatch:
-    """What one look at a log found, and where the next look starts."""
+    """Events read at once, and the offset at which to read on."""
 
     events: list[Event]
     offset: int
 
 
 def read_events(path: Path, offset: int = 0, limit: int = BLOCK) -> EventBatch:
-    """Read whole events from an offset; a half-written last line is left for the next look."""
+    """Read complete events from an offset; a half-written last line is left for the next call."""
     block = read_block(path, offset, limit)
-    whole = block.rfind(b"\n") + 1
-    if not whole and len(block) == limit:
-        whole = limit  # a line longer than a block is no event of ours: step over it
-    parsed = (parse_line(line) for line in block[:whole].split(b"\n"))
-    return EventBatch([event for event in parsed if event is not None], offset + whole)
+    end = block.rfind(b"\n") + 1
+    if not end and len(block) == limit:
+        end = limit  # a line longer than a block is no event: skip it
+    parsed = (parse_line(line) for line in block[:end].split(b"\n"))
+    return EventBatch([event for event in parsed if event is not None], offset + end)
 
 
 def iter_events(path: Path) -> Iterator[Event]:
-    """Read a log from its beginning to its end."""
+    """Read a log from beginning to end."""
     offset = 0
-    while (look := read_events(path, offset)).offset > offset:
-        yield from look.events
-        offset = look.offset
+    while (batch := read_events(path, offset)).offset > offset:
+        yield from batch.events
+        offset = batch.offset
 
 
 def format_event(event: Event) -> str:
-    """Write one event as a line for people; what has parts says them as a message too."""
-    told = ((name, value) for name, value in event.items() if name not in {"time", "kind"} and value != "")
-    fields = (f"{name}={value}" for name, value in told if not isinstance(value, dict))
+    """Format an event as one line of text; nested values are left out, because such events have a message too."""
+    fields = (f"{name}={value}" for name, value in event.items() if _is_printed(name, value))
     return " ".join([str(event["kind"]), *fields])
 
 
 def tail_offset(path: Path, size: int = BLOCK) -> int:
-    """Return an offset near the end of a file from which a late watcher may start."""
+    """Return an offset near the end of a file, from which a new reader can start."""
     return max(0, _size(path) - size)
 
 
@@ -107,19 +103,20 @@ def read_tail(path: Path, size: int = 16_384) -> str:
 
 
 def read_block(path: Path, offset: int, limit: int) -> bytes:
-    """Read up to ``limit`` bytes from an offset; a file that is not there yet is empty."""
+    """Read up to ``limit`` bytes from an offset; a file that does not exist yet is empty."""
     try:
         with path.open("rb") as file:
             file.seek(offset)
-            return file.read(min(limit, max(0, _size(path) - offset)))  # room for all of a limit would be taken
+            return file.read(min(limit, max(0, _size(path) - offset)))  # read() allocates all that it is asked for
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise StorageError(f"{path} cannot be read: {error.strerror}.", hint="Delete it or mend its rights.") from error
+        hint = "Delete it or correct its permissions."
+        raise StorageError(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
 
 
 def parse_line(line: bytes) -> Event | None:
-    """Read one line; None for what is no event."""
+    """Parse one line; None if it is no event."""
     try:
         event = json.loads(line)
     except (ValueError, RecursionError):
@@ -128,23 +125,24 @@ def parse_line(line: bytes) -> Event | None:
 
 
 def as_number(value: object) -> float | None:
-    """Return a finite number of an event; what is none, such as the word nan, is left out."""
+    """Return a finite number from an event, or None for anything else."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return None if (count := as_integer(value)) is None else float(count)
+    return None if (integer := as_integer(value)) is None else float(integer)
 
 
 def as_integer(value: object) -> int | None:
-    """Return a whole number of an event; what is none, or goes on for hundreds of digits, is left out."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < LARGEST_NUMBER else None
+    """Return an integer from an event, or None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MAX_INTEGER else None
 
 
-def _finite(fields: Mapping[str, object]) -> Event:
-    """Write NaN and infinity as words, because JSON has no number for them."""
-    return {
-        name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in fields.items()
-    }
+def _is_printed(name: str, value: object) -> bool:
+    return name not in {"time", "kind"} and value != "" and not isinstance(value, dict)
+
+
+def _finite(value: object) -> object:
+    """Turn NaN and infinity into strings, because JSON has no numbers for them."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _ends_torn(path: Path) -> bool:

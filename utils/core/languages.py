@@ -1,4 +1,4 @@
-"""Names of languages: every spelling a person may use meets its canonical code here, and only here."""
+"""Language names: every spelling that a person may use, mapped to one code."""
 
 import difflib
 import re
@@ -10,15 +10,15 @@ from utils.core.errors import UnknownLanguageError
 
 @dataclass(frozen=True)
 class Language:
-    """A language as the rest of the program sees it.
+    """A language.
 
     Attributes:
-        code: The one code used in files, flags and language tokens.
+        code: The code used in files, flags and language tokens.
         name: English name.
-        native_name: The name its speakers use.
+        native_name: Name in the language itself.
         aliases: Other spellings, in lower case.
-        whisper_code: What Whisper calls it; None when Whisper does not know it and has to guess.
-        in_xtts: True when the published XTTS v2 already speaks it.
+        whisper_code: Its code in Whisper; None if Whisper does not know the language and has to guess.
+        in_xtts: Whether the published XTTS v2 speaks it.
     """
 
     code: str
@@ -30,7 +30,7 @@ class Language:
 
     @property
     def token(self) -> str:
-        """Return the symbol that opens every text of this language in the vocabulary."""
+        """Return the token that starts every text in this language."""
         return f"[{self.code}]"
 
 
@@ -76,29 +76,29 @@ TAG = re.compile(r"([a-z]{2,3})(?:[-_.@][a-z0-9]+)*")
 
 
 def find(name: str) -> Language:
-    """Return the language that goes by this name, code or tag.
+    """Return the language with this name, code or tag.
 
-    A well-formed code nobody listed (``ff``, ``swe_SE``) is a language of its own, read by the generic language pack;
-    any other unknown name is most likely a typing error and is refused with the nearest known names.
+    A well-formed code that is not listed (``ff``, ``swe_SE``) is a language of its own, read by the generic language
+    pack. Any other unknown name is most likely a typing error.
     """
     wanted = " ".join(name.split()).casefold()
     known = _by_alias()
     if wanted in known:
         return known[wanted]
     if not (tag := TAG.fullmatch(wanted)):
-        raise UnknownLanguageError(f"No language is called {name!r}.", hint=_advice(wanted, known))
+        raise UnknownLanguageError(f"Unknown language {name!r}.", hint=_advice(wanted, known))
     code = tag[1]
     return known.get(code) or Language(code, code, code, (), code if code in WHISPER_CODES else None)
 
 
 def canonical(name: str) -> str:
-    """Return the one code of a language, whatever it was called."""
+    """Return the code of a language from any of its names."""
     return find(name).code
 
 
 @cache
 def _by_alias() -> dict[str, Language]:
-    """Map every spelling in lower case to its language."""
+    """Map every spelling, in lower case, to its language."""
     return {
         spelling.casefold(): language
         for language in (AMHARIC, *XTTS_LANGUAGES, *OTHER_LANGUAGES)
@@ -107,7 +107,7 @@ def _by_alias() -> dict[str, Language]:
 
 
 def _advice(wanted: str, known: dict[str, Language]) -> str:
-    """Name the nearest known languages."""
+    """Suggest the nearest known languages."""
     near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
     names = dict.fromkeys(f"{known[spelling].name} ({known[spelling].code})" for spelling in near)
     meant = f"Did you mean {' or '.join(names)}? " if names else ""

@@ -1,4 +1,4 @@
-"""The names of folders and files on disk, and the rule that nothing leaves the project folders."""
+"""Where everything is on disk, and the rule that nothing leaves the project folders."""
 
 import re
 from dataclasses import dataclass
@@ -10,49 +10,59 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 OUTPUT = ROOT / "output"
 CONFIGS = ROOT / "configs"
 REQUIREMENTS = ROOT / "requirements.txt"
-MODELS = OUTPUT / ".models"  # one folder a published version
-SETTINGS = OUTPUT / ".settings"  # what a person chose or this machine was measured at
+MODELS = OUTPUT / ".models"  # one folder per published version
+SETTINGS = OUTPUT / ".settings"  # user choices and measurements of this machine
 LICENCE_CONSENT = SETTINGS / "licence-consent.json"
-PRECISIONS = SETTINGS / "precision.json"  # how fast each is here
-VOICES = OUTPUT / ".cache" / "voices"  # what was heard of references
-TINY_VOICE = OUTPUT / ".tiny-voice"  # where the embedded voice is made
-TINY_MODEL = ROOT / "utils" / "xtts" / "data" / "tiny"  # where it is kept
-UPLOADS = OUTPUT / ".uploads"  # what visitors of the page sent, and what it made for them to download
+PRECISIONS = SETTINGS / "precision.json"  # measured speed of each precision
+VOICES = OUTPUT / ".cache" / "voices"  # computed voices of reference clips
+TINY_VOICE = OUTPUT / ".tiny-voice"  # where the embedded model is built
+TINY_MODEL = ROOT / "utils" / "xtts" / "data" / "tiny"  # the embedded model
+UPLOADS = OUTPUT / ".uploads"  # files that visitors of the page sent or can download
 
-RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # names that Windows keeps for devices
-MAX_NAME_BYTES = 200  # systems allow 255, and what is deleted or half written gets a longer name for a while
+RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # device names on Windows
+MAX_NAME_BYTES = 200  # systems allow 255; temporary names are longer
 ALLOWED = re.compile(r"[\w][\w .-]{0,63}")
 
 
 @dataclass(frozen=True)
 class Project:
-    """A folder that holds dataset/, runs/ and ready/."""
+    """The folder of a project."""
 
     root: Path
 
     @property
     def dataset(self) -> Path:
-        """Return the folder of clips and their lists."""
+        """Clips and their lists."""
         return self.root / "dataset"
 
     @property
+    def recordings(self) -> Path:
+        """Uploaded and downloaded recordings."""
+        return self.dataset / "recordings"
+
+    @property
     def runs(self) -> Path:
-        """Return the folder that holds one folder a run."""
+        """One folder per run."""
         return self.root / "runs"
 
     @property
     def ready(self) -> Path:
-        """Return the folder of the finished model."""
+        """The finished model."""
         return self.root / "ready"
 
     @property
     def exports(self) -> Path:
-        """Return the folder of what was packed for others; all of it can be made again."""
+        """Packed models and datasets, which can be created again."""
         return self.root / "exports"
+
+    @property
+    def evaluation(self) -> Path:
+        """Reports of ``evaluate``."""
+        return self.root / "evaluation"
 
 
 def project(name: str, output: Path = OUTPUT) -> Project:
-    """Name a project below the output folder."""
+    """Return a project in the output folder; it need not exist yet."""
     return Project(resolve_inside(output, validate_name(name)))
 
 
@@ -64,21 +74,21 @@ def list_projects(output: Path = OUTPUT) -> list[str]:
 
 
 def validate_name(name: object) -> str:
-    """Return a name that is safe as a folder on every system, or say what is wrong with it."""
-    name = name.strip() if isinstance(name, str) else ""  # programs may send the page anything
+    """Return a name that is safe as a folder on every system."""
+    name = name.strip() if isinstance(name, str) else ""  # API clients may send anything
     too_long = len(name.encode(errors="replace")) > MAX_NAME_BYTES
     if not ALLOWED.fullmatch(name) or RESERVED.fullmatch(name) or name.endswith(".") or too_long:
         raise StorageError(
             f"{name!r} cannot be a folder name.",
-            hint="Begin with a letter or digit; then up to 63 letters (Ethiopic too), digits, spaces or any of . _ -",
+            hint="Start with a letter or digit; then use up to 63 letters, digits, spaces or any of . _ -",
         )
     return name
 
 
 def resolve_inside(folder: Path, *parts: str | Path) -> Path:
-    """Join a path and refuse it when it leaves the folder, through '..' or a link either."""
+    """Join paths and refuse a result outside the folder, also through '..' or a link."""
     base = folder.resolve()
     path = base.joinpath(*parts).resolve()
     if not path.is_relative_to(base):
-        raise StorageError(f"{path} lies outside {base}.", hint="Choose a file inside the project folder.")
+        raise StorageError(f"{path} is outside {base}.", hint="Choose a file in the project folder.")
     return path

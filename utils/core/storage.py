@@ -1,4 +1,4 @@
-"""Writing that survives a crash: whole files or none, and locks that die with their holder."""
+"""Crash-safe files: written completely or not at all, and locks that the system frees when their holder dies."""
 
 import contextlib
 import errno
@@ -15,23 +15,23 @@ from utils.core.errors import StorageError
 
 T = TypeVar("T")
 PARTIAL = ".partial"
-NO_SPACE_HINT = "Free some space or choose another folder; what was there before is untouched."
-RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # seconds; virus scanners let go within this time
+NO_SPACE_HINT = "Free some space or choose another folder. Existing files are unchanged."
+RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # virus scanners close a file within this time
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a text file as a whole; on any failure the old one is left as it was."""
+    """Replace a text file; on any failure the old one is unchanged."""
     with atomic_writer(path) as file:
         file.write(text.encode())
 
 
 @contextlib.contextmanager
 def atomic_writer(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of another only once it is complete and on disk."""
+    """Open a file that replaces another once it is complete and on disk."""
     temporary: Path | None = None
     try:
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL}")
-        with temporary.open("xb") as file:  # not mkstemp, whose files nobody else may read
+        with temporary.open("xb") as file:  # not mkstemp, whose files only their owner can read
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -45,48 +45,48 @@ def atomic_writer(path: Path) -> Iterator[BinaryIO]:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder with its parents."""
+    """Create a folder with its parents."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise storage_error(path, error) from error
 
 
-def make_unique_folder(wanted: Path) -> Path:
-    """Make a folder that nobody else has: if there is one of that name, with a number behind it."""
-    make_folder(wanted.parent)
-    folder, number = wanted, 2
+def make_unique_folder(path: Path) -> Path:
+    """Create a new folder; append a number to its name if it exists already."""
+    make_folder(path.parent)
+    folder, number = path, 2
     while True:
         try:
             folder.mkdir()
         except FileExistsError:
-            folder, number = wanted.with_name(f"{wanted.name}-{number}"), number + 1
+            folder, number = path.with_name(f"{path.name}-{number}"), number + 1
         except OSError as error:
             raise storage_error(folder, error) from error
         else:
             return folder
 
 
-def timestamp_name(when: float) -> str:
-    """Name a moment, given in seconds since 1970, so that later ones come later in a list."""
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(when))}-{int(when % 1 * 1000):03}"
+def timestamp_name(seconds: float) -> str:
+    """Format a time, in seconds since 1970, as a file name that sorts by time."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(seconds))}-{int(seconds % 1 * 1000):03}"
 
 
 def read_text(path: Path) -> str:
-    """Read a file that another process may be replacing at this moment."""
+    """Read a text file that another process may be replacing right now."""
     return retry_while_in_use(lambda: path.read_text(encoding="utf-8"))
 
 
-def read_json(path: Path) -> Any:  # noqa: ANN401  # whatever the file holds
-    """Read a JSON file; whatever makes it unreadable is a ValueError, brackets without end too."""
+def read_json(path: Path) -> Any:  # noqa: ANN401  # any JSON value
+    """Read a JSON file; malformed content of any kind raises ValueError."""
     try:
         return json.loads(read_text(path))
     except RecursionError as error:
-        raise ValueError("its brackets lie too deep in one another") from error
+        raise ValueError("too deeply nested") from error
 
 
 def retry_while_in_use(action: Callable[[], T]) -> T:
-    """Try again while Windows refuses access because somebody else has the file open for an instant."""
+    """Retry while Windows refuses access because another program has the file open."""
     for pause in RETRY_SECONDS:
         try:
             return action()
@@ -98,13 +98,13 @@ def retry_while_in_use(action: Callable[[], T]) -> T:
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
-    """Say why a file could not be written, and what to do about it."""
+    """Turn a failed write into an error for the user."""
     return StorageError(f"{path} cannot be written: {error.strerror or error}.", hint=NO_SPACE_HINT)
 
 
 @contextlib.contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """Hold a lock between threads and processes; the system frees it when its holder dies."""
+    """Hold a lock across threads and processes; the system frees it when its holder dies."""
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
@@ -113,7 +113,7 @@ def file_lock(path: Path) -> Iterator[None]:
         _acquire(descriptor)
         yield
     finally:
-        os.close(descriptor)  # closing frees the lock on every system
+        os.close(descriptor)  # which frees the lock on every system
 
 
 if sys.platform == "win32":
@@ -122,7 +122,7 @@ if sys.platform == "win32":
     def _acquire(descriptor: int) -> None:
         while True:
             try:
-                return msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # gives up after ten seconds, so ask again
+                return msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)  # gives up after ten seconds
             except OSError as error:
                 if error.errno != errno.EDEADLK:
                     raise

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from utils.core.batching import batched, read_ahead
+from utils.core.batching import batched, prefetch
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.paths import ROOT, resolve_inside
 from utils.core.storage import file_lock
@@ -211,7 +211,7 @@ def _sounds(shards: Shards, clips: Sequence[Clip], dataset: Path, encoder: "Audi
     for window in batched(missing, AUDIO_ROWS):
         rows: dict[str, tuple[int, Array, Array]] = {}
         try:
-            for batch in read_ahead(lambda clips: _read(clips, dataset, encoder), _batches(window)):
+            for batch in prefetch(lambda clips: _read(clips, dataset, encoder), _batches(window)):
                 encoded = encoder.encode([*batch.waves.values()])
                 for (content, wave), made in zip(batch.waves.items(), encoded, strict=True):
                     rows[content] = (wave.size, made.codes, made.mel.ravel())

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from utils.core.plotting import new_figure
 from utils.core.storage import atomic_writer
 from utils.dataset.statistics import Statistics
 
@@ -16,7 +15,9 @@ BINS = 40
 
 def draw(found: Statistics, path: Path) -> None:
     """Draw lengths, pace, noise and phonemes into one PNG."""
-    figure = new_figure(11, 7)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 7), layout="constrained")
     (lengths, pace), (snr, phonemes) = figure.subplots(2, 2)
     _histogram(lengths, found.seconds, "Length of the clips", "seconds")
     _histogram(pace, found.pace, "Pace", "letters a second")

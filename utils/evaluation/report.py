@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from utils.core.errors import DataError
-from utils.core.plotting import new_figure
 from utils.core.storage import atomic_writer, read_json, write_atomically
 from utils.evaluation.results import METRICS, Metric, Utterance
 from utils.evaluation.significance import compare
@@ -129,7 +128,9 @@ def text(report: EvaluationReport) -> str:
 def plot(report: EvaluationReport) -> None:
     """Draw one panel for each metric into report.png."""
     rows = -(-len(METRICS) // PLOT_COLUMNS)
-    figure = new_figure(4 * PLOT_COLUMNS, 3.6 * rows)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4 * PLOT_COLUMNS, 3.6 * rows), layout="constrained")
     panels = figure.subplots(rows, PLOT_COLUMNS).flat
     for metric in METRICS:
         _panel(next(panels), report, metric)

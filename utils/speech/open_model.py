@@ -15,6 +15,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from utils.core.errors import AmharicTtsError
+from utils.core.folders import symlink_or_copy
 from utils.core.languages import find
 from utils.core.paths import OUTPUT, Project
 from utils.core.storage import make_folder
@@ -36,7 +37,6 @@ from utils.xtts.files import (
     ModelFileError,
     read_about,
 )
-from utils.xtts.folders import share
 from utils.xtts.model import GPT_PREFIX, fingerprint, load_gpt, load_vocoder, meta_gpt, read_config, require_vocoder
 from utils.xtts.state_dict import compare, read_state_dict, require_match, strip_prefix
 from utils.xtts.tokenizer import Tokenizer
@@ -181,10 +181,10 @@ def _in_usual_layout(place: Path, source: ModelSource) -> Path:
     key = hashlib.blake2b(str(weights.resolve()).encode(), digest_size=6).hexdigest()
     usual = source.models / f".opened-{key}"
     make_folder(usual)
-    share(weights, usual / MODEL_FILE)
+    symlink_or_copy(weights, usual / MODEL_FILE)
     for name in BESIDE:
         if (folder / name).is_file():
-            share(folder / name, usual / name)
+            symlink_or_copy(folder / name, usual / name)
         else:
             (usual / name).unlink(missing_ok=True)
     return usual

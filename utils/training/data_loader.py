@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from utils.core.batching import read_ahead
+from utils.core.batching import prefetch
 from utils.training.batches import BatchSpec, ClipGroup, UpdatePlan, split_batches
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths, ClipSource
 from utils.training.packing import PackedBatch, SpecialTokens, pack
@@ -71,7 +71,7 @@ class UpdateLoader:
     def run(self, first: int, last: int) -> Iterator[Update]:
         """Read updates from one number of the run up to another; nothing of those before is read."""
         requests = map(self.request, range(first, last))
-        return self._by_processes(requests) if self.workers else read_ahead(self._read, requests)
+        return self._by_processes(requests) if self.workers else prefetch(self._read, requests)
 
     def request(self, number: int) -> Request:
         """Say what is to be read for an update."""

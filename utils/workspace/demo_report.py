@@ -11,7 +11,6 @@ import numpy as np
 
 from utils.core.events import Event, iter_events
 from utils.core.paths import Project
-from utils.core.plotting import new_figure
 from utils.core.storage import write_atomically
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import METRICS, Utterance
@@ -101,7 +100,9 @@ def _loss_curve(events: Iterable[Event]) -> "Figure":
     for event in events:
         if event["kind"] in points and isinstance(event.get("loss"), int | float):
             points[str(event["kind"])].append((float(str(event["step"])), float(str(event["loss"]))))
-    figure = new_figure(8, 3)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 3), layout="constrained")
     axes = figure.subplots()
     axes.set(xlabel="step", ylabel="audio loss")
     for name, label in (("train", "training clips"), ("evaluation", "held-out clips")):
@@ -112,7 +113,9 @@ def _loss_curve(events: Iterable[Event]) -> "Figure":
 
 def _spectrogram(path: Path) -> "Figure":
     samples = audio.load(path, OUTPUT_RATE)
-    figure = new_figure(5, 2)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 2), layout="constrained")
     axes = figure.subplots()
     seconds, kilohertz = len(samples) / OUTPUT_RATE, OUTPUT_RATE / 2000
     axes.imshow(_decibels(samples), origin="lower", aspect="auto", extent=(0, seconds, 0, kilohertz))

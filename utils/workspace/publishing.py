@@ -14,12 +14,11 @@ import torch
 from torch import Tensor
 
 from utils.core.errors import ConfigError, DownloadError, RunError, StorageError
-from utils.core.folders import require_space
+from utils.core.folders import replace_folder, require_space
 from utils.core.storage import atomic_writer, make_folder
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
 from utils.xtts.export import EXPORTED_FILES, write_ready
 from utils.xtts.files import DVAE_FILE, MEL_FILE, MODEL_FILE, ModelFileError
-from utils.xtts.folders import replacing_folder
 from utils.xtts.model import GPT_PREFIX
 from utils.xtts.state_dict import read_state_dict
 from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
@@ -94,7 +93,7 @@ def publish(opened: "Opened", folder: Path, options: PublishOptions, card: str) 
     if options.half:
         _check_half_precision(opened)
     require_space(folder, options.copies * _weights_size(opened, half=options.half))
-    with replacing_folder(folder, ALL_FILES) as new:
+    with replace_folder(folder, ALL_FILES) as new:
         state, about = opened.gpt.state_dict(), _about(opened)
         model = write_ready(
             new / "model", opened.folder, state, opened.tokenizer, opened.reference, about, half=options.half
@@ -120,7 +119,7 @@ def publish_adapter(opened: "Opened", folder: Path, options: PublishOptions, car
     _check_target(opened, folder)
     state = read_tensors(checkpoint / ADAPTER)
     require_space(folder, sum(weight.nbytes for weight in state.values()) * options.copies)
-    with replacing_folder(folder, ALL_FILES) as new:
+    with replace_folder(folder, ALL_FILES) as new:
         write_tensors(new / ADAPTER, state, half_dtype if options.half else None)
         shutil.copyfile(checkpoint / ADAPTER_CONFIG, new / ADAPTER_CONFIG)
         opened.tokenizer.save(new)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.core.folders import require_space
+from utils.core.folders import require_space, symlink_or_copy
 from utils.core.paths import LICENCE_CONSENT, MODELS, TINY_MODEL
 from utils.core.storage import file_lock, make_folder, read_json, write_atomically
 from utils.xtts import random_model
@@ -28,7 +28,6 @@ from utils.xtts.files import (
     ModelFileError,
     looks_complete,
 )
-from utils.xtts.folders import share
 from utils.xtts.hub import HubFile, UnreachableError, download, file_info
 from utils.xtts.licence import require_licence
 from utils.xtts.model import match_gpt, require_vocoder
@@ -212,7 +211,7 @@ def _gather(folder: Path, files: Mapping[str, Path]) -> None:
     with file_lock(folder.parent / f".{folder.name}.lock"):
         for name in (*HUB_FILES, SETTINGS_FILE, REFERENCE_FILE):
             if name in files:
-                share(files[name], folder / name)
+                symlink_or_copy(files[name], folder / name)
             else:
                 (folder / name).unlink(missing_ok=True)
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from utils.core import languages
 from utils.core.errors import StorageError
-from utils.core.folders import link_or_copy, require_space
+from utils.core.folders import link_or_copy, replace_folder, require_space
 from utils.core.storage import NO_SPACE_HINT, read_json
 from utils.media import audio
 from utils.media.rates import RATE
@@ -29,7 +29,6 @@ from utils.xtts.files import (
     ModelFileError,
     read_about,
 )
-from utils.xtts.folders import replacing_folder
 from utils.xtts.model import GPT_PREFIX, fingerprint, meta_gpt, read_config
 from utils.xtts.state_dict import RELOAD_HINT, compare, read_state_dict
 from utils.xtts.tensors import half_dtype
@@ -75,7 +74,7 @@ def write_ready(
     shared = [base / name for name in SHARED if (base / name).is_file()]
     sound = reference or base / REFERENCE_FILE
     require_space(folder, sum(map(_size, weights.values())) + sum(path.stat().st_size for path in shared))
-    with replacing_folder(folder, EXPORTED_FILES) as new:
+    with replace_folder(folder, EXPORTED_FILES) as new:
         _save(weights, new / MODEL_FILE)
         tokenizer.save(new)
         _write_json(new / CONFIG_FILE, config_for(base, tokenizer))

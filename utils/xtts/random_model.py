@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from utils.core.folders import replace_folder
 from utils.core.storage import file_lock, make_folder, read_text
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE
 from utils.xtts.files import DVAE_FILE, HUB_FILES, REFERENCE_FILE
-from utils.xtts.folders import replacing_folder
 from utils.xtts.from_scratch import Size, new_config, write_config, write_speakers, write_weights
 from utils.xtts.model import meta_gpt, new_gpt
 from utils.xtts.narrow import Width, new_dvae, new_vocoder
@@ -76,7 +76,7 @@ def build(folder: Path, seed: int = 0, sizes: RandomModelSize | None = None) -> 
     make_folder(folder.parent)
     with file_lock(folder.parent / f".{folder.name}.lock"):
         if not _is_there(folder, recipe):
-            with replacing_folder(folder) as new, torch.random.fork_rng(devices=[]), _one_thread():
+            with replace_folder(folder) as new, torch.random.fork_rng(devices=[]), _one_thread():
                 torch.manual_seed(seed)
                 _write(new, sizes, seed)
                 (new / RECIPE_FILE).write_text(recipe, encoding="utf-8")
