@@ -7,8 +7,8 @@ from utils.amharic.gemination import mark
 from utils.amharic.lexicon import with_overrides
 from utils.amharic.syllables import insert_vowels
 
-# The model's vocabulary has no Ethiopic punctuation. Quotation marks are not spoken and may be missing from it; in Latin
-# mode an apostrophe is a letter.
+# The model's vocabulary has no Ethiopic punctuation. Quotation marks are not spoken and may be missing from it; in
+# Latin mode an apostrophe is a letter.
 _PUNCTUATION = str.maketrans(
     {"፠": None, "፡": " ", "።": ".", "፣": ",", "፤": ";", "፥": ":", "፦": ":", "፧": "?", "፨": "."}
     | dict.fromkeys("\"'‘’“”")
