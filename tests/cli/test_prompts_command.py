@@ -23,7 +23,7 @@ def test_a_project_with_recordings_and_no_clips_yet_is_asked_for_every_sentence(
 
 
 def test_a_list_is_written_that_the_preparation_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from utils.dataset.existing import is_dataset
+    from utils.dataset.existing_datasets import is_dataset
 
     path = tmp_path / "prompts.csv"
     assert main(["prompts", "--count", "3", "--list", str(path), "--speaker", "አበበ", "--output", str(tmp_path)]) == 0

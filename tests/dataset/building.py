@@ -9,7 +9,7 @@ from utils.config import DatasetConfig
 from utils.core.paths import Project
 from utils.dataset.build import Report, build
 from utils.dataset.clip import Clip, Cue, Recording, ScanResult, Scores, Span
-from utils.dataset.transcription import Transcript
+from utils.dataset.recognisers import Transcript
 from utils.media.audio import Samples
 
 SETTINGS = DatasetConfig(segmenter="energy", workers=1)

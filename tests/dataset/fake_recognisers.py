@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils.dataset.clip import Span
-from utils.dataset.transcription import Engine, RecognitionError, Transcript, Word
+from utils.dataset.recognisers import RecogniserSpec, RecognitionError, Transcript, Word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Counting:
     """Says of each clip how many samples it has, in which language, and who counted on what."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: RecogniserSpec) -> None:
         self.name = engine.name
         self.model = engine.model
         self.device = "cpu" if engine.device == "auto" else engine.device
@@ -52,7 +52,7 @@ class RaisingOnGpu(Counting):
 
 
 class RaisingOnLoad(Counting):
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: RecogniserSpec) -> None:
         super().__init__(engine)
         if self.device != "cpu":
             raise RuntimeError("CUDA driver version is insufficient for CUDA runtime version")

@@ -78,7 +78,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "c header alone.wav": (header_alone, "holds no sound"),
     "d cut header.wav": (cut_in_its_header, "cut off or damaged"),
     "e nan.wav": (not_a_number, "not a finite number at 4.000 s"),
-    "f folder.wav": (Path.mkdir, "is a folder without sound"),
+    "f folder.wav": (Path.mkdir, "is a folder without"),
     "g film.mp4": (video_without_sound, "has no sound"),
 }
 ODD: dict[str, tuple[Callable[[Path], object], float]] = {  # all the sound that there is gets used
@@ -100,7 +100,7 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> Report:
         soundfile.write(folder / name, speech(10 + number), RATE, subtype="PCM_16")
     for path in folder.glob("*.wav"):
         path.with_suffix(".txt").write_text(WORDS[0] * 3, encoding="utf-8")
-    found = sources.find([folder], language="am")
+    found = sources.find_recordings([folder], language="am")
     return built(found, Project(tmp_path_factory.mktemp("out")), SETTINGS)
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from tests.refusals import is_refused
 from utils.core.addresses import check_public, is_url, public_connections_only
-from utils.dataset import download
-from utils.dataset.download import DownloadError, Fetched, _captions, fetch
-from utils.dataset.sources import find
+from utils.core.errors import DownloadError
+from utils.dataset.download import DownloadedFiles, choose_captions, download
+from utils.dataset.sources import find_recordings
 from utils.media import audio
 
 pytestmark = pytest.mark.slow
@@ -52,24 +52,24 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
-def fetched(site: str, page: str, folder: Path, language: str = "am", **more: Any) -> Fetched:
+def fetched(site: str, page: str, folder: Path, language: str = "am", **more: Any) -> DownloadedFiles:
     pytest.importorskip("yt_dlp", reason="the optional package yt-dlp is not installed")
-    return fetch(f"{site}/{page}", folder, language=language, allow_private=True, **more)
+    return download(f"{site}/{page}", folder, language=language, allow_private=True, **more)
 
 
 def test_a_media_file_is_fetched_whole(site: str, tmp_path: Path) -> None:
     heard: list[float] = []
     names: list[str] = []
 
-    def tell(name: str, share: float) -> None:
+    def on_progress(name: str, share: float) -> None:
         names.append(name)
         heard.append(share)
 
-    found = fetched(site, "talk.wav", tmp_path, tell=tell)
+    found = fetched(site, "talk.wav", tmp_path, on_progress=on_progress)
     assert {found.media[0].name} >= set(names) - {f"{found.media[0].name}.part"}
     assert [audio.duration(path) for path in found.media] == [1.0]
     assert heard[-1] == 1.0
-    assert "no captions in the asked language (am)" in found.warnings[0]
+    assert "no captions in am" in found.warnings[0]
 
 
 def test_a_second_call_fetches_nothing_again(site: str, tmp_path: Path) -> None:
@@ -100,12 +100,12 @@ def test_captions_come_in_the_asked_language_only(
 
 def test_what_was_fetched_becomes_a_recording_with_its_cues(site: str, tmp_path: Path) -> None:
     found = fetched(site, "both.html", tmp_path)
-    recordings = find([*found.media, *found.subtitles], language="am").recordings
+    recordings = find_recordings([*found.media, *found.subtitles], language="am").recordings
     assert [[cue.text for cue in recording.cues] for recording in recordings] == [["ሰላም ለሁላችሁ"]]
 
 
 def test_an_address_without_a_file_is_refused_with_its_reason(site: str, tmp_path: Path) -> None:
-    with pytest.raises(DownloadError, match=r"nothing.mp3 cannot be fetched: .*404"):
+    with pytest.raises(DownloadError, match=r"nothing.mp3 cannot be downloaded: .*404"):
         fetched(site, "nothing.mp3", tmp_path)
 
 
@@ -132,7 +132,7 @@ def test_an_address_without_a_file_is_refused_with_its_reason(site: str, tmp_pat
 )
 def test_addresses_that_lead_inside_are_refused(tmp_path: Path, url: str, reason: str) -> None:
     with pytest.raises(DownloadError, match=reason):
-        fetch(url, tmp_path, language="am")
+        download(url, tmp_path, language="am")
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_a_page_cannot_redirect_to_a_private_address(
     def as_if_public(url: str, *, allow_private: bool) -> None:
         """Let the first look pass."""
 
-    monkeypatch.setattr(download, "check_public", as_if_public)
+    monkeypatch.setattr("utils.dataset.download.check_public", as_if_public)
     with pytest.raises(DownloadError, match="private network"):
-        fetch(f"{site}/talk.wav", tmp_path, language="am")
+        download(f"{site}/talk.wav", tmp_path, language="am")
 
 
 def test_the_guard_holds_its_own_thread_only_and_goes_away(site: str) -> None:
@@ -195,13 +195,13 @@ def test_the_guard_holds_its_own_thread_only_and_goes_away(site: str) -> None:
     ],
 )
 def test_captions_by_people_come_first_and_translations_never(info: dict[str, Any], name: str) -> None:
-    assert _captions(info, "am") == name
+    assert choose_captions(info, "am") == name
 
 
 def test_without_the_package_the_way_to_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "yt_dlp", None)
     with pytest.raises(DownloadError, match="pip install yt-dlp"):
-        fetch("https://1.1.1.1/talk.mp3", tmp_path, language="am")
+        download("https://1.1.1.1/talk.mp3", tmp_path, language="am")
 
 
 @pytest.mark.parametrize(

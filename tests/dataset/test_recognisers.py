@@ -11,9 +11,9 @@ import pytest
 
 from tests.dataset.tiny_whisper import make_whisper
 from utils.dataset.clip import Span
-from utils.dataset.recogniser_process import Isolated
+from utils.dataset.recognisers import CTC, RATE, RecogniserSpec, RecognitionError, Transcript, Word
 from utils.dataset.recognisers.ctc import Frame, ctc_words
-from utils.dataset.transcription import CTC, RATE, Engine, RecognitionError, Transcript, Word
+from utils.dataset.recognisers.isolated import IsolatedRecogniser
 from utils.media.audio import Samples
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def texts(heard: Sequence[Transcript]) -> list[str]:
 
 @pytest.mark.slow
 def test_whisper_hears_several_clips_as_it_hears_each(whisper_folder: Path, clips: list[Samples]) -> None:
-    with Isolated(Engine(str(whisper_folder), "cpu")) as recogniser:
+    with IsolatedRecogniser(RecogniserSpec(str(whisper_folder), "cpu")) as recogniser:
         together = recogniser.transcribe(clips, "Amharic")
         alone = [recogniser.transcribe([clip], "am")[0] for clip in clips]
     assert texts(together) == texts(alone)
@@ -59,7 +59,7 @@ def test_whisper_hears_several_clips_as_it_hears_each(whisper_folder: Path, clip
 def test_whisper_is_told_the_language_and_guesses_one_it_does_not_know(
     whisper_folder: Path, clips: list[Samples]
 ) -> None:
-    with Isolated(Engine(str(whisper_folder), "cpu")) as recogniser:
+    with IsolatedRecogniser(RecogniserSpec(str(whisper_folder), "cpu")) as recogniser:
         amharic, english, tigrinya = (
             texts(recogniser.transcribe(clips, name)) for name in ("amh_ET", "en", "Tigrinya")
         )
@@ -69,7 +69,7 @@ def test_whisper_is_told_the_language_and_guesses_one_it_does_not_know(
 
 @pytest.mark.slow
 def test_word_times_are_kept_and_lie_inside_their_clip(whisper_folder: Path, clips: list[Samples]) -> None:
-    with Isolated(Engine(str(whisper_folder), "cpu", "float32")) as recogniser:
+    with IsolatedRecogniser(RecogniserSpec(str(whisper_folder), "cpu", "float32")) as recogniser:
         heard = recogniser.transcribe(clips, "am")
     for one, clip in zip(heard, clips, strict=True):
         assert " ".join(word.text for word in one.words) == one.text
@@ -81,13 +81,15 @@ def test_word_times_are_kept_and_lie_inside_their_clip(whisper_folder: Path, cli
 @pytest.mark.parametrize(
     ("engine", "language", "sentence"),
     [
-        (Engine("", "cpu", "float16"), "am", "This cpu cannot compute in float16. It can in"),
-        (Engine("", "cpu"), "Klingonish", "Klingonish"),
+        (RecogniserSpec("", "cpu", "float16"), "am", "This cpu cannot compute in float16. It can in"),
+        (RecogniserSpec("", "cpu"), "Klingonish", "Klingonish"),
     ],
 )
-def test_whisper_says_what_it_cannot_do(whisper_folder: Path, engine: Engine, language: str, sentence: str) -> None:
-    engine = Engine(str(whisper_folder), engine.device, engine.compute_type)
-    with Isolated(engine) as recogniser, pytest.raises(RecognitionError) as caught:
+def test_whisper_says_what_it_cannot_do(
+    whisper_folder: Path, engine: RecogniserSpec, language: str, sentence: str
+) -> None:
+    engine = RecogniserSpec(str(whisper_folder), engine.device, engine.compute_type)
+    with IsolatedRecogniser(engine) as recogniser, pytest.raises(RecognitionError) as caught:
         recogniser.transcribe([np.zeros(RATE, np.float32)], language)
     assert sentence in str(caught.value)
 
@@ -95,7 +97,7 @@ def test_whisper_says_what_it_cannot_do(whisper_folder: Path, engine: Engine, la
 @pytest.mark.slow
 def test_whisper_refuses_what_it_would_hear_in_part(whisper_folder: Path) -> None:
     with (
-        Isolated(Engine(str(whisper_folder))) as recogniser,
+        IsolatedRecogniser(RecogniserSpec(str(whisper_folder))) as recogniser,
         pytest.raises(RecognitionError, match=r"30\.1 s is too long"),
     ):
         recogniser.transcribe([np.zeros(round(30.1 * RATE), np.float32)], "am")
@@ -118,7 +120,7 @@ def test_a_folder_that_is_not_whole_is_explained(
     else:
         (folder / name).unlink()
     with pytest.raises(RecognitionError) as caught:
-        Isolated(Engine(str(folder))).start()
+        IsolatedRecogniser(RecogniserSpec(str(folder))).start()
     assert sentence in str(caught.value)
 
 
@@ -127,7 +129,7 @@ def test_a_text_that_fills_the_output_is_heard_in_halves_and_trusted_no_more_tha
     tmp_path: Path, clips: list[Samples]
 ) -> None:
     folder = make_whisper(tmp_path, endless=True)
-    with Isolated(Engine(str(folder), "cpu")) as recogniser:
+    with IsolatedRecogniser(RecogniserSpec(str(folder), "cpu")) as recogniser:
         short, long = recogniser.transcribe([clips[1], clips[3]], "am")
     assert [len(one.words) for one in (short, long)] == [pytest.approx(224, abs=3), pytest.approx(448, abs=6)]
     assert short.confidence == long.confidence == 0.0
@@ -140,7 +142,7 @@ def test_too_little_memory_halves_the_batch(
 ) -> None:
     from utils.dataset.recognisers.whisper import Whisper
 
-    whisper, sizes = Whisper(Engine(str(whisper_folder), "cpu")), []
+    whisper, sizes = Whisper(RecogniserSpec(str(whisper_folder), "cpu")), []
     whole: Callable[[Whisper, Sequence[Samples], str | None], list[Transcript]] = Whisper._batch
 
     def small(self: "Whisper", some: Sequence[Samples], code: str | None) -> list[Transcript]:
@@ -217,7 +219,7 @@ def make_ctc(folder: Path, *, adapters: bool) -> Path:
 @pytest.mark.parametrize("adapters", [False, True])
 def test_a_ctc_model_gives_a_second_opinion(tmp_path: Path, clips: list[Samples], adapters: bool) -> None:
     folder = make_ctc(tmp_path, adapters=adapters)
-    with Isolated(Engine(str(folder), "cpu", factory=CTC)) as recogniser:
+    with IsolatedRecogniser(RecogniserSpec(str(folder), "cpu", factory=CTC)) as recogniser:
         heard = recogniser.transcribe(clips, "am")
         assert texts(recogniser.transcribe(clips[::-1], "amh")) == texts(heard)[::-1]
         if adapters:
@@ -234,5 +236,5 @@ def test_a_ctc_model_gives_a_second_opinion(tmp_path: Path, clips: list[Samples]
 def test_a_ctc_model_that_cannot_be_had_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(RecognitionError, match="give the folder of a model that is here"):
-        Isolated(Engine("somebody/ctc", factory=CTC)).start()
+    with pytest.raises(RecognitionError, match="the folder of a model on this machine"):
+        IsolatedRecogniser(RecogniserSpec("somebody/ctc", factory=CTC)).start()

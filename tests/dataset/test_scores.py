@@ -10,7 +10,7 @@ from utils.config import DatasetConfig
 from utils.dataset.clip import Span
 from utils.dataset.cutting import cut
 from utils.dataset.scores import letters, loudness, measure, signal_to_noise
-from utils.dataset.vad import speech_spans
+from utils.dataset.vad import speech_segments
 from utils.media.audio import Samples, load
 
 
@@ -83,7 +83,7 @@ def test_signs_and_spaces_are_no_letters(text: str, count: int) -> None:
 def scored(known: Known, path: Path) -> int:
     """Do all that is done without a recogniser: find speech, cut, read each clip and measure it."""
     settings = DatasetConfig()
-    speech = speech_spans(path, settings)
+    speech = speech_segments(path, settings)
     clips = cut(speech, known.seconds, settings)
     for clip in clips:
         within = [Span(one.start - clip.start, one.end - clip.start) for one in speech if one.end > clip.start]

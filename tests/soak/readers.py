@@ -47,7 +47,7 @@ def lists(path: Path) -> object:
 
 def cues(path: Path) -> object:
     """Read subtitles and hold them against their recording."""
-    return subtitles.fit(subtitles.read_cues(path), LENGTH, path.name)
+    return subtitles.fit_to_recording(subtitles.read_cues(path), LENGTH, path.name)
 
 
 def sound(path: Path) -> object:

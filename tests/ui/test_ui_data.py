@@ -59,12 +59,14 @@ def make_run(project: Project, name: str, status: Status = Status.FINISHED) -> R
 
 def test_uploads_are_kept_in_the_project_under_their_own_names(tmp_path: Path) -> None:
     project, files = Project(tmp_path / "p"), talks(tmp_path / "in", 1)
-    found = uploads.keep(project, list(map(str, files)))
-    assert found == uploads.Kept(("talk0.wav", "talk0.am.srt"))
-    assert uploads.keep(project, [str(files[0])]).names == ("talk0.wav",)
-    assert [path.name for path in uploads.kept(project)] == ["talk0.am.srt", "talk0.wav"]
-    assert uploads.read(project) == ["recordings/uploads"]
-    assert uploads.absolute(project, "recordings/uploads") == str(uploads.folder(project, uploads.UPLOADS).resolve())
+    found = uploads.save_uploads(project, list(map(str, files)))
+    assert found == uploads.UploadResult(("talk0.wav", "talk0.am.srt"))
+    assert uploads.save_uploads(project, [str(files[0])]).names == ("talk0.wav",)
+    assert [path.name for path in uploads.list_uploads(project)] == ["talk0.am.srt", "talk0.wav"]
+    assert uploads.read_inputs(project) == ["recordings/uploads"]
+    assert uploads.absolute_input(project, "recordings/uploads") == str(
+        uploads.uploads_folder(project, uploads.UPLOADS).resolve()
+    )
 
 
 def test_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
@@ -72,8 +74,8 @@ def test_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
     other = tmp_path / "other" / media.name
     other.parent.mkdir()
     other.write_bytes((tmp_path / "in" / "talk0.wav").read_bytes()[:-3200])
-    uploads.keep(project, [str(media), str(other)])
-    assert [path.name for path in uploads.kept(project)] == ["talk0-2.wav", "talk0.wav"]
+    uploads.save_uploads(project, [str(media), str(other)])
+    assert [path.name for path in uploads.list_uploads(project)] == ["talk0-2.wav", "talk0.wav"]
 
 
 @pytest.mark.parametrize(
@@ -89,12 +91,12 @@ def test_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
 def test_what_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    found = uploads.keep(Project(tmp_path / "p"), [str(path)])
+    found = uploads.save_uploads(Project(tmp_path / "p"), [str(path)])
     assert found.names == ()
     (told,) = map(str, found.faults)
     assert reason in told
     assert str(tmp_path) not in told
-    assert uploads.read(Project(tmp_path / "p")) == []
+    assert uploads.read_inputs(Project(tmp_path / "p")) == []
 
 
 def test_a_full_disk_has_a_cure_that_fits_and_names_no_folder_of_ours(
@@ -106,10 +108,10 @@ def test_a_full_disk_has_a_cure_that_fits_and_names_no_folder_of_ours(
     media, _ = talks(tmp_path / "in", 1)
     monkeypatch.setattr(os, "link", apart)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
-    (fault,) = uploads.keep(Project(tmp_path / "p"), [str(media)]).faults
+    (fault,) = uploads.save_uploads(Project(tmp_path / "p"), [str(media)]).errors
     assert "are free" in fault.message
     assert "checkpoint" not in fault.hint
-    assert uploads.kept(Project(tmp_path / "p")) == []
+    assert uploads.list_uploads(Project(tmp_path / "p")) == []
 
 
 def test_where_gradio_keeps_an_upload_is_said_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,36 +119,39 @@ def test_where_gradio_keeps_an_upload_is_said_nowhere(tmp_path: Path, monkeypatc
         raise DataError(f"{path} is odd.", hint=f"Look at {path}.")
 
     monkeypatch.setattr(uploads, "check", refuse)
-    (fault,) = uploads.keep(Project(tmp_path / "p"), [str(tmp_path / "in" / "odd.wav")]).faults
+    (fault,) = uploads.save_uploads(Project(tmp_path / "p"), [str(tmp_path / "in" / "odd.wav")]).errors
     assert str(fault) == "odd.wav is odd. Look at odd.wav."
 
 
 def test_removing_the_last_file_takes_the_folder_off_the_list(tmp_path: Path) -> None:
     project, files = Project(tmp_path / "p"), talks(tmp_path / "in", 1)
-    uploads.keep(project, list(map(str, files)))
-    uploads.remove(project, ["talk0.wav"])
-    assert uploads.read(project) == ["recordings/uploads"]
-    uploads.remove(project, ["talk0.am.srt"])
-    assert uploads.read(project) == []
+    uploads.save_uploads(project, list(map(str, files)))
+    uploads.remove_uploads(project, ["talk0.wav"])
+    assert uploads.read_inputs(project) == ["recordings/uploads"]
+    uploads.remove_uploads(project, ["talk0.am.srt"])
+    assert uploads.read_inputs(project) == []
 
 
 def test_no_file_outside_the_project_is_removed(tmp_path: Path) -> None:
     victim = tmp_path / "victim.wav"
     victim.write_bytes(b"x")
     with pytest.raises(StorageError, match="outside"):
-        uploads.remove(Project(tmp_path / "p"), ["../../../../victim.wav"])
+        uploads.remove_uploads(Project(tmp_path / "p"), ["../../../../victim.wav"])
     assert victim.is_file()
 
 
 def test_places_are_kept_once_each(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    assert uploads.write(project, " /a | https://example.test/x \n/a\n|") == ["/a", "https://example.test/x"]
-    assert uploads.add(project, "/b") == ["/a", "https://example.test/x", "/b"]
-    assert uploads.drop(project, "/a") == ["https://example.test/x", "/b"] == uploads.read(project)
-    config = start.complete({"inputs": uploads.joined(uploads.read(project))}, project)
+    assert uploads.write_inputs(project, " /a | https://example.test/x \n/a\n|") == ["/a", "https://example.test/x"]
+    assert uploads.add_input(project, "/b") == ["/a", "https://example.test/x", "/b"]
+    assert uploads.remove_input(project, "/a") == ["https://example.test/x", "/b"] == uploads.read_inputs(project)
+    config = start.complete({"inputs": uploads.join_inputs(uploads.read_inputs(project))}, project)
     assert config.places() == ["https://example.test/x", "/b"]
     assert start.complete({"inputs": "/c | /c"}, project).places() == ["/c"]
-    assert uploads.read(project) == ["https://example.test/x", "/b"]  # to be started with is no change of the list
+    assert uploads.read_inputs(project) == [
+        "https://example.test/x",
+        "/b",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -165,23 +170,23 @@ def test_what_others_made_of_the_places_stays(
     tmp_path: Path, shown: str | None, text: str, there: list[str], after: list[str]
 ) -> None:
     project = Project(tmp_path)
-    uploads.write(project, uploads.joined(there))
-    assert uploads.write(project, text, shown) == after == uploads.read(project)
+    uploads.write_inputs(project, uploads.join_inputs(there))
+    assert uploads.write_inputs(project, text, shown) == after == uploads.read_inputs(project)
 
 
 def test_places_that_are_added_and_dropped_at_once_are_all_heard(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    uploads.write(project, uploads.joined(f"/old/{number}" for number in range(20)))
+    uploads.write_inputs(project, uploads.join_inputs(f"/old/{number}" for number in range(20)))
     with ThreadPoolExecutor(8) as visitors:
         for number in range(20):
-            visitors.submit(uploads.drop, project, f"/old/{number}")
-            visitors.submit(uploads.add, project, f"/new/{number}")
-    assert sorted(uploads.read(project)) == sorted(f"/new/{number}" for number in range(20))
+            visitors.submit(uploads.remove_input, project, f"/old/{number}")
+            visitors.submit(uploads.add_input, project, f"/new/{number}")
+    assert sorted(uploads.read_inputs(project)) == sorted(f"/new/{number}" for number in range(20))
 
 
 def test_where_nothing_changes_no_project_is_made(tmp_path: Path) -> None:
-    uploads.write(Project(tmp_path / "p"), "", "/a")
-    uploads.drop(Project(tmp_path / "p"), "/a")
+    uploads.write_inputs(Project(tmp_path / "p"), "", "/a")
+    uploads.remove_input(Project(tmp_path / "p"), "/a")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -190,10 +195,10 @@ def test_subtitles_are_paired_before_the_start(tmp_path: Path) -> None:
     (tmp_path / "lonely.srt").write_text("1\n", encoding="utf-8")
     (tmp_path / "read.wav").write_bytes(b"x")
     (tmp_path / "read.txt").write_text("ሰላም", encoding="utf-8")
-    found = uploads.look(str(tmp_path))
+    found = uploads.preview(str(tmp_path))
     pairs = {pair.media.name: render.words_of(pair) for pair in found.pairs}
     assert pairs == dict.fromkeys(("talk0.wav", "talk1.wav"), "data.its_subtitles") | {"read.wav": "data.its_text_file"}
-    assert [path.name for path in found.alone] == ["lonely.srt"]
+    assert [path.name for path in found.unmatched] == ["lonely.srt"]
     shown = render.looked(found, "en")
     assert "talk0.am.srt (am)" in shown
     assert "No recording has this name" in shown
@@ -208,22 +213,22 @@ def test_a_place_that_cannot_be_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=reason.replace("|", r"\|")):
-        uploads.look(place)
+        uploads.preview(place)
 
 
 def test_an_existing_dataset_is_counted(tmp_path: Path) -> None:
     media, *_ = talks(tmp_path, 1)
     lines = ["audio_file|text|speaker_name", f"{media.name}|ሰላም|a", "gone.wav|ሰላም|a"]
     (tmp_path / "metadata.csv").write_text("\n".join(lines), encoding="utf-8")
-    found = uploads.look(str(tmp_path))
+    found = uploads.preview(str(tmp_path))
     assert found.clips == 1
-    assert "gone.wav" in found.faults[0]
+    assert "gone.wav" in found.problems[0]
 
 
 @pytest.mark.parametrize("place", ["https://example.test/talk", "hf:owner/name"])
 def test_what_has_to_be_fetched_is_said(place: str) -> None:
-    assert uploads.look(place).remote
-    assert "fetched" in render.looked(uploads.look(place), "en")
+    assert uploads.preview(place).is_remote
+    assert "fetched" in render.looked(uploads.preview(place), "en")
 
 
 # Starting

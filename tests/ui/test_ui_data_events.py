@@ -79,7 +79,7 @@ def asked(blocks: gr.Blocks, name: str, *placed: object, **named: object) -> Any
 
 def test_leaving_the_box_of_the_places_takes_none_away(blocks: gr.Blocks, output: Path) -> None:
     for place in ("/mine", "/theirs"):
-        uploads.add(Project(output / "voice"), place)
+        uploads.add_input(Project(output / "voice"), place)
     assert asked(blocks, "set_places", "voice", "/mine", "/mine") == ["/mine | /theirs"] * 2
     assert asked(blocks, "set_places", "voice", "/theirs", "/mine | /theirs") == ["/theirs"] * 2
     seen = next(event for event in blocks.fns.values() if event.api_name == "set_places").inputs[-1]

@@ -18,7 +18,7 @@ from utils.core.errors import ConfigError
 from utils.core.paths import OUTPUT, project
 
 if TYPE_CHECKING:
-    from utils.dataset.transcription import Recogniser
+    from utils.dataset.recognisers import Recogniser
     from utils.evaluation.evaluate import EvaluationProgress
     from utils.evaluation.sentences import EvaluationSentence
 
@@ -86,15 +86,15 @@ def select_sentences(arguments: argparse.Namespace, config: SpeechConfig) -> "li
 
 def load_recogniser(model: str, config: SpeechConfig, stack: ExitStack) -> "Recogniser | None":
     """Return the recogniser, which starts in its own process once all models have spoken."""
-    from utils.dataset.recogniser_process import Isolated
-    from utils.dataset.transcription import CTC as CTC_FACTORY
-    from utils.dataset.transcription import WHISPER, Engine
+    from utils.dataset.recognisers import CTC as CTC_FACTORY
+    from utils.dataset.recognisers import WHISPER, RecogniserSpec
+    from utils.dataset.recognisers.isolated import IsolatedRecogniser
 
     if not model:
         return None
     factory = CTC_FACTORY if model.startswith(CTC) else WHISPER
-    engine = Engine(model.removeprefix(CTC), config.device, factory=factory)
-    return stack.enter_context(Isolated(engine, warn=lambda message: print(message, file=sys.stderr)))
+    spec = RecogniserSpec(model.removeprefix(CTC), config.device, factory=factory)
+    return stack.enter_context(IsolatedRecogniser(spec, warn=lambda message: print(message, file=sys.stderr)))
 
 
 def print_progress(progress: "EvaluationProgress") -> None:

@@ -19,7 +19,7 @@ from utils.runs.job import Job
 
 if TYPE_CHECKING:
     from utils.dataset.clip import ScanResult
-    from utils.dataset.transcription import Recogniser
+    from utils.dataset.recognisers import Recogniser
 
 CONFIG = DatasetConfig
 
@@ -49,12 +49,12 @@ def work(job: Job, config: DatasetConfig) -> None:
     from utils.dataset import build, sources, statistics
 
     project = Project(job.run.folder.parent.parent)
-    found = sources.find(
+    found = sources.find_recordings(
         config.places(),
         language=config.language,
         speaker=config.speaker,
         workspace=project.dataset / "recordings",
-        tell=functools.partial(_fetched, job),
+        on_progress=functools.partial(_fetched, job),
     )
     if not found.recordings:
         reasons = "; ".join(f"{problem.path}: {problem.sentence}" for problem in found.problems[:5])
@@ -86,19 +86,21 @@ def _recognisers(
     job: Job, config: DatasetConfig, found: "ScanResult", stack: ExitStack
 ) -> tuple["Recogniser | None", "Recogniser | None"]:
     """Name the recognisers where there is something for them to do; each is loaded when the first clip asks for it."""
-    from utils.dataset.pipeline import wants_text
-    from utils.dataset.recogniser_process import Isolated
-    from utils.dataset.transcription import CTC, Engine
+    from utils.dataset.pipeline import needs_transcription
+    from utils.dataset.recognisers import CTC, RecogniserSpec
+    from utils.dataset.recognisers.isolated import IsolatedRecogniser
 
     def warn(sentence: str) -> None:
         job.events.emit("warning", message=sentence)
 
-    if not config.transcribe or not any(map(wants_text, found.recordings)):
+    if not config.transcribe or not any(map(needs_transcription, found.recordings)):
         return None, None
-    first = stack.enter_context(Isolated(Engine(config.whisper_model, config.device), warn=warn))
+    first = stack.enter_context(IsolatedRecogniser(RecogniserSpec(config.whisper_model, config.device), warn=warn))
     if not config.second_model:
         return first, None
-    return first, stack.enter_context(Isolated(Engine(config.second_model, config.device, factory=CTC), warn=warn))
+    return first, stack.enter_context(
+        IsolatedRecogniser(RecogniserSpec(config.second_model, config.device, factory=CTC), warn=warn)
+    )
 
 
 def _absolute(place: str) -> str:

@@ -51,10 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def wanted_text(arguments: argparse.Namespace) -> str:
     """Return the text that is meant."""
-    from utils.dataset.encodings import read_any
+    from utils.dataset.text_files import read_any_encoding
 
     if arguments.file:
-        return read_any(arguments.file).text
+        return read_any_encoding(arguments.file).text
     text: str = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
         raise TextError("There is no text to speak.", hint='Write it behind: python -m utils speak "ሰላም".')

@@ -25,10 +25,10 @@ from utils.dataset.clip import Clip, Problem, Recording, ScanResult
 from utils.dataset.coqui_lists import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.engine import Outcome, available_cores, in_pool, in_turn
 from utils.dataset.manifest import LOCK, Contents, Manifest, Source
-from utils.dataset.pipeline import process, wants_text
+from utils.dataset.pipeline import needs_transcription, process
 from utils.dataset.progress import Emit, Progress
 from utils.dataset.ray_engine import in_cluster
-from utils.dataset.transcription import Recogniser, RecognitionError
+from utils.dataset.recognisers import Recogniser, RecognitionError
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.runs.job import StopRequested
@@ -201,8 +201,8 @@ class _Builder:
         self, tasks: Sequence[Task], recogniser: Recogniser | None, second: Recogniser | None
     ) -> Generator[Outcome[Task, Made], None, None]:
         """Use all cores for what has its text; what a recogniser listens to waits for it, one after the other."""
-        silent = [task for task in tasks if recogniser is not None and wants_text(task.recording)]
-        others = [task for task in tasks if recogniser is None or not wants_text(task.recording)]
+        silent = [task for task in tasks if recogniser is not None and needs_transcription(task.recording)]
+        others = [task for task in tasks if recogniser is None or not needs_transcription(task.recording)]
         workers = min(self.settings.workers or available_cores(), len(others))
         if self.settings.engine == "ray" and others:
             yield from in_cluster(make_clips, others, self.settings.workers, self._heard)

@@ -84,8 +84,8 @@ def _known(folder: Path) -> dict[str, Clip]:
 
 def _clips(path: Path, split: Split, known: dict[str, Clip], faults: list[str]) -> Iterator[Clip]:
     listing = list_files.read_listing(path)
-    faults += [f"{path.name}, {fault}" for fault in listing.faults]
-    for row in listing.rows:
+    faults += [f"{path.name}, {fault}" for fault in listing.problems]
+    for row in listing.clips:
         name = row.audio.replace("\\", "/")
         clip = known.get(name) or _stranger(path.parent, name)
         if clip is None:

@@ -23,7 +23,7 @@ from utils.dataset.clip import APPROVED, Clip, Scores, Span
 from utils.dataset.coqui_lists import WAVS
 from utils.dataset.editing import Session, editing
 from utils.dataset.lengths import LIMIT
-from utils.dataset.pipeline import slices, sound_hash
+from utils.dataset.pipeline import read_spans, sound_hash
 from utils.dataset.rules import REASONS
 from utils.media import audio, loudness
 from utils.media.audio import Samples
@@ -268,7 +268,7 @@ def _recorded(clip: Clip, span: Span) -> Samples:
             f"The recording {path} is gone or was changed, so the pause between the clips cannot be read.",
             hint="Put it back.",
         )
-    samples = loudness.centred(next(slices(path, [span])))
+    samples = loudness.centred(next(read_spans(path, [span])))
     return loudness.levelled(samples, RATE, scores.loudness(samples, RATE))
 
 
@@ -285,7 +285,7 @@ def _new(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) -> C
         text=text,
         audio=path,
         content=sound_hash(samples),
-        scores=scores.measure(samples, RATE, vad.speech_spans(folder / path, DatasetConfig()), text),
+        scores=scores.measure(samples, RATE, vad.speech_segments(folder / path, DatasetConfig()), text),
         status="kept" if text else "aside",
         reason="" if text else "no words left for it",
     )

@@ -1,7 +1,7 @@
-"""Recordings from the internet, with the captions of the asked language; needs the package ``yt-dlp``.
+"""Download recordings from web addresses, with captions in the requested language; needs the package ``yt-dlp``.
 
-Captions made by people come first, then those that the site made from the spoken language itself. Captions in another
-language, and translations of it into the asked one, do not say what is heard, and are never taken.
+Captions made by people are preferred to those that the site made by speech recognition. Captions in another language,
+and machine translations, do not match the audio and are never used.
 """
 
 import contextlib
@@ -9,86 +9,84 @@ import hashlib
 import importlib
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from utils.core.addresses import check_public, is_url, public_connections_only
+from utils.core.addresses import check_public, public_connections_only
 from utils.core.errors import DownloadError, UnknownLanguageError
 from utils.core.languages import canonical
 
-__all__ = ["DownloadError", "Fetched", "fetch", "is_url", "quiet"]
-
 logger = logging.getLogger(__name__)
-FORMATS = ("vtt", "srt", "ass")  # of captions, the plainest first
-DEEPEST = 3  # a channel is a list of lists
-INSTALL = "Install it with: pip install yt-dlp. Or download the recording yourself and give the file."
-ORIGINAL = "-orig"  # what a site adds to the spoken language, to tell it from its own translations
+CAPTION_FORMATS = ("vtt", "srt", "ass")  # in order of preference
+MAX_DEPTH = 3  # a channel is a list of lists
+INSTALL = "Install it with: pip install yt-dlp. Or download the recording yourself and add the file."
+ORIGINAL = "-orig"  # marks automatic captions of the spoken language, as opposed to translations
 
-Tell = Callable[[str, float], None]
+OnProgress = Callable[[str, float], None]
 Info = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """What an address brought."""
+class DownloadedFiles(NamedTuple):
+    """The files that came from an address."""
 
     media: tuple[Path, ...] = ()
     subtitles: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-def quiet(name: str, share: float) -> None:
-    """Hear of progress and do nothing."""
-
-
-def fetch(url: str, folder: Path, *, language: str, tell: Tell = quiet, allow_private: bool = False) -> Fetched:
-    """Fetch the sound behind an address, or behind each entry of a list, and its captions.
+def download(
+    url: str,
+    folder: Path,
+    *,
+    language: str,
+    on_progress: OnProgress = lambda _name, _share: None,
+    allow_private: bool = False,
+) -> DownloadedFiles:
+    """Download the audio of a page or of each entry of a playlist, and its captions.
 
     Args:
-        url: A page that yt-dlp knows, or a media file.
-        folder: Where the files go; what is there from an earlier call is not fetched again.
-        language: What is spoken.
-        tell: Hears the share of a file that has come.
-        allow_private: Let it reach this machine and its network.
+        url: A page that yt-dlp supports, or a media file.
+        folder: Where the files go; files from an earlier call are not downloaded again.
+        language: The spoken language.
+        on_progress: Called with the name of a file and the share that has arrived.
+        allow_private: Allow addresses of this machine and its network.
     """
-    return _Fetcher(folder, canonical(language), tell, allow_private=allow_private).fetch(url, DEEPEST)
+    return _Downloader(folder, canonical(language), on_progress, allow_private=allow_private).download(url, MAX_DEPTH)
 
 
-class _Fetcher:
-    """What all addresses of one call share."""
+class _Downloader:
+    def __init__(self, folder: Path, language: str, on_progress: OnProgress, *, allow_private: bool) -> None:
+        self.folder, self.language, self.on_progress = folder, language, on_progress
+        self.allow_private = allow_private
 
-    def __init__(self, folder: Path, language: str, tell: Tell, *, allow_private: bool) -> None:
-        self.folder, self.language, self.tell, self.allow_private = folder, language, tell, allow_private
-
-    def fetch(self, url: str, deeper: int) -> Fetched:
-        """Fetch what lies behind one address; in a list, one bad entry does not stop the others."""
+    def download(self, url: str, depth: int) -> DownloadedFiles:
+        """Download one address; one bad entry of a playlist does not stop the others."""
         check_public(url, allow_private=self.allow_private)
         with self._loader(url) as loader:
             info: Info = loader.extract_info(url, download=False)
             if "entries" not in info:
-                return self._one(loader, info)
+                return self._download_one(loader, info)
             entries = [entry for entry in info["entries"] if entry]
-            here = [_attempt(self._one, loader, entry) for entry in entries if not _is_link(entry)]
+            direct = [_attempt(self._download_one, loader, entry) for entry in entries if not _is_link(entry)]
         links = [str(entry["url"]) for entry in entries if _is_link(entry)]
-        if links and not deeper:
-            raise DownloadError(f"{url} is a list of lists of lists.", hint="Give the address of one list.")
-        return _joined([*here, *(_attempt(self.fetch, link, deeper - 1) for link in links)])
+        if links and not depth:
+            raise DownloadError(f"{url} is a list of lists of lists.", hint="Enter the address of one list.")
+        return _combined([*direct, *(_attempt(self.download, link, depth - 1) for link in links)])
 
-    def _one(self, loader: Any, info: Info) -> Fetched:  # noqa: ANN401 - the package is optional
-        """Fetch one recording, with its captions beside it."""
+    def _download_one(self, loader: Any, info: Info) -> DownloadedFiles:  # noqa: ANN401 - the package is optional
         title = str(info.get("title") or info.get("id"))
         if info.get("is_live"):
-            raise DownloadError(f"{title} is a live broadcast without an end.", hint="Wait until it is a recording.")
-        name = _captions(info, self.language)
-        info["requested_subtitles"] = {name: _best(_offered(info)[name])} if name else {}
+            raise DownloadError(f"{title} is a live stream.", hint="Wait until it has ended and is a recording.")
+        name = choose_captions(info, self.language)
+        offered = {**(info.get("automatic_captions") or {}), **(info.get("subtitles") or {})}
+        info["requested_subtitles"] = {name: _preferred_format(offered[name])} if name else {}
         loader.process_info(info)
         media = Path(str(info.get("filepath") or loader.prepare_filename(info)))
         if not media.is_file():
-            raise DownloadError(f"{title} did not arrive whole.", hint="Try again: what has come is kept.")
+            raise DownloadError(f"{title} did not arrive completely.", hint="Try again; it continues where it stopped.")
         files = (Path(str(file["filepath"])) for file in info["requested_subtitles"].values() if file.get("filepath"))
-        warnings = () if name else (f"{title} has no captions in the asked language ({self.language}).",)
-        return Fetched((media,), tuple(file for file in files if file.is_file()), warnings)
+        warnings = () if name else (f"{title} has no captions in {self.language}.",)
+        return DownloadedFiles((media,), tuple(file for file in files if file.is_file()), warnings)
 
     @contextlib.contextmanager
     def _loader(self, url: str) -> Iterator[Any]:
@@ -102,74 +100,70 @@ class _Fetcher:
                     yield loader
             except yt_dlp.utils.YoutubeDLError as error:
                 reason = str(error).removeprefix("ERROR: ").rstrip(".")
-                raise DownloadError(f"{url} cannot be fetched: {reason}.", hint="Check the address.") from error
+                raise DownloadError(f"{url} cannot be downloaded: {reason}.", hint="Check the address.") from error
 
     def _options(self, url: str) -> Info:
-        # The name begins with a hash of the address, because two sites may have files of one name.
-        mark = hashlib.sha256(url.encode()).hexdigest()[:10]
+        prefix = hashlib.sha256(url.encode()).hexdigest()[:10]  # two sites may have files of the same name
         return {
             "format": "bestaudio/best",
-            "outtmpl": {"default": f"{mark}-%(id).40B-%(title).60B.%(ext)s"},
+            "outtmpl": {"default": f"{prefix}-%(id).40B-%(title).60B.%(ext)s"},
             "paths": {"home": str(self.folder)},
             "windowsfilenames": True,
             "extract_flat": "in_playlist",
-            "noplaylist": True,  # a video that is shown inside a list is meant alone
+            "noplaylist": True,  # of a video within a list, only the video
             "writesubtitles": True,
-            "external_downloader": {"default": "native"},  # another program would pass our guard by
-            "fixup": "never",  # what FFmpeg would mend, our decoder reads as it is
+            "external_downloader": {"default": "native"},  # another program would bypass public_connections_only
+            "fixup": "never",  # our decoder reads files that FFmpeg would repair
             "cachedir": False,
             "color": {"stdout": "never", "stderr": "never"},
             "noprogress": True,
             "quiet": True,
             "logger": logger,
-            "progress_hooks": [self._hear],
+            "progress_hooks": [self._report],
         }
 
-    def _hear(self, news: Mapping[str, Any]) -> None:
-        total = news.get("total_bytes") or news.get("total_bytes_estimate")
-        if total:
-            self.tell(Path(str(news.get("filename", ""))).name, min(1.0, news.get("downloaded_bytes", 0) / total))
+    def _report(self, status: Mapping[str, Any]) -> None:
+        if total := status.get("total_bytes") or status.get("total_bytes_estimate"):
+            share = min(1.0, status.get("downloaded_bytes", 0) / total)
+            self.on_progress(Path(str(status.get("filename", ""))).name, share)
 
 
 def _is_link(entry: Info) -> bool:
     return str(entry.get("_type", "")).startswith("url")
 
 
-def _attempt(action: Callable[..., Fetched], *arguments: object) -> Fetched:
+def _attempt(action: Callable[..., DownloadedFiles], *arguments: object) -> DownloadedFiles:
     try:
         return action(*arguments)
     except DownloadError as error:
-        return Fetched(warnings=(str(error),))
+        return DownloadedFiles(warnings=(str(error),))
 
 
-def _joined(parts: Sequence[Fetched]) -> Fetched:
-    return Fetched(
+def _combined(parts: Sequence[DownloadedFiles]) -> DownloadedFiles:
+    return DownloadedFiles(
         tuple(path for part in parts for path in part.media),
         tuple(path for part in parts for path in part.subtitles),
         tuple(warning for part in parts for warning in part.warnings),
     )
 
 
-def _captions(info: Info, language: str) -> str:
-    """Choose captions: by people, else by the site from what is spoken; empty when there are none in the language."""
-    by_people = [name for name in info.get("subtitles") or {} if _is(name, language)]
-    by_site = [name for name in info.get("automatic_captions") or {} if _is(name.removesuffix(ORIGINAL), language)]
-    if not _is(str(info.get("language") or ""), language):
+def choose_captions(info: Info, language: str) -> str:
+    """Return the name of the best captions; empty if there are none in the language."""
+    by_people = [name for name in info.get("subtitles") or {} if _is_language(name, language)]
+    automatic = info.get("automatic_captions") or {}
+    by_site = [name for name in automatic if _is_language(name.removesuffix(ORIGINAL), language)]
+    if not _is_language(str(info.get("language") or ""), language):
         by_site = [name for name in by_site if name.endswith(ORIGINAL)]  # the others are translations
     return next(iter([*by_people, *sorted(by_site, key=lambda name: not name.endswith(ORIGINAL))]), "")
 
 
-def _is(name: str, language: str) -> bool:
+def _is_language(name: str, language: str) -> bool:
     try:
         return canonical(name) == language
     except UnknownLanguageError:
         return False
 
 
-def _offered(info: Info) -> dict[str, list[Info]]:
-    return {**(info.get("automatic_captions") or {}), **(info.get("subtitles") or {})}
-
-
-def _best(files: Sequence[Info]) -> Info:
-    known = [file for wanted in FORMATS for file in files if file.get("ext") == wanted]
+def _preferred_format(files: Sequence[Info]) -> Info:
+    known = [file for wanted in CAPTION_FORMATS for file in files if file.get("ext") == wanted]
     return (known or list(files))[0]

@@ -1,13 +1,19 @@
-"""Lists of clips as people have them: comma, tab or pipe, with a header or without, in any encoding."""
+"""Lists of clips as people write them: comma, tab or pipe, with or without a header, in any encoding.
+
+``read_listing`` parses a list; ``AudioFinder`` locates the files that it names, only in its folder.
+"""
 
 import csv
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from utils.core.errors import DataError
-from utils.dataset.encodings import read_any
+from utils.core.errors import DataError, StorageError
+from utils.core.paths import resolve_inside
+from utils.dataset.pairing import name_key
+from utils.dataset.text_files import read_any_encoding
 
 AUDIO = "audio_file audio_path audio_filepath audio file_name filename file path wav_path wav_file wav clip id".split()
 TEXT = (
@@ -16,11 +22,12 @@ TEXT = (
 )
 SPEAKER = "speaker_name speaker_id speaker client_id reader voice".split()
 SEPARATORS = "|\t,;"
-NAME_WORDS = 3  # a speaker has no longer name; a longer third column is the text again
+MAX_NAME_WORDS = 3  # a longer third column is the text again, not a speaker
+AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".webm")  # a list may leave them out
+FOLDERS = ("", "wavs", "wav", "clips", "audio", "audios", "data")  # where the files of a list may lie
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class ListedClip(NamedTuple):
     """One line of a list."""
 
     line: int
@@ -29,48 +36,42 @@ class Listed:
     speaker: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """The lines of a list, and what is wrong with others."""
+class Listing(NamedTuple):
+    """The usable lines of a list, and what is wrong with the others."""
 
-    rows: tuple[Listed, ...]
-    faults: tuple[str, ...] = ()
+    clips: list[ListedClip]
+    problems: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Where in a row the audio, the text and the speaker stand; None when there is no such column."""
+class Columns(NamedTuple):
+    """The positions of the columns; None if there is no such column."""
 
     audio: int
     text: int
     speaker: int | None = None
-    plain_text: int | None = None  # read where the column of the text is empty
+    other_text: int | None = None  # used where the text column is empty
 
 
 Line = tuple[int, list[str]]
 
 
 def read_listing(path: Path) -> Listing:
-    """Read a list; a line with another number of cells than the rest is a fault and left out."""
-    text = read_any(path)
-    lines, faults = _cells(text.text)
+    """Read a list; a line with another number of cells than the rest is a problem and left out."""
+    text = read_any_encoding(path)
+    lines, problems = _split_cells(text.text)
     if max((len(cells) for _, cells in lines), default=0) < 2:
         raise DataError(f"{path} holds no line of two cells or more.", hint="Each line is: file|text|speaker.")
-    columns = named(lines[0][1])
+    columns = find_columns(lines[0][1])
     body = lines[1:] if columns else lines
     width = len(lines[0][1]) if columns else _usual_width(body)
     good = [(line, cells) for line, cells in body if len(cells) == width]
-    faults += [f"line {line}: {len(cells)} cells instead of {width}" for line, cells in body if len(cells) != width]
-    places = columns or _guessed([cells for _, cells in good])
-    return Listing(tuple(_listed(line, cells, places) for line, cells in good), (*text.warnings, *faults))
+    problems += [f"line {line}: {len(cells)} cells instead of {width}" for line, cells in body if len(cells) != width]
+    columns = columns or _guess_columns([cells for _, cells in good])
+    return Listing([_listed_clip(line, cells, columns) for line, cells in good], [*text.warnings, *problems])
 
 
-def _usual_width(lines: Iterable[Line]) -> int:
-    return Counter(len(cells) for _, cells in lines if len(cells) > 1).most_common(1)[0][0]
-
-
-def named(header: Sequence[str]) -> Columns | None:
-    """Find the columns by their names; None when the names tell no audio or no text."""
+def find_columns(header: Sequence[str]) -> Columns | None:
+    """Find the columns by name; None if there is no column for audio or text."""
     names = [name.strip().casefold() for name in header]
     audio, text, speaker = ([names.index(name) for name in known if name in names] for known in (AUDIO, TEXT, SPEAKER))
     if not audio or not text:
@@ -78,25 +79,25 @@ def named(header: Sequence[str]) -> Columns | None:
     return Columns(audio[0], text[0], speaker[0] if speaker else None, text[1] if len(text) > 1 else None)
 
 
-def _cells(text: str) -> tuple[list[Line], list[str]]:
-    """Take the lines apart with the separator that most of them share."""
+def _usual_width(lines: Iterable[Line]) -> int:
+    return Counter(len(cells) for _, cells in lines if len(cells) > 1).most_common(1)[0][0]
+
+
+def _split_cells(text: str) -> tuple[list[Line], list[str]]:
+    """Split the lines at the separator that most of them share."""
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    separator = _separator([line for _, line in lines])
-    if separator in "|\t":  # such lists are written without quoting; some programs quote all the same
-        return [(number, [_unquoted(cell) for cell in line.split(separator)]) for number, line in lines], []
-    try:
-        return list(_quoted(text.split("\n"), separator)), []
-    except csv.Error:
-        return _line_by_line(lines, separator)
-
-
-def _separator(lines: Sequence[str]) -> str:
-    sample = lines[:1000]
+    sample = [line for _, line in lines[:1000]]
     counts = {separator: sum(separator in line for line in sample) for separator in SEPARATORS}
-    return max(SEPARATORS, key=lambda separator: counts[separator] * 2 > len(sample))
+    separator = max(SEPARATORS, key=lambda separator: counts[separator] * 2 > len(sample))
+    if separator in "|\t":  # such lists are written without quotes; some programs quote anyway
+        return [(number, [_unquote(cell) for cell in line.split(separator)]) for number, line in lines], []
+    try:
+        return list(_read_csv(text.split("\n"), separator)), []
+    except csv.Error:
+        return _read_csv_by_line(lines, separator)
 
 
-def _quoted(lines: Iterable[str], separator: str) -> Iterator[Line]:
+def _read_csv(lines: Iterable[str], separator: str) -> Iterator[Line]:
     reader = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True, skipinitialspace=True)
     first = 1
     for cells in reader:
@@ -105,19 +106,19 @@ def _quoted(lines: Iterable[str], separator: str) -> Iterator[Line]:
         first = reader.line_num + 1
 
 
-def _line_by_line(lines: Iterable[tuple[int, str]], separator: str) -> tuple[list[Line], list[str]]:
-    """Save what can be saved when a quotation mark does not close."""
+def _read_csv_by_line(lines: Iterable[tuple[int, str]], separator: str) -> tuple[list[Line], list[str]]:
+    """Read the lines one by one, because a quotation mark is not closed."""
     good: list[Line] = []
-    faults = []
+    problems = []
     for number, line in lines:
         try:
-            good += [(number, cells) for _, cells in _quoted([line], separator)]
+            good += [(number, cells) for _, cells in _read_csv([line], separator)]
         except csv.Error:
-            faults.append(f"line {number}: a quotation mark is not closed")
-    return good, faults
+            problems.append(f"line {number}: a quotation mark is not closed")
+    return good, problems
 
 
-def _unquoted(cell: str) -> str:
+def _unquote(cell: str) -> str:
     cell = cell.strip()
     inner = cell[1:-1]
     if len(cell) >= 2 and cell[0] == cell[-1] == '"' and '"' not in inner.replace('""', ""):
@@ -125,22 +126,68 @@ def _unquoted(cell: str) -> str:
     return cell
 
 
-def _guessed(rows: Sequence[Sequence[str]]) -> Columns:
-    """Read a list without a header: file, text, then a speaker or (LJSpeech) the text as it is spoken."""
+def _guess_columns(rows: Sequence[Sequence[str]]) -> Columns:
+    """Guess the columns without a header: file, text, then the speaker or (LJSpeech) the normalised text."""
     third = [cells[2] for cells in rows if len(cells) > 2]
     if not third:
         return Columns(0, 1)
-    with_ending = sum("." in Path(cells[0].replace("\\", "/")).name for cells in rows) * 2 > len(rows)
-    long = any(len(cell.split()) > NAME_WORDS for cell in third)
-    repeated = len(set(third)) * 2 <= len(third)
-    if not long and (repeated or with_ending):
+    with_suffix = sum("." in Path(cells[0].replace("\\", "/")).name for cells in rows) * 2 > len(rows)
+    is_text = any(len(cell.split()) > MAX_NAME_WORDS for cell in third)
+    repeats = len(set(third)) * 2 <= len(third)
+    if not is_text and (repeats or with_suffix):
         return Columns(0, 1, speaker=2)
-    return Columns(0, 2, plain_text=1)
+    return Columns(0, 2, other_text=1)
 
 
-def _listed(line: int, cells: Sequence[str], columns: Columns) -> Listed:
+def _listed_clip(line: int, cells: Sequence[str], columns: Columns) -> ListedClip:
     text = cells[columns.text]
-    if not text.strip() and columns.plain_text is not None:
-        text = cells[columns.plain_text]
+    if not text.strip() and columns.other_text is not None:
+        text = cells[columns.other_text]
     speaker = "" if columns.speaker is None else cells[columns.speaker]
-    return Listed(line, cells[columns.audio].strip(), " ".join(text.split()), speaker.strip())
+    return ListedClip(line, cells[columns.audio].strip(), " ".join(text.split()), speaker.strip())
+
+
+class AudioFinder:
+    """Finds the files that a list in a folder names; each folder is read once, because lists are long."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.root = folder.resolve()
+        self.names: dict[Path, dict[str, str]] = {}
+
+    def find(self, written: str) -> Path:
+        """Return the file that a list names; raise if it is missing or outside the folder."""
+        name = written.replace("\\", "/")
+        if not name or "\0" in name:
+            raise DataError("no audio file is named.")
+        if (path := self._find(Path(name))) is None:
+            raise DataError(f"no such audio file: {written}.", hint=f"Paths are relative to {self.folder}.")
+        return path
+
+    def _find(self, name: Path) -> Path | None:
+        is_outside, key = not (self.root / name).resolve().is_relative_to(self.root), name_key(name.name)
+        for folder in FOLDERS:
+            parent = self.root / folder / name.parent
+            if parent not in self.names:
+                self.names[parent] = _file_names(parent)
+            for suffix in ("", *AUDIO_SUFFIXES):
+                names = self.names[parent]
+                if (real := names.get(name.name + suffix) or names.get(key + suffix)) is None:
+                    continue
+                try:
+                    return resolve_inside(self.root, parent / real)
+                except StorageError:  # a link that leads elsewhere
+                    is_outside = True
+        if is_outside:
+            raise DataError(f"{name} lies outside the folder of the list.", hint="Copy the audio beside the list.")
+        return None
+
+
+def _file_names(folder: Path) -> dict[str, str]:
+    """Map the names in a folder, and their keys without case and accent coding, to the names on disk."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if entry.is_file())
+    except OSError:  # no such folder
+        return {}
+    return {name_key(name): name for name in names} | {name: name for name in names}

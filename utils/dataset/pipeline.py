@@ -14,8 +14,8 @@ import numpy as np
 from utils.config import DatasetConfig
 from utils.dataset import cutting, rules, scores, vad
 from utils.dataset.clip import Clip, Cue, Recording, Scores, Span
-from utils.dataset.transcription import RATE as ASR_RATE
-from utils.dataset.transcription import Recogniser, Transcript, second_cer
+from utils.dataset.recognisers import RATE as ASR_RATE
+from utils.dataset.recognisers import Recogniser, Transcript, second_cer
 from utils.media import audio, loudness
 from utils.media.audio import Samples
 from utils.media.rates import RATE
@@ -62,22 +62,22 @@ def process(
         second: Another opinion on that text.
     """
     seconds = audio.duration(recording.path)
-    spoken = vad.speech_spans(recording.path, settings)
+    spoken = vad.speech_segments(recording.path, settings)
     cues, warnings = _cues(recording, spoken, seconds, settings)
     drafts = (_draft(recording, content, cue) for cue in cues)
-    pieces: Iterator[Piece] = map(Piece, drafts, slices(recording.path, [cue.span for cue in cues]))
-    if recogniser is not None and wants_text(recording):
+    pieces: Iterator[Piece] = map(Piece, drafts, read_spans(recording.path, [cue.span for cue in cues]))
+    if recogniser is not None and needs_transcription(recording):
         pieces = _transcribed(pieces, recogniser, second, settings.language)
     judged = (_finished(piece, spoken, settings) for piece in pieces)
     return Processed(seconds, (*recording.warnings, *warnings), judged)
 
 
-def wants_text(recording: Recording) -> bool:
+def needs_transcription(recording: Recording) -> bool:
     """Tell whether nothing is known of what is said; speech that subtitles leave out is not for a recogniser."""
     return not recording.text and not recording.cues
 
 
-def slices(path: Path, spans: Sequence[Span]) -> Iterator[Samples]:
+def read_spans(path: Path, spans: Sequence[Span]) -> Iterator[Samples]:
     """Yield the sound of each span, in order of their starts, in one pass over the file."""
     blocks = audio.stream(path, RATE)
     held, first = np.zeros(0, np.float32), 0

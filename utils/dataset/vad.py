@@ -40,7 +40,7 @@ EDGE_MALUS = 6.0  # dB: of two equally quiet places the one nearer to the middle
 
 
 @dataclass(frozen=True)
-class Track:
+class SpeechTrack:
     """What is kept of a recording: its length, a level for each 16 ms, a probability of speech for each 32 ms."""
 
     seconds: float
@@ -48,16 +48,16 @@ class Track:
     probabilities: Floats
 
 
-def speech_spans(path: Path, settings: DatasetConfig) -> list[Span]:
+def speech_segments(path: Path, settings: DatasetConfig) -> list[Span]:
     """Find the speech in a recording, in order and without overlaps; memory does not grow with its length.
 
     No span is longer than fits into a clip with its padding. Spans of one breath may touch.
     """
     detect = settings.segmenter == "vad"
-    return spans_of(listen(stream(path, RATE, SECONDS_PER_BLOCK), detect=detect), settings)
+    return segments_from(track_speech(stream(path, RATE, SECONDS_PER_BLOCK), detect=detect), settings)
 
 
-def listen(blocks: Iterator[Samples], *, detect: bool = True) -> Track:
+def track_speech(blocks: Iterator[Samples], *, detect: bool = True) -> SpeechTrack:
     """Measure consecutive blocks at 16 kHz; all but the last hold whole windows."""
     levels, probabilities, size = [np.zeros(0, np.float32)], [np.zeros(0, np.float32)], 0
     detector = _Detector() if detect else None
@@ -67,10 +67,10 @@ def listen(blocks: Iterator[Samples], *, detect: bool = True) -> Track:
         levels.append(_levels(windows.reshape(-1, FRAME)))
         if detector:
             probabilities.append(detector.probabilities(windows))
-    return Track(size / RATE, np.concatenate(levels), np.concatenate(probabilities))
+    return SpeechTrack(size / RATE, np.concatenate(levels), np.concatenate(probabilities))
 
 
-def spans_of(track: Track, settings: DatasetConfig) -> list[Span]:
+def segments_from(track: SpeechTrack, settings: DatasetConfig) -> list[Span]:
     """Turn what was measured into spans of speech."""
     if not track.levels.size:
         return []

@@ -16,8 +16,8 @@ import numpy as np
 from utils.config import SEPARATOR, SpeechConfig
 from utils.core.errors import AudioError, TextError
 from utils.core.storage import make_folder
-from utils.dataset.transcription import RATE as RECOGNISER_RATE
-from utils.dataset.transcription import Recogniser, RecognitionError
+from utils.dataset.recognisers import RATE as RECOGNISER_RATE
+from utils.dataset.recognisers import Recogniser, RecognitionError
 from utils.evaluation import report as reports
 from utils.evaluation.candidates import Candidate, LoadedModel
 from utils.evaluation.metrics import error_rates, mel_cepstral_distance

@@ -8,10 +8,10 @@ from typing import TypeVar
 from utils.core import languages
 from utils.core.errors import DataError
 from utils.dataset.coqui_lists import FILES, HEADER
-from utils.dataset.encodings import read_any
 from utils.dataset.lengths import header_seconds
 from utils.dataset.prompts import choose
 from utils.dataset.rows import Row, read_list
+from utils.dataset.text_files import read_any_encoding
 from utils.speech.reference_choice import rank
 from utils.xtts.language_packs import pack_for
 
@@ -63,7 +63,7 @@ def sentences_from_file(path: Path, language: str) -> list[EvaluationSentence]:
     code = languages.canonical(language)
     if not path.is_file():
         raise DataError(f"{path} does not exist.", hint="Name a text file with one sentence per line.")
-    lines = [line.strip() for line in read_any(path).text.split("\n")]
+    lines = [line.strip() for line in read_any_encoding(path).text.split("\n")]
     if lines[0] == HEADER:
         return sentences_from_clips(path, code)
     texts = dict.fromkeys(line for line in lines if line and not line.startswith("#"))

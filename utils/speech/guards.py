@@ -123,7 +123,7 @@ class Heard:
     def speech(self) -> Span | None:
         """Return the time from the first speech to the last, by the Silero detector; None when there is none."""
         sound = self._numbers(detector.RATE)
-        spans = detector.spans_of(detector.listen(iter([sound])), EAR) if sound.size else []
+        spans = detector.segments_from(detector.track_speech(iter([sound])), EAR) if sound.size else []
         return Span(spans[0].start, spans[-1].end) if spans else None
 
     @cached_property

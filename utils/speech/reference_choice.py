@@ -14,7 +14,7 @@ from utils.core.errors import AmharicTtsError, AudioError, DataError
 from utils.dataset.clip import Scores, Span
 from utils.dataset.scores import measure
 from utils.dataset.vad import RATE as SPEECH_RATE
-from utils.dataset.vad import WINDOW, listen, spans_of
+from utils.dataset.vad import WINDOW, segments_from, track_speech
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.speech.speaker_conditioning import SHORTEST, SILENT
@@ -177,14 +177,14 @@ def _speech(samples: Samples) -> list[Span]:
     """Find the speech in sound at 16 kHz; by loudness where the detector is not installed."""
     blocks = [samples]
     if _has_detector():
-        return spans_of(listen(iter(blocks)), DatasetConfig())
-    return spans_of(listen(iter(blocks), detect=False), DatasetConfig(segmenter="energy"))
+        return segments_from(track_speech(iter(blocks)), DatasetConfig())
+    return segments_from(track_speech(iter(blocks), detect=False), DatasetConfig(segmenter="energy"))
 
 
 @functools.cache
 def _has_detector() -> bool:
     try:
-        listen(iter([np.zeros(WINDOW, np.float32)]))
+        track_speech(iter([np.zeros(WINDOW, np.float32)]))
     except DataError:
         return False
     return True

@@ -67,7 +67,7 @@ def tie_picker(page: PageContext, button: gr.Button) -> None:
     @show_errors
     def make_sample(language: str) -> Update:
         made = sample_project.create(page.output)
-        uploads.add(made, uploads.own(uploads.UPLOADS))
+        uploads.add_input(made, uploads.project_input(uploads.UPLOADS))
         notify(t("project.sample_ready", language))
         return opened_as(page, made.root.name)
 

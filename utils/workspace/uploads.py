@@ -1,7 +1,7 @@
-"""Where the recordings of a project come from: uploads that are kept in it, and places that somebody named.
+"""The inputs of a project: files that were uploaded into it, and paths, URLs and hub names that were entered.
 
-The places are lines of a file in the project, so that a reload, a second tab and another browser see the same list.
-What lies in the project itself is noted relative to it: a project that is copied or moved reads its own recordings.
+The list of inputs is a file in the project, so every tab and browser sees the same one. Folders of the project itself
+are relative to it, so a copied project reads its own recordings.
 """
 
 import importlib.util
@@ -9,291 +9,281 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from utils.config import SEPARATOR
+from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.folders import hash_file, link_or_copy_atomically
 from utils.core.paths import Project, resolve_inside
 from utils.core.storage import file_lock, make_folder, read_text, storage_error, write_atomically
-from utils.dataset import existing, pairing, voice_recordings
-from utils.dataset.download import is_url
+from utils.dataset import pairing, voice_recordings
+from utils.dataset.existing_datasets import TABLES, is_dataset, read_dataset
 from utils.dataset.list_files import read_listing
-from utils.dataset.sources import HUB, MEDIA, TRANSCRIPTS
+from utils.dataset.sources import HUB, TRANSCRIPTS, counterparts, is_media
 from utils.dataset.subtitles import read_cues
 from utils.media import audio
 
-RECORDINGS, PLACES = "recordings", "places.txt"
+RECORDINGS, INPUTS = "recordings", "places.txt"
 UPLOADS, LISTS = "uploads", "lists"
 TAKES = voice_recordings.FOLDER
-MOST_FILES = 20_000  # that a look goes through; more than anybody reads
-TABLES = frozenset({".parquet", ".arrow"})
+MAX_FILES = 20_000  # shown in a preview
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A file with sound and where its words come from.
+class MediaPair(NamedTuple):
+    """A media file and where its text comes from.
 
     Attributes:
         media: The file.
-        subtitles: Those that go with it, each with its language; the first one in the asked language is read.
-        text: Whether a text file of its name lies beside it.
+        subtitles: Its subtitle files; the best one in the language of the dataset is used.
+        has_transcript: Whether there is a text file of the same name.
     """
 
     media: Path
-    subtitles: tuple[pairing.Subtitle, ...] = ()
-    text: bool = False
+    subtitles: tuple[pairing.SubtitleFile, ...] = ()
+    has_transcript: bool = False
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a look at a place found.
+class InputPreview:
+    """What an input holds.
 
     Attributes:
-        pairs: Its files with sound.
-        alone: Subtitles that belong to none of them.
-        clips: Lines of an existing dataset.
-        faults: What cannot be used, as sentences.
-        remote: Whether it has to be fetched first.
-        tables: Whether it is a dataset whose clips lie inside tables.
+        pairs: Its media files.
+        unmatched: Subtitle files without a media file.
+        clips: Number of clips of an existing dataset.
+        problems: What cannot be used.
+        is_remote: Whether it has to be downloaded first.
+        has_tables: Whether it is a dataset whose clips are inside tables, which are not read for a preview.
     """
 
-    pairs: tuple[Pair, ...] = ()
-    alone: tuple[Path, ...] = ()
+    pairs: tuple[MediaPair, ...] = ()
+    unmatched: tuple[Path, ...] = ()
     clips: int = 0
-    faults: tuple[str, ...] = ()
-    remote: bool = False
-    tables: bool = False
+    problems: tuple[str, ...] = ()
+    is_remote: bool = False
+    has_tables: bool = False
 
 
-@dataclass(frozen=True)
-class Kept:
-    """What became of some uploads: names that are in the project now, and what is wrong with each that is not."""
+class UploadResult(NamedTuple):
+    """The names of the files that were saved, and an error for each of the others."""
 
     names: tuple[str, ...] = ()
-    faults: tuple[AmharicTtsError, ...] = ()
+    errors: tuple[AmharicTtsError, ...] = ()
 
 
-def folder(project: Project, kind: str) -> Path:
-    """Return where the project keeps recordings of one kind."""
+def uploads_folder(project: Project, kind: str) -> Path:
+    """Return the folder of the uploads of a kind."""
     return project.dataset / RECORDINGS / kind
 
 
-def read(project: Project) -> list[str]:
-    """Return the places that were named, as a person sees them."""
-    path = project.dataset / RECORDINGS / PLACES
+def read_inputs(project: Project) -> list[str]:
+    """Return the inputs as entered."""
+    path = project.dataset / RECORDINGS / INPUTS
     return [line for line in read_text(path).splitlines() if line] if path.is_file() else []
 
 
-def divided(text: str) -> list[str]:
-    """Return the places of a text, divided by | or line breaks, each once."""
+def split_inputs(text: str) -> list[str]:
+    """Split a text at | and line breaks, each input once."""
     parts = (part.strip() for line in text.splitlines() for part in line.split(SEPARATOR))
     return list(dict.fromkeys(part for part in parts if part))
 
 
-def write(project: Project, text: str, shown: str | None = None) -> list[str]:
-    """Keep the places of a text.
+def join_inputs(inputs: Iterable[str]) -> str:
+    """Return inputs as the setting of a preparation."""
+    return f" {SEPARATOR} ".join(inputs)
+
+
+def write_inputs(project: Project, text: str, shown: str | None = None) -> list[str]:
+    """Replace the inputs by an edited text.
 
     Args:
-        project: Whose they are.
-        text: What somebody made of it.
-        shown: What he was shown before: what others have added and dropped since then stays so. None for nothing.
+        project: Whose inputs.
+        text: The edited text.
+        shown: The text before the edit: what others have added or removed since is kept. None replaces everything.
     """
-    named = divided(text)
+    edited = split_inputs(text)
     if shown is None:
-        return _change(project, lambda _: named)
-    before = divided(shown)
+        return _update(project, lambda _: edited)
+    before = split_inputs(shown)
 
-    def edited(there: list[str]) -> list[str]:
-        mine = [place for place in named if place in there or place not in before]
-        return [*mine, *(place for place in there if place not in [*before, *named])]
+    def merge(current: list[str]) -> list[str]:
+        mine = [name for name in edited if name in current or name not in before]
+        return [*mine, *(name for name in current if name not in [*before, *edited])]
 
-    return _change(project, edited)
-
-
-def add(project: Project, place: str) -> list[str]:
-    """Add a place to those that are there."""
-    return _change(project, lambda there: [*there, *(one for one in divided(place) if one not in there)])
+    return _update(project, merge)
 
 
-def drop(project: Project, place: str) -> list[str]:
-    """Take a place off the list."""
-    return _change(project, lambda there: [other for other in there if other != place])
+def add_input(project: Project, text: str) -> list[str]:
+    """Add inputs that are not there yet."""
+    return _update(project, lambda current: list(dict.fromkeys([*current, *split_inputs(text)])))
 
 
-def _change(project: Project, change: Callable[[list[str]], list[str]]) -> list[str]:
-    """Change the list, one change at a time; where nothing changes, nothing is made."""
-    there = read(project)
-    if change(there) == there:
-        return there
-    here = project.dataset / RECORDINGS
-    make_folder(here)
-    with file_lock(here / ".lock"):
-        places = change(read(project))
-        write_atomically(here / PLACES, "".join(f"{place}\n" for place in places))
-    return places
+def remove_input(project: Project, name: str) -> list[str]:
+    """Remove one input."""
+    return _update(project, lambda current: [other for other in current if other != name])
 
 
-def joined(places: Iterable[str]) -> str:
-    """Write places as the setting of a preparation has them."""
-    return f" {SEPARATOR} ".join(places)
+def _update(project: Project, change: Callable[[list[str]], list[str]]) -> list[str]:
+    """Change the list under a lock; if nothing changes, no file is written."""
+    current = read_inputs(project)
+    if change(current) == current:
+        return current
+    folder = project.dataset / RECORDINGS
+    make_folder(folder)
+    with file_lock(folder / ".lock"):
+        inputs = change(read_inputs(project))
+        write_atomically(folder / INPUTS, "".join(f"{name}\n" for name in inputs))
+    return inputs
 
 
-def own(kind: str) -> str:
-    """Name a folder of the project itself."""
+def project_input(kind: str) -> str:
+    """Return the input that names a folder of the project itself."""
     return f"{RECORDINGS}/{kind}"
 
 
-def absolute(project: Project, place: str) -> str:
-    """Name a place so that it means the same from the folder in which a run works."""
-    if is_remote(place):
-        return place
-    mine = project.dataset / place
-    if place in {own(UPLOADS), own(LISTS), own(TAKES)}:
-        return str(mine.resolve())
-    return str(Path(place).expanduser().resolve())
+def absolute_input(project: Project, name: str) -> str:
+    """Return an input that does not depend on the current folder."""
+    if is_remote(name):
+        return name
+    if name in {project_input(UPLOADS), project_input(LISTS), project_input(TAKES)}:
+        return str((project.dataset / name).resolve())
+    return str(Path(name).expanduser().resolve())
 
 
-def is_remote(place: str) -> bool:
-    """Tell whether a place has to be fetched."""
-    return is_url(place) or place.startswith(HUB)
+def is_remote(name: str) -> bool:
+    """Return whether an input has to be downloaded."""
+    return is_url(name) or name.startswith(HUB)
 
 
-def can_fetch() -> bool:
-    """Tell whether the package that fetches from addresses is installed."""
+def can_download() -> bool:
+    """Return whether the package that downloads from web addresses is installed."""
     return importlib.util.find_spec("yt_dlp") is not None
 
 
-def keep(project: Project, paths: Sequence[str], kind: str = UPLOADS) -> Kept:
-    """Take uploads into the project; what cannot be used is refused, each with its error."""
-    here = folder(project, kind)
-    make_folder(here)
-    names, faults = [], []
+def save_uploads(project: Project, paths: Sequence[str], kind: str = UPLOADS) -> UploadResult:
+    """Save uploads in the project and add their folder to the inputs."""
+    folder = uploads_folder(project, kind)
+    make_folder(folder)
+    names, errors = [], []
     for path in map(Path, paths):
         try:
-            check(path, kind)
-            names.append(_take(path, here).name)
+            check_upload(path, kind)
+            names.append(_save_file(path, folder).name)
         except AmharicTtsError as error:
-            what, cure = (said.replace(str(path), path.name) for said in (error.message, error.hint))
-            faults.append(AmharicTtsError(what, hint=cure))  # where gradio keeps it is nobody's concern
+            message, hint = (text.replace(str(path), path.name) for text in (error.message, error.hint))
+            errors.append(AmharicTtsError(message, hint=hint))  # without gradio's temporary path
     if names:
-        add(project, own(kind))
-    return Kept(tuple(names), tuple(faults))
+        add_input(project, project_input(kind))
+    return UploadResult(tuple(names), tuple(errors))
 
 
-def check(path: Path, kind: str) -> None:
-    """Refuse a file of which nothing would come."""
-    ending = path.suffix.lower()
+def check_upload(path: Path, kind: str) -> None:
+    """Refuse a file that cannot be used."""
+    suffix = path.suffix.lower()
     if not path.stat().st_size:
-        raise DataError(f"{path.name} is empty.", hint="Copy it again.")
-    if ending in MEDIA:
+        raise DataError(f"{path.name} is empty.", hint="Choose another file.")
+    if is_media(path):
         audio.probe(path)
     elif pairing.is_subtitle(path):
         read_cues(path)
-    elif kind == LISTS and existing.is_dataset(path):
-        if ending not in TABLES:
-            read_listing(path)
-    elif ending in TRANSCRIPTS and not existing.is_dataset(path):
-        return
-    elif existing.is_dataset(path):
-        raise DataError(f"{path.name} is a list of clips.", hint="Upload it under Existing dataset, with its sound.")
-    else:
-        raise DataError(
-            f"{path.name} is neither sound nor video nor subtitles.",
-            hint="Use a common ending such as .wav, .mp3, .mp4 or .srt.",
-        )
+    elif not is_dataset(path):
+        if suffix not in TRANSCRIPTS:
+            hint = "Use a common format such as .wav, .mp3, .mp4 or .srt."
+            raise DataError(f"{path.name} is not audio, video or subtitles.", hint=hint)
+    elif kind != LISTS:
+        raise DataError(f"{path.name} is a list of clips.", hint="Upload it under Existing dataset, with its audio.")
+    elif suffix not in TABLES:
+        read_listing(path)
 
 
-def kept(project: Project, kind: str = UPLOADS) -> list[Path]:
-    """Return the files that the project keeps."""
-    here = folder(project, kind)
-    return sorted(path for path in here.iterdir() if _counts(path)) if here.is_dir() else []
+def list_uploads(project: Project, kind: str = UPLOADS) -> list[Path]:
+    """Return the uploaded files."""
+    folder = uploads_folder(project, kind)
+    if not folder.is_dir():
+        return []
+    return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
 
 
-def remove(project: Project, names: Iterable[str], kind: str = UPLOADS) -> None:
-    """Remove files that were uploaded; clips that were made of them stay."""
-    here = folder(project, kind)
+def remove_uploads(project: Project, names: Iterable[str], kind: str = UPLOADS) -> None:
+    """Remove uploaded files; clips made from them stay."""
+    folder = uploads_folder(project, kind)
     for name in names:
-        path = resolve_inside(here, name)
+        path = resolve_inside(folder, name)
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise storage_error(path, error) from error
-    if not kept(project, kind):
-        drop(project, own(kind))
+    if not list_uploads(project, kind):
+        remove_input(project, project_input(kind))
 
 
-def look(place: str) -> Look:
-    """Say what a place holds, without decoding any sound."""
-    if is_remote(place):
-        return Look(remote=True)
-    path = Path(place).expanduser()
-    if SEPARATOR in place:
-        raise DataError(f"{place!r} has a | in its name.", hint="Rename it, or name the folder that it lies in.")
+def preview(name: str) -> InputPreview:
+    """Return what an input holds, without decoding any audio."""
+    if is_remote(name):
+        return InputPreview(is_remote=True)
+    path = Path(name).expanduser()
+    if SEPARATOR in name:
+        raise DataError(f"{name!r} has a {SEPARATOR} in its name.", hint="Rename it, or enter its folder.")
     if not path.exists():
-        raise DataError(f"There is nothing of the name {place}.", hint="Check the spelling and the folder.")
-    if existing.is_dataset(path):
-        return _dataset(path)
-    found = _below(path) if path.is_dir() else [path, *path.parent.iterdir()]
-    looked = paired(found)
+        raise DataError(f"{name} does not exist.", hint="Check the spelling and the folder.")
+    if is_dataset(path):
+        return _preview_dataset(path)
     if not path.is_dir():
-        mine = [pair for pair in looked.pairs if pair.media == path or path in {one.path for one in pair.subtitles}]
-        return Look(tuple(mine), (path,) if not mine and pairing.is_subtitle(path) else ())
-    if not looked.pairs:
-        raise DataError(f"{place} holds no sound and no video.", hint="Choose another folder.")
-    return looked
+        return pair_files([path, *counterparts(path)])
+    found = pair_files(_files_below(path))
+    if not found.pairs:
+        raise DataError(f"{name} holds no audio and no video.", hint="Choose another folder.")
+    return found
 
 
-def paired(files: Iterable[Path]) -> Look:
-    """Find which subtitles go with which sound, as a preparation does."""
+def pair_files(files: Iterable[Path]) -> InputPreview:
+    """Pair media and subtitles as a preparation does."""
     files = list(files)
-    media = [path for path in files if path.suffix.lower() in MEDIA]
-    subtitles = [path for path in files if pairing.is_subtitle(path)]
-    found = pairing.pair(media, subtitles)
+    media = [path for path in files if is_media(path)]
+    pairs = pairing.pair(media, filter(pairing.is_subtitle, files))
     names = set(files)
-    pairs = (
-        Pair(path, tuple(found.of.get(path, ())), any(path.with_suffix(ending) in names for ending in TRANSCRIPTS))
-        for path in media
+    return InputPreview(
+        tuple(
+            MediaPair(
+                path,
+                tuple(pairs.subtitles.get(path, ())),
+                any(path.with_suffix(suffix) in names for suffix in TRANSCRIPTS),
+            )
+            for path in media
+        ),
+        pairs.unmatched,
     )
-    return Look(tuple(pairs), found.alone)
 
 
-def _dataset(path: Path) -> Look:
-    """Count the lines of an existing dataset; what lies inside tables is only counted when it is read."""
+def _preview_dataset(path: Path) -> InputPreview:
     files = [path] if path.is_file() else [file for file in path.iterdir() if file.is_file()]
-    if not any(existing.is_dataset(file) and file.suffix.lower() not in TABLES for file in files):
-        return Look(tables=True)
-    found = existing.read(path)
-    faults = tuple(f"{problem.path.name}: {problem.sentence}" for problem in found.problems)
-    return Look(clips=len(found.recordings), faults=faults)
+    if not any(is_dataset(file) and file.suffix.lower() not in TABLES for file in files):
+        return InputPreview(has_tables=True)
+    result = read_dataset(path)
+    problems = tuple(f"{problem.path.name}: {problem.sentence}" for problem in result.problems)
+    return InputPreview(clips=len(result.recordings), problems=problems)
 
 
-def _below(root: Path) -> list[Path]:
-    found: list[Path] = []
-    for here, folders, names in os.walk(root):
+def _files_below(root: Path) -> list[Path]:
+    files: list[Path] = []
+    for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        found += [Path(here, name) for name in sorted(names) if not name.startswith(".")]
-        if len(found) > MOST_FILES:
+        files += [Path(folder, name) for name in sorted(names) if not name.startswith(".")]
+        if len(files) > MAX_FILES:
             break
-    return found[:MOST_FILES]
+    return files[:MAX_FILES]
 
 
-def _take(path: Path, here: Path) -> Path:
-    """Put a file into a folder under its own name, or under the next one that is free; the same file comes in once."""
-    with file_lock(here / ".lock"):
-        target = resolve_inside(here, path.name)
+def _save_file(path: Path, folder: Path) -> Path:
+    """Store a file under its name, or under the next free one; the same file is stored once."""
+    with file_lock(folder / ".lock"):
+        target = resolve_inside(folder, path.name)
         number = 2
         while target.exists():
-            if _same(path, target):
+            if path.stat().st_size == target.stat().st_size and hash_file(path) == hash_file(target):
                 return target
-            target = resolve_inside(here, f"{path.stem}-{number}{path.suffix}")
+            target = resolve_inside(folder, f"{path.stem}-{number}{path.suffix}")
             number += 1
         link_or_copy_atomically(path, target)
     return target
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.stat().st_size == other.stat().st_size and hash_file(one) == hash_file(other)
-
-
-def _counts(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith(".")

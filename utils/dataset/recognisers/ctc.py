@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from utils.core import languages
-from utils.dataset.recognisers.downloads import obtaining
-from utils.dataset.transcription import RATE, Engine, RecognitionError, Transcript, Word, heard_word
+from utils.dataset.recognisers import (
+    RATE,
+    RecogniserSpec,
+    RecognitionError,
+    Transcript,
+    Word,
+    clamped_word,
+    model_download,
+)
 from utils.media.audio import Samples
 
 if TYPE_CHECKING:
@@ -32,7 +39,7 @@ class Ctc:
         engine: Its model is a hub name or a folder, with weights for one language or an adapter for each.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: RecogniserSpec) -> None:
         import torch
         from huggingface_hub import hf_hub_download
         from transformers import AutoModelForCTC, AutoProcessor
@@ -41,7 +48,7 @@ class Ctc:
         self.device: str = engine.device
         if engine.device == "auto":
             self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        with obtaining(engine.model):
+        with model_download(engine.model):
             if not Path(engine.model).is_dir():
                 hf_hub_download(engine.model, "config.json")  # fails at once where transformers tries for minutes
             processor: Any = AutoProcessor  # untyped
@@ -100,7 +107,7 @@ def ctc_words(frames: Iterable[Frame], seconds_per_frame: float, clip: Samples) 
         probabilities = [frame.probability for frame in run]
         if symbol == " " and letters:
             text, likely = "".join(letter for letter, _ in letters), float(np.mean([one for _, one in letters]))
-            yield heard_word(text, first * seconds_per_frame, last * seconds_per_frame, likely, clip)
+            yield clamped_word(text, first * seconds_per_frame, last * seconds_per_frame, likely, clip)
             letters = []
         elif symbol.strip():
             first = first if letters else position

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from utils.core import languages
-from utils.dataset.recognisers.downloads import obtaining
-from utils.dataset.transcription import RATE, Engine, RecognitionError, Transcript, heard_word
+from utils.dataset.recognisers import RATE, RecogniserSpec, RecognitionError, Transcript, clamped_word, model_download
 from utils.media.audio import Samples
 
 WINDOW_SECONDS = 30  # what Whisper hears at a time; it drops the rest
@@ -28,7 +27,7 @@ class Whisper:
         engine: Its model is a size, the hub name of a converted model, or the folder of one.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: RecogniserSpec) -> None:
         from faster_whisper import BatchedInferencePipeline, WhisperModel
 
         self.name = engine.name
@@ -81,7 +80,9 @@ class Whisper:
             return _joined(first, second, middle / RATE, clip)
         text = "".join(segment.text for segment in segments).strip()
         heard = [word for segment in segments for word in segment.words if word.word.strip()]
-        words = (heard_word(word.word, word.start - start, word.end - start, word.probability, clip) for word in heard)
+        words = (
+            clamped_word(word.word, word.start - start, word.end - start, word.probability, clip) for word in heard
+        )
         confidence = 0.0 if full or not text else math.exp(min(0.0, segments[0].avg_logprob))
         return Transcript(text, confidence, tuple(words))
 
@@ -117,7 +118,7 @@ def model_folder(model: str) -> Path:
         near = difflib.get_close_matches(model, sizes, n=1)
         hint = (f"Did you mean {near[0]}? " if near else "") + f"Sizes: {', '.join(sizes)}."
         raise RecognitionError(f"No Whisper model is called {model!r}, and there is no such folder.", hint=hint)
-    with obtaining(model):
+    with model_download(model):
         return Path(download_model(model))
 
 
@@ -159,7 +160,7 @@ def _quietest(clip: Samples) -> int:
 def _joined(first: Transcript, second: Transcript, middle: float, clip: Samples) -> Transcript:
     """Put the transcripts of the two parts of a clip together."""
     later = (
-        heard_word(word.text, middle + word.span.start, middle + word.span.end, word.confidence, clip)
+        clamped_word(word.text, middle + word.span.start, middle + word.span.end, word.confidence, clip)
         for word in second.words
     )
     text = f"{first.text} {second.text}".strip()

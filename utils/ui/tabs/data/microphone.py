@@ -33,7 +33,7 @@ def save(project: Project, sentence: str, path: str) -> voice_recordings.Take:
     """Keep what the browser recorded, and have Step 1 read it."""
     rate = audio.probe(Path(path)).rate
     take = voice_recordings.save_take(project, sentence, audio.load(path, rate), rate)
-    uploads.add(project, uploads.own(uploads.TAKES))
+    uploads.add_input(project, uploads.project_input(uploads.TAKES))
     return take
 
 

@@ -15,7 +15,7 @@ from utils.ui.error_text import translate
 from utils.ui.i18n import t
 from utils.ui.tabs.data import plots
 from utils.ui.views import cell, details, message_box, note, table
-from utils.workspace.uploads import Look, Pair
+from utils.workspace.uploads import InputPreview, MediaPair
 
 MOST_ROWS = 100
 MOST_FAULTS = 20
@@ -37,23 +37,23 @@ CSS = (
 )
 
 
-def looked(found: Look, language: str) -> str:
+def looked(found: InputPreview, language: str) -> str:
     """Show what a place holds and which words go with which sound."""
-    if found.remote:
+    if found.is_remote:
         return note(t("data.downloaded_by_step_1", language))
-    if found.tables:
+    if found.has_tables:
         return note(t("data.dataset_with_audio", language))
     shown = ""
     if found.clips:
         shown += note(t("data.dataset_clip_count", language, count=found.clips))
-    if found.pairs or found.alone:
+    if found.pairs or found.unmatched:
         shown += pairs(found, language)
-    more = t("data.more_not_shown", language, count=len(found.faults) - MOST_FAULTS)
-    rest = [more] if len(found.faults) > MOST_FAULTS else []
-    return shown + message_box("warning", *found.faults[:MOST_FAULTS], *rest)
+    more = t("data.more_not_shown", language, count=len(found.problems) - MOST_FAULTS)
+    rest = [more] if len(found.problems) > MOST_FAULTS else []
+    return shown + message_box("warning", *found.problems[:MOST_FAULTS], *rest)
 
 
-def pairs(found: Look, language: str) -> str:
+def pairs(found: InputPreview, language: str) -> str:
     """Show which subtitle goes with which sound, and what has none."""
     rows = [
         (cell(pair.media.name), cell(_subtitles(pair)), cell(t(words_of(pair), language)))
@@ -65,7 +65,7 @@ def pairs(found: Look, language: str) -> str:
             cell(path.name),
             cell(t("data.no_matching_media", language), classes="warn"),
         )
-        for path in found.alone[:MOST_ROWS]
+        for path in found.unmatched[:MOST_ROWS]
     ]
     titles = [t(title, language) for title in ("data.media_file", "common.subtitles", "data.text_source")]
     return table(titles, rows, classes="stack") + _rest(len(found.pairs), language)
@@ -77,14 +77,14 @@ def _rest(count: int, language: str) -> str:
     return note(t("data.more_not_shown", language, count=more)) if more > 0 else ""
 
 
-def words_of(pair: Pair) -> str:
+def words_of(pair: MediaPair) -> str:
     """Say where the words of a recording come from."""
     if pair.subtitles:
         return "data.its_subtitles"
-    return "data.its_text_file" if pair.text else "data.speech_recognition"
+    return "data.its_text_file" if pair.has_transcript else "data.speech_recognition"
 
 
-def _subtitles(pair: Pair) -> str:
+def _subtitles(pair: MediaPair) -> str:
     names = (f"{one.path.name} ({one.language})" if one.language else one.path.name for one in pair.subtitles)
     return ", ".join(names) or "–"
 

@@ -48,7 +48,7 @@ class DataForm:
 
     def listed(self, project: Project) -> list[str]:
         """Show the places that Step 1 reads, and remember that they were shown."""
-        return [uploads.joined(uploads.read(project))] * len(self.places)
+        return [uploads.join_inputs(uploads.read_inputs(project))] * len(self.places)
 
     def renewed(self, project: str) -> list[Any]:
         """Show the places of the project that is open."""

@@ -7,10 +7,10 @@ import gradio as gr
 from gradio.events import Dependency
 
 from utils.config import DatasetConfig
+from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, DataError
-from utils.dataset.download import is_url
 from utils.dataset.sources import MEDIA
-from utils.dataset.subtitle_blocks import SUFFIXES as SUBTITLES
+from utils.dataset.subtitle_formats import SUFFIXES as SUBTITLES
 from utils.ui import error_text
 from utils.ui.form import build_form
 from utils.ui.i18n import t
@@ -89,7 +89,7 @@ def build_link(form: DataForm) -> None:
     page = form.page
 
     def tell_what_lacks(language: str) -> str:
-        if uploads.can_fetch():
+        if uploads.can_download():
             return ""
         sentence = "data.yt_dlp_missing"
         return message_box("error", t(sentence, language))
@@ -121,7 +121,7 @@ def build_places(form: DataForm) -> None:
     @show_errors
     def keep(project: str, text: str, seen: str | None) -> list[str]:
         place = page.open(project)
-        uploads.write(place, text, seen)
+        uploads.write_inputs(place, text, seen)
         return form.listed(place)
 
     gr.on(
@@ -147,11 +147,11 @@ def _upload(label: str, endings: list[str], name: str) -> gr.File:
 def show_kept(page: PageContext, project: str, kind: str, language: str) -> tuple[str, Any]:
     """Show the uploads of a project with their pairs, and offer them for removal."""
     try:
-        kept = uploads.kept(page.open(project), kind)
+        kept = uploads.list_uploads(page.open(project), kind)
         if kind == uploads.LISTS and kept:
-            shown = render.looked(uploads.look(str(uploads.folder(page.open(project), kind))), language)
+            shown = render.looked(uploads.preview(str(uploads.uploads_folder(page.open(project), kind))), language)
         else:
-            shown = render.pairs(uploads.paired(kept), language) if kept else note(t("data.no_files", language))
+            shown = render.pairs(uploads.pair_files(kept), language) if kept else note(t("data.no_files", language))
     except AmharicTtsError as error:  # asked at every change: it stays in its place
         return note(error_text.describe(error, language)), gr.update(choices=[], value=[])
     return shown, gr.update(choices=[path.name for path in kept], value=[])
@@ -165,10 +165,10 @@ def _tie_uploads(
     @show_errors
     def keep(project: str, files: list[str] | None, language: str) -> tuple[Any, ...]:
         place = page.open(project)
-        kept = uploads.keep(place, files or [], kind)
+        kept = uploads.save_uploads(place, files or [], kind)
         taken = t("data.files_added", language, count=len(kept.names)) if kept.names else ""
         sentences = message_box("success", taken) + message_box(
-            "error", *(error_text.describe(error, language) for error in kept.faults)
+            "error", *(error_text.describe(error, language) for error in kept.errors)
         )
         return None, sentences, *show_kept(page, project, kind, language), *form.listed(place)
 
@@ -237,7 +237,7 @@ def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[st
         if not place:
             raise DataError("Nothing is named yet.", hint="Fill in the box above the button.")
         judge(place)
-        return render.looked(uploads.look(place), language)
+        return render.looked(uploads.preview(place), language)
 
     @show_errors
     def look_at(place: str, language: str) -> str:
@@ -250,7 +250,7 @@ def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[st
     def add_place(project: str, place: str, language: str) -> tuple[Any, ...]:
         try:
             found, target = examine(place, language), page.open(project)
-            uploads.add(target, place)
+            uploads.add_input(target, place)
         except AmharicTtsError as error:
             return gr.skip(), error_box(error, language), *[gr.skip()] * len(form.places)
         added = message_box("success", t("data.read_by_step_1", language))
@@ -275,5 +275,5 @@ def _fetched(place: str) -> None:
     """Refuse what is no address, and addresses that cannot be fetched here."""
     if not is_url(place):
         raise DataError(f"{place} is no address.", hint="An address begins with https://.")
-    if not uploads.can_fetch():
+    if not uploads.can_download():
         raise DataError("The package yt-dlp is not installed.", hint="Install it with: pip install yt-dlp.")

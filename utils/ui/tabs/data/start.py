@@ -17,8 +17,8 @@ WRITERS = ("prepare", "features", "train")  # runs that read or write the clips 
 
 def complete(values: Mapping[str, object], project: Project) -> DatasetConfig:
     """Make the settings of a run in this project; every fault is reported, not only the first."""
-    named = uploads.divided(str(values.get("inputs") or ""))
-    inputs = SEPARATOR.join(uploads.absolute(project, place) for place in named)
+    named = uploads.split_inputs(str(values.get("inputs") or ""))
+    inputs = SEPARATOR.join(uploads.absolute_input(project, place) for place in named)
     return read_form({**values, "inputs": inputs}, DatasetConfig)
 
 

@@ -18,8 +18,8 @@ from utils.core.batching import batched
 from utils.core.errors import DataError, TextError
 from utils.core.paths import Project
 from utils.core.storage import atomic_writer, make_unique_folder, timestamp_name, write_atomically
-from utils.dataset.encodings import read_any
 from utils.dataset.subtitles import read_cues
+from utils.dataset.text_files import read_any_encoding
 from utils.media.audio import Samples
 from utils.media.encoding import Tags, write_sound
 from utils.media.rates import OUTPUT_RATE
@@ -171,7 +171,7 @@ def dub(studio: Studio, subtitles: Path, config: SpeechConfig) -> Iterator[News]
 
 def lines_of(path: Path) -> list[str]:
     """Read a file with one text a line."""
-    lines = [line.strip() for line in read_any(path).text.splitlines() if line.strip()]
+    lines = [line.strip() for line in read_any_encoding(path).text.splitlines() if line.strip()]
     if not lines:
         raise DataError(f"{path.name} holds no text.", hint="Write one text a line.")
     if len(lines) > MOST_LINES:

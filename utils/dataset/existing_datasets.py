@@ -1,0 +1,243 @@
+"""Existing datasets: lists beside audio files, Parquet and Arrow tables, and datasets of the Hugging Face hub.
+
+A list never leads out of its folder. Audio that is listed but missing, or present but not listed, is reported.
+"""
+
+import hashlib
+import importlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from utils.core.errors import AmharicTtsError, DataError
+from utils.core.storage import retry_while_in_use, storage_error
+from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
+from utils.dataset.list_files import AUDIO_SUFFIXES, AudioFinder, find_columns, read_listing
+
+LIST_NAME = re.compile(r"(?i)metadata[^/]*\.(?:csv|tsv|txt)|validated\.tsv")
+LISTS = frozenset({".csv", ".tsv"})
+TABLES = frozenset({".parquet", ".arrow"})
+ROWS_PER_BATCH = 16  # rows with audio inside are large
+
+
+def is_dataset(path: Path) -> bool:
+    """Return whether a path is a list, a table, or a folder that holds one."""
+    if path.is_dir():
+        return bool(_lists(path) or _tables(path))
+    return path.suffix.lower() in LISTS | TABLES or bool(LIST_NAME.fullmatch(path.name))
+
+
+def read_dataset(path: Path, *, speaker: str = "speaker", workspace: Path | None = None) -> ScanResult:
+    """Read a list, a table, or the folder that holds them.
+
+    Args:
+        path: LJSpeech or ``audio_file|text|speaker_name`` lists, Parquet or Arrow files, or their folder.
+        speaker: Name of the speaker where the dataset has none.
+        workspace: Folder for audio stored inside a table; without one such tables are refused.
+    """
+    if not path.is_dir():
+        return _without_repeats([_read_file(path, speaker, workspace)])
+    lists = _lists(path)
+    files = lists or _tables(path) or sorted(file for folder in path.rglob("*/") for file in _tables(folder))
+    if not files:
+        raise DataError(f"{path} holds no list and no table of clips.", hint="Name the list metadata.csv.")
+    result = _without_repeats([_read_file(file, speaker, workspace) for file in files])
+    return ScanResult(result.recordings, (*result.problems, *_unlisted(path, result))) if lists else result
+
+
+def read_hub(name: str, workspace: Path, *, speaker: str = "speaker") -> ScanResult:
+    """Read a dataset of the Hugging Face hub; needs the package ``datasets``.
+
+    Args:
+        name: ``owner/name`` or ``owner/name:configuration``, or a local folder in a layout that the package reads.
+        workspace: Folder for the audio.
+        speaker: Name of the speaker where the dataset has none.
+    """
+    try:
+        datasets = importlib.import_module("datasets")
+    except ModuleNotFoundError as error:
+        hint = "Install it with: pip install datasets. Or download the dataset and enter its folder."
+        raise DataError(f"hf:{name} needs the package datasets, which is not installed.", hint=hint) from error
+    path, _, configuration = name.partition(":")
+    try:
+        # before version 4 the package could run code of the dataset
+        splits: Mapping[str, Any] = datasets.load_dataset(path, configuration or None, trust_remote_code=False)
+    except (OSError, ValueError, RuntimeError) as error:  # everything that the package raises
+        hint = "Check the name and the connection; a configuration is named after a colon."
+        raise DataError(f"hf:{name} cannot be loaded: {error}", hint=hint) from error
+    reader = _TableReader(Path(f"hf:{name}"), workspace, _existing_file, speaker)
+    return _without_repeats([reader.read(_raw_batches(split)) for split in splits.values()])
+
+
+def _lists(folder: Path) -> list[Path]:
+    """Return the lists of a folder: those with a known name, or else those with a known header."""
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    by_name = [path for path in files if LIST_NAME.fullmatch(path.name)]
+    return by_name or [path for path in files if path.suffix.lower() in LISTS and _has_header(path)]
+
+
+def _has_header(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            header = file.readline(4096).replace(b"\0", b"").decode("utf-8", "ignore").strip("\ufeff\r\n")
+    except OSError:
+        return False
+    return any(find_columns(header.split(separator)) for separator in "|\t,;")
+
+
+def _tables(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in TABLES and not path.name.startswith("cache-"))
+
+
+def _read_file(path: Path, speaker: str, workspace: Path | None) -> ScanResult:
+    if path.suffix.lower() not in TABLES:
+        return _read_list(path, speaker)
+    return _TableReader(path, workspace, AudioFinder(path.parent).find, speaker).read(_file_batches(path))
+
+
+def _read_list(path: Path, speaker: str) -> ScanResult:
+    listing = read_listing(path)
+    recordings, problems = [], [Problem(path, problem) for problem in listing.problems]
+    finder = AudioFinder(path.parent)
+    for clip in listing.clips:
+        try:
+            file = finder.find(clip.audio)
+        except AmharicTtsError as error:
+            problems.append(Problem(path, f"line {clip.line}: {error}"))
+            continue
+        warnings = () if clip.text else (f"{path.name}, line {clip.line}: no text is given.",)
+        recordings.append(Recording(file, clip.speaker or speaker, clip.text, warnings=warnings))
+    return ScanResult(tuple(recordings), tuple(problems))
+
+
+def _without_repeats(parts: Iterable[ScanResult]) -> ScanResult:
+    """Use a file that several lines name once, and report where they differ."""
+    joined = ScanResult.joined(parts)
+    first: dict[Path, Recording] = {}
+    repeated: list[Path] = []
+    different: list[Path] = []
+    for recording in joined.recordings:
+        known = first.setdefault(recording.path, recording)
+        if known is not recording:
+            (repeated if known.text == recording.text else different).append(recording.path)
+    message = "Several lines name this file with different texts; the first one was used."
+    problems = [Problem(path, message) for path in dict.fromkeys(different)]
+    if repeated:
+        names = abbreviate(path.name for path in repeated)
+        problems.append(Problem(repeated[0].parent, f"{len(repeated)} repeated lines were skipped: {names}."))
+    return ScanResult(tuple(first.values()), (*joined.problems, *problems))
+
+
+def _unlisted(folder: Path, result: ScanResult) -> Iterator[Problem]:
+    """Report audio in the folder that no list names."""
+    listed = {recording.path for recording in result.recordings}
+    below = (Path(here, name) for here, _, names in os.walk(folder.resolve()) for name in names)
+    others = sorted(path for path in below if path.suffix.lower() in AUDIO_SUFFIXES and path not in listed)
+    if others:
+        names = abbreviate(path.name for path in others)
+        yield Problem(folder, f"{len(others)} audio files are on no line: {names}.")
+
+
+def _file_batches(path: Path) -> Iterator[Any]:
+    """Yield the rows of a Parquet or Arrow file, a few at a time."""
+    import pyarrow as pa
+    from pyarrow import ipc, parquet
+
+    try:
+        if path.suffix.lower() == ".parquet":
+            with parquet.ParquetFile(path) as table:
+                yield from table.iter_batches(batch_size=ROWS_PER_BATCH)
+            return
+        with pa.memory_map(str(path)) as source:
+            try:
+                batches: Any = ipc.open_stream(source)
+            except pa.ArrowInvalid:
+                table = ipc.open_file(source)
+                batches = (table.get_batch(index) for index in range(table.num_record_batches))
+            yield from batches
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read as a table: {error}", hint="Download it again.") from error
+
+
+def _raw_batches(split: Any) -> Iterator[Any]:  # noqa: ANN401 - the package is optional
+    """Yield the rows of a split with the audio as stored, not decoded."""
+    for table in split.with_format("arrow").iter(ROWS_PER_BATCH):
+        yield from table.to_batches()
+
+
+def _existing_file(name: str) -> Path:
+    """Return a file that the package ``datasets`` has downloaded."""
+    path = Path(name)
+    if not path.is_file():
+        raise DataError(f"no such audio file: {name}.")
+    return path.resolve()
+
+
+@dataclass(frozen=True)
+class _TableReader:
+    """Turns rows into recordings; audio inside a table is stored in the workspace."""
+
+    source: Path
+    workspace: Path | None
+    find_file: Callable[[str], Path]
+    speaker: str
+
+    def read(self, batches: Iterable[Any]) -> ScanResult:
+        recordings: list[Recording] = []
+        problems: list[Problem] = []
+        number = 0
+        for batch in batches:
+            names = list(batch.schema.names)
+            if (columns := find_columns(names)) is None:
+                hint = "One has to be called audio or audio_file, one text, sentence or transcription."
+                raise DataError(f"{self.source} has the columns {', '.join(names)}.", hint=hint)
+            texts = [None if at is None else batch.column(at) for at in (columns.text, columns.other_text)]
+            speakers = None if columns.speaker is None else batch.column(columns.speaker)
+            for index, audio in enumerate(batch.column(columns.audio)):
+                number += 1
+                text, other, speaker = (_cell_text(column, index) for column in (*texts, speakers))
+                try:
+                    path = self._audio_file(audio.as_py())
+                except AmharicTtsError as error:
+                    problems.append(Problem(self.source, f"row {number}: {error}"))
+                    continue
+                warnings = () if text or other else (f"{self.source.name}, row {number}: no text is given.",)
+                recordings.append(Recording(path, speaker or self.speaker, text or other, warnings=warnings))
+        return ScanResult(tuple(recordings), tuple(problems))
+
+    def _audio_file(self, cell: object) -> Path:
+        """Return the file that a cell names, or its bytes as a file."""
+        raw, name = (cell.get("bytes"), cell.get("path")) if isinstance(cell, dict) else (cell, None)
+        if isinstance(raw, bytes) and raw:
+            if self.workspace is None:
+                raise DataError("its audio is inside the table, and no folder to unpack it into was given.")
+            return _store(raw, Path(str(name or "")).suffix, self.workspace)
+        written = name or raw
+        if not isinstance(written, str):
+            raise DataError("it has no audio.", hint="A cell holds a path, the bytes of a file, or both.")
+        return self.find_file(written)
+
+
+def _cell_text(column: Any, index: int) -> str:  # noqa: ANN401 - untyped
+    value = None if column is None else column[index].as_py()
+    return "" if value is None else " ".join(str(value).split())
+
+
+def _store(raw: bytes, suffix: str, workspace: Path) -> Path:
+    """Write audio to a file named by its hash, unless it is there."""
+    suffix = suffix.lower() if re.fullmatch(r"\.\w{1,5}", suffix) else ".audio"
+    path = workspace / f"{hashlib.sha256(raw).hexdigest()[:24]}{suffix}"
+    if path.is_file() and path.stat().st_size == len(raw):
+        return path.resolve()
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        workspace.mkdir(parents=True, exist_ok=True)
+        temporary.write_bytes(raw)
+        retry_while_in_use(lambda: temporary.replace(path))
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise storage_error(path, error) from error
+    return path.resolve()
