@@ -83,7 +83,7 @@ def test_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
     [
         ("broken.wav", b"RIFF no sound at all", "cannot be decoded"),
         ("empty.mp3", b"", "is empty"),
-        ("notes.docx", b"PK", "neither sound nor video"),
+        ("notes.docx", b"PK", "not audio"),
         ("metadata.csv", b"a|b\n", "Existing dataset"),
         ("odd.srt", b"no cues in here", "odd.srt"),
     ],
@@ -93,7 +93,7 @@ def test_what_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, name: st
     path.write_bytes(content)
     found = uploads.save_uploads(Project(tmp_path / "p"), [str(path)])
     assert found.names == ()
-    (told,) = map(str, found.faults)
+    (told,) = map(str, found.errors)
     assert reason in told
     assert str(tmp_path) not in told
     assert uploads.read_inputs(Project(tmp_path / "p")) == []
@@ -118,7 +118,7 @@ def test_where_gradio_keeps_an_upload_is_said_nowhere(tmp_path: Path, monkeypatc
     def refuse(path: Path, _: str) -> None:
         raise DataError(f"{path} is odd.", hint=f"Look at {path}.")
 
-    monkeypatch.setattr(uploads, "check", refuse)
+    monkeypatch.setattr(uploads, "check_upload", refuse)
     (fault,) = uploads.save_uploads(Project(tmp_path / "p"), [str(tmp_path / "in" / "odd.wav")]).errors
     assert str(fault) == "odd.wav is odd. Look at odd.wav."
 
@@ -206,7 +206,7 @@ def test_subtitles_are_paired_before_the_start(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("place", "reason"),
-    [("/no/such/place", "nothing of the name"), ("a|b", "has a |"), (".", "no sound and no video")],
+    [("/no/such/place", "does not exist"), ("a|b", "has a |"), (".", "no audio and no video")],
 )
 def test_a_place_that_cannot_be_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, reason: str

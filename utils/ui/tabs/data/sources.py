@@ -209,7 +209,7 @@ def _tie_removal(
         place = page.open(project)
         if not names:
             raise DataError("No file is chosen.", hint="Choose the files to remove above the button.")
-        uploads.remove(place, names, kind)
+        uploads.remove_uploads(place, names, kind)
         sentence = message_box("success", t("data.files_removed", language, count=len(names)))
         return sentence, *show_kept(page, project, kind, language), *form.listed(place)
 
