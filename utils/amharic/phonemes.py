@@ -7,13 +7,8 @@ from utils.amharic.gemination import mark
 from utils.amharic.lexicon import with_overrides
 from utils.amharic.syllables import insert_vowels
 
-<<<<<<< HEAD
 # The model's vocabulary has no Ethiopic punctuation. Quotation marks are not spoken and may be missing from it; in
 # Latin mode an apostrophe is a letter.
-=======
-# The vocabulary has no Ethiopic punctuation. Quotation marks are not spoken and may be missing from it; in Latin
-# mode an apostrophe is a letter.
->>>>>>> 08a0d51 (tests: follow the renamed upload functions)
 _PUNCTUATION = str.maketrans(
     {"፠": None, "፡": " ", "።": ".", "፣": ",", "፤": ";", "፥": ":", "፦": ":", "፧": "?", "፨": "."}
     | dict.fromkeys("\"'‘’“”")
