@@ -6,18 +6,18 @@ import time
 
 from utils.core.errors import DataError
 from utils.dataset.build import Made, Task, make_clips
-from utils.dataset.engine import Tell
+from utils.dataset.workers import Report
 
 
-def halfway(task: int, tell: Tell) -> int:
-    tell(0.5)
+def halfway(task: int, report: Report) -> int:
+    report(0.5)
     time.sleep(1.5)
     if task == 3:
         raise DataError("odd", hint="cure")
     return task * 10
 
 
-def die_on_talk1(task: Task, tell: Tell) -> Made:
+def die_on_talk1(task: Task, report: Report) -> Made:
     if task.recording.path.name == "talk1.wav":
         os.kill(os.getpid(), signal.SIGKILL)
-    return make_clips(task, tell)
+    return make_clips(task, report)

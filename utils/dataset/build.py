@@ -23,12 +23,11 @@ from utils.core.storage import file_lock, make_folder
 from utils.dataset import split
 from utils.dataset.clip import Clip, Problem, Recording, ScanResult
 from utils.dataset.coqui_lists import LANGUAGE_FILE, WAVS, read_language, write_lists
-from utils.dataset.engine import Outcome, available_cores, in_pool, in_turn
 from utils.dataset.manifest import LOCK, Contents, Manifest, Source
 from utils.dataset.pipeline import needs_transcription, process
 from utils.dataset.progress import Emit, Progress
-from utils.dataset.ray_engine import in_cluster
 from utils.dataset.recognisers import Recogniser, RecognitionError
+from utils.dataset.workers import Outcome, available_cores, run_in_processes, run_on_ray, run_serially
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.runs.job import StopRequested
@@ -205,12 +204,14 @@ class _Builder:
         others = [task for task in tasks if recogniser is None or not needs_transcription(task.recording)]
         workers = min(self.settings.workers or available_cores(), len(others))
         if self.settings.engine == "ray" and others:
-            yield from in_cluster(make_clips, others, self.settings.workers, self._heard)
+            yield from run_on_ray(make_clips, others, self.settings.workers, self._heard)
         elif workers > 1:
-            yield from in_pool(make_clips, others, workers, self._heard)
+            yield from run_in_processes(make_clips, others, workers, self._heard)
         else:
-            yield from in_turn(make_clips, others, self._heard)
-        yield from in_turn(functools.partial(make_clips, recogniser=recogniser, second=second), silent, self._heard)
+            yield from run_serially(make_clips, others, self._heard)
+        yield from run_serially(
+            functools.partial(make_clips, recogniser=recogniser, second=second), silent, self._heard
+        )
 
     def _heard(self, task: Task | None, share: float) -> None:
         self.look()

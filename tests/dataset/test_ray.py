@@ -15,7 +15,7 @@ from utils.core.paths import Project
 from utils.dataset.build import build
 from utils.dataset.clip import ScanResult
 from utils.dataset.manifest import Manifest
-from utils.dataset.ray_engine import in_cluster
+from utils.dataset.workers import run_on_ray
 from utils.runs.job import StopRequested
 
 RAY = SETTINGS.model_copy(update={"engine": "ray", "workers": 2})
@@ -79,7 +79,7 @@ def test_a_build_on_ray_that_was_stopped_goes_on_where_it_was(place: Project, tm
 @pytest.mark.slow
 def test_tasks_on_ray_tell_how_far_they_are_and_bring_errors_with_their_cure(place: Project) -> None:
     heard: list[tuple[int | None, float]] = []
-    outcomes = list(in_cluster(halfway, [1, 2, 3], 2, lambda task, share: heard.append((task, share))))
+    outcomes = list(run_on_ray(halfway, [1, 2, 3], 2, lambda task, share: heard.append((task, share))))
     assert sorted(outcome.result for outcome in outcomes if outcome.result) == [10, 20]
     (error,) = [outcome.error for outcome in outcomes if outcome.task == 3]
     assert (str(error), getattr(error, "hint", "")) == ("odd cure", "cure")
@@ -112,4 +112,4 @@ def test_a_cluster_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch
         deaf.bind(("127.0.0.1", 0))  # bound and not listening: refused at once
         monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{deaf.getsockname()[1]}")
         with pytest.raises(ConfigError, match=r"Ray does not start \(127\.0\.0\.1:"):
-            list(in_cluster(halfway, [1], 1, lambda *_: None))
+            list(run_on_ray(halfway, [1], 1, lambda *_: None))
