@@ -21,6 +21,7 @@ from utils import __main__ as entry
 from utils.config import (
     Config,
     DatasetConfig,
+    DownloadConfig,
     FeaturesConfig,
     RehearsalConfig,
     ServeConfig,
@@ -28,7 +29,6 @@ from utils.config import (
     TrainConfig,
     flags,
 )
-from utils.config.download import DownloadConfig
 from utils.core.paths import ROOT
 
 PAGE = Path(__file__).with_name("API.md")

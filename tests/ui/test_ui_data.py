@@ -146,8 +146,8 @@ def test_places_are_kept_once_each(tmp_path: Path) -> None:
     assert uploads.add_input(project, "/b") == ["/a", "https://example.test/x", "/b"]
     assert uploads.remove_input(project, "/a") == ["https://example.test/x", "/b"] == uploads.read_inputs(project)
     config = start.complete({"inputs": uploads.join_inputs(uploads.read_inputs(project))}, project)
-    assert config.places() == ["https://example.test/x", "/b"]
-    assert start.complete({"inputs": "/c | /c"}, project).places() == ["/c"]
+    assert config.input_list() == ["https://example.test/x", "/b"]
+    assert start.complete({"inputs": "/c | /c"}, project).input_list() == ["/c"]
     assert uploads.read_inputs(project) == [
         "https://example.test/x",
         "/b",

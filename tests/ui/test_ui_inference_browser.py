@@ -145,8 +145,8 @@ def test_two_visitors_share_the_model_and_stop_only_their_own(tab: Seen, speakin
     other.goto(speaking.url)
     open_inference(other)
     other.get_by_role("button", name="More settings").click()
-    other.get_by_label("number input for Sentences at once").fill("1")  # others have their turn after each batch
-    other.get_by_label("number input for Sentences at once").press("Tab")
+    other.get_by_label("number input for Sentences at a time").fill("1")  # others have their turn after each batch
+    other.get_by_label("number input for Sentences at a time").press("Tab")
     speak(other, LONG)
     expect(other.locator("#speak-status")).to_contain_text("sentences are spoken", timeout=PATIENCE)
     speak(tab.page, TEXT * 24)  # for as long as it takes the card to notice

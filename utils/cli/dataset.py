@@ -11,7 +11,7 @@ from pathlib import Path
 from utils.cli.check_text import add_vocabulary, open_tokenizer
 from utils.cli.runs import add_project
 from utils.config import DatasetConfig
-from utils.config.flags import flag, flag_help, flag_options, read_flags
+from utils.config.flags import add_flags, read_flags
 from utils.core.errors import ConfigError
 from utils.core.paths import project
 
@@ -170,13 +170,7 @@ def _describe_filter(parser: argparse.ArgumentParser) -> None:
         " like any other. To take a filter back, filter again by the earlier limits; for one clip: dataset edit --undo."
     )
     parser.add_argument("--apply", action="store_true", help="make the changes instead of only counting them")
-    group = parser.add_argument_group("limits")
-    group.add_argument("--config", type=Path, metavar="FILE.yaml", help="Settings file; flags win over it.")
-    for name in LIMITS:
-        field = DatasetConfig.model_fields[name]
-        group.add_argument(
-            flag(name), dest=name, default=argparse.SUPPRESS, help=flag_help(field), **flag_options(field)
-        )
+    add_flags(parser, DatasetConfig, LIMITS)
 
 
 def rename(folder: Path, arguments: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from utils import runs
 from utils.cli.runs import follow
-from utils.config.download import DownloadConfig
+from utils.config import DownloadConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.paths import MODELS, OUTPUT
 from utils.runs.job import Job

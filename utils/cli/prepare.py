@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Start the preparation as the page does and follow it."""
     config = read_flags(arguments, CONFIG)
-    places = [*arguments.places, *config.places()]
+    places = [*arguments.places, *config.input_list()]
     if not places:
         raise ConfigError("No recordings are named.", hint="Write files or folders behind: python -m utils prepare.")
     if odd := [place for place in places if SEPARATOR in place]:
@@ -50,7 +50,7 @@ def work(job: Job, config: DatasetConfig) -> None:
 
     project = Project(job.run.folder.parent.parent)
     found = sources.find_recordings(
-        config.places(),
+        config.input_list(),
         language=config.language,
         speaker=config.speaker,
         workspace=project.dataset / "recordings",

@@ -1,11 +1,12 @@
-"""Every setting, declared once: its type, bounds, default, title and one honest sentence.
+"""Every setting, declared once: type, bounds, default, title and description.
 
 The form, the flags, the YAML files and the reference page are generated from these fields.
 """
 
 from utils.config.base import SEPARATOR, Config, Language, Text, describe, printable, read_yaml
 from utils.config.dataset import DatasetConfig
-from utils.config.other import DEFAULT_VOICE, FeaturesConfig, RehearsalConfig, ServeConfig, SpeechConfig
+from utils.config.jobs import DownloadConfig, FeaturesConfig, RehearsalConfig
+from utils.config.speech import DEFAULT_VOICE, ServeConfig, SpeechConfig
 from utils.config.train import TrainConfig
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "SEPARATOR",
     "Config",
     "DatasetConfig",
+    "DownloadConfig",
     "FeaturesConfig",
     "Language",
     "RehearsalConfig",

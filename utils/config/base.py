@@ -1,4 +1,4 @@
-"""The machinery of settings: checked, frozen, read from YAML and written to it."""
+"""The base class of all settings: validated, frozen, read from YAML and written to it."""
 
 import difflib
 import reprlib
@@ -16,20 +16,20 @@ from utils.core.languages import canonical
 
 
 def printable(text: str) -> str:
-    """Refuse letters that no name or path holds and that YAML cannot carry."""
+    """Refuse control characters, which YAML cannot hold."""
     if any(unicodedata.category(letter) in {"Cc", "Cs"} for letter in text):
-        raise ValueError("holds a control character")
+        raise ValueError("contains a control character")
     return text
 
 
-SEPARATOR = "|"  # divides the values of a setting that takes several
+SEPARATOR = "|"  # between the values of a setting that takes several
 
 Language = Annotated[str, AfterValidator(canonical)]
 Text = Annotated[str, AfterValidator(printable)]
 
 
 class Config(BaseModel):
-    """A frozen set of settings that refuses what it does not know."""
+    """A frozen set of settings that refuses unknown names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -44,7 +44,7 @@ class Config(BaseModel):
 
     @classmethod
     def parse(cls, values: Mapping[str, object], *, source: str = "the settings", hint: str = "") -> Self:
-        """Check all values at once; every problem is reported, with the field, the value and the bound."""
+        """Validate all values at once; every problem is reported with its field, value and bound."""
         try:
             return cls(**values)
         except ValidationError as error:
@@ -54,59 +54,63 @@ class Config(BaseModel):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a YAML file."""
-        return cls.parse(read_yaml(path), source=str(path), hint="Change it there; what is left out is as usual.")
+        return cls.parse(
+            read_yaml(path), source=str(path), hint="Correct the file; settings left out have their default."
+        )
 
     def to_yaml(self) -> str:
-        """Write every setting, defaults included, in the order of declaration."""
+        """Write every setting, defaults included."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
 def read_yaml(path: Path) -> dict[str, object]:
-    """Read a YAML file that holds one mapping of settings."""
+    """Read a YAML file with one mapping of settings."""
     try:
         values = yaml.load(path.read_text(encoding="utf-8-sig"), _Loader)  # noqa: S506  # a SafeLoader
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.", hint="Check its name and its rights.") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or number that cannot be
-        raise ConfigError(f"{path} is not valid YAML: {_where(error)}.", hint="Mend it there.") from error
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}.", hint="Check its name and permissions."
+        ) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an impossible date or number
+        raise ConfigError(f"{path} is not valid YAML: {_where(error)}.", hint="Correct the file.") from error
     if values is None:
         return {}
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-        raise ConfigError(f"{path} has to hold 'setting: value' lines.", hint="The files in configs/ are examples.")
+        raise ConfigError(f"{path} must contain 'setting: value' lines.", hint="The files in configs/ are examples.")
     return values
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads plain YAML and refuses a setting that is given twice, of which the last would win unsaid."""
+    """Reads plain YAML and refuses duplicate keys, of which the last would win silently."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002
         seen: set[str] = set()
         for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value} is given twice", key.start_mark)
+                raise yaml.constructor.ConstructorError(None, None, f"duplicate setting {key.value}", key.start_mark)
             seen.add(str(key.value))
         return super().construct_mapping(node, deep)
 
 
 def _where(error: Exception) -> str:
-    """Say in one line what is wrong with a YAML file, and in which line of it."""
+    """Describe a YAML error in one line."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
         return f"line {error.problem_mark.line + 1}: {error.problem}"
     return " ".join(str(error).split())
 
 
-def describe(fault: ErrorDetails, known: Iterable[str]) -> str:
-    """Say what is wrong with one setting: its name, the bad value and the rule."""
-    name = ".".join(map(str, fault["loc"])) or "together"
-    if fault["type"] == "extra_forbidden":
+def describe(problem: ErrorDetails, known: Iterable[str]) -> str:
+    """Describe what is wrong with one setting: its name, the value and the rule."""
+    name = ".".join(map(str, problem["loc"])) or "settings"
+    if problem["type"] == "extra_forbidden":
         near = difflib.get_close_matches(name, known, n=1)
-        return f"{name}: no such setting" + (f" (did you mean {near[0]}?)" if near else "")
-    rule = fault["msg"].removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
-    return f"{name}: {rule}" if name == "together" else f"{name}: {_shortened(fault['input'])} {rule}"
+        return f"{name}: unknown setting" + (f" (did you mean {near[0]}?)" if near else "")
+    rule = problem["msg"].removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
+    return f"{name}: {rule}" if name == "settings" else f"{name}: {_shortened(problem['input'])} {rule}"
 
 
 def _shortened(value: object) -> str:
-    """Quote a bad value, however large it is."""
+    """Quote a value, shortened if it is long."""
     if isinstance(value, int) and value.bit_length() > 256:
         return "an enormous number"
     short = reprlib.Repr()

@@ -1,4 +1,4 @@
-"""Command-line flags made from the fields of a config; a flag wins over the YAML file."""
+"""Command-line flags made from the fields of a config; flags override the YAML file."""
 
 import argparse
 import shlex
@@ -11,21 +11,20 @@ from utils.config import Config, read_yaml
 
 C = TypeVar("C", bound=Config)
 
-EXIT_INTERRUPTED = 130  # what a shell says of a program that was stopped with Ctrl-C
+EXIT_INTERRUPTED = 130  # exit code that shells use for a program stopped with Ctrl-C
 
 
-def add_flags(parser: argparse.ArgumentParser, config: type[Config]) -> None:
-    """Add ``--config FILE`` and one flag for each field."""
-    group = parser.add_argument_group("settings", config.__doc__)
-    group.add_argument("--config", type=Path, metavar="FILE.yaml", help="Settings file; flags win over it.")
-    for name, field in config.model_fields.items():
-        group.add_argument(
-            flag(name), dest=name, default=argparse.SUPPRESS, help=flag_help(field), **flag_options(field)
-        )
+def add_flags(parser: argparse.ArgumentParser, config: type[Config], names: tuple[str, ...] = ()) -> None:
+    """Add ``--config FILE`` and one flag per field, or for some fields only."""
+    group = parser.add_argument_group("limits" if names else "settings", None if names else config.__doc__)
+    group.add_argument("--config", type=Path, metavar="FILE.yaml", help="settings file; flags override it")
+    for name in names or config.model_fields:
+        field = config.model_fields[name]
+        group.add_argument(flag(name), dest=name, default=argparse.SUPPRESS, help=flag_help(field), **_options(field))
 
 
 def read_flags(arguments: argparse.Namespace, config: type[C]) -> C:
-    """Join the YAML file and the flags that were given into one checked config."""
+    """Combine the YAML file and the flags into a validated config."""
     path: Path | None = arguments.config
     values = read_yaml(path) if path else {}
     given = {name: value for name, value in vars(arguments).items() if name in config.model_fields}
@@ -33,7 +32,7 @@ def read_flags(arguments: argparse.Namespace, config: type[C]) -> C:
 
 
 def command_line(verb: str, config: Config) -> str:
-    """Show the command that does the same as this config."""
+    """Return the command that does the same as a config."""
     words = [f"python -m utils {verb}"]
     for name, field in type(config).model_fields.items():
         value = getattr(config, name)
@@ -43,7 +42,7 @@ def command_line(verb: str, config: Config) -> str:
 
 
 def format_flag(name: str, value: object) -> str:
-    """Write one setting as a flag."""
+    """Format one setting as a flag."""
     if isinstance(value, bool):
         return flag(name) if value else flag(name).replace("--", "--no-", 1)
     joint = "=" if str(value).startswith("-") else " "
@@ -51,25 +50,28 @@ def format_flag(name: str, value: object) -> str:
 
 
 def flag(name: str) -> str:
-    """Turn a field's name into its flag."""
+    """Return the flag of a field."""
     return "--" + name.replace("_", "-")
 
 
 def flag_help(field: FieldInfo) -> str:
-    """Describe a field with its bounds and default."""
-    marks = {"Ge": "at least", "Gt": "above", "Le": "at most", "Lt": "below"}
-    bounds = [
-        f"{word} {getattr(rule, kind.lower()):,.10g}"
-        for rule in field.metadata
-        for kind, word in marks.items()
-        if type(rule).__name__ == kind
-    ]
-    default = field.default if field.default != "" else "empty"
-    return f"{field.description} ({', '.join([*bounds, f'default {default}'])})".replace("%", "%%")
+    """Describe a field with its bounds and default, such as ``(1-512; default 8)``."""
+    default = field.default if field.default != "" else "blank"
+    notes = "; ".join(filter(None, [_bounds(field), f"default {default}"]))
+    return f"{field.description} ({notes})".replace("%", "%%")
 
 
-def flag_options(field: FieldInfo) -> dict[str, Any]:
-    """Tell argparse what a field takes; the values themselves are checked by the config, all together."""
+def _bounds(field: FieldInfo) -> str:
+    bounds = {type(rule).__name__: getattr(rule, type(rule).__name__.lower(), None) for rule in field.metadata}
+    if "Ge" in bounds and "Le" in bounds:
+        low, high = (f"{bounds[kind]:,.10g}" for kind in ("Ge", "Le"))
+        return f"{low} to {high}" if "-" in low else f"{low}-{high}"
+    words = {"Ge": "at least", "Gt": "above", "Le": "at most", "Lt": "below"}
+    return ", ".join(f"{word} {bounds[kind]:,.10g}" for kind, word in words.items() if kind in bounds)
+
+
+def _options(field: FieldInfo) -> dict[str, Any]:
+    """Return the argparse options of a field; the config itself validates the values, all at once."""
     if field.annotation is bool:
         return {"action": argparse.BooleanOptionalAction}
     if get_origin(field.annotation) is Literal:

@@ -1,4 +1,4 @@
-"""The settings of a fine-tuning run."""
+"""Settings of a fine-tuning run."""
 
 from typing import Literal, Self
 
@@ -10,245 +10,266 @@ Version = Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny", "tiny-
 
 
 class TrainConfig(Config):
-    """How a model is fine-tuned."""
+    """How to fine-tune a model."""
 
     custom_model: Text = Field(
-        "", title="Custom model", description="A folder or .pth to start from; empty: the base version."
+        "",
+        title="Custom checkpoint (optional)",
+        description="Folder or .pth file to start from; blank = the base version.",
     )
     version: Version = Field(
         "v2.0.2",
         title="Base version",
-        description="Which published XTTS to start from; tiny comes with this program, tiny-random is for tests.",
+        description="Published XTTS version to start from; tiny is the small built-in voice, tiny-random is for tests.",
     )
-    language: Language = Field(
-        "am", title="Language", description="Spoken language of the clips; am, amh and Amharic are one."
-    )
+    language: Language = Field("am", title="Language", description="Language spoken in the clips.")
     use_amharic_g2p: bool = Field(
         True,
         title="Amharic G2P",
-        description="Train on sounds written in Latin letters instead of on the Ethiopic letters.",
+        description="Convert Amharic to phonetic Latin letters before training.",
     )
-    train_csv: Text = Field("", title="Training list", description="metadata_train.csv; empty: the one of the project.")
-    eval_csv: Text = Field("", title="Evaluation list", description="metadata_eval.csv; empty: the one of the project.")
+    train_csv: Text = Field(
+        "", title="Training list", description="Path to metadata_train.csv; blank = the project's list."
+    )
+    eval_csv: Text = Field(
+        "", title="Evaluation list", description="Path to metadata_eval.csv; blank = the project's list."
+    )
     output_path: Text = Field(
         "output",
         title="Project folder",
-        description="Holds dataset, runs and finished models; on the page it is that of the open project.",
+        description="Contains the dataset, runs and finished models. The page uses the open project.",
     )
 
     num_epochs: int = Field(10, ge=1, le=1000, title="Epochs", description="Passes over the training clips.")
     max_steps: int = Field(
-        0, ge=0, le=10_000_000, title="Most updates", description="End after so many updates; 0: after the epochs."
+        0,
+        ge=0,
+        le=10_000_000,
+        title="Maximum steps",
+        description="Stop after this many optimizer steps; 0 = train for all epochs.",
     )
-    batch_size: int = Field(8, ge=1, le=512, title="Batch size", description="Clips on the device at the same time.")
-    grad_acumm: int = Field(
-        2, ge=1, le=512, title="Gradient accumulation", description="Batches summed before one update."
-    )
+    batch_size: int = Field(8, ge=1, le=512, title="Batch size", description="Clips on the device at a time.")
+    grad_acumm: int = Field(2, ge=1, le=512, title="Gradient accumulation", description="Batches per optimizer step.")
     batch_tokens: int = Field(
         0,
         ge=0,
         le=1_000_000,
-        title="Token budget",
-        description="Fill a batch by positions, padding included, instead of by clips; 0: by clips.",
+        title="Tokens per batch",
+        description="Fill batches up to this many positions, padding included, instead of by clips; 0 = by clips.",
     )
     max_audio_length: float = Field(
         11.6,
         ge=1.0,
         le=11.6,
-        title="Longest clip (s)",
-        description="Longer clips are set aside with a reason, never cut.",
+        title="Maximum clip length (s)",
+        description="Longer clips are excluded, never cut.",
     )
     max_text_length: int = Field(
         200,
         ge=10,
         le=400,
-        title="Longest text (tokens)",
-        description="Clips with a longer text are set aside with a reason, never cut.",
+        title="Maximum text length (tokens)",
+        description="Clips with longer text are excluded, never cut.",
     )
     mask_reference: bool = Field(
         True,
         title="Mask the reference",
-        description="Do not learn the part of a clip that the model hears as its reference.",
+        description="Compute no loss on the part of a clip that is used as the voice reference.",
     )
-    num_workers: int = Field(0, ge=0, le=64, title="Loading processes", description="Processes that read the features.")
+    num_workers: int = Field(
+        0,
+        ge=0,
+        le=64,
+        title="Data loading workers",
+        description="Processes that load training data; 0 = a thread of the training process.",
+    )
 
     learning_rate: float = Field(
-        5e-6, gt=0, le=1e-2, title="Learning rate", description="Highest rate of the schedule."
+        5e-6, gt=0, le=1e-2, title="Learning rate", description="Peak learning rate of the schedule."
     )
-    weight_decay: float = Field(1e-2, ge=0, le=1, title="Weight decay", description="Pull of the weights towards zero.")
+    weight_decay: float = Field(
+        1e-2, ge=0, le=1, title="Weight decay", description="Pulls weights towards zero to prevent overfitting."
+    )
     lr_scheduler: Literal["cosine", "linear", "constant"] = Field(
-        "cosine", title="Schedule", description="How the rate falls after the warm-up, counted in updates."
+        "cosine", title="Schedule", description="How the learning rate falls after warm-up."
     )
     warmup_steps: int = Field(
-        100, ge=0, le=100_000, title="Warm-up", description="Updates over which the rate rises from 0."
+        100, ge=0, le=100_000, title="Warm-up steps", description="Steps over which the learning rate rises from 0."
     )
     warmup_share: float = Field(
         0.1,
         ge=0,
         le=1,
-        title="Most warm-up",
-        description="Share of the run that the warm-up may take, so that short runs reach their rate.",
+        title="Maximum warm-up share",
+        description="Limits warm-up to this share of the run, so that short runs reach the full rate.",
     )
     embedding_warmup_steps: int = Field(
         0,
         ge=0,
         le=100_000,
-        title="Text rows first",
-        description="Updates at the start that train the rows of the text alone, for a new language.",
+        title="Text embedding warm-up",
+        description="Train only the text embeddings for this many steps first; useful for a new language.",
     )
     gradient_clip: float = Field(
-        1.0, gt=0, le=1000, title="Gradient clip", description="Longest gradient that is applied."
+        1.0, gt=0, le=1000, title="Gradient clipping norm", description="Larger gradients are scaled down to this norm."
     )
     dropout: float = Field(
-        0.1, ge=0, lt=1, title="Dropout", description="Share of the activations left out at random while training."
+        0.1, ge=0, lt=1, title="Dropout", description="Share of activations dropped at random during training."
     )
     enable_byte_dropout: bool = Field(
-        True, title="Fast dropout (CPU)", description="On a CPU, decide about eight numbers with one random draw."
+        True, title="Fast dropout (CPU)", description="On a CPU, draw the dropout masks of eight values at once."
     )
     label_smoothing: float = Field(
-        0.0, ge=0, lt=1, title="Label smoothing", description="Probability given to other codes."
+        0.0, ge=0, lt=1, title="Label smoothing", description="Probability spread over all other audio codes."
     )
     text_loss_weight: float = Field(
-        0.01, ge=0, le=10, title="Text loss weight", description="Weight of the text's loss beside that of the audio."
+        0.01, ge=0, le=10, title="Text loss weight", description="Weight of the text loss; the audio loss has weight 1."
     )
-    seed: int = Field(0, ge=0, lt=2**32, title="Seed", description="Same seed, same data and same device: same run.")
+    seed: int = Field(0, ge=0, lt=2**32, title="Seed", description="The same seed, data and device give the same run.")
 
     enable_grad_checkpoint: bool = Field(
         False,
         title="Gradient Checkpointing",
-        description="Compute activations twice instead of keeping them: less memory.",
+        description="Uses less memory by computing activations a second time.",
     )
     checkpoint_every: int = Field(
-        1, ge=1, le=30, title="Checkpoint every (layers)", description="1: every layer; 2: every second one, and so on."
+        1,
+        ge=1,
+        le=30,
+        title="Checkpoint every (layers)",
+        description="1 = every layer, 2 = every second layer, and so on.",
     )
     enable_sdpa: bool = Field(
-        True, title="Fast Attention (SDPA)", description="Fused attention in GPT, conditioning encoder and perceiver."
+        True,
+        title="Fast Attention (SDPA)",
+        description="Use PyTorch's fused attention in the GPT, the conditioning encoder and the perceiver.",
     )
     attention_kernel: Literal["auto", "flash", "efficient", "math", "flash_attention_2"] = Field(
         "auto",
         title="Attention kernel",
-        description="Which fused kernel; flash_attention_2 needs its package; auto: torch chooses.",
+        description="auto = PyTorch chooses; flash_attention_2 needs the flash-attn package.",
     )
     enable_mixed_precision: bool = Field(
-        True, title="Mixed Precision (FP16/BF16)", description="Half-precision arithmetic where this device has it."
+        True, title="Mixed Precision (FP16/BF16)", description="Compute in half precision where the device supports it."
     )
-    enable_tf32: bool = Field(
-        True, title="TF32", description="Shorter numbers inside the matrix products of GPUs that have them."
-    )
-    enable_fused_optimizer: bool = Field(
-        True, title="Fused optimiser", description="Update all weights in one kernel instead of one after another."
-    )
+    enable_tf32: bool = Field(True, title="TF32", description="Faster, less precise matrix math on recent NVIDIA GPUs.")
+    enable_fused_optimizer: bool = Field(True, title="Fused optimizer", description="Update all weights in one kernel.")
     enable_fused_gelu: bool = Field(
-        True, title="Fused GELU", description="Compute the activation of each layer in one kernel: faster, less memory."
+        True, title="Fused GELU", description="Compute each GELU activation in one kernel; faster and uses less memory."
     )
     optimizer: Literal["adamw", "adamw_8bit", "adafactor"] = Field(
-        "adamw", title="Optimiser", description="adamw_8bit needs a GPU and bitsandbytes; adafactor keeps least."
+        "adamw", title="Optimizer", description="adamw_8bit needs a GPU and bitsandbytes; adafactor uses least memory."
     )
     offload_optimizer: bool = Field(
-        False, title="Optimiser on the CPU", description="Keep the optimiser's state in RAM and update there."
+        False, title="Optimizer on the CPU", description="Keep the optimizer state in RAM and update the weights there."
     )
     step_in_backward: bool = Field(
         False,
-        title="Update in the backward pass",
-        description="Apply each gradient at once and drop it; needs accumulation 1 and clips each weight by itself.",
+        title="Optimizer step in backward",
+        description="Apply and free each gradient at once. Needs gradient accumulation 1; clips each weight by itself.",
     )
     use_compile: bool = Field(
         False,
         title="torch.compile",
-        description="Compile each layer for a few fixed lengths; the first updates take minutes.",
+        description="Compile the GPT layers for a few fixed lengths; the first steps take minutes.",
     )
     max_mel_length: int = Field(
         0,
         ge=0,
         le=605,
-        title="Longest audio (codes)",
-        description="What the fixed lengths of torch.compile end at; 0: the longest clip of the data.",
+        title="Maximum audio length (codes)",
+        description="Largest length for torch.compile; 0 = the longest clip of the dataset.",
     )
-    enable_ema: bool = Field(False, title="EMA", description="Keep a running average of the weights and export it.")
+    enable_ema: bool = Field(False, title="EMA", description="Keep a moving average of the weights and export it.")
     ema_decay: float = Field(
-        0.999, gt=0, lt=1, title="EMA decay", description="Share of the average kept at each update."
+        0.999, gt=0, lt=1, title="EMA decay", description="Share of the average that each step keeps."
     )
     ema_device: Literal["auto", "cpu"] = Field(
-        "auto", title="EMA device", description="Where the average lives; cpu saves GPU memory."
+        "auto", title="EMA device", description="Where the average is stored; cpu saves GPU memory."
     )
 
     freeze_first_n_gpt_layers: int = Field(
-        0, ge=0, le=30, title="Frozen GPT layers", description="First layers of the GPT that are not trained."
+        0, ge=0, le=30, title="Frozen GPT layers", description="The first layers of the GPT that are not trained."
     )
     freeze_conditioning: bool = Field(
-        False, title="Freeze conditioning", description="Leave the part that listens to the reference untrained."
+        False, title="Freeze conditioning", description="Don't train the speaker encoder."
     )
     enable_lora: bool = Field(
-        False, title="LoRA", description="Train small matrices beside the frozen layers, and the rows of the text."
+        False, title="LoRA", description="Train small adapter matrices and the text embeddings instead of all weights."
     )
-    use_dora: bool = Field(False, title="DoRA", description="LoRA that also learns the length of each weight.")
-    lora_rank: int = Field(16, ge=1, le=512, title="LoRA rank", description="Width of the small matrices.")
+    use_dora: bool = Field(False, title="DoRA", description="LoRA that also learns the magnitude of each weight.")
+    lora_rank: int = Field(16, ge=1, le=512, title="LoRA rank", description="Width of the adapter matrices.")
     lora_alpha: float = Field(
-        32.0, gt=0, le=1024, title="LoRA alpha", description="Strength of the small matrices, divided by their width."
+        32.0, gt=0, le=1024, title="LoRA alpha", description="Strength of the adapter, divided by its rank."
     )
-    lora_dropout: float = Field(0.0, ge=0, lt=1, title="LoRA dropout", description="Share of inputs they do not see.")
+    lora_dropout: float = Field(
+        0.0, ge=0, lt=1, title="LoRA dropout", description="Share of the adapter inputs dropped at random."
+    )
     lora_targets: Literal["attention", "all"] = Field(
-        "all", title="LoRA targets", description="The attention's matrices, or those between the layers too."
+        "all", title="LoRA targets", description="Adapt only the attention layers, or the feed-forward layers too."
     )
 
     max_memory_fraction: float = Field(
-        1.0, gt=0, le=1, title="GPU memory", description="Largest share of the GPU's memory that the run may take."
+        1.0, gt=0, le=1, title="GPU memory limit", description="Maximum share of the GPU memory that the run may use."
     )
     num_processes: int = Field(
-        1, ge=1, le=64, title="Processes", description="Training processes on this machine, one for each GPU."
+        1, ge=1, le=64, title="Training processes", description="Processes on this machine, one per GPU."
     )
     sharding: Literal["none", "fsdp"] = Field(
-        "none", title="Sharding", description="fsdp spreads weights and optimiser over the processes."
+        "none", title="Sharding", description="fsdp distributes weights and optimizer state over the processes."
     )
 
-    save_step: int = Field(1000, ge=1, title="Save every (steps)", description="Updates between two checkpoints.")
+    save_step: int = Field(1000, ge=1, title="Save every (steps)", description="Steps between two checkpoints.")
     save_n_checkpoints: int = Field(
-        1, ge=1, le=100, title="Checkpoints kept", description="Newest ones kept besides the best."
+        1,
+        ge=1,
+        le=100,
+        title="Checkpoints to keep",
+        description="Recent checkpoints to keep; the best one is always kept.",
     )
     eval_step: int = Field(
         0,
         ge=0,
         le=1_000_000,
         title="Evaluate every (steps)",
-        description="Updates between two evaluations; 0: after each epoch.",
+        description="Steps between two evaluations; 0 = after each epoch.",
     )
     sample_texts: Text = Field(
         "",
-        title="Sentences to listen to",
-        description="Spoken at each checkpoint, with | between them; empty: three of the evaluation list; -: none.",
+        title="Sample sentences",
+        description="Spoken at each checkpoint, separated by |; blank = three from the evaluation list, - = none.",
     )
     early_stopping_patience: int = Field(
         0,
         ge=0,
         le=1000,
         title="Early stopping",
-        description="Evaluations without improvement before the end; 0: never.",
+        description="Stop after this many evaluations without improvement; 0 = never.",
     )
     tracker: Literal["none", "tensorboard", "wandb", "trackio"] = Field(
-        "none", title="Tracker", description="Where the curves are sent besides events.jsonl."
+        "none", title="Tracker", description="Also send metrics to this service."
     )
 
     @model_validator(mode="after")
-    def switches_that_agree(self) -> Self:
-        """Refuse switches that exclude each other; nothing is switched off unsaid."""
-        faults = [reason for clash, reason in self._clashes() if clash]
-        if faults:
-            raise ValueError("; ".join(faults))
+    def settings_that_agree(self) -> Self:
+        """Refuse combinations that cannot work; nothing is switched off silently."""
+        if reasons := [reason for is_conflict, reason in self._conflicts() if is_conflict]:
+            raise ValueError("; ".join(reasons))
         return self
 
-    def _clashes(self) -> list[tuple[bool, str]]:
-        apart = self.step_in_backward
+    def _conflicts(self) -> list[tuple[bool, str]]:
+        in_backward = self.step_in_backward
         return [
-            (apart and self.grad_acumm > 1, "step_in_backward needs grad_acumm 1, because it keeps no gradients"),
-            (apart and self.num_processes > 1, "step_in_backward works with one process only"),
-            (apart and self.batch_tokens > 0, "step_in_backward needs batches by clips, so batch_tokens 0"),
-            (apart and self.offload_optimizer, "step_in_backward excludes offload_optimizer"),
-            (apart and self.optimizer != "adamw", "step_in_backward works with optimizer adamw only"),
+            (in_backward and self.grad_acumm > 1, "step_in_backward needs grad_acumm 1"),
+            (in_backward and self.num_processes > 1, "step_in_backward works with one process only"),
+            (in_backward and self.batch_tokens > 0, "step_in_backward needs batch_tokens 0"),
+            (in_backward and self.offload_optimizer, "step_in_backward does not work with offload_optimizer"),
+            (in_backward and self.optimizer != "adamw", "step_in_backward works with optimizer adamw only"),
             (self.offload_optimizer and self.optimizer != "adamw", "offload_optimizer works with optimizer adamw only"),
             (self.use_dora and not self.enable_lora, "use_dora needs enable_lora"),
-            (self.use_compile and self.enable_lora, "use_compile excludes enable_lora"),
-            (self.use_compile and self.enable_grad_checkpoint, "use_compile excludes enable_grad_checkpoint"),
-            (self.sharding == "fsdp" and self.enable_ema, "enable_ema works without sharding only"),
-            (self.sharding == "fsdp" and self.enable_lora, "enable_lora works without sharding only"),
-            (self.sharding == "fsdp" and self.offload_optimizer, "offload_optimizer works without sharding only"),
+            (self.use_compile and self.enable_lora, "use_compile does not work with enable_lora"),
+            (self.use_compile and self.enable_grad_checkpoint, "use_compile does not work with enable_grad_checkpoint"),
+            (self.sharding == "fsdp" and self.enable_ema, "enable_ema does not work with sharding"),
+            (self.sharding == "fsdp" and self.enable_lora, "enable_lora does not work with sharding"),
+            (self.sharding == "fsdp" and self.offload_optimizer, "offload_optimizer does not work with sharding"),
         ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from utils import runs
-from utils.config.download import DownloadConfig
+from utils.config import DownloadConfig
 from utils.core.errors import AmharicTtsError
 from utils.ui import error_text
 from utils.ui.confirm import Question, build_question, refuse_another

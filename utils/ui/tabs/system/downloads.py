@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from utils import runs
-from utils.config.download import DownloadConfig
+from utils.config import DownloadConfig
 from utils.core import paths
 from utils.core.errors import RunBusyError, RunError
 from utils.core.events import Event, as_integer, as_number
