@@ -50,7 +50,7 @@ class OurSide:
         acted = [set_dropout(self.gpt, config.dropout), *switches.apply(self.gpt).values()]
 
         self.source = select_clips(_store(material), material.clips(), ClipLimits.of(config, self.gpt)).source
-        self.tokens, self.plan = SpecialTokens.of(self.gpt), UpdatePlan.of(config, self.source.lengths)
+        self.tokens, self.plan = SpecialTokens.from_model(self.gpt), UpdatePlan.of(config, self.source.lengths)
         grid = compile_lengths(self.source.lengths) if config.use_compile else ()
         self.share = BatchSpec(config.batch_size, config.batch_tokens, grid=grid)
         self.packed = PackedGpt(self.gpt.to(device), config.label_smoothing)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-import yaml
 
 from docs import make_api
 from utils.__main__ import known_verbs
@@ -157,40 +156,20 @@ def test_the_reference_is_what_the_code_says() -> None:
 
 
 TIER = re.compile(r"^\| `(\w+)` \| ([\d.]+) GB \| ([\d.]+) GiB \| (\d+) x (\d+) \| ([\d.]+) GiB \|", re.MULTILINE)
-TIERS = TIER.findall((ROOT / "docs" / "MEMORY_GUIDE.md").read_text(encoding="utf-8"))
-SWITCH = re.compile(r"^\| (`.+`) \|.*\|.*\| ([\d.]+) GiB \|.*\|$", re.MULTILINE)
-SWITCHES = SWITCH.findall((ROOT / "docs" / "TRAINING_OPTIMIZATIONS_GUIDE.md").read_text(encoding="utf-8"))
-ON_A_GPU = {"batch_size": 4, "grad_acumm": 4}  # with what the guide compares the switches
+TIERS = {row[0]: row for row in TIER.findall((ROOT / "docs" / "MEMORY_GUIDE.md").read_text(encoding="utf-8"))}
 
 
-def peak(config: TrainConfig, gigabytes: float) -> str:
-    from utils.training import memory  # brings torch, which no other test here needs
-
-    device = memory.gpu_of(gigabytes)
-    return f"{memory.predict(memory.shape_of(config), config, memory.longest_of(config), device).peak / memory.GIB:.1f}"
+def test_the_guide_has_the_memory_of_every_preset_but_the_tiny_one() -> None:
+    assert TIERS.keys() == {path.stem for path in CONFIGS.glob("*.yaml")} - {"tiny_cpu"}
 
 
-def test_the_guide_tells_the_memory_of_every_preset_but_the_tiny_one() -> None:
-    assert {row[0] for row in TIERS} == {path.stem for path in CONFIGS.glob("*.yaml")} - {"tiny_cpu"}
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["standard", "lora_6gb"])
+def test_the_memory_of_a_preset_is_what_memory_plan_estimates(name: str) -> None:
+    from utils.training import memory  # imports torch, which no other test here needs
 
-
-@pytest.mark.parametrize("row", TIERS, ids=lambda row: row[0])
-def test_the_memory_of_a_preset_is_what_the_plan_computes(row: tuple[str, ...]) -> None:
-    from utils.training import memory
-
-    name, size, configured, *planned = row
-    config = TrainConfig.load(CONFIGS / f"{name}.yaml")
-    tuned = memory.plan(config, memory.shape_of(config), memory.longest_of(config), memory.gpu_of(float(size)))
-    assert configured == peak(config, float(size))
-    assert planned == [str(tuned.batch_size), str(tuned.grad_acumm), peak(tuned, float(size))]
-
-
-@pytest.mark.parametrize(("switches", "told"), [("", "11.4"), *SWITCHES])
-def test_the_memory_of_a_switch_is_what_the_plan_computes(switches: str, told: str) -> None:
-    pairs = [code if ": " in code else f"{code}: true" for code in CODE.findall(switches)]
-    config = TrainConfig.parse(ON_A_GPU | {str(k): v for pair in pairs for k, v in yaml.safe_load(pair).items()})
-    assert peak(config, 24) == told
-
-
-def test_the_guide_has_a_row_for_many_switches() -> None:
-    assert len(SWITCHES) > 15
+    _, gigabytes, configured, *fitted = TIERS[name]
+    config, device = TrainConfig.load(CONFIGS / f"{name}.yaml"), memory.Device.gpu(float(gigabytes))
+    best, estimate = memory.fit_batch(config, device)
+    assert configured == f"{memory.estimate(config, device).peak / memory.GIB:.1f}"
+    assert fitted == [str(best.batch_size), str(best.grad_acumm), f"{estimate.peak / memory.GIB:.1f}"]

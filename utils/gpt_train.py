@@ -30,7 +30,7 @@ from utils.training.evaluation import Evaluator
 from utils.training.guards import EarlyStopping, Overfitting
 from utils.training.launcher import is_member
 from utils.training.loop import TrainingLoop
-from utils.training.memory_parts import Longest, ModelShape
+from utils.training.model_size import ClipSize, ModelSize
 from utils.training.packing import PackedGpt, SpecialTokens
 from utils.training.preparation import BaseModel
 from utils.training.run_saver import RunSaver
@@ -120,14 +120,16 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
         gathered = gather(job, config)
     torch.manual_seed(config.seed + ranks.index)
     gpt = load_gpt(gathered.base.folder, gathered.reading)
-    shape = ModelShape.of(gpt)
+    shape = ModelSize.from_model(gpt)
     for change in (set_dropout(gpt, config.dropout), *switches.apply(gpt).values()):
         tell_change(job, change)
     tracking = Tracker(config, ranks.accelerator, job.run, partial(warn, job))
     loop, keeper = build(job, config, ranks, gathered, gpt, tracking)
     live = switches.what_is_on(gpt)
     job.events.emit("what_is_on", message="; ".join(f"{name}: {state}" for name, state in live.items()), parts=live)
-    tell_memory(job, memory.predict(shape, config, Longest.of(loop.loader.plan.lengths), memory.detect(config)))
+    tell_memory(
+        job, memory.estimate(config, memory.Device.detect(config), shape, ClipSize.longest(loop.loader.plan.lengths))
+    )
     if earlier := keeper.restore():
         loop.at = earlier
         job.events.emit("resumed", step=earlier.update, epoch=round(earlier.update / loop.per_epoch, 3))
@@ -171,7 +173,7 @@ def build(
 ) -> tuple[TrainingLoop, RunSaver]:
     """Put together what learns, what judges, and what keeps it."""
     device = ranks.accelerator.device
-    limits, tokens = ClipLimits.of(config, gpt), SpecialTokens.of(gpt)
+    limits, tokens = ClipLimits.of(config, gpt), SpecialTokens.from_model(gpt)
     source = preparation.choose_clips(job, gathered.store, gathered.clips.train, limits, "train")
     held_back = preparation.choose_clips(job, gathered.store, gathered.clips.held_back, limits, "eval")
     plan = UpdatePlan.of(config, source.lengths, ranks.count)
@@ -228,11 +230,11 @@ def build(
     return loop, keeper
 
 
-def tell_memory(job: Job, plan: memory.MemoryPlan) -> None:
+def tell_memory(job: Job, plan: memory.MemoryEstimate) -> None:
     """Write down what the run will need, and warn where that is more than there is."""
-    job.events.emit("memory_plan", fits=plan.fits, message=plan.sentence, parts=plan.parts)
+    job.events.emit("memory_plan", fits=plan.fits, message=plan.summary, parts=plan.parts)
     if not plan.fits:
-        warn(job, f"{plan.sentence} See what would fit: python -m utils memory-plan.")
+        warn(job, f"{plan.summary} See what would fit: python -m utils memory-plan.")
 
 
 def warn(job: Job, message: str) -> None:

@@ -7,8 +7,6 @@ import pytest
 from utils.config import TrainConfig, read_yaml
 from utils.core.paths import CONFIGS, ROOT
 from utils.training import memory
-from utils.training.memory_parts import Longest, ModelShape
-from utils.training.memory_peaks import Device
 
 PRESETS = sorted(CONFIGS.glob("*.yaml"))
 TIERS = {"standard": 20, "memory_optimized": 12, "t4": 16, "extreme_memory_optimized": 8, "lora_6gb": 6}  # GB
@@ -21,7 +19,6 @@ OTHERS = {
     "amharic_200hr": 16,
 }
 GPU_SIZES = TIERS | OTHERS
-LONGEST = Longest.allowed(11.6, 200)
 SIZES = {"max_audio_length", "max_text_length", "max_mel_length", "batch_tokens"}  # none may be cut to save memory
 
 
@@ -55,24 +52,13 @@ def test_the_effective_batch_is_the_same_in_every_tier(name: str) -> None:
     assert config.batch_size * config.grad_acumm == 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), GPU_SIZES.items())
 def test_a_preset_fits_the_gpu_that_it_is_made_for(name: str, size: int) -> None:
-    outcome = memory.predict(ModelShape(), load(name), LONGEST, memory.gpu_of(size))
-    assert outcome.fits, f"{outcome.sentence}\n{memory.table(outcome)}"
-
-
-@pytest.mark.parametrize(("name", "size"), GPU_SIZES.items())
-def test_a_preset_can_be_planned_without_a_change_but_the_cut(name: str, size: int) -> None:
-    config = load(name)
-    tuned = memory.plan(config, ModelShape(), LONGEST, memory.gpu_of(size))
-    assert tuned.batch_size * tuned.grad_acumm == config.batch_size * config.grad_acumm
-    assert tuned.batch_size >= config.batch_size
-    assert tuned.model_dump(exclude={"batch_size", "grad_acumm"}) == config.model_dump(
-        exclude={"batch_size", "grad_acumm"}
-    )
+    estimate = memory.estimate(load(name), memory.Device.gpu(size))
+    assert estimate.fits, f"{estimate.summary}\n{estimate.table}"
 
 
 def test_the_small_model_fits_any_computer() -> None:
-    config = load("tiny_cpu")
-    device = Device("cpu", 4 * memory.GIB, "a small computer", half=False)
-    assert memory.predict(memory.shape_of(config), config, LONGEST, device).fits
+    device = memory.Device("cpu", 4 * memory.GIB, "a small computer", half=False)
+    assert memory.estimate(load("tiny_cpu"), device).fits

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from utils.training.guards import EarlyStopping, MicroBatches, NonFiniteGuard, Overfitting, StepStatus
-from utils.training.memory import NoRoomError
+from utils.training.memory import NotEnoughMemoryError
 
 if TYPE_CHECKING:
     from utils.training.packing import PackedBatch
@@ -143,5 +143,5 @@ def test_after_three_halvings_or_at_one_clip_the_run_stops_with_a_plan(size: int
         cut(micro, Clips(*range(size)))
         micro.on_oom()
     cut(micro, Clips(*range(size)))
-    with pytest.raises(NoRoomError, match="memory-plan"):
+    with pytest.raises(NotEnoughMemoryError, match="memory-plan"):
         micro.on_oom()

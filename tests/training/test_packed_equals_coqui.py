@@ -45,7 +45,7 @@ def coqui(gpt: Any, clips: list[Example], cond_idxs: Tensor | None = None) -> tu
 
 
 def ours(gpt: Any, clips: list[Example], masked: list[tuple[int, int]] | None = None, smoothing: float = 0) -> Tensor:
-    batch = pack(clips, SpecialTokens.of(gpt), masked=np.array(masked) if masked else None)
+    batch = pack(clips, SpecialTokens.from_model(gpt), masked=np.array(masked) if masked else None)
     sums = PackedGpt(gpt, smoothing)(batch)
     return torch.stack([sums.text / batch.text_count, sums.audio / batch.audio_count])
 

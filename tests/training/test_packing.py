@@ -71,7 +71,7 @@ def test_a_clip_is_spelled_out_as_coqui_does_it() -> None:
 
 
 def test_the_model_needs_what_the_clips_say(model: PackedGpt) -> None:
-    assert SpecialTokens.of(model.gpt) == TOKENS
+    assert SpecialTokens.from_model(model.gpt) == TOKENS
 
 
 def test_a_batch_is_the_sum_of_its_clips(model: PackedGpt) -> None:

@@ -148,7 +148,7 @@ def test_packed_batches_go_through_the_adapters() -> None:
     random = np.random.default_rng(0)
     mel = random.standard_normal((24, 80)).astype(np.float16)
     clips = [Example(random.integers(1, 90, count), random.integers(0, 1024, 3 * count), mel) for count in (5, 7)]
-    batch = pack(clips, SpecialTokens.of(gpt))
+    batch = pack(clips, SpecialTokens.from_model(gpt))
     with torch.no_grad():
         ours, merged = PackedGpt(gpt.eval())(batch), PackedGpt(plain.eval())(batch)
     assert [float(part) for part in ours] == pytest.approx([float(part) for part in merged], rel=1e-5)

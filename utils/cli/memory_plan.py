@@ -1,4 +1,4 @@
-"""Calculate what a run needs of a device's memory, part by part, and cut its batch so that it fits."""
+"""Estimate the memory that a run needs, part by part, and find the largest batch that fits."""
 
 import argparse
 from pathlib import Path
@@ -11,32 +11,31 @@ CONFIG = TrainConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take the settings of a run, and the memory to plan for."""
-    parser.epilog = "The effective batch, the model and the clips stay as they are. Exit code 1: nothing fits."
-    parser.add_argument("--output", type=Path, metavar="FILE.yaml", help="write the settings that fit")
+    """Add the settings of a run and the memory to plan for."""
+    parser.epilog = "The effective batch, the model and the clips stay the same. Exit code 1: nothing fits."
+    parser.add_argument("--output", type=Path, metavar="FILE.yaml", help="write the settings that fit to this file")
     parser.add_argument("--memory-gb", type=float, metavar="X", help="plan for a GPU of this size (default: this one)")
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the plan by part, the batch that fits, and the verdict."""
+    """Print the estimate as configured and the batch that fits."""
     from utils.training import memory
+    from utils.training.model_size import ClipSize
 
     config = read_flags(arguments, CONFIG)
-    device = memory.gpu_of(arguments.memory_gb) if arguments.memory_gb else memory.detect(config)
-    shape, longest = memory.shape_of(config), memory.longest_of(config)
-    wanted = memory.predict(shape, config, longest, device)
+    device = memory.Device.gpu(arguments.memory_gb) if arguments.memory_gb else memory.Device.detect(config)
+    configured = memory.estimate(config, device)
     print(f"{'device':<24} {device.name}")
-    print(f"{'longest clip':<24} {longest.positions} positions")
-    print(f"{'as configured':<24} {memory.batch_words(config)}: {wanted.sentence}")
+    print(f"{'longest clip':<24} {ClipSize.from_config(config).positions} positions")
+    print(f"{'as configured':<24} {memory.batch_description(config)}: {configured.summary}", flush=True)
     try:
-        tuned = memory.plan(config, shape, longest, device)
-    except memory.NoRoomError:
-        print(memory.table(wanted))
+        fitted, result = memory.fit_batch(config, device)
+    except memory.NotEnoughMemoryError:
+        print(configured.table)
         raise
-    outcome = memory.predict(shape, tuned, longest, device)
-    print(f"{'planned':<24} {memory.batch_words(tuned)}: {outcome.sentence}\n\n{memory.table(outcome)}")
+    print(f"{'largest that fits':<24} {memory.batch_description(fitted)}: {result.summary}\n\n{result.table}")
     if arguments.output:
-        write_atomically(arguments.output, f"# python -m utils train --config {arguments.output}\n{tuned.to_yaml()}")
-        print(f"\n{arguments.output} is written.")
+        write_atomically(arguments.output, f"# python -m utils train --config {arguments.output}\n{fitted.to_yaml()}")
+        print(f"\nWrote {arguments.output}.")
     return 0

@@ -1,6 +1,6 @@
-"""Take a real update with the longest clips, of random numbers, and measure its time and its peak of memory.
+"""Run a real update with the longest clips and random data, and measure its time and peak memory.
 
-Neither data nor a downloaded model is needed; the model has the sizes of the one that would be trained.
+Needs neither data nor a downloaded model: the model has the sizes of the configured one and random weights.
 """
 
 import argparse
@@ -10,79 +10,74 @@ from utils.config import TrainConfig
 from utils.config.flags import add_flags, read_flags
 
 if TYPE_CHECKING:
-    from utils.training.memory_peaks import Device
-    from utils.training.rehearsal import Rehearsal
+    from utils.training.memory import Device
+    from utils.training.memory_test import MemoryTest
 
 CONFIG = TrainConfig
+GIB = 2**30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take the settings of a run."""
+    """Add the settings of a run."""
     parser.epilog = "Exit code 1: there is not enough memory. Several processes are measured as one."
-    parser.add_argument("--find", action="store_true", help="try which batch is the largest that this device holds")
+    parser.add_argument("--find", action="store_true", help="find the largest batch that fits on this device")
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the switches that act, seconds, peak, what was calculated, and the verdict."""
+    """Print the active optimizations, the estimate, and what was measured."""
     from utils.training import memory
-    from utils.training.memory_peaks import clips_at_once
-    from utils.training.rehearsal import Rehearsal, random_gpt
+    from utils.training.memory_test import MemoryTest
+    from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_gpt
     from utils.training.speedups.dropout import set_dropout
     from utils.training_optimizations import TrainingOptimizer
 
     config = memory.changed(read_flags(arguments, CONFIG), {"num_processes": 1, "sharding": "none"})
-    device, shape, longest = memory.detect(config), memory.shape_of(config), memory.longest_of(config)
-    planned = memory.predict(shape, config, longest, device)
+    device, clip = memory.Device.detect(config), ClipSize.from_config(config)
+    estimate = memory.estimate(config, device)
     print(f"{'device':<24} {device.name}")
-    print(f"{'batch':<24} {memory.batch_words(config)}, {longest.positions} positions each")
-    print(f"{'calculated':<24} {memory.in_gib(planned.peak)} of {memory.in_gib(planned.available)}", flush=True)
-    if device.kind == "cpu" and not planned.fits:
-        memory.plan(memory.changed(config, {"grad_acumm": 1}), shape, longest, device)  # says what would help
-        raise memory.NoRoomError(planned.sentence, hint="Choose a smaller batch_size and a larger grad_acumm.")
-    switches = TrainingOptimizer.from_config(config)
-    gpt = random_gpt(shape)
-    for change in (set_dropout(gpt, config.dropout), *switches.apply(gpt).values()):
+    print(f"{'batch':<24} {memory.batch_description(config)}, {clip.positions} positions each")
+    print(f"{'estimate':<24} {estimate.summary}", flush=True)
+    if device.kind == "cpu" and not estimate.fits:  # the system would kill other programs
+        memory.fit_batch(memory.changed(config, {"grad_acumm": 1}), device)
+        raise memory.NotEnoughMemoryError(estimate.summary, hint="Choose a smaller batch_size and a larger grad_acumm.")
+    optimizer = TrainingOptimizer.from_config(config)
+    gpt = random_gpt(ModelSize.from_config(config))
+    for change in (set_dropout(gpt, config.dropout), *optimizer.apply(gpt).values()):
         print(f"{change.name:<24} {change.changed} changed; {change.detail}", flush=True)
-    rehearsal = Rehearsal(gpt, config, longest, switches.device, switches.get_mixed_precision_config().torch_dtype)
-    return (
-        find(rehearsal, config, device)
-        if arguments.find
-        else measure(rehearsal, clips_at_once(config, longest), device)
-    )
+    test = MemoryTest(gpt, config, clip, optimizer.device, optimizer.get_mixed_precision_config().torch_dtype)
+    if arguments.find:
+        return find(test, config, device)
+    return measure(test, clips_per_batch(config, clip), device)
 
 
-def measure(rehearsal: "Rehearsal", clips: int, device: "Device") -> int:
-    """Measure one batch and print what it took."""
+def measure(test: "MemoryTest", clips: int, device: "Device") -> int:
+    """Measure one batch and print its cost."""
     import torch
 
-    from utils.training import memory
+    from utils.training.memory import NotEnoughMemoryError
 
     try:
-        trial = rehearsal.measure(clips)
+        cost = test.measure(clips)
     except torch.OutOfMemoryError as error:
-        raise memory.NoRoomError(
-            f"{clips} of the longest clips do not fit into {memory.in_gib(device.memory)}.",
-            hint="See what would help with: python -m utils memory-plan.",
+        raise NotEnoughMemoryError(
+            f"{clips} of the longest clips do not fit into {device.memory / GIB:.1f} GiB.",
+            hint="See what would help: python -m utils memory-plan.",
         ) from error
-    print(f"{'seconds a batch':<24} {trial.seconds:.2f}")
-    kind = "allocated by torch" if device.kind == "cuda" else "of this process, with freed memory that it still holds"
-    print(f"{'measured peak':<24} {memory.in_gib(trial.peak)} {kind}")
-    fits = trial.peak <= device.memory
-    print(f"{'verdict':<24} {'fits into' if fits else 'does not fit into'} {memory.in_gib(device.memory)}")
+    kind = "allocated by torch" if device.kind == "cuda" else "used by this process, including cached memory"
+    print(f"{'seconds per batch':<24} {cost.seconds:.2f}")
+    print(f"{'measured peak':<24} {cost.peak / GIB:.2f} GiB {kind}")
+    fits = cost.peak <= device.memory
+    print(f"{'result':<24} {'fits' if fits else 'does not fit'} into {device.memory / GIB:.1f} GiB")
     return int(not fits)
 
 
-def find(rehearsal: "Rehearsal", config: TrainConfig, device: "Device") -> int:
-    """Try batches and print the largest that passed, less a margin."""
+def find(test: "MemoryTest", config: TrainConfig, device: "Device") -> int:
+    """Try batch sizes from the effective batch downwards and print the first that fits."""
     from utils.training import memory
-    from utils.training.batch_size import find_optimal_batch_size
 
-    def fits(clips: int) -> bool:
-        trial = rehearsal.measure(clips)
-        print(f"{f'{clips} clips':<24} {trial.seconds:.2f} s, {memory.in_gib(trial.peak)}", flush=True)
-        return trial.peak <= device.memory
-
-    found = find_optimal_batch_size(config.batch_size, config.batch_size * config.grad_acumm, fits)
-    print(f"{'largest batch':<24} {found} clips")
+    maximum = config.batch_size * config.grad_acumm
+    if device.kind == "cpu":  # a batch beyond the estimate could exhaust the whole computer
+        maximum = memory.fit_batch(memory.changed(config, {"batch_tokens": 0}), device)[0].batch_size
+    print(f"{'largest batch':<24} {test.largest_batch(maximum, device.memory)} clips")
     return 0

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from utils.training.memory import NoRoomError
+from utils.training.memory import NotEnoughMemoryError
 
 if TYPE_CHECKING:
     from utils.training.packing import PackedBatch
@@ -189,7 +189,7 @@ class MicroBatches(Stateful):
     def on_oom(self) -> str:
         """Halve from here on and say so; raise with the plan when that has been done often enough."""
         if self.splits >= self.most or self.largest <= 1:
-            raise NoRoomError(
+            raise NotEnoughMemoryError(
                 f"Memory did not suffice, not even for {self.largest} clip{'s' * (self.largest != 1)} at a time "
                 f"after {self.splits} halvings.",
                 hint="Switch on enable_grad_checkpoint, then enable_lora; or lower max_audio_length; other programs on "

@@ -38,7 +38,7 @@ class SpecialTokens(NamedTuple):
     stop_audio: int
 
     @classmethod
-    def of(cls, gpt: nn.Module) -> Self:
+    def from_model(cls, gpt: nn.Module) -> Self:
         """Read them off coqui's GPT."""
         values: Any = gpt
         return cls(values.start_text_token, values.stop_text_token, values.start_audio_token, values.stop_audio_token)
@@ -83,7 +83,7 @@ class PackedParts(NamedTuple):
 PLACES = {"text_places", "audio_places", "counted_places"}
 
 
-class Sums(NamedTuple):
+class LossSums(NamedTuple):
     """Cross-entropy, summed over all positions that count."""
 
     text: Tensor
@@ -243,12 +243,12 @@ class PackedGpt(nn.Module):
         self.gpt: Any = gpt
         self.label_smoothing = label_smoothing
 
-    def forward(self, batch: PackedBatch) -> Sums:
+    def forward(self, batch: PackedBatch) -> LossSums:
         """Return the summed losses of a batch."""
         gpt, parts = self.gpt, batch.parts
         hidden = gpt.gpt(inputs_embeds=self._embedded(batch), attention_mask=None, use_cache=False).last_hidden_state
         flat = hidden.flatten(0, 1)
-        return Sums(
+        return LossSums(
             self._loss(gpt.text_head, flat, parts.text_places, parts.text_targets),
             self._loss(gpt.mel_head, flat, parts.counted_places, parts.counted_targets),
         )

@@ -20,6 +20,7 @@ from utils.xtts.files import TINY, TINY_RANDOM
 
 if TYPE_CHECKING:
     from utils.dataset.clip import Clip
+    from utils.training.memory import Device
     from utils.xtts.tokenizer import Tokenizer
 
 MOST_NAMED = 5  # clips that a finding names
@@ -35,7 +36,7 @@ def device() -> Answer:
     from utils.training.speedups.matmul import CAPABILITY
     from utils.xtts.dtypes import choose_precision
 
-    found = memory.detect(TrainConfig())
+    found = memory.Device.detect(TrainConfig())
     on_gpu = found.kind == "cuda"
     return {
         "kind": found.kind,
@@ -50,39 +51,39 @@ def device() -> Answer:
 
 
 def plan(config: dict[str, object]) -> Answer:
-    """Calculate the memory of a run, of its cut that fits, and of each tier, on this device."""
+    """Estimate the memory of a run, of the largest batch that fits, and of each preset, on this device."""
     from utils.training import memory
 
-    wanted = TrainConfig.parse(config, source="The form")
-    here, shape, longest = memory.detect(wanted), memory.shape_of(wanted), memory.longest_of(wanted)
-    outcome = memory.predict(shape, wanted, longest, here)
+    settings = TrainConfig.parse(config, source="The form")
+    device = memory.Device.detect(settings)
+    configured = memory.estimate(settings, device)
     answer: Answer = {
-        "device": here.name,
-        "batch": memory.batch_words(wanted),
-        "peak": outcome.peak,
-        "available": outcome.available,
-        "parts": [[name, size, memory.PARTS[name]] for name, size in outcome.parts.items() if size],
-        "tiers": [_tier(name, wanted, here) for name in TIERS],
+        "device": device.name,
+        "batch": memory.batch_description(settings),
+        "peak": configured.peak,
+        "available": configured.available,
+        "parts": [[name, size, memory.PARTS[name]] for name, size in configured.parts.items() if size],
+        "tiers": [_tier(name, settings, device) for name in TIERS],
         "tuned": None,
         "advice": "",
     }
     try:
-        tuned = memory.plan(wanted, shape, longest, here)
-        answer["tuned"] = {name: getattr(tuned, name) for name in ("batch_size", "grad_acumm", "batch_tokens")}
-        answer["tuned_peak"] = memory.predict(shape, tuned, longest, here).peak
-    except memory.NoRoomError as error:
+        fitted, result = memory.fit_batch(settings, device)
+        answer["tuned"] = {name: getattr(fitted, name) for name in ("batch_size", "grad_acumm", "batch_tokens")}
+        answer["tuned_peak"] = result.peak
+    except memory.NotEnoughMemoryError as error:
         answer["advice"] = error.hint
     return answer
 
 
-def _tier(name: str, wanted: TrainConfig, here: Any) -> list[object]:  # noqa: ANN401  # the device, known to torch's side alone
-    """Calculate a tier with the model and the clips of the form."""
+def _tier(name: str, settings: TrainConfig, device: "Device") -> list[object]:
+    """Estimate a preset with the model and the clips of the form."""
     from utils.training import memory
 
-    kept = {field: getattr(wanted, field) for field in ("version", "custom_model", "max_audio_length")}
-    config = memory.changed(load(name), kept)
-    outcome = memory.predict(memory.shape_of(config), config, memory.longest_of(config), here)
-    return [name, config.batch_size, config.grad_acumm, outcome.peak, outcome.fits]
+    same = {field: getattr(settings, field) for field in ("version", "custom_model", "max_audio_length")}
+    config = memory.changed(load(name), same)
+    estimate = memory.estimate(config, device)
+    return [name, config.batch_size, config.grad_acumm, estimate.peak, estimate.fits]
 
 
 def check(config: dict[str, object], project: str) -> Answer:

@@ -1,0 +1,213 @@
+"""The memory estimate: what it counts on the real modules, and how it splits a batch."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tests.training.small_gpt import small_gpt
+from utils.config import TrainConfig
+from utils.core.errors import ConfigError
+from utils.training import memory
+from utils.training.clips import ClipLengths
+from utils.training.memory import GIB, Device, NotEnoughMemoryError
+from utils.training.memory_test import MemoryTest, PeakMemory
+from utils.training.model_size import ClipSize, ModelSize, random_batch, random_gpt
+from utils.training.packing import PackedGpt, SpecialTokens
+from utils.training.speedups import kernels
+from utils.training.speedups.dropout import set_dropout
+from utils.training_optimizations import TrainingOptimizer
+
+pytestmark = pytest.mark.slow
+
+GPU = Device.gpu(16)
+SMALL = ModelSize(layers=2, dim=64, heads=4, text_rows=100)
+CLIP = ClipSize(32 + 21 + 64, frames=100, text=21, audio=64)
+CPU = Device("cpu", 2**34, "CPU", half=False)
+
+
+def test_a_model_folder_or_version_determines_the_size(tmp_path: Path) -> None:
+    assert ModelSize.from_config(TrainConfig()) == ModelSize()
+    assert all(ModelSize.from_config(TrainConfig(version=name)).layers < 30 for name in ("tiny", "tiny-random"))
+    sizes = {"gpt_layers": 3, "gpt_n_model_channels": 64, "gpt_n_heads": 4, "gpt_number_text_tokens": 99}
+    (tmp_path / "config.json").write_text(json.dumps({"model_args": sizes}))
+    assert ModelSize.from_config(TrainConfig(custom_model=str(tmp_path / "model.pth"))) == ModelSize(3, 64, 4, 99)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ConfigError, match="custom_model"):
+        ModelSize.from_config(TrainConfig(custom_model=str(tmp_path)))
+
+
+def test_the_size_of_a_loaded_model_rebuilds_it() -> None:
+    gpt = small_gpt(layers=3, dim=128)
+    rebuilt = random_gpt(ModelSize.from_model(gpt))
+    assert {name: part.shape for name, part in rebuilt.state_dict().items()} == {
+        name: part.shape for name, part in gpt.state_dict().items()
+    }
+
+
+def test_the_longest_clip_is_that_of_the_settings_or_of_the_data() -> None:
+    assert ClipSize.from_config(TrainConfig()) == ClipSize(487, 516, 201, 254)
+    columns = ([22_050, 44_100], [22, 44], [87, 173], [30, 10])
+    lengths = ClipLengths(*(np.array(column) for column in columns))
+    assert ClipSize.longest(lengths) == ClipSize(32 + 1 + 10 + 4 + 44, 173, 31, 48)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"enable_grad_checkpoint": True}, {"enable_sdpa": False}, {"dropout": 0}, {"enable_lora": True}],
+    ids=str,
+)
+def test_what_autograd_keeps_on_a_cpu_is_what_the_trace_counts(settings: dict[str, Any]) -> None:
+    config = TrainConfig.parse({"enable_mixed_precision": False, "batch_size": 2, "grad_acumm": 1, **settings})
+    torch.manual_seed(0)
+    gpt = random_gpt(ModelSize(layers=8, dim=128, heads=4, text_rows=100))
+    set_dropout(gpt, config.dropout)
+    TrainingOptimizer(config, "cpu").apply(gpt)
+    batch = random_batch(SpecialTokens.from_model(gpt), CLIP, 2)
+    kept = kept_bytes(PackedGpt(gpt).train(), batch)
+    estimate = memory.estimate(config, CPU, ModelSize.from_model(gpt), CLIP)
+    assert kept <= estimate.parts["activations"] + estimate.parts["gradients"] <= 2.5 * kept + 2**24
+
+
+def kept_bytes(model: nn.Module, batch: Any) -> int:
+    """Add up the storages that autograd keeps, parameters aside."""
+    weights = {weight.untyped_storage()._cdata for weight in model.parameters()}
+    kept: dict[int, Any] = {}
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in weights:
+            kept[storage._cdata] = storage
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        sums = model(batch)
+    del sums
+    return sum(storage.nbytes() for storage in kept.values())
+
+
+@pytest.mark.parametrize(
+    ("part", "settings", "gib"),
+    [
+        ("weights", {}, 1.643),
+        ("gradients", {}, 1.643),
+        ("optimizer", {}, 3.286),
+        ("optimizer", {"optimizer": "adamw_8bit"}, 0.88),
+        ("optimizer", {"optimizer": "adafactor"}, 0.1),
+        ("optimizer", {"offload_optimizer": True}, 0.0),
+        ("ema", {"enable_ema": True}, 1.643),
+        ("ema", {"enable_ema": True, "ema_device": "cpu"}, 0.0),
+        ("gradients", {"step_in_backward": True, "grad_acumm": 1, "enable_grad_checkpoint": True}, 0.0),
+        ("optimizer", {"enable_lora": True}, 0.16),
+        ("optimizer", {"num_processes": 2, "sharding": "fsdp"}, 1.643),
+        ("activations", {"batch_size": 4}, 3.2),
+        ("activations", {"batch_size": 4, "enable_grad_checkpoint": True}, 1.1),
+        ("activations", {"batch_size": 4, "enable_sdpa": False}, 6.8),
+    ],
+)
+def test_each_setting_changes_its_part_at_full_size(part: str, settings: dict[str, Any], gib: float) -> None:
+    estimate = memory.estimate(TrainConfig.parse(settings), GPU)
+    assert estimate.parts[part] / GIB == pytest.approx(gib, rel=0.1, abs=0.03)
+    assert estimate.parts.keys() == memory.PARTS.keys()
+
+
+def test_an_estimate_changes_neither_random_numbers_nor_kernels() -> None:
+    before, allowed = torch.get_rng_state(), kernels.allowed()
+    memory.estimate(TrainConfig(), GPU, SMALL, CLIP)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert kernels.allowed() == allowed
+
+
+@pytest.mark.parametrize(
+    ("settings", "gigabytes", "expected"),
+    [
+        ({}, 16, (8, 2)),
+        ({}, 141, (16, 1)),
+        ({"batch_size": 3, "grad_acumm": 5}, 16, (5, 3)),
+        ({"batch_size": 1, "grad_acumm": 1}, 16, (1, 1)),
+    ],
+)
+def test_the_same_effective_batch_is_split(
+    settings: dict[str, Any], gigabytes: float, expected: tuple[int, int]
+) -> None:
+    config = TrainConfig(**settings)
+    fitted, estimate = memory.fit_batch(config, Device.gpu(gigabytes))
+    assert (fitted.batch_size, fitted.grad_acumm) == expected
+    assert estimate.fits
+    assert memory.changed(fitted, {"batch_size": config.batch_size, "grad_acumm": config.grad_acumm}) == config
+
+
+def test_a_token_budget_is_split_instead_of_clips() -> None:
+    config = TrainConfig(batch_tokens=4000, grad_acumm=2, enable_fused_gelu=False)
+    fitted, _ = memory.fit_batch(config, GPU)
+    assert fitted.batch_tokens * fitted.grad_acumm == 8000
+    assert ClipSize.from_config(config).positions <= fitted.batch_tokens < 4000
+
+
+def test_updates_inside_the_backward_pass_are_not_split() -> None:
+    config = TrainConfig(step_in_backward=True, grad_acumm=1, batch_size=64)
+    with pytest.raises(NotEnoughMemoryError):
+        memory.fit_batch(config, Device("cuda", GIB, "", half=True), SMALL)
+
+
+def test_where_nothing_fits_the_settings_that_help_are_named() -> None:
+    config = TrainConfig(batch_size=1, grad_acumm=1, enable_sdpa=False)
+    estimate = memory.estimate(config, GPU, SMALL)
+    with pytest.raises(NotEnoughMemoryError) as caught:
+        memory.fit_batch(config, Device("cuda", estimate.peak - 2**20, "", half=True), SMALL)
+    assert "enable_sdpa" in caught.value.hint
+    with pytest.raises(NotEnoughMemoryError) as caught:
+        memory.fit_batch(config, Device("cuda", GIB // 4, "", half=True), SMALL)
+    assert "enable_lora" in caught.value.hint
+
+
+# The measured update
+
+
+def memory_test(**settings: Any) -> MemoryTest:
+    config = TrainConfig.parse({"enable_mixed_precision": False, "enable_ema": True, **settings})
+    gpt = random_gpt(SMALL)
+    TrainingOptimizer(config, "cpu").apply(gpt)
+    return MemoryTest(gpt, config, CLIP, torch.device("cpu"), torch.float32)
+
+
+def test_a_memory_test_runs_the_configured_update() -> None:
+    test = memory_test(enable_grad_checkpoint=True)
+    before = {name: weight.detach().clone() for name, weight in test.model.named_parameters()}
+    cost = test.measure(2)
+    assert cost.seconds > 0
+    assert any(not torch.equal(before[name], weight) for name, weight in test.model.named_parameters())
+    assert not any(weight.grad is not None for weight in test.model.parameters())
+
+
+@pytest.mark.parametrize(("room", "expected"), [(20, 16), (8, 8), (1, 1)])
+def test_the_largest_batch_that_fits_is_found(room: int, expected: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    test = memory_test()
+    monkeypatch.setattr(test, "measure", memory_cost)
+    assert test.largest_batch(16, room) == expected
+
+
+def memory_cost(clips: int) -> Any:
+    from utils.training.memory_test import StepCost
+
+    return StepCost(0.0, clips)
+
+
+def test_not_even_one_clip_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = memory_test()
+    monkeypatch.setattr(test, "measure", memory_cost)
+    with pytest.raises(NotEnoughMemoryError):
+        test.largest_batch(16, 0)
+
+
+def test_a_peak_between_two_samples_is_seen() -> None:
+    with PeakMemory(torch.device("cpu")) as before:
+        pass
+    with PeakMemory(torch.device("cpu")) as memory_used:
+        block = torch.ones(2**26)
+        del block
+    assert memory_used.peak > before.peak + 2**27

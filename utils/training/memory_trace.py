@@ -1,0 +1,217 @@
+"""Trace one update of the real model on tensors without data, and count the bytes that are alive.
+
+torch's FakeTensorMode computes shapes only, so the full-size model takes about two seconds and no memory. The trace
+runs on fake CPU tensors. For a GPU, functions whose kernels keep other tensors there are replaced (``cuda_kernels``).
+"""
+
+import contextlib
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.optim import Optimizer
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from utils.config import TrainConfig
+from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_batch, random_gpt
+from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
+from utils.training.speedups import kernels
+from utils.training.speedups.dropout import set_dropout
+from utils.training.speedups.optimizers import make_optimizer
+from utils.training_optimizations import TrainingOptimizer
+
+BYTES_8BIT = 2 * (1 + 4 / 256)  # bitsandbytes: two moments of one byte, and a scale for every 256 of them
+
+
+class LiveMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the bytes of all tensors that are alive, and remembers the moment with most of them."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.bytes = self.peak = self.gradients = self.gradients_at_peak = 0
+        self._alive: set[int] = set()
+
+    def track(self, tensor: Tensor) -> None:
+        """Count a tensor until its storage is freed."""
+        storage = tensor.untyped_storage()
+        number = storage._cdata  # noqa: SLF001  # unique among living storages
+        if number in self._alive:
+            return
+        self._alive.add(number)
+        self.bytes += storage.nbytes()
+        weakref.finalize(storage, self._free, number, storage.nbytes())
+        if self.bytes > self.peak:
+            self.peak, self.gradients_at_peak = self.bytes, self.gradients
+
+    def add_gradient(self, weight: Tensor) -> None:
+        """Count a gradient that has just been accumulated (a hook of the weight)."""
+        self.gradients += weight.grad.nbytes if weight.grad is not None else 0
+
+    def _free(self, storage: int, size: int) -> None:
+        self._alive.discard(storage)
+        self.bytes -= size
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
+        result = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(result):
+            if isinstance(tensor, Tensor):
+                self.track(tensor)
+        return result
+
+
+@contextlib.contextmanager
+def cuda_kernels() -> Iterator[None]:
+    """Make a trace on CPU tensors keep what a GPU keeps: fused attention, and dropout masks of one byte.
+
+    The functions are replaced, not intercepted by a TorchFunctionMode, which layers recomputed in the backward pass
+    would not see.
+    """
+    power = torch.pow
+
+    def attention(query: Tensor, key: Tensor, value: Tensor, *_: object, **__: object) -> Tensor:
+        return _FusedAttention.apply(query, key, value)  # type: ignore[no-untyped-call, no-any-return]
+
+    def dropout(tensor: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:  # noqa: ARG001, FBT001, FBT002
+        return torch.native_dropout(tensor, p, training)[0] if p and training else tensor
+
+    def pow_in_fp32(tensor: Tensor, exponent: float) -> Tensor:  # as autocast on a GPU computes it
+        return power(tensor.float() if torch.is_autocast_enabled("cpu") else tensor, exponent)
+
+    with (
+        mock.patch.object(F, "scaled_dot_product_attention", attention),
+        mock.patch.object(F, "dropout", dropout),
+        mock.patch.object(torch, "pow", pow_in_fp32),
+    ):
+        yield
+
+
+class _FusedAttention(torch.autograd.Function):
+    """Allocates what a fused attention kernel allocates; computes nothing."""
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:  # noqa: ANN401
+        out, row_sums = torch.empty_like(query), query.new_empty(query.shape[:-1], dtype=torch.float32)
+        ctx.save_for_backward(query, key, value, out, row_sums)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *_gradients: Tensor) -> tuple[Tensor, ...]:  # noqa: ANN401
+        query, key, value, _, row_sums = ctx.saved_tensors
+        _workspace = torch.empty_like(query, dtype=torch.float32), torch.empty_like(row_sums)
+        return torch.empty_like(query), torch.empty_like(key), torch.empty_like(value)
+
+
+def trace_update(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu: bool, half: bool) -> dict[str, int]:
+    """Build the model as the settings say, run one update on fake tensors, and return the bytes by part at the peak.
+
+    Args:
+        config: Settings of the run.
+        size: Sizes of the model.
+        clip: Size of every clip of the batch.
+        on_gpu: Whether to count what a GPU keeps.
+        half: Whether matrix products run in half precision.
+    """
+    with torch.random.fork_rng(devices=[]), kernels.every_kernel():
+        return _trace(config, size, clip, on_gpu=on_gpu, half=half)
+
+
+def _trace(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu: bool, half: bool) -> dict[str, int]:
+    traced = TrainConfig.parse({**config.model_dump(), **_traceable(config, on_gpu=on_gpu)})
+    with torch.device("meta"):
+        gpt = random_gpt(size)
+        set_dropout(gpt, config.dropout)
+        TrainingOptimizer(traced, "cpu").apply(gpt)
+    batch = random_batch(SpecialTokens.from_model(gpt), clip, clips_per_batch(config, clip))
+    with FakeTensorMode(allow_non_fake_inputs=True), cuda_kernels() if on_gpu else contextlib.nullcontext():
+        model = PackedGpt(gpt.to_empty(device="cpu"), config.label_smoothing).train()
+        optimizer, _ = make_optimizer(model, traced, torch.device("cpu"))
+        trained = [weight for weight in model.parameters() if weight.requires_grad]
+        batch = _fake(batch)
+        live = _run_update(model, trained, optimizer, batch, half=half, accumulate=config.grad_acumm > 1)
+    shards = config.num_processes if config.sharding == "fsdp" else 1
+    weights, state = _bytes(model.parameters()) + _bytes(model.buffers()), _state_bytes(optimizer)
+    activations = live.peak - weights - state - live.gradients_at_peak
+    if config.optimizer == "adamw_8bit":
+        state = _state_bytes_8bit(model)
+    ema_here = config.enable_ema and not (on_gpu and config.ema_device == "cpu")
+    block = _bytes(gpt.get_submodule("gpt.h.0").parameters())
+    return {
+        "weights": weights // shards,
+        "gradients": live.gradients_at_peak // shards,
+        "optimizer": 0 if on_gpu and config.offload_optimizer else state // shards,
+        "ema": _bytes(trained) if ema_here else 0,
+        "activations": activations,
+        "communication": weights - (size.layers - 2) * block if shards > 1 else 0,  # two layers are gathered at a time
+    }
+
+
+def _traceable(config: TrainConfig, *, on_gpu: bool) -> dict[str, object]:
+    """Replace settings that need a real device: their memory is the same, or is counted separately."""
+    values: dict[str, object] = {"use_compile": False, "attention_kernel": "auto", "enable_fused_optimizer": True}
+    values["offload_optimizer"] = False
+    if config.optimizer == "adamw_8bit":
+        values["optimizer"] = "adamw"
+    if on_gpu:
+        values["enable_byte_dropout"] = False
+    return values
+
+
+def _run_update(
+    model: nn.Module,
+    trained: list[nn.Parameter],
+    optimizer: Optimizer,
+    batch: PackedBatch,
+    *,
+    half: bool,
+    accumulate: bool,
+) -> LiveMemory:
+    """Run the second update of a run: the optimizer's state exists, and gradients too where batches are accumulated."""
+    torch.autograd.backward(torch.stack([weight.sum() for weight in trained]).sum())
+    optimizer.step()
+    if not accumulate:
+        optimizer.zero_grad(set_to_none=True)
+    live = LiveMemory()
+    for weight in [] if accumulate else trained:
+        weight.register_post_accumulate_grad_hook(live.add_gradient)  # type: ignore[no-untyped-call]
+    live.gradients = _bytes(weight.grad for weight in trained if weight.grad is not None)
+    with live:
+        for tensor in (*model.parameters(), *model.buffers(), *_state(optimizer)):
+            live.track(tensor)
+        for weight in trained:
+            if weight.grad is not None:
+                live.track(weight.grad)
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            sums = model(batch)
+        torch.autograd.backward(sums.text + sums.audio)
+        optimizer.step()
+    return live
+
+
+def _fake(batch: PackedBatch) -> PackedBatch:
+    mel, numbers = (torch.empty(part.shape, dtype=part.dtype) for part in (batch.mel, batch.numbers))
+    return PackedBatch(mel, numbers, batch.rows, batch.length)
+
+
+def _state(optimizer: Optimizer) -> list[Tensor]:
+    return [part for state in optimizer.state.values() for part in state.values() if isinstance(part, Tensor)]
+
+
+def _state_bytes(optimizer: Optimizer) -> int:
+    return _bytes(_state(optimizer))
+
+
+def _state_bytes_8bit(model: nn.Module) -> int:
+    """Return the state of bitsandbytes' AdamW, which keeps the moments of embeddings in fp32."""
+    tables = {id(part.weight) for part in model.modules() if isinstance(part, nn.Embedding)}
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    return round(sum(weight.numel() * (8 if id(weight) in tables else BYTES_8BIT) for weight in trained))
+
+
+def _bytes(tensors: Iterable[Tensor]) -> int:
+    return sum(tensor.nbytes for tensor in tensors)

@@ -1,0 +1,150 @@
+"""Sizes of the model and of the longest clip, and a random model and batch of those sizes for memory estimates."""
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from torch import nn
+
+from utils.config import TrainConfig
+from utils.core.errors import ConfigError
+from utils.core.paths import TINY_MODEL
+from utils.core.storage import read_json
+from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES, RATE
+from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
+from utils.training.packing import AUDIO_EXTRA, MEL_BANDS, PROMPT, TEXT_EXTRA, Example, PackedBatch, SpecialTokens, pack
+from utils.xtts.files import CONFIG_FILE, TINY, TINY_RANDOM
+
+MAX_REFERENCE_FRAMES = 12 * HALF_SECOND_FRAMES  # references are at most six seconds long
+
+
+@dataclass(frozen=True)
+class ModelSize:
+    """Sizes of coqui's GPT; the defaults are those of the published XTTS v2."""
+
+    layers: int = 30
+    dim: int = 1024
+    heads: int = 16
+    text_rows: int = 6681
+    audio_rows: int = 1026
+    text_positions: int = 404
+    audio_positions: int = 608
+
+    @classmethod
+    def from_model(cls, gpt: nn.Module) -> Self:
+        """Read the sizes from a loaded GPT."""
+        model: Any = gpt
+        return cls(
+            layers=model.layers,
+            dim=model.model_dim,
+            heads=model.heads,
+            text_rows=model.text_embedding.num_embeddings,
+            audio_rows=model.mel_embedding.num_embeddings,
+            text_positions=model.text_pos_embedding.emb.num_embeddings,
+            audio_positions=model.mel_pos_embedding.emb.num_embeddings,
+        )
+
+    @classmethod
+    def from_config(cls, config: TrainConfig) -> Self:
+        """Look up the sizes of the model that a run starts from. No weights are read or needed."""
+        if config.custom_model:
+            path = Path(config.custom_model)
+            return cls.from_folder(path if path.is_dir() else path.parent)
+        if config.version == TINY:
+            return cls.from_folder(TINY_MODEL)
+        if config.version == TINY_RANDOM:
+            from utils.xtts.random_model import RandomModelSize
+            from utils.xtts.random_vocabulary import small_vocabulary
+
+            tiny = RandomModelSize()
+            rows = small_vocabulary(tiny.tokens).size
+            return cls(layers=tiny.layers, dim=tiny.dim, heads=tiny.heads, text_rows=rows)
+        return cls()
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> Self:
+        """Read the sizes from a model folder's config.json. A lone .pth is assumed to have the published size."""
+        path = folder / CONFIG_FILE
+        if not path.is_file():
+            return cls()
+        try:
+            sizes = read_json(path)["model_args"]
+            names = ("gpt_layers", "gpt_n_model_channels", "gpt_n_heads", "gpt_number_text_tokens")
+            layers, dim, heads, rows = (int(sizes[name]) for name in names)
+            audio_rows = int(sizes.get("gpt_num_audio_tokens", cls.audio_rows))
+        except (OSError, ValueError, LookupError, TypeError, OverflowError) as error:
+            raise ConfigError(f"custom_model: {path} does not contain the model's sizes: {error!r}.") from error
+        return cls(layers=layers, dim=dim, heads=heads, text_rows=rows, audio_rows=audio_rows)
+
+
+@dataclass(frozen=True)
+class ClipSize:
+    """Size of the longest clip of a run.
+
+    Attributes:
+        positions: Sequence length: prompt, text and audio.
+        frames: Mel frames of its reference.
+        text: Text positions that count in the loss.
+        audio: Audio positions that count in the loss.
+    """
+
+    positions: int
+    frames: int
+    text: int
+    audio: int
+
+    @classmethod
+    def from_config(cls, config: TrainConfig) -> Self:
+        """Return the longest clip that the settings allow."""
+        samples = config.max_audio_length * RATE
+        codes, frames = math.ceil(samples / CODE_SAMPLES), math.ceil(samples / FRAME_SAMPLES)
+        return cls._from_counts(codes, config.max_text_length, frames)
+
+    @classmethod
+    def longest(cls, lengths: ClipLengths) -> Self:
+        """Return the maximum of each length over these clips."""
+        size = cls._from_counts(int(lengths.codes.max()), int(lengths.ids.max()), int(lengths.frames.max()))
+        return replace(size, positions=int(lengths.positions.max()))
+
+    @classmethod
+    def _from_counts(cls, codes: int, ids: int, frames: int) -> Self:
+        text, audio = ids + TEXT_EXTRA, codes + AUDIO_EXTRA
+        return cls(PROMPT + text + audio, min(frames, MAX_REFERENCE_FRAMES), text, audio)
+
+
+def clips_per_batch(config: TrainConfig, clip: ClipSize) -> int:
+    """Return how many of the longest clips are in one batch."""
+    return max(1, config.batch_tokens // clip.positions) if config.batch_tokens else config.batch_size
+
+
+def random_gpt(size: ModelSize) -> nn.Module:
+    """Build coqui's GPT of this size with random weights."""
+    from utils.xtts.modules import GPT
+
+    gpt: nn.Module = GPT(
+        layers=size.layers,
+        model_dim=size.dim,
+        heads=size.heads,
+        number_text_tokens=size.text_rows,
+        start_text_token=size.text_rows - 1,
+        stop_text_token=0,
+        num_audio_tokens=size.audio_rows,
+        start_audio_token=size.audio_rows - 2,
+        stop_audio_token=size.audio_rows - 1,
+        max_text_tokens=size.text_positions - 2,
+        max_mel_tokens=size.audio_positions - 3,
+        use_perceiver_resampler=True,
+    )
+    return gpt
+
+
+def random_batch(tokens: SpecialTokens, clip: ClipSize, clips: int) -> PackedBatch:
+    """Build a batch in which every clip has this size."""
+    example = Example(
+        np.ones(clip.text - TEXT_EXTRA, np.int32),
+        np.ones(clip.audio - AUDIO_EXTRA, np.int16),
+        np.zeros((clip.frames, MEL_BANDS), np.float16),
+    )
+    return pack([example] * clips, tokens)
