@@ -1,11 +1,14 @@
+"""Recordings are cut in pauses, and subtitles are joined with their speech."""
+
 import itertools
 import random
+from collections.abc import Iterator
 
 import pytest
 
 from utils.config import DatasetConfig
 from utils.dataset.clip import Cue, Span
-from utils.dataset.cutting import clock, cut, cut_cues
+from utils.dataset.cutting import cut_cues, cut_speech, format_time
 
 SETTINGS = DatasetConfig()
 Times = tuple[float, float]
@@ -40,18 +43,18 @@ def times(found: list[Span]) -> list[Times]:
         "padding on both sides",
         "padding ends with the recording",
         "short neighbours are merged",
-        "a long pause parts",
+        "a long pause separates",
         "padding never reaches a neighbour",
         "long speech is split at the deepest pause",
         "a clip that is too short joins its neighbour",
         "but not over a long pause",
         "padding yields to the limit",
-        "speech that is too long stays whole, for the rules to set aside",
-        "speech without pauses is cut where it was parted",
+        "speech that is too long stays whole, for the filters to exclude",
+        "speech without pauses is cut where it was split",
     ],
 )
 def test_cuts(speech: list[Times], seconds: float, expected: list[Times]) -> None:
-    assert times(cut(spans(*speech), seconds, SETTINGS)) == expected
+    assert times(cut_speech(spans(*speech), seconds, SETTINGS)) == expected
 
 
 def some_speech(seed: int) -> tuple[list[Span], float]:
@@ -63,25 +66,25 @@ def some_speech(seed: int) -> tuple[list[Span], float]:
     return speech, at
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_all_speech_lies_in_one_clip_each_and_no_limit_is_broken(seed: int) -> None:
-    speech, seconds = some_speech(seed)
-    clips = cut(speech, seconds, SETTINGS)
-    for span in speech:
-        assert sum(clip.start <= span.start and span.end <= clip.end for clip in clips) == 1
-    assert all(one.end <= other.start for one, other in itertools.pairwise(clips))
-    assert all(clip.start >= 0 and clip.end <= seconds and clip.seconds <= 11.6 + 1e-6 for clip in clips)
+def test_every_segment_is_in_one_clip_and_no_limit_is_broken() -> None:
+    for seed in range(60):
+        speech, seconds = some_speech(seed)
+        clips = cut_speech(speech, seconds, SETTINGS)
+        for span in speech:
+            assert sum(clip.start <= span.start and span.end <= clip.end for clip in clips) == 1
+        assert all(one.end <= other.start for one, other in itertools.pairwise(clips))
+        assert all(clip.start >= 0 and clip.end <= seconds and clip.seconds <= 11.6 + 1e-6 for clip in clips)
 
 
-def cues(*told: tuple[float, float, str]) -> list[Cue]:
-    return [Cue(Span(start, end), text) for start, end, text in told]
+def cues(*subtitles: tuple[float, float, str]) -> list[Cue]:
+    return [Cue(Span(start, end), text) for start, end, text in subtitles]
 
 
 SPEECH = spans((1, 3), (3.3, 5), (8, 10), (10.2, 12), (20, 22))
 
 
 @pytest.mark.parametrize(
-    ("told", "expected", "warned"),
+    ("subtitles", "expected", "warned"),
     [
         ([(1, 3, "a")], ["0.85-3.15 a", "3.15-5.15 ", "7.85-12.15 ", "19.85-22.15 "], 0),
         (
@@ -124,57 +127,59 @@ SPEECH = spans((1, 3), (3.3, 5), (8, 10), (10.2, 12), (20, 22))
     ids=[
         "speech without a subtitle comes back without text",
         "merged over short pauses, not over long ones",
-        "sloppy times are snapped to the pauses",
+        "inexact times are snapped to the pauses",
         "out of order",
         "overlapping ones stay together",
         "a subtitle over silence keeps its times",
-        "what holds nothing is named",
-        "a subtitle that ends in the middle of speech",
+        "cues without text or time are reported",
+        "a subtitle that ends within speech",
         "no subtitles",
     ],
 )
-def test_subtitles(told: list[tuple[float, float, str]], expected: list[str], warned: int) -> None:
-    clips, warnings = cut_cues(cues(*told), SPEECH, 30, SETTINGS)
+def test_subtitles(subtitles: list[tuple[float, float, str]], expected: list[str], warned: int) -> None:
+    clips, warnings = cut_cues(cues(*subtitles), SPEECH, 30, SETTINGS)
     assert [f"{clip.span.start:.4g}-{clip.span.end:.4g} {clip.text}" for clip in clips] == expected
     assert len(warnings) == warned
 
 
 def test_a_warning_says_where_and_what() -> None:
     _, (warning,) = cut_cues(cues((3661, 3662, "ሰላም")), SPEECH, 30, SETTINGS)
-    assert warning == "The subtitle at 1:01:01.0 lies behind the end of the recording (0:00:30.0); it was left out: ሰላም"
+    assert all(fact in warning for fact in ("1:01:01.0", "(0:00:30.0)", "ሰላም"))
 
 
 def test_subtitles_that_cannot_be_parted_and_are_too_long_leave_their_speech_without_text() -> None:
     speech = spans((0, 6), (6.2, 12), (12.2, 18))
-    told = cues((0, 4, "a"), (4, 9, "b"), (9, 15, "c"), (15, 18, "d"))
-    clips, (warning,) = cut_cues(told, speech, 18, SETTINGS)
+    subtitles = cues((0, 4, "a"), (4, 9, "b"), (9, 15, "c"), (15, 18, "d"))
+    clips, (warning,) = cut_cues(subtitles, speech, 18, SETTINGS)
     assert {clip.text for clip in clips} == {""}
     assert all(clip.span.seconds <= 11.6 for clip in clips)
     assert warning.endswith("a b c d")
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_every_subtitle_is_in_one_clip_or_in_a_warning(seed: int) -> None:
-    speech, seconds = some_speech(seed)
-    chance = random.Random(1000 + seed)
-    told = []
+def random_cues(speech: list[Span], chance: random.Random) -> Iterator[tuple[float, float, str]]:
     for number, span in enumerate(speech):
         for part in range(chance.choice([0, 1, 1, 1, 2])):
             start = span.start + part * span.seconds / 2 + chance.uniform(-0.6, 0.6)
-            told.append((start, start + chance.uniform(-0.2, 1.5) * span.seconds, f"<{number}/{part}>"))
-    clips, warnings = cut_cues(cues(*told), speech, seconds, SETTINGS)
-    for *_, text in told:
-        assert sum(text in clip.text for clip in clips) + sum(text in warning for warning in warnings) == 1
-    for span in speech:
-        assert sum(clip.span.start <= span.start and span.end <= clip.span.end for clip in clips) == 1
-    for clip in clips:
-        assert clip.span.seconds <= 11.6 + 1e-6 or clip.text.count("<") == 1
-        assert all(not span.start < edge < span.end for span in speech for edge in (clip.span.start, clip.span.end))
-    assert all(one.span.end <= other.span.start for one, other in itertools.pairwise(clips))
+            yield start, start + chance.uniform(-0.2, 1.5) * span.seconds, f"<{number}/{part}>"
+
+
+def test_every_subtitle_is_in_one_clip_or_in_a_warning() -> None:
+    for seed in range(100):
+        speech, seconds = some_speech(seed)
+        subtitles = list(random_cues(speech, random.Random(1000 + seed)))
+        clips, warnings = cut_cues(cues(*subtitles), speech, seconds, SETTINGS)
+        for *_, text in subtitles:
+            assert sum(text in clip.text for clip in clips) + sum(text in warning for warning in warnings) == 1
+        for span in speech:
+            assert sum(clip.span.start <= span.start and span.end <= clip.span.end for clip in clips) == 1
+        for clip in clips:
+            assert clip.span.seconds <= 11.6 + 1e-6 or clip.text.count("<") == 1
+            assert all(not span.start < edge < span.end for span in speech for edge in (clip.span.start, clip.span.end))
+        assert all(one.span.end <= other.span.start for one, other in itertools.pairwise(clips))
 
 
 @pytest.mark.parametrize(
     ("seconds", "written"), [(0, "0:00:00.0"), (59.97, "0:01:00.0"), (3723.4, "1:02:03.4"), (-1, "0:00:00.0")]
 )
-def test_times_are_written_as_a_clock_shows_them(seconds: float, written: str) -> None:
-    assert clock(seconds) == written
+def test_times_are_formatted(seconds: float, written: str) -> None:
+    assert format_time(seconds) == written

@@ -8,7 +8,7 @@ from tests.dataset import recordings
 from tests.dataset.recordings import RATE, Known
 from utils.config import DatasetConfig
 from utils.dataset.clip import Span
-from utils.dataset.cutting import cut
+from utils.dataset.cutting import cut_speech
 from utils.dataset.scores import letters, loudness, measure, signal_to_noise
 from utils.dataset.vad import speech_segments
 from utils.media.audio import Samples, load
@@ -84,7 +84,7 @@ def scored(known: Known, path: Path) -> int:
     """Do all that is done without a recogniser: find speech, cut, read each clip and measure it."""
     settings = DatasetConfig()
     speech = speech_segments(path, settings)
-    clips = cut(speech, known.seconds, settings)
+    clips = cut_speech(speech, known.seconds, settings)
     for clip in clips:
         within = [Span(one.start - clip.start, one.end - clip.start) for one in speech if one.end > clip.start]
         measure(load(path, 22_050, clip.start, clip.end), 22_050, within, "")

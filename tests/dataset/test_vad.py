@@ -13,7 +13,7 @@ from tests.dataset.recordings import RATE, Known
 from utils.config import DatasetConfig
 from utils.core.paths import ROOT
 from utils.dataset.clip import Span
-from utils.dataset.cutting import cut
+from utils.dataset.cutting import cut_speech
 from utils.dataset.vad import SECONDS_PER_BLOCK, segments_from, speech_segments, track_speech
 from utils.media.audio import Samples
 
@@ -68,15 +68,14 @@ def test_all_speech_is_in_clips_and_no_cut_is_inside_an_utterance(
     voice: Callable[[], tuple[Samples, ...]], pauses: tuple[float, float], noise_db: float, settings: DatasetConfig
 ) -> None:
     known = recordings.recording(75, seed=1, pauses=pauses, noise_db=noise_db, speech=voice())
-    clips = cut(heard(known.samples, settings), known.seconds, settings)
+    clips = cut_speech(heard(known.samples, settings), known.seconds, settings)
     assert inside(known, clips) >= 0.99
     assert cuts_inside(known, clips) == []
 
 
-@pytest.mark.slow
 def test_half_an_hour_is_cut_without_loss(tmp_path: Path) -> None:
     known = recordings.recording(1800, seed=3)
-    clips = cut(speech_segments(known.save(tmp_path / "half an hour.wav"), SETTINGS), known.seconds, SETTINGS)
+    clips = cut_speech(speech_segments(known.save(tmp_path / "half an hour.wav"), SETTINGS), known.seconds, SETTINGS)
     assert len(known.utterances) > 300
     assert inside(known, clips) >= 0.99
     assert cuts_inside(known, clips) == []
@@ -86,21 +85,21 @@ def test_half_an_hour_is_cut_without_loss(tmp_path: Path) -> None:
 def test_a_quiet_recording_is_heard_as_well(gain: float) -> None:
     known = recordings.recording(60, seed=2)
     quiet = Known((known.samples * gain).astype(np.float32), known.utterances)
-    assert inside(quiet, cut(heard(quiet.samples), quiet.seconds, SETTINGS)) >= 0.99
+    assert inside(quiet, cut_speech(heard(quiet.samples), quiet.seconds, SETTINGS)) >= 0.99
 
 
 def test_speech_up_to_the_last_sample_is_kept() -> None:
     silence = np.zeros(RATE, np.float32)
     samples = np.concatenate([silence, recordings.babble(3.0, seed=4)[: round(2.7 * RATE)]])
     assert heard(samples)[-1].end == pytest.approx(3.7, abs=0.04)
-    assert cut(heard(samples), 3.7, SETTINGS)[-1].end == pytest.approx(3.7, abs=0.04)
+    assert cut_speech(heard(samples), 3.7, SETTINGS)[-1].end == pytest.approx(3.7, abs=0.04)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_minute_without_a_pause_is_parted_at_its_quietest_places(seed: int) -> None:
     samples = recordings.babble(60, seed=seed)
     track = track_speech(blocks(samples))
-    clips = cut(segments_from(track, SETTINGS), 60, SETTINGS)
+    clips = cut_speech(segments_from(track, SETTINGS), 60, SETTINGS)
     assert all(SETTINGS.min_seconds <= clip.seconds <= SETTINGS.max_seconds for clip in clips)
     assert sum(clip.seconds for clip in clips) == pytest.approx(60, abs=0.5)
     borders = [track.levels[round(clip.end * 62.5) - 1] for clip in clips[:-1]]
@@ -110,7 +109,7 @@ def test_a_minute_without_a_pause_is_parted_at_its_quietest_places(seed: int) ->
 @pytest.mark.parametrize(("longest", "padding"), [(1.0, 0.5), (1.0, 0.0), (2.5, 0.2), (11.6, 0.5)], ids=str)
 def test_parting_keeps_to_any_limit(longest: float, padding: float) -> None:
     settings = DatasetConfig(min_seconds=0.5, max_seconds=longest, padding_seconds=padding)
-    clips = cut(heard(recordings.babble(30, seed=5), settings), 30, settings)
+    clips = cut_speech(heard(recordings.babble(30, seed=5), settings), 30, settings)
     assert max(clip.seconds for clip in clips) <= longest + 1e-6
     assert sum(clip.seconds for clip in clips) > 26
 
@@ -167,15 +166,14 @@ import sys
 from pathlib import Path
 from tests.peak import peak_mb
 from utils.config import DatasetConfig
-from utils.dataset.cutting import cut
+from utils.dataset.cutting import cut_speech
 from utils.dataset.vad import speech_segments
 settings = DatasetConfig()
-print(len(cut(speech_segments(Path(sys.argv[1]), settings), 36_000, settings)))
+print(len(cut_speech(speech_segments(Path(sys.argv[1]), settings), 36_000, settings)))
 print(peak_mb())
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of the memory as Linux reports it")
 def test_ten_hours_need_less_than_700_mb(tmp_path: Path) -> None:
     known = recordings.recording(300, seed=7, noise_db=-85)

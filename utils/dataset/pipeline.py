@@ -101,7 +101,7 @@ def _cues(
         return sorted(cues, key=lambda cue: cue.span.start), warnings
     if recording.text:
         return [Cue(_trimmed(spoken, seconds, settings.padding_seconds), recording.text)], []
-    return [Cue(span, "") for span in cutting.cut(spoken, seconds, settings)], []
+    return [Cue(span, "") for span in cutting.cut_speech(spoken, seconds, settings)], []
 
 
 def _trimmed(spoken: Sequence[Span], seconds: float, padding: float) -> Span:

@@ -1,8 +1,8 @@
-"""Where somebody speaks: a long recording becomes spans of speech, by the Silero detector or by loudness.
+"""Voice activity detection: find the speech segments of a recording with Silero, or by loudness.
 
-The file is read once, in blocks; all that is kept of it is one probability and two levels for each 32 ms. What the
-detector says is then made exact with the levels: the edges of a span are moved outwards to where the sound ends, and
-speech that goes on longer than a clip may last is parted at its quietest places.
+The file is read once, in blocks; only one probability and two levels per 32 ms are kept. The levels then refine the
+result: the edges of a segment are moved outwards to where the sound ends, and speech longer than a clip is split at its
+quietest places.
 """
 
 import functools
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 Floats = npt.NDArray[np.float32]
-Frames = list[tuple[int, int]]  # (first, end) of each span, counted in frames
+Frames = list[tuple[int, int]]  # (first, end) of segments, in frames
 
 RATE = 16_000
-WINDOW, CONTEXT, STATE = 512, 64, (1, 1, 128)  # what the Silero model was trained with
-FRAME = WINDOW // 2  # samples, 16 ms: one level
+WINDOW, CONTEXT, STATE = 512, 64, (1, 1, 128)  # as the Silero model was trained
+FRAME = WINDOW // 2  # samples, 16 ms: one level each
 FRAMES_PER_SECOND = RATE / FRAME
-SECONDS_PER_BLOCK = 1000 * WINDOW / RATE  # whole windows, so that blocks join without a seam
+SECONDS_PER_BLOCK = 1000 * WINDOW / RATE  # whole windows, so that blocks join seamlessly
 HYSTERESIS = 0.15  # speech ends when the probability falls this far below the threshold
-REACH = 12  # frames, 0.19 s: how far the detector may miss the end of a sound
-ABOVE_FLOOR = 10.0  # dB over the pause that are still sound
-QUIETEST = -80.0  # dB: levels below are digital silence and no measure of a room
-SMOOTHING = 5  # frames, 80 ms: a pause, and not the closure of a stop consonant
-EDGE_MALUS = 6.0  # dB: of two equally quiet places the one nearer to the middle leaves more even parts
+MAX_EDGE_SHIFT = 12  # frames, 0.19 s: how far the detector may miss the end of a sound
+SOUND_ABOVE_PAUSE = 10.0  # dB
+MIN_LEVEL = -80.0  # dB; digital silence is lower
+SMOOTHING = 5  # frames, 80 ms: longer than the closure of a stop consonant
+EDGE_PENALTY = 6.0  # dB: of two equally quiet places, prefer the one nearer to the middle
 
 
 @dataclass(frozen=True)
 class SpeechTrack:
-    """What is kept of a recording: its length, a level for each 16 ms, a probability of speech for each 32 ms."""
+    """The length of a recording, a level per 16 ms, and a speech probability per 32 ms."""
 
     seconds: float
     levels: Floats
@@ -49,16 +49,16 @@ class SpeechTrack:
 
 
 def speech_segments(path: Path, settings: DatasetConfig) -> list[Span]:
-    """Find the speech in a recording, in order and without overlaps; memory does not grow with its length.
+    """Find the speech segments of a recording, in order and without overlap.
 
-    No span is longer than fits into a clip with its padding. Spans of one breath may touch.
+    No segment is longer than a clip with its padding. Segments may touch.
     """
     detect = settings.segmenter == "vad"
     return segments_from(track_speech(stream(path, RATE, SECONDS_PER_BLOCK), detect=detect), settings)
 
 
 def track_speech(blocks: Iterator[Samples], *, detect: bool = True) -> SpeechTrack:
-    """Measure consecutive blocks at 16 kHz; all but the last hold whole windows."""
+    """Measure consecutive blocks at 16 kHz; all but the last must hold whole windows."""
     levels, probabilities, size = [np.zeros(0, np.float32)], [np.zeros(0, np.float32)], 0
     detector = _Detector() if detect else None
     for block in blocks:
@@ -71,22 +71,22 @@ def track_speech(blocks: Iterator[Samples], *, detect: bool = True) -> SpeechTra
 
 
 def segments_from(track: SpeechTrack, settings: DatasetConfig) -> list[Span]:
-    """Turn what was measured into spans of speech."""
+    """Derive speech segments from levels and probabilities."""
     if not track.levels.size:
         return []
     if settings.segmenter == "vad":
-        active = np.repeat(_latched(track.probabilities, settings.vad_threshold), WINDOW // FRAME)
+        active = np.repeat(_apply_hysteresis(track.probabilities, settings.vad_threshold), WINDOW // FRAME)
     else:
         active = track.levels > settings.energy_threshold_db
-    found = _without_clicks(_without_short_pauses(_runs(active), settings), settings)
+    segments = _drop_short(_join_short_pauses(_runs(active), settings), settings)
     smooth = np.convolve(track.levels, np.full(SMOOTHING, 1 / SMOOTHING, np.float32), "same")
-    exact = _with_exact_edges(found, track.levels, smooth)
-    parts = [part for span in exact for part in _parted(span, track.levels, smooth, settings)]
+    exact = _extend_edges(segments, track.levels, smooth)
+    parts = [part for segment in exact for part in _split_long(segment, track.levels, smooth, settings)]
     return [Span(first / FRAMES_PER_SECOND, min(track.seconds, end / FRAMES_PER_SECOND)) for first, end in parts]
 
 
 class _Detector:
-    """The Silero model on its way through one recording: it remembers what it heard."""
+    """The Silero model with its state within one recording."""
 
     def __init__(self) -> None:
         self.session = _session()
@@ -94,40 +94,40 @@ class _Detector:
         self.before = np.zeros(CONTEXT, np.float32)
 
     def probabilities(self, windows: Samples) -> Floats:
-        """Return the probability of speech in each of the windows that follow."""
+        """Return the speech probability of each of the next windows."""
         contexts = np.vstack([self.before, windows[:-1, -CONTEXT:]])
         self.before = windows[-1, -CONTEXT:]
-        heard = {"input": np.hstack([contexts, windows]), "h": self.hidden, "c": self.cell}
-        found, self.hidden, self.cell = self.session.run(None, heard)
-        return np.asarray(found, np.float32).reshape(-1)
+        inputs = {"input": np.hstack([contexts, windows]), "h": self.hidden, "c": self.cell}
+        probabilities, self.hidden, self.cell = self.session.run(None, inputs)
+        return np.asarray(probabilities, np.float32).reshape(-1)
 
 
 @functools.cache
 def _session() -> "InferenceSession":
-    """Load the model that lies inside faster-whisper, without importing that package."""
+    """Load the model that comes with faster-whisper, without importing that package."""
     import onnxruntime
 
     package = importlib.util.find_spec("faster_whisper")
-    places = (package.submodule_search_locations if package else None) or []
-    models = [model for place in places for model in sorted(Path(place, "assets").glob("silero_vad*.onnx"))]
+    folders = (package.submodule_search_locations if package else None) or []
+    models = [model for folder in folders for model in sorted(Path(folder, "assets").glob("silero_vad*.onnx"))]
     if not models:
         raise DataError(
-            "The speech detector is missing: faster-whisper is not installed, or without its Silero model.",
-            hint="Install requirements.txt again, or choose segmenter: energy.",
+            "The Silero model for voice activity detection is missing; it comes with faster-whisper.",
+            hint="Install requirements.txt again, or set segmenter to energy.",
         )
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # two are slower: the windows follow one another
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # two are slower, because windows are sequential
     return onnxruntime.InferenceSession(models[-1], options, providers=["CPUExecutionProvider"])
 
 
 def _levels(frames: Samples) -> Floats:
-    """Return the level of each frame in dB below full scale; a constant offset is no sound."""
+    """Return the level of each frame in dB relative to full scale, ignoring a constant offset."""
     power = np.einsum("ij,ij->i", frames, frames) / FRAME - frames.mean(axis=1) ** 2
-    return np.asarray(10 * np.log10(np.maximum(power, 10 ** (QUIETEST / 10))), np.float32)
+    return np.asarray(10 * np.log10(np.maximum(power, 10 ** (MIN_LEVEL / 10))), np.float32)
 
 
-def _latched(probabilities: Floats, threshold: float) -> npt.NDArray[np.bool_]:
-    """Speech begins at the threshold and goes on until the probability is clearly below it."""
+def _apply_hysteresis(probabilities: Floats, threshold: float) -> npt.NDArray[np.bool_]:
+    """Speech starts at the threshold and lasts until the probability is clearly below it."""
     certain = (probabilities >= threshold) | (probabilities < max(threshold - HYSTERESIS, threshold / 2))
     latest = np.maximum.accumulate(np.where(certain, np.arange(probabilities.size), 0))
     return probabilities[latest] >= threshold
@@ -138,9 +138,9 @@ def _runs(active: npt.NDArray[np.bool_]) -> Frames:
     return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
 
 
-def _without_short_pauses(spans: Frames, settings: DatasetConfig) -> Frames:
+def _join_short_pauses(segments: Frames, settings: DatasetConfig) -> Frames:
     joined: Frames = []
-    for first, end in spans:
+    for first, end in segments:
         if joined and first - joined[-1][1] < settings.min_pause_seconds * FRAMES_PER_SECOND:
             joined[-1] = (joined[-1][0], end)
         else:
@@ -148,14 +148,14 @@ def _without_short_pauses(spans: Frames, settings: DatasetConfig) -> Frames:
     return joined
 
 
-def _without_clicks(spans: Frames, settings: DatasetConfig) -> Frames:
-    least = settings.min_speech_seconds * FRAMES_PER_SECOND
-    return [(first, end) for first, end in spans if end - first >= least]
+def _drop_short(segments: Frames, settings: DatasetConfig) -> Frames:
+    minimum = settings.min_speech_seconds * FRAMES_PER_SECOND
+    return [(first, end) for first, end in segments if end - first >= minimum]
 
 
-def _with_exact_edges(spans: Frames, levels: Floats, smooth: Floats) -> Frames:
-    """Move the edges outwards over what is louder than the pause, at most to its quietest place."""
-    pauses = zip([0, *(end for _, end in spans)], [*(first for first, _ in spans), levels.size], strict=True)
+def _extend_edges(segments: Frames, levels: Floats, smooth: Floats) -> Frames:
+    """Move the edges outwards over sound that is louder than the pause, at most to its quietest place."""
+    pauses = zip([0, *(end for _, end in segments)], [*(first for first, _ in segments), levels.size], strict=True)
     edges: list[int] = []
     for first, end in pauses:
         quietest = first + int(np.argmin(smooth[first:end])) if end > first else first
@@ -165,17 +165,17 @@ def _with_exact_edges(spans: Frames, levels: Floats, smooth: Floats) -> Frames:
 
 
 def _overhang(levels: Floats) -> int:
-    """Count the frames next to speech that belong to it, given the levels on the way into the pause."""
-    near = levels[:REACH]
+    """Count the frames that still belong to the speech, given the levels from its edge into the pause."""
+    near = levels[:MAX_EDGE_SHIFT]
     if not near.size:
         return 0
-    loud = np.flatnonzero(near > near.min() + ABOVE_FLOOR)
+    loud = np.flatnonzero(near > near.min() + SOUND_ABOVE_PAUSE)
     return int(loud[-1]) + 1 if loud.size else 0
 
 
-def _parted(span: tuple[int, int], levels: Floats, smooth: Floats, settings: DatasetConfig) -> Frames:
-    """Part speech without a pause at its quietest place until every part fits into a clip."""
-    pending, parts = [span], Frames()
+def _split_long(segment: tuple[int, int], levels: Floats, smooth: Floats, settings: DatasetConfig) -> Frames:
+    """Split speech without a pause at its quietest places until every part fits into a clip."""
+    pending, parts = [segment], Frames()
     longest = max(settings.max_seconds - 2 * settings.padding_seconds, settings.max_seconds / 2) * FRAMES_PER_SECOND
     while pending:
         first, end = pending.pop()
@@ -184,23 +184,24 @@ def _parted(span: tuple[int, int], levels: Floats, smooth: Floats, settings: Dat
             continue
         margin = int(min(settings.min_seconds * FRAMES_PER_SECOND, (end - first) / 3))
         valley = first + margin + _valley(smooth[first + margin : end - margin])
-        left, right = _shores(levels, valley, first + 1, end - 1)
+        left, right = _sound_edges(levels, valley, first + 1, end - 1)
         pending += [(right, end), (first, left)]
     return parts
 
 
 def _valley(smooth: Floats) -> int:
-    return int(np.argmin(smooth + EDGE_MALUS * np.abs(np.linspace(-1, 1, smooth.size))))
+    return int(np.argmin(smooth + EDGE_PENALTY * np.abs(np.linspace(-1, 1, smooth.size))))
 
 
-def _shores(levels: Floats, valley: int, lowest: int, highest: int) -> tuple[int, int]:
-    """Return where the sound ends before a valley and begins again behind it."""
-    limit = levels[valley] + ABOVE_FLOOR
-    before, behind = levels[max(lowest, valley - REACH) : valley][::-1], levels[valley : min(highest, valley + REACH)]
-    return valley - _quiet(before, limit), valley + _quiet(behind, limit)
+def _sound_edges(levels: Floats, valley: int, lowest: int, highest: int) -> tuple[int, int]:
+    """Return where the sound ends before a valley and starts again after it."""
+    limit = levels[valley] + SOUND_ABOVE_PAUSE
+    before = levels[max(lowest, valley - MAX_EDGE_SHIFT) : valley][::-1]
+    after = levels[valley : min(highest, valley + MAX_EDGE_SHIFT)]
+    return valley - _quiet_frames(before, limit), valley + _quiet_frames(after, limit)
 
 
-def _quiet(levels: Floats, limit: float) -> int:
+def _quiet_frames(levels: Floats, limit: float) -> int:
     """Count the frames up to the first loud one."""
     loud = levels > limit
     return int(np.argmax(loud)) if loud.any() else levels.size
