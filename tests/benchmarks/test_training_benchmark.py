@@ -51,7 +51,7 @@ def test_texts_and_sounds_are_as_long_as_they_should_be_and_the_same_for_a_seed(
 def test_both_sides_read_the_same_ids(tmp_path: Path) -> None:
     from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
 
-    from utils.xtts.random_vocabulary import small_vocabulary
+    from utils.xtts.random_model import small_vocabulary
     from utils.xtts.tokenizer import Tokenizer
 
     small_vocabulary(TEXT_ROWS).save(tmp_path)

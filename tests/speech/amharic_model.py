@@ -4,11 +4,12 @@ from pathlib import Path
 
 import torch
 
+from tools.tiny_voice.widen import widen
 from utils.xtts import random_model
 from utils.xtts.export import write_ready
 from utils.xtts.files import MODEL_FILE
+from utils.xtts.from_scratch import MIN_FILTERS, VocoderSize, new_vocoder
 from utils.xtts.model import VOCODER_PREFIX, load_gpt
-from utils.xtts.narrow import FEWEST, Width, new_vocoder, widened
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
@@ -20,7 +21,7 @@ def build(folder: Path, layers: int = 1) -> Path:
     """Write a base and make a ready/ of it, whose vocabulary has [am]."""
     sizes = random_model.RandomModelSize(layers=layers)
     base = random_model.build(folder / "base", sizes=sizes)
-    narrow_vocoder(base / MODEL_FILE, Width(sizes.dim, CHANNELS, FEWEST))
+    narrow_vocoder(base / MODEL_FILE, VocoderSize(sizes.dim, CHANNELS, MIN_FILTERS))
     tokenizer = prepare_tokenizer(Vocabulary.load(base / "vocab.json"), "am")
     gpt = load_gpt(base, tokenizer)
     state = gpt.state_dict()
@@ -28,11 +29,11 @@ def build(folder: Path, layers: int = 1) -> Path:
     return write_ready(folder / "ready", base, state, tokenizer, None, {"made": "for a test"})
 
 
-def narrow_vocoder(path: Path, width: Width) -> None:
+def narrow_vocoder(path: Path, size: VocoderSize) -> None:
     """Replace the vocoder by a narrow one that is cheap to run; the speaker encoder stays."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        weights = widened(new_vocoder(width), width)
+        weights = widen(new_vocoder(size), size)
     stored = torch.load(path, weights_only=True)
     speaks = {name: weight for name, weight in weights.items() if not name.startswith("speaker_encoder.")}
     stored["model"] |= {VOCODER_PREFIX + name: weight for name, weight in speaks.items()}

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.xtts.exporting import plain_model
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import MODELS, ROOT, TINY_MODEL, Project
 from utils.speech.model_lookup import locate
@@ -18,7 +19,7 @@ from utils.xtts import adapters, checkpoints, random_model
 from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import CheckpointInfo, mark_best, write
 from utils.xtts.export import write_ready
-from utils.xtts.model import fingerprint, gpt_state, load_gpt, load_xtts
+from utils.xtts.model import fingerprint, gpt_state, load_gpt
 from utils.xtts.tensors import write_tensors
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
@@ -130,7 +131,7 @@ def test_a_finished_model_brings_all_that_is_known_of_it(output: Path, base: Pat
     assert opened.languages[-1] == "am"
     assert (opened.about["run"], opened.about["step"], opened.about["eval_loss"]) == (RUN, 7, 2.5)
     assert opened.fingerprint == fingerprint(output / "done" / "ready")
-    plain = load_xtts(base)
+    plain = plain_model(base)
     assert torch.equal(opened.mel_stats, plain.mel_stats)
     voice = opened.vocoder.state_dict()
     assert all(torch.equal(weight, voice[name]) for name, weight in plain.hifigan_decoder.state_dict().items())

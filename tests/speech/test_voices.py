@@ -12,6 +12,7 @@ import soundfile
 import torch
 
 from tests.training.small_gpt import liven
+from tests.xtts.exporting import plain_model
 from utils.config import DEFAULT_VOICE
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import PARTIAL
@@ -22,7 +23,6 @@ from utils.speech.speaker_conditioning import Hearing, shapes
 from utils.speech.voice_cache import VoiceCache
 from utils.speech.voices import own_names, voice_from, voice_named
 from utils.xtts import random_model
-from utils.xtts.model import load_xtts
 
 PUBLISHED: dict[str, Any] = {"gpt_cond_len": 30, "gpt_cond_chunk_len": 4, "max_ref_len": 30, "sound_norm_refs": False}
 
@@ -41,7 +41,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
 @pytest.fixture(scope="module")
 def plain(opened: Opened) -> Any:
     """coqui's whole model with the same weights, whose attention is written out."""
-    model = load_xtts(opened.folder)
+    model = plain_model(opened.folder)
     model.gpt.load_state_dict(opened.gpt.state_dict(), strict=False)
     return model
 

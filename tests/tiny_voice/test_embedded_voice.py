@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from tests.xtts.exporting import plain_model
-from tools.tiny_voice import fine_tuning, measure
-from tools.tiny_voice.progress import Progress
+from tools.tiny_voice import checks
 from tools.tiny_voice.recipe import Checks
 from tools.tiny_voice.speakers import PROGRAM
+from tools.tiny_voice.stages import Progress
 from utils.cli import demo
 from utils.core.paths import TINY_MODEL
 from utils.ui.tabs.training.forecast import SMALL
@@ -30,7 +30,7 @@ MOST_BYTES = 40_000_000
 @pytest.fixture(scope="module")
 def measured() -> dict[str, Any]:
     """What it says of fifty sentences that it never learnt."""
-    return measure.measure(TINY_MODEL, Checks(retrieved=50, spoken=50, voices=2), QUIET)
+    return checks.measure(TINY_MODEL, Checks(retrieved=50, spoken=50, voices=2), QUIET)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the demonstration's fine-tuning makes of it, heard in forty of these sentences."""
     place = demo.new_project(tmp_path_factory.mktemp("output"))
     assert demo.prepare_and_train(place, demo.settings(demo.PRESET, place))
-    return fine_tuning.compare(TINY_MODEL, place.ready, demo.reference_clip(place), 40, QUIET)
+    return checks.compare_fine_tuned(TINY_MODEL, place.ready, demo.reference_clip(place), 40, QUIET)
 
 
 def test_it_is_small_and_says_what_it_is() -> None:

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from tools.tiny_voice import fine_tuning, report, stages
+from tools.tiny_voice import checks, report, stages
 from tools.tiny_voice.__main__ import main
-from tools.tiny_voice.assemble import voice_folder
 from tools.tiny_voice.build import STAGES
-from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.recipe import RECIPES
 from tools.tiny_voice.speakers import PROGRAM, SPEAKERS
-from tools.tiny_voice.stages import Workshop
+from tools.tiny_voice.stages import BuildContext, Progress
+from tools.tiny_voice.voice import voice_folder
 from utils import runs
 from utils.cli import demo
 from utils.config import TrainConfig
@@ -48,14 +47,14 @@ class Killer:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workshop, list[str]]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[BuildContext, list[str]]:
     """The toy voice, which was killed once on its way."""
     killer = Killer()
-    shop = Workshop(tmp_path_factory.mktemp("voice"), RECIPES["toy"], "cpu", killer)
+    context = BuildContext(tmp_path_factory.mktemp("voice"), RECIPES["toy"], "cpu", killer)
     with pytest.raises(KeyboardInterrupt):
-        stages.run(shop, STAGES)
-    stages.run(shop, STAGES)
-    return shop, killer.told
+        stages.run(context, STAGES)
+    stages.run(context, STAGES)
+    return context, killer.told
 
 
 @pytest.fixture
@@ -73,20 +72,20 @@ def short_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "PRESET", settings)
 
 
-def test_a_killed_lesson_goes_on_in_the_run_that_it_began(built: tuple[Workshop, list[str]]) -> None:
-    shop, told = built
+def test_a_killed_lesson_goes_on_in_the_run_that_it_began(built: tuple[BuildContext, list[str]]) -> None:
+    context, told = built
     assert f"gpt, phrases: resumed {RECIPES['toy'].gpt.save} " in told
-    assert len(runs.list_runs(Project(shop.folder("gpt") / "phrases"))) == 1
+    assert len(runs.list_runs(Project(context.folder("gpt") / "phrases"))) == 1
 
 
-def test_nothing_is_done_twice(built: tuple[Workshop, list[str]]) -> None:
-    shop, told = built
+def test_nothing_is_done_twice(built: tuple[BuildContext, list[str]]) -> None:
+    context, told = built
     heard = len(told)
-    stages.run(shop, STAGES)
+    stages.run(context, STAGES)
     assert told[heard:] == [f"{stage.name}: done already" for stage in STAGES]
 
 
-def test_plain_coqui_loads_the_folder_and_speaks(built: tuple[Workshop, list[str]]) -> None:
+def test_plain_coqui_loads_the_folder_and_speaks(built: tuple[BuildContext, list[str]]) -> None:
     from TTS.tts.configs.xtts_config import XttsConfig
     from TTS.tts.models.xtts import Xtts
 
@@ -103,26 +102,26 @@ def test_plain_coqui_loads_the_folder_and_speaks(built: tuple[Workshop, list[str
     assert wave.size > 1000
 
 
-def test_our_synthesizer_speaks_amharic_in_every_voice(built: tuple[Workshop, list[str]], tmp_path: Path) -> None:
+def test_our_synthesizer_speaks_amharic_in_every_voice(built: tuple[BuildContext, list[str]], tmp_path: Path) -> None:
     model = Synthesizer.load(voice_folder(built[0].root), "cpu", "fp32", cache=tmp_path)
     assert set(model.voices()) == {"default", *(speaker.name.title() for speaker in SPEAKERS)}
     speech = model.speak("ሰላም።", reference=SPEAKERS[1].name, tries=1)
     assert np.isfinite(speech.samples).all()
 
 
-def test_the_folder_is_small_and_says_what_it_is(built: tuple[Workshop, list[str]]) -> None:
+def test_the_folder_is_small_and_says_what_it_is(built: tuple[BuildContext, list[str]]) -> None:
     folder = voice_folder(built[0].root)
     assert sum(path.stat().st_size for path in folder.iterdir()) < 40_000_000
     assert "not XTTS v2" in json.loads((folder / "about.json").read_text(encoding="utf-8"))["about"]
     assert (folder / "LICENCE.txt").is_file()
 
 
-def test_every_stage_leaves_its_figures(built: tuple[Workshop, list[str]], tmp_path: Path) -> None:
+def test_every_stage_leaves_its_figures(built: tuple[BuildContext, list[str]], tmp_path: Path) -> None:
     root = built[0].root
     assert all(stages.figures(root, stage.name) for stage in STAGES)
     page = tmp_path / "page.md"
     page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n", encoding="utf-8")
-    report.write_into(page, report.figures_of(root))
+    report.write_into(page, report.report_of(root))
     written = page.read_text(encoding="utf-8")
     assert written.startswith("before\n")
     assert written.endswith("after\n")
@@ -131,19 +130,19 @@ def test_every_stage_leaves_its_figures(built: tuple[Workshop, list[str]], tmp_p
 
 
 def test_the_command_finds_everything_done_and_shows_the_figures(
-    built: tuple[Workshop, list[str]], capsys: pytest.CaptureFixture[str]
+    built: tuple[BuildContext, list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     where = ["--recipe", "toy", "--output", str(built[0].root), "--device", "cpu"]
     assert main(["build", *where]) == 0
     told = capsys.readouterr().out
     assert all(f"{stage.name}: done already" in told for stage in STAGES)
-    assert "| nearest to its own rendering |" in told
+    assert "| nearest to its own render |" in told
     assert main(["build", *where, "--stages", "song"]) == 1
     assert "There is no stage song" in capsys.readouterr().err
 
 
 def test_the_command_measures_a_folder(
-    built: tuple[Workshop, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    built: tuple[BuildContext, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, figures = voice_folder(built[0].root), tmp_path / "figures.json"
     words = ["--sentences", "2", "--retrieved", "2", "--voices", "1", "--json", str(figures)]
@@ -154,7 +153,7 @@ def test_the_command_measures_a_folder(
 
 @pytest.mark.usefixtures("short_sample")
 def test_the_command_teaches_the_voice_a_speaker_and_measures_what_came_of_it(
-    built: tuple[Workshop, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    built: tuple[BuildContext, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output, figures, settings = tmp_path / "output", tmp_path / "figures.json", tmp_path / "settings.yaml"
     settings.write_text(TrainConfig(num_epochs=2, sample_texts="-").to_yaml(), encoding="utf-8")
@@ -170,7 +169,7 @@ def test_the_command_teaches_the_voice_a_speaker_and_measures_what_came_of_it(
 
 
 def test_the_command_refuses_a_project_of_ones_own_before_it_measures(
-    built: tuple[Workshop, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    built: tuple[BuildContext, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     projects.create(demo.NAME, tmp_path)
     assert main(["evaluate", "--model", str(voice_folder(built[0].root)), "--fine-tune", str(tmp_path)]) == 1
@@ -179,10 +178,12 @@ def test_the_command_refuses_a_project_of_ones_own_before_it_measures(
     assert not said.out
 
 
-def test_a_voice_is_no_nearer_to_anybody_than_it_is_itself(built: tuple[Workshop, list[str]], tmp_path: Path) -> None:
+def test_a_voice_is_no_nearer_to_anybody_than_it_is_itself(
+    built: tuple[BuildContext, list[str]], tmp_path: Path
+) -> None:
     folder, clip = voice_folder(built[0].root), tmp_path / "clip.wav"
     audio.save(clip, audio.load(sample_project.DATA / sample_project.AUDIO_FILE, RATE)[: 4 * RATE], RATE)
-    found = fine_tuning.compare(folder, folder, clip, 2, Progress("compare", lambda _: None))
+    found = checks.compare_fine_tuned(folder, folder, clip, 2, Progress("compare", lambda _: None))
     assert found["voice_before"] == found["voice_after"] > 0
     assert found["voice_nearer"] == found["pitch_nearer"] == 0
     assert f"| {found['voice_after']} | smaller |" in report.tuned(found)

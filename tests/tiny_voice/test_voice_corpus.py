@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tools.tiny_voice import audio_stage, corpus, speakers
+from tools.tiny_voice import audio, corpus, speakers
 from tools.tiny_voice.recipe import Corpus
 from tools.tiny_voice.speakers import HELD_OUT, SPEAKERS, EspeakError
 from utils.media.audio import Samples
@@ -67,22 +67,22 @@ def tone(seconds: float, level: float) -> Samples:
 
 def test_silence_is_cut_off_but_for_a_little() -> None:
     quiet = np.zeros(22_050, np.float32)
-    cut = audio_stage.trimmed(np.concatenate([quiet, tone(1.0, 0.3), quiet]))
+    cut = audio.trim_silence(np.concatenate([quiet, tone(1.0, 0.3), quiet]))
     assert 1.0 < cut.size / 22_050 < 1.2
 
 
 def test_what_is_very_short_is_filled_up() -> None:
-    assert audio_stage.trimmed(tone(0.1, 0.3)).size == audio_stage.SHORTEST
+    assert audio.trim_silence(tone(0.1, 0.3)).size == audio.SHORTEST
 
 
 @pytest.mark.parametrize("level", [0.01, 0.1, 0.9])
 def test_every_clip_is_equally_loud(level: float) -> None:
-    power = np.sqrt(np.mean(np.square(audio_stage.levelled(tone(1.0, level)))))
+    power = np.sqrt(np.mean(np.square(audio.normalise_loudness(tone(1.0, level)))))
     assert power == pytest.approx(10 ** (-23 / 20), rel=0.02)
 
 
 def test_silence_stays_silence() -> None:
-    assert not audio_stage.levelled(np.zeros(1000, np.float32)).any()
+    assert not audio.normalise_loudness(np.zeros(1000, np.float32)).any()
 
 
 def test_without_espeak_the_cure_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,20 +96,20 @@ needs_espeak = pytest.mark.skipif(shutil.which(speakers.PROGRAM) is None, reason
 
 @needs_espeak
 def test_voices_differ_and_numbers_are_said_in_words() -> None:
-    first, second = (audio_stage.rendering("3 ሰዓት", one) for one in SPEAKERS[:2])
+    first, second = (audio.render("3 ሰዓት", one) for one in SPEAKERS[:2])
     assert first.size != second.size or not np.allclose(first, second)
-    words = audio_stage.rendering("ሦስት ሰዓት", SPEAKERS[0])
+    words = audio.render("ሦስት ሰዓት", SPEAKERS[0])
     assert np.array_equal(first, words)
 
 
 @needs_espeak
 def test_a_variant_that_is_not_there_is_an_error_with_a_cure() -> None:
-    speakers.refuse_alike()
+    speakers.refuse_same_voices()
     with pytest.raises(EspeakError, match=r"same voice.*variant nosuch"):
-        speakers.refuse_alike([SPEAKERS[0], dataclasses.replace(SPEAKERS[1], variant="nosuch")])
+        speakers.refuse_same_voices([SPEAKERS[0], dataclasses.replace(SPEAKERS[1], variant="nosuch")])
 
 
 def test_nobody_speaks_twice_alike_but_the_seed_decides_how() -> None:
-    ways = {SPEAKERS[0].swayed(np.random.default_rng(seed)) for seed in range(20)}
+    ways = {SPEAKERS[0].varied(np.random.default_rng(seed)) for seed in range(20)}
     assert len(ways) > 10
-    assert SPEAKERS[0].swayed(np.random.default_rng(3)) in ways
+    assert SPEAKERS[0].varied(np.random.default_rng(3)) in ways

@@ -5,11 +5,11 @@ import shutil
 import numpy as np
 import pytest
 
-from tools.tiny_voice import fine_tuning, measure, report
-from tools.tiny_voice.audio_stage import rendering
+from tools.tiny_voice import checks, report
+from tools.tiny_voice.audio import render
 from tools.tiny_voice.corpus import read_sentences
-from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.speakers import PROGRAM, SPEAKERS
+from tools.tiny_voice.stages import Progress
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE, RATE
 
@@ -27,25 +27,25 @@ FIGURES = {
 
 
 def said(text: str, speaker: int) -> Samples:
-    return resample(rendering(text, SPEAKERS[speaker]), RATE, OUTPUT_RATE)
+    return resample(render(text, SPEAKERS[speaker]), RATE, OUTPUT_RATE)
 
 
 @pytest.mark.skipif(shutil.which(PROGRAM) is None, reason="espeak-ng is not here")
 @pytest.mark.slow
 def test_another_voice_at_another_pace_is_nearest_to_the_same_sentence() -> None:
     texts = [text for text in read_sentences()["eval"] if 15 < len(text) < 40][:12]
-    found = measure.nearest([said(text, 1) for text in texts], [said(text, 2) for text in texts], QUIET)
+    found = checks.nearest([said(text, 1) for text in texts], [said(text, 2) for text in texts], QUIET)
     assert np.mean([one == number for number, one in enumerate(found)]) >= 0.9
 
 
 def test_a_sound_without_anything_is_nearest_to_nothing() -> None:
     noise = np.random.default_rng(0).standard_normal(OUTPUT_RATE).astype(np.float32)
-    assert measure.nearest([np.zeros(10, np.float32)], [noise], QUIET) == [-1]
+    assert checks.nearest([np.zeros(10, np.float32)], [noise], QUIET) == [-1]
 
 
 def test_the_figures_are_shown_beside_what_is_asked() -> None:
     table = report.checked(FIGURES)
-    assert "| nearest to its own rendering | 94% | 90% |" in table
+    assert "| nearest to its own render | 94% | 90% |" in table
     assert "| endless of 200 sentences | 1 | 0 |" in table
     assert "6.21" in table
 
@@ -66,16 +66,16 @@ TUNED = {
 
 def test_before_and_after_are_shown_beside_what_is_asked() -> None:
     table = report.tuned(TUNED)
-    assert "| nearest to its own rendering | 94% | 90% | 85% |" in table
+    assert "| nearest to its own render | 94% | 90% | 85% |" in table
     assert "| distance of the voice (1 - cosine) | 0.31 | 0.12 | smaller |" in table
     assert "| distance of the pitch (semitones) | 4.0 | none heard | smaller |" in table
 
 
 @pytest.mark.parametrize(
     ("distances", "usual"),
-    [([0.1, 0.2, 0.4], 0.2), ([0.1, 0.2, fine_tuning.FAR], 0.2), ([0.1, fine_tuning.FAR, fine_tuning.FAR], None)],
+    [([0.1, 0.2, 0.4], 0.2), ([0.1, 0.2, checks.FAR], 0.2), ([0.1, checks.FAR, checks.FAR], None)],
 )
 def test_what_nothing_was_heard_of_has_no_usual_distance(distances: list[float], usual: float | None) -> None:
-    moved = fine_tuning.moved("pitch", [9.0] * 3, distances)
+    moved = checks.improvement("pitch", [9.0] * 3, distances)
     assert moved["pitch_after"] == usual
     assert moved["pitch_nearer"] == pytest.approx(sum(one < 9 for one in distances) / 3, abs=1e-4)

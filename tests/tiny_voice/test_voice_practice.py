@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tools.tiny_voice.progress import Progress, spelled
-from tools.tiny_voice.training_loop import CURVE, Figures, Practice, load_trained
+from tools.tiny_voice.stages import Progress, format_duration
+from tools.tiny_voice.training_loop import CURVE, Figures, TrainingLoop, load_trained
 
 STEPS = 12
 
@@ -31,8 +31,8 @@ def practised(folder: Path, *, killed_at: int = -1, told: list[str] | None = Non
         return (module(numbers) - 2 * numbers).square().mean(), {"largest": float(numbers.max())}
 
     progress = Progress("doubling", (told if told is not None else []).append)
-    practice = Practice(folder, module, STEPS, 1e-2, 5, progress)
-    return module, practice.run(step, lambda: {"judged": float(module.weight.sum())})
+    loop = TrainingLoop(folder, module, STEPS, 1e-2, 5, progress)
+    return module, loop.run(step, lambda: {"judged": float(module.weight.sum())})
 
 
 def test_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
@@ -72,4 +72,4 @@ def test_what_was_learnt_is_found_again(tmp_path: Path) -> None:
     [(0.4, "0 s"), (59.4, "59 s"), (61, "1 min 01 s"), (3_725, "1 h 02 min"), (90_000, "25 h 00 min")],
 )
 def test_times_are_written_for_people(seconds: float, words: str) -> None:
-    assert spelled(seconds) == words
+    assert format_duration(seconds) == words

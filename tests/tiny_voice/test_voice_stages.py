@@ -9,7 +9,7 @@ import pytest
 
 from tools.tiny_voice import stages
 from tools.tiny_voice.recipe import RECIPES, Corpus, Recipe
-from tools.tiny_voice.stages import Stage, Workshop
+from tools.tiny_voice.stages import BuildContext, Stage
 from utils.core.errors import ConfigError
 
 TOY = RECIPES["toy"]
@@ -26,17 +26,17 @@ class Bench:
         self.fails = False
 
     def run(self, recipe: Recipe = TOY, *wanted: str) -> list[str]:
-        shop = Workshop(self.root, recipe, "cpu", self.told.append)
+        context = BuildContext(self.root, recipe, "cpu", self.told.append)
         first = Stage("first", (), ("corpus",), self.work("first"), (self.file,))
         second = Stage("second", ("first",), ("dvae",), self.work("second"))
         self.done = []
-        stages.run(shop, [first, second, Stage("third", ("second",), (), self.work("third"))], wanted)
+        stages.run(context, [first, second, Stage("third", ("second",), (), self.work("third"))], wanted)
         return self.done
 
     def work(self, name: str) -> Any:
-        def do(shop: Workshop) -> Mapping[str, Any]:
+        def do(context: BuildContext) -> Mapping[str, Any]:
             if name == "second" and self.fails:
-                (shop.folder(name) / "half").write_text("done", encoding="utf-8")
+                (context.folder(name) / "half").write_text("done", encoding="utf-8")
                 raise KeyboardInterrupt
             self.done.append(name)
             return {"name": name}

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.xtts.exporting import plain_model
 from utils.core.errors import AudioError, TextError
 from utils.media.rates import OUTPUT_RATE
 from utils.training import sample_speaker
@@ -114,11 +115,10 @@ def test_a_gpt_that_stops_at_once_is_heard_to_end(speaker: Speaker, gpt: Any) ->
 @pytest.mark.slow
 def test_it_says_what_coqui_says(tiny_folder: Path) -> None:
     """The same ids, weights, voice and seed give the codes and the sound of Xtts.inference."""
-    from utils.xtts.model import load_xtts
 
     tokenizer, gpt = Tokenizer.load(tiny_folder), load_gpt(tiny_folder)
     spoken = Speaker(tiny_folder, tokenizer).speak(gpt, "hello there.", "en", VOICE, seconds_at_most=0.3, seed=4)
-    model = load_xtts(tiny_folder)
+    model = plain_model(tiny_folder)
     model.gpt.max_gen_mel_tokens = spoken.codes.size
     prompt = model.get_gpt_cond_latents(torch.from_numpy(VOICE)[None], 22_050)
     embedding = model.get_speaker_embedding(torch.from_numpy(VOICE)[None], 22_050)

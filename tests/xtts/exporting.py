@@ -81,7 +81,8 @@ def plain_model(folder: Path) -> Any:
 
     config = XttsConfig()
     config.load_json(str(folder / "config.json"))
-    model = Xtts(config)
+    with torch.random.fork_rng(devices=[]):
+        model = Xtts(config)
     model.load_checkpoint(config, checkpoint_dir=str(folder), strict=True)
     return model
 

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.xtts.exporting import plain_model
 from tests.xtts.full_size import write_full_size
 from utils.core import languages
 from utils.xtts import random_model
 from utils.xtts.codec import AudioEncoder
-from utils.xtts.model import load_gpt, load_xtts, match_gpt
-from utils.xtts.random_vocabulary import small_vocabulary
+from utils.xtts.model import load_gpt, match_gpt
+from utils.xtts.random_model import small_vocabulary
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -21,18 +22,8 @@ def hashes(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_plain_coqui_loads_it_and_has_the_same_weights(tiny_folder: Path) -> None:
-    from TTS.tts.configs.xtts_config import XttsConfig
-    from TTS.tts.models.xtts import Xtts
-
-    config = XttsConfig()
-    config.load_json(str(tiny_folder / "config.json"))
-    plain = Xtts(config)
-    plain.load_checkpoint(config, checkpoint_dir=str(tiny_folder), strict=True)
-    ours = load_xtts(tiny_folder)
-    assert plain.state_dict().keys() == ours.state_dict().keys()
-    assert all(torch.equal(weight, ours.state_dict()[name]) for name, weight in plain.state_dict().items())
-    assert list(plain.speaker_manager.name_to_id) == list(random_model.SPEAKERS)
+def test_plain_coqui_loads_it(tiny_folder: Path) -> None:
+    assert list(plain_model(tiny_folder).speaker_manager.name_to_id) == list(random_model.SPEAKERS)
 
 
 def test_its_files_take_a_few_megabytes(tiny_folder: Path) -> None:
@@ -66,7 +57,7 @@ def test_it_is_built_once_and_again_when_a_file_is_gone(tiny_folder: Path, tmp_p
 def test_speech_gets_many_codes_and_the_mel_of_the_reference(tiny_folder: Path) -> None:
     (encoded,) = AudioEncoder.load(tiny_folder).encode([random_model.synthetic_speech(3.0, seed=7)])
     assert encoded.codes.size == 65
-    assert 30 < len(set(encoded.codes.tolist())) <= random_model.HEARD
+    assert 30 < len(set(encoded.codes.tolist())) <= random_model.USED_CODES
 
 
 def test_the_vocabulary_has_the_tokens_of_xtts_in_their_places() -> None:

@@ -1,27 +1,146 @@
-"""Build the embedded voice (``python -m tools.tiny_voice build``) or measure it (``… evaluate``)."""
+"""Build the embedded voice from synthetic Amharic speech, or evaluate it.
+
+python -m tools.tiny_voice build                               # hours on two CPU cores, minutes on a GPU
+python -m tools.tiny_voice build --stages corpus audio dvae
+python -m tools.tiny_voice build --recipe toy --output /tmp/toy
+python -m tools.tiny_voice evaluate
+
+Run ``build`` again to continue an interrupted build; finished stages are skipped. Both commands need espeak-ng.
+"""
 
 import argparse
+import json
 import sys
+import time
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
 
-from tools.tiny_voice import build_voice, evaluate
-from utils.core.errors import AmharicTtsError
+from utils.cli import demo
+from utils.config import SpeechConfig
+from utils.config.flags import EXIT_INTERRUPTED
+from utils.core.errors import AmharicTtsError, ConfigError, RunError
+from utils.core.paths import ROOT, TINY_MODEL, TINY_VOICE, Project
+from utils.core.storage import write_atomically
+
+DOCUMENT = ROOT / "docs" / "embedded-voice.md"
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one of the two commands and return its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tools.tiny_voice", allow_abbrev=False)
+    """Run a command and return its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.tiny_voice",
+        description=__doc__,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(required=True)
-    for name, module in (("build", build_voice), ("evaluate", evaluate)):
-        command = commands.add_parser(name, description=module.__doc__, allow_abbrev=False)
-        module.add_arguments(command)
-        command.set_defaults(run=module.run)
+    _add_build(commands.add_parser("build", allow_abbrev=False))
+    _add_evaluate(commands.add_parser("evaluate", allow_abbrev=False))
     arguments = parser.parse_args(words)
     try:
         return int(arguments.run(arguments))
     except AmharicTtsError as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1
+
+
+def _add_build(parser: argparse.ArgumentParser) -> None:
+    devices = get_args(SpeechConfig.model_fields["device"].annotation)
+    parser.add_argument("--output", type=Path, default=TINY_VOICE, help="folder of all stages")
+    parser.add_argument("--recipe", choices=["full", "toy"], default="full", help="toy: a test build in a minute")
+    parser.add_argument("--device", choices=devices, default="auto", help="device (default: auto)")
+    parser.add_argument("--stages", nargs="+", default=[], metavar="STAGE", help="only these stages")
+    parser.add_argument("--document", action="store_true", help=f"update the results in {DOCUMENT.relative_to(ROOT)}")
+    parser.set_defaults(run=build)
+
+
+def _add_evaluate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", type=Path, default=TINY_MODEL, help="model folder (default: the embedded voice)")
+    parser.add_argument("--sentences", type=int, default=200, help="number of sentences (default: 200)")
+    parser.add_argument("--retrieved", type=int, default=50, help="sentences compared with each other (default: 50)")
+    parser.add_argument("--voices", type=int, default=2, help="number of speakers (default: 2)")
+    parser.add_argument(
+        "--fine-tune",
+        type=Path,
+        metavar="FOLDER",
+        help="also fine-tune it on the sample recording, in a project in this folder, and evaluate that",
+    )
+    parser.add_argument(
+        "--settings", type=Path, default=demo.PRESET, help="training YAML (default: configs/tiny_cpu.yaml)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
+    parser.set_defaults(run=evaluate)
+
+
+def build(arguments: argparse.Namespace) -> int:
+    """Run the stages."""
+    from tools.tiny_voice import report, stages
+    from tools.tiny_voice.build import STAGES
+    from tools.tiny_voice.recipe import RECIPES
+    from tools.tiny_voice.voice import voice_folder
+    from utils.xtts.codec import choose_device
+
+    root = arguments.output.resolve()
+    device = choose_device(arguments.device)
+    context = stages.BuildContext(root, RECIPES[arguments.recipe], device, _print_with_time)
+    try:
+        stages.run(context, STAGES, arguments.stages)
+    except KeyboardInterrupt:
+        print("Stopped. Run the same command again to continue.")
+        return EXIT_INTERRUPTED
+    text = report.report_of(root)
+    print(text)
+    if arguments.document:
+        report.write_into(DOCUMENT, text)
+    print(voice_folder(root))
+    return 0
+
+
+def evaluate(arguments: argparse.Namespace) -> int:
+    """Evaluate a voice, and optionally a fine-tuning of it."""
+    if min(arguments.sentences, arguments.retrieved, arguments.voices) < 1:
+        raise ConfigError("--sentences, --retrieved and --voices must be at least 1.")
+    from tools.tiny_voice import report
+    from tools.tiny_voice.checks import measure
+    from tools.tiny_voice.recipe import Checks
+    from tools.tiny_voice.stages import Progress
+
+    checks = Checks(arguments.retrieved, arguments.sentences, arguments.voices)
+    project = demo.new_project(arguments.fine_tune) if arguments.fine_tune else None
+    results = measure(arguments.model, checks, Progress("evaluate", _print_to_stderr))
+    print(report.checked(results))
+    _write_json(results, arguments.json)
+    if project:
+        results["tuned"] = _fine_tune(arguments.model, project, arguments.settings, arguments.retrieved)
+        print(report.tuned(results["tuned"]))
+        _write_json(results, arguments.json)
+    return 0
+
+
+def _fine_tune(model: Path, project: Project, settings: Path, sentences: int) -> dict[str, Any]:
+    """Fine-tune the voice as the demo does, and compare the two."""
+    from tools.tiny_voice.checks import compare_fine_tuned
+    from tools.tiny_voice.stages import Progress
+
+    config = demo.settings(settings, project).model_copy(update={"custom_model": str(model.resolve())})
+    if demo.prepare_and_train(project, config) is None:
+        raise RunError("The fine-tuning did not finish.", hint="See its output above.")
+    reference = demo.reference_clip(project)
+    return compare_fine_tuned(model, project.ready, reference, sentences, Progress("compare", _print_to_stderr))
+
+
+def _write_json(results: dict[str, Any], file: Path | None) -> None:
+    if file:
+        write_atomically(file, json.dumps(results, indent=1))
+
+
+def _print_with_time(message: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')}  {message}", flush=True)
+
+
+def _print_to_stderr(message: str) -> None:
+    sys.stderr.write(f"{message}\n")
 
 
 if __name__ == "__main__":

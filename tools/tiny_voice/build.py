@@ -2,69 +2,57 @@
 
 from typing import Any
 
-from tools.tiny_voice import (
-    assemble,
-    audio_stage,
-    codes_stage,
-    corpus,
-    dvae_stage,
-    gpt_stage,
-    measure,
-    sample_recording,
-    speaker_encoder,
-    speakers,
-    vocoder,
-)
-from tools.tiny_voice.stages import Stage, Workshop
+from tools.tiny_voice import audio, checks, codes, corpus, dvae, gpt, sample, speaker_encoder, speakers, vocoder, voice
+from tools.tiny_voice.stages import BuildContext, Stage
 from utils.core.storage import make_folder
 from utils.media.rates import RATE
 
-CORPUS, AUDIO, SAMPLE, DVAE, CODES, GPT, EARS, VOCODER, VOICE, CHECKS = (
-    "corpus audio sample dvae codes gpt ears vocoder voice checks".split()
+CORPUS, AUDIO, SAMPLE, DVAE, CODES, GPT, SPEAKER_ENCODER, VOCODER, VOICE, CHECKS = (
+    "corpus audio sample dvae codes gpt speaker_encoder vocoder voice checks".split()
 )
 
 
-def choose_takes(shop: Workshop) -> dict[str, Any]:
+def choose_takes(context: BuildContext) -> dict[str, Any]:
     """Choose what is spoken by whom."""
-    takes = corpus.takes(shop.recipe.corpus)
-    corpus.write_takes(shop.folder(CORPUS), takes)
+    takes = corpus.takes(context.recipe.corpus)
+    corpus.write_takes(context.folder(CORPUS), takes)
     kinds = {(take.kind, take.split) for take in takes}
-    counted = {f"{kind}s_{split}": len(audio_stage.chosen(takes, kind, split)) for kind, split in sorted(kinds)}
+    counted = {f"{kind}s_{split}": len(audio.select(takes, kind, split)) for kind, split in sorted(kinds)}
     return {**counted, "texts": len({take.text for take in takes}), "voices": len(speakers.SPEAKERS)}
 
 
-def record_takes(shop: Workshop) -> dict[str, Any]:
+def record_takes(context: BuildContext) -> dict[str, Any]:
     """Let espeak-ng speak them, and list them for both lessons."""
-    folder, takes = shop.folder(AUDIO), corpus.read_takes(shop.folder(CORPUS))
+    folder, takes = context.folder(AUDIO), corpus.read_takes(context.folder(CORPUS))
     make_folder(folder)
-    speakers.refuse_alike()
-    seconds = audio_stage.record(takes, folder, shop.progress(AUDIO))
-    for name in codes_stage.LISTS:
+    speakers.refuse_same_voices()
+    seconds = audio.render_all(takes, folder, context.progress(AUDIO))
+    for name in codes.LISTS:
         kind: corpus.Kind = "phrase" if name == "phrases" else "sentence"
-        train, judged = codes_stage.LISTS[name]
-        own = audio_stage.chosen(takes, kind, "train")
+        train, judged = codes.LISTS[name]
+        own = audio.select(takes, kind, "train")
         if kind == "sentence":
-            pieces = audio_stage.chosen(takes, "phrase", "train")
-            own += pieces[: round(shop.recipe.corpus.mixed * len(pieces))]
-        audio_stage.write_list(folder, train, own)
-        audio_stage.write_list(folder, judged, audio_stage.chosen(takes, kind, "eval"))
+            pieces = audio.select(takes, "phrase", "train")
+            own += pieces[: round(context.recipe.corpus.mixed * len(pieces))]
+        audio.write_list(folder, train, own)
+        audio.write_list(folder, judged, audio.select(takes, kind, "eval"))
     return {"clips": len(takes), "hours": round(seconds / 3600, 3), "rate": RATE}
 
 
-def check_voice(shop: Workshop) -> dict[str, Any]:
+def check_voice(context: BuildContext) -> dict[str, Any]:
     """Measure the finished voice."""
-    return measure.measure(assemble.voice_folder(shop.root), shop.recipe.checks, shop.progress(CHECKS))
+    return checks.measure(voice.voice_folder(context.root), context.recipe.checks, context.progress(CHECKS))
 
 
 STAGES = (
     Stage(CORPUS, (), ("corpus",), choose_takes, (corpus.SENTENCES,)),
     Stage(AUDIO, (CORPUS,), (), record_takes),
-    Stage(SAMPLE, (), (), sample_recording.record_sample, (corpus.SENTENCES,)),
-    Stage(DVAE, (AUDIO,), ("dvae",), dvae_stage.learn_codes),
-    Stage(CODES, (DVAE,), ("codes",), codes_stage.encode_all),
-    Stage(GPT, (CODES,), ("gpt",), gpt_stage.teach),
-    Stage(EARS, (AUDIO,), ("ears",), speaker_encoder.learn_voices),
-    Stage(VOCODER, (GPT, EARS), ("vocoder",), vocoder.learn_to_sound),
-    Stage(VOICE, (VOCODER,), (), assemble.assemble),
+    Stage(SAMPLE, (), (), sample.record_sample, (corpus.SENTENCES,)),
+    Stage(DVAE, (AUDIO,), ("dvae",), dvae.train_dvae),
+    Stage(CODES, (DVAE,), ("codes",), codes.encode_all),
+    Stage(GPT, (CODES,), ("gpt",), gpt.train_gpt_stage),
+    Stage(SPEAKER_ENCODER, (AUDIO,), ("speaker_encoder",), speaker_encoder.train_speaker_encoder),
+    Stage(VOCODER, (GPT, SPEAKER_ENCODER), ("vocoder",), vocoder.train_vocoder),
+    Stage(VOICE, (VOCODER,), (), voice.assemble),
     Stage(CHECKS, (VOICE,), ("checks",), check_voice),
 )

@@ -19,7 +19,7 @@ SENTENCES = Path(__file__).with_name("data") / "sentences.tsv"
 TAKES = "takes.tsv"
 WORD = re.compile(r"[\u1200-\u135a]+")  # numbers and abbreviations are read by what stands around them
 LENGTHS = (1, 2, 3, 4)
-SHARES = (0.3, 0.3, 0.2, 0.2)  # of pieces with so many words: the shortest teach what sounds like what
+SHARES = (0.3, 0.3, 0.2, 0.2)  # of pieces with so many words: the shortest teach how each letter sounds
 TRIES = 20  # draws for each piece before the sentences count as used up
 
 Kind = Literal["phrase", "sentence"]
@@ -61,9 +61,9 @@ def takes(settings: Corpus) -> list[Take]:
     heldout = evenly_spaced(known["eval"], max(4, settings.sentences // 10))
     return [
         *_sentences(train, settings.takes),
-        *_judged(heldout, "sentence", settings.judged),
+        *_evaluation(heldout, "sentence", settings.judged),
         *_phrases(train, settings.phrases, random),
-        *_judged(list(pieces(heldout, settings.judged, random)), "phrase", settings.judged),
+        *_evaluation(list(pieces(heldout, settings.judged, random)), "phrase", settings.judged),
     ]
 
 
@@ -109,7 +109,7 @@ def _phrases(texts: Sequence[str], count: int, random: np.random.Generator) -> I
         yield Take(f"phrase-{number:05}-{name}", "phrase", "train", name, text)
 
 
-def _judged(texts: Sequence[str], kind: Kind, count: int) -> Iterator[Take]:
+def _evaluation(texts: Sequence[str], kind: Kind, count: int) -> Iterator[Take]:
     for number, text in enumerate(texts[:count]):
         name = SPEAKERS[number % len(SPEAKERS)].name
         yield Take(f"judged-{kind}-{number:05}-{name}", kind, "eval", name, text)

@@ -57,27 +57,27 @@ class Codes:
     """What is kept of each clip beside its codes.
 
     Attributes:
-        heard: Seconds of other clips of the voice that the GPT hears before each text.
+        reference_seconds: Seconds of reference audio, from other clips of the speaker.
     """
 
-    heard: int = 1
+    reference_seconds: int = 1
 
 
 @dataclass(frozen=True)
-class Lesson:
+class GptTraining:
     """One run of ``train_gpt``.
 
     Attributes:
         updates: How many.
         clips: Clips of an update.
-        at_once: Clips that are computed at the same time.
+        batch: Clips that are computed at the same time.
         rate: Highest learning rate.
         warmup: Updates over which it rises.
     """
 
     updates: int
     clips: int
-    at_once: int
+    batch: int
     rate: float
     warmup: int = 200
 
@@ -101,8 +101,8 @@ class Gpt:
     layers: int = 6
     dim: int = 256
     heads: int = 4
-    phrases: Lesson = field(default_factory=lambda: Lesson(updates=1_250, clips=32, at_once=32, rate=1e-3))
-    sentences: Lesson = field(default_factory=lambda: Lesson(updates=1_900, clips=16, at_once=16, rate=6e-4))
+    phrases: GptTraining = field(default_factory=lambda: GptTraining(updates=1_250, clips=32, batch=32, rate=1e-3))
+    sentences: GptTraining = field(default_factory=lambda: GptTraining(updates=1_900, clips=16, batch=16, rate=6e-4))
     dropout: float = 0.0
     evaluate: int = 250
     save: int = 250
@@ -110,7 +110,7 @@ class Gpt:
 
 
 @dataclass(frozen=True)
-class Ears:
+class SpeakerEncoder:
     """How voices are told apart.
 
     Attributes:
@@ -160,7 +160,7 @@ class Checks:
     """What the finished voice is asked.
 
     Attributes:
-        retrieved: Unseen sentences, each of which has to be nearest to its own rendering.
+        retrieved: Unseen sentences, each of which has to be nearest to its own render.
         spoken: Sentences that have to come to an end.
         voices: Trained voices that speak them in turn.
     """
@@ -178,19 +178,19 @@ class Recipe:
     dvae: Dvae = field(default_factory=Dvae)
     codes: Codes = field(default_factory=Codes)
     gpt: Gpt = field(default_factory=Gpt)
-    ears: Ears = field(default_factory=Ears)
+    speaker_encoder: SpeakerEncoder = field(default_factory=SpeakerEncoder)
     vocoder: Vocoder = field(default_factory=Vocoder)
     checks: Checks = field(default_factory=Checks)
 
 
-TOY_LESSON = Lesson(updates=3, clips=4, at_once=4, rate=1e-3, warmup=1)
+TOY_LESSON = GptTraining(updates=3, clips=4, batch=4, rate=1e-3, warmup=1)
 RECIPES = {
     "full": Recipe(),
     "toy": Recipe(
         corpus=Corpus(sentences=10, takes=2, phrases=16, judged=4),
         dvae=Dvae(hidden=16, width=16, codes=32, steps=6, crops=4, frames=64),
         gpt=Gpt(layers=2, dim=64, phrases=TOY_LESSON, sentences=TOY_LESSON, evaluate=3, save=2),
-        ears=Ears(steps=3, crops=4, seconds=0.6),
+        speaker_encoder=SpeakerEncoder(steps=3, crops=4, seconds=0.6),
         vocoder=Vocoder(channels=32, clips=6, steps=3, crops=2, codes=6, judged=1),
         checks=Checks(retrieved=3, spoken=3, voices=1),
     ),

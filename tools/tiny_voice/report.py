@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tools.tiny_voice.progress import spelled
-from tools.tiny_voice.stages import figures
+from tools.tiny_voice.stages import figures, format_duration
 from tools.tiny_voice.training_loop import CURVE
 from utils.core.errors import DataError
 from utils.core.storage import read_json, read_text, write_atomically
@@ -13,19 +12,19 @@ from utils.core.storage import read_json, read_text, write_atomically
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 ROWS = 9  # of a curve
 GOALS = {  # what the voice has to reach, and how it is said
-    "retrieved": ("nearest to its own rendering", 0.9),
+    "retrieved": ("nearest to its own render", 0.9),
     "as_long": ("within 30 % of its length", 0.9),
 }
 
 
-def figures_of(root: Path) -> str:
+def report_of(root: Path) -> str:
     """Write down the figures of every stage that is finished."""
-    names = "corpus audio sample dvae codes gpt ears vocoder voice checks".split()
+    names = "corpus audio sample dvae codes gpt speaker_encoder vocoder voice checks".split()
     known = {name: found for name in names if (found := figures(root, name))}
     if not known:
         return "No stage is finished yet.\n"
     parts = [_table(["Stage", "Took", "Figures"], [_stage(name, found) for name, found in known.items()])]
-    for name, folder in (("DVAE", "dvae"), ("Voices", "ears"), ("Vocoder", "vocoder")):
+    for name, folder in (("DVAE", "dvae"), ("Voices", "speaker_encoder"), ("Vocoder", "vocoder")):
         if folder in known:
             parts.append(f"{name} over its training:\n\n{_curve(read_json(root / folder / CURVE))}")
     for lesson in ("phrases", "sentences") if "gpt" in known else ():
@@ -48,7 +47,7 @@ def checked(found: Mapping[str, Any]) -> str:
 def tuned(found: Mapping[str, Any]) -> str:
     """Write down what a fine-tuning did to the voice, beside what is asked of it."""
     rows = [
-        ["nearest to its own rendering", _share(found["retrieved_before"]), _share(found["retrieved"]), "85%"],
+        ["nearest to its own render", _share(found["retrieved_before"]), _share(found["retrieved"]), "85%"],
         ["within 30 % of its length", "", _share(found["as_long"]), "reported"],
         ["sentences whose voice came nearer (speaker encoder)", "", _share(found["voice_nearer"]), "90%"],
         ["distance of the voice (1 - cosine)", _heard(found["voice_before"]), _heard(found["voice_after"]), "smaller"],
@@ -70,7 +69,7 @@ def write_into(document: Path, text: str) -> None:
 
 def _stage(name: str, found: Mapping[str, Any]) -> list[str]:
     told = ", ".join(f"{key} {_number(value)}" for key, value in _flat(found).items() if key != "seconds")
-    return [name, spelled(found["seconds"]), told]
+    return [name, format_duration(found["seconds"]), told]
 
 
 def _flat(found: Mapping[str, Any], before: str = "") -> dict[str, Any]:

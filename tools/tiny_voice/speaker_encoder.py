@@ -9,14 +9,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tools.tiny_voice.audio_stage import ENDING, WAVS, chosen
+from tools.tiny_voice.audio import ENDING, WAVS, select
 from tools.tiny_voice.corpus import Take, read_takes
 from tools.tiny_voice.speakers import SPEAKERS
-from tools.tiny_voice.stages import Workshop
-from tools.tiny_voice.training_loop import Figures, Practice, crops, load_trained
+from tools.tiny_voice.stages import BuildContext
+from tools.tiny_voice.training_loop import Figures, TrainingLoop, crops, load_trained
 from utils.core.storage import atomic_writer
 from utils.media import audio
-from utils.xtts.narrow import EMBEDDING, new_speaker_encoder
+from utils.xtts.from_scratch import EMBEDDING, new_speaker_encoder
 
 RATE = 16_000  # what coqui's encoder hears
 HEARD = 60  # sentences of each voice, three minutes
@@ -27,7 +27,7 @@ NAMES = tuple(speaker.name for speaker in SPEAKERS)
 Sounds = npt.NDArray[np.float32]
 
 
-class Telling(nn.Module):
+class SpeakerClassifier(nn.Module):
     """The encoder, and a direction for each voice to point to.
 
     Args:
@@ -45,55 +45,60 @@ class Telling(nn.Module):
         return found @ functional.normalize(self.voices, dim=1).T
 
 
-def learn_voices(shop: Workshop) -> dict[str, Any]:
+def train_speaker_encoder(context: BuildContext) -> dict[str, Any]:
     """Train the encoder and measure it on sentences that it never heard."""
-    settings, folder = shop.recipe.ears, shop.folder("ears")
+    settings, folder = context.recipe.speaker_encoder, context.folder("speaker_encoder")
     torch.manual_seed(settings.seed)
-    telling = Telling(settings.filters).to(shop.device)
-    tracks = _tracks(shop)
+    classifier = SpeakerClassifier(settings.filters).to(context.device)
+    tracks = _tracks(context)
     size = round(settings.seconds * RATE)
 
     def step(_: int, random: np.random.Generator) -> tuple[Tensor, Figures]:
         who = random.integers(0, len(NAMES), settings.crops)
         starts = [int(random.integers(0, max(1, len(tracks[name]) - size))) for name in (NAMES[one] for one in who)]
         heard = torch.cat([crops([start], size, tracks[NAMES[one]]) for one, start in zip(who, starts, strict=True)])
-        likeness = telling(heard.to(shop.device))
-        target = torch.from_numpy(who).to(shop.device)
+        likeness = classifier(heard.to(context.device))
+        target = torch.from_numpy(who).to(context.device)
         right = float((likeness.argmax(1) == target).float().mean())
         return functional.cross_entropy(SHARPNESS * likeness, target), {"right": right}
 
-    practice = Practice(folder, telling, settings.steps, settings.rate, settings.seed, shop.progress("ears"))
-    found = practice.run(step)
-    return {**found, "unheard_right": _judged(shop, telling)}
+    loop = TrainingLoop(
+        folder, classifier, settings.steps, settings.rate, settings.seed, context.progress("speaker_encoder")
+    )
+    found = loop.run(step)
+    return {**found, "unheard_right": _evaluation(context, classifier)}
 
 
-def trained_ears(shop: Workshop) -> nn.Module:
+def load_speaker_encoder(context: BuildContext) -> nn.Module:
     """Return the trained encoder."""
-    telling = load_trained(Telling(shop.recipe.ears.filters), shop.folder("ears"))
-    return telling.get_submodule("encoder")
+    classifier = load_trained(
+        SpeakerClassifier(context.recipe.speaker_encoder.filters), context.folder("speaker_encoder")
+    )
+    return classifier.get_submodule("encoder")
 
 
 @torch.no_grad()
-def embedding(ears: nn.Module, path: Path) -> Tensor:
+def embedding(speaker_encoder: nn.Module, path: Path) -> Tensor:
     """Return what stands for the voice of a clip, of shape (1, 512)."""
-    device = next(ears.parameters()).device
-    found: Tensor = ears(torch.from_numpy(audio.load(path, RATE))[None].to(device), l2_norm=True)
+    device = next(speaker_encoder.parameters()).device
+    found: Tensor = speaker_encoder(torch.from_numpy(audio.load(path, RATE))[None].to(device), l2_norm=True)
     return found.cpu()
 
 
-def path_of(shop: Workshop, take: Take) -> Path:
+def take_path(context: BuildContext, take: Take) -> Path:
     """Return the file of a take."""
-    return shop.folder("audio") / WAVS / f"{take.name}{ENDING}"
+    return context.folder("audio") / WAVS / f"{take.name}{ENDING}"
 
 
-def _tracks(shop: Workshop) -> dict[str, Sounds]:
+def _tracks(context: BuildContext) -> dict[str, Sounds]:
     """Return the sentences of each voice one after another."""
-    path = shop.folder("ears") / TRACK
+    path = context.folder("speaker_encoder") / TRACK
     if not path.is_file():
-        takes = chosen(read_takes(shop.folder("corpus")), "sentence", "train")
+        takes = select(read_takes(context.folder("corpus")), "sentence", "train")
         own = {name: [take for take in takes if take.speaker == name][:HEARD] for name in NAMES}
         sound = {
-            name: np.concatenate([audio.load(path_of(shop, one), RATE) for one in some]) for name, some in own.items()
+            name: np.concatenate([audio.load(take_path(context, one), RATE) for one in some])
+            for name, some in own.items()
         }
         with atomic_writer(path) as file:
             np.savez(file, allow_pickle=False, **sound)
@@ -102,11 +107,11 @@ def _tracks(shop: Workshop) -> dict[str, Sounds]:
 
 
 @torch.no_grad()
-def _judged(shop: Workshop, telling: Telling) -> float:
+def _evaluation(context: BuildContext, classifier: SpeakerClassifier) -> float:
     """Return the share of unheard sentences whose voice is told right."""
-    takes = chosen(read_takes(shop.folder("corpus")), "sentence", "eval")
+    takes = select(read_takes(context.folder("corpus")), "sentence", "eval")
     right = 0
     for take in takes:
-        heard = torch.from_numpy(audio.load(path_of(shop, take), RATE))[None].to(shop.device)
-        right += NAMES[int(telling(heard).argmax())] == take.speaker
+        heard = torch.from_numpy(audio.load(take_path(context, take), RATE))[None].to(context.device)
+        right += NAMES[int(classifier(heard).argmax())] == take.speaker
     return round(right / len(takes), 4)

@@ -40,7 +40,7 @@ class Speaker:
     pitch: int
     pace: int
 
-    def swayed(self, random: np.random.Generator) -> "Speaker":
+    def varied(self, random: np.random.Generator) -> "Speaker":
         """Return the same voice a little higher or lower and faster or slower, as nobody speaks twice alike."""
         pitch, pace = self.pitch + int(random.integers(-4, 5)), round(self.pace * random.uniform(0.92, 1.08))
         return replace(self, pitch=int(np.clip(pitch, 0, 99)), pace=pace)
@@ -73,7 +73,7 @@ def program() -> str:
     return found
 
 
-def refuse_alike(speakers: Sequence[Speaker] = SPEAKERS) -> None:
+def refuse_same_voices(speakers: Sequence[Speaker] = SPEAKERS) -> None:
     """Refuse voices that sound the same: espeak-ng takes its usual one, and says nothing, where it lacks a variant."""
     sounds: dict[bytes, Speaker] = {}
     for speaker in speakers:

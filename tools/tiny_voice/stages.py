@@ -1,35 +1,75 @@
-"""Stages that are done once: each leaves its figures, and a hash of all that it depended on."""
+"""Stages that run once: each saves its results and a hash of everything it depends on."""
 
 import dataclasses
 import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from tools.tiny_voice.progress import Progress, spelled
 from tools.tiny_voice.recipe import Recipe
 from utils.core.errors import ConfigError
 from utils.core.storage import file_lock, make_folder, read_json, write_atomically
 
 DONE, BEGUN = "done.json", "begun.json"
-FORMAT = 1  # counts changes of what the stages make
+FORMAT = 1  # increase when the stages change
 
+PROGRESS_SECONDS = 10.0  # between two progress lines
+
+T = TypeVar("T")
 Figures = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Workshop:
-    """Where the voice is made.
+@dataclass
+class Progress:
+    """Reports the progress of a stage.
 
     Attributes:
-        root: Holds one folder a stage.
+        stage: Its name.
+        tell: Called with each line.
+    """
+
+    stage: str
+    tell: Callable[[str], None]
+    _last: float = field(default_factory=time.monotonic)
+
+    def say(self, sentence: str) -> None:
+        """Report a message."""
+        self.tell(f"{self.stage}: {sentence}")
+
+    def at(self, done: int, total: int, seconds_left: float, more: str = "") -> None:
+        """Report progress, at most every ten seconds."""
+        if time.monotonic() - self._last >= PROGRESS_SECONDS or done == total:
+            self._last = time.monotonic()
+            self.say(f"{done:,} of {total:,}, {format_duration(seconds_left)} left{', ' if more else ''}{more}")
+
+    def over(self, items: Iterable[T], total: int) -> Iterator[T]:
+        """Yield the items and report how many are done."""
+        began = time.monotonic()
+        for done, item in enumerate(items, 1):
+            yield item
+            self.at(done, total, (time.monotonic() - began) * (total - done) / done)
+
+
+def format_duration(seconds: float) -> str:
+    """Format a duration."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
+
+
+@dataclass(frozen=True)
+class BuildContext:
+    """Everything a stage needs to know.
+
+    Attributes:
+        root: Folder with one subfolder for each stage.
         recipe: All settings.
-        device: Where to compute, as torch calls it.
-        tell: Hears how far the work is.
+        device: Torch device.
+        tell: Called with progress messages.
     """
 
     root: Path
@@ -42,100 +82,98 @@ class Workshop:
         return self.root / stage
 
     def progress(self, stage: str) -> Progress:
-        """Return what the stage tells its progress to."""
+        """Return a progress reporter for a stage."""
         return Progress(stage, self.tell)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of the work.
+    """One step of the build.
 
     Attributes:
-        name: Of the stage and its folder.
-        after: Stages whose results it reads.
-        settings: The parts of the recipe that it depends on.
-        work: Does it and returns its figures; it goes on where it was interrupted.
-        files: What else it reads.
+        name: Name of the stage and its folder.
+        after: Stages it depends on.
+        settings: Parts of the recipe it depends on.
+        work: Runs the stage and returns its results; continues an interrupted run.
+        files: Other files it depends on.
     """
 
     name: str
     after: tuple[str, ...]
     settings: tuple[str, ...]
-    work: Callable[[Workshop], Figures]
+    work: Callable[[BuildContext], Figures]
     files: tuple[Path, ...] = ()
 
 
-def run(shop: Workshop, stages: Sequence[Stage], wanted: Collection[str] = ()) -> None:
-    """Do the stages that are wanted, in their order, where they are not done yet; none named: all."""
+def run(context: BuildContext, stages: Sequence[Stage], selected: Collection[str] = ()) -> None:
+    """Run the selected stages (default: all) that are not done yet."""
     known = [stage.name for stage in stages]
-    if unknown := sorted(set(wanted) - set(known)):
-        raise ConfigError(f"There is no stage {' or '.join(unknown)}.", hint=f"There are: {', '.join(known)}.")
-    make_folder(shop.root)
+    if unknown := sorted(set(selected) - set(known)):
+        raise ConfigError(f"Unknown stage: {', '.join(unknown)}.", hint=f"The stages are {', '.join(known)}.")
+    make_folder(context.root)
     keys: dict[str, str] = {}
-    with file_lock(shop.root / ".lock"):
+    with file_lock(context.root / ".lock"):
         for stage in stages:
-            keys[stage.name] = key = key_of(shop.recipe, stage, keys)
-            if wanted and stage.name not in wanted:
+            keys[stage.name] = key = key_of(context.recipe, stage, keys)
+            if selected and stage.name not in selected:
                 continue
-            _refuse_gaps(shop, stage, keys)
-            if is_done(shop, stage.name, key):
-                shop.tell(f"{stage.name}: done already")
+            _require_earlier_stages(context, stage, keys)
+            if is_done(context, stage.name, key):
+                context.tell(f"{stage.name}: already done")
             else:
-                _work(shop, stage, key)
+                _run_stage(context, stage, key)
 
 
 def key_of(recipe: Recipe, stage: Stage, keys: Mapping[str, str]) -> str:
-    """Hash all that the result of a stage depends on."""
+    """Hash everything that the result of a stage depends on."""
     settings = {name: dataclasses.asdict(getattr(recipe, name)) for name in stage.settings}
-    told = {"format": FORMAT, "settings": settings, "after": {name: keys[name] for name in stage.after}}
-    digest = hashlib.blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=12)
+    inputs = {"format": FORMAT, "settings": settings, "after": {name: keys[name] for name in stage.after}}
+    digest = hashlib.blake2b(json.dumps(inputs, sort_keys=True).encode(), digest_size=12)
     for path in stage.files:
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-def is_done(shop: Workshop, name: str, key: str) -> bool:
-    """Tell whether a stage was finished from just these inputs."""
-    return str(_read(shop.folder(name) / DONE).get("key", "")) == key
+def is_done(context: BuildContext, name: str, key: str) -> bool:
+    """Return whether a stage was finished with these inputs."""
+    return str(_read(context.folder(name) / DONE).get("key", "")) == key
 
 
 def figures(root: Path, name: str) -> dict[str, Any]:
-    """Return the figures of a finished stage; empty when it is not finished."""
-    found = _read(root / name / DONE)
-    return {**found.get("figures", {}), "seconds": found["seconds"]} if "seconds" in found else {}
+    """Return the results of a finished stage; empty when it is not finished."""
+    done = _read(root / name / DONE)
+    return {**done.get("figures", {}), "seconds": done["seconds"]} if "seconds" in done else {}
 
 
-def _work(shop: Workshop, stage: Stage, key: str) -> None:
-    folder = shop.folder(stage.name)
+def _run_stage(context: BuildContext, stage: Stage, key: str) -> None:
+    folder = context.folder(stage.name)
     begun = _read(folder / BEGUN)
     if begun.get("key") != key and folder.exists():
-        shutil.rmtree(folder)  # it was made from other inputs, and nothing of it can be used
+        shutil.rmtree(folder)  # its inputs have changed
         begun = {}
     make_folder(folder)
     spent = float(begun.get("seconds", 0.0))
     write_atomically(folder / BEGUN, json.dumps({"key": key, "seconds": spent}))
-    shop.tell(f"{stage.name}: begins")
+    context.tell(f"{stage.name}: started")
     started = time.monotonic()
     try:
-        found = stage.work(shop)
+        results = stage.work(context)
     finally:
         spent += time.monotonic() - started
         write_atomically(folder / BEGUN, json.dumps({"key": key, "seconds": spent}))
-    told = {"key": key, "seconds": round(spent, 1), "figures": found}
-    write_atomically(folder / DONE, json.dumps(told, ensure_ascii=False, indent=1))
-    shop.tell(f"{stage.name}: done in {spelled(spent)}")
+    done = {"key": key, "seconds": round(spent, 1), "figures": results}
+    write_atomically(folder / DONE, json.dumps(done, ensure_ascii=False, indent=1))
+    context.tell(f"{stage.name}: done in {format_duration(spent)}")
 
 
-def _refuse_gaps(shop: Workshop, stage: Stage, keys: Mapping[str, str]) -> None:
-    if missing := [name for name in stage.after if not is_done(shop, name, keys[name])]:
-        raise ConfigError(
-            f"The stage {stage.name} needs {' and '.join(missing)} first.", hint="Name those too, or no stage at all."
-        )
+def _require_earlier_stages(context: BuildContext, stage: Stage, keys: Mapping[str, str]) -> None:
+    if missing := [name for name in stage.after if not is_done(context, name, keys[name])]:
+        raise ConfigError(f"The stage {stage.name} needs {' and '.join(missing)} first.", hint="Name those stages too.")
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = read_json(path)
-    except (OSError, ValueError):  # it is not there yet
+        content = read_json(path)
+    except (OSError, ValueError):  # not there yet
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}

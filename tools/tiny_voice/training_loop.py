@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tools.tiny_voice.progress import Progress
+from tools.tiny_voice.stages import Progress
 from utils.core.storage import atomic_writer, write_atomically
 
 STATE, CURVE = "state.pt", "curve.json"
@@ -31,7 +31,7 @@ Step = Callable[[int, np.random.Generator], tuple[Tensor, Figures]]
 
 
 @dataclass
-class Practice:
+class TrainingLoop:
     """One training.
 
     Attributes:
@@ -77,7 +77,7 @@ class Practice:
             if done % every == 0 or done == self.steps:
                 if curve[-1]["step"] != done:
                     curve.append({"step": done, **sums.taken()})
-                curve[-1] |= self._judged(judge)
+                curve[-1] |= self._evaluation(judge)
                 self._save(optimizer, curve)
             left = (time.monotonic() - began) / (done - first) * (self.steps - done)
             self.progress.at(done, self.steps, left, _written(curve[-1]) if curve else "")
@@ -93,7 +93,7 @@ class Practice:
         nn.utils.clip_grad_norm_(self.module.parameters(), LONGEST_GRADIENT)
         optimizer.step()
 
-    def _judged(self, judge: Callable[[], Figures] | None) -> Figures:
+    def _evaluation(self, judge: Callable[[], Figures] | None) -> Figures:
         if judge is None:
             return {}
         self.module.eval()

@@ -10,30 +10,33 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tools.tiny_voice.latents_stage import CODE_OUTPUT, FULL, Pairs, gather, heard_clips
-from tools.tiny_voice.speaker_encoder import trained_ears
-from tools.tiny_voice.stages import Workshop
-from tools.tiny_voice.training_loop import Figures, Practice, load_trained
+from tools.tiny_voice.latents import CODE_OUTPUT, FULL, Pairs, gather, vocoder_clips
+from tools.tiny_voice.speaker_encoder import load_speaker_encoder
+from tools.tiny_voice.stages import BuildContext
+from tools.tiny_voice.training_loop import Figures, TrainingLoop, load_trained
 from utils.evaluation.metrics import mel_cepstral_distance
-from utils.xtts.narrow import Width, new_vocoder
+from utils.xtts.from_scratch import VocoderSize, new_vocoder
 
 WINDOWS = (256, 512, 1024, 2048)  # samples of the spectra that are compared
 QUIETEST = 1e-4  # magnitudes below it count as silence
 
 
-def learn_to_sound(shop: Workshop) -> dict[str, Any]:
+def train_vocoder(context: BuildContext) -> dict[str, Any]:
     """Train the generator, and measure as it learns how far unheard clips are from their sound."""
-    settings, folder = shop.recipe.vocoder, shop.folder("vocoder")
-    train, judged = heard_clips(shop)
-    pairs, unheard = gather(shop, train, folder / "train", "latents"), gather(shop, judged, folder / "judged", "judged")
+    settings, folder = context.recipe.vocoder, context.folder("vocoder")
+    train, judged = vocoder_clips(context)
+    pairs, unheard = (
+        gather(context, train, folder / "train", "latents"),
+        gather(context, judged, folder / "judged", "judged"),
+    )
     torch.manual_seed(settings.seed)
-    decoder: Any = new_vocoder(_width(shop)).to(shop.device)
+    decoder: Any = new_vocoder(_size(context)).to(context.device)
     generator: nn.Module = decoder.waveform_decoder
     long = np.flatnonzero(np.diff(pairs.codes) >= settings.codes)
 
     def step(_: int, random: np.random.Generator) -> tuple[Tensor, Figures]:
         drawn = [_crop(pairs, int(random.choice(long)), settings.codes, random) for _ in range(settings.crops)]
-        latents, voices, wanted = (torch.stack(parts).to(shop.device) for parts in zip(*drawn, strict=True))
+        latents, voices, wanted = (torch.stack(parts).to(context.device) for parts in zip(*drawn, strict=True))
         made = decoder(latents, g=voices[..., None])[:, 0]
         return spectral_loss(made, wanted[:, : made.shape[1]]), {}
 
@@ -42,16 +45,16 @@ def learn_to_sound(shop: Workshop) -> dict[str, Any]:
             "mcd_db": round(float(np.mean([_apart(decoder, unheard, number) for number in range(unheard.count)])), 3)
         }
 
-    practice = Practice(folder, generator, settings.steps, settings.rate, settings.seed, shop.progress("vocoder"))
-    found = practice.run(step, judge)
+    loop = TrainingLoop(folder, generator, settings.steps, settings.rate, settings.seed, context.progress("vocoder"))
+    found = loop.run(step, judge)
     return {**found, "parameters": sum(weight.numel() for weight in generator.parameters()), "clips": pairs.count}
 
 
-def trained_vocoder(shop: Workshop) -> nn.Module:
+def load_vocoder(context: BuildContext) -> nn.Module:
     """Return coqui's HifiDecoder with the trained generator and speaker encoder, both narrow."""
-    decoder: Any = new_vocoder(_width(shop))
-    load_trained(decoder.waveform_decoder, shop.folder("vocoder"))
-    decoder.speaker_encoder = trained_ears(shop)
+    decoder: Any = new_vocoder(_size(context))
+    load_trained(decoder.waveform_decoder, context.folder("vocoder"))
+    decoder.speaker_encoder = load_speaker_encoder(context)
     module: nn.Module = decoder.eval()
     return module
 
@@ -73,8 +76,8 @@ def _magnitudes(sound: Tensor, size: int) -> Tensor:
     return torch.sqrt(spectrum.real.square() + spectrum.imag.square() + QUIETEST**2)
 
 
-def _width(shop: Workshop) -> Width:
-    return Width(shop.recipe.gpt.dim, shop.recipe.vocoder.channels, shop.recipe.ears.filters)
+def _size(context: BuildContext) -> VocoderSize:
+    return VocoderSize(context.recipe.gpt.dim, context.recipe.vocoder.channels, context.recipe.speaker_encoder.filters)
 
 
 def _crop(pairs: Pairs, clip: int, codes: int, random: np.random.Generator) -> tuple[Tensor, Tensor, Tensor]:

@@ -17,7 +17,7 @@ from utils.speech.convolutions import Generator
 from utils.speech.precision import require
 from utils.speech.quantized import DTYPES, Precision
 from utils.speech.upsampling import Ladder
-from utils.xtts.narrow import narrowed
+from utils.xtts.narrow import without_silent_channels
 
 PART = 1024  # frames computed at once on a CPU, 11 seconds: shorter parts spend more on margins, longer ones memory
 SMALLEST = 24  # frames worth a thread of their own
@@ -61,7 +61,7 @@ class Vocoder:
         """
         require("vocoder", precision, device)
         place = torch.device(device)
-        network = Generator.of(narrowed(decoder), DTYPES[precision], place)
+        network = Generator.of(without_silent_channels(decoder), DTYPES[precision], place)
         workers = torch.get_num_threads() if place.type == "cpu" else 1
         threads = _single_threads(workers) if workers > 1 else None
         return cls(network, Ladder.of(decoder), place, threads, workers)

@@ -1,55 +1,72 @@
-"""A model to train from nothing: coqui's classes in a size of ours, begun such that text and sound can find each other.
+"""Build XTTS models of any size from coqui's classes, and write them in the layout of the hub."""
 
-Where attention begins decides how long a model of this size searches. coqui begins tokens with a deviation of 1 and
-their places with 0.02, so at first nobody can tell where a token stands; and nothing says that the tenth code has to do
-with the sixth letter rather than with the first. Here tokens and places begin equally loud, and the places of text and
-of sound begin as the same waves, stretched by the pace at which letters become codes: what belongs together looks alike
-from the first update on. All of it is learnt further.
-"""
-
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from utils.xtts.files import CONFIG_FILE, MEL_FILE, MODEL_FILE, SPEAKERS_FILE
-from utils.xtts.model import GPT_PREFIX, VOCODER_PREFIX, new_gpt
+from utils.xtts.model import GPT_PREFIX, VOCODER_PREFIX
 from utils.xtts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from TTS.tts.configs.xtts_config import XttsConfig
+    from TTS.tts.layers.xtts.dvae import DiscreteVAE
 
-LOUD = 0.05  # deviation of tokens and of places
-PLACES = {"text": "text_pos_embedding.emb.weight", "audio": "mel_pos_embedding.emb.weight"}
-TOKENS = ("text_embedding.weight", "mel_embedding.weight")
-LONGEST_WAVE = 400.0  # places, about the longest text
+CHANNELS = 512  # of the vocoder's first layer, fixed by coqui
+FILTERS = (32, 64, 128, 256)  # of the speaker encoder, fixed by coqui
+MIN_FILTERS = (8, 8, 8, 8)  # where the speaker encoder is not used
+ENCODER_BLOCKS = (3, 4, 6, 3)
+ENCODER_MELS, EMBEDDING = 64, 512
+ENCODER_AUDIO = {  # as in HifiDecoder
+    "fft_size": 512,
+    "win_length": 400,
+    "hop_length": 160,
+    "sample_rate": 16_000,
+    "preemphasis": 0.97,
+    "num_mels": ENCODER_MELS,
+}
 
 
 @dataclass(frozen=True)
-class Size:
-    """How large the GPT is.
+class GptSize:
+    """The size of a GPT.
 
     Attributes:
-        layers: Its layers.
-        dim: Its width.
-        heads: Heads of its attention.
+        layers: Number of layers.
+        dim: Width.
+        heads: Attention heads.
         codes: Codes of the DVAE.
-        heard: Seconds of a reference that it hears at once.
+        reference_seconds: Seconds of reference audio in one conditioning chunk.
     """
 
     layers: int
     dim: int
     heads: int
     codes: int
-    heard: int = 4  # as published
+    reference_seconds: int = 4  # as published
 
 
-def new_config(size: Size, vocabulary: Vocabulary) -> "XttsConfig":
-    """Write down the published settings with our sizes."""
+@dataclass(frozen=True)
+class VocoderSize:
+    """The size of a vocoder with its speaker encoder.
+
+    Attributes:
+        dim: Width of the GPT.
+        channels: Channels of the first layer; each upsampling halves them.
+        filters: Filters of the four stages of the speaker encoder.
+    """
+
+    dim: int
+    channels: int = CHANNELS
+    filters: tuple[int, int, int, int] = FILTERS
+
+
+def new_config(size: GptSize, vocabulary: Vocabulary) -> "XttsConfig":
+    """Return the published configuration with other sizes."""
     from TTS.tts.configs.xtts_config import XttsArgs, XttsConfig
 
     args = XttsArgs(
@@ -63,31 +80,58 @@ def new_config(size: Size, vocabulary: Vocabulary) -> "XttsConfig":
         gpt_use_perceiver_resampler=True,
         decoder_input_dim=size.dim,
     )
-    return XttsConfig(model_args=args, gpt_cond_chunk_len=size.heard)
+    return XttsConfig(model_args=args, gpt_cond_chunk_len=size.reference_seconds)
 
 
-def begun_gpt(config: "XttsConfig", vocabulary: Vocabulary, pace: float) -> dict[str, Tensor]:
-    """Draw the weights of a GPT.
+def new_dvae(hidden: int, codes: int, width: int) -> "DiscreteVAE":
+    """Build coqui's discrete VAE as its GPTTrainer does, in other sizes.
 
     Args:
-        config: Its sizes.
-        vocabulary: What it reads.
-        pace: Tokens of text for each code.
+        hidden: Channels of the first layer.
+        codes: Number of codes.
+        width: Width of a code.
     """
-    weights = new_gpt(config.model_args, vocabulary).state_dict()
-    for name in TOKENS:
-        weights[name] = weights[name] * LOUD
-    for kind, name in PLACES.items():
-        places, dim = weights[name].shape
-        weights[name] = waves(places, dim, 1.0 if kind == "text" else pace)
-    return weights
+    from TTS.tts.layers.xtts.dvae import DiscreteVAE
+
+    return DiscreteVAE(
+        channels=80,
+        normalization=None,
+        positional_dims=1,
+        num_tokens=codes,
+        codebook_dim=width,
+        hidden_dim=hidden,
+        num_resnet_blocks=3,
+        kernel_size=3,
+        num_layers=2,
+        use_transposed_convs=False,
+    )
 
 
-def waves(places: int, dim: int, pace: float) -> Tensor:
-    """Return sines and cosines of a place times a pace, from short waves to long ones."""
-    lengths = 2 * math.pi * torch.exp(torch.linspace(0, math.log(LONGEST_WAVE / (2 * math.pi)), dim // 2))
-    angles = 2 * math.pi * pace * torch.arange(places)[:, None] / lengths
-    return LOUD * math.sqrt(2) * torch.cat([angles.sin(), angles.cos()], dim=1)
+def new_vocoder(size: VocoderSize) -> nn.Module:
+    """Build coqui's HifiDecoder, speaker encoder included."""
+    from TTS.tts.layers.xtts.hifigan_decoder import HifiDecoder
+
+    decoder: Any = HifiDecoder(decoder_input_dim=size.dim, upsample_initial_channel_decoder=size.channels)
+    if size.filters != FILTERS:
+        decoder.speaker_encoder = new_speaker_encoder(size.filters)
+    module: nn.Module = decoder
+    return module
+
+
+def new_speaker_encoder(filters: tuple[int, int, int, int]) -> nn.Module:
+    """Build coqui's ResNet speaker encoder with these filters in its four stages."""
+    from TTS.encoder.models.resnet import ResNetSpeakerEncoder
+
+    encoder: nn.Module = ResNetSpeakerEncoder(
+        input_dim=ENCODER_MELS,
+        proj_dim=EMBEDDING,
+        layers=list(ENCODER_BLOCKS),
+        num_filters=list(filters),
+        log_input=True,
+        use_torch_spec=True,
+        audio_config=ENCODER_AUDIO,
+    )
+    return encoder
 
 
 def write_weights(folder: Path, gpt: Mapping[str, Tensor], vocoder: Mapping[str, Tensor], stats: Tensor) -> None:
@@ -99,7 +143,7 @@ def write_weights(folder: Path, gpt: Mapping[str, Tensor], vocoder: Mapping[str,
 
 
 def write_speakers(folder: Path, speakers: Mapping[str, Mapping[str, Tensor]]) -> None:
-    """Write speakers_xtts.pth: by name, what the GPT and what the vocoder hear of a voice."""
+    """Write speakers_xtts.pth: conditioning latents and speaker embedding by name."""
     torch.save({name: dict(speaker) for name, speaker in speakers.items()}, folder / SPEAKERS_FILE)
 
 

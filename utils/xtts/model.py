@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from utils.core.storage import read_json
-from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SPEAKERS_FILE, VOCABULARY_FILE, ModelFileError
+from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE, ModelFileError
 from utils.xtts.state_dict import (
     RELOAD_HINT,
     StateDictMatch,
@@ -29,7 +29,6 @@ from utils.xtts.vocabulary import START, STOP, Vocabulary, resize_rows
 
 if TYPE_CHECKING:
     from TTS.tts.configs.xtts_config import XttsArgs, XttsConfig
-    from TTS.tts.models.xtts import Xtts
 
     from utils.xtts.modules import GPT
     from utils.xtts.tokenizer import Tokenizer
@@ -147,30 +146,6 @@ def read_config(folder: Path) -> "XttsConfig":
     if not config.model_args.gpt_use_perceiver_resampler:
         raise ModelFileError(f"{path} belongs to XTTS v1, which cannot be trained here.", hint="Choose an XTTS v2.")
     return config
-
-
-def load_xtts(folder: Path) -> "Xtts":
-    """Build coqui's whole model for speech, vocoder and speakers included."""
-    from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
-    from TTS.tts.layers.xtts.xtts_manager import SpeakerManager
-    from TTS.tts.models.xtts import Xtts
-
-    config = read_config(folder)
-    config.model_args.gpt_number_text_tokens = None  # else the constructor fills a GPT with random numbers
-    with torch.random.fork_rng(devices=[]):
-        model = Xtts(config)
-    model.tokenizer = VoiceBpeTokenizer(vocab_file=folder / VOCABULARY_FILE)
-    model.gpt = load_gpt(folder)
-    for name in ("number_text_tokens", "start_text_token", "stop_text_token"):
-        model.args[f"gpt_{name}"] = getattr(model.gpt, name)
-    weights = read_state_dict(folder / MODEL_FILE)
-    fill_vocoder(model.hifigan_decoder, weights, folder)
-    if "mel_stats" in weights:
-        model.mel_stats.copy_(weights["mel_stats"])
-    speakers = folder / SPEAKERS_FILE
-    model.speaker_manager = SpeakerManager(speakers) if speakers.is_file() else None
-    model.eval()  # coqui's own: it also prepares the GPT for generating
-    return model
 
 
 def load_vocoder(folder: Path) -> tuple[nn.Module, Tensor]:

@@ -1,60 +1,80 @@
-"""A small XTTS v2 with random weights, for tests and trials without a download: the hub's files, coqui's classes.
+"""A small XTTS v2 with random weights, for tests and dry runs without a download.
 
 coqui fixes the sizes of its vocoder and speaker encoder, 23 million parameters. Their large weights are stored as
-overlapping views onto one short run of random numbers, which torch.save keeps as such: the files stay small, and
-whoever loads them gets tensors of the full size.
+overlapping views of one short run of random numbers, which torch.save keeps: the files are small, and loading them
+gives tensors of the full size.
 """
 
 import contextlib
+import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from utils.core import languages
 from utils.core.folders import replace_folder
 from utils.core.storage import file_lock, make_folder, read_text
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE
 from utils.xtts.files import DVAE_FILE, HUB_FILES, REFERENCE_FILE
-from utils.xtts.from_scratch import Size, new_config, write_config, write_speakers, write_weights
+from utils.xtts.from_scratch import (
+    GptSize,
+    VocoderSize,
+    new_config,
+    new_dvae,
+    new_vocoder,
+    write_config,
+    write_speakers,
+    write_weights,
+)
 from utils.xtts.model import meta_gpt, new_gpt
-from utils.xtts.narrow import Width, new_dvae, new_vocoder
-from utils.xtts.random_vocabulary import small_vocabulary
-from utils.xtts.vocabulary import Vocabulary
+from utils.xtts.vocabulary import SPACE, START, STOP, UNKNOWN, Vocabulary
 
 if TYPE_CHECKING:
     from TTS.tts.configs.xtts_config import XttsConfig
 
-FORMAT = 1  # counts changes of what is built
+FORMAT = 1  # increase when the model changes
 RECIPE_FILE = "tiny.json"
 FILES = (*HUB_FILES, REFERENCE_FILE, RECIPE_FILE)
-CODES = 1024  # as published, and after them the codes for start and stop
-HEARD = 128  # of them; the others lie too far away, since chance codes in full number take hours to predict
-BEGINNING = 0.05  # of coqui's embeddings, which begin with deviation 1 and so drown what the layers add to them
-SHORT = 4096  # weights up to this size are stored as they are
-RUN = 1 << 15  # random numbers behind the views of larger ones
+CODES = 1024  # as published; start and stop follow
+USED_CODES = 128  # the others are far away, because predicting random codes in full number takes hours to learn
+EMBEDDING_SCALE = 0.05  # coqui's embeddings start with deviation 1, which drowns the output of the layers
+MAX_PLAIN = 4096  # weights up to this size are stored as they are
+RUN = 1 << 15  # random numbers behind the views of larger weights
 SPEAKERS = ("Tiny Abebe", "Tiny Almaz")
+
+MARKS = "!'(),-./:;?\"’"
+DIGITS = "0123456789"
+LATIN = "abcdefghijklmnopqrstuvwxyzàáâäãåæçčćďèéêëěęğìíîïıłñńňòóôöõøőœřśšşßťùúûüůűýÿźžżə"
+CYRILLIC = "абвгдеёжзийклмнопрстуфхцчшщъыьэюя"
+ARABIC = "ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهوىيَُِّْ،؟"
+DEVANAGARI = "ँंअआइईउऊएऐओऔकखगघचछजझटठडढणतथदधनपफबभमयरलवशषसह़ािीुूृेैोौ्।"
+MERGES = (
+    "t h|h e|i n|a n|th e|e r|r e|o n|an d|e n|o u|s t|a l|in g|s h|c h|o r|e s|b e|l l|t o|s e|a r|m e|n ə|l ə|d e|s s"
+).split("|")
+TOKEN_FLAGS = {"special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
 
 
 @dataclass(frozen=True)
 class RandomModelSize:
-    """What is smaller than in the published model, which ``PUBLISHED`` describes.
+    """The sizes that differ from the published model, which ``PUBLISHED`` describes.
 
     Attributes:
         layers: Layers of the GPT.
         dim: Its width.
-        heads: Heads of its attention.
-        tokens: Rows of the vocabulary; 0: as few as the letters need.
-        dvae: Width of the discrete VAE's first layer.
+        heads: Attention heads.
+        tokens: Rows of the vocabulary; 0: as few as possible.
+        dvae: Width of the first layer of the DVAE.
         codebook: Width of its codes.
-        views: Whether the weights of the GPT and the VAE are stored as views too.
+        views: Also store the weights of GPT and DVAE as views.
     """
 
     layers: int = 4
@@ -70,12 +90,13 @@ PUBLISHED = RandomModelSize(layers=30, dim=1024, heads=16, tokens=6681, dvae=512
 
 
 def build(folder: Path, seed: int = 0, sizes: RandomModelSize | None = None) -> Path:
-    """Write the model into a folder, unless the same one is there, and return the folder."""
+    """Write the model to a folder, unless the same model is there, and return the folder."""
     sizes = sizes or RandomModelSize()
     recipe = json.dumps({"format": FORMAT, "seed": seed, **asdict(sizes)})
     make_folder(folder.parent)
     with file_lock(folder.parent / f".{folder.name}.lock"):
-        if not _is_there(folder, recipe):
+        complete = all((folder / name).is_file() for name in FILES)
+        if not complete or read_text(folder / RECIPE_FILE) != recipe:
             with replace_folder(folder) as new, torch.random.fork_rng(devices=[]), _one_thread():
                 torch.manual_seed(seed)
                 _write(new, sizes, seed)
@@ -84,7 +105,7 @@ def build(folder: Path, seed: int = 0, sizes: RandomModelSize | None = None) -> 
 
 
 def synthetic_speech(seconds: float, seed: int) -> Samples:
-    """Make a sound with the harmonics, syllables and pauses of speech, at 22 050 Hz."""
+    """Generate audio with the harmonics, syllables and pauses of speech, at 22 050 Hz."""
     random = np.random.default_rng(seed)
     size, syllables = round(seconds * RATE), math.ceil(seconds * 5)
     steady = np.ones(math.ceil(RATE / 5))
@@ -92,16 +113,58 @@ def synthetic_speech(seconds: float, seed: int) -> Samples:
     pitch = np.kron(random.uniform(90, 220, syllables), steady)[:size]
     loudness = np.kron(random.choice([0.0, 0.3, 0.6, 1.0], syllables), steady)[:size]
     phase = np.cumsum(2 * np.pi * pitch / RATE)
-    colours = random.uniform(0, 1, (10, syllables)) / np.arange(1, 11)[:, None]
-    voice = sum(np.kron(colour, steady)[:size] * np.sin(phase * (n + 1)) for n, colour in enumerate(colours))
+    timbre = random.uniform(0, 1, (10, syllables)) / np.arange(1, 11)[:, None]
+    voice = sum(np.kron(level, steady)[:size] * np.sin(phase * (n + 1)) for n, level in enumerate(timbre))
     hiss = random.standard_normal(size) * np.kron(random.uniform(0, 0.1, syllables) ** 1.5, steady)[:size]
-    sound: Samples = (0.25 * loudness * swell * (voice + hiss)).astype(np.float32)
-    return sound
+    samples: Samples = (0.25 * loudness * swell * (voice + hiss)).astype(np.float32)
+    return samples
+
+
+def small_vocabulary(size: int = 0) -> Vocabulary:
+    """Build a vocabulary with the structure of XTTS v2; ``size`` pads it with pairs of letters and their merges."""
+    symbols = dict.fromkeys(MARKS + DIGITS + LATIN + CYRILLIC + ARABIC + DEVANAGARI)
+    language_tokens = [language.token for language in languages.XTTS_LANGUAGES]
+    special = [STOP, UNKNOWN, SPACE, START, *language_tokens]
+    merges = [(left, right) for left, right in (merge.split(" ") for merge in MERGES)]
+    tokens = dict.fromkeys([STOP, UNKNOWN, SPACE, *symbols, START, *language_tokens, *map("".join, merges)])
+    for left, right in itertools.product(LATIN + CYRILLIC + ARABIC, repeat=2):
+        if len(tokens) >= size:
+            break
+        if left + right not in tokens:
+            tokens[left + right] = None
+            merges.append((left, right))
+    rows = {token: row for row, token in enumerate(tokens)}
+    return Vocabulary(_tokenizers_json(rows, special, merges)).checked()
+
+
+def _tokenizers_json(rows: dict[str, int], special: list[str], merges: list[tuple[str, str]]) -> dict[str, Any]:
+    added = [{"id": rows[token], "content": token, **TOKEN_FLAGS} for token in sorted(special, key=rows.__getitem__)]
+    model = {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": UNKNOWN,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "vocab": rows,
+        "merges": [" ".join(pair) for pair in merges],
+    }
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": added,
+        "normalizer": None,
+        "pre_tokenizer": {"type": "Whitespace"},
+        "post_processor": None,
+        "decoder": None,
+        "model": model,
+    }
 
 
 @contextlib.contextmanager
 def _one_thread() -> Iterator[None]:
-    """Compute on one thread: with more the sums come out in another order, and the last digits differ."""
+    """Compute on one thread; with more, sums are ordered differently and the last digits differ."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -110,71 +173,65 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _is_there(folder: Path, recipe: str) -> bool:
-    return all((folder / name).is_file() for name in FILES) and read_text(folder / RECIPE_FILE) == recipe
-
-
 def _write(folder: Path, sizes: RandomModelSize, seed: int) -> None:
     vocabulary = small_vocabulary(sizes.tokens)
-    config = new_config(Size(sizes.layers, sizes.dim, sizes.heads, CODES), vocabulary)
+    config = new_config(GptSize(sizes.layers, sizes.dim, sizes.heads, CODES), vocabulary)
     write_config(folder, config, vocabulary)
     stats = torch.linspace(1.5, 3.0, 80)
-    sound = synthetic_speech(CODES * 1024 / RATE, seed)
-    torch.save(_dvae(sizes, sound, stats), folder / DVAE_FILE)
-    audio.save(folder / REFERENCE_FILE, sound[: 6 * RATE], RATE)
+    samples = synthetic_speech(CODES * 1024 / RATE, seed)
+    torch.save(_dvae(sizes, samples, stats), folder / DVAE_FILE)
+    audio.save(folder / REFERENCE_FILE, samples[: 6 * RATE], RATE)
     gpt = _gpt(config, vocabulary, views=sizes.views)
-    write_weights(folder, gpt, _views(new_vocoder(Width(sizes.dim)).state_dict()), stats)
+    write_weights(folder, gpt, _views(new_vocoder(VocoderSize(sizes.dim)).state_dict()), stats)
     write_speakers(folder, {name: _speaker(sizes.dim) for name in SPEAKERS})
 
 
 def _gpt(config: "XttsConfig", vocabulary: Vocabulary, *, views: bool) -> dict[str, Tensor]:
-    """Draw the weights of the GPT."""
     if views:
         return _views(meta_gpt(config.model_args, vocabulary).state_dict())
     gpt = new_gpt(config.model_args, vocabulary).state_dict()
-    gpt |= {name: weight * BEGINNING for name, weight in gpt.items() if name.endswith("_embedding.weight")}
+    gpt |= {name: weight * EMBEDDING_SCALE for name, weight in gpt.items() if name.endswith("_embedding.weight")}
     return {name: weight.half() for name, weight in gpt.items()}
 
 
 def _views(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Replace what is large by views, and what is small and has no values yet by ones and zeros, as in a norm."""
+    """Replace large weights by views, and small ones without values by the ones and zeros of a norm."""
     runs: dict[int, Tensor] = {}
-    made = {}
+    views = {}
     for name, weight in weights.items():
-        if weight.ndim > 1 and weight.numel() > SHORT and ".torch_spec." not in name:
-            scale = round(math.log2(math.sqrt(weight[0].numel())))  # the inputs of one output
+        if weight.ndim > 1 and weight.numel() > MAX_PLAIN and ".torch_spec." not in name:
+            scale = round(math.log2(math.sqrt(weight[0].numel())))  # inputs of one output
             if scale not in runs:
                 runs[scale] = torch.randn(RUN) / 2**scale
-            made[name] = runs[scale].as_strided(weight.shape, _strides(weight.shape))
+            views[name] = runs[scale].as_strided(weight.shape, _strides(weight.shape))
         elif weight.is_meta:
-            made[name] = torch.full(weight.shape, float(name.endswith(("weight", "gamma"))))
+            views[name] = torch.full(weight.shape, float(name.endswith(("weight", "gamma"))))
         else:
-            made[name] = weight
-    return made
+            views[name] = weight
+    return views
 
 
 def _strides(shape: torch.Size) -> list[int]:
-    """Choose the steps of a view such that it ends within the run, and no two rows are the same where there is room."""
-    room = RUN - sum(shape[1:]) - 1
-    rows = max(1, room // shape[0])
-    return [rows, *(1 for _ in shape[1:])]
+    """Choose strides that stay within the run, and no two rows alike where there is space."""
+    space = RUN - sum(shape[1:]) - 1
+    return [max(1, space // shape[0]), *(1 for _ in shape[1:])]
 
 
-def _dvae(sizes: RandomModelSize, sound: Samples, stats: Tensor) -> dict[str, Tensor]:
-    """Return a random VAE whose codes are what its encoder makes of sound, so that speech has many of them."""
+def _dvae(sizes: RandomModelSize, samples: Samples, stats: Tensor) -> dict[str, Tensor]:
+    """Return a random DVAE whose codes are encoder outputs of the audio, so that speech uses many of them."""
     from TTS.tts.layers.xtts.dvae import dvae_wav_to_mel
 
     dvae = new_dvae(sizes.dvae, CODES, sizes.codebook)
     weights: dict[str, Tensor] = _views(dvae.state_dict()) if sizes.views else dvae.state_dict()
     dvae.load_state_dict(weights)
     with torch.no_grad():
-        codes = dvae.encoder(dvae_wav_to_mel(torch.from_numpy(sound)[None], mel_norms=stats))[0, :, :CODES]
-    apart = torch.where(torch.arange(CODES) < HEARD, 1.0, 4.0)
-    return weights | {"codebook.embed": codes * apart}
+        codes = dvae.encoder(dvae_wav_to_mel(torch.from_numpy(samples)[None], mel_norms=stats))[0, :, :CODES]
+    scale = torch.where(torch.arange(CODES) < USED_CODES, 1.0, 4.0)
+    return weights | {"codebook.embed": codes * scale}
 
 
 def _speaker(dim: int) -> dict[str, Tensor]:
-    """Return what speakers_xtts.pth holds of one voice."""
+    """Return random conditioning in the format of speakers_xtts.pth."""
     return {
         "gpt_cond_latent": torch.randn(1, 32, dim) * 0.1,
         "speaker_embedding": nn.functional.normalize(torch.randn(1, 512, 1), dim=1),

@@ -113,8 +113,7 @@ def _reading(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer |
     """Open the tokenizer as training would make it; else say which vocabulary is not here."""
     from utils.training.preparation import text_mode, tokenizer_for
     from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
-    from utils.xtts.random_model import RandomModelSize
-    from utils.xtts.random_vocabulary import small_vocabulary
+    from utils.xtts.random_model import RandomModelSize, small_vocabulary
     from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
     from utils.xtts.vocabulary import Vocabulary
 

@@ -12,27 +12,34 @@ from typing import Any
 
 import numpy as np
 
-from tools.tiny_voice.audio_stage import rendering, trimmed
+from tools.tiny_voice.audio import render, trim_silence
 from tools.tiny_voice.corpus import read_sentences
-from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.recipe import Checks
-from tools.tiny_voice.speakers import SPEAKERS, Speaker
+from tools.tiny_voice.speakers import HELD_OUT, SPEAKERS, Speaker
+from tools.tiny_voice.stages import Progress
 from utils.config import SpeechConfig
+from utils.evaluation.candidates import LoadedModel, Vector
 from utils.evaluation.metrics import Cepstra, mel_cepstra, mel_cepstral_distance, warped_distances
 from utils.evaluation.sentences import evenly_spaced
+from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE, RATE
+from utils.speech.reference_choice import pitches
 from utils.speech.synthesizer import Synthesizer
 from utils.speech.types import Speech
+from utils.workspace import sample_project
 
 EVERY = 2  # frames of 10 ms: halves what the paths cost twice over
 AS_LONG = 0.3  # share by which a length may differ
 EMPTY = 0.2  # seconds
-AT_ONCE = 8  # sentences that are spoken together
+BATCH = 8  # sentences that are spoken together
+
+SAMPLE_SECONDS = 30.0  # seconds of the sample, which tell its voice and its pitch
+FAR = math.inf  # from everything: what says nothing
 
 
 @dataclass(frozen=True)
-class Said:
+class SpokenSentence:
     """One sentence as the model and as espeak-ng says it, both at 24 kHz and trimmed.
 
     Attributes:
@@ -82,33 +89,33 @@ def measure(folder: Path, settings: Checks, progress: Progress) -> dict[str, Any
 
 
 def nearest(spoken: Sequence[Samples], rendered: Sequence[Samples], progress: Progress) -> list[int]:
-    """Return for each sound the number of the rendering that is nearest to it."""
+    """Return the index of the nearest rendering for each sound."""
     known = [_heard(sound) for sound in rendered]
     return [_nearest(_heard(sound), known) for sound in progress.over(spoken, len(spoken))]
 
 
 def speak(
     model: Synthesizer, texts: Sequence[str], voices: Mapping[Speaker, str], progress: Progress
-) -> tuple[list[Said], float]:
+) -> tuple[list[SpokenSentence], float]:
     """Let speakers, each by a reference, speak the texts in turn; return that, and seconds of work for one of sound."""
     own = {speaker: texts[place :: len(voices)] for place, speaker in enumerate(voices)}
-    batches = [(one, its[at : at + AT_ONCE]) for one, its in own.items() for at in range(0, len(its), AT_ONCE)]
-    said: list[Said] = []
+    batches = [(one, its[at : at + BATCH]) for one, its in own.items() for at in range(0, len(its), BATCH)]
+    said: list[SpokenSentence] = []
     work = seconds = 0.0
     for speaker, batch in progress.over(batches, len(batches)):
-        made = model.speak_many(batch, SpeechConfig(reference=voices[speaker], tries=1, batch_size=AT_ONCE))
+        made = model.speak_many(batch, SpeechConfig(reference=voices[speaker], tries=1, batch_size=BATCH))
         work += made[0].took["all"]  # one clock for all of a batch
         seconds += sum(speech.seconds for speech in made)
         said += [_said(text, speaker, speech) for text, speech in zip(batch, made, strict=True)]
     return said, work / max(seconds, 1e-9)
 
 
-def _said(text: str, speaker: Speaker, speech: Speech) -> Said:
+def _said(text: str, speaker: Speaker, speech: Speech) -> SpokenSentence:
     ended = all(piece.ended for piece in speech.pieces)
-    return Said(text, speaker, trimmed(speech.samples), _rendered(text, speaker), ended)
+    return SpokenSentence(text, speaker, trim_silence(speech.samples), _rendered(text, speaker), ended)
 
 
-def retrieved(said: Sequence[Said], progress: Progress) -> float:
+def retrieved(said: Sequence[SpokenSentence], progress: Progress) -> float:
     """Return the share of sentences that are nearest to their own rendering, among all in the same voice."""
     right = 0
     for speaker in dict.fromkeys(one.speaker for one in said):
@@ -120,7 +127,7 @@ def retrieved(said: Sequence[Said], progress: Progress) -> float:
 
 
 def _rendered(text: str, speaker: Speaker) -> Samples:
-    return trimmed(resample(rendering(text, speaker), RATE, OUTPUT_RATE))
+    return trim_silence(resample(render(text, speaker), RATE, OUTPUT_RATE))
 
 
 def _heard(sound: Samples) -> Cepstra:
@@ -141,3 +148,63 @@ def share(found: Iterable[bool]) -> float:
     """Return how many of some facts hold, from 0 to 1."""
     values = list(found)
     return round(sum(values) / max(1, len(values)), 4)
+
+
+def compare_fine_tuned(
+    before: Path, after: Path, reference: Path, sentences: int, progress: Progress
+) -> dict[str, Any]:
+    """Let both models speak unseen sentences in the voice of a clip; the speaker_encoder of the first one judge both.
+
+    Args:
+        before: Folder of the voice.
+        after: Folder of what was made of it.
+        reference: A clip of the held-out speaker.
+        sentences: How many.
+        progress: Hears how far it is.
+    """
+    texts = evenly_spaced(read_sentences()["eval"], sentences)
+    models = [Synthesizer.load(folder, "auto", "auto", cache=after.parent / "heard") for folder in (before, after)]
+    first, last = (speak(model, texts, {HELD_OUT: str(reference)}, progress)[0] for model in models)
+    wanted, speaker_encoder = (
+        audio.load(sample_project.DATA / sample_project.AUDIO_FILE, OUTPUT_RATE, end=SAMPLE_SECONDS),
+        LoadedModel(models[0]),
+    )
+    voice, pitch = speaker_encoder.voice_of(wanted), _pitch(wanted)
+    return {
+        "sentences": len(texts),
+        "retrieved": retrieved(last, progress),
+        "retrieved_before": retrieved(first, progress),
+        "as_long": share(abs(one.ratio - 1) <= AS_LONG for one in last),
+        **improvement("voice", _strange(speaker_encoder, voice, first), _strange(speaker_encoder, voice, last)),
+        **improvement("pitch", _off(pitch, first), _off(pitch, last)),
+    }
+
+
+def improvement(what: str, before: Sequence[float], after: Sequence[float]) -> dict[str, float | None]:
+    """Tell in how many sentences a distance became smaller, and what is usual before and after."""
+    return {
+        f"{what}_nearer": share(now < then for then, now in zip(before, after, strict=True)),
+        f"{what}_before": _usual(before),
+        f"{what}_after": _usual(after),
+    }
+
+
+def _usual(distances: Sequence[float]) -> float | None:
+    """Return the median; None when most of them say nothing."""
+    median = float(np.median(distances))
+    return round(median, 4) if math.isfinite(median) else None
+
+
+def _strange(speaker_encoder: LoadedModel, wanted: Vector, said: Sequence[SpokenSentence]) -> list[float]:
+    """Return how far each voice is from the one that was wanted: 1 minus the cosine."""
+    return [FAR if one.is_empty else 1 - float(wanted @ speaker_encoder.voice_of(one.spoken)) for one in said]
+
+
+def _off(wanted: float, said: Sequence[SpokenSentence]) -> list[float]:
+    """Return how far the median pitch of each is from the one that was wanted, in semitones."""
+    return [abs(12 * math.log2(_pitch(one.spoken) / wanted)) for one in said]
+
+
+def _pitch(sound: Samples) -> float:
+    found = pitches(sound, OUTPUT_RATE)
+    return float(np.median(found)) if found.size else FAR

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tools.tiny_voice.stages import Workshop
+from tools.tiny_voice.stages import BuildContext
 from utils.config import TrainConfig
 from utils.core.paths import Project, resolve_inside
 from utils.dataset import clip_lists
@@ -24,7 +24,7 @@ from utils.training.clips import HALF_SECOND_FRAMES
 from utils.xtts.codec import AudioEncoder, EncodedClip
 
 WINDOW = 256  # clips of one voice that are each other's references
-AT_ONCE = 16  # clips of similar length that are encoded together
+BATCH = 16  # clips of similar length that are encoded together
 LISTS = {
     "phrases": ("phrases_train.csv", "phrases_eval.csv"),
     "sentences": ("sentences_train.csv", "sentences_eval.csv"),
@@ -33,29 +33,29 @@ LISTS = {
 Mel = npt.NDArray[np.float16]
 
 
-def encode_all(shop: Workshop) -> dict[str, Any]:
+def encode_all(context: BuildContext) -> dict[str, Any]:
     """Encode the clips of all lists that have no features yet."""
-    dataset, progress = shop.folder("audio"), shop.progress("codes")
-    encoder = AudioEncoder.load(shop.folder("dvae"), shop.device)
-    clips = list({clip.content: clip for name in LISTS for clip in clips_of(dataset, name).clips}.values())
+    dataset, progress = context.folder("audio"), context.progress("codes")
+    encoder = AudioEncoder.load(context.folder("dvae"), context.device)
+    clips = list({clip.content: clip for name in LISTS for clip in read_clips(dataset, name).clips}.values())
     shards = Shards(dataset / FOLDER / f"audio-{encoder.fingerprint}", AUDIO, bulky=["mel"])
     for sentence in shards.mend():
         progress.say(sentence)
     windows = list(_windows([clip for clip in clips if clip.content not in shards]))
     for window in progress.over(windows, len(windows)):
-        _append(shards, window, dataset, encoder, 2 * shop.recipe.codes.heard * HALF_SECOND_FRAMES)
+        _append(shards, window, dataset, encoder, 2 * context.recipe.codes.reference_seconds * HALF_SECOND_FRAMES)
     return {"clips": len(clips), **_use(shards, clips)}
 
 
-def clips_of(dataset: Path, name: str) -> clip_lists.Material:
+def read_clips(dataset: Path, name: str) -> clip_lists.Material:
     """Read the lists of a lesson."""
     train, judged = (str(dataset / path) for path in LISTS[name])
     return clip_lists.read(TrainConfig(train_csv=train, eval_csv=judged), Project(dataset))
 
 
-def store_key(shop: Workshop) -> str:
+def store_key(context: BuildContext) -> str:
     """Return the fingerprint of the encoder, which names the table of its codes."""
-    return AudioEncoder.load(shop.folder("dvae")).fingerprint
+    return AudioEncoder.load(context.folder("dvae")).fingerprint
 
 
 def _windows(clips: Sequence[Clip]) -> Iterator[list[Clip]]:
@@ -71,8 +71,8 @@ def _append(shards: Shards, window: Sequence[Clip], dataset: Path, encoder: Audi
     waves = {clip.content: audio.load(resolve_inside(dataset, clip.audio), encoder.rate) for clip in window}
     order = sorted(waves, key=lambda content: waves[content].size)
     made: dict[str, EncodedClip] = {}
-    for start in range(0, len(order), AT_ONCE):
-        some = order[start : start + AT_ONCE]
+    for start in range(0, len(order), BATCH):
+        some = order[start : start + BATCH]
         made |= dict(zip(some, encoder.encode([waves[content] for content in some]), strict=True))
     names = [clip.content for clip in window]
     references = [_others([made[name].mel for name in names], place, frames) for place in range(len(names))]

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from tools.tiny_voice.codes_stage import clips_of, store_key
-from tools.tiny_voice.gpt_stage import taught
-from tools.tiny_voice.speaker_encoder import embedding, trained_ears
-from tools.tiny_voice.stages import Workshop
+from tools.tiny_voice.codes import read_clips, store_key
+from tools.tiny_voice.gpt import trained_gpt
+from tools.tiny_voice.speaker_encoder import embedding, load_speaker_encoder
+from tools.tiny_voice.stages import BuildContext
 from utils.core.languages import AMHARIC
 from utils.core.paths import resolve_inside
 from utils.core.storage import atomic_writer
@@ -67,30 +67,30 @@ class Pairs:
         return latents, voice, (self.sound[start:stop] / FULL).astype(np.float32)
 
 
-def gather(shop: Workshop, clips: Sequence[Clip], folder: Path, what: str) -> Pairs:
+def gather(context: BuildContext, clips: Sequence[Clip], folder: Path, what: str) -> Pairs:
     """Compute the latents of clips, unless they are there."""
     if not (folder / "samples.npy").is_file():  # the last that is written
         folder.mkdir(parents=True, exist_ok=True)
-        _write(shop, clips, folder, what)
+        _write(context, clips, folder, what)
     return Pairs.load(folder)
 
 
-def heard_clips(shop: Workshop) -> tuple[list[Clip], list[Clip]]:
+def vocoder_clips(context: BuildContext) -> tuple[list[Clip], list[Clip]]:
     """Return the clips that the vocoder learns from, and those that it is judged by."""
-    found, settings = clips_of(shop.folder("audio"), "sentences"), shop.recipe.vocoder
+    found, settings = read_clips(context.folder("audio"), "sentences"), context.recipe.vocoder
     return evenly_spaced(found.train, settings.clips), evenly_spaced(found.held_back, settings.judged)
 
 
-def _write(shop: Workshop, clips: Sequence[Clip], folder: Path, what: str) -> None:
+def _write(context: BuildContext, clips: Sequence[Clip], folder: Path, what: str) -> None:
     """Write the arrays of all clips."""
-    mouth = _Mouth(shop)
-    ears, dataset = trained_ears(shop).to(shop.device), shop.folder("audio")
+    gpt_latents = _GptLatents(context)
+    speaker_encoder, dataset = load_speaker_encoder(context).to(context.device), context.folder("audio")
     latents, sounds, voices = [], [], []
-    for clip in shop.progress(f"vocoder, {what}").over(clips, len(clips)):
+    for clip in context.progress(f"vocoder, {what}").over(clips, len(clips)):
         path = resolve_inside(dataset, clip.audio)
-        latents.append(mouth.say(clip))
+        latents.append(gpt_latents.compute(clip))
         sounds.append(_fitted(audio.load(path, OUTPUT_RATE), len(latents[-1])))
-        voices.append(embedding(ears, path).numpy()[0])
+        voices.append(embedding(speaker_encoder, path).numpy()[0])
     arrays: dict[str, npt.NDArray[Any]] = {
         "latents": np.concatenate(latents),
         "sound": np.concatenate(sounds),
@@ -109,23 +109,23 @@ def _fitted(sound: Samples, codes: int) -> npt.NDArray[np.int16]:
     return np.round(np.pad(sound, (0, max(0, size - sound.size)))[:size].clip(-1, 1) * FULL).astype(np.int16)
 
 
-class _Mouth:
+class _GptLatents:
     """The trained GPT, which is given what to say.
 
     Args:
-        shop: Where it lies.
+        context: Where it lies.
     """
 
-    def __init__(self, shop: Workshop) -> None:
-        folder = taught(shop)
+    def __init__(self, context: BuildContext) -> None:
+        folder = trained_gpt(context)
         reading = Tokenizer.load(folder)
-        self.device = shop.device
+        self.device = context.device
         gpt: nn.Module = load_gpt(folder, reading)
-        self.gpt: Any = gpt.eval().requires_grad_(requires_grad=False).to(shop.device)
-        self.store = Features.open(shop.folder("audio"), store_key(shop), text_fingerprint(reading, AMHARIC.code))
+        self.gpt: Any = gpt.eval().requires_grad_(requires_grad=False).to(context.device)
+        self.store = Features.open(context.folder("audio"), store_key(context), text_fingerprint(reading, AMHARIC.code))
 
     @torch.inference_mode()
-    def say(self, clip: Clip) -> npt.NDArray[np.float16]:
+    def compute(self, clip: Clip) -> npt.NDArray[np.float16]:
         """Return one latent for each code of a clip, as coqui's Xtts computes them."""
         found: ClipFeatures = self.store[clip]
         ids, codes = (

@@ -1,17 +1,19 @@
 """The GPT stage: two runs of this project's own training, short pieces first and then whole sentences."""
 
 import json
+import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from tools.tiny_voice.codes_stage import LISTS, clips_of, store_key
-from tools.tiny_voice.progress import Progress
-from tools.tiny_voice.recipe import Gpt, Lesson
-from tools.tiny_voice.stages import Workshop
+from tools.tiny_voice.codes import LISTS, read_clips, store_key
+from tools.tiny_voice.recipe import Gpt, GptTraining
+from tools.tiny_voice.stages import BuildContext, Progress
 from tools.tiny_voice.training_loop import CURVE
+from tools.tiny_voice.widen import widen
 from utils import runs
 from utils.config import TrainConfig
 from utils.core.errors import RunError
@@ -26,52 +28,70 @@ from utils.runs import Run, Status
 from utils.runs.job import Job
 from utils.training.checkpoint_samples import NONE
 from utils.xtts.files import DVAE_FILE, MEL_FILE
-from utils.xtts.from_scratch import Size, begun_gpt, new_config, write_config, write_speakers, write_weights
-from utils.xtts.narrow import Width, new_vocoder, widened
-from utils.xtts.random_vocabulary import small_vocabulary
+from utils.xtts.from_scratch import (
+    GptSize,
+    VocoderSize,
+    new_config,
+    new_vocoder,
+    write_config,
+    write_speakers,
+    write_weights,
+)
+from utils.xtts.model import new_gpt
+from utils.xtts.random_model import small_vocabulary
 from utils.xtts.tokenizer import prepare_tokenizer
+from utils.xtts.vocabulary import Vocabulary
 
-BLANK = "blank"  # folder of the model that nothing was taught yet
+if TYPE_CHECKING:
+    from TTS.tts.configs.xtts_config import XttsConfig
+
+BLANK = "blank"  # folder of the untrained model
+SCALE = 0.05  # deviation of token and position embeddings
+POSITIONS = {"text": "text_pos_embedding.emb.weight", "audio": "mel_pos_embedding.emb.weight"}
+TOKENS = ("text_embedding.weight", "mel_embedding.weight")
+LONGEST_WAVE = 400.0  # positions, about the longest text
 SAMPLED = 500  # clips that the pace of speech is measured on
 SHOWN = 100  # points of the curve of a lesson
 
 
-def teach(shop: Workshop) -> dict[str, Any]:
+def train_gpt_stage(context: BuildContext) -> dict[str, Any]:
     """Give both lessons and return what came of them."""
-    base = _blank(shop)
+    base = _untrained_model(context)
     found: dict[str, Any] = {}
-    for name, lesson in (("phrases", shop.recipe.gpt.phrases), ("sentences", shop.recipe.gpt.sentences)):
-        project = Project(shop.folder("gpt") / name)
+    for name, lesson in (("phrases", context.recipe.gpt.phrases), ("sentences", context.recipe.gpt.sentences)):
+        project = Project(context.folder("gpt") / name)
         if not project.ready.is_dir():
-            _learn(project, config_of(shop, name, lesson, base), shop.progress(f"gpt, {name}"))
+            _learn(project, training_config(context, name, lesson, base), context.progress(f"gpt, {name}"))
         found[name] = _told(project)
         base = project.ready
     return found
 
 
-def taught(shop: Workshop) -> Path:
+def trained_gpt(context: BuildContext) -> Path:
     """Return the folder of the GPT after the last lesson."""
-    return Project(shop.folder("gpt") / "sentences").ready
+    return Project(context.folder("gpt") / "sentences").ready
 
 
-def config_of(shop: Workshop, name: str, lesson: Lesson, base: Path) -> TrainConfig:
+def training_config(context: BuildContext, name: str, lesson: GptTraining, base: Path) -> TrainConfig:
     """Return the settings of a lesson."""
-    settings: Gpt = shop.recipe.gpt
-    train, judged = (str(shop.folder("audio") / path) for path in LISTS[name])
+    settings: Gpt = context.recipe.gpt
+    train, judged = (str(context.folder("audio") / path) for path in LISTS[name])
     return TrainConfig(
         custom_model=str(base),
         language=AMHARIC.code,
         train_csv=train,
         eval_csv=judged,
-        output_path=str(shop.folder("gpt") / name),
+        output_path=str(context.folder("gpt") / name),
         num_epochs=1000,
         max_steps=lesson.updates,
-        batch_size=lesson.at_once,
-        grad_acumm=max(1, lesson.clips // lesson.at_once),
+        batch_size=lesson.batch,
+        grad_acumm=max(1, lesson.clips // lesson.batch),
         learning_rate=lesson.rate,
         warmup_steps=lesson.warmup,
         dropout=settings.dropout,
-        attention_kernel="math" if shop.device == "cpu" else "auto",  # flash goes back slowly through short clips there
+        attention_kernel="math"
+        if context.device == "cpu"
+        else "auto",  # flash goes back slowly through short clips there
         mask_reference=False,  # it is another clip
         eval_step=settings.evaluate,
         save_step=settings.save,
@@ -80,33 +100,34 @@ def config_of(shop: Workshop, name: str, lesson: Lesson, base: Path) -> TrainCon
     )
 
 
-def _blank(shop: Workshop) -> Path:
+def _untrained_model(context: BuildContext) -> Path:
     """Write the model to begin with, unless it is there."""
-    folder, dvae = shop.folder("gpt") / BLANK, shop.folder("dvae")
+    folder, dvae = context.folder("gpt") / BLANK, context.folder("dvae")
     if folder.is_dir():
         return folder
-    gpt, codes = shop.recipe.gpt, shop.recipe.dvae.codes
+    gpt, codes = context.recipe.gpt, context.recipe.dvae.codes
     torch.manual_seed(gpt.seed)
     vocabulary = small_vocabulary()
-    config = new_config(Size(gpt.layers, gpt.dim, gpt.heads, codes, heard=shop.recipe.codes.heard), vocabulary)
-    vocoder = widened(
-        new_vocoder(width := Width(gpt.dim, shop.recipe.vocoder.channels, shop.recipe.ears.filters)), width
+    config = new_config(
+        GptSize(gpt.layers, gpt.dim, gpt.heads, codes, context.recipe.codes.reference_seconds), vocabulary
     )
+    size = VocoderSize(gpt.dim, context.recipe.vocoder.channels, context.recipe.speaker_encoder.filters)
+    vocoder = widen(new_vocoder(size), size)
     stats = torch.load(dvae / MEL_FILE, weights_only=True)
     with replace_folder(folder) as new:
         write_config(new, config, vocabulary)
-        write_weights(new, begun_gpt(config, vocabulary, _pace(shop)), vocoder, stats)
+        write_weights(new, initial_gpt(config, vocabulary, _pace(context)), vocoder, stats)
         write_speakers(new, {})
         link_or_copy(dvae / DVAE_FILE, new / DVAE_FILE)
     return folder
 
 
-def _pace(shop: Workshop) -> float:
+def _pace(context: BuildContext) -> float:
     """Measure how many tokens of text go with each code."""
-    dataset = shop.folder("audio")
-    clips = clips_of(dataset, "sentences").train[:SAMPLED]
+    dataset = context.folder("audio")
+    clips = read_clips(dataset, "sentences").train[:SAMPLED]
     reading = prepare_tokenizer(small_vocabulary(), AMHARIC.code)
-    shards = Shards(dataset / FOLDER / f"audio-{store_key(shop)}", AUDIO, bulky=["mel"])
+    shards = Shards(dataset / FOLDER / f"audio-{store_key(context)}", AUDIO, bulky=["mel"])
     shards.open()
     tokens = sum(len(reading.encode(clip.text, AMHARIC.code)) for clip in clips)
     codes = sum((place := shards.find(clip.content)).columns["codes"].length(place.number) for clip in clips)
@@ -121,7 +142,7 @@ def _learn(project: Project, config: TrainConfig, progress: Progress) -> None:
     failures: list[Exception] = []
     with Job(run) as job:  # it keeps an error to itself
         job.events.close()
-        job.events = _Telling(run.events, progress)
+        job.events = _ReportingLog(run.events, progress)
         try:
             train(job, config)
         except Exception as error:
@@ -142,7 +163,7 @@ def _interrupted(project: Project) -> Run | None:
     return run
 
 
-class _Telling(EventLog):
+class _ReportingLog(EventLog):
     """Writes events, and tells those that a person waits for."""
 
     def __init__(self, path: Path, progress: Progress) -> None:
@@ -183,3 +204,31 @@ def _told(project: Project) -> dict[str, Any]:
 def _point(event: Event) -> dict[str, float]:
     names = ("step", "loss_audio", "loss_text")
     return {name: round(float(str(event[name])), 4) for name in names if name in event}
+
+
+def initial_gpt(config: "XttsConfig", vocabulary: Vocabulary, pace: float) -> dict[str, Tensor]:
+    """Draw the initial weights of a GPT whose attention aligns text and audio from the start.
+
+    coqui starts tokens with a deviation of 1 and positions with 0.02, so attention cannot see positions. Here both
+    start with the same deviation, and the positions of text and audio as the same waves, stretched by the pace at which
+    tokens become codes: positions that belong together look alike from the first step. All of it is trained further.
+
+    Args:
+        config: Sizes.
+        vocabulary: Text tokens.
+        pace: Text tokens per code.
+    """
+    weights = new_gpt(config.model_args, vocabulary).state_dict()
+    for name in TOKENS:
+        weights[name] = weights[name] * SCALE
+    for kind, name in POSITIONS.items():
+        positions, dim = weights[name].shape
+        weights[name] = position_waves(positions, dim, 1.0 if kind == "text" else pace)
+    return weights
+
+
+def position_waves(positions: int, dim: int, pace: float) -> Tensor:
+    """Return sines and cosines of position times pace, from short waves to long ones."""
+    lengths = 2 * math.pi * torch.exp(torch.linspace(0, math.log(LONGEST_WAVE / (2 * math.pi)), dim // 2))
+    angles = 2 * math.pi * pace * torch.arange(positions)[:, None] / lengths
+    return SCALE * math.sqrt(2) * torch.cat([angles.sin(), angles.cos()], dim=1)

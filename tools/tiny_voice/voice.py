@@ -9,13 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tools.tiny_voice.audio_stage import chosen
+from tools.tiny_voice.audio import select
 from tools.tiny_voice.corpus import SENTENCES, Take, read_takes
-from tools.tiny_voice.gpt_stage import taught
-from tools.tiny_voice.speaker_encoder import path_of
+from tools.tiny_voice.gpt import trained_gpt
+from tools.tiny_voice.speaker_encoder import take_path
 from tools.tiny_voice.speakers import SPEAKERS
-from tools.tiny_voice.stages import Workshop
-from tools.tiny_voice.vocoder import trained_vocoder
+from tools.tiny_voice.stages import BuildContext
+from tools.tiny_voice.vocoder import load_vocoder
+from tools.tiny_voice.widen import widen
 from utils.core.folders import replace_folder
 from utils.core.storage import write_atomically
 from utils.dataset.lengths import header_seconds
@@ -24,9 +25,8 @@ from utils.media.rates import RATE
 from utils.speech.open_model import open_model
 from utils.speech.speaker_conditioning import SHORTEST, Hearing, hear
 from utils.xtts.files import ABOUT_FILE, CONFIG_FILE, DVAE_FILE, MEL_FILE, REFERENCE_FILE, TINY
-from utils.xtts.from_scratch import write_speakers, write_weights
+from utils.xtts.from_scratch import VocoderSize, write_speakers, write_weights
 from utils.xtts.model import gpt_state
-from utils.xtts.narrow import Width, widened
 from utils.xtts.tensors import half_dtype
 from utils.xtts.tokenizer import Tokenizer
 
@@ -47,43 +47,43 @@ def voice_folder(root: Path) -> Path:
     return root / "voice" / TINY
 
 
-def assemble(shop: Workshop) -> dict[str, Any]:
+def assemble(context: BuildContext) -> dict[str, Any]:
     """Write the folder and return its size."""
-    folder, learnt = voice_folder(shop.root), taught(shop)
-    width = Width(shop.recipe.gpt.dim, shop.recipe.vocoder.channels, shop.recipe.ears.filters)
+    folder, learnt = voice_folder(context.root), trained_gpt(context)
+    size = VocoderSize(context.recipe.gpt.dim, context.recipe.vocoder.channels, context.recipe.speaker_encoder.filters)
     gpt = {name: weight.to(half_dtype(weight)) for name, weight in gpt_state(learnt).items()}
     stats = torch.load(learnt / MEL_FILE, weights_only=True)
-    takes = _references(shop)
+    takes = _references(context)
     with replace_folder(folder) as new:
         shutil.copyfile(learnt / CONFIG_FILE, new / CONFIG_FILE)
         Tokenizer.load(learnt).save(new)
-        shutil.copyfile(shop.folder("dvae") / DVAE_FILE, new / DVAE_FILE)
-        write_weights(new, gpt, widened(trained_vocoder(shop), width), stats)
-        _write_reference(shop, takes[OWN], new / REFERENCE_FILE)
+        shutil.copyfile(context.folder("dvae") / DVAE_FILE, new / DVAE_FILE)
+        write_weights(new, gpt, widen(load_vocoder(context), size), stats)
+        _write_reference(context, takes[OWN], new / REFERENCE_FILE)
         write_atomically(new / ABOUT_FILE, json.dumps(ABOUT, indent=1))
         shutil.copyfile(SENTENCES.with_name(LICENCE), new / LICENCE)
-        write_speakers(new, _speakers(shop, new, takes))
+        write_speakers(new, _speakers(context, new, takes))
     sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
     parameters = sum(weight.numel() for weight in gpt.values())
     return {"megabytes": round(sum(sizes.values()) / MEGABYTE, 2), "bytes": sizes, "gpt_parameters": parameters}
 
 
-def _references(shop: Workshop) -> dict[str, list[Take]]:
+def _references(context: BuildContext) -> dict[str, list[Take]]:
     """Choose the longest sentences of each voice."""
-    takes = chosen(read_takes(shop.folder("corpus")), "sentence", "train")
-    seconds = {take: header_seconds(path_of(shop, take)) or 0.0 for take in takes}
+    takes = select(read_takes(context.folder("corpus")), "sentence", "train")
+    seconds = {take: header_seconds(take_path(context, take)) or 0.0 for take in takes}
     ordered = sorted(
         (take for take in takes if seconds[take] >= SHORTEST), key=lambda take: (-seconds[take], take.name)
     )
     return {one.name: [take for take in ordered if take.speaker == one.name][:REFERENCES] for one in SPEAKERS}
 
 
-def _speakers(shop: Workshop, folder: Path, takes: dict[str, list[Take]]) -> dict[str, dict[str, Tensor]]:
+def _speakers(context: BuildContext, folder: Path, takes: dict[str, list[Take]]) -> dict[str, dict[str, Tensor]]:
     """Listen to each voice with the model that was just written."""
     opened, hearing = open_model(folder), Hearing.of(folder)
     found = {}
     for name, own in takes.items():
-        heard = hear(opened, [path_of(shop, take) for take in own], hearing)
+        heard = hear(opened, [take_path(context, take) for take in own], hearing)
         found[name.title()] = {
             "gpt_cond_latent": heard["prompt"].half(),
             "speaker_embedding": heard["embedding"].half(),
@@ -91,6 +91,6 @@ def _speakers(shop: Workshop, folder: Path, takes: dict[str, list[Take]]) -> dic
     return found
 
 
-def _write_reference(shop: Workshop, takes: list[Take], path: Path) -> None:
-    sound = np.concatenate([audio.load(path_of(shop, take), RATE) for take in takes])
+def _write_reference(context: BuildContext, takes: list[Take], path: Path) -> None:
+    sound = np.concatenate([audio.load(take_path(context, take), RATE) for take in takes])
     audio.save(path, sound[: HEARD * RATE], RATE)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tools.tiny_voice.audio_stage import rendering
+from tools.tiny_voice.audio import render
 from tools.tiny_voice.corpus import read_sentences
 from tools.tiny_voice.speakers import HELD_OUT
-from tools.tiny_voice.stages import Workshop
+from tools.tiny_voice.stages import BuildContext
 from utils.core.storage import make_folder, write_atomically
 from utils.dataset.clip import Cue, Span
 from utils.evaluation.sentences import evenly_spaced
@@ -25,9 +25,9 @@ DRAWN = 60  # sentences, spread over all kinds; as many of them are spoken as th
 SEED = 7
 
 
-def record_sample(shop: Workshop) -> dict[str, Any]:
+def record_sample(context: BuildContext) -> dict[str, Any]:
     """Let the held-out speaker say sentences to learn from; those that judge the voice stay unheard."""
-    folder = shop.folder("sample")
+    folder = context.folder("sample")
     make_folder(folder)
     spoken = list(_spoken())
     pause = np.zeros(round(PAUSE * RATE), np.float32)
@@ -42,7 +42,7 @@ def _spoken() -> Iterator[tuple[str, Samples]]:
     random = np.random.default_rng(SEED)
     left = SECONDS
     for text in evenly_spaced(read_sentences()["train"], DRAWN):
-        samples = rendering(text, HELD_OUT.swayed(random))
+        samples = render(text, HELD_OUT.varied(random))
         left -= samples.size / RATE + PAUSE
         if left < 0:
             return

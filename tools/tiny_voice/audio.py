@@ -1,4 +1,4 @@
-"""The audio stage: every take spoken by espeak-ng, trimmed, equally loud, and listed as any dataset of this project."""
+"""The audio stage: every clip spoken by espeak-ng, trimmed, at equal loudness, and listed as a dataset."""
 
 import hashlib
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from tools.tiny_voice.corpus import Kind, Take
-from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.speakers import HELD_OUT, SPEAKERS, Speaker, speak
+from tools.tiny_voice.stages import Progress
 from utils.core.languages import AMHARIC
 from utils.core.storage import make_folder, write_atomically
 from utils.dataset.clip import Split
@@ -29,7 +29,7 @@ QUIET = 10 ** (-50 / 20)  # below the loudest sample: what synthetic speech has 
 KNOWN = {speaker.name: speaker for speaker in (*SPEAKERS, HELD_OUT)}
 
 
-def record(takes: Sequence[Take], folder: Path, progress: Progress) -> float:
+def render_all(takes: Sequence[Take], folder: Path, progress: Progress) -> float:
     """Speak every take that has no file yet, list all of them, and return their seconds."""
     make_folder(folder / WAVS)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -44,17 +44,17 @@ def write_list(folder: Path, name: str, takes: Iterable[Take]) -> Path:
     return folder / name
 
 
-def chosen(takes: Iterable[Take], kind: Kind, split: Split) -> list[Take]:
+def select(takes: Iterable[Take], kind: Kind, split: Split) -> list[Take]:
     """Return the takes of a kind and side."""
     return [take for take in takes if (take.kind, take.split) == (kind, split)]
 
 
-def rendering(text: str, speaker: Speaker) -> Samples:
-    """Speak a text as it is written, trimmed and as loud as every clip."""
-    return levelled(trimmed(speak(pack_for(AMHARIC.code).normalise(text), speaker)))
+def render(text: str, speaker: Speaker) -> Samples:
+    """Speak a text with espeak-ng, trimmed and at the loudness of every clip."""
+    return normalise_loudness(trim_silence(speak(pack_for(AMHARIC.code).normalise(text), speaker)))
 
 
-def trimmed(sound: Samples) -> Samples:
+def trim_silence(sound: Samples) -> Samples:
     """Cut off the silence at both ends but for a little, and fill up what is very short."""
     loud = np.flatnonzero(np.abs(sound) > QUIET * np.abs(sound).max(initial=1e-9))
     if loud.size:
@@ -63,7 +63,7 @@ def trimmed(sound: Samples) -> Samples:
     return np.pad(sound, (lacking // 2, lacking - lacking // 2))
 
 
-def levelled(sound: Samples) -> Samples:
+def normalise_loudness(sound: Samples) -> Samples:
     """Bring the mean power of what is not silence to one level; BS.1770 has no loudness of a single word."""
     heard = sound[np.abs(sound) > QUIET * np.abs(sound).max(initial=1e-9)]
     power = float(np.sqrt(np.mean(np.square(heard)))) if heard.size else 1.0
@@ -76,5 +76,5 @@ def _recorded(take: Take, folder: Path) -> float:
     path = folder / WAVS / f"{take.name}{ENDING}"
     if not path.is_file():
         seed = int.from_bytes(hashlib.blake2b(take.name.encode(), digest_size=8).digest())
-        audio.save(path, rendering(take.text, KNOWN[take.speaker].swayed(np.random.default_rng(seed))), RATE)
+        audio.save(path, render(take.text, KNOWN[take.speaker].varied(np.random.default_rng(seed))), RATE)
     return header_seconds(path) or audio.duration(path)

@@ -8,17 +8,17 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from tools.tiny_voice.audio_stage import ENDING, WAVS
+from tools.tiny_voice.audio import ENDING, WAVS
 from tools.tiny_voice.corpus import read_takes
 from tools.tiny_voice.recipe import Dvae
-from tools.tiny_voice.stages import Workshop
-from tools.tiny_voice.training_loop import Figures, Practice, crops
+from tools.tiny_voice.stages import BuildContext
+from tools.tiny_voice.training_loop import Figures, TrainingLoop, crops
 from utils.core.storage import atomic_writer
 from utils.evaluation.sentences import evenly_spaced
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.xtts.files import DVAE_FILE, MEL_FILE
-from utils.xtts.narrow import dvae_mel, new_dvae
+from utils.xtts.from_scratch import new_dvae
 
 TRACK = "mel.npy"
 HEARD = 4_000  # clips, spread over all: two hours say enough of the sounds of a language
@@ -29,19 +29,19 @@ UNUSED = 0.3  # times the usual use of a code
 JUDGED = 4_000  # frames at the end of the track that are never learnt from
 
 
-def learn_codes(shop: Workshop) -> dict[str, Any]:
+def train_dvae(context: BuildContext) -> dict[str, Any]:
     """Train the DVAE and write it as the hub has it, with what each band of a mel is divided by."""
-    settings, folder = shop.recipe.dvae, shop.folder("dvae")
-    track = _track(shop)
+    settings, folder = context.recipe.dvae, context.folder("dvae")
+    track = _track(context)
     sample = torch.from_numpy(track[: 1 << 20].astype(np.float32))
     stats = sample.std(dim=0).clamp(min=0.5)
     torch.manual_seed(settings.seed)
     dvae: Any = new_dvae(settings.hidden, settings.codes, settings.width)
     dvae.decoder[-1].bias.data = sample.mean(dim=0) / stats  # else the first hundred updates learn nothing else
-    dvae.to(shop.device)
+    dvae.to(context.device)
     lesson = _Lesson(settings, dvae, track, stats)
-    practice = Practice(folder, dvae, settings.steps, settings.rate, settings.seed, shop.progress("dvae"))
-    found = practice.run(lesson.step, lesson.judge)
+    loop = TrainingLoop(folder, dvae, settings.steps, settings.rate, settings.seed, context.progress("dvae"))
+    found = loop.run(lesson.step, lesson.judge)
     _write(folder / DVAE_FILE, {name: _half(weight) for name, weight in dvae.state_dict().items()})
     _write(folder / MEL_FILE, stats)
     size = sum(weight.numel() for weight in dvae.parameters())
@@ -98,15 +98,17 @@ class _Lesson:
         book.cluster_size[dead] = 1.0
 
 
-def _track(shop: Workshop) -> npt.NDArray[np.float16]:
+def _track(context: BuildContext) -> npt.NDArray[np.float16]:
     """Return the mel frames of many clips one after another, mapped from the disk."""
-    path = shop.folder("dvae") / TRACK
+    path = context.folder("dvae") / TRACK
     if not path.is_file():
-        names = evenly_spaced([take.name for take in read_takes(shop.folder("corpus")) if take.split == "train"], HEARD)
-        names = [names[place] for place in np.random.default_rng(shop.recipe.dvae.seed).permutation(len(names))]
-        progress = shop.progress("dvae")
+        names = evenly_spaced(
+            [take.name for take in read_takes(context.folder("corpus")) if take.split == "train"], HEARD
+        )
+        names = [names[place] for place in np.random.default_rng(context.recipe.dvae.seed).permutation(len(names))]
+        progress = context.progress("dvae")
         parts = list(
-            progress.over((_mel_of(shop.folder("audio") / WAVS / f"{name}{ENDING}") for name in names), len(names))
+            progress.over((_mel_of(context.folder("audio") / WAVS / f"{name}{ENDING}") for name in names), len(names))
         )
         with atomic_writer(path) as file:
             np.save(file, np.concatenate(parts))
@@ -115,7 +117,10 @@ def _track(shop: Workshop) -> npt.NDArray[np.float16]:
 
 
 def _mel_of(path: Path) -> npt.NDArray[np.float16]:
-    frames: npt.NDArray[np.float16] = dvae_mel(torch.from_numpy(audio.load(path, RATE))[None])[0].T.half().numpy()
+    from TTS.tts.layers.xtts.dvae import dvae_wav_to_mel
+
+    mel = dvae_wav_to_mel(torch.from_numpy(audio.load(path, RATE))[None], mel_norms=torch.ones(80))
+    frames: npt.NDArray[np.float16] = mel[0].T.half().numpy()
     return frames
 
 

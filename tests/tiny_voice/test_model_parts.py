@@ -1,0 +1,85 @@
+"""A narrow vocoder in coqui's shapes is the same function in a small file, and is found there again."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from tools.tiny_voice.gpt import POSITIONS, SCALE, TOKENS, initial_gpt, position_waves
+from tools.tiny_voice.widen import widen
+from utils.xtts.from_scratch import GptSize, VocoderSize, new_config, new_vocoder
+from utils.xtts.narrow import without_silent_channels
+from utils.xtts.random_model import small_vocabulary
+
+SIZE = VocoderSize(dim=24, channels=64, filters=(8, 16, 32, 64))
+
+
+def random_vocoder(size: VocoderSize) -> Any:
+    """A vocoder with random norms and biases."""
+    torch.manual_seed(0)
+    decoder = new_vocoder(size)
+    with torch.no_grad():
+        for name, weight in decoder.named_parameters():
+            if weight.ndim == 1 or name.endswith("original0"):
+                weight.add_(torch.rand_like(weight) * 0.5)
+    return decoder.eval()
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[Any, Any]:
+    """A narrow vocoder, and one of coqui's size that was filled from it."""
+    narrow = random_vocoder(SIZE)
+    wide: nn.Module = new_vocoder(VocoderSize(SIZE.dim))
+    wide.load_state_dict(widen(narrow, SIZE))
+    return narrow, wide.eval()
+
+
+@torch.no_grad()
+def test_the_audio_is_the_same(pair: tuple[Any, Any]) -> None:
+    latents, voice = torch.randn(2, 8, SIZE.dim), torch.randn(2, 512, 1) * 0.05
+    narrow, wide = (decoder(latents, g=voice) for decoder in pair)
+    assert (narrow - wide).abs().max() < 0.01 * narrow.abs().max()  # half precision, and nothing else
+
+
+@torch.no_grad()
+def test_the_speaker_embedding_is_the_same(pair: tuple[Any, Any]) -> None:
+    sound = torch.randn(2, 16_000) * 0.1
+    narrow, wide = (decoder.speaker_encoder(sound.clone(), l2_norm=True) for decoder in pair)
+    assert nn.functional.cosine_similarity(narrow, wide).min() > 0.999
+
+
+@torch.no_grad()
+def test_the_narrow_generator_is_found_again(pair: tuple[Any, Any]) -> None:
+    wide = pair[1]
+    generator: Any = without_silent_channels(wide)
+    assert generator.conv_pre.out_channels == SIZE.channels
+    frames, voice = torch.randn(1, SIZE.dim, 16), torch.randn(1, 512, 1) * 0.05
+    whole = wide.waveform_decoder(frames, g=voice)
+    assert torch.allclose(generator(frames, g=voice), whole, atol=1e-4 * float(whole.abs().max()))
+
+
+def test_a_vocoder_without_silent_channels_is_unchanged() -> None:
+    decoder: Any = new_vocoder(VocoderSize(dim=16, channels=64, filters=(8, 8, 8, 8)))
+    assert without_silent_channels(decoder) is decoder.waveform_decoder
+
+
+def test_the_file_is_small(pair: tuple[Any, Any], tmp_path: Path) -> None:
+    torch.save(widen(pair[0], SIZE), tmp_path / "wide.pth")
+    numbers = sum(weight.numel() for weight in pair[1].state_dict().values())
+    assert (tmp_path / "wide.pth").stat().st_size < 0.35 * 2 * numbers
+
+
+@pytest.mark.parametrize("pace", [0.5, 0.8, 1.3])
+def test_initial_audio_positions_are_most_like_the_text_positions_they_belong_to(pace: float) -> None:
+    text, codes = position_waves(200, 64, 1.0), position_waves(100, 64, pace)
+    nearest = (codes @ text.T).argmax(dim=1)
+    assert (nearest - torch.arange(100) * pace).abs().max() < 0.51
+
+
+def test_initial_tokens_and_positions_have_the_same_scale() -> None:
+    vocabulary = small_vocabulary()
+    weights = initial_gpt(new_config(GptSize(2, 64, 4, 32, 1), vocabulary), vocabulary, 0.6)
+    for name in (*TOKENS, *POSITIONS.values()):
+        assert float(weights[name].square().mean().sqrt()) == pytest.approx(SCALE, rel=0.1), name
