@@ -30,13 +30,13 @@ def test_an_unknown_symbol_fails_and_is_named(text: str, tmp_path: Path, capsys:
     assert main(["check-text", text, "--vocab", vocabulary]) == 1
     shown = capsys.readouterr().out
     assert "ə U+0259 in 2 lines" in shown
-    assert "letters lacking      ñ ə" in shown
+    assert "missing letters      ñ ə" in shown
 
 
 def test_a_letter_no_line_needs_yet_fails_too(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     vocabulary = str(write_vocabulary(tmp_path / "base", without="ž"))
     assert main(["check-text", text, "--vocab", vocabulary]) == 1
-    assert "letters lacking      ž" in capsys.readouterr().out
+    assert "missing letters      ž" in capsys.readouterr().out
 
 
 def test_a_trained_model_brings_its_own_settings(text: str, tmp_path: Path) -> None:

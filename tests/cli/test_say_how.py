@@ -36,7 +36,7 @@ def test_a_vocabulary_shows_the_tokens(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_what_the_vocabulary_lacks_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["say-how", "ሰላም", "--vocab", str(write_vocabulary(tmp_path, without="ə"))]) == 1
-    assert lines(capsys.readouterr().out)["lacking"] == "ə"
+    assert lines(capsys.readouterr().out)["missing"] == "ə"
 
 
 @pytest.mark.parametrize(("mode", "read"), [("latin", "səlam"), ("ipa", "səlam"), ("fidel", "ሰላም")])

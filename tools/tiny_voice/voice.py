@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tools.tiny_voice.audio import select
-from tools.tiny_voice.corpus import SENTENCES, Take, read_takes
+from tools.tiny_voice.corpus import Take, read_takes
 from tools.tiny_voice.gpt import trained_gpt
 from tools.tiny_voice.speaker_encoder import take_path
 from tools.tiny_voice.speakers import SPEAKERS
@@ -24,6 +24,7 @@ from utils.media import audio
 from utils.media.rates import RATE
 from utils.speech.open_model import open_model
 from utils.speech.speaker_conditioning import SHORTEST, Hearing, hear
+from utils.workspace import sample_project
 from utils.xtts.files import ABOUT_FILE, CONFIG_FILE, DVAE_FILE, MEL_FILE, REFERENCE_FILE, TINY
 from utils.xtts.from_scratch import VocoderSize, write_speakers, write_weights
 from utils.xtts.model import gpt_state
@@ -61,7 +62,7 @@ def assemble(context: BuildContext) -> dict[str, Any]:
         write_weights(new, gpt, widen(load_vocoder(context), size), stats)
         _write_reference(context, takes[OWN], new / REFERENCE_FILE)
         write_atomically(new / ABOUT_FILE, json.dumps(ABOUT, indent=1))
-        shutil.copyfile(SENTENCES.with_name(LICENCE), new / LICENCE)
+        shutil.copyfile(sample_project.DATA / LICENCE, new / LICENCE)
         write_speakers(new, _speakers(context, new, takes))
     sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
     parameters = sum(weight.numel() for weight in gpt.values())

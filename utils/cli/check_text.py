@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take the text, and the vocabulary that shall hold it."""
-    parser.epilog = "Exit code 1: the vocabulary lacks a symbol of the text, or a letter of the text mode."
-    parser.add_argument("text", type=Path, help="metadata.csv (audio_file|text|speaker_name), or one sentence a line")
+    """Add the text and the vocabulary."""
+    parser.epilog = "Exit code 1: the vocabulary lacks a symbol of the text or a letter of the text mode."
+    parser.add_argument("text", type=Path, help="metadata.csv (audio_file|text|speaker_name), or one sentence per line")
     add_vocabulary(parser)
 
 
 def add_vocabulary(parser: argparse.ArgumentParser) -> None:
-    """Take a published vocabulary with a text mode, or a model that has both."""
+    """Add a published vocabulary with a text mode, or a model that has both."""
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--vocab", type=Path, help=f"XTTS's vocab.json (default: one below {paths.MODELS})")
+    source.add_argument("--vocab", type=Path, help=f"vocab.json of XTTS (default: one in {paths.MODELS})")
     source.add_argument("--model", type=Path, help="folder of a trained model, with vocab.json and text.json")
-    parser.add_argument("--language", default="am", help="am, amh, Amharic and so on (default: am)")
+    parser.add_argument("--language", default="am", help="language name or code (default: am)")
     parser.add_argument("--text-mode", default="latin", choices=("latin", "ipa", "fidel"), help="not with --model")
     parser.add_argument("--backend", default="rules", choices=("rules", "epitran"), help="not with --model")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the report; the exit code is 1 when the text cannot be trained on as it is."""
+    """Print the report; return 1 when the text cannot be used for training."""
     from utils.xtts.coverage import measure_coverage, read_rows, report
 
     rows = list(read_rows(arguments.text))
@@ -41,12 +41,12 @@ def run(arguments: argparse.Namespace) -> int:
     print(report(coverage))
     missing = tokenizer.missing_letters(arguments.language)
     if missing:
-        print(f"letters lacking      {' '.join(missing)} (the text mode cannot be used with this vocabulary)")
-    return int(bool(coverage.lacking or missing))
+        print(f"missing letters      {' '.join(missing)} (this text mode does not work with this vocabulary)")
+    return int(bool(coverage.missing or missing))
 
 
 def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> "Tokenizer":
-    """Open a model's own tokenizer, or the one that training would make from a published vocabulary."""
+    """Open the tokenizer of a model, or the one that training would create from a published vocabulary."""
     from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
     from utils.xtts.vocabulary import Vocabulary
 
@@ -58,11 +58,11 @@ def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> "Toke
 
 
 def published_vocabulary() -> Path:
-    """Return the vocab.json of a base model that lies in the models folder."""
+    """Return the vocab.json of a downloaded base model."""
     found = sorted(path for path in paths.MODELS.glob("*/vocab.json") if path.parent.name not in BUILT_IN)
     if not found:
         raise VocabularyError(
-            f"There is no vocab.json below {paths.MODELS}.",
-            hint="Name the one of your XTTS v2 with --vocab, or a trained model with --model.",
+            f"There is no vocab.json in {paths.MODELS}.",
+            hint="Name a vocab.json of XTTS v2 with --vocab, or a trained model with --model.",
         )
     return found[-1]

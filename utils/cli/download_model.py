@@ -38,5 +38,5 @@ def work(job: Job, config: DownloadConfig) -> None:
     from utils.xtts.base_models import ModelSource, base_folder
 
     models = Path(config.models) if config.models else MODELS
-    folder = base_folder(config.version, source=ModelSource(models, on_step=download_progress(job)))
+    folder = base_folder(config.version, source=ModelSource(models, on_progress=download_progress(job)))
     job.events.emit("fetched", version=config.version, folder=str(folder))

@@ -1,4 +1,4 @@
-"""Show how a sentence is read: as written, normalised, in phonemes, in the letters of the model, in tokens."""
+"""Show each step from a written sentence to tokens: normalised, phonemes, model input."""
 
 import argparse
 from collections.abc import Mapping
@@ -9,37 +9,36 @@ from utils.core.languages import AMHARIC, canonical
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take the sentence, and optionally the vocabulary or model that shall read it."""
-    parser.epilog = "Without --vocab or --model, and with no base model in its folder, the tokens are left out."
-    parser.add_argument("text", nargs="+", help="what to read")
+    """Add the sentence, and optionally a vocabulary or model."""
+    parser.epilog = "Without --vocab, --model or a downloaded base model, no tokens are shown."
+    parser.add_argument("text", nargs="+", help="the sentence")
     add_vocabulary(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print each stage; the exit code is 1 when the vocabulary lacks a symbol."""
+    """Print each step; return 1 when the vocabulary lacks a symbol."""
     text = " ".join(arguments.text)
-    if not has_vocabulary(arguments):
-        show(stages(text, arguments))
-        explain_words(text, arguments, {})
+    if not _has_vocabulary(arguments):
+        _print_lines(_steps_without_vocabulary(text, arguments))
+        _explain_words(text, arguments, {})
         return 0
     tokenizer = open_tokenizer(arguments, [text])
-    reading = tokenizer.tokenize(text, arguments.language)
-    show(
+    result = tokenizer.tokenize(text, arguments.language)
+    _print_lines(
         {
-            "written": reading.written,
-            "normalised": reading.normalised,
-            "phonemes": reading.phones,
-            "read": reading.model_text,
-            "tokens": f"{len(reading.tokens)}: {' '.join(reading.tokens)}",
-            "lacking": " ".join(reading.unknown),
+            "written": result.written,
+            "normalised": result.normalised,
+            "phonemes": result.phones,
+            "read": result.model_text,
+            "tokens": f"{len(result.tokens)}: {' '.join(result.tokens)}",
+            "missing": " ".join(result.unknown),
         }
     )
-    explain_words(text, arguments, tokenizer.settings.overrides if tokenizer.settings else {})
-    return int(bool(reading.unknown))
+    _explain_words(text, arguments, tokenizer.settings.overrides if tokenizer.settings else {})
+    return int(bool(result.unknown))
 
 
-def has_vocabulary(arguments: argparse.Namespace) -> bool:
-    """Say whether there is any vocabulary to show tokens of."""
+def _has_vocabulary(arguments: argparse.Namespace) -> bool:
     if arguments.vocab or arguments.model:
         return True
     try:
@@ -48,19 +47,18 @@ def has_vocabulary(arguments: argparse.Namespace) -> bool:
         return False
 
 
-def stages(text: str, arguments: argparse.Namespace) -> dict[str, str]:
-    """Follow a text as far as it goes without a vocabulary."""
+def _steps_without_vocabulary(text: str, arguments: argparse.Namespace) -> dict[str, str]:
     from utils.xtts.language_packs import pack_for
 
     pack = pack_for(arguments.language, backend=arguments.backend)
     normalised = pack.normalise(text)
     phones = pack.phonemise(normalised)
-    read = pack.render(normalised, phones, arguments.text_mode)
-    return {"written": text, "normalised": normalised, "phonemes": phones, "read": read}
+    model_text = pack.render(normalised, phones, arguments.text_mode)
+    return {"written": text, "normalised": normalised, "phonemes": phones, "read": model_text}
 
 
-def explain_words(text: str, arguments: argparse.Namespace, overrides: Mapping[str, str]) -> None:
-    """Say for each Amharic word what decided its long consonants, and what could not be read."""
+def _explain_words(text: str, arguments: argparse.Namespace, overrides: Mapping[str, str]) -> None:
+    """Print the source of gemination for each Amharic word, and characters that were not read."""
     if canonical(arguments.language) != AMHARIC.code or arguments.backend != "rules":
         return
     from utils.amharic import explain
@@ -69,16 +67,12 @@ def explain_words(text: str, arguments: argparse.Namespace, overrides: Mapping[s
     print()
     for word in explanation.words:
         print(f"{word.normalized}\t{word.phones}\t{word.latin}\t{word.gemination}")
-    show({name: shown(getattr(explanation, name)) for name in ("unknown", "unspoken", "dropped")})
+    for name in ("unknown", "unspoken", "dropped"):
+        counts = getattr(explanation, name)
+        _print_lines({name: ", ".join(f"{symbol} ({count})" for symbol, count in counts.items())})
 
 
-def shown(counts: Mapping[str, int]) -> str:
-    """Write counted characters as a list."""
-    return ", ".join(f"{symbol} ({count})" for symbol, count in counts.items())
-
-
-def show(lines: dict[str, str]) -> None:
-    """Print what there is to say, one line a stage."""
+def _print_lines(lines: Mapping[str, str]) -> None:
     for name, value in lines.items():
         if value:
             print(f"{name:<12} {value}")

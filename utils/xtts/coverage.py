@@ -1,4 +1,4 @@
-"""What a vocabulary makes of a whole text, counted before any training."""
+"""How well a vocabulary covers a text: unknown symbols, token counts and lengths."""
 
 import csv
 from collections import Counter
@@ -8,26 +8,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utils.core.errors import DataError
-from utils.xtts.tokenizer import Tokenizer
+from utils.xtts.tokenizer import TokenizedText, Tokenizer
 from utils.xtts.vocabulary import UNKNOWN
 
-LONGEST_SHOWN = 5
+MAX_LONGEST, MAX_LINES = 5, 10
 
 
 class TextRow(NamedTuple):
-    """One line of text, where it stands, and how long its recording is, where that is known."""
+    """One line of text, with the length of its recording where known."""
 
     line: int
     text: str
     seconds: float | None = None
-
-
-class Length(NamedTuple):
-    """A sentence by its number of tokens."""
-
-    tokens: int
-    line: int
-    text: str
 
 
 @dataclass
@@ -35,26 +27,26 @@ class Coverage:
     """Counts over a text.
 
     Attributes:
-        token_limit: Tokens that one sentence may have.
-        sentences: Lines that were read.
-        tokens: Tokens of all of them.
-        unknown: How many of these are [UNK].
-        lacking: Every symbol that the vocabulary lacks, and how often it occurs.
-        unreadable: Lines with at least one of them.
-        longest: The longest sentences, longest first.
+        token_limit: Tokens allowed in one sentence.
+        sentences: Lines read.
+        tokens: Tokens in all of them.
+        unknown: Tokens that are [UNK].
+        missing: Symbols missing from the vocabulary, with counts.
+        unreadable: Lines with missing symbols.
+        longest: The longest sentences as (tokens, line, text).
         too_long: Lines over the limit.
-        timed_tokens: Tokens of the lines whose recording's length is known.
-        timed_sentences: How many lines these are.
-        seconds: That length, summed.
+        timed_tokens: Tokens of lines with a recording.
+        timed_sentences: Number of these lines.
+        seconds: Length of these recordings.
     """
 
     token_limit: int
     sentences: int = 0
     tokens: int = 0
     unknown: int = 0
-    lacking: Counter[str] = field(default_factory=Counter)
+    missing: Counter[str] = field(default_factory=Counter)
     unreadable: list[int] = field(default_factory=list)
-    longest: list[Length] = field(default_factory=list)
+    longest: list[tuple[int, int, str]] = field(default_factory=list)
     too_long: list[int] = field(default_factory=list)
     timed_tokens: int = 0
     timed_sentences: int = 0
@@ -62,68 +54,65 @@ class Coverage:
 
     @property
     def unknown_share(self) -> float:
-        """Return the share of tokens that are [UNK]; it has to be 0."""
+        """Return the share of [UNK] tokens, which must be 0 for training."""
         return self.unknown / self.tokens if self.tokens else 0.0
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Return tokens per second of audio, or None where no duration is known."""
+        """Return tokens per second of audio, or None without recordings."""
         return self.timed_tokens / self.seconds if self.seconds else None
 
-    def count(self, row: TextRow, tokens: tuple[str, ...], lacking: tuple[str, ...]) -> None:
-        """Add one sentence."""
+    def add(self, row: TextRow, text: TokenizedText) -> None:
+        """Count one sentence."""
+        count = len(text.tokens)
         self.sentences += 1
-        self.tokens += len(tokens)
-        if lacking:
-            self.unknown += tokens.count(UNKNOWN)
-            self.lacking.update(lacking)
+        self.tokens += count
+        if text.unknown:
+            self.unknown += text.tokens.count(UNKNOWN)
+            self.missing.update(text.unknown)
             self.unreadable.append(row.line)
-        if len(tokens) > self.token_limit:
+        if count > self.token_limit:
             self.too_long.append(row.line)
         if row.seconds is not None:
             self.timed_sentences += 1
-            self.timed_tokens += len(tokens)
+            self.timed_tokens += count
             self.seconds += row.seconds
-        self.longest = sorted([*self.longest, Length(len(tokens), row.line, row.text)], reverse=True)[:LONGEST_SHOWN]
+        self.longest = sorted([*self.longest, (count, row.line, row.text)], reverse=True)[:MAX_LONGEST]
 
 
 def measure_coverage(tokenizer: Tokenizer, rows: Iterable[TextRow], language: str) -> Coverage:
-    """Read every row as training would, and count."""
+    """Tokenize every row as training does, and count."""
     coverage = Coverage(tokenizer.pack(language).token_limit)
     for row in rows:
-        reading = tokenizer.tokenize(row.text, language)
-        coverage.count(row, reading.tokens, reading.unknown)
+        coverage.add(row, tokenizer.tokenize(row.text, language))
     return coverage
 
 
 def report(coverage: Coverage) -> str:
-    """Write the counts as lines for a person."""
+    """Format the counts for the terminal."""
+    pace = "unknown: no recordings found"
+    if coverage.tokens_per_second is not None:
+        recordings = f"{coverage.timed_sentences} recordings, {coverage.seconds:.1f} s"
+        pace = f"{coverage.tokens_per_second:.1f} ({recordings})"
     lines = [
         f"sentences            {coverage.sentences}",
         f"tokens               {coverage.tokens}",
         f"unknown ([UNK])      {coverage.unknown} ({coverage.unknown_share:.2%})",
         f"over {coverage.token_limit} tokens      {_lines(coverage.too_long)}",
-        f"tokens per second    {_pace(coverage)}",
+        f"tokens per second    {pace}",
     ]
-    if coverage.lacking:
+    if coverage.missing:
         lines.append(f"lines with [UNK]     {_lines(coverage.unreadable)}")
-        lines.append("symbols lacking      " + ", ".join(_symbol(*item) for item in coverage.lacking.most_common()))
-    lines += [f"{length.tokens:>5} tokens, line {length.line}: {length.text[:80]}" for length in coverage.longest]
+        lines.append("missing symbols      " + ", ".join(_symbol(*item) for item in coverage.missing.most_common()))
+    lines += [f"{tokens:>5} tokens, line {line}: {text[:80]}" for tokens, line, text in coverage.longest]
     return "\n".join(lines)
-
-
-def _pace(coverage: Coverage) -> str:
-    pace = coverage.tokens_per_second
-    if pace is None:
-        return "not known: no recording was found beside the text"
-    return f"{pace:.1f} (over {coverage.timed_sentences} recordings, {coverage.seconds:.1f} s)"
 
 
 def _lines(numbers: list[int]) -> str:
     if not numbers:
         return "0"
-    shown = ", ".join(map(str, numbers[:10]))
-    return f"{len(numbers)}: line {shown}{', …' if len(numbers) > 10 else ''}"
+    shown = ", ".join(map(str, numbers[:MAX_LINES]))
+    return f"{len(numbers)}: line {shown}{', …' if len(numbers) > MAX_LINES else ''}"
 
 
 def _symbol(symbol: str, lines: int) -> str:
@@ -132,13 +121,12 @@ def _symbol(symbol: str, lines: int) -> str:
 
 
 def read_rows(path: Path) -> Iterator[TextRow]:
-    """Read a metadata list (``audio_file|text|speaker_name``), or a plain text with one sentence a line."""
+    """Read a metadata list (``audio_file|text|speaker_name``) or a text with one sentence per line."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read as UTF-8 text: {error}.") from error
-    header = lines[0].split("|") if lines else []
-    if "text" not in header:
+    if "text" not in lines[0].split("|"):
         yield from (TextRow(number, line) for number, line in enumerate(lines, 1) if line.strip())
         return
     rows = csv.DictReader(lines, delimiter="|", quoting=csv.QUOTE_NONE)
@@ -149,7 +137,7 @@ def read_rows(path: Path) -> Iterator[TextRow]:
 
 
 def _seconds(folder: Path, name: str | None) -> float | None:
-    """Return the length of a recording from its header, or None where there is no such file."""
+    """Return the length of a recording, or None where the file does not exist."""
     if not name or not (path := folder / name).is_file():
         return None
     import soundfile
@@ -157,4 +145,6 @@ def _seconds(folder: Path, name: str | None) -> float | None:
     try:
         return float(soundfile.info(path).duration)
     except soundfile.LibsndfileError as error:
-        raise DataError(f"{path} is no readable recording: {error}.", hint="Replace it or remove its line.") from error
+        raise DataError(
+            f"{path} is not a readable recording: {error}.", hint="Replace it or remove its line."
+        ) from error

@@ -1,7 +1,7 @@
-"""Fetching single files of the published model: resumed where a download broke off, and checked before use.
+"""Download single files of the published model from the Hugging Face Hub, resumable and verified.
 
-``huggingface_hub`` throws away what a killed download has fetched; with files of two gigabytes that hurts. Its
-``http_get`` can go on from a position, so the half file is kept here, under a name that holds its hash.
+``huggingface_hub`` discards the partial file of a killed download. Its ``http_get`` can resume, so the partial file is
+kept here, under a name with its hash.
 """
 
 import contextlib
@@ -16,103 +16,96 @@ from utils.core.errors import DownloadError
 from utils.core.storage import PARTIAL, retry_while_in_use, storage_error
 
 REPOSITORY = "coqui/XTTS-v2"
-OnBytes = Callable[[int], None]  # takes how many bytes of the file are there
-SHA256, GIT = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
+OnBytes = Callable[[int], object]  # called with the bytes downloaded so far
+SHA256, GIT_SHA1 = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
 BLOCK = 1 << 22
 
 
 class UnreachableError(DownloadError):
-    """The hub does not answer, or answers with a fault."""
+    """The hub does not answer, or answers with an error."""
 
 
 @dataclass(frozen=True)
 class HubFile:
-    """One file as the hub describes it.
+    """One file on the hub.
 
     Attributes:
         name: File name.
-        address: Where it is.
-        size: Length in bytes; 0 when the hub does not say.
-        etag: Its SHA-256, or for small files the hash that git gives it.
+        url: Its address.
+        size: Size in bytes; 0: unknown.
+        etag: Its SHA-256, or for small files its git hash.
     """
 
     name: str
-    address: str
+    url: str
     size: int
     etag: str
 
     def is_intact(self, path: Path) -> bool:
-        """Tell whether a file has the published size and hash."""
+        """Return whether a file has the published size and hash."""
         if not path.is_file() or (self.size and path.stat().st_size != self.size):
             return False
         if SHA256.fullmatch(self.etag):
-            return _digest(path, "sha256") == self.etag
-        if GIT.fullmatch(self.etag):
-            return _digest(path, "sha1", f"blob {path.stat().st_size}\0".encode()) == self.etag
+            return _hash_file(path, "sha256") == self.etag
+        if GIT_SHA1.fullmatch(self.etag):
+            return _hash_file(path, "sha1", f"blob {path.stat().st_size}\0".encode()) == self.etag
         return True
 
 
 def file_info(name: str, revision: str, endpoint: str | None = None) -> HubFile | None:
-    """Ask the hub for a file's size and hash; None when this revision has no such file.
-
-    Args:
-        name: File name.
-        revision: Branch, tag or commit.
-        endpoint: Address of the hub; None: the one of HF_ENDPOINT, or the public one.
-    """
+    """Return size and hash of a file on the hub, or None when this revision does not have it."""
     from httpx2 import RemoteProtocolError
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
     from huggingface_hub.errors import EntryNotFoundError
 
-    address = hf_hub_url(REPOSITORY, name, revision=revision, endpoint=endpoint)
-    with _reaching(f"{REPOSITORY} {revision} {name}"):
+    url = hf_hub_url(REPOSITORY, name, revision=revision, endpoint=endpoint)
+    with _report_unreachable(f"{REPOSITORY} {revision} {name}"):
         try:
             try:
-                found = get_hf_file_metadata(address, endpoint=endpoint)
-            except RemoteProtocolError:  # the hub closed the connection of an earlier question just now
-                found = get_hf_file_metadata(address, endpoint=endpoint)
+                metadata = get_hf_file_metadata(url, endpoint=endpoint)
+            except RemoteProtocolError:  # the hub closed the connection of an earlier request
+                metadata = get_hf_file_metadata(url, endpoint=endpoint)
         except EntryNotFoundError:
             return None
-    return HubFile(name, address, found.size or 0, found.etag or "")
+    return HubFile(name, url, metadata.size or 0, metadata.etag or "")
 
 
 def download(file: HubFile, folder: Path, on_bytes: OnBytes) -> Path:
-    """Download a file into a folder; what an earlier try left is continued, and a wrong hash is not kept."""
+    """Download a file, resuming a partial download; a file with a wrong hash is discarded."""
     from huggingface_hub.file_download import http_get
     from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
     path = folder / file.name
-    half = folder / f".{file.name}.{file.etag[:16] or 'unnamed'}{PARTIAL}"
+    partial = folder / f".{file.name}.{file.etag[:16] or 'unnamed'}{PARTIAL}"
     try:
-        with half.open("ab") as target, _reaching(f"{REPOSITORY} {file.name}"):
-            begun = target.tell()
-            meter = lambda **_: _Meter(begun, on_bytes)  # noqa: E731  http_get makes its own bar from a class
+        with partial.open("ab") as target, _report_unreachable(f"{REPOSITORY} {file.name}"):
+            start = target.tell()
             http_get(
-                file.address,
+                file.url,
                 target,
-                resume_size=begun,
+                resume_size=start,
                 headers=build_hf_headers(),
                 expected_size=file.size or None,
                 displayed_filename=file.name,
-                tqdm_class=meter,  # type: ignore[arg-type]
+                tqdm_class=lambda **_: _ByteCounter(start, on_bytes),  # type: ignore[arg-type]
             )
-        if not file.is_intact(half):
-            half.unlink()
+        if not file.is_intact(partial):
+            partial.unlink()
             raise DownloadError(
-                f"{file.name} of {REPOSITORY} arrived with another content than the hub announces.",
-                hint="Start again; if it happens twice, a proxy on the way changes downloads: try another network.",
+                f"{file.name} of {REPOSITORY} does not have the published hash.",
+                hint="Try again. If it happens twice, a proxy changes downloads: try another network.",
             )
-        retry_while_in_use(lambda: half.replace(path))
+        retry_while_in_use(lambda: partial.replace(path))
     except OSError as error:
         raise storage_error(path, error) from error
     return path
 
 
-class _Meter:
+class _ByteCounter:
     """Counts bytes where ``http_get`` expects a progress bar."""
 
-    def __init__(self, begun: int, on_bytes: OnBytes) -> None:
-        self.done, self.on_bytes = begun, on_bytes
+    def __init__(self, done: int, on_bytes: OnBytes) -> None:
+        self.done, self.on_bytes = done, on_bytes
 
     def __enter__(self) -> Self:
         return self
@@ -126,24 +119,24 @@ class _Meter:
 
 
 @contextlib.contextmanager
-def _reaching(what: str) -> Iterator[None]:
-    """Say in one sentence why the hub could not be used."""
+def _report_unreachable(name: str) -> Iterator[None]:
+    """Turn network errors into one error with a reason."""
     from httpx2 import HTTPError, InvalidURL
 
     try:
         yield
     except (HTTPError, InvalidURL, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # the disk, not the network
+        if isinstance(error, OSError) and error.errno is not None:  # a disk error
             raise
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise UnreachableError(
-            f"{what} could not be fetched: {reason}.",
-            hint="Connect to the internet and start again; what has arrived is kept.",
+            f"{name} could not be downloaded: {reason}.",
+            hint="Connect to the internet and try again; the download resumes where it stopped.",
         ) from error
 
 
-def _digest(path: Path, kind: str, prefix: bytes = b"") -> str:
-    digest = hashlib.new(kind, prefix, usedforsecurity=False)
+def _hash_file(path: Path, algorithm: str, prefix: bytes = b"") -> str:
+    digest = hashlib.new(algorithm, prefix, usedforsecurity=False)
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             digest.update(block)

@@ -1,4 +1,4 @@
-"""Memory that models use, and that none uses any longer."""
+"""Free the memory of models that are no longer used."""
 
 import ctypes
 import gc
@@ -8,23 +8,22 @@ import torch
 
 
 def free_memory() -> None:
-    """Give back what a model held that is no longer used, also where its objects hold each other."""
+    """Free models that are no longer referenced, reference cycles included."""
     gc.collect()
     trim_memory()
 
 
 def trim_memory() -> None:
-    """Give back what is free already: the GPU's cache, and holes in the heap.
+    """Return free memory to the system: the GPU cache and gaps in the heap.
 
-    A model is taken over layer by layer; what was freed between layers that stay is held by the C library of most Linux
-    systems until it is told to let go.
+    Most Linux C libraries keep memory freed between objects that stay, until they are told to release it.
     """
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-    if sys.platform == "linux" and (malloc_trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # musl has none
+    if sys.platform == "linux" and (malloc_trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # not in musl
         malloc_trim(0)
 
 
 def gpu_memory_gib() -> float:
-    """Return how much memory of the graphics card this process uses."""
+    """Return the GPU memory that this process uses."""
     return torch.cuda.memory_allocated() / 2**30 if torch.cuda.is_available() else 0.0
