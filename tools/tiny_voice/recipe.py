@@ -160,7 +160,7 @@ class Checks:
     """What the finished voice is asked.
 
     Attributes:
-        retrieved: Unseen sentences, each of which has to be nearest to its own render.
+        retrieved: Unseen sentences, each of which has to be nearest to its own rendering.
         spoken: Sentences that have to come to an end.
         voices: Trained voices that speak them in turn.
     """

@@ -12,7 +12,7 @@ from utils.core.storage import read_json, read_text, write_atomically
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 ROWS = 9  # of a curve
 GOALS = {  # what the voice has to reach, and how it is said
-    "retrieved": ("nearest to its own render", 0.9),
+    "retrieved": ("nearest to its own rendering", 0.9),
     "as_long": ("within 30 % of its length", 0.9),
 }
 
@@ -47,7 +47,7 @@ def checked(found: Mapping[str, Any]) -> str:
 def tuned(found: Mapping[str, Any]) -> str:
     """Write down what a fine-tuning did to the voice, beside what is asked of it."""
     rows = [
-        ["nearest to its own render", _share(found["retrieved_before"]), _share(found["retrieved"]), "85%"],
+        ["nearest to its own rendering", _share(found["retrieved_before"]), _share(found["retrieved"]), "85%"],
         ["within 30 % of its length", "", _share(found["as_long"]), "reported"],
         ["sentences whose voice came nearer (speaker encoder)", "", _share(found["voice_nearer"]), "90%"],
         ["distance of the voice (1 - cosine)", _heard(found["voice_before"]), _heard(found["voice_after"]), "smaller"],

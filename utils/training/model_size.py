@@ -55,8 +55,7 @@ class ModelSize:
         if config.version == TINY:
             return cls.from_folder(TINY_MODEL)
         if config.version == TINY_RANDOM:
-            from utils.xtts.random_model import RandomModelSize
-            from utils.xtts.random_vocabulary import small_vocabulary
+            from utils.xtts.random_model import RandomModelSize, small_vocabulary
 
             tiny = RandomModelSize()
             rows = small_vocabulary(tiny.tokens).size
