@@ -81,7 +81,7 @@ def test_word_times_are_kept_and_lie_inside_their_clip(whisper_folder: Path, cli
 @pytest.mark.parametrize(
     ("engine", "language", "sentence"),
     [
-        (RecogniserSpec("", "cpu", "float16"), "am", "This cpu cannot compute in float16. It can in"),
+        (RecogniserSpec("", "cpu", "float16"), "am", "does not support float16"),
         (RecogniserSpec("", "cpu"), "Klingonish", "Klingonish"),
     ],
 )
@@ -107,8 +107,8 @@ def test_whisper_refuses_what_it_would_hear_in_part(whisper_folder: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("tokenizer.json", "", "holds no tokenizer.json. Convert the original with"),
-        ("preprocessor_config.json", json.dumps({"feature_size": 128}), "hears 80 frequency bands"),
+        ("tokenizer.json", "", "no tokenizer.json"),
+        ("preprocessor_config.json", json.dumps({"feature_size": 128}), "80 mel bands"),
     ],
 )
 def test_a_folder_that_is_not_whole_is_explained(

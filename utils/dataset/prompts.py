@@ -1,4 +1,4 @@
-"""Sentences to read into a microphone, so chosen that few of them hold every sound in many surroundings."""
+"""Sentences to read into a microphone, chosen so that few of them cover every sound in many contexts."""
 
 import math
 from collections import Counter
@@ -13,7 +13,7 @@ from utils.amharic.alphabet import PHONES, encode
 from utils.amharic.fidel import WORD
 
 SENTENCES = Path(__file__).parent / "data" / "prompts_am.txt"
-RARE = 3.0  # how much more a sound is worth than a pair of sounds
+SINGLE_SOUND_WEIGHT = 3.0  # of a single sound, compared with a pair of sounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Coverage:
     """The sounds of some texts.
 
     Attributes:
-        counts: How often each sound occurs, geminates with their single sound.
+        counts: How often each sound occurs; geminates count as their single sound.
         missing: Sounds of the language that do not occur.
     """
 
@@ -30,19 +30,19 @@ class Coverage:
 
 
 def choose(count: int, sentences: Sequence[str] | None = None, read: Iterable[str] = ()) -> list[str]:
-    """Choose sentences one after the other, each the one that adds most to what was read before.
+    """Choose sentences greedily, each the one that adds most to those before.
 
-    A sound or a pair of sounds is worth less each time it has occurred, and a long sentence has to bring more than a
-    short one. So the first few sentences hold every sound, and all of them together each pair as evenly as can be.
+    A sound or a pair of sounds is worth less each time it has occurred, and a long sentence must add more than a short
+    one. The first few sentences cover every sound; all together cover the pairs as evenly as possible.
 
     Args:
-        count: How many are wanted; fewer are given when there are no more.
-        sentences: From which; those shipped with the product by default.
-        read: What was recorded already; it is not given again.
+        count: Maximum number of sentences.
+        sentences: Candidates; the shipped sentences by default.
+        read: Sentences that were recorded already; they are not chosen again.
     """
     read = list(read)
     done = set(read)
-    units = {text: found for text in sentences or shipped() if text not in done and (found := _units(text))}
+    units = {text: sounds for text in sentences or shipped() if text not in done and (sounds := _units(text))}
     counts = Counter(unit for text in read for unit in _units(text))
     chosen: list[str] = []
     while units and len(chosen) < count:
@@ -61,24 +61,24 @@ def coverage(texts: Iterable[str]) -> Coverage:
 
 @cache
 def shipped() -> tuple[str, ...]:
-    """Return the sentences that come with the product."""
+    """Return the sentences that come with the program."""
     return tuple(line for line in SENTENCES.read_text(encoding="utf-8").split("\n") if line)
 
 
 def _worth(units: Sequence[str], counts: Counter[str]) -> float:
-    """Add up what each unit is still worth, for each sound that has to be read."""
-    values = ((RARE if len(unit) == 1 else 1.0) / (1 + counts[unit]) for unit in set(units))
+    """Return the remaining worth of the units, relative to the length of the sentence."""
+    values = ((SINGLE_SOUND_WEIGHT if len(unit) == 1 else 1.0) / (1 + counts[unit]) for unit in set(units))
     return sum(values) / math.sqrt(len(units))
 
 
 def _units(text: str) -> tuple[str, ...]:
-    """Return the sounds of a text, and the pairs of sounds inside its words."""
+    """Return the sounds of a text, and the pairs of sounds within its words."""
     words = _codes(text).split()
     return tuple(unit for word in words for unit in (*word, *map("".join, pairwise(word))))
 
 
 @cache
 def _codes(text: str) -> str:
-    """Write the Amharic words of a text with one letter a sound; length is left out."""
+    """Return the Amharic words of a text with one letter per sound, without length."""
     words = phonemize(" ".join(WORD.findall(normalize(text)))).split()
     return " ".join(map(encode, words)).replace(":", "").replace("W", "w")

@@ -1,4 +1,4 @@
-"""CTC models by transformers, such as MMS: a second opinion, found in another way than Whisper's."""
+"""CTC models of transformers, such as MMS: a second opinion from another architecture than Whisper."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -22,49 +22,49 @@ from utils.media.audio import Samples
 if TYPE_CHECKING:
     import torch
 
-SHORTEST = RATE // 10  # samples; a shorter clip is followed by silence
+MIN_SAMPLES = RATE // 10  # shorter clips are padded with silence
 
 
 class Frame(NamedTuple):
-    """What the model reads in one frame, and how likely it finds it."""
+    """The most likely symbol of one frame, and its probability."""
 
     symbol: str
     probability: float
 
 
 class Ctc:
-    """A CTC model by transformers.
+    """A CTC model.
 
     Args:
-        engine: Its model is a hub name or a folder, with weights for one language or an adapter for each.
+        spec: Its model is a hub name or a folder, with weights for one language or an adapter for each.
     """
 
-    def __init__(self, engine: RecogniserSpec) -> None:
+    def __init__(self, spec: RecogniserSpec) -> None:
         import torch
         from huggingface_hub import hf_hub_download
         from transformers import AutoModelForCTC, AutoProcessor
 
-        self.name = engine.name
-        self.device: str = engine.device
-        if engine.device == "auto":
+        self.name = spec.name
+        self.device: str = spec.device
+        if spec.device == "auto":
             self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        with model_download(engine.model):
-            if not Path(engine.model).is_dir():
-                hf_hub_download(engine.model, "config.json")  # fails at once where transformers tries for minutes
+        with model_download(spec.model):
+            if not Path(spec.model).is_dir():
+                hf_hub_download(spec.model, "config.json")  # fails at once, where transformers retries for minutes
             processor: Any = AutoProcessor  # untyped
-            self._processor = processor.from_pretrained(engine.model, trust_remote_code=False)
-            self._model = AutoModelForCTC.from_pretrained(engine.model, trust_remote_code=False).to(self.device).eval()
+            self._processor = processor.from_pretrained(spec.model, trust_remote_code=False)
+            self._model = AutoModelForCTC.from_pretrained(spec.model, trust_remote_code=False).to(self.device).eval()
         self._adapter = ""
 
     def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:
-        """Return what is said in each clip; one at a time, so that none depends on its neighbours."""
-        self._speak(language)
-        return [self._heard(clip) for clip in clips]
+        """Transcribe clips one at a time, so that none depends on its neighbours."""
+        self._set_language(language)
+        return [self._transcript(clip) for clip in clips]
 
-    def _heard(self, clip: Samples) -> Transcript:
+    def _transcript(self, clip: Samples) -> Transcript:
         import torch
 
-        padded = np.pad(clip, (0, max(0, SHORTEST - clip.size)))
+        padded = np.pad(clip, (0, max(0, MIN_SAMPLES - clip.size)))
         values = self._processor(padded, sampling_rate=RATE, return_tensors="pt").to(self.device)
         with torch.inference_mode():
             best = self._model(**values).logits[0].softmax(-1).max(-1)
@@ -74,16 +74,16 @@ class Ctc:
         return Transcript(" ".join(word.text for word in words), confidence, words)
 
     def _frames(self, ids: "torch.Tensor", probabilities: "torch.Tensor") -> Iterator[Frame]:
-        """Yield each frame with its letter: a space between words, nothing for the blank and other signs."""
+        """Yield each frame with its letter: a space between words, nothing for blanks and special tokens."""
         tokenizer = self._processor.tokenizer
         silent = {tokenizer.pad_token, *tokenizer.all_special_tokens} - {tokenizer.word_delimiter_token}
         symbols = tokenizer.convert_ids_to_tokens(ids.tolist())
         for symbol, probability in zip(symbols, probabilities.tolist(), strict=True):
-            meant = "" if symbol in silent else symbol.replace(tokenizer.word_delimiter_token, " ")
-            yield Frame(meant, probability)
+            letter = "" if symbol in silent else symbol.replace(tokenizer.word_delimiter_token, " ")
+            yield Frame(letter, probability)
 
-    def _speak(self, language: str) -> None:
-        """Load the adapter of a language into a model that has one for each; they are named by three letters."""
+    def _set_language(self, language: str) -> None:
+        """Load the adapter of a language, named by three letters, if the model has adapters."""
         if getattr(self._model.config, "adapter_attn_dim", None) is None:
             return
         known = languages.find(language)
@@ -100,14 +100,15 @@ class Ctc:
 
 
 def ctc_words(frames: Iterable[Frame], seconds_per_frame: float, clip: Samples) -> Iterator[Word]:
-    """Merge equal neighbours, drop blanks, and split at spaces."""
+    """Merge repeated symbols, drop blanks and split at spaces."""
     letters: list[tuple[str, float]] = []
     first = last = position = 0
     for symbol, run in groupby([*frames, Frame(" ", 1.0)], key=lambda frame: frame.symbol):
         probabilities = [frame.probability for frame in run]
         if symbol == " " and letters:
-            text, likely = "".join(letter for letter, _ in letters), float(np.mean([one for _, one in letters]))
-            yield clamped_word(text, first * seconds_per_frame, last * seconds_per_frame, likely, clip)
+            text = "".join(letter for letter, _ in letters)
+            confidence = float(np.mean([probability for _, probability in letters]))
+            yield clamped_word(text, first * seconds_per_frame, last * seconds_per_frame, confidence, clip)
             letters = []
         elif symbol.strip():
             first = first if letters else position
