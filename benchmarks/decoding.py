@@ -17,11 +17,13 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 
 from benchmarks.speech_options import conclude, parser
-from utils.speech.decoder import Decoder, Request
+from tests.speech.small_decoder import COQUI, prepared
+from utils.config import SpeechConfig
+from utils.speech.decoder import Decoder
 from utils.speech.quantized import Precision
-from utils.speech.types import Sampling
-from utils.training.sample_speaker import SETTINGS, lent
+from utils.speech.types import Sentence
 from utils.xtts.modules import GPT
+from utils.xtts.tokenizer import TokenizedText
 
 TOKENS = 60  # of the text: a sentence of six seconds
 UNSAID = -1e4  # the score of the code that ends a sentence
@@ -101,10 +103,8 @@ class Coqui:
         return Timed(first, clocked(lambda: self._said(self.codes), self.device), self.codes)
 
     def _said(self, codes: int) -> None:
-        with lent(self.gpt, codes):
-            said = self.gpt.generate(
-                cond_latents=self.prompt, text_inputs=self.ids, output_attentions=False, **SETTINGS
-            )
+        with prepared(self.gpt, codes):
+            said = self.gpt.generate(cond_latents=self.prompt, text_inputs=self.ids, output_attentions=False, **COQUI)
         if said.shape[1] != codes:
             raise SystemExit(f"coqui said {said.shape[1]} codes instead of {codes}.")
 
@@ -123,12 +123,13 @@ class Coqui:
 def ours(decoder: Decoder, coqui: Coqui, sentences: int) -> Timed:
     """Time sentences that are said together."""
     ids = coqui.ids[0].tolist()
-    requests = [
-        Request(ids[: TOKENS - number], coqui.prompt, Sampling(), number, coqui.codes) for number in range(sentences)
+    given = [
+        Sentence(TokenizedText("", "", "", "", (), tuple(ids[: TOKENS - n]), ()), seed=n, max_codes=coqui.codes)
+        for n in range(sentences)
     ]
-    steps = decoder.steps(requests)
+    steps = decoder.steps(given, coqui.prompt, SpeechConfig())
     first = clocked(lambda: next(steps), coqui.device)
-    rest = clocked(lambda: [len(said) for said in steps], coqui.device)
+    rest = clocked(lambda: [len(made) for made in steps], coqui.device)
     return Timed(first, first + rest, coqui.codes)
 
 

@@ -86,7 +86,7 @@ class Ours:
     def __init__(self, conditions: Conditions, precision: str) -> None:
         from utils.config import SpeechConfig
         from utils.speech.decoder import Decoder
-        from utils.speech.open_model import open_model
+        from utils.speech.loading import open_model
         from utils.speech.precision import choose
         from utils.speech.synthesizer import Synthesizer
         from utils.speech.vocoder import Vocoder
@@ -99,7 +99,7 @@ class Ours:
         gpt.max_gen_mel_tokens = conditions.codes
         decoder = Decoder.of(gpt, chosen.gpt, chosen.device, consume=True)
         vocoder = Vocoder.of(opened.vocoder, chosen.vocoder, chosen.device)
-        opened = opened.hearing()
+        opened = opened.conditioning_only()
         del gpt
         free_memory()
         self.model = Synthesizer(opened, decoder, vocoder, chosen)

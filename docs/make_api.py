@@ -37,7 +37,7 @@ PYTHON = {  # file, and what of it is for other programs
     "utils/training_optimizations.py": ("TrainingOptimizer", "UnslothStyleOptimizations"),
     "utils/core/change.py": ("Change",),
     "utils/speech/synthesizer.py": ("Synthesizer",),
-    "utils/speech/types.py": ("Speech", "Spoken"),
+    "utils/speech/types.py": ("Speech", "Utterance", "Sentence"),
     "utils/amharic/normalization.py": ("normalize",),
     "utils/amharic/phonemes.py": ("phonemize",),
     "utils/amharic/latin.py": ("to_latin",),

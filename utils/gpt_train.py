@@ -21,7 +21,7 @@ from utils.dataset.features import Features
 from utils.runs.job import Job
 from utils.training import memory, preparation
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
-from utils.training.checkpoint_samples import make_listening
+from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.clips import ClipLimits
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator
@@ -152,7 +152,7 @@ def make_ready(job: Job, keeper: RunSaver) -> None:
     """Make the voice of the project from the first run that finishes; another one takes its place when promoted."""
     ready = Project(job.run.folder.parent.parent).ready
     if not ready.exists() and checkpoints.best_step(job.run.folder) is not None:
-        promote(checkpoints.find(job.run.folder, "best"), ready, keeper.speak.reference)
+        promote(checkpoints.find(job.run.folder, "best"), ready, keeper.samples.reference)
         job.events.emit("ready", folder=str(ready))
 
 
@@ -210,7 +210,7 @@ def build(
         meter=meter,
         reading=gathered.reading,
         per_epoch=len(plan),
-        speak=make_listening(job, config, gpt, gathered.base, gathered.reading, gathered.clips),
+        samples=CheckpointSamples.of(job, config, gathered.clips, device),
         tell=job.events.emit,
     )
     loop = TrainingLoop(

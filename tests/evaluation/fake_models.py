@@ -13,8 +13,8 @@ from utils.dataset.recognisers import RecognitionError, Transcript
 from utils.evaluation.candidates import Candidate, LoadedModel, Vector
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.guards import Limits, sounds
-from utils.speech.types import Speech, Spoken
+from utils.speech.guards import SpeechLimits, sounds
+from utils.speech.types import Sentence, Speech, Utterance
 from utils.xtts.language_packs import pack_for
 from utils.xtts.tokenizer import TokenizedText
 
@@ -43,10 +43,10 @@ class FakeModel(LoadedModel):
             raise KeyboardInterrupt
         self.spoken.append(text)
         reading = tokenized(text, config.language)
-        seconds = self.pace * sounds(reading) / Limits.of(config.language).usual
+        seconds = self.pace * sounds(reading) / SpeechLimits.of(config.language).usual
         samples = resample(babble(seconds, seed=len(text)), 16_000, OUTPUT_RATE)
-        piece = Spoken(reading, samples, np.arange(20), ended=True, seed=config.seed, flags=self.flags)
-        return Speech((piece,), samples, "fake", config.seed, {"all": 0.5 * len(samples) / OUTPUT_RATE})
+        utterance = Utterance(Sentence(reading, config.seed), samples, np.arange(20), ended=True, flags=self.flags)
+        return Speech((utterance,), samples, "fake", config.seed, {"total": 0.5 * len(samples) / OUTPUT_RATE})
 
     def voice(self, reference: str) -> Vector:  # noqa: ARG002
         return np.array([1, 0], np.float32)

@@ -17,7 +17,7 @@ from tools.tiny_voice.training_loop import STATE, load_trained
 from utils.core.errors import AmharicTtsError
 from utils.dataset.recognisers import RecogniserSpec
 from utils.dataset.recognisers.ctc import Ctc
-from utils.speech.loading import from_file
+from utils.speech.gpt_loading import from_file
 from utils.speech.voice_cache import VoiceCache
 from utils.speech.voices import own_names
 from utils.xtts.codec import AudioEncoder

@@ -62,7 +62,7 @@ class FakeModel:
                 raise ZeroDivisionError(f"while speaking {word}")
             yield CHUNK * np.float32(config.speed / 2)
 
-    def pieces(self, text: str | Plan, config: SpeechConfig) -> Iterator[FakeSentence]:
+    def utterances(self, text: str | Plan, config: SpeechConfig) -> Iterator[FakeSentence]:
         for chunk in self.stream(text, config):
             yield FakeSentence(chunk, flags=("too short",) if "doubtful" in str(text) else ())
 

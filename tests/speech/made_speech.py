@@ -1,11 +1,10 @@
-"""Makes spoken pieces without a model: tones instead of voices."""
+"""Utterances without a model: tones instead of voices."""
 
 import numpy as np
 
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.joining import join, placed
-from utils.speech.types import Speech, Spoken
+from utils.speech.types import Sentence, Speech, Utterance, join, start_times
 from utils.xtts.tokenizer import TokenizedText
 
 
@@ -24,11 +23,14 @@ def voiced(pitch: float, seconds: float, rate: int = OUTPUT_RATE) -> Samples:
     return sound * np.float32(0.3 / np.abs(sound).max())
 
 
-def piece(text: str, seconds: float, *, pause: float = 0.0, start: float = 0.0, paragraph: int = 0) -> Spoken:
-    reading = TokenizedText(text, text, text, text, (), (), ())
-    codes = np.zeros(1, np.int64)
-    return Spoken(reading, tone(seconds), codes, True, 0, start=start, pause=pause, paragraph=paragraph)
+def utterance(text: str, seconds: float, *, pause: float = 0.0, chapter: str | None = None) -> Utterance:
+    tokenized = TokenizedText(text, text, text, text, (), (), ())
+    return Utterance(Sentence(tokenized, pause=pause, chapter=chapter), tone(seconds), np.zeros(1, np.int64), True)
 
 
-def speech(*pieces: Spoken) -> Speech:
-    return Speech(placed(pieces), join(pieces), "voice", 0)
+def speech(*utterances: Utterance) -> Speech:
+    placed = (
+        Utterance(one.sentence, one.samples, one.codes, one.ended, start=start)
+        for one, start in zip(utterances, start_times(utterances), strict=True)
+    )
+    return Speech(tuple(placed), join(utterances), "voice", 0)

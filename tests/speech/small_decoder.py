@@ -1,4 +1,4 @@
-"""A small GPT of coqui's that ends its sentences, and texts for it."""
+"""A small coqui GPT that ends its sentences, sentences for it, and coqui's own generation to compare with."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,25 +6,38 @@ from typing import Any
 import torch
 
 from tests.training.small_gpt import STOP_AUDIO, small_gpt
-from utils.speech.decoder import Request
-from utils.speech.types import Sampling
+from utils.config import SpeechConfig
+from utils.speech.types import Sentence
+from utils.xtts.model import quiet_transformers
+from utils.xtts.tokenizer import TokenizedText
 
 TEXTS = ([5, 6, 7, 8, 9, 10, 11], [20, 21, 22], [40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52], [60])
-GREEDY = Sampling(top_k=1)
+GREEDY = SpeechConfig(top_k=1)
+SAMPLED = SpeechConfig(temperature=1.0, repetition_penalty=2.0)
+COQUI: dict[str, Any] = {  # the settings of coqui's Xtts.inference
+    "do_sample": True,
+    "temperature": 0.75,
+    "length_penalty": 1.0,
+    "repetition_penalty": 10.0,
+    "top_k": 50,
+    "top_p": 0.85,
+    "num_return_sequences": 1,
+    "num_beams": 1,
+}
 
 
 def talking_gpt(layers: int = 2, *, end: float = 0.0, **changes: Any) -> Any:
-    """Build it.
+    """Build a GPT.
 
     Args:
-        layers: Of the GPT.
-        end: Is added to the score of the code that ends a sentence; 3: after some ten codes.
-        changes: Are handed to coqui.
+        layers: Number of layers.
+        end: Added to the score of the stop code; with 3 a sentence has about ten codes.
+        changes: Further arguments for coqui.
     """
     gpt = small_gpt(layers, **changes).eval()
     with torch.no_grad():
         for part in (gpt.text_embedding, gpt.mel_embedding):
-            part.weight.mul_(0.05)  # coqui draws them so large that they drown what the layers add
+            part.weight.mul_(0.05)  # coqui's are so large that they drown what the layers add
         for block in gpt.gpt.h:
             for product in (block.attn.c_attn, block.mlp.c_fc):
                 product.weight.mul_(5)
@@ -34,12 +47,41 @@ def talking_gpt(layers: int = 2, *, end: float = 0.0, **changes: Any) -> Any:
 
 
 def prompt(seed: int = 0, dim: int = 64) -> torch.Tensor:
-    """Return what a voice begins with."""
+    """Return the conditioning latents of a voice."""
     return torch.randn(1, 32, dim, generator=torch.Generator().manual_seed(seed)) * 0.3
 
 
-def asked(
-    ids: Sequence[int] = TEXTS[0], sampling: Sampling = GREEDY, *, seed: int = 0, limit: int = 20, voice: int = 0
-) -> Request:
-    """Return a request."""
-    return Request(ids, prompt(voice), sampling, seed, limit)
+def sentence(ids: Sequence[int] = TEXTS[0], *, seed: int = 0, limit: int = 20) -> Sentence:
+    """Return a sentence with these token ids."""
+    return Sentence(TokenizedText("", "", "", "", (), tuple(ids), ()), seed=seed, max_codes=limit)
+
+
+def sentences(limit: int = 10, grow: int = 7) -> list[Sentence]:
+    """Return sentences that differ in text, seed and limit."""
+    return [sentence(ids, seed=n, limit=limit + grow * n) for n, ids in enumerate(TEXTS)]
+
+
+def coqui_codes(gpt: Any, given: torch.Tensor, ids: Sequence[int], limit: int, **settings: Any) -> torch.Tensor:
+    """Return the codes of coqui's ``generate``."""
+    with prepared(gpt, limit), torch.no_grad():
+        codes: torch.Tensor = gpt.generate(
+            cond_latents=given, text_inputs=torch.tensor([list(ids)], device=given.device), **settings
+        )
+    return codes[0]
+
+
+class prepared:  # noqa: N801  # a context manager
+    """Prepare coqui's GPT for ``generate`` with up to ``limit`` codes."""
+
+    def __init__(self, gpt: Any, limit: int) -> None:
+        self.gpt, self.limit = gpt, limit
+
+    def __enter__(self) -> None:
+        self.before = self.gpt.max_gen_mel_tokens
+        with quiet_transformers():
+            self.gpt.init_gpt_for_inference()
+        self.gpt.max_gen_mel_tokens = min(self.limit, int(self.before))
+
+    def __exit__(self, *_: object) -> None:
+        self.gpt.max_gen_mel_tokens = self.before
+        del self.gpt.gpt_inference

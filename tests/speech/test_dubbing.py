@@ -7,7 +7,7 @@ from tests.speech.made_speech import tone
 from utils.core.errors import AudioError
 from utils.dataset.clip import Cue, Span
 from utils.dataset.subtitles import read_cues
-from utils.speech.dubbing import Limits, Placed, fit
+from utils.speech.dubbing import FitLimits, PlacedCue, fit_to_cues
 
 RATE = 24_000
 
@@ -45,7 +45,7 @@ def cues(*spans: tuple[float, float]) -> list[Cue]:
 def test_sounds_are_laid_into_their_time(
     spans: list[tuple[float, float]], seconds: list[float], placed: list[tuple[float, float, float, str]]
 ) -> None:
-    found = fit(cues(*spans), [tone(length) for length in seconds]).placed
+    found = fit_to_cues(cues(*spans), [tone(length) for length in seconds]).placed
     for place, (start, end, speed, note) in zip(found, placed, strict=True):
         assert place[:3] == pytest.approx((start, end, speed), abs=1e-3)
         assert (note in place.note) if note else not place.note
@@ -66,14 +66,14 @@ def test_sounds_are_laid_into_their_time(
 def test_the_whole_is_as_long_as_the_subtitles_unless_words_would_be_lost(
     spans: list[tuple[float, float]], seconds: list[float], whole: float | None, total: float
 ) -> None:
-    limits = Limits(slowest=0.5)
-    timeline = fit(cues(*spans), [tone(length) for length in seconds], seconds=whole, limits=limits)
+    limits = FitLimits(slowest=0.5)
+    timeline = fit_to_cues(cues(*spans), [tone(length) for length in seconds], seconds=whole, limits=limits)
     assert timeline.samples.size == pytest.approx(total * RATE, abs=1)
     assert timeline.samples.dtype == np.float32
 
 
 def test_the_sound_lies_where_it_is_said_to_lie() -> None:
-    timeline = fit(cues((0.5, 2), (2, 2.5), (4, 5)), [tone(1), tone(1.5), tone(0.4)])
+    timeline = fit_to_cues(cues((0.5, 2), (2, 2.5), (4, 5)), [tone(1), tone(1.5), tone(0.4)])
     heard = np.convolve(np.abs(timeline.samples), np.full(240, 1 / 240), "same") > 0.05
     said = np.zeros_like(heard)
     for place in timeline.placed:
@@ -87,7 +87,7 @@ def test_no_two_sounds_lie_over_each_other_and_none_is_cut() -> None:
     starts = np.cumsum(random.uniform(0.3, 3, 60))
     spans = [(float(start), float(start + random.uniform(0.2, 2))) for start in starts]
     sounds = [tone(length) for length in random.uniform(0.05, 3, 60)]
-    found = fit(cues(*spans), sounds).placed
+    found = fit_to_cues(cues(*spans), sounds).placed
     for place, following, sound, (start, end) in zip(found, [*found[1:], None], sounds, spans, strict=True):
         assert place.end - place.start == pytest.approx(sound.size / RATE / place.speed, abs=1e-3)
         assert 0.8 <= place.speed <= 1.35
@@ -97,25 +97,25 @@ def test_no_two_sounds_lie_over_each_other_and_none_is_cut() -> None:
 
 
 def test_notes_name_their_cue() -> None:
-    assert fit(cues((0, 1), (2, 3)), [tone(1), tone(0)]).notes == ("Cue 2: Nothing is said.",)
+    assert fit_to_cues(cues((0, 1), (2, 3)), [tone(1), tone(0)]).notes == ("Cue 2: Nothing is said.",)
 
 
 def test_limits_can_be_set() -> None:
-    stiff = Limits(slowest=1.0, fastest=1.0)
-    assert fit(cues((0, 1)), [tone(1.2)], limits=stiff).placed[0].speed == 1.0
-    assert fit(cues((0, 1)), [tone(0.9)], limits=stiff).placed == (Placed(0, 0.9, 1.0, ""),)
+    stiff = FitLimits(slowest=1.0, fastest=1.0)
+    assert fit_to_cues(cues((0, 1)), [tone(1.2)], limits=stiff).placed[0].speed == 1.0
+    assert fit_to_cues(cues((0, 1)), [tone(0.9)], limits=stiff).placed == (PlacedCue(0, 0.9, 1.0, ""),)
 
 
 @pytest.mark.parametrize(("slowest", "fastest"), [(0.4, 1.3), (0.8, 2.5), (1.1, 1.3), (0.8, 0.9)])
 def test_impossible_limits_are_refused(slowest: float, fastest: float) -> None:
     with pytest.raises(AudioError, match="cannot be fitted") as caught:
-        Limits(slowest=slowest, fastest=fastest)
+        FitLimits(slowest=slowest, fastest=fastest)
     assert caught.value.hint
 
 
 def test_every_cue_needs_its_sound() -> None:
     with pytest.raises(AudioError, match="2 cues, and sounds for 1"):
-        fit(cues((0, 1), (1, 2)), [tone(1)])
+        fit_to_cues(cues((0, 1), (1, 2)), [tone(1)])
 
 
 def test_a_subtitle_file_is_dubbed(tmp_path: Path) -> None:
@@ -124,6 +124,6 @@ def test_a_subtitle_file_is_dubbed(tmp_path: Path) -> None:
         "1\n00:00:01,000 --> 00:00:02,000\nሰላም\n\n2\n00:00:03,000 --> 00:00:04,500\nደህና\n", encoding="utf-8"
     )
     read = read_cues(path).cues
-    timeline = fit(read, [tone(1.1), tone(0.7)])
+    timeline = fit_to_cues(read, [tone(1.1), tone(0.7)])
     assert timeline.samples.size == round(4.5 * RATE)
     assert [place.start for place in timeline.placed] == [1.0, 3.0]

@@ -1,4 +1,5 @@
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -7,7 +8,8 @@ from hypothesis import strategies as st
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
-from utils.speech.planning import Pauses, Piece, plan, speakable
+from utils.speech.planning import find_unspeakable, plan
+from utils.speech.types import Sentence
 from utils.xtts.language_packs import AmharicPack
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer, split_evenly
 from utils.xtts.vocabulary import Vocabulary
@@ -21,21 +23,21 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
     return prepare_tokenizer(Vocabulary.load(write_vocabulary(tmp_path_factory.mktemp("base"))), "am")
 
 
-def pieces_of(text: str, tokenizer: Tokenizer, language: str, pauses: Pauses | None = None) -> list[Piece]:
-    return list(plan(text, tokenizer, language, pauses).pieces)
+def sentences_of(text: str, tokenizer: Tokenizer, language: str = "am", **settings: Any) -> list[Sentence]:
+    return list(plan(text, tokenizer, SpeechConfig(language=language, **settings)).sentences)
 
 
-def words(pieces: list[Piece]) -> list[str]:
-    return " ".join(piece.text for piece in pieces).split()
+def words(sentences: list[Sentence]) -> list[str]:
+    return " ".join(one.text for one in sentences).split()
 
 
 def test_paragraphs_become_sentences_and_these_pieces(tokenizer: Tokenizer) -> None:
-    pieces = pieces_of(f"ሰላም። ደህና ነህ?\n\n{LONG}", tokenizer, "am")
-    assert [(piece.text, piece.paragraph, piece.line) for piece in pieces[:2]] == [("ሰላም።", 0, 1), ("ደህና ነህ?", 0, 1)]
-    assert {piece.paragraph for piece in pieces[2:]} == {1}
-    assert {piece.line for piece in pieces[2:]} == {3}
-    assert words(pieces[2:]) == LONG.split()
-    assert len(pieces) > 4
+    sentences = sentences_of(f"ሰላም። ደህና ነህ?\n\n{LONG}", tokenizer)
+    assert [(one.text, one.paragraph, one.line) for one in sentences[:2]] == [("ሰላም።", 0, 1), ("ደህና ነህ?", 0, 1)]
+    assert {one.paragraph for one in sentences[2:]} == {1}
+    assert {one.line for one in sentences[2:]} == {3}
+    assert words(sentences[2:]) == LONG.split()
+    assert len(sentences) > 4
 
 
 @pytest.mark.parametrize(
@@ -52,18 +54,18 @@ def test_paragraphs_become_sentences_and_these_pieces(tokenizer: Tokenizer) -> N
     ],
 )
 def test_each_mark_has_its_pause(tokenizer: Tokenizer, text: str, pauses: list[float]) -> None:
-    assert [piece.pause for piece in pieces_of(text, tokenizer, "am")] == pytest.approx(pauses)
+    assert [one.pause for one in sentences_of(text, tokenizer)] == pytest.approx(pauses)
 
 
 @pytest.mark.parametrize(("text", "share"), [(LONG, 0.4), (LONG.replace("፣", ""), 0.1)])
 def test_a_cut_inside_a_sentence_gets_a_short_pause(tokenizer: Tokenizer, text: str, share: float) -> None:
-    pieces = pieces_of(text, tokenizer, "am", Pauses(1.0, 5.0))
-    assert [piece.pause for piece in pieces] == [share] * (len(pieces) - 1) + [0.0]
+    sentences = sentences_of(text, tokenizer, sentence_pause=1.0, paragraph_pause=5.0)
+    assert [one.pause for one in sentences] == [share] * (len(sentences) - 1) + [0.0]
 
 
 def test_pauses_come_from_the_settings(tokenizer: Tokenizer) -> None:
-    pauses = Pauses.of(SpeechConfig(sentence_pause=0.0, paragraph_pause=3.0))
-    assert [piece.pause for piece in pieces_of("ሀ። ለ።\n\nሐ።", tokenizer, "am", pauses)] == [0, 3, 0]
+    sentences = sentences_of("ሀ። ለ።\n\nሐ።", tokenizer, sentence_pause=0.0, paragraph_pause=3.0)
+    assert [one.pause for one in sentences] == [0, 3, 0]
 
 
 @pytest.mark.parametrize(
@@ -83,14 +85,14 @@ def test_pauses_come_from_the_settings(tokenizer: Tokenizer) -> None:
     ],
 )
 def test_headings_open_chapters(tokenizer: Tokenizer, line: str, title: str | None) -> None:
-    pieces = pieces_of(f"ሰላም።\n{line}\nሰላም ለዓለም።", tokenizer, "am")
-    assert [piece.chapter for piece in pieces if piece.chapter] == ([title] if title else [])
-    assert pieces[0].paragraph != pieces[-1].paragraph or title is None
+    sentences = sentences_of(f"ሰላም።\n{line}\nሰላም ለዓለም።", tokenizer)
+    assert [one.chapter for one in sentences if one.chapter] == ([title] if title else [])
+    assert sentences[0].paragraph != sentences[-1].paragraph or title is None
 
 
 def test_a_long_heading_opens_one_chapter(tokenizer: Tokenizer) -> None:
-    pieces = pieces_of(f"# {LONG}\n\nሰላም።", tokenizer, "am")
-    assert [bool(piece.chapter) for piece in pieces] == [True] + [False] * (len(pieces) - 1)
+    sentences = sentences_of(f"# {LONG}\n\nሰላም።", tokenizer)
+    assert [bool(one.chapter) for one in sentences] == [True] + [False] * (len(sentences) - 1)
 
 
 @pytest.mark.parametrize(
@@ -102,12 +104,12 @@ def test_a_long_heading_opens_one_chapter(tokenizer: Tokenizer) -> None:
     ],
 )
 def test_only_lines_that_the_page_broke_are_joined(tokenizer: Tokenizer, text: str, count: int) -> None:
-    assert len(pieces_of(text, tokenizer, "am")) == count
+    assert len(sentences_of(text, tokenizer)) == count
 
 
 def test_the_line_is_known_inside_a_joined_paragraph(tokenizer: Tokenizer) -> None:
     text = "ልጆቹ ሜዳ ላይ ኳስ ሲጫወቱ ዋሉ፤ ከዚያም ወደ ቤት\nሄደው እራት በሉና ተኙ። በማግስቱም እንደገና ወደ ሜዳ\nሄዱ። ደህና 你።"
-    assert [problem.line for problem in speakable(text, tokenizer, "am")] == [3]
+    assert [problem.line for problem in find_unspeakable(text, tokenizer, "am")] == [3]
 
 
 @pytest.mark.parametrize(
@@ -129,14 +131,14 @@ def test_what_cannot_be_spoken_is_told_in_one_sentence(
     tokenizer: Tokenizer, text: str, language: str, complaint: str
 ) -> None:
     with pytest.raises(TextError, match=complaint) as caught:
-        pieces_of(text, tokenizer, language)
+        sentences_of(text, tokenizer, language)
     assert caught.value.hint
     assert "\n" not in str(caught.value)
 
 
 def test_many_unreadable_letters_make_a_short_sentence(tokenizer: Tokenizer) -> None:
     with pytest.raises(TextError, match=r"and \d+ more") as caught:
-        pieces_of("".join(map(chr, range(0x4E00, 0x5E00))), tokenizer, "am")
+        sentences_of("".join(map(chr, range(0x4E00, 0x5E00))), tokenizer)
     assert len(str(caught.value)) < 250
 
 
@@ -154,11 +156,11 @@ def test_many_unreadable_letters_make_a_short_sentence(tokenizer: Tokenizer) -> 
 def test_what_has_no_sound_is_left_out_with_a_note(
     tokenizer: Tokenizer, text: str, language: str, spoken: list[str], left_out: list[str]
 ) -> None:
-    pieces, notes = plan(text, tokenizer, language)
-    assert [piece.text for piece in pieces] == spoken
+    sentences, notes = plan(text, tokenizer, SpeechConfig(language=language))
+    assert [one.text for one in sentences] == spoken
     assert bool(notes) == bool(left_out)
     assert all(any(sign in note for note in notes) for sign in left_out)
-    assert not any(problem.refused for problem in speakable(text, tokenizer, language))
+    assert not any(problem.refused for problem in find_unspeakable(text, tokenizer, language))
 
 
 @pytest.mark.parametrize(
@@ -175,8 +177,8 @@ def test_what_has_no_sound_is_left_out_with_a_note(
     ],
 )
 def test_signs_that_only_steer_printing_do_no_harm(tokenizer: Tokenizer, text: str, plain: str) -> None:
-    pieces, notes = plan(text, tokenizer, "am")
-    assert (pieces[0].text, notes) == (plain, ())
+    sentences, notes = plan(text, tokenizer, SpeechConfig())
+    assert (sentences[0].text, notes) == (plain, ())
 
 
 HUGE = {
@@ -195,19 +197,19 @@ HUGE = {
 @pytest.mark.parametrize("name", HUGE)
 def test_every_piece_fits_the_model_and_nothing_is_lost(tokenizer: Tokenizer, name: str) -> None:
     text = HUGE[name][:12_000]
-    pieces = pieces_of(text, tokenizer, "am")
-    assert max(len(piece.reading.ids) for piece in pieces) <= LIMIT
-    assert "".join(piece.text for piece in pieces).replace(" ", "") == "".join(text.split())
-    inside = [len(piece.reading.ids) for piece in pieces[:-1] if piece.pause <= 0.14]
-    assert min(inside, default=LIMIT) > LIMIT / 6  # a short piece is said badly
+    sentences = sentences_of(text, tokenizer)
+    assert max(len(one.tokenized.ids) for one in sentences) <= LIMIT
+    assert "".join(one.text for one in sentences).replace(" ", "") == "".join(text.split())
+    inside = [len(one.tokenized.ids) for one in sentences[:-1] if one.pause <= 0.14]
+    assert min(inside, default=LIMIT) > LIMIT / 6  # a short one is said badly
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", HUGE.values(), ids=HUGE)
 def test_a_hundred_thousand_letters_take_seconds_and_not_minutes(tokenizer: Tokenizer, text: str) -> None:
-    pieces_of("ሰላም። ቁጥር 3,450", tokenizer, "am")  # loads the tables
+    sentences_of("ሰላም። ቁጥር 3,450", tokenizer)  # loads the tables
     begin = time.process_time()
-    pieces_of(text[:100_000], tokenizer, "am")
+    sentences_of(text[:100_000], tokenizer)
     assert time.process_time() - begin < 6.0  # 0.3 to 1.5 s on a quiet machine
 
 
@@ -216,21 +218,21 @@ def test_a_hundred_thousand_letters_take_seconds_and_not_minutes(tokenizer: Toke
 )
 def test_no_pattern_is_slow(tokenizer: Tokenizer, text: str) -> None:
     begin = time.process_time()
-    speakable(text, tokenizer, "am")
+    find_unspeakable(text, tokenizer, "am")
     assert time.process_time() - begin < 3.0  # 0.1 s; a pattern that goes wrong takes minutes
 
 
 @given(text=st.text(st.characters(codec=None, exclude_categories=[]), max_size=80))
 @settings(max_examples=60)
 def test_any_string_is_spoken_or_refused_in_a_sentence(tokenizer: Tokenizer, text: str) -> None:
-    problems = speakable(text, tokenizer, "am")
+    problems = find_unspeakable(text, tokenizer, "am")
     if any(problem.refused for problem in problems):
         with pytest.raises(TextError, match="cannot read"):
-            plan(text, tokenizer, "am")
+            plan(text, tokenizer, SpeechConfig())
         return
-    pieces, notes = plan(f"{text}\n\nሰላም።", tokenizer, "am")
+    sentences, notes = plan(f"{text}\n\nሰላም።", tokenizer, SpeechConfig())
     assert bool(notes) == bool(problems)
-    assert all(piece.text and not piece.reading.unknown for piece in pieces)
+    assert all(one.text and not one.tokenized.unknown for one in sentences)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def errors(scale: float) -> list[torch.Tensor]:
     weight, bias = parts(inputs=512)
     given = functional.gelu(rows(40, 512) * scale, approximate="tanh")
     with torch.inference_mode():
-        found = [linear(weight, bias, "int8", behind_gelu=behind)(given) for behind in (False, True)]
+        found = [linear(weight, bias, "int8", after_gelu=behind)(given) for behind in (False, True)]
     return [one - functional.linear(given, weight, bias) for one in found]
 
 

@@ -10,11 +10,11 @@ import pytest
 from tests.dataset.recordings import babble
 from utils.media.audio import Samples, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
-from utils.speech.guards import Codes, Heard, Limits, judge, kind, next_seed, score, sounds, trim
+from utils.speech.guards import AudioAnalysis, Codes, SpeechLimits, judge, kind, next_seed, score, sounds, trim
 from utils.xtts.language_packs import pack_for
 from utils.xtts.tokenizer import TokenizedText
 
-LIMITS = Limits.of("am")
+LIMITS = SpeechLimits.of("am")
 SENTENCE = "ሰላም፣ እንደምን አደራችሁ?"
 
 
@@ -49,7 +49,7 @@ def judged(
     samples: Samples | None = None, said: Codes | None = None, text: str = SENTENCE, *, ended: bool = True
 ) -> tuple[str, ...]:
     heard = speech() if samples is None else samples
-    return judge(reading(text), codes() if said is None else said, Heard(heard), ended, LIMITS)
+    return judge(reading(text), codes() if said is None else said, AudioAnalysis(heard), LIMITS, ended=ended)
 
 
 def test_a_sentence_of_usual_length_passes() -> None:
@@ -131,9 +131,9 @@ def test_short_texts_may_take_their_time(text: str, seconds: float) -> None:
     ("language", "text"), [("en", "The children walked home along the quiet river."), ("ti", "ሰላም ከመይ ኣለኹም")]
 )
 def test_other_languages_have_their_own_limits(language: str, text: str) -> None:
-    read, limits = reading(text, language), Limits.of(language)
+    read, limits = reading(text, language), SpeechLimits.of(language)
     seconds = sounds(read) / limits.usual
-    assert judge(read, codes(), Heard(speech(seconds)), True, limits) == ()
+    assert judge(read, codes(), AudioAnalysis(speech(seconds)), limits, ended=True) == ()
     assert limits != LIMITS
 
 
@@ -157,41 +157,41 @@ def test_readings_are_compared(
     better: tuple[tuple[str, ...], float, float], worse: tuple[tuple[str, ...], float, float]
 ) -> None:
     first, second = (
-        score(flags, reading(), Heard(speech(seconds)), chance * seconds / CODE_SECONDS, LIMITS)
+        score(flags, reading(), AudioAnalysis(speech(seconds)), chance * seconds / CODE_SECONDS, LIMITS)
         for flags, seconds, chance in (better, worse)
     )
     assert first > second
 
 
 def test_a_text_without_sounds_has_a_score() -> None:
-    assert np.isfinite(score((), reading("!"), Heard(silence(0)), -1.0, LIMITS))
+    assert np.isfinite(score((), reading("!"), AudioAnalysis(silence(0)), -1.0, LIMITS))
 
 
 @pytest.mark.parametrize("rate", [24_000, 16_000])
 @pytest.mark.parametrize(("before", "behind"), [(0.0, 0.0), (0.9, 1.3), (0.02, 0.5)])
 def test_trimming_leaves_the_speech_and_a_margin(rate: int, before: float, behind: float) -> None:
     samples = resample(joined(silence(before), speech(2.0), noise(behind, 0.0005)), OUTPUT_RATE, rate)
-    kept = trim(Heard(samples, rate))
+    kept = trim(AudioAnalysis(samples, rate))
     assert kept.size / rate == pytest.approx(2.0 + min(before, 0.08) + min(behind, 0.08), abs=0.13)
     assert (kept[0], kept[-1]) == (0.0, pytest.approx(0.0, abs=1e-3))
 
 
 def test_trimming_cuts_no_sound_of_the_speech() -> None:
     spoken = speech(2.0)
-    kept = trim(Heard(joined(silence(1.0), spoken, silence(1.0))))
+    kept = trim(AudioAnalysis(joined(silence(1.0), spoken, silence(1.0))))
     assert float(np.square(kept).sum()) > 0.995 * float(np.square(spoken).sum())
 
 
 @pytest.mark.parametrize("make", [lambda: silence(0), lambda: silence(1.0), lambda: noise(1.0, 0.05)])
 def test_without_speech_nothing_is_cut(make: Callable[[], Samples]) -> None:
     samples = make()
-    assert trim(Heard(samples)) is samples
+    assert trim(AudioAnalysis(samples)) is samples
 
 
 def test_trimming_leaves_its_argument_alone() -> None:
     samples = joined(speech(), silence(1.0))
     before = samples.copy()
-    trim(Heard(samples))
+    trim(AudioAnalysis(samples))
     np.testing.assert_array_equal(samples, before)
 
 
@@ -200,7 +200,7 @@ def test_listening_takes_less_than_20_ms_for_a_second() -> None:
 
     def took() -> float:
         began = time.perf_counter()
-        heard = Heard(samples)
+        heard = AudioAnalysis(samples)
         trim(heard)
         assert heard.levels.size
         return time.perf_counter() - began

@@ -2,20 +2,28 @@
 
 import gc
 import weakref
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
+import torch
 
 from tests.speech import amharic_model
 from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
 from utils.dataset.clip import Cue, Span
+from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.kv_cache import Cache
-from utils.speech.retries import Line
-from utils.speech.synthesizer import Synthesizer
+from utils.speech import synthesizer as module
+from utils.speech.decoder import Generation
+from utils.speech.guards import SpeechLimits, next_seed
+from utils.speech.layers import KeyValueCache
+from utils.speech.synthesizer import Synthesizer, max_codes, spoken_in_batches
+from utils.speech.types import Sentence, Utterance
+from utils.xtts.random_model import synthetic_speech
+from utils.xtts.tokenizer import TokenizedText
 
-PLAIN = SpeechConfig(tries=1, trim=False)  # what the model says, and nothing done to it
+PLAIN = SpeechConfig(tries=1, trim=False)  # what the model generates, and nothing done to it
 TEXT = "ሰላም ለዓለም። እንዴት ነህ?"
 
 
@@ -27,18 +35,18 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
 
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A random model never ends; half a second of it is enough."""
-    monkeypatch.setattr(Line, "limit", lambda *_: 12)
+    """Half a second of a random model is enough."""
+    monkeypatch.setattr(module, "max_codes", lambda *_: 12)
 
 
 def test_a_text_is_spoken_sentence_by_sentence(model: Synthesizer) -> None:
     speech = model.speak(TEXT, PLAIN)
-    assert [piece.reading.written for piece in speech.pieces] == ["ሰላም ለዓለም።", "እንዴት ነህ?"]
+    assert [one.sentence.text for one in speech.utterances] == ["ሰላም ለዓለም።", "እንዴት ነህ?"]
     assert speech.samples.dtype == np.float32
-    assert speech.seconds == pytest.approx(sum(piece.seconds + piece.pause for piece in speech.pieces))
-    assert speech.pieces[1].start == pytest.approx(speech.pieces[0].seconds + PLAIN.sentence_pause, abs=1e-3)
-    assert set(speech.took) == {"reading", "decoding", "sound", "all"}
-    assert 0 < speech.took["decoding"] < speech.took["all"]
+    assert speech.seconds == pytest.approx(sum(one.seconds + one.pause for one in speech.utterances))
+    assert speech.utterances[1].start == pytest.approx(speech.utterances[0].seconds + PLAIN.sentence_pause, abs=1e-3)
+    assert set(speech.timings) == {"planning", "decoding", "vocoding", "total"}
+    assert 0 < speech.timings["decoding"] < speech.timings["total"]
     assert any("endless" in flag for flag in speech.flags)
 
 
@@ -49,36 +57,32 @@ def test_the_same_seed_makes_the_same_sound(model: Synthesizer, seeds: tuple[int
 
 
 def test_one_sentence_alone_sounds_as_in_its_text(model: Synthesizer) -> None:
-    piece = model.speak(TEXT, PLAIN, seed=5).pieces[1]
-    again = model.again(piece, PLAIN.model_copy(update={"seed": piece.seed}))
-    assert again.codes.tolist() == piece.codes.tolist()
-    np.testing.assert_allclose(again.samples, piece.samples, atol=1e-4)
-    other = model.again(piece, PLAIN.model_copy(update={"seed": piece.seed + 1}))
-    assert other.codes.tolist() != piece.codes.tolist()
-    assert (other.reading, other.pause, other.paragraph) == (piece.reading, piece.pause, piece.paragraph)
+    utterance = model.speak(TEXT, PLAIN, seed=5).utterances[1]
+    alone = model.speak("እንዴት ነህ?", PLAIN, seed=utterance.sentence.seed).utterances[0]
+    assert alone.codes.tolist() == utterance.codes.tolist()
+    np.testing.assert_allclose(alone.samples, utterance.samples, atol=1e-4)
 
 
 @pytest.mark.parametrize("codes", [(2, 2), (3, 7), (12, 24)])
 def test_a_stream_sounds_as_the_whole(model: Synthesizer, codes: tuple[int, int]) -> None:
-    first, then = codes
-    config = PLAIN.model_copy(update={"first_codes": first, "chunk_codes": then})
-    whole = model.speak(TEXT, config)
-    parts = list(model.stream(TEXT, config))
-    raw = np.concatenate(parts)
-    assert len(raw) == len(whole.samples)
-    ends = 0.01, whole.pieces[0].seconds - 0.01  # where the whole fades
+    config = PLAIN.model_copy(update=dict(zip(("first_codes", "chunk_codes"), codes, strict=True)))
+    plan = model.plan(TEXT, config)
+    whole = model.speak(plan, config)
+    stream = np.concatenate(list(model.stream(plan, config)))
+    assert len(stream) == len(whole.samples)
+    ends = 0.01, whole.utterances[0].seconds - 0.01  # where the whole fades
     middle = slice(*(round(end * OUTPUT_RATE) for end in ends))
-    np.testing.assert_allclose(raw[middle], whole.samples[middle], atol=1e-4)
+    np.testing.assert_allclose(stream[middle], whole.samples[middle], atol=1e-4)
 
 
-def test_closing_a_stream_frees_what_it_held(model: Synthesizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    caches: list[weakref.ref[Cache]] = []
+def test_closing_a_stream_frees_its_cache(model: Synthesizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    caches: list[weakref.ref[KeyValueCache]] = []
     make = model.decoder.stack.cache
 
-    def watched(*arguments: object) -> Cache:
-        made = make(*arguments)  # type: ignore[arg-type]
-        caches.append(weakref.ref(made))
-        return made
+    def watched(lengths: list[int], room: int) -> KeyValueCache:
+        cache = make(lengths, room)
+        caches.append(weakref.ref(cache))
+        return cache
 
     monkeypatch.setattr(model.decoder.stack, "cache", watched)
     stream = model.stream(TEXT, PLAIN.model_copy(update={"first_codes": 2, "chunk_codes": 2}))
@@ -91,30 +95,23 @@ def test_closing_a_stream_frees_what_it_held(model: Synthesizer, monkeypatch: py
 
 
 def test_several_texts_share_their_batches_and_come_back_apart(model: Synthesizer) -> None:
-    apart = [model.speak(text, PLAIN) for text in (TEXT, "ሰላም")]
     together = model.speak_many([TEXT, "ሰላም"], PLAIN)
-    assert [len(speech.pieces) for speech in together] == [2, 1]
-    assert together[0].pieces[0].codes.tolist() == apart[0].pieces[0].codes.tolist()
+    assert [len(speech.utterances) for speech in together] == [2, 1]
+    alone = model.speak(TEXT, PLAIN)
+    assert together[0].utterances[0].codes.tolist() == alone.utterances[0].codes.tolist()
 
 
-def test_settings_can_be_named_one_by_one_and_are_checked(model: Synthesizer) -> None:
+def test_single_settings_are_validated(model: Synthesizer) -> None:
     slow = model.speak("ሰላም", PLAIN, speed=0.8)
     assert slow.seconds == pytest.approx(model.speak("ሰላም", PLAIN).seconds / 0.8, rel=0.02)
     with pytest.raises(ConfigError, match="speed"):
         model.speak("ሰላም", PLAIN, speed=9)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [("", "no text"), ("። ፣", "Nothing"), ("🙂🙂", "Nothing"), ("สวัสดี", "cannot read")],
-)
-def test_what_cannot_be_spoken_is_one_sentence_with_a_cure(model: Synthesizer, text: str, said: str) -> None:
-    with pytest.raises(TextError, match=said) as caught:
-        model.speak(text, PLAIN)
+def test_what_cannot_be_spoken_is_refused_before_any_work(model: Synthesizer) -> None:
+    with pytest.raises(TextError, match="ส") as caught:
+        model.speak("สวัสดี", PLAIN)
     assert caught.value.hint
-
-
-def test_an_unknown_voice_is_refused_before_anything_is_said(model: Synthesizer) -> None:
     with pytest.raises(AmharicTtsError, match="nobody"):
         model.speak("ሰላም", PLAIN, reference="nobody")
 
@@ -125,18 +122,85 @@ def test_subtitles_are_spoken_in_their_time(model: Synthesizer) -> None:
     assert len(timeline.samples) == 4 * OUTPUT_RATE
     assert not timeline.samples[:OUTPUT_RATE].any()
     assert timeline.samples[round(1.1 * OUTPUT_RATE) : round(1.4 * OUTPUT_RATE)].any()
-    assert timeline.placed[1].note == "Nothing is said."
+    assert timeline.cues[1].note
 
 
-def test_the_pieces_of_a_text_come_one_after_the_other(model: Synthesizer) -> None:
+def test_utterances_come_one_after_the_other(model: Synthesizer) -> None:
     config = PLAIN.model_copy(update={"batch_size": 1})
-    pieces = model.pieces(TEXT, config)
-    first = next(pieces)
-    pieces.close()
-    speech = model.joined([first], config)
-    assert len(speech.pieces) == 1
-    assert speech.seconds == pytest.approx(first.seconds + first.pause)
+    utterances = model.utterances(TEXT, config)
+    first = next(utterances)
+    utterances.close()
+    assert model.join([first], config).seconds == pytest.approx(first.seconds + first.pause)
 
 
-def test_a_model_says_which_voices_it_brings(model: Synthesizer) -> None:
+def test_a_model_lists_its_voices(model: Synthesizer) -> None:
     assert model.voices() == ("default", "Tiny Abebe", "Tiny Almaz")
+
+
+PHONES = "sɛlamnɛwtenastɨllɨɲ"
+TOKENIZED = TokenizedText("ሰላም", "ሰላም", PHONES, PHONES, ("s",), (1,), ())
+SOUND = np.interp(
+    np.arange(2 * OUTPUT_RATE) / OUTPUT_RATE, np.arange(2 * 22_050) / 22_050, synthetic_speech(2, 1)
+).astype(np.float32)
+
+
+class FakeModel:
+    """Generates nothing for some seeds, and something usual for the others."""
+
+    def __init__(self, mute: Sequence[int] = ()) -> None:
+        self.mute = mute
+        self.batches: list[list[int]] = []
+
+    def render(self, sentences: Sequence[Sentence]) -> list[tuple[Generation, Samples]]:
+        self.batches.append([one.seed for one in sentences])
+        return [(self._generation(one.seed), SOUND.copy()) for one in sentences]
+
+    def _generation(self, seed: int) -> Generation:
+        count = 1 if seed in self.mute else 40
+        codes = [number + seed % 100 for number in range(count)]
+        return Generation(codes, [torch.zeros(4)] * count, [-1.0 / count] * count, ended=True, finished=True)
+
+    def speak(self, *seeds: int, **settings: object) -> list[Utterance]:
+        config = SpeechConfig.parse({"trim": False, **settings})
+        return list(spoken_in_batches([Sentence(TOKENIZED, seed) for seed in seeds], self.render, config))
+
+
+@pytest.mark.parametrize(
+    ("mute", "tries", "spoken", "silent"),
+    [
+        ([], 3, 1, False),
+        ([5], 3, 2, False),
+        ([5, next_seed(5, 1), next_seed(5, 2)], 3, 3, True),
+        ([5], 1, 1, True),
+    ],
+)
+def test_doubtful_sentences_are_spoken_again_until_the_tries_are_used(
+    mute: list[int], tries: int, spoken: int, silent: bool
+) -> None:
+    (utterance,) = FakeModel(mute).speak(5, tries=tries)
+    assert (utterance.tries, any(flag.startswith("nothing") for flag in utterance.flags)) == (spoken, silent)
+
+
+def test_only_the_doubtful_sentences_of_a_batch_are_repeated() -> None:
+    fake = FakeModel([7])
+    utterances = fake.speak(6, 7, 8)
+    assert fake.batches == [[6, 7, 8], [next_seed(7, 1)]]
+    assert [one.tries for one in utterances] == [1, 2, 1]
+    assert utterances[1].sentence.seed == next_seed(7, 1)
+
+
+def test_the_best_of_several_candidates_is_taken() -> None:
+    fake = FakeModel([next_seed(3, 0), next_seed(3, 2)])
+    (utterance,) = fake.speak(3, candidates=3)
+    assert fake.batches == [[next_seed(3, number) for number in range(3)]]
+    assert utterance.sentence.seed == next_seed(3, 1)
+
+
+def test_sentences_are_spoken_in_batches() -> None:
+    fake = FakeModel()
+    fake.speak(*range(10, 15), batch_size=2)
+    assert [len(batch) for batch in fake.batches] == [2, 2, 1]
+
+
+def test_a_sentence_may_take_longer_than_usual_but_not_for_ever() -> None:
+    assert 40 < max_codes(Sentence(TOKENIZED), SpeechLimits()) < 200

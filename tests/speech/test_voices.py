@@ -18,7 +18,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.storage import PARTIAL
 from utils.media import audio
 from utils.speech import voice_cache
-from utils.speech.open_model import Opened, open_model
+from utils.speech.loading import LoadedModel, open_model
 from utils.speech.speaker_conditioning import Hearing, shapes
 from utils.speech.voice_cache import VoiceCache
 from utils.speech.voices import own_names, voice_from, voice_named
@@ -28,7 +28,7 @@ PUBLISHED: dict[str, Any] = {"gpt_cond_len": 30, "gpt_cond_chunk_len": 4, "max_r
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
+def opened(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     folder = random_model.build(
         tmp_path_factory.mktemp("models") / "tiny", sizes=random_model.RandomModelSize(layers=1)
     )
@@ -39,7 +39,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
 
 
 @pytest.fixture(scope="module")
-def plain(opened: Opened) -> Any:
+def plain(opened: LoadedModel) -> Any:
     """coqui's whole model with the same weights, whose attention is written out."""
     model = plain_model(opened.folder)
     model.gpt.load_state_dict(opened.gpt.state_dict(), strict=False)
@@ -58,7 +58,7 @@ def clip(folder: Path, name: str, seconds: float, rate: int = 22_050, channels: 
     return folder / name
 
 
-def with_config(opened: Opened, folder: Path, **settings: object) -> Opened:
+def with_config(opened: LoadedModel, folder: Path, **settings: object) -> LoadedModel:
     shutil.copytree(opened.folder, folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | settings))
@@ -86,7 +86,7 @@ def with_config(opened: Opened, folder: Path, **settings: object) -> Opened:
     ],
 )
 def test_a_voice_is_what_coqui_hears(
-    opened: Opened,
+    opened: LoadedModel,
     plain: Any,
     tmp_path: Path,
     cache: Path,
@@ -108,7 +108,7 @@ def test_a_voice_is_what_coqui_hears(
     ],
 )
 def test_rates_channels_and_formats_change_nothing(
-    opened: Opened,
+    opened: LoadedModel,
     plain: Any,
     tmp_path: Path,
     cache: Path,
@@ -121,7 +121,7 @@ def test_rates_channels_and_formats_change_nothing(
     compare(changed, plain, paths, cache, monkeypatch)
 
 
-def compare(opened: Opened, plain: Any, paths: list[Path], cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def compare(opened: LoadedModel, plain: Any, paths: list[Path], cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare with what ``Xtts.synthesize`` asks for; torchaudio itself reads no file without FFmpeg's libraries."""
     import torchaudio
 
@@ -141,7 +141,7 @@ def compare(opened: Opened, plain: Any, paths: list[Path], cache: Path, monkeypa
     assert float((voice.embedding - embedding).abs().max()) < 1e-4
 
 
-def test_the_settings_are_those_of_the_config_and_else_those_of_coqui(opened: Opened, tmp_path: Path) -> None:
+def test_the_settings_are_those_of_the_config_and_else_those_of_coqui(opened: LoadedModel, tmp_path: Path) -> None:
     assert dataclasses.asdict(Hearing.of(opened.folder)) == {
         "gpt_cond_len": 12,
         "gpt_cond_chunk_len": 4,
@@ -156,14 +156,14 @@ def test_the_settings_are_those_of_the_config_and_else_those_of_coqui(opened: Op
 
 
 @pytest.mark.parametrize("settings", [{"max_ref_len": 0}, {"gpt_cond_chunk_len": None}, {"gpt_cond_len": "long"}])
-def test_odd_settings_are_refused(opened: Opened, tmp_path: Path, settings: dict[str, object]) -> None:
+def test_odd_settings_are_refused(opened: LoadedModel, tmp_path: Path, settings: dict[str, object]) -> None:
     folder = with_config(opened, tmp_path / "model", **settings).folder
     with pytest.raises(AmharicTtsError, match="odd lengths of references"):
         Hearing.of(folder)
 
 
 def test_a_voice_is_heard_once_and_then_read(
-    opened: Opened, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    opened: LoadedModel, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = clip(tmp_path, "a.wav", 1.0)
     first = voice_from(opened, [path], cache)
@@ -176,7 +176,7 @@ def test_a_voice_is_heard_once_and_then_read(
 
 
 def test_sounds_their_order_the_model_and_its_settings_make_another_voice(
-    opened: Opened, tmp_path: Path, cache: Path
+    opened: LoadedModel, tmp_path: Path, cache: Path
 ) -> None:
     one, two = clip(tmp_path, "1.wav", 1.0), clip(tmp_path, "2.wav", 1.0, seed=2)
     other = with_config(opened, tmp_path / "model", gpt_cond_len=9)
@@ -188,7 +188,7 @@ def test_sounds_their_order_the_model_and_its_settings_make_another_voice(
 
 
 @pytest.mark.parametrize("damage", [b"", b"nonsense", "cut", "foreign", "no number"])
-def test_a_damaged_entry_is_made_anew(opened: Opened, tmp_path: Path, cache: Path, damage: bytes | str) -> None:
+def test_a_damaged_entry_is_made_anew(opened: LoadedModel, tmp_path: Path, cache: Path, damage: bytes | str) -> None:
     from safetensors.torch import save
 
     path = clip(tmp_path, "a.wav", 1.0)
@@ -206,7 +206,7 @@ def test_a_damaged_entry_is_made_anew(opened: Opened, tmp_path: Path, cache: Pat
 
 
 def test_a_cache_that_cannot_be_written_costs_nothing_but_time(
-    opened: Opened, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    opened: LoadedModel, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
     assert voice_from(opened, [clip(tmp_path, "a.wav", 1.0)], tmp_path / "file" / "voices").prompt.isfinite().all()
@@ -254,7 +254,7 @@ def test_what_a_kill_left_half_written_is_swept_when_it_is_old(cache: Path) -> N
     assert (old.exists(), new.exists()) == (False, True)
 
 
-def test_a_model_brings_its_reference_and_its_speakers(opened: Opened, cache: Path) -> None:
+def test_a_model_brings_its_reference_and_its_speakers(opened: LoadedModel, cache: Path) -> None:
     assert own_names(opened) == [DEFAULT_VOICE, *random_model.SPEAKERS]
     found = {name: voice_named(opened, name, cache) for name in own_names(opened)}
     assert len({voice.key for voice in found.values()}) == 3
@@ -265,7 +265,7 @@ def test_a_model_brings_its_reference_and_its_speakers(opened: Opened, cache: Pa
     assert all(tuple(voice.prompt.shape) == shapes(opened)["prompt"] for voice in found.values())
 
 
-def test_a_voice_goes_by_any_of_its_names(opened: Opened, tmp_path: Path, cache: Path) -> None:
+def test_a_voice_goes_by_any_of_its_names(opened: LoadedModel, tmp_path: Path, cache: Path) -> None:
     one, two = clip(tmp_path, "1.wav", 1.0), clip(tmp_path, "2.wav", 1.0, seed=2)
     named = {
         "": DEFAULT_VOICE,
@@ -281,7 +281,7 @@ def test_a_voice_goes_by_any_of_its_names(opened: Opened, tmp_path: Path, cache:
 
 
 def test_without_a_reference_the_first_speaker_is_the_models_own_voice(
-    opened: Opened, tmp_path: Path, cache: Path
+    opened: LoadedModel, tmp_path: Path, cache: Path
 ) -> None:
     bare = with_config(opened, tmp_path / "model")
     (bare.folder / "reference.wav").unlink()
@@ -310,7 +310,7 @@ def test_without_a_reference_the_first_speaker_is_the_models_own_voice(
     ],
 )
 def test_what_is_no_voice_is_said_with_a_cure(
-    opened: Opened, tmp_path: Path, cache: Path, text: str, said: str
+    opened: LoadedModel, tmp_path: Path, cache: Path, text: str, said: str
 ) -> None:
     clip(tmp_path, "good.wav", 1.5)
     clip(tmp_path, "short.wav", 0.5)
@@ -334,7 +334,7 @@ def test_what_is_no_voice_is_said_with_a_cure(
         (None, "cannot be read"),
     ],
 )
-def test_damaged_speakers_are_said_so(opened: Opened, tmp_path: Path, stored: object, said: str) -> None:
+def test_damaged_speakers_are_said_so(opened: LoadedModel, tmp_path: Path, stored: object, said: str) -> None:
     bare = with_config(opened, tmp_path / "model")
     if stored is None:
         (bare.folder / "speakers_xtts.pth").write_bytes(b"PK nothing")
@@ -344,12 +344,12 @@ def test_damaged_speakers_are_said_so(opened: Opened, tmp_path: Path, stored: ob
         own_names(bare)
 
 
-def test_the_parts_that_listen_are_enough(opened: Opened, tmp_path: Path, cache: Path) -> None:
+def test_the_parts_that_listen_are_enough(opened: LoadedModel, tmp_path: Path, cache: Path) -> None:
     path = clip(tmp_path, "a.wav", 1.0)
-    voice = voice_from(opened.hearing(), [path], cache / "1")
+    voice = voice_from(opened.conditioning_only(), [path], cache / "1")
     assert torch.equal(voice.prompt, voice_from(opened, [path], cache / "2").prompt)
 
 
-def test_no_reference_at_all_is_refused(opened: Opened) -> None:
+def test_no_reference_at_all_is_refused(opened: LoadedModel) -> None:
     with pytest.raises(AmharicTtsError, match="No reference was named"):
         voice_from(opened, [])

@@ -28,7 +28,7 @@ from utils.media.rates import OUTPUT_RATE
 from utils.runs import child_commands
 from utils.runs.background_jobs import Errands
 from utils.runs.tasks import Turns, Work, ensure_going
-from utils.speech import model_list as shelf
+from utils.speech.models import list_models
 from utils.ui import app
 from utils.ui.form import build_form
 from utils.ui.i18n import t
@@ -496,7 +496,7 @@ def test_the_model_of_the_open_project_is_chosen_first(tmp_path: Path) -> None:
     random_model.build(tmp_path / ".models" / "v2.0.3")
     random_model.build(tmp_path / "p" / "ready")
     (tmp_path / "damaged" / "ready").mkdir(parents=True)
-    found = shelf.models(tmp_path)
+    found = list_models(tmp_path)
     assert [(one.name, one.kind) for one in found] == [("p", "ready"), ("v2.0.3", "base"), ("tiny", "base")]
     assert model_choices.preferred(found, tmp_path / "p") == str(tmp_path / "p" / "ready")
 
@@ -509,7 +509,7 @@ def test_a_projects_own_model_takes_the_place_of_what_the_page_had_chosen(tmp_pa
     here = replace(room(tmp_path), studio=Studio(tmp_path))
 
     def chosen(model: str, seen: dict[str, Any]) -> str | None:
-        sight = Sight("p", project, shelf.models(tmp_path), "en")
+        sight = Sight("p", project, list_models(tmp_path), "en")
         found: str | None = model_state(here, sight, model, seen)["model"].get("value")
         return found
 

@@ -12,7 +12,7 @@ from tests.xtts.exporting import RUN, SECRET, STEP, finished_run, trained_state
 from utils.core.errors import DataError
 from utils.core.paths import TINY_MODEL, Project
 from utils.dataset import clip_lists
-from utils.speech.open_model import open_model
+from utils.speech.loading import open_model
 from utils.workspace.model_card import TrainingData, evaluation_table, training_data, write_card
 from utils.workspace.publishing import PublishOptions, publish
 from utils.xtts.tokenizer import Tokenizer

@@ -25,7 +25,7 @@ from tests.xtts.exporting import (
 )
 from utils.core.errors import RunError, StorageError
 from utils.core.paths import Project
-from utils.speech.open_model import Opened, open_model
+from utils.speech.loading import LoadedModel, open_model
 from utils.workspace import publishing
 from utils.workspace.publishing import PublishedModel, PublishOptions, publish, publish_adapter
 from utils.xtts.files import ModelFileError
@@ -52,12 +52,12 @@ def project(tiny_folder: Path, amharic: Tokenizer, state: State, tmp_path_factor
 
 
 @pytest.fixture(scope="module")
-def ready(project: Project) -> Opened:
+def ready(project: Project) -> LoadedModel:
     return open_model(project.ready)
 
 
 @pytest.fixture(scope="module")
-def half(ready: Opened, tmp_path_factory: pytest.TempPathFactory) -> PublishedModel:
+def half(ready: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> PublishedModel:
     folder = tmp_path_factory.mktemp("exports") / "voice"
     return publish(ready, folder, PublishOptions(safetensors=True, zip=True), "# A card\n")
 
@@ -112,7 +112,7 @@ def test_the_zip_holds_the_folder(half: PublishedModel, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_full_precision_speaks_bit_equal_in_plain_coqui(ready: Opened, project: Project, tmp_path: Path) -> None:
+def test_full_precision_speaks_bit_equal_in_plain_coqui(ready: LoadedModel, project: Project, tmp_path: Path) -> None:
     published = publish(ready, tmp_path / "voice", PublishOptions(half=False), "")
     assert torch.equal(
         speak_codes(plain_model(published.folder), CODES), speak_codes(plain_model(project.ready), CODES)
@@ -156,13 +156,13 @@ def test_an_adapter_is_merged_or_published_alone(tiny_folder: Path, amharic: Tok
 
 
 @pytest.mark.slow
-def test_training_files_are_kept_on_request(ready: Opened, tmp_path: Path) -> None:
+def test_training_files_are_kept_on_request(ready: LoadedModel, tmp_path: Path) -> None:
     published = publish(ready, tmp_path / "voice", PublishOptions(for_training=True), "")
     assert {path.name for path in published.folder.iterdir()} == PUBLISHED_FILES | {"dvae.pth", "mel_stats.pth"}
 
 
 @pytest.mark.slow
-def test_a_weight_too_large_for_half_precision_is_refused(ready: Opened, tmp_path: Path) -> None:
+def test_a_weight_too_large_for_half_precision_is_refused(ready: LoadedModel, tmp_path: Path) -> None:
     gpt = copy.deepcopy(ready.gpt)
     gpt.get_submodule("mel_head").get_parameter("bias").data.fill_(1e6)
     with pytest.raises(ModelFileError, match="mel_head"):
@@ -172,7 +172,7 @@ def test_a_weight_too_large_for_half_precision_is_refused(ready: Opened, tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["ready", ".", "a file", "full"])
-def test_other_files_are_not_overwritten(ready: Opened, project: Project, tmp_path: Path, where: str) -> None:
+def test_other_files_are_not_overwritten(ready: LoadedModel, project: Project, tmp_path: Path, where: str) -> None:
     (tmp_path / "a file").write_text("mine")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "README.md").write_text("mine")
@@ -185,7 +185,7 @@ def test_other_files_are_not_overwritten(ready: Opened, project: Project, tmp_pa
 
 
 @pytest.mark.slow
-def test_an_export_is_replaced_and_other_files_stay(ready: Opened, tmp_path: Path) -> None:
+def test_an_export_is_replaced_and_other_files_stay(ready: LoadedModel, tmp_path: Path) -> None:
     publish(ready, tmp_path / "voice", PublishOptions(safetensors=True), "old")
     (tmp_path / "voice" / "mine.txt").write_text("mine")
     publish(ready, tmp_path / "voice", PublishOptions(), "new")
@@ -194,7 +194,9 @@ def test_an_export_is_replaced_and_other_files_stay(ready: Opened, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_full_disk_is_refused_before_writing(ready: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_refused_before_writing(
+    ready: LoadedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 10**6))
     with pytest.raises(StorageError, match=r"1\.0 MB"):
         publish(ready, tmp_path / "voice", PublishOptions(), "")
@@ -202,7 +204,7 @@ def test_a_full_disk_is_refused_before_writing(ready: Opened, tmp_path: Path, mo
 
 
 @pytest.mark.slow
-def test_a_model_without_an_adapter_is_refused(ready: Opened, tmp_path: Path) -> None:
+def test_a_model_without_an_adapter_is_refused(ready: LoadedModel, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="no adapter"):
         publish_adapter(dataclasses.replace(ready), tmp_path / "alone", PublishOptions(), "")
 

@@ -84,7 +84,7 @@ def measure(folder: Path, settings: Checks, progress: Progress) -> dict[str, Any
         "empty": sum(one.is_empty for one in said),
         "mcd_db": round(float(np.mean(distances)), 2) if distances else None,
         "real_time_factor": round(factor, 3),
-        "computed_in": [model.chosen.gpt_reason, model.chosen.vocoder_reason],
+        "computed_in": [model.precision.gpt_reason, model.precision.vocoder_reason],
     }
 
 
@@ -104,14 +104,14 @@ def speak(
     work = seconds = 0.0
     for speaker, batch in progress.over(batches, len(batches)):
         made = model.speak_many(batch, SpeechConfig(reference=voices[speaker], tries=1, batch_size=BATCH))
-        work += made[0].took["all"]  # one clock for all of a batch
+        work += made[0].timings["total"]  # one clock for all of a batch
         seconds += sum(speech.seconds for speech in made)
         said += [_said(text, speaker, speech) for text, speech in zip(batch, made, strict=True)]
     return said, work / max(seconds, 1e-9)
 
 
 def _said(text: str, speaker: Speaker, speech: Speech) -> SpokenSentence:
-    ended = all(piece.ended for piece in speech.pieces)
+    ended = all(one.ended for one in speech.utterances)
     return SpokenSentence(text, speaker, trim_silence(speech.samples), _rendered(text, speaker), ended)
 
 

@@ -26,7 +26,7 @@ from utils.dataset.features import AUDIO, FOLDER
 from utils.dataset.shards import Shards
 from utils.runs import Run, Status
 from utils.runs.job import Job
-from utils.training.checkpoint_samples import NONE
+from utils.training.checkpoint_samples import NO_SAMPLES
 from utils.xtts.files import DVAE_FILE, MEL_FILE
 from utils.xtts.from_scratch import (
     GptSize,
@@ -95,7 +95,7 @@ def training_config(context: BuildContext, name: str, lesson: GptTraining, base:
         mask_reference=False,  # it is another clip
         eval_step=settings.evaluate,
         save_step=settings.save,
-        sample_texts=NONE,
+        sample_texts=NO_SAMPLES,
         seed=settings.seed,
     )
 

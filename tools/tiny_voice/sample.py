@@ -14,7 +14,7 @@ from utils.core.storage import make_folder, write_atomically
 from utils.dataset.clip import Cue, Span
 from utils.evaluation.sentences import evenly_spaced
 from utils.media.audio import Samples, resample
-from utils.media.encoding import write_sound
+from utils.media.encoding import write_audio
 from utils.media.rates import OUTPUT_RATE, RATE
 from utils.speech.captions import srt
 from utils.workspace.sample_project import AUDIO_FILE, SUBTITLE_FILE
@@ -32,7 +32,7 @@ def record_sample(context: BuildContext) -> dict[str, Any]:
     spoken = list(_spoken())
     pause = np.zeros(round(PAUSE * RATE), np.float32)
     sound = np.concatenate([part for _, samples in spoken for part in (samples, pause)])
-    write_sound(folder / AUDIO_FILE, resample(sound, RATE, OUTPUT_RATE), OUTPUT_RATE)
+    write_audio(folder / AUDIO_FILE, resample(sound, RATE, OUTPUT_RATE), OUTPUT_RATE)
     write_atomically(folder / SUBTITLE_FILE, srt(_cues(spoken)))
     return {"clips": len(spoken), "length": round(sound.size / RATE, 1), "bytes": (folder / AUDIO_FILE).stat().st_size}
 

@@ -22,7 +22,7 @@ from utils.core.storage import write_atomically
 from utils.dataset.lengths import header_seconds
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.speech.open_model import open_model
+from utils.speech.loading import open_model
 from utils.speech.speaker_conditioning import SHORTEST, Hearing, hear
 from utils.workspace import sample_project
 from utils.xtts.files import ABOUT_FILE, CONFIG_FILE, DVAE_FILE, MEL_FILE, REFERENCE_FILE, TINY

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from utils.speech.open_model import Opened
+    from utils.speech.loading import LoadedModel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,13 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def open_for_export(arguments: argparse.Namespace) -> "Opened":
+def open_for_export(arguments: argparse.Namespace) -> "LoadedModel":
     """Open the model; for full precision the adapter is merged again, because stored weights were rounded."""
-    from utils.speech.model_lookup import locate
-    from utils.speech.open_model import open_model
+    from utils.speech.loading import open_model
+    from utils.speech.model_lookup import find_model
     from utils.xtts.checkpoints import ADAPTER
 
-    path = locate(arguments.model, arguments.output)
+    path = find_model(arguments.model, arguments.output)
     merge = not arguments.half and not arguments.adapter and (path / ADAPTER).is_file()
     return open_model(path, base=arguments.base or None, merge=merge, output=arguments.output)
 

@@ -40,7 +40,7 @@ def load(config: SpeechConfig, check: "Check") -> "Synthesizer":
     """Load the model and print its notices."""
     from utils.speech.synthesizer import Synthesizer
 
-    model = Synthesizer.load(config.model, config.device, config.precision, look=check)
+    model = Synthesizer.load(config.model, config.device, config.precision, on_step=check)
     for notice in model.model.notices:
         print(f"Notice: {notice}")
     print(f"{model.model.name} is ready.")

@@ -16,7 +16,7 @@ from utils.config import SpeechConfig
 from utils.core.paths import OUTPUT
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.model_lookup import locate
+from utils.speech.model_lookup import find_model
 from utils.speech.synthesizer import Synthesizer
 from utils.speech.types import Speech
 from utils.xtts.checkpoints import PREFIX
@@ -80,7 +80,7 @@ def candidates(models: Sequence[str], config: SpeechConfig, output: Path = OUTPU
         config: Device and precision.
         output: Folder of the projects.
     """
-    paths = list(dict.fromkeys(locate(model, output).resolve() for model in models))
+    paths = list(dict.fromkeys(find_model(model, output).resolve() for model in models))
     return [
         Candidate(name, _files_fingerprint(path), partial(_load, path, config))
         for name, path in zip(unique_names(paths), paths, strict=True)

@@ -142,7 +142,7 @@ def _speak(
     utterance = replace(
         utterance,
         flags=speech.flags,
-        tries=max((piece.tries for piece in speech.pieces), default=1),
+        tries=max((one.tries for one in speech.utterances), default=1),
         real_time_factor=speech.real_time_factor or (seconds / speech.seconds if speech.seconds else None),
     )
     if not speech.samples.size or not np.isfinite(speech.samples).all():
@@ -151,8 +151,10 @@ def _speak(
     return replace(
         utterance,
         wav=_save_audio(speech.samples, folder, utterance),
-        seconds=guards.Heard(speech.samples).spoken,
-        expected=_usual_length(speech, sentence.language) if recording is None else guards.Heard(recording).spoken,
+        seconds=guards.AudioAnalysis(speech.samples).spoken,
+        expected=_usual_length(speech, sentence.language)
+        if recording is None
+        else guards.AudioAnalysis(recording).spoken,
         similarity=float(voice @ model.voice_of(speech.samples)),
         distance=None if recording is None else mel_cepstral_distance(_trimmed(speech.samples), _trimmed(recording)),
     )
@@ -160,12 +162,13 @@ def _speak(
 
 def _usual_length(speech: Speech, language: str) -> float | None:
     """Return how many seconds such a text usually takes, pauses between sentences included."""
-    seconds = sum(guards.sounds(piece.reading) for piece in speech.pieces) / guards.Limits.of(language).usual
-    return seconds + sum(piece.pause for piece in speech.pieces[:-1]) if seconds else None
+    count = sum(guards.sounds(one.sentence.tokenized) for one in speech.utterances)
+    seconds = count / guards.SpeechLimits.of(language).usual
+    return seconds + sum(one.pause for one in speech.utterances[:-1]) if seconds else None
 
 
 def _trimmed(samples: Samples) -> Samples:
-    return guards.trim(guards.Heard(samples))
+    return guards.trim(guards.AudioAnalysis(samples))
 
 
 def _save_audio(samples: Samples, folder: Path, utterance: Utterance) -> str:

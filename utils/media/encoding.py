@@ -38,7 +38,7 @@ class Chapter(NamedTuple):
     end: float
 
 
-class Kind(NamedTuple):
+class AudioFormat(NamedTuple):
     """How sound is stored.
 
     Attributes:
@@ -60,15 +60,15 @@ class Kind(NamedTuple):
     deep: tuple[str, str] | None = None
 
 
-KINDS = {
-    ".wav": Kind("wav", "pcm_s16le", "audio/wav", deep=("pcm_s24le", "s32")),
-    ".flac": Kind("flac", "flac", "audio/flac", deep=("flac", "s32")),
-    ".mp3": Kind("mp3", "libmp3lame", "audio/mpeg", 64_000, chapters=True),
-    ".ogg": Kind("ogg", "libopus", "audio/ogg", 48_000, chapters=True),
-    ".opus": Kind("ogg", "libopus", "audio/ogg", 48_000, chapters=True),
-    ".aac": Kind("adts", "aac", "audio/aac", 64_000),
-    ".m4a": Kind("ipod", "aac", "audio/mp4", 64_000, chapters=True, streams=False),
-    ".m4b": Kind("ipod", "aac", "audio/mp4", 64_000, chapters=True, streams=False),
+AUDIO_FORMATS = {
+    ".wav": AudioFormat("wav", "pcm_s16le", "audio/wav", deep=("pcm_s24le", "s32")),
+    ".flac": AudioFormat("flac", "flac", "audio/flac", deep=("flac", "s32")),
+    ".mp3": AudioFormat("mp3", "libmp3lame", "audio/mpeg", 64_000, chapters=True),
+    ".ogg": AudioFormat("ogg", "libopus", "audio/ogg", 48_000, chapters=True),
+    ".opus": AudioFormat("ogg", "libopus", "audio/ogg", 48_000, chapters=True),
+    ".aac": AudioFormat("adts", "aac", "audio/aac", 64_000),
+    ".m4a": AudioFormat("ipod", "aac", "audio/mp4", 64_000, chapters=True, streams=False),
+    ".m4b": AudioFormat("ipod", "aac", "audio/mp4", 64_000, chapters=True, streams=False),
 }
 WHOLE = {"fflags": "+bitexact"}  # the same sound makes the same bytes
 OPTIONS = {"wav": {"rf64": "auto"}}  # beyond 4 GiB, which is a day of speech
@@ -99,7 +99,7 @@ class Tags:
         return {name: plain for name, text in entries.items() if (plain := _plain(text))}
 
 
-def write_sound(
+def write_audio(
     path: Path | str,
     sound: Samples | Iterable[Samples],
     rate: int,
@@ -119,7 +119,7 @@ def write_sound(
         bits: A sample, for WAV and FLAC: 16 or 24.
     """
     path = Path(path)
-    kind = kind_of(path)
+    kind = format_of(path)
     with atomic_writer(path) as file, _encoder(file, kind, rate, tags or Tags(), bits, whole=True) as encoder:
         if kind.chapters and chapters:
             encoder.container.set_chapters([_chapter(number, one) for number, one in enumerate(chapters, 1)])
@@ -129,7 +129,7 @@ def write_sound(
             raise AudioError(f"{path}: there is no sound to write.", hint="Speak something first.")
 
 
-def streamed(sound: Iterable[Samples], ending: str, *, tags: Tags | None = None) -> Generator[bytes, None, None]:
+def encode_stream(sound: Iterable[Samples], ending: str, *, tags: Tags | None = None) -> Generator[bytes, None, None]:
     """Yield the bytes of a file while its sound is still coming.
 
     Args:
@@ -137,9 +137,9 @@ def streamed(sound: Iterable[Samples], ending: str, *, tags: Tags | None = None)
         ending: Which kind, as in ``KINDS``; not all can be played before they are complete.
         tags: What the file says of itself.
     """
-    kind = kind_of(f"speech{ending}")
+    kind = format_of(f"speech{ending}")
     if not kind.streams:
-        able = ", ".join(name for name, one in KINDS.items() if one.streams)
+        able = ", ".join(name for name, one in AUDIO_FORMATS.items() if one.streams)
         raise AudioError(f"{ending} cannot be played before it is complete.", hint=f"These can: {able}.")
     sink = _Sink()
     with _encoder(sink, kind, OUTPUT_RATE, tags or Tags(), 16, whole=False) as encoder:
@@ -151,13 +151,13 @@ def streamed(sound: Iterable[Samples], ending: str, *, tags: Tags | None = None)
         yield ready
 
 
-def kind_of(path: Path | str) -> Kind:
+def format_of(path: Path | str) -> AudioFormat:
     """Return how a file of this name is stored."""
     ending = Path(path).suffix.lower()
-    if ending not in KINDS:
-        known = ", ".join(KINDS)
+    if ending not in AUDIO_FORMATS:
+        known = ", ".join(AUDIO_FORMATS)
         raise AudioError(f"{path}: sound is not written as {ending or 'a file without ending'}.", hint=f"Use {known}.")
-    return KINDS[ending]
+    return AUDIO_FORMATS[ending]
 
 
 def to_pcm16(samples: Samples) -> bytes:
@@ -223,7 +223,7 @@ class _Encoder:
 
 @contextmanager
 def _encoder(
-    file: IO[bytes] | _Sink, kind: Kind, rate: int, tags: Tags, bits: int, *, whole: bool
+    file: IO[bytes] | _Sink, kind: AudioFormat, rate: int, tags: Tags, bits: int, *, whole: bool
 ) -> Iterator[_Encoder]:
     """Open a container; what FFmpeg refuses comes out as an AudioError."""
     name, shape = _stored(kind, bits)
@@ -247,7 +247,7 @@ def _encoder(
         raise AudioError(f"{kind.encoder} cannot write sound at {rate} Hz ({error.strerror}).") from error
 
 
-def _stored(kind: Kind, bits: int) -> tuple[str, str]:
+def _stored(kind: AudioFormat, bits: int) -> tuple[str, str]:
     """Return the encoder of a kind, and the format of its samples where it has to be told."""
     if bits == 16:
         return kind.encoder, ""

@@ -20,13 +20,13 @@ from utils.config import DEFAULT_VOICE, ServeConfig, SpeechConfig
 from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError
 from utils.media.audio import Samples
-from utils.media.encoding import KINDS, streamed, to_pcm16, write_sound
+from utils.media.encoding import AUDIO_FORMATS, encode_stream, to_pcm16, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.server.auth import AuthMiddleware
 from utils.server.errors import RequestError, request_error
 from utils.server.schema import SpeechBody, VoiceFolder, body_model, read_body
-from utils.speech.joining import silence
 from utils.speech.session import SpeechSession
+from utils.speech.types import silence
 
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
@@ -36,7 +36,9 @@ MODEL_ALIASES = frozenset({"", "tts-1", "tts-1-hd", "gpt-4o-mini-tts"})  # sent 
 LOADING_RETRY_SECONDS = 5
 CHARACTER_BYTES, SETTINGS_BYTES = 12, 1 << 14  # JSON may write a character as two \uXXXX
 PCM, EVENT_STREAM = "pcm", "text/event-stream"
-MEDIA_TYPES = {name: KINDS[f".{name}"].mime for name in ("mp3", "opus", "aac", "flac", "wav")} | {PCM: "audio/pcm"}
+MEDIA_TYPES = {name: AUDIO_FORMATS[f".{name}"].mime for name in ("mp3", "opus", "aac", "flac", "wav")} | {
+    PCM: "audio/pcm"
+}
 ERRORS = {
     400: "Invalid request",
     401: "Missing or wrong API key",
@@ -188,7 +190,7 @@ class AudioStream:
             yield from filter(None, encode(sound, self.body.response_format, whole=whole))
 
     def _sentences(self, model: "Synthesizer") -> Generator[Samples, None, None]:
-        with closing(model.pieces(self.body.input, self._config)) as sentences:
+        with closing(model.utterances(self.body.input, self._config)) as sentences:
             for sentence in sentences:
                 self.flagged += bool(sentence.flags)
                 yield sentence.samples
@@ -209,10 +211,10 @@ def encode(sound: Iterable[Samples], name: str, *, whole: bool) -> Iterator[byte
     elif whole:
         with tempfile.TemporaryDirectory(prefix="speech-") as folder:
             path = Path(folder, f"speech.{name}")
-            write_sound(path, sound, OUTPUT_RATE)
+            write_audio(path, sound, OUTPUT_RATE)
             yield path.read_bytes()
     else:
-        yield from streamed(sound, f".{name}")
+        yield from encode_stream(sound, f".{name}")
 
 
 async def _respond(stream: AudioStream, request: Request) -> Response:

@@ -1,7 +1,7 @@
-"""Beam search: several readings of one text are followed at once, and the likeliest is kept.
+"""Beam search for one sentence, with the results of transformers' beam search without sampling.
 
-It is transformers' search without drawing: what is compared is the sum of the logarithms, bent by the repetition
-penalty, over the number of codes to the power of the length penalty. Temperature, top k and top p do not act.
+Beams are compared by the sum of their log-probabilities after the repetition penalty, divided by the number of codes
+to the power of the length penalty. Temperature, top k and top p have no effect.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,34 +10,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from utils.speech.sampling import penalised
-from utils.speech.types import Sampling
+from utils.config import SpeechConfig
+from utils.speech.sampling import penalize
 
-SPARE = 2  # candidates for each beam: one of them may end there
-Follow = Callable[[list[int], Tensor, int], Tensor]
-
-
-class Found(NamedTuple):
-    """A reading.
-
-    Attributes:
-        codes: Of shape (n,).
-        latents: Of shape (n, dim).
-        logprobs: How likely each code was by the model's own scores.
-    """
-
-    codes: Tensor
-    latents: Tensor
-    logprobs: list[float]
+CANDIDATES = 2  # per beam, because one of them may end the sentence
 
 
-class _Trail(NamedTuple):
-    """What the beams have said so far, one row for each.
+class Beams(NamedTuple):
+    """What the beams generated so far, one row per beam.
 
     Attributes:
         codes: Of shape (beams, n).
-        rows: In which row of each step the latent of that code is.
-        logprobs: By the model's own scores.
+        rows: Row of each step that holds the latent of that code.
+        logprobs: The model's own log-probabilities.
     """
 
     codes: Tensor
@@ -45,90 +30,85 @@ class _Trail(NamedTuple):
     logprobs: Tensor
 
 
-class Search:
-    """The search for one text.
+class BeamSearch:
+    """The search for one sentence.
 
     Args:
-        latents: What the first code is predicted from, of shape (1, dim).
-        scores: Gives the scores of all codes for latents.
-        follow: Gives the latents behind one more code: from which rows, which codes, at which position.
-        sampling: Number of beams and penalties.
-        said: Codes that count as said before the first.
-        stop: The code that ends a sentence.
-        limit: Most codes.
+        latents: Latents that the first code is predicted from, of shape (1, dim).
+        score: Returns the scores of all codes for latents.
+        advance: Returns the next latents, given parent rows, their codes and the position.
+        config: Number of beams, repetition penalty and length penalty.
+        used: Codes that count as used from the beginning.
+        stop: The stop code.
+        limit: Maximum number of codes.
     """
 
     def __init__(  # two of them are the model
         self,
         latents: Tensor,
-        scores: Callable[[Tensor], Tensor],
-        follow: Follow,
-        sampling: Sampling,
+        score: Callable[[Tensor], Tensor],
+        advance: Callable[[list[int], Tensor, int], Tensor],
+        config: SpeechConfig,
         *,
-        said: Sequence[int],
+        used: Sequence[int],
         stop: int,
         limit: int,
     ) -> None:
-        self.scores, self.follow, self.sampling = scores, follow, sampling
-        self.stop, self.limit, self.position = stop, limit, 0
+        self.score, self.advance, self.config = score, advance, config
+        self.used, self.stop, self.limit = list(used), stop, limit
         self.latents = [latents]  # of each step
         self.sums = torch.zeros(1, device=latents.device)
         nothing = torch.zeros(1, 0, device=latents.device)
-        self.trail = _Trail(nothing.long(), nothing.long(), nothing)
-        self.begun = list(said)
-        self.finished: list[tuple[float, _Trail]] = []
-        self.going = True
+        self.beams = Beams(nothing.long(), nothing.long(), nothing)
+        self.finished: list[tuple[float, Beams]] = []
+        self.position = 0
+        self.running = True
 
-    def advance(self) -> None:
-        """Take one more code into each beam."""
+    def step(self) -> None:
+        """Add one code to each beam."""
         self.position += 1
-        beams, before = self.sampling.beams, self.latents[-1]
-        chances = self.scores(before).log_softmax(1)
-        bent = penalised(chances, self._said(chances), self.sampling.repetition_penalty) + self.sums[:, None]
-        sums, places = bent.flatten().topk(min(SPARE * beams, bent.numel()))
-        parents, codes = places // bent.shape[1], places % bent.shape[1]
-        grown = self._grown(parents, codes, chances)
+        beams = self.config.beams
+        logprobs = self.score(self.latents[-1]).log_softmax(1)
+        penalized = penalize(logprobs, self._used_mask(logprobs), self.config.repetition_penalty) + self.sums[:, None]
+        sums, indices = penalized.flatten().topk(min(CANDIDATES * beams, penalized.numel()))
+        parents, codes = indices // penalized.shape[1], indices % penalized.shape[1]
+        grown = self._grow(parents, codes, logprobs)
         ends = codes == self.stop if self.position < self.limit else torch.ones_like(codes, dtype=torch.bool)
         self._finish(sums[:beams], ends[:beams], grown)
-        open_ones = (~ends).nonzero()[:beams, 0]
-        self.going = len(open_ones) > 0 and self._promising(float(sums[open_ones[0]]))
-        if self.going:
-            self.sums = sums[open_ones]
-            self.trail = _Trail(*(part[open_ones] for part in grown))
-            following = self.follow(parents[open_ones].tolist(), codes[open_ones], self.position)
-            self.latents.append(following)
+        alive = (~ends).nonzero()[:beams, 0]
+        self.running = len(alive) > 0 and self._can_improve(float(sums[alive[0]]))
+        if self.running:
+            self.sums = sums[alive]
+            self.beams = Beams(*(part[alive] for part in grown))
+            self.latents.append(self.advance(parents[alive].tolist(), codes[alive], self.position))
 
-    def best(self) -> Found:
-        """Return the likeliest reading."""
-        _, trail = self.finished[0]
-        steps = zip(self.latents, trail.rows[0].tolist(), strict=False)
-        latents = torch.stack([latents[row] for latents, row in steps])
-        return Found(trail.codes[0], latents, trail.logprobs[0].tolist())
+    def best(self) -> tuple[list[int], list[Tensor], list[float]]:
+        """Return the codes, latents and log-probabilities of the best finished beam."""
+        _, beam = self.finished[0]
+        rows = beam.rows[0].tolist()
+        latents = [latents[row] for latents, row in zip(self.latents, rows, strict=False)]
+        return beam.codes[0].tolist(), latents, beam.logprobs[0].tolist()
 
-    def _said(self, chances: Tensor) -> Tensor:
-        said = torch.zeros_like(chances, dtype=torch.bool)
-        said[:, self.begun] = True
-        return said.scatter_(1, self.trail.codes, value=True)
+    def _used_mask(self, scores: Tensor) -> Tensor:
+        mask = torch.zeros_like(scores, dtype=torch.bool)
+        mask[:, self.used] = True
+        return mask.scatter_(1, self.beams.codes, value=True)
 
-    def _grown(self, parents: Tensor, codes: Tensor, chances: Tensor) -> _Trail:
-        more = (codes, parents, chances[parents, codes])
-        parts = zip(self.trail, more, strict=True)
-        return _Trail(*(torch.cat((part[parents], new[:, None]), dim=1) for part, new in parts))
+    def _grow(self, parents: Tensor, codes: Tensor, logprobs: Tensor) -> Beams:
+        new = (codes, parents, logprobs[parents, codes])
+        pairs = zip(self.beams, new, strict=True)
+        return Beams(*(torch.cat((part[parents], column[:, None]), dim=1) for part, column in pairs))
 
-    def _finish(self, sums: Tensor, ends: Tensor, grown: _Trail) -> None:
-        """Keep the best of the readings that have ended; only the best candidates may end."""
-        for number in ends.nonzero()[:, 0].tolist():
-            score = float(sums[number]) / self._length()
-            self.finished.append((score, _Trail(*(part[number : number + 1] for part in grown))))
+    def _finish(self, sums: Tensor, ends: Tensor, grown: Beams) -> None:
+        """Keep the best finished beams."""
+        for row in ends.nonzero()[:, 0].tolist():
+            self.finished.append((self._normalized(float(sums[row])), Beams(*(part[row : row + 1] for part in grown))))
         self.finished.sort(key=lambda one: one[0], reverse=True)
-        del self.finished[self.sampling.beams :]
+        del self.finished[self.config.beams :]
 
-    def _promising(self, best: float) -> bool:
-        """Tell whether an open reading can still be better than the worst that has ended."""
-        if len(self.finished) < self.sampling.beams:
-            return True
-        return best / self._length() > self.finished[-1][0]
+    def _can_improve(self, best: float) -> bool:
+        """Return whether a running beam can still beat the worst finished one."""
+        return len(self.finished) < self.config.beams or self._normalized(best) > self.finished[-1][0]
 
-    def _length(self) -> float:
-        """Return what sums are divided by."""
-        return float(self.position**self.sampling.length_penalty)
+    def _normalized(self, total: float) -> float:
+        return total / float(self.position**self.config.length_penalty)

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from utils.core.errors import RunError, VocabularyError
 from utils.core.folders import DamagedError, hash_file, read_manifest, verify_hashes
 from utils.core.storage import read_json
-from utils.speech.loading import fill, from_state
-from utils.speech.model_lookup import MOVED, TRAINED, locate
+from utils.speech.gpt_loading import fill, from_state
+from utils.speech.model_lookup import MOVED, TRAINED, find_model
 from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import (
     ADAPTER,
@@ -139,7 +139,7 @@ def _base(folder: Path, about: CheckpointInfo, named: str | Path | None, source:
             f"{folder} does not say which model it was trained from.", hint="Name that as base: a folder or a version."
         )
     then = current_base_path(Path(about.base))
-    places = [then, source.models / then.name] if named is None else [locate(named, source=source)]
+    places = [then, source.models / then.name] if named is None else [find_model(named, source=source)]
     for place in places:
         if (place / MODEL_FILE).is_file() and about.base_fingerprint in {"", fingerprint(place)}:
             return place

@@ -21,7 +21,7 @@ UNNOTICED = 0.05  # seconds; about a frame of a film
 
 
 @dataclass(frozen=True)
-class Limits:
+class FitLimits:
     """How far speech may be bent to fit its time.
 
     Attributes:
@@ -42,7 +42,7 @@ class Limits:
             )
 
 
-class Placed(NamedTuple):
+class PlacedCue(NamedTuple):
     """Where the sound of a cue came to lie.
 
     Attributes:
@@ -67,7 +67,7 @@ class Timeline(NamedTuple):
     """
 
     samples: Samples
-    placed: tuple[Placed, ...]
+    placed: tuple[PlacedCue, ...]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -75,12 +75,12 @@ class Timeline(NamedTuple):
         return tuple(f"Cue {number}: {place.note}" for number, place in enumerate(self.placed, 1) if place.note)
 
 
-def fit(
+def fit_to_cues(
     cues: Sequence[Cue],
     sounds: Sequence[Samples],
     *,
     seconds: float | None = None,
-    limits: Limits | None = None,
+    limits: FitLimits | None = None,
 ) -> Timeline:
     """Lay the sound of each cue at its time.
 
@@ -92,11 +92,11 @@ def fit(
     """
     if len(cues) != len(sounds):
         raise AudioError(f"There are {len(cues)} cues, and sounds for {len(sounds)}.")
-    limits = limits or Limits()
+    limits = limits or FitLimits()
     total = max([seconds or 0.0, *(cue.span.end for cue in cues)])
     quiet_until = [*(cue.span.start - limits.gap for cue in cues[1:]), total][: len(cues)]
     laid: list[tuple[int, Samples]] = []
-    placed: list[Placed] = []
+    placed: list[PlacedCue] = []
     free = 0  # first sample at which the next cue may begin
     for cue, sound, until in zip(cues, sounds, quiet_until, strict=True):
         begin, last = max(round(cue.span.start * OUTPUT_RATE), free), round(cue.span.end * OUTPUT_RATE)
@@ -104,13 +104,13 @@ def fit(
         bent = stretch(sound, OUTPUT_RATE, speed)
         end = begin + bent.size
         start, stop = begin / OUTPUT_RATE, end / OUTPUT_RATE
-        placed.append(Placed(start, stop, speed, _note(cue, start, stop, speed, until)))
+        placed.append(PlacedCue(start, stop, speed, _note(cue, start, stop, speed, until)))
         laid.append((begin, faded(bent, OUTPUT_RATE)))
         free = end + round(limits.gap * OUTPUT_RATE) if end > last else end
     return Timeline(_mixed(laid, round(total * OUTPUT_RATE)), tuple(placed))
 
 
-def _speed(size: int, time: int, limits: Limits) -> float:
+def _speed(size: int, time: int, limits: FitLimits) -> float:
     """Return how fast a sound has to be for its time, as far as it may."""
     if size > time:
         return min(size / time, limits.fastest) if time > 0 else limits.fastest

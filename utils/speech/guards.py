@@ -35,7 +35,7 @@ EAR = DatasetConfig(segmenter="vad", min_speech_seconds=0.06)  # a single short 
 
 
 @dataclass(frozen=True)
-class Limits:
+class SpeechLimits:
     """Where usual ends. Speech is counted in sounds: phonemes where the language pack knows them, else letters.
 
     Attributes:
@@ -88,7 +88,7 @@ class Limits:
     )
 
     @classmethod
-    def of(cls, language: str) -> "Limits":
+    def of(cls, language: str) -> "SpeechLimits":
         """Return the limits of a language, by any of its names.
 
         Only Amharic has phonemes here. The other languages are counted in letters, of which there are more or fewer
@@ -98,7 +98,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Heard:
+class AudioAnalysis:
     """A sound, and what is heard in it without knowing its text; each is listened for once, when it is asked for.
 
     Attributes:
@@ -145,7 +145,9 @@ class Heard:
         return sound if self.rate == rate else resample(sound, self.rate, rate)
 
 
-def judge(reading: TokenizedText, codes: Codes, heard: Heard, ended: bool, limits: Limits) -> tuple[str, ...]:  # noqa: FBT001  how the model ended is one of its results, not a switch
+def judge(
+    reading: TokenizedText, codes: Codes, heard: AudioAnalysis, limits: SpeechLimits, *, ended: bool
+) -> tuple[str, ...]:
     """Say what is unusual about a spoken piece, the worst first.
 
     Its length is that of the speech in it, so it makes no difference whether it was trimmed. Sound that was stretched
@@ -174,7 +176,9 @@ def kind(flag: str) -> str:
     return flag.partition(":")[0]
 
 
-def score(flags: Sequence[str], reading: TokenizedText, heard: Heard, log_probability: float, limits: Limits) -> float:
+def score(
+    flags: Sequence[str], reading: TokenizedText, heard: AudioAnalysis, log_probability: float, limits: SpeechLimits
+) -> float:
     """Compare readings of the same text: higher is better.
 
     Flags weigh by their kind. Between readings without any, the mean log-probability of the codes decides, and how far
@@ -196,7 +200,7 @@ def score(flags: Sequence[str], reading: TokenizedText, heard: Heard, log_probab
     return float(log_probability / codes - np.log(2) * pace - flagged)
 
 
-def trim(heard: Heard) -> Samples:
+def trim(heard: AudioAnalysis) -> Samples:
     """Cut silence and noise off both ends, and fade what is left in and out.
 
     Where no speech is heard nothing is cut: ``judge`` tells that, and a cut at a loud place would be a guess.
@@ -225,13 +229,13 @@ def sounds(reading: TokenizedText) -> int:
     return count
 
 
-def longest(reading: TokenizedText, limits: Limits) -> float:
+def longest(reading: TokenizedText, limits: SpeechLimits) -> float:
     """Return the seconds that a text may take."""
     inside = sum(mark in PAUSES for mark in reading.normalised.rstrip(PAUSES + " "))
     return sounds(reading) / limits.slowest + limits.slack + limits.pause * inside
 
 
-def _duration(reading: TokenizedText, heard: Heard, limits: Limits) -> list[str]:
+def _duration(reading: TokenizedText, heard: AudioAnalysis, limits: SpeechLimits) -> list[str]:
     """Compare the length of the speech with that of the text."""
     count, seconds = sounds(reading), heard.spoken
     if not count:
@@ -243,7 +247,7 @@ def _duration(reading: TokenizedText, heard: Heard, limits: Limits) -> list[str]
     return []
 
 
-def _repeated(codes: Codes, limits: Limits) -> list[str]:
+def _repeated(codes: Codes, limits: SpeechLimits) -> list[str]:
     """Look for one code that goes on, and for a pattern of codes that comes again and again."""
     for size in range(1, min(limits.pattern, codes.size - 1) + 1):
         covered = _longest_run(codes[size:] == codes[:-size]) + size
@@ -254,7 +258,7 @@ def _repeated(codes: Codes, limits: Limits) -> list[str]:
     return []
 
 
-def _sound(heard: Heard, limits: Limits) -> list[str]:
+def _sound(heard: AudioAnalysis, limits: SpeechLimits) -> list[str]:
     """Look at the sound alone: speech at all, long silence, what follows the speech, full scale."""
     found = []
     if heard.speech is None:
@@ -270,7 +274,7 @@ def _sound(heard: Heard, limits: Limits) -> list[str]:
     return found
 
 
-def _tail(heard: Heard, speech: Span, limits: Limits) -> list[str]:
+def _tail(heard: AudioAnalysis, speech: Span, limits: SpeechLimits) -> list[str]:
     """Judge what comes before the first speech and after the last."""
     lead, rest = speech.start, heard.seconds - speech.end
     if max(lead, rest) <= limits.ending:
@@ -281,12 +285,12 @@ def _tail(heard: Heard, speech: Span, limits: Limits) -> list[str]:
     return [f"{'noise' if loud else 'ending'}: {max(lead, rest):.1f} s {'of sound' if loud else 'of silence'} {where}"]
 
 
-def _inside(heard: Heard) -> npt.NDArray[np.float32]:
+def _inside(heard: AudioAnalysis) -> npt.NDArray[np.float32]:
     """Return the levels between the first and the last speech."""
     return heard.levels[_frame(heard.speech.start) : _frame(heard.speech.end)] if heard.speech else heard.levels
 
 
-def _loud(heard: Heard) -> float:
+def _loud(heard: AudioAnalysis) -> float:
     """Return the level of the louder sounds of the speech."""
     inside = _inside(heard)
     return float(np.percentile(inside, 90)) if inside.size else QUIETEST

@@ -1,4 +1,8 @@
-"""The layers of coqui's GPT, taken apart once and run without transformers: a whole text at a time, or one code."""
+"""The GPT-2 layers of coqui's GPT with a key-value cache, without transformers: a whole text at once, or one code.
+
+All rows of a batch end at the same column, so the next code goes into one column of all of them; shorter rows are
+masked on the left. The cache grows in steps, so that a short sentence needs little memory.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -8,154 +12,265 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from utils.core.errors import SpeedupError
-from utils.speech.kv_cache import STEP, Cache
 from utils.speech.quantized import DTYPES, Linear, Precision, linear
 
 if TYPE_CHECKING:
     from transformers.models.gpt2.modeling_gpt2 import GPT2Model
 
+GROWTH = 128  # columns that are added to a cache at a time
+MASKED = -1e30  # score of a masked column; an infinite one gives NaN where a whole block of columns is masked
+WARM_UP = 3  # runs before a CUDA graph is recorded, as torch recommends
+HINT = "Load the model again, without adapters and training switches."
 
-class Norm(NamedTuple):
-    """A layer norm."""
+
+class KeyValueCache:
+    """Keys and values of a batch.
+
+    Args:
+        shape: Layers, heads and size of a head.
+        lengths: Columns that each row needs at once.
+        room: Free columns after them.
+        dtype: Number format.
+        device: Where it is kept.
+    """
+
+    def __init__(
+        self, shape: tuple[int, int, int], lengths: list[int], room: int, dtype: torch.dtype, device: torch.device
+    ) -> None:
+        layers, heads, size = shape
+        self.end = max(lengths)
+        self.starts = [self.end - length for length in lengths]
+        wanted = (2, len(lengths), heads, self.end + max(1, room), size)
+        self.layers = [torch.zeros(wanted, dtype=dtype, device=device) for _ in range(layers)]
+        self._update_mask()
+
+    @property
+    def capacity(self) -> int:
+        """Return the number of columns, free ones included."""
+        return self.layers[0].shape[3]
+
+    def row(self, row: int) -> list[Tensor]:
+        """Return the columns of one row, of shape (2, 1, heads, columns, size) for each layer."""
+        return [layer[:, row : row + 1, :, self.starts[row] : self.end] for layer in self.layers]
+
+    def keep(self, rows: list[int]) -> None:
+        """Keep these rows in this order; a row may occur twice."""
+        if rows == list(range(len(self.starts))):
+            return
+        index = torch.tensor(rows, device=self.layers[0].device)
+        for number, layer in enumerate(self.layers):
+            self.layers[number] = layer.index_select(1, index)
+        self.starts = [self.starts[row] for row in rows]
+        self._update_mask()
+
+    def make_room(self) -> None:
+        """Make sure that a column is free; columns that no row uses any more are dropped."""
+        if self.end < self.capacity:
+            return
+        unused = min(self.starts)
+        for number, layer in enumerate(self.layers):
+            shape = (*layer.shape[:3], self.end - unused + GROWTH, layer.shape[4])
+            grown = torch.zeros(shape, dtype=layer.dtype, device=layer.device)
+            grown[:, :, :, : self.end - unused] = layer[:, :, :, unused : self.end]
+            self.layers[number] = grown
+        self.starts, self.end = [start - unused for start in self.starts], self.end - unused
+        self._update_mask()
+
+    def _update_mask(self) -> None:
+        self.mask = self.hiding(self.capacity) if any(self.starts) else None
+
+    def hiding(self, end: int) -> Tensor:
+        """Return a mask of shape (rows, 1, 1, capacity) that hides columns before each row and from ``end`` on."""
+        first = self.layers[0]
+        columns = torch.arange(self.capacity, device=first.device)
+        starts = torch.tensor(self.starts, device=first.device)
+        mask = torch.zeros(len(self.starts), self.capacity, dtype=first.dtype, device=first.device)
+        mask.masked_fill_((columns < starts[:, None]) | (columns >= end), max(MASKED, torch.finfo(first.dtype).min / 2))
+        return mask[:, None, None]
+
+
+class LayerNorm(NamedTuple):
+    """A copy of torch's layer norm."""
 
     weight: Tensor
     bias: Tensor
     eps: float
 
     @classmethod
-    def of(cls, norm: nn.Module, device: torch.device, dtype: torch.dtype = torch.float32) -> "Norm":
-        """Copy torch's own."""
+    def of(cls, norm: nn.Module, device: torch.device, dtype: torch.dtype = torch.float32) -> "LayerNorm":
+        """Copy the weights."""
         if not isinstance(norm, nn.LayerNorm):
-            raise SpeedupError(f"A {type(norm).__name__} stands where a LayerNorm should.", hint=PLAIN)
+            raise SpeedupError(f"Expected a LayerNorm, found a {type(norm).__name__}.", hint=HINT)
         weight, bias = (part.detach().to(device, dtype, copy=True) for part in (norm.weight, norm.bias))
         return cls(weight, bias, norm.eps)
 
     def __call__(self, rows: Tensor) -> Tensor:
-        """Normalise rows."""
+        """Normalize rows."""
         return functional.layer_norm(rows, self.weight.shape, self.weight, self.bias, self.eps)
 
 
 class Layer(NamedTuple):
     """One block of the GPT-2."""
 
-    before: Norm
-    mixing: Linear  # to queries, keys and values
-    mixed: Linear
-    between: Norm
-    widening: Linear  # with the activation
-    narrowing: Linear
+    attention_norm: LayerNorm
+    attention_in: Linear  # to queries, keys and values
+    attention_out: Linear
+    mlp_norm: LayerNorm
+    mlp_in: Linear  # with the activation
+    mlp_out: Linear
 
 
-PLAIN = "Load the model anew, without adapters and switches of training."
+class LayerStack:
+    """All blocks of a GPT-2 and its final norm.
 
-
-class Stack:
-    """All blocks of a GPT-2 and the norm behind them.
-
-    On a CPU everything between the products is fp32; on a GPU it is of the kind of the weights.
+    On a CPU everything between the products is fp32; on a GPU it has the format of the weights.
 
     Args:
-        gpt: transformers' GPT2Model without positions of its own, as coqui builds it.
-        precision: What the weights are stored in.
+        gpt: transformers' GPT2Model without position embeddings, as coqui builds it.
+        precision: Number format of the weights.
         device: Where to compute.
-        consume: Whether each block is taken out of the GPT once it was copied.
+        consume: Remove each block from the GPT once it is copied.
     """
 
     def __init__(self, gpt: "GPT2Model", precision: Precision, device: torch.device, *, consume: bool) -> None:
         self.device = device
         self.dtype = torch.float32 if device.type == "cpu" else DTYPES[precision]
-        self.layers = list(self._taken(gpt, precision, consume=consume))
-        self.final = Norm.of(gpt.ln_f, device, self.dtype)
+        self.layers = list(self._copied(gpt, precision, consume=consume))
+        self.final = LayerNorm.of(gpt.ln_f, device, self.dtype)
         self.dim = int(gpt.config.hidden_size)
         self.heads = int(gpt.config.num_attention_heads)
 
-    def _taken(self, gpt: "GPT2Model", precision: Precision, *, consume: bool) -> Iterator[Layer]:
+    def _copied(self, gpt: "GPT2Model", precision: Precision, *, consume: bool) -> Iterator[Layer]:
         blocks: Any = gpt.h
         for number in range(len(blocks)):
             block = blocks[number]
             yield Layer(
-                Norm.of(block.ln_1, self.device, self.dtype),
-                self._product(block.attn.c_attn, precision),
-                self._product(block.attn.c_proj, precision),
-                Norm.of(block.ln_2, self.device, self.dtype),
-                self._product(block.mlp.c_fc, precision, gelu=True),
-                self._product(block.mlp.c_proj, precision, behind_gelu=True),
+                LayerNorm.of(block.ln_1, self.device, self.dtype),
+                self._linear(block.attn.c_attn, precision),
+                self._linear(block.attn.c_proj, precision),
+                LayerNorm.of(block.ln_2, self.device, self.dtype),
+                self._linear(block.mlp.c_fc, precision, gelu=True),
+                self._linear(block.mlp.c_proj, precision, after_gelu=True),
             )
             if consume:
                 blocks[number] = nn.Identity()
 
-    def _product(
-        self, source: nn.Module, precision: Precision, *, gelu: bool = False, behind_gelu: bool = False
+    def _linear(
+        self, source: nn.Module, precision: Precision, *, gelu: bool = False, after_gelu: bool = False
     ) -> Linear:
-        """Turn a Conv1D of transformers, whose weight is (inputs, outputs), into a product."""
+        """Convert a Conv1D of transformers, whose weight has the shape (inputs, outputs)."""
         from transformers.pytorch_utils import Conv1D
 
         if type(source) is not Conv1D:
-            raise SpeedupError(f"A {type(source).__name__} stands where a Conv1D should.", hint=PLAIN)
+            raise SpeedupError(f"Expected a Conv1D, found a {type(source).__name__}.", hint=HINT)
         weight, bias = source.weight.detach().to(self.device), source.bias.detach().to(self.device)
-        return linear(weight.t(), bias, precision, gelu=gelu, behind_gelu=behind_gelu)
+        return linear(weight.t(), bias, precision, gelu=gelu, after_gelu=after_gelu)
 
-    def cache(self, lengths: list[int], room: int) -> Cache:
-        """Return an empty cache for rows of these lengths, with room for at least some of what follows."""
+    def cache(self, lengths: list[int], room: int) -> KeyValueCache:
+        """Return an empty cache for rows of these lengths and up to ``room`` further columns."""
         shape = (len(self.layers), self.heads, self.dim // self.heads)
-        at_once = min(room, STEP) if self.device.type == "cpu" else room  # graphs of CUDA are made for one size
-        return Cache(shape, lengths, at_once, self.dtype, self.device)
+        at_once = min(room, GROWTH) if self.device.type == "cpu" else room  # a CUDA graph is recorded for one size
+        return KeyValueCache(shape, lengths, at_once, self.dtype, self.device)
 
-    def read(self, sequence: Tensor, kept: list[Tensor] | None = None, begun: int = 0) -> Tensor:
-        """Return the hidden states of one whole sequence, or of what follows its beginning.
+    def read(self, sequence: Tensor, layers: list[Tensor] | None = None, known: int = 0) -> Tensor:
+        """Return the hidden states of a sequence, or of the part after its first ``known`` columns.
 
         Args:
-            sequence: Its embeddings, of shape (length, dim), without the beginning.
-            kept: Where keys and values go, of shape (2, 1, heads, begun + length, size) for each layer; None: nowhere.
-            begun: Columns at the beginning that are kept already.
+            sequence: Embeddings of shape (length, dim), without the known columns.
+            layers: Receives keys and values, of shape (2, 1, heads, known + length, size) for each layer.
+            known: Columns whose keys and values are in ``layers`` already.
         """
         hidden = sequence.to(self.dtype)
         length = len(hidden)
-        mask = torch.ones(length, begun + length, dtype=torch.bool, device=self.device).tril(begun) if begun else None
+        mask = torch.ones(length, known + length, dtype=torch.bool, device=self.device).tril(known) if known else None
         for number, layer in enumerate(self.layers):
-            mixed = layer.mixing(layer.before(hidden)).view(1, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            mixed = layer.attention_in(layer.attention_norm(hidden))
+            mixed = mixed.view(1, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
             queries, keys, values = mixed.unbind()
-            if kept:
-                kept[number][:, :, :, begun:] = mixed[1:]
-            if kept and begun:
-                keys, values = kept[number].unbind()
-            heard = functional.scaled_dot_product_attention(queries, keys, values, mask, is_causal=not begun)
-            hidden = hidden + layer.mixed(heard.transpose(1, 2).reshape(length, self.dim))
-            hidden = hidden + layer.narrowing(layer.widening(layer.between(hidden)))
+            if layers:
+                layers[number][:, :, :, known:] = mixed[1:]
+            if layers and known:
+                keys, values = layers[number].unbind()
+            attended = functional.scaled_dot_product_attention(queries, keys, values, mask, is_causal=not known)
+            hidden = hidden + layer.attention_out(attended.transpose(1, 2).reshape(length, self.dim))
+            hidden = hidden + layer.mlp_out(layer.mlp_in(layer.mlp_norm(hidden)))
         return self.final(hidden)
 
-    def step(self, rows: Tensor, cache: Cache) -> Tensor:
-        """Return the hidden states of one more column, of shape (rows, dim), and keep it in the cache."""
+    def step(self, rows: Tensor, cache: KeyValueCache) -> Tensor:
+        """Return the hidden states of one more column, of shape (rows, dim), and add it to the cache."""
         cache.make_room()
         end = cache.end
 
-        def hold(kept: Tensor, new: Tensor) -> Tensor:
-            kept.narrow(3, end, 1).copy_(new)
-            return kept.narrow(3, 0, end + 1)
+        def store(layer: Tensor, new: Tensor) -> Tensor:
+            layer.narrow(3, end, 1).copy_(new)
+            return layer.narrow(3, 0, end + 1)
 
-        hidden = self._column(rows, cache.layers, hold, None if cache.mask is None else cache.mask[..., : end + 1])
+        hidden = self._column(rows, cache.layers, store, None if cache.mask is None else cache.mask[..., : end + 1])
         cache.end = end + 1
         return hidden
 
     def fixed_step(self, rows: Tensor, layers: list[Tensor], column: Tensor, mask: Tensor) -> Tensor:
-        """Do the same with shapes that never change, as a graph of CUDA needs it: the mask hides what is still free.
+        """Do the same with shapes that never change, as a CUDA graph needs it.
 
         Args:
             rows: Embeddings of the new column.
-            layers: What is kept.
+            layers: Keys and values.
             column: Number of the new column, of shape (1,).
-            mask: Of shape (rows, 1, 1, capacity).
+            mask: Hides free columns, of shape (rows, 1, 1, capacity).
         """
-        return self._column(rows, layers, lambda kept, new: kept.index_copy_(3, column, new), mask)
+        return self._column(rows, layers, lambda layer, new: layer.index_copy_(3, column, new), mask)
 
     def _column(
-        self, rows: Tensor, layers: list[Tensor], hold: Callable[[Tensor, Tensor], Tensor], mask: Tensor | None
+        self, rows: Tensor, layers: list[Tensor], store: Callable[[Tensor, Tensor], Tensor], mask: Tensor | None
     ) -> Tensor:
         hidden, count = rows.to(self.dtype), len(rows)
-        for layer, kept in zip(self.layers, layers, strict=True):
-            mixed = layer.mixing(layer.before(hidden)).view(count, 3, self.heads, 1, -1).transpose(0, 1)
-            keys, values = hold(kept, mixed[1:]).unbind()
-            heard = functional.scaled_dot_product_attention(mixed[0], keys, values, attn_mask=mask)
-            hidden = hidden + layer.mixed(heard.view(count, self.dim))
-            hidden = hidden + layer.narrowing(layer.widening(layer.between(hidden)))
+        for layer, cached in zip(self.layers, layers, strict=True):
+            mixed = layer.attention_in(layer.attention_norm(hidden))
+            mixed = mixed.view(count, 3, self.heads, 1, -1).transpose(0, 1)
+            keys, values = store(cached, mixed[1:]).unbind()
+            attended = functional.scaled_dot_product_attention(mixed[0], keys, values, attn_mask=mask)
+            hidden = hidden + layer.attention_out(attended.view(count, self.dim))
+            hidden = hidden + layer.mlp_out(layer.mlp_in(layer.mlp_norm(hidden)))
         return self.final(hidden)
+
+
+class GraphedStep:
+    """Replays ``LayerStack.step`` as one CUDA graph: one launch instead of several hundred small ones.
+
+    A test compares the recorded ``fixed_step`` with ``step`` on a CPU. Memory is claimed for the longest sentence at
+    once, so that a graph is recorded again only when rows leave the batch.
+    """
+
+    def __init__(self, stack: LayerStack) -> None:
+        self.stack = stack
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.recorded: Tensor | None = None  # the first layer of the cache that the graph belongs to
+
+    def __call__(self, rows: Tensor, cache: KeyValueCache) -> Tensor:
+        """Return the hidden states of one more column, and add it to the cache."""
+        cache.make_room()
+        if self.graph is None or self.recorded is not cache.layers[0]:
+            self._record(rows, cache)
+        self.rows.copy_(rows)
+        self.column.fill_(cache.end)
+        self.mask[..., cache.end] = 0
+        assert self.graph is not None  # noqa: S101  # for the type checker
+        self.graph.replay()
+        cache.end += 1
+        return self.hidden.clone()
+
+    def _record(self, rows: Tensor, cache: KeyValueCache) -> None:
+        self.graph = None  # frees the memory of the previous one
+        self.recorded = cache.layers[0]
+        self.rows, self.mask = rows.clone(), cache.hiding(cache.end + 1)
+        self.column = torch.full((1,), cache.end, device=rows.device)
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(WARM_UP):
+                self.stack.fixed_step(self.rows, cache.layers, self.column, self.mask)
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.hidden = self.stack.fixed_step(self.rows, cache.layers, self.column, self.mask)
+        self.graph = graph

@@ -10,7 +10,7 @@ from utils.core.errors import RunError
 from utils.core.folders import DamagedError
 from utils.core.paths import OUTPUT, Project, list_projects
 from utils.runs import list_runs
-from utils.speech.model_list import models
+from utils.speech.models import list_models
 from utils.xtts import checkpoints
 from utils.xtts.base_models import ModelSource, base_folder
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, Checkpoint
@@ -22,7 +22,7 @@ MOVED = "Put it back, or name it as base: the vocoder comes from there."
 CURE = "Name a finished model, a checkpoint, a run, a project, a base version or a folder of coqui."
 
 
-def locate(place: str | Path, output: Path = OUTPUT, source: ModelSource | None = None) -> Path:
+def find_model(place: str | Path, output: Path = OUTPUT, source: ModelSource | None = None) -> Path:
     """Return the folder that holds the weights that a person means, or the .pth itself.
 
     Args:
@@ -43,7 +43,7 @@ def locate(place: str | Path, output: Path = OUTPUT, source: ModelSource | None 
 
 def newest_ready(output: Path = OUTPUT) -> Path:
     """Return the folder of the model that was finished last, in any project."""
-    finished = [found for found in models(output) if found.kind == "ready"]
+    finished = [found for found in list_models(output) if found.kind == "ready"]
     if not finished:
         raise ModelFileError(
             f"There is no finished model in {output}.",

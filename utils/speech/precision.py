@@ -40,7 +40,7 @@ HISSES = "Bytes are too coarse for sound: where it is soft, it hisses."
 
 
 @dataclass(frozen=True)
-class Choice:
+class PrecisionChoice:
     """What to compute with.
 
     Attributes:
@@ -60,7 +60,7 @@ class Choice:
 
 def choose(
     device: str = "auto", wanted: str = "auto", path: Path = PRECISIONS, capability: tuple[int, int] | None = None
-) -> Choice:
+) -> PrecisionChoice:
     """Choose what the device is fastest at, or what is wanted where it is able to do that.
 
     Args:
@@ -78,7 +78,7 @@ def choose(
     if wanted not in ("auto", "int8"):
         require("gpt", wanted, place, capability)
         name = _named(wanted)
-        return Choice(place, name, name, f"{wanted}: asked for", f"{wanted}: asked for")
+        return PrecisionChoice(place, name, name, f"{wanted}: asked for", f"{wanted}: asked for")
     if wanted == "int8":
         require("gpt", wanted, place, capability)
     if torch.device(place).type == "cuda":
@@ -88,7 +88,7 @@ def choose(
     vocoder, sound_why = _fastest(found.vocoder, found.date)
     if wanted == "int8":
         gpt, why = "int8", "int8: asked for"
-    return Choice(place, gpt, vocoder, why, sound_why)
+    return PrecisionChoice(place, gpt, vocoder, why, sound_why)
 
 
 def require(part: Part, precision: str, device: str, capability: tuple[int, int] | None = None) -> None:
@@ -125,11 +125,11 @@ def _place(device: str) -> str:
     return device
 
 
-def _on_gpu(place: str, capability: tuple[int, int] | None) -> Choice:
+def _on_gpu(place: str, capability: tuple[int, int] | None) -> PrecisionChoice:
     best = choose_precision(place, capability=capability)
     name: Precision = "fp32" if best.dtype == "no" else best.dtype
     reason = f"{name}: {best.reason.partition(';')[0]}"
-    return Choice(place, name, name, reason, reason)
+    return PrecisionChoice(place, name, name, reason, reason)
 
 
 @dataclass(frozen=True)

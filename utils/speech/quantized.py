@@ -36,11 +36,11 @@ class Span(NamedTuple):
 
 
 AROUND_ZERO = Span(-128 / 127, math.inf)
-BEHIND_GELU = Span(-28 / 227, 0.1701)  # GELU gives nothing below -0.17: steps of a loud row are nearly halved
+AFTER_GELU = Span(-28 / 227, 0.1701)  # GELU gives nothing below -0.17: steps of a loud row are nearly halved
 
 
 def linear(
-    weight: Tensor, bias: Tensor, precision: Precision, *, gelu: bool = False, behind_gelu: bool = False
+    weight: Tensor, bias: Tensor, precision: Precision, *, gelu: bool = False, after_gelu: bool = False
 ) -> Linear:
     """Prepare the product with a weight of shape (outputs, inputs) where it lies.
 
@@ -49,13 +49,13 @@ def linear(
         bias: One for each output.
         precision: What the weight is stored in.
         gelu: Whether GPT-2's activation follows.
-        behind_gelu: Whether the rows come from it, which makes their bytes finer.
+        after_gelu: Whether the rows come from it, which makes their bytes finer.
     """
     weight, bias = weight.detach(), bias.detach().clone()
     if weight.device.type != "cpu":
         return Plain(weight, bias, DTYPES[precision], gelu=gelu)
     if precision == "int8":
-        return Bytes(weight, bias, BEHIND_GELU if behind_gelu else AROUND_ZERO, gelu=gelu)
+        return Bytes(weight, bias, AFTER_GELU if after_gelu else AROUND_ZERO, gelu=gelu)
     if can_pack(precision):
         return Packed(weight, bias, DTYPES[precision], gelu=gelu)
     return Plain(weight, bias, torch.float32, gelu=gelu)

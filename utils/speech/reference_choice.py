@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Scored:
+class ReferenceScore:
     """A clip and how good a reference it is.
 
     Attributes:
@@ -87,26 +87,26 @@ SCALES = {
 }
 
 
-def rank(paths: Iterable[Path | str]) -> list[Scored]:
+def rank(paths: Iterable[Path | str]) -> list[ReferenceScore]:
     """Score clips as references, the best first; those that cannot be used come last, with the reason."""
     scored = [score(Path(path)) for path in paths]
     return sorted(scored, key=lambda one: (bool(one.fault), -one.total))
 
 
-def score(path: Path) -> Scored:
+def score(path: Path) -> ReferenceScore:
     """Score one clip by what a model hears of it; a clip that cannot be used says why."""
     try:
         seconds, rate = (about := audio.probe(path)).seconds, about.rate
         samples = audio.load(path, rate, end=HEARD)
         _refuse_useless(path, samples, rate)
     except AmharicTtsError as error:
-        return Scored(path, sentence=error.message, fault=error.message)
+        return ReferenceScore(path, sentence=error.message, fault=error.message)
     speech = _speech(audio.resample(samples, rate, SPEECH_RATE))
     found = measure(samples, rate, speech, "")
     heights = pitches(audio.resample(samples, rate, PITCH_RATE), PITCH_RATE)
     middle = float(np.median(heights)) if heights.size >= FEWEST else None
     spread = _spread(heights) if heights.size >= FEWEST else None
-    return Scored(
+    return ReferenceScore(
         path,
         total=_total(seconds, found, spread),
         sentence=_sentence(seconds, found, spread),

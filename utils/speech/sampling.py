@@ -1,102 +1,85 @@
-"""Choosing the next code from the scores of all: the same distribution as transformers' generate.
+"""Chooses the next audio code: sampling as in transformers' ``generate``, in the same order of steps.
 
-The order is that of transformers: repetition penalty, temperature, top k, top p. Two things differ from coqui on
-purpose. coqui gives generate a prefix of made-up tokens, ones and at last the start code, all of which its repetition
-penalty counts as said: the score of code 1 is a tenth of what it should be in every sentence. Here a code counts once
-it was said, and the start code from the beginning; ``Batch(..., said=(1, start))`` is coqui's way. And each sentence
-has random numbers of its own, so that it is the same alone and in a batch.
+The order is repetition penalty, temperature, top k, top p. Two things differ from coqui on purpose. coqui counts its
+made-up prefix (token 1 and the start code) as generated, so code 1 is penalized in every sentence; here a code counts
+once it was generated, and the start code from the beginning. And each sentence has its own random numbers, so it
+sounds the same alone and in a batch.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from utils.speech.types import Sampling
+from utils.config import SpeechConfig
 
 
-@dataclass(frozen=True)
-class Picked:
-    """The codes of one step.
-
-    Attributes:
-        codes: One for each row.
-        logprobs: How likely each was by the model's own scores, before they were bent.
-    """
+class Choice(NamedTuple):
+    """The codes chosen in one step, one per row, and the model's own log-probability of each."""
 
     codes: Tensor
     logprobs: Tensor
 
 
-def draws(seed: int, count: int) -> list[float]:
-    """Return the random numbers of a sentence: the same on every device, whoever speaks beside it."""
+def random_numbers(seed: int, count: int) -> list[float]:
+    """Return the random numbers of a sentence: the same on every device, whatever else is in the batch."""
     generator = torch.Generator().manual_seed(seed)
     numbers: list[float] = torch.rand(count, generator=generator, dtype=torch.float64).tolist()
     return numbers
 
 
-def penalised(scores: Tensor, said: Tensor, penalty: Tensor | float) -> Tensor:
-    """Lower the scores of codes that were said, as transformers does: what is negative is multiplied instead."""
-    return torch.where(said, torch.where(scores < 0, scores * penalty, scores / penalty), scores)
+def penalize(scores: Tensor, used: Tensor, penalty: Tensor | float) -> Tensor:
+    """Lower the scores of used codes as transformers does: negative scores are multiplied instead of divided."""
+    return torch.where(used, torch.where(scores < 0, scores * penalty, scores / penalty), scores)
 
 
-class Batch:
-    """How the rows of a batch are sampled, and what each has said.
+class Sampler:
+    """Samples the codes of a batch and remembers which codes each row has used.
 
     Args:
-        samplings: One for each row.
-        codes: How many codes there are.
-        said: Codes that count as said from the beginning.
-        device: Where the scores come from.
+        config: Temperature, top k, top p and repetition penalty.
+        rows: Rows of the batch.
+        codes: Number of codes.
+        used: Codes that count as used from the beginning.
+        device: Device of the scores.
     """
 
-    def __init__(self, samplings: Sequence[Sampling], codes: int, said: Sequence[int], device: torch.device) -> None:
-        self.widest = min(max(one.top_k for one in samplings), codes)
-        kinds = [[one.temperature, one.top_p, one.repetition_penalty, one.top_k] for one in samplings]
-        self.settings = torch.tensor(kinds, device=device)
-        self.said = torch.zeros(len(samplings), codes, dtype=torch.bool, device=device)
-        self.said[:, list(said)] = True
-        self._spread()
-
-    def _spread(self) -> None:
-        """Cut the settings into columns, once for many steps."""
-        self.temperature, self.top_p, self.penalty, self.top_k = torch.split(self.settings, 1, dim=1)
-        ranks = torch.arange(self.widest, device=self.settings.device)
-        self.beyond = ranks >= self.top_k
-        self.even = bool((self.top_k >= self.widest).all())
+    def __init__(self, config: SpeechConfig, rows: int, codes: int, used: Sequence[int], device: torch.device) -> None:
+        self.top_k = min(config.top_k, codes)
+        # Tensors, not numbers: CUDA divides by a number through its reciprocal, which gives other bits.
+        self.temperature = torch.full((1, 1), config.temperature, device=device)
+        self.top_p = torch.full((1, 1), config.top_p, device=device)
+        self.penalty = torch.full((1, 1), config.repetition_penalty, device=device)
+        self.used = torch.zeros(rows, codes, dtype=torch.bool, device=device)
+        self.used[:, list(used)] = True
 
     def keep(self, rows: Tensor) -> None:
-        """Let go of the other rows."""
-        self.settings, self.said = self.settings[rows], self.said[rows]
-        self.widest = min(int(self.settings[:, 3].max()), self.said.shape[1])
-        self._spread()
+        """Drop all rows but these."""
+        self.used = self.used[rows]
 
-    def likely(self, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the probabilities of the codes that remain, the likeliest first, and which codes they are."""
-        top, codes = penalised(scores, self.said, self.penalty).topk(self.widest, dim=1)
-        top = top / self.temperature
-        if not self.even:
-            top = top.masked_fill(self.beyond, -torch.inf)
-        chances = top.softmax(1)
+    def probabilities(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the probabilities of the remaining codes, most likely first, and the codes."""
+        top, codes = penalize(scores, self.used, self.penalty).topk(self.top_k, dim=1)
+        chances = (top / self.temperature).softmax(1)
         before = chances.cumsum(1) - chances
         chances = chances.masked_fill(before >= self.top_p, 0.0)
         return chances / chances.sum(1, keepdim=True), codes
 
-    def pick(self, scores: Tensor, numbers: Sequence[float]) -> Picked:
-        """Choose a code for each row, and remember that it was said.
+    def choose(self, scores: Tensor, numbers: Sequence[float]) -> Choice:
+        """Choose a code for each row and mark it as used.
 
         Args:
-            scores: What the model says, in fp32 and of shape (rows, codes).
-            numbers: One for each row, from 0 to below 1: the same number and scores, the same code.
+            scores: The model's scores in fp32, of shape (rows, codes).
+            numbers: A random number from [0, 1) for each row; the same number and scores give the same code.
         """
-        if self.widest == 1:
-            codes = penalised(scores, self.said, self.penalty).argmax(1, keepdim=True)
+        if self.top_k == 1:
+            codes = penalize(scores, self.used, self.penalty).argmax(1, keepdim=True)
         else:
-            chances, order = self.likely(scores)
+            chances, order = self.probabilities(scores)
             reached = chances.cumsum(1)
             goal = torch.tensor(numbers, dtype=reached.dtype, device=reached.device).unsqueeze(1) * reached[:, -1:]
             codes = order.gather(1, (reached < goal).sum(1, keepdim=True))
-        self.said.scatter_(1, codes, value=True)
+        self.used.scatter_(1, codes, value=True)
         logprobs = scores.gather(1, codes) - scores.logsumexp(1, keepdim=True)
-        return Picked(codes.squeeze(1), logprobs.squeeze(1))
+        return Choice(codes.squeeze(1), logprobs.squeeze(1))

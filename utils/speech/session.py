@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -19,9 +19,7 @@ import psutil
 from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError, RunError
 from utils.media.audio import Samples
-from utils.speech.joining import silence
-from utils.speech.planning import Plan
-from utils.speech.types import Spoken
+from utils.speech.types import Utterance, silence
 
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
@@ -366,38 +364,28 @@ class Started:
     notes: tuple[str, ...] = ()
 
 
-def speak(model: "Synthesizer", text: str, config: SpeechConfig) -> Iterator[Started | Spoken | None]:
+def speak(model: "Synthesizer", text: str, config: SpeechConfig) -> Iterator[Started | Utterance | None]:
     """Speak a text, checking each sentence and repeating doubtful ones."""
     plan = model.plan(text, config)
-    yield Started(len(plan.pieces), model.model.name, model.voice(config.reference).name, plan.notes)
-    with closing(model.pieces(plan, config)) as sentences:
-        for sentence in sentences:
-            yield sentence
+    yield Started(len(plan.sentences), model.model.name, model.voice(config.reference).name, plan.notes)
+    with closing(model.utterances(plan, config)) as utterances:
+        for utterance in utterances:
+            yield utterance
             yield None
 
 
-def stream(model: "Synthesizer", text: str, config: SpeechConfig) -> Iterator[Started | Samples | Spoken | None]:
+def stream(model: "Synthesizer", text: str, config: SpeechConfig) -> Iterator[Started | Samples | Utterance | None]:
     """Speak a text and yield its sound in chunks, then each sentence once it is complete."""
     plan = model.plan(text, config)
     notes = (*plan.notes, UNCHECKED)
-    yield Started(len(plan.pieces), model.model.name, model.voice(config.reference).name, notes)
-    for number, piece in enumerate(plan.pieces):
-        own = config.model_copy(update={"seed": (config.seed + number) % 2**32})
+    yield Started(len(plan.sentences), model.model.name, model.voice(config.reference).name, notes)
+    for sentence in plan.sentences:
         chunks: list[Samples] = [silence(0)]
-        with closing(model.stream(Plan((replace(piece, pause=0.0),), ()), own)) as sound:
+        with closing(model.stream_sentence(sentence, config)) as sound:
             for chunk in sound:
                 chunks.append(chunk)
                 yield chunk
-        if piece.pause:
-            yield silence(piece.pause)
-        yield Spoken(
-            piece.reading,
-            np.concatenate(chunks),
-            np.zeros(0, np.int64),
-            ended=True,
-            seed=own.seed,
-            pause=piece.pause,
-            paragraph=piece.paragraph,
-            chapter=piece.chapter,
-        )
+        if sentence.pause:
+            yield silence(sentence.pause)
+        yield Utterance(sentence, np.concatenate(chunks), np.zeros(0, np.int64), ended=True)
         yield None

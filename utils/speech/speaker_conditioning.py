@@ -17,7 +17,7 @@ from utils.core.errors import AudioError
 from utils.core.storage import read_json
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.speech.open_model import Opened
+from utils.speech.loading import LoadedModel
 from utils.xtts.codec import REFERENCE_FFT, mel_spectrogram
 from utils.xtts.files import CONFIG_FILE, ModelFileError
 from utils.xtts.model import read_config
@@ -58,14 +58,14 @@ class Hearing:
         return cls(**values)
 
 
-def shapes(opened: Opened) -> dict[str, tuple[int, ...]]:
+def shapes(opened: LoadedModel) -> dict[str, tuple[int, ...]]:
     """Return the shapes of what stands for a speaker in this model."""
     count, width = opened.gpt.get_submodule("conditioning_perceiver").get_parameter("latents").shape
     return {"prompt": (1, count, width), "embedding": (1, EMBEDDING_WIDTH, 1)}
 
 
 @torch.no_grad()
-def hear(opened: Opened, paths: Sequence[Path], hearing: Hearing) -> dict[str, Tensor]:
+def hear(opened: LoadedModel, paths: Sequence[Path], hearing: Hearing) -> dict[str, Tensor]:
     """Return what the GPT begins with and what the vocoder reads, for one speaker in one or several clips."""
     clips = [_heard(path, hearing) for path in paths]
     return {"prompt": _prompt(opened, torch.cat(clips, dim=1), hearing), "embedding": _embedding(opened, clips)}
@@ -88,7 +88,7 @@ def _heard(path: Path, hearing: Hearing) -> Tensor:
     return heard / peak * 0.75 if hearing.sound_norm_refs else heard
 
 
-def _prompt(opened: Opened, sound: Tensor, hearing: Hearing) -> Tensor:
+def _prompt(opened: LoadedModel, sound: Tensor, hearing: Hearing) -> Tensor:
     """Return what the GPT begins with: the mean over the chunks of a sound."""
     if hearing.gpt_cond_len > 0:
         sound = sound[:, : RATE * hearing.gpt_cond_len]
@@ -114,7 +114,7 @@ def _mel(sound: Tensor, stats: Tensor) -> Tensor:
     return torch.log(power.clamp(min=1e-5)) / stats[:, None]
 
 
-def _embedding(opened: Opened, clips: Sequence[Tensor]) -> Tensor:
+def _embedding(opened: LoadedModel, clips: Sequence[Tensor]) -> Tensor:
     """Return what the vocoder knows of a speaker: the mean over the clips."""
     from torchaudio.functional import resample
 

@@ -1,224 +1,283 @@
-"""One model that speaks: a text at once, as a stream, many texts together, or one sentence again."""
+"""Speaks text: all at once, sentence by sentence, as a stream, or several texts in one batch."""
 
+import math
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+import torch
+
 from utils.config import SpeechConfig
+from utils.core.batching import batched
 from utils.core.paths import OUTPUT
 from utils.dataset.clip import Cue
 from utils.media.audio import Samples
-from utils.media.rates import OUTPUT_RATE
-from utils.media.stretching import Stretcher
-from utils.speech import guards, joining, voices
-from utils.speech.decoder import Decoder, Generated, Request
-from utils.speech.dubbing import Timeline, fit
-from utils.speech.open_model import Opened, open_model
-from utils.speech.planning import Pauses, Piece, Plan, plan
-from utils.speech.precision import Choice, choose
-from utils.speech.retries import Line, Studio
-from utils.speech.streaming import chunks
-from utils.speech.types import USUAL, Sampling, Speech, Spoken, Voice
+from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
+from utils.media.stretching import Stretcher, stretch
+from utils.speech import guards, voices
+from utils.speech.decoder import Decoder, Generation
+from utils.speech.dubbing import Timeline, fit_to_cues
+from utils.speech.guards import SpeechLimits
+from utils.speech.loading import LoadedModel, open_model
+from utils.speech.planning import Plan, plan
+from utils.speech.precision import PrecisionChoice, choose
+from utils.speech.types import DEFAULTS, Sentence, Speech, Utterance, Voice, join, silence, start_times
 from utils.speech.vocoder import Vocoder
 from utils.xtts.memory import free_memory
 
+EXTRA = 1.5  # times the longest time a text should take: whatever goes on after that has lost its way
+
 
 class Synthesizer:
-    """A model, loaded and ready to speak.
+    """A model that is loaded and ready to speak.
 
     Args:
-        opened: The model.
+        model: The loaded model.
         decoder: Its GPT, prepared for generating.
-        vocoder: Makes its sound.
-        chosen: What both compute with, and why.
-        cache: Folder that keeps voices; None: the usual one.
+        vocoder: Turns latents into audio.
+        precision: What both compute with, and why.
+        cache: Folder of cached voices; None: output/.cache/voices.
     """
 
     def __init__(
         self,
-        opened: Opened,
+        model: LoadedModel,
         decoder: Decoder,
         vocoder: Vocoder,
-        chosen: Choice,
+        precision: PrecisionChoice,
         cache: Path | None = None,
     ) -> None:
-        self.model = opened
+        self.model = model
         self.decoder = decoder
         self.vocoder = vocoder
-        self.chosen = chosen
+        self.precision = precision
         self.cache = cache
-        self._one_at_a_time = threading.Lock()
+        self._lock = threading.Lock()  # one caller at a time uses the model
 
     @classmethod
     def load(
         cls,
-        place: Path | str = "",
+        model: Path | str = "",
         device: str = "auto",
         precision: str = "auto",
         *,
         cache: Path | None = None,
         output: Path = OUTPUT,
-        look: Callable[[], object] | None = None,
+        on_step: Callable[[], object] | None = None,
     ) -> Self:
-        """Open a model and prepare it for a device.
+        """Load a model onto a device.
 
         Args:
-            place: A finished model, a run or checkpoint, a base version, or a folder of coqui; empty: the newest.
+            model: A finished model, a run or checkpoint, a base version, or a coqui folder; empty: the newest.
             device: "auto", "cpu" or "cuda".
-            precision: "auto" takes what was fastest when it was measured here.
-            cache: Folder that keeps voices; None: the usual one.
-            output: Where the projects lie.
-            look: Is called at each code; what it raises ends the work.
+            precision: A number format; "auto" is the fastest one measured on this machine.
+            cache: Folder of cached voices; None: output/.cache/voices.
+            output: Folder of the projects.
+            on_step: Called at each step of generation; an exception that it raises stops the work.
         """
-        chosen = choose(device, precision)
-        opened = open_model(place, as_stored=True, output=output)  # the decoder takes one layer after the other
-        decoder = Decoder.of(opened.gpt, chosen.gpt, chosen.device, consume=True)
-        decoder.look = look or decoder.look
-        vocoder = Vocoder.of(opened.vocoder, chosen.vocoder, chosen.device)
-        opened = opened.hearing()
+        choice = choose(device, precision)
+        loaded = open_model(model, as_stored=True, output=output)  # the decoder takes one layer after the other
+        decoder = Decoder.of(loaded.gpt, choice.gpt, choice.device, consume=True)
+        decoder.on_step = on_step or decoder.on_step
+        vocoder = Vocoder.of(loaded.vocoder, choice.vocoder, choice.device)
+        loaded = loaded.conditioning_only()
         free_memory()
-        return cls(opened, decoder, vocoder, chosen, cache)
+        return cls(loaded, decoder, vocoder, choice, cache)
 
     def voices(self) -> tuple[str, ...]:
-        """Return the names of the voices that the model brings."""
+        """Return the names of the model's own voices."""
         return tuple(voices.own_names(self.model))
 
     def voice(self, reference: str = "") -> Voice:
-        """Return a voice by its name, from sound files divided by |, or the model's own."""
+        """Return a voice by name, from audio files separated by |, or the model's default voice."""
         return voices.voice_named(self.model, reference, self.cache)
 
-    def plan(self, text: str, config: SpeechConfig = USUAL) -> Plan:
-        """Cut a text into what is said at once; what cannot be read is refused before anything is spoken."""
-        return plan(text, self.model.tokenizer, config.language, Pauses.of(config))
+    def plan(self, text: str, config: SpeechConfig = DEFAULTS) -> Plan:
+        """Split a text into sentences; a text that the model cannot read is refused."""
+        limits = SpeechLimits.of(config.language)
+        sentences, notes = plan(text, self.model.tokenizer, config)
+        return Plan(tuple(replace(one, max_codes=max_codes(one, limits)) for one in sentences), notes)
 
-    def speak(self, text: str, config: SpeechConfig = USUAL, **settings: object) -> Speech:
+    def speak(self, text: str | Plan, config: SpeechConfig = DEFAULTS, **settings: object) -> Speech:
         """Speak a text of any length.
 
         Args:
-            text: What to say.
-            config: How.
-            settings: Single settings instead, as ``speak("ሰላም", reference="me.wav", speed=1.1)``.
+            text: The text, or its plan.
+            config: Speech settings.
+            settings: Single settings to override, as in ``speak("ሰላም", reference="me.wav", speed=1.1)``.
         """
         return self.speak_many([text], config, **settings)[0]
 
-    def speak_many(self, texts: Sequence[str], config: SpeechConfig = USUAL, **settings: object) -> list[Speech]:
-        """Speak several texts, whose sentences share their batches."""
-        clock, config = Clock(), settled(config, settings)
-        with clock.stage("reading"):
-            plans = [self.plan(text, config) for text in texts]
-        lines = [line for one in plans for line in numbered(one.pieces, config.seed)]
-        spoken = self._record(lines, config, clock)
-        speeches = [self.joined(list(islice(spoken, len(one.pieces))), config, one.notes) for one in plans]
-        return [replace(speech, took=clock.took()) for speech in speeches]
+    def speak_many(
+        self, texts: Sequence[str | Plan], config: SpeechConfig = DEFAULTS, **settings: object
+    ) -> list[Speech]:
+        """Speak several texts; their sentences share batches."""
+        stopwatch, config = Stopwatch(), overridden(config, settings)
+        with stopwatch.stage("planning"):
+            plans = [self._planned(text, config) for text in texts]
+        utterances = self._speak([sentence for one in plans for sentence in one.sentences], config, stopwatch)
+        speeches = [self.join(list(islice(utterances, len(one.sentences))), config, one.notes) for one in plans]
+        return [replace(speech, timings=stopwatch.timings()) for speech in speeches]
 
-    def pieces(self, text: str | Plan, config: SpeechConfig = USUAL) -> Generator[Spoken, None, None]:
-        """Speak a text and yield each sentence as soon as it is done; closing the iterator ends the work."""
-        plan = self.plan(text, config) if isinstance(text, str) else text
-        return self._record(numbered(plan.pieces, config.seed), config, Clock())
+    def utterances(self, text: str | Plan, config: SpeechConfig = DEFAULTS) -> Generator[Utterance, None, None]:
+        """Speak a text and yield each sentence when its batch is done; closing the iterator stops the work."""
+        return self._speak(self._planned(text, config).sentences, config, Stopwatch())
 
-    def again(self, piece: Spoken, config: SpeechConfig = USUAL) -> Spoken:
-        """Speak one sentence of a speech once more, with the seed of the settings."""
-        line = Line(Piece(piece.reading, piece.paragraph, piece.pause, piece.chapter), config.seed)
-        return next(self._record([line], config, Clock()))
+    def speak_again(self, sentence: Sentence, config: SpeechConfig = DEFAULTS) -> Utterance:
+        """Speak one sentence again, with the seed of the settings."""
+        return next(self._speak([replace(sentence, seed=config.seed)], config, Stopwatch()))
 
-    def joined(self, pieces: Sequence[Spoken], config: SpeechConfig, notes: tuple[str, ...] = ()) -> Speech:
-        """Put sentences together, with the pauses between them."""
-        found = joining.placed(pieces)
-        return Speech(found, joining.join(found), self.voice(config.reference).name, config.seed, notes=notes)
+    def join(self, utterances: Sequence[Utterance], config: SpeechConfig, notes: tuple[str, ...] = ()) -> Speech:
+        """Join utterances with the pauses between them."""
+        placed = (replace(one, start=start) for one, start in zip(utterances, start_times(utterances), strict=True))
+        return Speech(tuple(placed), join(utterances), self.voice(config.reference).name, config.seed, notes=notes)
 
-    def dub(self, cues: Sequence[Cue], config: SpeechConfig = USUAL, seconds: float | None = None) -> Timeline:
-        """Speak subtitles, each in its time; cues without a letter stay silent.
+    def dub(self, cues: Sequence[Cue], config: SpeechConfig = DEFAULTS, seconds: float | None = None) -> Timeline:
+        """Speak subtitles, each in its time; cues without letters stay silent.
 
         Args:
             cues: In order of time, as ``read_cues`` returns them.
-            config: How.
-            seconds: How long the whole is; None: it ends with the last cue.
+            config: Speech settings.
+            seconds: Duration of the whole; None: until the last cue ends.
         """
-        said = [number for number, cue in enumerate(cues) if any(map(str.isalnum, cue.text))]
-        speeches = self.speak_many([cues[number].text for number in said], config)
-        sounds = dict(zip(said, (speech.samples for speech in speeches), strict=True))
-        return fit(cues, [sounds.get(number, joining.silence(0)) for number in range(len(cues))], seconds=seconds)
+        spoken = [cue.text for cue in cues if any(map(str.isalnum, cue.text))]
+        speeches = iter(self.speak_many(spoken, config))
+        sounds = [next(speeches).samples if any(map(str.isalnum, cue.text)) else silence(0) for cue in cues]
+        return fit_to_cues(cues, sounds, seconds=seconds)
 
     def stream(
-        self, text: str | Plan, config: SpeechConfig = USUAL, **settings: object
+        self, text: str | Plan, config: SpeechConfig = DEFAULTS, **settings: object
     ) -> Generator[Samples, None, None]:
-        """Give the sound of a text while it is being spoken; closing the iterator frees everything at once.
+        """Yield audio while a text is being spoken; closing the iterator stops the work.
 
-        Nothing can be taken back once it was heard, so doubtful sentences are not repeated here.
+        What was played cannot be taken back, so doubtful sentences are not repeated.
         """
-        config = settled(config, settings)
-        voice = self.voice(config.reference)
-        plan = self.plan(text, config) if isinstance(text, str) else text
-        for line in numbered(plan.pieces, config.seed):
-            with self._one_at_a_time, closing(self._sounding(line, voice, config)) as parts:
-                yield from parts
-            yield joining.silence(line.piece.pause)
+        config = overridden(config, settings)
+        for sentence in self._planned(text, config).sentences:
+            with closing(self.stream_sentence(sentence, config)) as chunks:
+                yield from chunks
+            yield silence(sentence.pause)
 
-    def _sounding(self, line: Line, voice: Voice, config: SpeechConfig) -> Generator[Samples, None, None]:
-        parts = chunks(
-            self.decoder,
-            self.vocoder,
-            self.request(line, voice, config),
-            voice,
-            first=config.first_codes,
-            then=config.chunk_codes,
-        )
-        stretcher = Stretcher(OUTPUT_RATE, config.speed)
-        with closing(parts):
-            for part in parts:
-                yield stretcher.push(part)
+    def stream_sentence(self, sentence: Sentence, config: SpeechConfig = DEFAULTS) -> Generator[Samples, None, None]:
+        """Yield the audio of one sentence in chunks, without the pause after it."""
+        voice, stretcher = self.voice(config.reference), Stretcher(OUTPUT_RATE, config.speed)
+        with self._lock, closing(self.decoder.steps([sentence], voice.prompt, config)) as steps:
+            sound = self.vocoder.stream(voice.embedding)
+            sent, due = 0, config.first_codes
+            for (generation,) in steps:
+                if len(generation.latents) - sent >= due:
+                    yield stretcher.push(sound.push(torch.stack(generation.latents[sent:])))
+                    sent, due = len(generation.latents), config.chunk_codes
+            if len(generation.latents) > sent:
+                yield stretcher.push(sound.push(torch.stack(generation.latents[sent:])))
+            yield stretcher.push(sound.finish())
         yield stretcher.finish()
 
-    def _record(self, lines: Sequence[Line], config: SpeechConfig, clock: "Clock") -> Generator[Spoken, None, None]:
-        """Speak lines in batches; only one caller at a time uses the model."""
+    def _planned(self, text: str | Plan, config: SpeechConfig) -> Plan:
+        return self.plan(text, config) if isinstance(text, str) else text
+
+    def _speak(
+        self, sentences: Sequence[Sentence], config: SpeechConfig, stopwatch: "Stopwatch"
+    ) -> Generator[Utterance, None, None]:
         voice = self.voice(config.reference)
 
-        def generate(some: Sequence[Line]) -> list[Generated]:
-            with self._one_at_a_time, clock.stage("decoding"):
-                return self.decoder.generate([self.request(line, voice, config) for line in some])
+        def render(batch: Sequence[Sentence]) -> list[tuple[Generation, Samples]]:
+            with self._lock, stopwatch.stage("decoding"):
+                generations = self.decoder.generate(batch, voice.prompt, config)
+            self.decoder.on_step()
+            with self._lock, stopwatch.stage("vocoding"):
+                latents = [torch.stack(one.latents) for one in generations]
+                sounds = self.vocoder.sounds(latents, voice.embedding)
+            return list(zip(generations, sounds, strict=True))
 
-        def sound(said: Sequence[Generated]) -> list[Samples]:
-            self.decoder.look()
-            with self._one_at_a_time, clock.stage("sound"):
-                return self.vocoder.sounds([one.latents for one in said], voice.embedding)
-
-        return Studio(generate, sound, config, guards.Limits.of(config.language)).record(lines)
-
-    def request(self, line: Line, voice: Voice, config: SpeechConfig) -> Request:
-        """Ask the decoder for a piece of a text."""
-        limit = min(line.limit(guards.Limits.of(config.language)), self.decoder.most_codes)
-        return Request(line.piece.reading.ids, voice.prompt, Sampling.of(config), line.seed, limit)
+        return spoken_in_batches(sentences, render, config)
 
 
-def numbered(pieces: Sequence[Piece], seed: int) -> list[Line]:
-    """Give each piece a seed of its own, so that one alone can be spoken again."""
-    return [Line(piece, (seed + number) % 2**32) for number, piece in enumerate(pieces)]
+Render = Callable[[Sequence[Sentence]], Iterable[tuple[Generation, Samples]]]
 
 
-def settled(config: SpeechConfig, settings: Mapping[str, object]) -> SpeechConfig:
-    """Put single settings into a config, all of them checked."""
+def spoken_in_batches(
+    sentences: Sequence[Sentence], render: Render, config: SpeechConfig
+) -> Generator[Utterance, None, None]:
+    """Speak sentences in batches; doubtful ones are spoken again with other seeds, and the best take counts."""
+    limits = SpeechLimits.of(config.language)
+    for batch in batched(sentences, config.batch_size):
+        best: dict[int, tuple[float, Utterance]] = {}
+        tries: Counter[int] = Counter()
+        for attempt in range(config.tries):
+            doubtful = [index for index in range(len(batch)) if index not in best or best[index][1].flags]
+            tries.update(doubtful)
+            for index, score, utterance in _takes(batch, doubtful, attempt, render, config, limits):
+                if index not in best or score > best[index][0]:
+                    best[index] = score, utterance
+        for index in range(len(batch)):
+            utterance = replace(best[index][1], tries=tries[index])
+            if config.speed != 1:
+                utterance = replace(utterance, samples=stretch(utterance.samples, OUTPUT_RATE, config.speed))
+            yield utterance
+
+
+def _takes(
+    sentences: Sequence[Sentence],
+    indices: Sequence[int],
+    attempt: int,
+    render: Render,
+    config: SpeechConfig,
+    limits: SpeechLimits,
+) -> Iterator[tuple[int, float, Utterance]]:
+    """Speak sentences once per candidate, each time with another seed; yield index, score and take."""
+    takes = [(index, attempt * config.candidates + n) for index in indices for n in range(config.candidates)]
+    for batch in batched(takes, config.batch_size):
+        seeds = [guards.next_seed(sentences[index].seed, take) for index, take in batch]
+        seeded = [replace(sentences[index], seed=seed) for (index, _), seed in zip(batch, seeds, strict=True)]
+        for (index, _), sentence, (generation, samples) in zip(batch, seeded, render(seeded), strict=True):
+            score, utterance = _judged(sentence, generation, samples, limits, trim=config.trim)
+            yield index, score, utterance
+
+
+def _judged(
+    sentence: Sentence, generation: Generation, samples: Samples, limits: SpeechLimits, *, trim: bool
+) -> tuple[float, Utterance]:
+    """Judge a take before it is trimmed."""
+    codes = np.array(generation.codes[: -1 if generation.ended else None], np.int64)
+    audio = guards.AudioAnalysis(samples)
+    flags = guards.judge(sentence.tokenized, codes, audio, limits, ended=generation.ended)
+    score = guards.score(flags, sentence.tokenized, audio, generation.logprob, limits)
+    samples = guards.trim(audio) if trim else samples
+    return score, Utterance(sentence, samples, codes, generation.ended, flags)
+
+
+def max_codes(sentence: Sentence, limits: SpeechLimits) -> int:
+    """Return the maximum number of codes that a sentence can need."""
+    return math.ceil(EXTRA * guards.longest(sentence.tokenized, limits) / CODE_SECONDS)
+
+
+def overridden(config: SpeechConfig, settings: Mapping[str, object]) -> SpeechConfig:
+    """Override single settings of a config; all of them are validated."""
     return SpeechConfig.parse({**config.model_dump(), **settings}) if settings else config
 
 
-class Clock:
-    """Counts the seconds that each stage of speaking takes."""
+class Stopwatch:
+    """Measures the seconds that each stage of speaking takes."""
 
     def __init__(self) -> None:
-        self.begun = time.monotonic()
+        self.started = time.monotonic()
         self.stages: dict[str, float] = {}
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Count what happens inside for a stage."""
-        begun = time.monotonic()
+        """Add the time of a ``with`` block to a stage."""
+        started = time.monotonic()
         yield
-        self.stages[name] = self.stages.get(name, 0.0) + time.monotonic() - begun
+        self.stages[name] = self.stages.get(name, 0.0) + time.monotonic() - started
 
-    def took(self) -> dict[str, float]:
-        """Return the seconds of each stage, and of all together."""
-        return {**self.stages, "all": time.monotonic() - self.begun}
+    def timings(self) -> dict[str, float]:
+        """Return the seconds of each stage, and in total."""
+        return {**self.stages, "total": time.monotonic() - self.started}

@@ -1,60 +1,34 @@
-"""What speech is made of: how it is sampled, in which voice, and what came out."""
+"""What a text becomes on its way to sound: sentences, then utterances, then speech."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from utils.config import SpeechConfig
-from utils.media.audio import Samples
-from utils.media.encoding import Chapter, Tags, write_sound
+from utils.media.audio import Samples, faded
+from utils.media.encoding import Chapter, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.xtts.tokenizer import TokenizedText
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-USUAL = SpeechConfig()
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How the next code is chosen.
-
-    Attributes:
-        temperature: Higher: livelier and less reliable.
-        top_k: Most likely codes to choose from; 1: always the likeliest.
-        top_p: Probability that those have together at least.
-        repetition_penalty: What the score of a code that came before is divided by.
-        length_penalty: Power of the length that beams are compared by.
-        beams: Sentences followed at the same time; 1: codes are drawn.
-    """
-
-    temperature: float = USUAL.temperature
-    top_k: int = USUAL.top_k
-    top_p: float = USUAL.top_p
-    repetition_penalty: float = USUAL.repetition_penalty
-    length_penalty: float = USUAL.length_penalty
-    beams: int = USUAL.beams
-
-    @classmethod
-    def of(cls, config: SpeechConfig) -> "Sampling":
-        """Take what the settings say."""
-        return cls(**{name: getattr(config, name) for name in cls.__dataclass_fields__})
+DEFAULTS = SpeechConfig()
 
 
 @dataclass(frozen=True)
 class Voice:
-    """What the model hears of a speaker.
+    """A speaker as the model knows it.
 
     Attributes:
-        prompt: What the GPT begins with, of shape (1, 32, width).
-        embedding: What the vocoder reads, of shape (1, 512, 1).
-        name: What to call it.
-        key: Tells voices apart, whatever they are called.
+        prompt: Conditioning latents for the GPT, of shape (1, 32, width).
+        embedding: Speaker embedding for the vocoder, of shape (1, 512, 1).
+        name: Display name.
+        key: Hash that identifies the voice.
     """
 
     prompt: "Tensor"
@@ -64,76 +38,134 @@ class Voice:
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """One piece of a text, as it was spoken.
+class Sentence:
+    """A part of a text that is spoken in one go.
 
     Attributes:
-        reading: What became of its letters on the way to the model.
-        samples: Sound at 24 000 Hz, without pauses around it.
-        codes: What the model said, without the code that ends it.
-        ended: Whether the model ended by itself.
-        seed: Makes the same sound again.
-        flags: What the guards found wrong with it; empty: nothing.
-        tries: How often it was spoken before it was taken.
-        start: Second of the whole speech at which it begins.
+        tokenized: Its text, phonemes and token ids.
+        seed: Seed for sampling.
+        max_codes: Maximum number of audio codes.
         pause: Seconds of silence after it.
-        paragraph: Number of its paragraph.
+        paragraph: Number of its paragraph, from 0.
         chapter: Title of the chapter that begins with it.
+        line: Line number in the text, from 1.
     """
 
-    reading: TokenizedText
-    samples: Samples
-    codes: npt.NDArray[np.int64]
-    ended: bool
-    seed: int
-    flags: tuple[str, ...] = ()
-    tries: int = 1
-    start: float = 0.0
+    tokenized: TokenizedText
+    seed: int = 0
+    max_codes: int = 10_000
     pause: float = 0.0
     paragraph: int = 0
     chapter: str | None = None
+    line: int = 1
+
+    @property
+    def text(self) -> str:
+        """Return the sentence as it was written."""
+        return self.tokenized.written
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """A spoken sentence.
+
+    Attributes:
+        sentence: What was spoken, with the seed that produced it.
+        samples: Audio at 24 kHz, without the pause.
+        codes: Audio codes, without the stop code.
+        ended: Whether the model ended the sentence itself.
+        flags: What the guards found wrong with it.
+        tries: How many times it was spoken.
+        start: Second at which it starts in the speech.
+    """
+
+    sentence: Sentence
+    samples: Samples
+    codes: npt.NDArray[np.int64]
+    ended: bool
+    flags: tuple[str, ...] = ()
+    tries: int = 1
+    start: float = 0.0
+
+    @property
+    def pause(self) -> float:
+        """Return the seconds of silence after it."""
+        return self.sentence.pause
 
     @property
     def seconds(self) -> float:
-        """Return how long it is."""
+        """Return its duration."""
         return len(self.samples) / OUTPUT_RATE
 
 
 @dataclass(frozen=True)
 class Speech:
-    """A text that was spoken.
+    """A spoken text.
 
     Attributes:
-        pieces: Its sentences, in order.
-        samples: Sound of all at 24 000 Hz, pauses included.
-        voice: What it was spoken with.
-        seed: The seed that was asked for.
-        took: Seconds of work by stage: reading, decoding, sound, all.
-        notes: What was left out of the text, in sentences.
+        utterances: Its sentences, in order.
+        samples: Audio at 24 kHz, pauses included.
+        voice: Name of the voice.
+        seed: Seed of the request.
+        timings: Seconds of work by stage: planning, decoding, vocoding, total.
+        notes: What was left out of the text.
     """
 
-    pieces: tuple[Spoken, ...]
+    utterances: tuple[Utterance, ...]
     samples: Samples
     voice: str
     seed: int
-    took: dict[str, float] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
-        """Return how long it is."""
+        """Return its duration."""
         return len(self.samples) / OUTPUT_RATE
-
-    def save(self, path: Path | str, *, title: str = "", model: str = "", chapters: Sequence[Chapter] = ()) -> None:
-        """Write it as an audio file, in the format that the file's extension names."""
-        write_sound(path, self.samples, OUTPUT_RATE, tags=Tags(title, model, self.voice), chapters=chapters)
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return what the guards found, each with the number of its sentence."""
-        return tuple(f"{number}: {flag}" for number, piece in enumerate(self.pieces, 1) for flag in piece.flags)
+        """Return what the guards found, each prefixed with the number of its sentence."""
+        return tuple(f"{number}: {flag}" for number, one in enumerate(self.utterances, 1) for flag in one.flags)
 
     @property
     def real_time_factor(self) -> float:
-        """Return seconds of work for one second of sound."""
-        return self.took.get("all", 0.0) / self.seconds if self.seconds else 0.0
+        """Return the seconds of work per second of audio."""
+        return self.timings.get("total", 0.0) / self.seconds if self.seconds else 0.0
+
+    def save(self, path: Path | str, *, title: str = "", model: str = "", chapters: Sequence[Chapter] = ()) -> None:
+        """Write an audio file in the format that the file extension names."""
+        write_audio(path, self.samples, OUTPUT_RATE, tags=Tags(title, model, self.voice), chapters=chapters)
+
+
+class AudioWithPause(Protocol):
+    """Audio and the silence after it."""
+
+    @property
+    def samples(self) -> Samples:
+        """Return the audio at 24 kHz."""
+
+    @property
+    def pause(self) -> float:
+        """Return the seconds of silence."""
+
+
+def silence(seconds: float) -> Samples:
+    """Return silence at 24 kHz."""
+    return np.zeros(max(0, round(seconds * OUTPUT_RATE)), np.float32)
+
+
+def start_times(parts: Iterable[AudioWithPause]) -> Iterator[float]:
+    """Yield the second at which each part starts once all are joined."""
+    position = 0
+    for part in parts:
+        yield position / OUTPUT_RATE
+        position += part.samples.size + silence(part.pause).size
+
+
+def join(parts: Iterable[AudioWithPause]) -> Samples:
+    """Join parts with their pauses; the ends of each are faded so that nothing clicks."""
+    sounds = [np.zeros(0, np.float32)]
+    for part in parts:
+        sounds += [faded(part.samples, OUTPUT_RATE), silence(part.pause)]
+    return np.concatenate(sounds)

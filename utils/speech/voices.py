@@ -14,7 +14,7 @@ from torch import Tensor
 
 from utils.config import DEFAULT_VOICE, SEPARATOR
 from utils.core.errors import AudioError, ConfigError
-from utils.speech.open_model import Opened
+from utils.speech.loading import LoadedModel
 from utils.speech.speaker_conditioning import Hearing, hear, shapes
 from utils.speech.types import Voice
 from utils.speech.voice_cache import VoiceCache
@@ -25,7 +25,7 @@ from utils.xtts.state_dict import RELOAD_HINT
 SHOWN = 8  # names in a message
 
 
-def voice_named(opened: Opened, text: str = "", cache: Path | None = None) -> Voice:
+def voice_named(opened: LoadedModel, text: str = "", cache: Path | None = None) -> Voice:
     """Find the voice that a person means.
 
     Args:
@@ -48,12 +48,12 @@ def voice_named(opened: Opened, text: str = "", cache: Path | None = None) -> Vo
     return voice_from(opened, named, cache)
 
 
-def own_names(opened: Opened) -> list[str]:
+def own_names(opened: LoadedModel) -> list[str]:
     """List the voices that a model brings, its own first, without computing any."""
     return ([DEFAULT_VOICE] if opened.reference else []) + list(_speakers(opened))
 
 
-def voice_from(opened: Opened, references: Sequence[Path | str], cache: Path | None = None) -> Voice:
+def voice_from(opened: LoadedModel, references: Sequence[Path | str], cache: Path | None = None) -> Voice:
     """Hear one speaker in one or several clips.
 
     Args:
@@ -75,7 +75,7 @@ def voice_from(opened: Opened, references: Sequence[Path | str], cache: Path | N
     return Voice(found["prompt"], found["embedding"], name, key)
 
 
-def _default(opened: Opened, cache: Path | None) -> Voice:
+def _default(opened: LoadedModel, cache: Path | None) -> Voice:
     """Return the voice that a model was trained for, or else the first of those that it brings."""
     if opened.reference:
         return replace(voice_from(opened, [opened.reference], cache), name=DEFAULT_VOICE)
@@ -84,7 +84,7 @@ def _default(opened: Opened, cache: Path | None) -> Voice:
     raise ConfigError(f"{opened.name} has no voice of its own.", hint="Name a sound file of the voice as reference.")
 
 
-def _key(opened: Opened, hearing: Hearing, paths: Sequence[Path]) -> str:
+def _key(opened: LoadedModel, hearing: Hearing, paths: Sequence[Path]) -> str:
     """Hash all that a voice depends on."""
     digest = hashlib.blake2b(f"1 {opened.fingerprint} {asdict(hearing)}".encode(), digest_size=16)
     for path in paths:
@@ -102,7 +102,7 @@ def _content(path: Path) -> bytes:
         raise AudioError(f"{path} cannot be read: {error.strerror}.", hint="Check the name and the folder.") from error
 
 
-def _speakers(opened: Opened) -> dict[str, tuple[Tensor, Tensor]]:
+def _speakers(opened: LoadedModel) -> dict[str, tuple[Tensor, Tensor]]:
     """Read speakers_xtts.pth: what the GPT and what the vocoder hear, by name; a model need not have one."""
     path = opened.folder / SPEAKERS_FILE
     if not path.is_file():
@@ -119,7 +119,7 @@ def _speakers(opened: Opened) -> dict[str, tuple[Tensor, Tensor]]:
     return read
 
 
-def _voice(opened: Opened, name: str, latents: tuple[Tensor, Tensor]) -> Voice:
+def _voice(opened: LoadedModel, name: str, latents: tuple[Tensor, Tensor]) -> Voice:
     prompt, embedding = (latent.float() for latent in latents)
     return Voice(prompt, embedding, name, hashlib.blake2b(f"{opened.fingerprint} {name}".encode()).hexdigest()[:32])
 

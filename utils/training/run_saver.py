@@ -19,7 +19,7 @@ from utils.core.folders import DamagedError
 from utils.core.storage import write_atomically
 from utils.runs import Run
 from utils.training import recovery, resume_state
-from utils.training.checkpoint_samples import Listening
+from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.ema import UPDATES
 from utils.training.guards import EarlyStopping, Overfitting
 from utils.training.loop import TrainState
@@ -53,7 +53,7 @@ class RunSaver:
         meter: Knows how long it was at work.
         reading: How the model reads.
         per_epoch: Updates of an epoch.
-        speak: Speaks the sentences to listen to, with the weights that the model has at that moment.
+        samples: Speaks the sample sentences with a checkpoint.
         tell: Writes events.
     """
 
@@ -68,7 +68,7 @@ class RunSaver:
     meter: Throughput
     reading: Tokenizer
     per_epoch: int
-    speak: Listening
+    samples: CheckpointSamples
     tell: Callable[..., None]
 
     @property
@@ -137,16 +137,15 @@ class RunSaver:
                     checkpoints.delete(later)
 
     def publish(self, at: TrainState, *, best: bool, spoken: bool) -> None:
-        """Write a checkpoint, speak with its weights, and remove older ones."""
+        """Write a checkpoint, speak its samples, and remove older ones."""
         run = self.run.folder
         with self._speaking_weights() as state_of:
-            if self.stepper.ranks.is_first:
-                if not checkpoints.checkpoint_folder(run, at.update).exists():
-                    folder = checkpoints.write(run, state_of(), self._about(at), self._fill)
-                    self.tell("checkpoint", step=at.update, folder=str(folder), best=best)
-                if spoken and not is_sharded(self.stepper.model):  # one process alone cannot gather the weights
-                    self.speak(at.update)
+            if self.stepper.ranks.is_first and not checkpoints.checkpoint_folder(run, at.update).exists():
+                folder = checkpoints.write(run, state_of(), self._about(at), self._fill)
+                self.tell("checkpoint", step=at.update, folder=str(folder), best=best)
         if self.stepper.ranks.is_first:
+            if spoken:
+                self.samples.speak(at.update)
             if best:
                 checkpoints.mark_best(run, at.update, at.best_loss)
             checkpoints.prune(run, keep=self.config.save_n_checkpoints)

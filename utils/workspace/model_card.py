@@ -20,7 +20,7 @@ from utils.xtts.licence import LICENCE
 from utils.xtts.random_model import RECIPE_FILE
 
 if TYPE_CHECKING:
-    from utils.speech.open_model import Opened
+    from utils.speech.loading import LoadedModel
 
 BUILT_IN = {TINY: "the embedded voice of this project", TINY_RANDOM: "a tiny model with random weights"}
 METRICS = {
@@ -103,7 +103,7 @@ class TrainingData:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def write_card(opened: "Opened", name: str, *, adapter: bool = False, report: Path | None = None) -> str:
+def write_card(opened: "LoadedModel", name: str, *, adapter: bool = False, report: Path | None = None) -> str:
     """Write the card of a model; anything unknown is left out.
 
     Args:
@@ -124,7 +124,7 @@ def write_card(opened: "Opened", name: str, *, adapter: bool = False, report: Pa
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def training_data(opened: "Opened") -> TrainingData:
+def training_data(opened: "LoadedModel") -> TrainingData:
     """Find the training data of a model in its run, as far as it still exists."""
     checkpoint = opened.checkpoint or _source_checkpoint(opened)
     if checkpoint is None or checkpoint.info is None:
@@ -166,14 +166,14 @@ def evaluation_table(path: Path) -> str:
     return "\n".join([*lines, *(f"\n{note}" for note in notes)])
 
 
-def base_name(opened: "Opened") -> str:
+def base_name(opened: "LoadedModel") -> str:
     """Return the name of the model it was originally trained from; "" when unknown."""
     if (opened.folder / RECIPE_FILE).is_file():
         return TINY_RANDOM
     return Path(str(read_about(opened.folder).get("base") or opened.about.get("base", ""))).name
 
 
-def _metadata(opened: "Opened") -> str:
+def _metadata(opened: "LoadedModel") -> str:
     codes = "\n".join(f"- {code}" for code in opened.languages)
     licence = "license: other\nlicense_name: coqui-public-model-license"
     if base_name(opened) in BUILT_IN:
@@ -186,7 +186,7 @@ def _base_title(base: str) -> str:
     return BUILT_IN.get(base, f"XTTS v2 ({base})")
 
 
-def _description(opened: "Opened", *, adapter: bool) -> str:
+def _description(opened: "LoadedModel", *, adapter: bool) -> str:
     settings, base = opened.tokenizer.settings, base_name(opened)
     parts = [f"An XTTS v2 voice model{f' for {find(settings.language).name}' if settings else ''}."]
     if base and base != opened.folder.name:
@@ -198,7 +198,7 @@ def _description(opened: "Opened", *, adapter: bool) -> str:
     return " ".join(parts)
 
 
-def _licence(opened: "Opened") -> str:
+def _licence(opened: "LoadedModel") -> str:
     if base_name(opened) in BUILT_IN:
         return f"## Licence\n\nIts base is {_base_title(base_name(opened))}: Apache License 2.0."
     return (
@@ -208,7 +208,7 @@ def _licence(opened: "Opened") -> str:
     )
 
 
-def _training(opened: "Opened") -> str:
+def _training(opened: "LoadedModel") -> str:
     data, about = training_data(opened), opened.about
     lines = []
     if data.clips:
@@ -225,7 +225,7 @@ def _training(opened: "Opened") -> str:
     return "\n".join(["## Training", "", *lines]) if lines else ""
 
 
-def _usage(opened: "Opened", name: str, *, adapter: bool) -> str:
+def _usage(opened: "LoadedModel", name: str, *, adapter: bool) -> str:
     settings = opened.tokenizer.settings
     code = settings.language if settings else next(iter(opened.languages), "en")
     text = EXAMPLES.get(code, "Hello.")
@@ -241,7 +241,7 @@ def _usage(opened: "Opened", name: str, *, adapter: bool) -> str:
     )
 
 
-def _limitations(opened: "Opened") -> str:
+def _limitations(opened: "LoadedModel") -> str:
     names = ", ".join(find(code).name for code in opened.languages)
     return (
         "## Limitations\n\nThe output is synthetic speech: say so wherever people hear it, and use no voice without "
@@ -250,7 +250,7 @@ def _limitations(opened: "Opened") -> str:
     )
 
 
-def _source_checkpoint(opened: "Opened") -> Checkpoint | None:
+def _source_checkpoint(opened: "LoadedModel") -> Checkpoint | None:
     """Find the checkpoint that a ready folder was made from."""
     run, step = opened.about.get("run"), opened.about.get("step")
     if opened.folder.name != "ready" or not isinstance(run, str) or not isinstance(step, int):

@@ -24,7 +24,7 @@ from utils.xtts.state_dict import read_state_dict
 from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 
 if TYPE_CHECKING:
-    from utils.speech.open_model import Opened
+    from utils.speech.loading import LoadedModel
 
 CARD, SAFETENSORS_FILE = "README.md", "model.safetensors"
 ALL_FILES = (*EXPORTED_FILES, CARD, SAFETENSORS_FILE, ADAPTER, ADAPTER_CONFIG)
@@ -79,7 +79,7 @@ class PublishedModel:
     after: int
 
 
-def publish(opened: "Opened", folder: Path, options: PublishOptions, card: str) -> PublishedModel:
+def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: str) -> PublishedModel:
     """Write a model for others. An existing export is replaced once the new one is complete.
 
     Args:
@@ -108,7 +108,7 @@ def publish(opened: "Opened", folder: Path, options: PublishOptions, card: str) 
     return _published(folder, before, zipped=options.zip)
 
 
-def publish_adapter(opened: "Opened", folder: Path, options: PublishOptions, card: str) -> PublishedModel:
+def publish_adapter(opened: "LoadedModel", folder: Path, options: PublishOptions, card: str) -> PublishedModel:
     """Write only the adapter of a checkpoint with its vocabulary; the base model is needed to use it."""
     checkpoint = opened.checkpoint.folder if opened.checkpoint else None
     if checkpoint is None or not (checkpoint / ADAPTER).is_file():
@@ -192,11 +192,11 @@ def _published(folder: Path, before: int, *, zipped: bool) -> PublishedModel:
     return PublishedModel(folder, write_zip(folder, archive) if zipped else None, before, _folder_size(folder))
 
 
-def _source(opened: "Opened") -> Path:
+def _source(opened: "LoadedModel") -> Path:
     return opened.checkpoint.folder if opened.checkpoint else opened.folder
 
 
-def _check_target(opened: "Opened", folder: Path) -> None:
+def _check_target(opened: "LoadedModel", folder: Path) -> None:
     """Refuse to overwrite the model itself or a folder with other files."""
     target = folder.resolve()
     for source in {_source(opened).resolve(), opened.folder.resolve()}:
@@ -210,20 +210,20 @@ def _check_target(opened: "Opened", folder: Path) -> None:
     make_folder(target.parent)
 
 
-def _check_half_precision(opened: "Opened") -> None:
+def _check_half_precision(opened: "LoadedModel") -> None:
     """Refuse half precision where a weight would become infinite."""
     for name, weight in opened.gpt.state_dict().items():
         if weight.is_floating_point() and half_dtype(weight) != torch.float16:
             raise ModelFileError(f"{name} is too large for half precision.", hint="Export with --no-half.")
 
 
-def _weights_size(opened: "Opened", *, half: bool) -> int:
+def _weights_size(opened: "LoadedModel", *, half: bool) -> int:
     others = read_state_dict(opened.folder / MODEL_FILE).items()
     gpt: int = sum(weight.numel() * (2 if half else 4) for weight in opened.gpt.state_dict().values())
     return gpt + sum(weight.nbytes for name, weight in others if not name.startswith(GPT_PREFIX))
 
 
-def _about(opened: "Opened") -> dict[str, object]:
+def _about(opened: "LoadedModel") -> dict[str, object]:
     """Return the public part of about.json; a ready folder keeps the base it was trained from."""
     keys = ABOUT_KEYS if opened.checkpoint else (*ABOUT_KEYS, "base", "base_fingerprint")
     return {name: opened.about[name] for name in keys if name in opened.about}

@@ -21,7 +21,7 @@ from utils.core.storage import make_folder, read_json, storage_error, timestamp_
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.joining import join, starts
+from utils.speech.types import join, start_times
 from utils.xtts.tokenizer import TokenizedText
 
 FOLDER, SOUND, ABOUT, DELETED = "takes", "take.wav", "take.json", ".deleted"
@@ -116,7 +116,7 @@ def joined(said: Sequence[Said]) -> tuple[tuple[Sentence, ...], Samples]:
     """Put sentences together with their pauses, and say when each begins."""
     placed = (
         replace(one.sentence, start=start, seconds=one.samples.size / OUTPUT_RATE)
-        for one, start in zip(said, starts(said), strict=True)
+        for one, start in zip(said, start_times(said), strict=True)
     )
     return tuple(placed), join(said)
 

@@ -13,7 +13,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.runs.background_jobs import Errands
 from utils.runs.tasks import Work
-from utils.speech.model_list import Found
+from utils.speech.models import ListedModel
 from utils.ui.form import build_form, read_form
 from utils.ui.page import PageContext
 from utils.ui.tabs.inference.model_session import Studio
@@ -75,7 +75,7 @@ class Sight:
 
     name: str
     place: Project
-    models: list[Found]
+    models: list[ListedModel]
     language: str
 
 

@@ -2,18 +2,18 @@
 
 from pathlib import Path
 
-from utils.speech.model_list import Found
+from utils.speech.models import ListedModel
 from utils.ui.i18n import t
 
 KINDS = {"ready": "inference.finished_model", "checkpoint": "inference.checkpoint", "base": "inference.base_model"}
 
 
-def choices(found: list[Found], language: str) -> list[tuple[str, str]]:
+def choices(found: list[ListedModel], language: str) -> list[tuple[str, str]]:
     """List models as (what a person sees, path)."""
     return [(title(one, language), str(one.path)) for one in found]
 
 
-def title(one: Found, language: str) -> str:
+def title(one: ListedModel, language: str) -> str:
     """Describe a model in a line."""
     parts = [one.name, t(KINDS[one.kind], language)]
     if one.eval_loss is not None:
@@ -22,7 +22,7 @@ def title(one: Found, language: str) -> str:
     return " · ".join([*parts, *(["★"] if one.is_best else [])])
 
 
-def preferred(found: list[Found], project: Path) -> str:
+def preferred(found: list[ListedModel], project: Path) -> str:
     """Return the model that somebody in a project most likely wants: its own first."""
     own = [one for one in found if one.path.is_relative_to(project)]
     best = [one for one in own if one.kind == "ready" or one.is_best]

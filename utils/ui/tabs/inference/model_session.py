@@ -170,7 +170,7 @@ class Studio:
         before, on_card = _gib(), memory.gpu_memory_gib()
         try:
             voices = self.output / VOICES.relative_to(OUTPUT)
-            model = Synthesizer.load(place, device, precision, cache=voices, output=self.output, look=ensure_going)
+            model = Synthesizer.load(place, device, precision, cache=voices, output=self.output, on_step=ensure_going)
         except BaseException:
             memory.free_memory()
             raise
@@ -190,8 +190,8 @@ def card(
         wanted=wanted,
         languages=opened.languages,
         reads=pronunciation.told_of(opened.tokenizer),
-        device=model.chosen.device,
-        reasons=(model.chosen.gpt_reason, model.chosen.vocoder_reason),
+        device=model.precision.device,
+        reasons=(model.precision.gpt_reason, model.precision.vocoder_reason),
         voices=model.voices(),
         notices=opened.notices,
         about=dict(opened.about),

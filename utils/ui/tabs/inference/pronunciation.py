@@ -4,8 +4,9 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
+from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
-from utils.speech.planning import plan, speakable
+from utils.speech.planning import find_unspeakable, plan
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.tokenizer import TokenizedText, Tokenizer
 
@@ -51,13 +52,13 @@ def read(text: str, tokenizer: Tokenizer, language: str) -> Seen:
     """Read a text with a vocabulary; what cannot be spoken is shown nevertheless, its signs marked."""
     limit, part = tokenizer.pack(language).token_limit, text[:MOST_LETTERS]
     try:
-        made = plan(part, tokenizer, language)
-        readings, fault = tuple(piece.reading for piece in made.pieces), None
+        made = plan(part, tokenizer, SpeechConfig(language=language))
+        readings, fault = tuple(sentence.tokenized for sentence in made.sentences), None
     except TextError as error:
         readings, fault = _anyway(part, tokenizer, language), error
-    problems = speakable(part, tokenizer, language) if part.strip() else ()
-    refused = dict.fromkeys(problem.signs for problem in problems if problem.refused)
-    skipped = dict.fromkeys(problem.signs for problem in problems if not problem.refused)
+    problems = find_unspeakable(part, tokenizer, language) if part.strip() else ()
+    refused = dict.fromkeys(problem.characters for problem in problems if problem.refused)
+    skipped = dict.fromkeys(problem.characters for problem in problems if not problem.refused)
     return Seen(readings, tuple(refused), tuple(skipped), limit, fault, len(part) == len(text))
 
 

@@ -21,11 +21,11 @@ from utils.core.storage import atomic_writer, make_unique_folder, timestamp_name
 from utils.dataset.subtitles import read_cues
 from utils.dataset.text_files import read_any_encoding
 from utils.media.audio import Samples
-from utils.media.encoding import Tags, write_sound
+from utils.media.encoding import Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.runs.tasks import Stopped, ensure_going
-from utils.speech.dubbing import Placed, fit
-from utils.speech.joining import silence
+from utils.speech.dubbing import PlacedCue, fit_to_cues
+from utils.speech.types import silence
 from utils.ui.tabs.inference.model_session import Studio
 from utils.workspace.takes import Said, Sentence, Take, joined
 from utils.xtts.tokenizer import TokenizedText
@@ -33,7 +33,7 @@ from utils.xtts.tokenizer import TokenizedText
 if TYPE_CHECKING:
     from utils.dataset.clip import Cue
     from utils.speech.synthesizer import Synthesizer
-    from utils.speech.types import Speech, Spoken
+    from utils.speech.types import Speech, Utterance
 
 T = TypeVar("T")
 
@@ -109,10 +109,10 @@ def speak(studio: Studio, text: str, config: SpeechConfig) -> Iterator[News]:
     with studio.using() as model:
         plan = model.plan(text, config)
         yield Stage("inference.encoding_voice")
-        yield Begun(len(plan.pieces), model.model.name, model.voice(config.reference).name, plan.notes)
-        with closing(model.pieces(text, config)) as pieces:
-            for piece in in_turn(studio, pieces):
-                yield said(piece)
+        yield Begun(len(plan.sentences), model.model.name, model.voice(config.reference).name, plan.notes)
+        with closing(model.utterances(plan, config)) as utterances:
+            for utterance in in_turn(studio, utterances):
+                yield said(utterance)
 
 
 def stream(studio: Studio, text: str, config: SpeechConfig) -> Iterator[News]:
@@ -121,20 +121,20 @@ def stream(studio: Studio, text: str, config: SpeechConfig) -> Iterator[News]:
     with studio.using() as model:
         plan = model.plan(text, config)
         yield Stage("inference.encoding_voice")
-        yield Begun(len(plan.pieces), model.model.name, model.voice(config.reference).name, (*plan.notes, UNCHECKED))
-        for number, piece in enumerate(plan.pieces):
-            own = config.model_copy(update={"seed": (config.seed + number) % 2**32})
+        notes = (*plan.notes, UNCHECKED)
+        yield Begun(len(plan.sentences), model.model.name, model.voice(config.reference).name, notes)
+        for spoken in plan.sentences:
             heard: list[Samples] = []
-            with studio.turns.mine(), closing(model.stream(piece.text, own)) as parts:
+            with studio.turns.mine(), closing(model.stream_sentence(spoken, config)) as parts:
                 for part in parts:
                     ensure_going()
                     if part.size:
                         heard.append(part)
                         yield Sounding(part)
-            if piece.pause:
-                yield Sounding(silence(piece.pause))
+            if spoken.pause:
+                yield Sounding(silence(spoken.pause))
             sentence = Sentence(
-                piece.reading, own.seed, pause=piece.pause, paragraph=piece.paragraph, chapter=piece.chapter
+                spoken.tokenized, spoken.seed, pause=spoken.pause, paragraph=spoken.paragraph, chapter=spoken.chapter
             )
             yield Said(sentence, np.concatenate([np.zeros(0, np.float32), *heard]))
 
@@ -164,7 +164,7 @@ def dub(studio: Studio, subtitles: Path, config: SpeechConfig) -> Iterator[News]
             for number, speech in zip(some, speeches, strict=True):
                 sounds[number] = speech.samples
             yield Done(spoken.index(some[-1]) + 1, len(spoken))
-        line = fit(found.cues, sounds)
+        line = fit_to_cues(found.cues, sounds)
     pieces = tuple(_cue(cue, place, config.seed) for cue, place in zip(found.cues, line.placed, strict=True))
     yield Dubbed(line.samples, pieces, (*found.warnings, *line.notes))
 
@@ -211,15 +211,22 @@ def take_of(begun: Begun, told: Sequence[Said], kind: str, text: str, config: Sp
     return replace(take, unfinished=len(told) < begun.total), samples
 
 
-def said(piece: "Spoken") -> Said:
-    """Keep of a spoken piece what a take needs."""
+def said(utterance: "Utterance") -> Said:
+    """Keep of an utterance what a take needs."""
+    spoken = utterance.sentence
     sentence = Sentence(
-        piece.reading, piece.seed, piece.flags, piece.tries, 0.0, 0.0, piece.pause, piece.paragraph, piece.chapter
+        spoken.tokenized,
+        spoken.seed,
+        utterance.flags,
+        utterance.tries,
+        pause=spoken.pause,
+        paragraph=spoken.paragraph,
+        chapter=spoken.chapter,
     )
-    return Said(sentence, piece.samples)
+    return Said(sentence, utterance.samples)
 
 
-def _cue(cue: "Cue", place: Placed, seed: int) -> Sentence:
+def _cue(cue: "Cue", place: PlacedCue, seed: int) -> Sentence:
     reading = TokenizedText(cue.text, "", "", "", (), (), ())
     return Sentence(
         reading, seed, (f"timing: {place.note}",) if place.note else (), 1, place.start, place.end - place.start
@@ -246,7 +253,7 @@ def _spoken_lines(
 
 
 def _written(speech: "Speech", path: Path, tags: Tags) -> dict[str, object]:
-    write_sound(path, speech.samples, OUTPUT_RATE, tags=tags)
+    write_audio(path, speech.samples, OUTPUT_RATE, tags=tags)
     return {
         "file": path.name,
         "seconds": f"{speech.seconds:.2f}",

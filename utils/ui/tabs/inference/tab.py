@@ -6,7 +6,7 @@ import gradio as gr
 
 from utils.core.errors import AmharicTtsError
 from utils.runs.background_jobs import Errands
-from utils.speech.model_list import models
+from utils.speech.models import list_models
 from utils.ui.i18n import heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
 from utils.ui.tabs.inference import render
@@ -81,7 +81,7 @@ def tie_clock(room: Room, widgets: dict[str, Any]) -> None:
         seen: dict[str, Any], project: str, model: str | None, take: str | None, comparison: str | None, language: str
     ) -> list[Any]:
         try:
-            sight = Sight(project, room.open(project), models(room.page.output), language)
+            sight = Sight(project, room.open(project), list_models(room.page.output), language)
             made = {
                 **model_state(room, sight, model or "", seen),
                 **listed(sight.place, take, language),

@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import gradio as gr
 
 from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.paths import Project
 from utils.core.storage import write_atomically
-from utils.media.encoding import KINDS, Tags, write_sound
+from utils.media.encoding import AUDIO_FORMATS, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.captions import captions, srt, vtt
+from utils.speech.captions import cues_of, srt, vtt
 from utils.ui.i18n import t
 from utils.ui.tabs.inference import render
 from utils.ui.tabs.inference.context import Room, fault
@@ -84,11 +83,11 @@ def sentence_choices(take: Take, language: str) -> list[tuple[str, int]]:
 
 def write_file(place: Project, take: Take, ending: str) -> Path:
     """Write a take as a file of another kind beside it."""
-    if ending not in KINDS:
+    if ending not in AUDIO_FORMATS:
         raise ConfigError(f"Sound is not written as {ending}.", hint=f"Choose {', '.join(ENDINGS)}.")
     path = sound_of(place, take).with_suffix(ending)
     if ending != ".wav":
-        write_sound(path, takes.sound(place, take), OUTPUT_RATE, tags=Tags(take.text[:80], take.model, take.voice))
+        write_audio(path, takes.sound(place, take), OUTPUT_RATE, tags=Tags(take.text[:80], take.model, take.voice))
     return path
 
 
@@ -102,10 +101,10 @@ def forget_files(place: Project, take: Take) -> None:
 def links(place: Project, take: Take) -> list[str]:
     """Offer the sound of a take, its subtitles, and what else was written of it."""
     folder = takes.folder_of(place, take.name)
+    cues = [cue for one in take.pieces for cue in cues_of(one.reading.written, one.start, one.start + one.seconds)]
     for ending, form in FILES.items():
         path = folder / f"take{ending}"
         if not path.exists() and any(one.reading.written for one in take.pieces):
-            shape = SimpleNamespace(pieces=take.pieces)
-            write_atomically(path, form(captions(cast("Any", shape))))
-    found = sorted(path for path in folder.iterdir() if path.stem == "take" and path.suffix in {*KINDS, *FILES})
+            write_atomically(path, form(cues))
+    found = sorted(path for path in folder.iterdir() if path.stem == "take" and path.suffix in {*AUDIO_FORMATS, *FILES})
     return [render.link(path, path.suffix.removeprefix(".").upper()) for path in found]

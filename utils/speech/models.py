@@ -13,11 +13,11 @@ from utils.xtts.files import MODEL_FILE, REQUIRED_FILES, TINY, read_about
 
 NEEDED = (MODEL_FILE, *REQUIRED_FILES)  # what speaking takes at least
 
-Kind = Literal["ready", "checkpoint", "base"]
+ModelKind = Literal["ready", "checkpoint", "base"]
 
 
 @dataclass(frozen=True)
-class Found:
+class ListedModel:
     """A model that can be opened, for people to choose from.
 
     Attributes:
@@ -32,14 +32,14 @@ class Found:
 
     name: str
     path: Path
-    kind: Kind
+    kind: ModelKind
     when: float
     size: int
     eval_loss: float | None = None
     is_best: bool = False
 
 
-def models(output: Path = OUTPUT, bases: Path | None = None) -> list[Found]:
+def list_models(output: Path = OUTPUT, bases: Path | None = None) -> list[ListedModel]:
     """List what can be opened: finished models, then checkpoints, then bases, each newest first.
 
     The small voice that comes with the program is the last. No weights are read, and what is damaged is left out.
@@ -50,27 +50,29 @@ def models(output: Path = OUTPUT, bases: Path | None = None) -> list[Found]:
     """
     projects = [Project(output), *(Project(output / name) for name in list_projects(output))]
     found = [*_finished(projects), *_checkpoints(projects), *_bases(bases or output / MODELS.name)]
-    order = get_args(Kind)
+    order = get_args(ModelKind)
     found.sort(key=lambda one: (order.index(one.kind), -one.when))
     return [*found, *_base(TINY_MODEL)]
 
 
-def _finished(projects: list[Project]) -> Iterator[Found]:
+def _finished(projects: list[Project]) -> Iterator[ListedModel]:
     for project in projects:
         if whole := _whole(project.ready):
             loss = read_about(project.ready).get("eval_loss")
             known = float(loss) if isinstance(loss, int | float) else None
-            yield Found(project.root.name, project.ready, "ready", *whole, known)
+            yield ListedModel(project.root.name, project.ready, "ready", *whole, known)
 
 
-def _checkpoints(projects: list[Project]) -> Iterator[Found]:
+def _checkpoints(projects: list[Project]) -> Iterator[ListedModel]:
     for project in projects:
         for run in _runs(project):
             for one in checkpoints.list_checkpoints(run.folder):
                 if one.info is not None:
                     name = f"{project.root.name}: {run.name} step {one.step}"
                     about = one.info
-                    yield Found(name, one.folder, "checkpoint", about.time, one.size, about.eval_loss, one.is_best)
+                    yield ListedModel(
+                        name, one.folder, "checkpoint", about.time, one.size, about.eval_loss, one.is_best
+                    )
 
 
 def _runs(project: Project) -> list[Run]:
@@ -80,15 +82,15 @@ def _runs(project: Project) -> list[Run]:
         return []
 
 
-def _bases(folder: Path) -> Iterator[Found]:
+def _bases(folder: Path) -> Iterator[ListedModel]:
     for path in sorted(folder.glob("[!.]*")):
         if path.name != TINY:  # earlier versions kept random weights under this name
             yield from _base(path)
 
 
-def _base(path: Path) -> Iterator[Found]:
+def _base(path: Path) -> Iterator[ListedModel]:
     if whole := _whole(path):
-        yield Found(path.name, path, "base", *whole)
+        yield ListedModel(path.name, path, "base", *whole)
 
 
 def _whole(folder: Path) -> tuple[float, int] | None:

@@ -6,7 +6,7 @@ import pytest
 
 from utils.core.errors import AmharicTtsError
 from utils.speech import checkpoint_model
-from utils.speech.model_lookup import locate
+from utils.speech.model_lookup import find_model
 from utils.xtts import adapters
 from utils.xtts.checkpoints import CheckpointInfo
 
@@ -35,7 +35,7 @@ def test_places_without_a_model_are_told_apart(
     folder.mkdir()
     make(folder)
     with pytest.raises(AmharicTtsError) as caught:
-        locate(named.format(folder=folder), tmp_path)
+        find_model(named.format(folder=folder), tmp_path)
     assert said in str(caught.value)
     assert caught.value.hint
 

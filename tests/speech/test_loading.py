@@ -13,8 +13,9 @@ from torch import Tensor
 from tests.xtts.exporting import plain_model
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import MODELS, ROOT, TINY_MODEL, Project
-from utils.speech.model_lookup import locate
-from utils.speech.open_model import Opened, models, open_model
+from utils.speech.loading import LoadedModel, open_model
+from utils.speech.model_lookup import find_model
+from utils.speech.models import list_models
 from utils.xtts import adapters, checkpoints, random_model
 from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import CheckpointInfo, mark_best, write
@@ -29,7 +30,7 @@ PEAK = """
 import sys
 from TTS.tts.models import xtts
 from tests.peak import peak_mb
-from utils.speech.open_model import open_model
+from utils.speech.loading import open_model
 before = peak_mb()
 opened = open_model(sys.argv[1], as_stored=sys.argv[2] == "stored")
 size = sum(weight.numel() * 4 for part in (opened.gpt, opened.vocoder) for weight in part.parameters())
@@ -76,7 +77,7 @@ def about(folder: Path, tokenizer: Tokenizer, step: int = 3, **known: Any) -> Ch
     return CheckpointInfo(**{"step": step, "eval_loss": 9.0 / step, **origin, **hashes, **known})
 
 
-def same(opened: Opened, wanted: State, tolerance: float = 0.0) -> bool:
+def same(opened: LoadedModel, wanted: State, tolerance: float = 0.0) -> bool:
     found = opened.gpt.state_dict()
     return found.keys() == wanted.keys() and all(
         torch.allclose(found[name].float(), wanted[name], rtol=tolerance, atol=tolerance) for name in wanted
@@ -99,15 +100,15 @@ def same(opened: Opened, wanted: State, tolerance: float = 0.0) -> bool:
     ],
 )
 def test_a_place_is_found_by_any_of_its_names(output: Path, named: str, found: str) -> None:
-    assert locate(named.format(output=output), output) == output / found
+    assert find_model(named.format(output=output), output) == output / found
 
 
 def test_without_a_best_checkpoint_the_newest_is_taken(output: Path, tmp_path: Path) -> None:
     run = shutil.copytree(output / "going" / "runs" / RUN, tmp_path / "run")
     (run / "checkpoints" / "best.json").unlink()
-    assert locate(run).name == "step_9"
+    assert find_model(run).name == "step_9"
     (run / "checkpoints" / "step_9" / "model.safetensors").unlink()
-    assert locate(run).name == "step_6"
+    assert find_model(run).name == "step_6"
 
 
 @pytest.mark.slow
@@ -174,7 +175,7 @@ def test_opening_the_published_size_takes_hardly_more_memory_than_the_model(
 @pytest.mark.slow
 def test_the_parts_that_listen_live_on_without_the_rest(output: Path) -> None:
     opened = open_model(output=output)
-    parts = opened.hearing()
+    parts = opened.conditioning_only()
     assert parts.gpt.get_submodule("conditioning_encoder") is opened.gpt.get_submodule("conditioning_encoder")
     assert not any(name.startswith("gpt.") for name in parts.gpt.state_dict())
     assert parts.fingerprint == opened.fingerprint
@@ -388,7 +389,7 @@ def test_weights_that_do_not_fit_are_refused(
 
 
 def test_what_can_be_opened_is_listed_finished_models_first(output: Path, base: Path) -> None:
-    found = models(output, bases=base.parent)
+    found = list_models(output, bases=base.parent)
     assert [(one.kind, one.name, one.eval_loss, one.is_best) for one in found[:1] + found[4:]] == [
         ("ready", "done", 2.5, False),
         ("base", "tiny-random", None, False),
@@ -401,17 +402,17 @@ def test_what_can_be_opened_is_listed_finished_models_first(output: Path, base: 
         f"going: {RUN} step 3": ("checkpoint", 3.0, False),
     }
     assert all(one.size > 100_000 and one.when > 1e9 and one.path.is_dir() for one in found)
-    assert locate(found[1].path) == found[1].path
+    assert find_model(found[1].path) == found[1].path
 
 
 def test_a_project_lists_its_own_models(output: Path) -> None:
-    assert [one.path for one in models(output / "done")] == [output / "done" / "ready", TINY_MODEL]
+    assert [one.path for one in list_models(output / "done")] == [output / "done" / "ready", TINY_MODEL]
 
 
 def test_the_small_voice_is_listed_once(tmp_path: Path) -> None:
-    assert [one.path for one in models(tmp_path)] == [TINY_MODEL]
+    assert [one.path for one in list_models(tmp_path)] == [TINY_MODEL]
     random_model.build(tmp_path / MODELS.name / "tiny")  # as earlier versions did
-    assert [one.path for one in models(tmp_path)] == [TINY_MODEL]
+    assert [one.path for one in list_models(tmp_path)] == [TINY_MODEL]
 
 
 def test_damaged_folders_are_left_out_of_the_list(output: Path, tmp_path: Path) -> None:
@@ -425,5 +426,5 @@ def test_damaged_folders_are_left_out_of_the_list(output: Path, tmp_path: Path) 
     (broken / "odd").mkdir()
     (broken / "odd" / "runs").write_text("a file")
     whole = [("ready", "ready"), ("checkpoint", "step_3"), ("base", "tiny")]
-    assert [(one.kind, one.path.name) for one in models(broken)] == whole
-    assert [one.name for one in models(tmp_path / "nowhere")] == ["tiny"]
+    assert [(one.kind, one.path.name) for one in list_models(broken)] == whole
+    assert [one.name for one in list_models(tmp_path / "nowhere")] == ["tiny"]

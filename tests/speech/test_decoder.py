@@ -1,0 +1,271 @@
+"""The decoder generates the codes of coqui's GPT, however many sentences it generates at once."""
+
+import copy
+import gc
+import weakref
+from typing import Any
+
+import pytest
+import torch
+
+from tests.speech.small_decoder import GREEDY, SAMPLED, TEXTS, coqui_codes, prompt, sentence, sentences, talking_gpt
+from tests.training.small_gpt import START_AUDIO, STOP_AUDIO
+from utils.config import SpeechConfig
+from utils.core.change import SpeedupError
+from utils.core.errors import TextError
+from utils.speech.decoder import Decoder, Generation
+from utils.speech.precision import computes_bf16
+
+needs_bf16 = pytest.mark.skipif(not computes_bf16("gpt"), reason="this processor does not multiply bf16")
+
+
+@pytest.fixture(scope="module")
+def gpt() -> Any:
+    return talking_gpt(3, end=3.0)
+
+
+@pytest.fixture(scope="module")
+def decoder(gpt: Any) -> Decoder:
+    return Decoder.of(gpt)
+
+
+def alone(decoder: Decoder, one: Any = None, config: SpeechConfig = SAMPLED, voice: int = 0) -> Generation:
+    return decoder.generate([one or sentence()], prompt(voice), config)[0]
+
+
+def latents_of(generation: Generation) -> torch.Tensor:
+    return torch.stack(generation.latents)
+
+
+def second_pass(gpt: Any, ids: list[int], codes: list[int]) -> torch.Tensor:
+    """Return the latents that coqui's Xtts.inference gives its vocoder for codes."""
+    lengths = torch.tensor([len(ids)]), torch.tensor([len(codes) * gpt.code_stride_len])
+    with torch.no_grad():
+        latents: torch.Tensor = gpt(
+            torch.tensor([ids]),
+            lengths[0],
+            torch.tensor([codes]),
+            lengths[1],
+            cond_latents=prompt(),
+            return_latent=True,
+        )
+    return latents[0]
+
+
+def in_coquis_way(gpt: Any) -> Decoder:
+    """Return a decoder that penalizes coqui's made-up prefix."""
+    decoder = Decoder.of(gpt)
+    decoder.used_codes = (1, START_AUDIO)
+    return decoder
+
+
+@pytest.mark.parametrize("layers", [2, 6])
+@pytest.mark.parametrize("penalty", [1.0, 2.0, 10.0])
+def test_greedy_codes_are_those_of_coquis_generate(layers: int, penalty: float) -> None:
+    gpt = talking_gpt(layers, end=3.0 if penalty == 2.0 else -1e4)
+    config = SpeechConfig(top_k=1, repetition_penalty=penalty)
+    wanted = coqui_codes(gpt, prompt(), TEXTS[0], 40, do_sample=False, num_beams=1, repetition_penalty=penalty)
+    assert alone(in_coquis_way(gpt), sentence(limit=40), config).codes == wanted.tolist()
+
+
+@pytest.mark.parametrize("beams", [2, 4])
+@pytest.mark.parametrize("length_penalty", [1.0, 0.0, -1.0, 3.0])
+@pytest.mark.parametrize("penalty", [1.0, 2.0])
+def test_beam_search_finds_the_codes_of_transformers(beams: int, length_penalty: float, penalty: float) -> None:
+    gpt = talking_gpt(2, end=3.0)
+    settings = {"length_penalty": length_penalty, "repetition_penalty": penalty}
+    wanted = coqui_codes(gpt, prompt(), TEXTS[0], 16, do_sample=False, num_beams=beams, **settings)
+    config = SpeechConfig.parse({"beams": beams, **settings})
+    assert alone(in_coquis_way(gpt), sentence(limit=16), config).codes == wanted.tolist()
+
+
+@pytest.mark.parametrize("config", [SAMPLED, SpeechConfig(beams=3, repetition_penalty=2.0)], ids=["sampled", "beams"])
+@pytest.mark.parametrize("ids", TEXTS[:3], ids=len)
+def test_latents_are_those_of_coquis_second_pass(gpt: Any, decoder: Decoder, ids: list[int], config: Any) -> None:
+    generation = alone(decoder, sentence(ids, limit=25), config)
+    wanted = second_pass(gpt, ids, generation.codes)
+    torch.testing.assert_close(latents_of(generation), wanted, atol=1e-3, rtol=0)
+    assert wanted.abs().max() > 1  # a thousandth of it is little
+
+
+def test_the_stop_code_has_a_latent_as_in_coqui(decoder: Decoder) -> None:
+    generation = alone(decoder, sentence(limit=60), GREEDY)
+    assert generation.ended
+    assert generation.codes.index(STOP_AUDIO) == len(generation.codes) - 1
+    assert len(generation.latents) == len(generation.codes)
+
+
+def test_code_1_is_not_penalized_before_it_was_used() -> None:
+    gpt = talking_gpt()
+    with torch.no_grad():
+        gpt.mel_head.bias[1] = 30
+    assert alone(Decoder.of(gpt), sentence(limit=1), GREEDY).codes == [1]
+    assert alone(in_coquis_way(gpt), sentence(limit=1), GREEDY).codes != [1]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8", pytest.param("bf16", marks=needs_bf16)])
+def test_each_sentence_is_the_same_alone_and_in_a_batch(gpt: Any, precision: Any) -> None:
+    decoder = Decoder.of(gpt, precision)
+    together = decoder.generate(sentences(8, 9), prompt(), SAMPLED)
+    for one, generation in zip(sentences(8, 9), together, strict=True):
+        again = alone(decoder, one)
+        assert generation.codes == again.codes
+        near = 1e-4 if precision == "fp32" else 0.05
+        torch.testing.assert_close(latents_of(generation), latents_of(again), atol=near, rtol=0)
+        assert generation.logprob == pytest.approx(again.logprob, abs=0.1)
+    assert len({len(generation.codes) for generation in together}) > 1  # some ended before the others
+
+
+def test_the_prompt_is_read_once_for_a_batch(decoder: Decoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[int] = []
+    read = decoder.stack.read
+
+    def counted(sequence: torch.Tensor, *arguments: Any) -> torch.Tensor:
+        lengths.append(len(sequence))
+        return read(sequence, *arguments)
+
+    monkeypatch.setattr(decoder.stack, "read", counted)
+    decoder.generate(sentences(), prompt(), SAMPLED)
+    assert lengths == [32, *(len(ids) + 3 for ids in TEXTS)]
+
+
+def test_the_seed_decides(decoder: Decoder) -> None:
+    one, same, other = (alone(decoder, sentence(seed=seed)).codes for seed in (1, 1, 2))
+    assert one == same
+    assert one != other
+
+
+def test_a_cache_that_grows_and_shrinks_changes_nothing(gpt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = [one.codes for one in Decoder.of(gpt).generate(sentences(), prompt(), SAMPLED)]
+    monkeypatch.setattr("utils.speech.layers.GROWTH", 3)
+    assert [one.codes for one in Decoder.of(gpt).generate(sentences(), prompt(), SAMPLED)] == wanted
+
+
+def test_steps_add_one_code_at_a_time(decoder: Decoder) -> None:
+    lengths = [len(generation.codes) for (generation,) in decoder.steps([sentence(limit=6)], prompt(), SAMPLED)]
+    assert lengths == list(range(1, lengths[-1] + 1))
+
+
+@pytest.mark.parametrize("config", [SAMPLED, SpeechConfig(beams=3, repetition_penalty=2.0)], ids=["sampled", "beams"])
+def test_scoring_the_codes_gives_the_same_latents_and_logprob(decoder: Decoder, config: SpeechConfig) -> None:
+    generation = alone(decoder, sentence(limit=12), config)
+    codes = torch.tensor(generation.codes)
+    scores, latents = decoder.score(sentence(), prompt(), codes)
+    torch.testing.assert_close(latents[:-1], latents_of(generation), atol=1e-4, rtol=0)
+    wanted = scores[:-1].log_softmax(1).gather(1, codes[:, None]).sum()
+    assert generation.logprob == pytest.approx(float(wanted), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("precision", "near"), [("fp32", 1e-4), ("int8", 0.5), pytest.param("bf16", 0.1, marks=needs_bf16)]
+)
+def test_the_scores_of_given_codes_are_those_of_coqui(gpt: Any, precision: Any, near: float) -> None:
+    codes = [3, 141, 59, 26, 535, 897]
+    scores, _ = Decoder.of(gpt, precision).score(sentence(), prompt(), torch.tensor(codes))
+    with torch.no_grad():
+        wanted = gpt.mel_head(second_pass(gpt, TEXTS[0], [*codes, 7]))
+    torch.testing.assert_close(scores, wanted, atol=near, rtol=0)
+    assert scores.std() > 1  # the tolerances are small beside it
+
+
+@pytest.mark.parametrize("config", [SAMPLED, SpeechConfig(beams=3)], ids=["sampled", "beams"])
+def test_closing_the_iterator_frees_the_cache_at_once(
+    decoder: Decoder, config: SpeechConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[weakref.ref[Any]] = []
+    original = decoder.stack.cache
+
+    def remembered(*arguments: Any) -> Any:
+        cache = original(*arguments)
+        made.extend([weakref.ref(cache), weakref.ref(cache.layers[0])])
+        return cache
+
+    monkeypatch.setattr(decoder.stack, "cache", remembered)
+    gc.disable()
+    try:
+        steps: Any = decoder.steps([sentence(limit=30)], prompt(), config)
+        next(steps)
+        next(steps)
+        assert made[-2]() is not None
+        steps.close()
+        assert [one() for one in made] == [None] * len(made)
+    finally:
+        gc.enable()
+
+
+def test_the_gpt_is_left_as_it_was_or_consumed(gpt: Any) -> None:
+    before = {name: weight.clone() for name, weight in gpt.state_dict().items()}
+    wanted = alone(Decoder.of(gpt)).codes
+    assert all(torch.equal(weight, before[name]) for name, weight in gpt.state_dict().items())
+    given = talking_gpt(3, end=3.0)
+    weights = [weakref.ref(weight) for weight in given.gpt.h.parameters()]
+    decoder = Decoder.of(given, consume=True)
+    assert [weight() for weight in weights] == [None] * len(weights)
+    assert alone(decoder).codes == wanted
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_a_gpt_in_half_precision_is_accepted(gpt: Any, precision: Any) -> None:
+    half = copy.deepcopy(gpt).half()
+    one, other = (alone(Decoder.of(each, precision)) for each in (half, half.float()))
+    assert one.codes == other.codes
+    assert one.latents[0].dtype == torch.float32
+
+
+def test_a_step_of_fixed_shape_is_the_same_step(decoder: Decoder) -> None:
+    rows = torch.randn(3, 64)
+    with torch.inference_mode():
+        one, other = (decoder._prefill(sentences()[:3], prompt())[0] for _ in range(2))
+        for _ in range(3):
+            wanted = decoder.stack.step(rows, one)
+            column, mask = torch.tensor([other.end]), other.hiding(other.end + 1)
+            fixed = decoder.stack.fixed_step(rows, other.layers, column, mask)
+            other.end += 1
+            torch.testing.assert_close(fixed, wanted, atol=1e-5, rtol=0)
+
+
+def test_a_text_that_is_too_long_is_refused_before_the_first_step(decoder: Decoder) -> None:
+    with pytest.raises(TextError, match="403"):
+        decoder.steps([sentence(), sentence([5] * 403)], prompt(), GREEDY)
+
+
+@pytest.mark.parametrize("ids", [[], [5], [5] * 402], ids=len)
+def test_the_shortest_and_the_longest_text_are_spoken(decoder: Decoder, ids: list[int]) -> None:
+    assert 1 <= len(alone(decoder, sentence(ids, limit=3)).codes) <= 3
+
+
+def test_a_limit_beyond_the_model_is_the_models() -> None:
+    short = talking_gpt(end=-1e4, max_mel_tokens=20)
+    generation = alone(Decoder.of(short), sentence(limit=10_000))
+    assert len(generation.codes) == short.max_gen_mel_tokens
+    assert not generation.ended
+
+
+def test_no_sentences_give_nothing(decoder: Decoder) -> None:
+    assert decoder.generate([], prompt(), GREEDY) == []
+
+
+def test_a_gpt_with_adapters_is_refused() -> None:
+    gpt = talking_gpt()
+    gpt.gpt.h[1].attn.c_attn = torch.nn.Linear(64, 192)
+    with pytest.raises(SpeedupError, match="Linear"):
+        Decoder.of(gpt)
+
+
+@pytest.mark.parametrize(("precision", "device"), [("fp16", "cpu"), ("int8", "cuda")])
+def test_a_precision_that_does_not_suit_the_device_is_refused(precision: Any, device: str) -> None:
+    with pytest.raises(SpeedupError):
+        Decoder.of(talking_gpt(), precision, device)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
+def test_cuda_graphs_generate_what_the_processor_does(gpt: Any, decoder: Decoder, precision: Any) -> None:
+    given = sentences(12, 9)
+    graphed = Decoder.of(gpt, precision, "cuda")
+    made = graphed.generate(given, prompt(), GREEDY)
+    for one, generation, wanted in zip(given, made, decoder.generate(given, prompt(), GREEDY), strict=True):
+        latents = graphed.score(one, prompt(), torch.tensor(generation.codes))[1][:-1]
+        torch.testing.assert_close(latents_of(generation), latents, atol=0.1, rtol=0)
+        if precision == "fp32":
+            assert generation.codes == wanted.codes
