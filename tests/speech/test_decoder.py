@@ -11,8 +11,7 @@ import torch
 from tests.speech.small_decoder import GREEDY, SAMPLED, TEXTS, coqui_codes, prompt, sentence, sentences, talking_gpt
 from tests.training.small_gpt import START_AUDIO, STOP_AUDIO
 from utils.config import SpeechConfig
-from utils.core.change import SpeedupError
-from utils.core.errors import TextError
+from utils.core.errors import SpeedupError, TextError
 from utils.speech.decoder import Decoder, Generation
 from utils.speech.precision import computes_bf16
 
@@ -105,10 +104,10 @@ def test_code_1_is_not_penalized_before_it_was_used() -> None:
 
 @pytest.mark.parametrize("precision", ["fp32", "int8", pytest.param("bf16", marks=needs_bf16)])
 def test_each_sentence_is_the_same_alone_and_in_a_batch(gpt: Any, precision: Any) -> None:
-    decoder = Decoder.of(gpt, precision)
-    together = decoder.generate(sentences(8, 9), prompt(), SAMPLED)
+    decoder, config = Decoder.of(gpt, precision), SpeechConfig(temperature=0.6, top_k=7, top_p=0.5)
+    together = decoder.generate(sentences(8, 9), prompt(), config)
     for one, generation in zip(sentences(8, 9), together, strict=True):
-        again = alone(decoder, one)
+        again = alone(decoder, one, config)
         assert generation.codes == again.codes
         near = 1e-4 if precision == "fp32" else 0.05
         torch.testing.assert_close(latents_of(generation), latents_of(again), atol=near, rtol=0)

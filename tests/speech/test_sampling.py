@@ -66,8 +66,8 @@ def test_the_order_is_that_of_transformers_generate() -> None:
         config = GenerationConfig(**{name: COQUI[name] for name in names})  # type: ignore[no-untyped-call]
         gpt.gpt_inference._prepare_special_tokens(config, device=CPU)
         processors = gpt.gpt_inference._get_logits_processor(config, input_ids_seq_length=1)
-    names = [type(one).__name__.split("Logits")[0] for one in processors]
-    assert names == ["RepetitionPenalty", "Temperature", "TopK", "TopP"]
+    order = [type(one).__name__.split("Logits")[0] for one in processors]
+    assert order == ["RepetitionPenalty", "Temperature", "TopK", "TopP"]
 
 
 def test_codes_come_as_often_as_they_are_likely() -> None:

@@ -22,12 +22,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Load the model twice and compare."""
     import torch
 
-    from utils.evaluation.sentences import built_in
+    from utils.evaluation.sentences import built_in_sentences
     from utils.speech.quality import agreement, sound_distance
     from utils.speech.synthesizer import Synthesizer
 
     config = read_flags(arguments, SpeechConfig)
-    texts = arguments.text or [one.text for one in built_in(config.language)][: arguments.count]
+    texts = arguments.text or [one.text for one in built_in_sentences(config.language)][: arguments.count]
     exact = Synthesizer.load(config.model, config.device, "fp32")
     cheap = Synthesizer.load(config.model, config.device, config.precision)
     voice = exact.voice(config.reference)

@@ -200,7 +200,7 @@ def training_reference(checkpoint: Checkpoint) -> Path | None:
     from utils.config import TrainConfig
     from utils.dataset import clip_lists
 
-    settings = checkpoint.about.settings if checkpoint.about else {}
+    settings = checkpoint.info.settings if checkpoint.info else {}
     try:
         return clip_lists.read(TrainConfig.parse(settings), Project(checkpoint.run.parent.parent)).voice
     except (AmharicTtsError, OSError):  # the dataset was changed or moved since; the base has a voice too

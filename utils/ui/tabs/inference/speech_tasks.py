@@ -24,7 +24,7 @@ from utils.media.audio import Samples
 from utils.media.encoding import Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.runs.tasks import Stopped, ensure_going
-from utils.speech.dubbing import PlacedCue, fit_to_cues
+from utils.speech.dubbing import DubbedCue, fit_to_cues
 from utils.speech.types import silence
 from utils.ui.tabs.inference.model_session import Studio
 from utils.workspace.takes import Said, Sentence, Take, joined
@@ -165,7 +165,7 @@ def dub(studio: Studio, subtitles: Path, config: SpeechConfig) -> Iterator[News]
                 sounds[number] = speech.samples
             yield Done(spoken.index(some[-1]) + 1, len(spoken))
         line = fit_to_cues(found.cues, sounds)
-    pieces = tuple(_cue(cue, place, config.seed) for cue, place in zip(found.cues, line.placed, strict=True))
+    pieces = tuple(_cue(cue, place, config.seed) for cue, place in zip(found.cues, line.cues, strict=True))
     yield Dubbed(line.samples, pieces, (*found.warnings, *line.notes))
 
 
@@ -226,7 +226,7 @@ def said(utterance: "Utterance") -> Said:
     return Said(sentence, utterance.samples)
 
 
-def _cue(cue: "Cue", place: PlacedCue, seed: int) -> Sentence:
+def _cue(cue: "Cue", place: DubbedCue, seed: int) -> Sentence:
     reading = TokenizedText(cue.text, "", "", "", (), (), ())
     return Sentence(
         reading, seed, (f"timing: {place.note}",) if place.note else (), 1, place.start, place.end - place.start
