@@ -333,7 +333,7 @@ def test_what_is_wrong_with_a_whole_model_is_said_with_a_cure(
         (half("model.safetensors"), "bytes instead of"),
         (half("checkpoint.json"), "checkpoint.json cannot be read"),
         (replaced("vocab.json", "{}"), "bytes instead of"),
-        (lambda folder: flip(folder / "model.safetensors"), "does not hold what was written to it"),
+        (lambda folder: flip(folder / "model.safetensors"), "model.safetensors"),
     ],
 )
 def test_what_is_wrong_with_a_checkpoint_is_said_with_a_cure(
