@@ -19,6 +19,7 @@ from utils.dataset import clip_lists
 from utils.dataset.clip_lists import Material
 from utils.dataset.features import Features
 from utils.runs.job import Job
+from utils.runs.monitor import idle_gpu_warning
 from utils.training import memory, preparation
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.checkpoint_samples import CheckpointSamples
@@ -133,7 +134,8 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
     if earlier := keeper.restore():
         loop.at = earlier
         job.events.emit("resumed", step=earlier.update, epoch=round(earlier.update / loop.per_epoch, 3))
-    loop.run()
+    with idle_gpu_warning(partial(warn, job)):
+        loop.run()
     tracking.close()
     if ranks.is_first:
         make_ready(job, keeper)
@@ -150,7 +152,7 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
 
 def make_ready(job: Job, keeper: RunSaver) -> None:
     """Make the voice of the project from the first run that finishes; another one takes its place when promoted."""
-    ready = Project(job.run.folder.parent.parent).ready
+    ready = job.run.project.ready
     if not ready.exists() and checkpoints.best_step(job.run.folder) is not None:
         promote(checkpoints.find(job.run.folder, "best"), ready, keeper.samples.reference)
         job.events.emit("ready", folder=str(ready))
@@ -158,7 +160,7 @@ def make_ready(job: Job, keeper: RunSaver) -> None:
 
 def gather(job: Job, config: TrainConfig) -> Gathered:
     """Read the lists, find the base model, fix how it reads, and encode what has no features yet."""
-    clips = clip_lists.read(config, Project(job.run.folder.parent.parent))
+    clips = clip_lists.read(config, job.run.project)
     for fault in clips.faults:
         job.events.emit("problem", message=fault)
     base = preparation.find_base(job, config)

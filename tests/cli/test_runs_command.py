@@ -43,7 +43,7 @@ def test_runs_are_listed_shown_stopped_and_deleted(tmp_path: Path, capsys: pytes
     captured = capsys.readouterr()
     assert f"{name:<32} running" in captured.out
     assert "seconds: 60.0" in captured.out
-    assert "is at work. Stop it first." in captured.err
+    assert "is running. Stop it first." in captured.err
     assert f"{name} is deleted." in captured.out
 
 

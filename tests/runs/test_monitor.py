@@ -1,7 +1,5 @@
-"""GPUMonitor and read_once, with a small stand-in for the NVIDIA driver."""
+"""Readings of the machine, with a small stand-in for the NVIDIA driver."""
 
-import csv
-import json
 import subprocess
 import sys
 import threading
@@ -15,9 +13,7 @@ import pynvml
 import pytest
 
 from utils.runs import monitor
-from utils.runs.monitor import GIB, Gpu, GPUMonitor, Range, advise, read, read_once
-
-ROOT = Path(__file__).resolve().parent.parent.parent
+from utils.runs.monitor import GIB, Gpu, read, read_once
 
 
 class DriverRefusesError(Exception):
@@ -30,6 +26,7 @@ class FakeNvml:
 
     refused: frozenset[str] = frozenset()
     name: str | bytes = "Test card"
+    load: int = 40
     open_count: int = 0
     asked_for: list[int | str] = field(default_factory=list)
     NVMLError = DriverRefusesError
@@ -61,7 +58,7 @@ class FakeNvml:
 
     def nvmlDeviceGetUtilizationRates(self, _: str) -> Any:  # noqa: N802
         self._refuse("nvmlDeviceGetUtilizationRates")
-        return SimpleNamespace(gpu=40, memory=10)
+        return SimpleNamespace(gpu=self.load, memory=10)
 
     def nvmlDeviceGetTemperature(self, _: str, sensor: int) -> int:  # noqa: N802
         self._refuse("nvmlDeviceGetTemperature")
@@ -176,137 +173,19 @@ def test_the_memory_of_child_processes_is_counted() -> None:
     assert after - before > 0.09
 
 
-def test_the_summary_covers_every_reading_in_bounded_memory() -> None:
-    watch = GPUMonitor(0.002, keep=3, nvml=FakeNvml())
-    with watch:
-        wait_for(watch, 10)
-    report = watch.get_summary_report()
-    assert len(watch.history) == 3
-    assert report["samples"] >= 10
-    assert report["gpu_name"] == "Test card"
-    assert report["ranges"]["gpu_percent"] == Range(min=40.0, mean=40.0, max=40.0)
-    assert report["seconds"] > 0
-    assert report["advice"] == []
+def test_an_idle_gpu_is_reported_once() -> None:
+    warnings: list[str] = []
+    nvml = FakeNvml(load=12)
+    with monitor.idle_gpu_warning(warnings.append, seconds=0.001, readings=3, nvml=nvml):
+        while not warnings:
+            time.sleep(0.001)
+    assert ("12 %" in warnings[0], len(warnings), nvml.open_count) == (True, 1, 0)
 
 
-def test_the_summary_can_be_written_as_json() -> None:
-    with GPUMonitor(0.01, nvml=FakeNvml()) as watch:
-        wait_for(watch, 1)
-    report = watch.get_summary_report()
-    assert json.loads(json.dumps(report)) == report
-
-
-def test_a_summary_before_the_first_reading_is_empty() -> None:
-    assert GPUMonitor().get_summary_report() == {
-        "seconds": 0.0,
-        "samples": 0,
-        "gpu_name": None,
-        "ranges": {},
-        "advice": [],
-    }
-
-
-def test_without_a_gpu_the_summary_leaves_its_readings_out() -> None:
-    with GPUMonitor(0.01, nvml=FakeNvml(frozenset({"nvmlInit"}))) as watch:
-        wait_for(watch, 2)
-    ranges = watch.get_summary_report()["ranges"]
-    assert not any(name.startswith("gpu") for name in ranges)
-    assert {"ram_used_gib", "cpu_percent", "disk_free_gib"} <= ranges.keys()
-
-
-def test_stopping_does_not_wait_for_the_interval_and_gives_the_driver_back() -> None:
-    nvml = FakeNvml()
-    watch = GPUMonitor(3600, nvml=nvml)
-    watch.start_monitoring()
-    wait_for(watch, 1)
-    began = time.monotonic()
-    watch.stop_monitoring()
-    assert time.monotonic() - began < 0.5
-    assert nvml.open_count == 0
-    assert not monitor_threads()
-
-
-def test_starting_and_stopping_twice_is_harmless_and_starting_again_begins_afresh() -> None:
-    watch = GPUMonitor(0.01, nvml=FakeNvml())
-    watch.stop_monitoring()
-    watch.start_monitoring()
-    watch.start_monitoring()
-    assert len(monitor_threads()) == 1
-    wait_for(watch, 3)
-    watch.stop_monitoring()
-    watch.stop_monitoring()
-    watch.interval = 3600
-    with watch:
-        wait_for(watch, 1)
-    assert watch.get_summary_report()["samples"] == 1
-
-
-def test_the_thread_does_not_keep_the_program_alive() -> None:
-    code = "from utils.runs.monitor import GPUMonitor; GPUMonitor(3600).start_monitoring()"
-    assert subprocess.run([sys.executable, "-c", code], timeout=20, check=False, cwd=ROOT).returncode == 0
-
-
-def test_readings_go_to_a_csv_file(tmp_path: Path) -> None:
-    path = tmp_path / "readings.csv"
-    for _ in range(2):
-        with GPUMonitor(0.01, csv_path=path, nvml=FakeNvml()) as watch:
-            wait_for(watch, 2)
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) >= 4
-    assert {row["gpu_percent"] for row in rows} == {"40.0"}
-
-
-def test_a_csv_file_that_cannot_be_written_ends_the_csv_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with GPUMonitor(0.01, csv_path=tmp_path / "no" / "folder.csv", nvml=FakeNvml()) as watch:
-        wait_for(watch, 3)
-    assert "gets no more readings" in caplog.text
-    assert len(caplog.records) == 1
-
-
-GOOD = {
-    "gpu_percent": Range(min=80, mean=90, max=100),
-    "gpu_memory_used_gib": Range(min=4, mean=5, max=6),
-    "gpu_memory_total_gib": Range(min=8, mean=8, max=8),
-    "gpu_temperature_c": Range(min=50, mean=60, max=70),
-    "ram_used_gib": Range(min=4, mean=5, max=6),
-    "ram_total_gib": Range(min=16, mean=16, max=16),
-    "disk_free_gib": Range(min=100, mean=100, max=100),
-}
-
-
-@pytest.mark.parametrize(
-    ("changed", "word"),
-    [
-        ({"gpu_percent": Range(min=0, mean=12, max=30)}, "busy 12 %"),
-        ({"gpu_memory_used_gib": Range(min=1, mean=4, max=7.8)}, "7.8 of 8.0 GiB"),
-        ({"gpu_temperature_c": Range(min=50, mean=70, max=91)}, "91 °C"),
-        ({"ram_used_gib": Range(min=1, mean=4, max=15.9)}, "RAM rose to 15.9"),
-        ({"disk_free_gib": Range(min=2, mean=50, max=100)}, "2.0 GiB free"),
-    ],
-)
-def test_advice_is_given_for_what_was_seen_and_for_nothing_else(changed: dict[str, Range], word: str) -> None:
-    (sentence,) = advise(GOOD | changed, seconds=60)
-    assert word in sentence
-
-
-def test_there_is_no_advice_without_cause() -> None:
-    assert advise(GOOD, seconds=60) == []
-    assert advise({}, seconds=60) == []
-    assert advise(GOOD | {"gpu_percent": Range(min=0, mean=0, max=0)}, seconds=20) == []
-
-
-def test_every_measured_field_exists_in_a_reading() -> None:
-    reading = read(Gpu(FakeNvml()), Path())
-    assert all(isinstance(getattr(reading, name), float) for name in monitor.MEASURED)
-
-
-def wait_for(watch: GPUMonitor, samples: int) -> None:
-    deadline = time.monotonic() + 10
-    while watch.get_summary_report()["samples"] < samples:
-        assert time.monotonic() < deadline, "the monitor takes no readings"
-        time.sleep(0.002)
-
-
-def monitor_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "gpu-monitor"]
+@pytest.mark.parametrize("nvml", [FakeNvml(load=90), FakeNvml(frozenset({"nvmlInit"})), FakeNvml(load=1)])
+def test_a_busy_gpu_no_gpu_and_a_short_run_are_not_reported(nvml: FakeNvml) -> None:
+    warnings: list[str] = []
+    long = nvml.load == 1
+    with monitor.idle_gpu_warning(warnings.append, seconds=60 if long else 0.001, readings=2, nvml=nvml):
+        time.sleep(0.05)
+    assert warnings == []

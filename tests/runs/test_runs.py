@@ -115,7 +115,7 @@ def test_stop_and_save_saves(place: Project) -> None:
     runs.stop_and_save(run)
     assert ended(run) is Status.STOPPED
     assert "saved" in kinds(run)
-    assert run.current_state().message == "Its work was saved."
+    assert run.current_state().message == "Stopped and saved."
 
 
 def test_a_shutdown_of_the_machine_saves(place: Project) -> None:
@@ -138,7 +138,7 @@ def test_a_child_that_hears_nothing_is_ended_all_the_same(place: Project) -> Non
     pid = run.current_state().pid
     os.kill(pid, signal.SIGSTOP)
     state = runs.stop_now(run, grace=0.2)
-    assert (state.status, state.message) == (Status.STOPPED, "It was ended at once.")
+    assert (state.status, state.message) == (Status.STOPPED, "Stopped without saving.")
     wait_for(lambda: identity(pid) == "")
 
 
@@ -270,7 +270,7 @@ def test_a_stop_file_of_any_content_saves(place: Project, wish: bytes) -> None:
     run = runs.start("rehearse", LONG, place)
     run.stop_file.write_bytes(wish)
     assert ended(run) is Status.STOPPED
-    assert run.current_state().message == "Its work was saved."
+    assert run.current_state().message == "Stopped and saved."
 
 
 @pytest.mark.slow

@@ -111,7 +111,7 @@ def _run(folder: Path, base: Path, spoken: Tokenizer) -> None:
             events.emit("train", step=step, epoch=step / 4, loss=1 / step, grad_norm=float("nan"), clips_per_second=3.5)
             events.emit("progress", step=step, total=7, seconds_left=7.0 - step)
         events.emit("evaluation", step=7, loss=0.5, loss_text=0.1, loss_audio=0.4)
-        events.emit("ended", status="stopped", message="Its work was saved.")
+        events.emit("ended", status="stopped", message="Stopped and saved.")
     note = {"folder": str(base), "fingerprint": model.fingerprint(base)}
     (folder / BASE_FILE).write_text(json.dumps(note), encoding="utf-8")
     weights = {f"gpt.{name}": torch.full((8, 4), 0.5) for name in "abc"}

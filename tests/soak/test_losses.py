@@ -139,7 +139,7 @@ def test_a_process_that_stays_is_noticed_and_killed(subject: Subject, monkeypatc
 @pytest.mark.parametrize(
     ("status", "message", "logged"),
     [
-        (Status.STOPPED, "Its work was saved.", ""),
+        (Status.STOPPED, "Stopped and saved.", ""),
         (Status.FINISHED, "", ""),
         (Status.FAILED, "KeyError: 1.", f"the heartbeat {REASONS[0]}"),
         (Status.RUNNING, "", ""),  # and no process: it is lost without a word

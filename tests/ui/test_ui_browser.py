@@ -65,7 +65,7 @@ def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served
     expect(page.get_by_role("button", name="Delete", exact=True)).to_be_disabled()
     expect(page.locator("#run-reasons")).to_contain_text("stop it first")
     page.get_by_role("button", name="Stop and save").click()
-    expect(page.locator("#run-facts")).to_contain_text("Its work was saved.")
+    expect(page.locator("#run-facts")).to_contain_text("Stopped and saved.")
     page.get_by_role("button", name="Resume").click()
     expect(page.locator("#run-facts")).to_contain_text("running")
     page.get_by_role("button", name="Stop now").click()

@@ -120,7 +120,7 @@ def watch(page: Page) -> None:
 def stop_and_resume(page: Page) -> int:
     """What was learnt is saved, and the same run goes on from there; return the step that it was stopped at."""
     button(page, "Stop and save").click()
-    expect(facts(page)).to_contain_text("Its work was saved.", timeout=PATIENCE)
+    expect(facts(page)).to_contain_text("Stopped and saved.", timeout=PATIENCE)
     stopped = wait_for_step(page, 1)
     button(page, "Resume").click()
     expect(facts(page)).to_contain_text("running", timeout=PATIENCE)

@@ -37,7 +37,7 @@ def work(job: Job, config: FeaturesConfig) -> None:
     from utils.training import preparation
     from utils.xtts.codec import AudioEncoder, choose_device
 
-    dataset, model = job.run.folder.parent.parent / "dataset", Path(config.model)
+    dataset, model = job.run.project.dataset, Path(config.model)
     clips, language = manifest.opened(dataset).kept, coqui_lists.read_language(dataset)
     encoder = AudioEncoder.load(model, choose_device(config.device))
     reading = preparation.tokenizer_for(model, language, (clip.text for clip in clips))

@@ -14,7 +14,6 @@ from utils.cli.runs import add_project, start_and_follow
 from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.errors import ConfigError, DataError
-from utils.core.paths import Project
 from utils.runs.job import Job
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def work(job: Job, config: DatasetConfig) -> None:
     """Find the recordings, make their clips, and tell where every second went."""
     from utils.dataset import build, sources, statistics
 
-    project = Project(job.run.folder.parent.parent)
+    project = job.run.project
     found = sources.find_recordings(
         config.input_list(),
         language=config.language,

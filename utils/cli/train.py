@@ -66,7 +66,7 @@ def join(config: TrainConfig) -> int:
 
     first = os.environ["RANK"] == "0"
     place = shared_run(config)
-    with Job(place) if first else GroupJob(place, speaks=False) as job:
+    with Job(place) if first else GroupJob(place, emits_events=False) as job:
         work(job, config)
     return 1 if place.read_state().status is runs.Status.FAILED else 0
 

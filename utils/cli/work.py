@@ -19,6 +19,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Find the verb in the run's state and let it work."""
     place = Run(arguments.folder.resolve())
     verb = importlib.import_module(f"utils.cli.{place.read_state().verb.replace('-', '_')}")
-    with GroupJob(place, speaks=os.environ.get("RANK") == "0") if arguments.member else Job(place) as job:
+    with GroupJob(place, emits_events=os.environ.get("RANK") == "0") if arguments.member else Job(place) as job:
         verb.work(job, verb.CONFIG.load(place.config))
     return 1 if place.read_state().status is Status.FAILED else 0

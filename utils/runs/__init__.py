@@ -1,4 +1,4 @@
-"""Runs: child processes that outlive the page. Start, find, watch, stop, resume and delete them."""
+"""Runs and their child processes: start, find, watch, stop, resume and delete them."""
 
 from utils.runs.run import (
     ACTIVE,

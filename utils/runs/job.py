@@ -1,4 +1,4 @@
-"""The child's side of a run: says that it lives, writes events, and hears when it should stop."""
+"""The child's side of a run: writes its state, heartbeat and events, and notices requests to stop."""
 
 import contextlib
 import dataclasses
@@ -20,12 +20,12 @@ from utils.runs.processes import identity, machine
 HEARTBEAT_SECONDS = 5.0
 
 
-class StopRequested(Exception):  # noqa: N818  # a wish, not an error
-    """Raised by a job at a safe point once somebody asked it to stop."""
+class StopRequested(Exception):  # noqa: N818  # a request, not an error
+    """Raised by a job at a safe point after a request to stop."""
 
 
 class Job:
-    """One run at work, as a context: entering says who works, leaving says how it ended.
+    """A run in progress, as a context manager: entering writes who runs it, leaving writes how it ended.
 
     Args:
         run: The run whose work this process does.
@@ -34,7 +34,7 @@ class Job:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.events = EventLog(run.events)
-        self._state = run.read_state()  # from here on this process alone says it, so a spoiled file is mended
+        self._state = run.read_state()  # only this process writes it from now on, which repairs a damaged file
         self._ended = threading.Event()
         self._signalled = False
         self._handler: signal._HANDLER = None
@@ -44,7 +44,7 @@ class Job:
         self._write(
             status=Status.RUNNING, pid=os.getpid(), identity=identity(os.getpid()), machine=machine(), message=""
         )
-        self._hear_signals()
+        self._catch_signals()
         self._beating = threading.Thread(target=self._beat, daemon=True)
         self._beating.start()
         self.events.emit("started", pid=os.getpid())
@@ -55,33 +55,33 @@ class Job:
     ) -> bool:
         self._ended.set()
         self._beating.join()
-        self._let_go_of_signals()
+        self._restore_signals()
         status, message = outcome(error)
         if error is not None and status is Status.FAILED:
-            with contextlib.suppress(OSError):  # the log lies on the disk that may be full
+            with contextlib.suppress(OSError):  # the log is on the disk that may be full
                 traceback.print_exception(error)
         self._try(lambda: self.events.emit("ended", status=status, message=message))
         try:
             self._write(status=status, message=message)
-        except StorageError:  # a full disk has no room for a new file, and the old one keeps its own
+        except StorageError:  # on a full disk only the existing file can be written
             self._try(lambda: self.run.overwrite_state(self._state))
         self.events.close()
         return isinstance(error, Exception)
 
     def stop_request(self) -> str:
-        """Return "save" or "now" once somebody asked this run to stop, else nothing."""
+        """Return "save" or "now" after a request to stop, otherwise an empty string."""
         try:
-            if not self.run.events.exists():  # not the folder: a save in between has made that anew
-                return "now"  # deleted under our feet: nobody could see or stop this process any more
+            if not self.run.events.exists():  # not the folder: a save may have created it again
+                return "now"  # the run was deleted: nobody could see or stop this process
             return "now" if self.run.stop_file.read_bytes().strip() == b"now" else "save"
-        except OSError:  # there is no wish, or it is being written at this moment and is heard next time
+        except OSError:  # no request, or it is being written and is read next time
             return "save" if self._signalled else ""
 
     def stop_if_requested(self, save: Callable[[], object] = lambda: None) -> None:
-        """Raise Stop when somebody asked for it, after saving when that was asked too.
+        """Raise StopRequested after a request to stop.
 
         Args:
-            save: Saves the work; by default all of it is on the disk already.
+            save: Is called first if the request is to save.
         """
         request = self.stop_request()
         if request == "save":
@@ -89,17 +89,17 @@ class Job:
         if request:
             raise StopRequested(request)
 
-    def _hear_signals(self) -> None:
-        """Take the system's request to end as a wish to save; only the main thread may, so others do without."""
+    def _catch_signals(self) -> None:
+        """Treat SIGTERM as a request to save and stop; only the main thread can."""
         if threading.current_thread() is threading.main_thread():
             self._handler = signal.signal(signal.SIGTERM, self._on_signal)
 
-    def _let_go_of_signals(self) -> None:
-        """Give the signal back, because the process may go on with other things."""
+    def _restore_signals(self) -> None:
+        """Restore the signal handler, because the process may continue with other work."""
         if self._handler is not None:
             signal.signal(signal.SIGTERM, self._handler)
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002  # the signature of a handler
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._signalled = True
 
     def _beat(self) -> None:
@@ -112,46 +112,46 @@ class Job:
             self.run.write_state(self._state)
 
     def _try(self, action: Callable[[], None]) -> None:
-        """Do what is not worth losing the run for when the disk is full; the log tells of it."""
+        """Do something that must not end the run when the disk is full; the log reports it."""
         try:
             action()
         except StorageError as error:
             with contextlib.suppress(OSError):
-                print(error, flush=True)  # noqa: T201  # the child's output is its log
+                print(error, flush=True)  # noqa: T201  # goes to the log
 
 
 class GroupJob(Job):
-    """One of several processes that do the work of a run; another one keeps its state.
+    """One of several processes of a run, such as one per GPU; another process writes the state.
 
     Args:
         run: The run whose work this process shares.
-        speaks: Whether it writes the events of all.
+        emits_events: Whether it writes the events of the group.
     """
 
-    def __init__(self, run: Run, *, speaks: bool) -> None:
+    def __init__(self, run: Run, *, emits_events: bool) -> None:
         super().__init__(run)
-        if not speaks:
+        if not emits_events:
             self.events.close()
             self.events = NullEventLog(run.events)
 
     def __enter__(self) -> Self:
-        self._hear_signals()
+        self._catch_signals()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        self._let_go_of_signals()
+        self._restore_signals()
         self.events.close()
         status, message = outcome(error)
-        if status is Status.FAILED:  # whoever keeps the state learns the cause from the events
+        if status is Status.FAILED:  # the process that writes the state reads the cause from the events
             with EventLog(self.run.events) as events:
                 events.emit("failed", message=message)
         return isinstance(error, StopRequested)
 
 
 class NullEventLog(EventLog):
-    """Writes nothing: one process speaks for all."""
+    """Writes nothing, because another process writes the events."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -164,11 +164,11 @@ class NullEventLog(EventLog):
 
 
 def outcome(error: BaseException | None) -> tuple[Status, str]:
-    """Put the end of a job into a status and one sentence."""
+    """Return the status and the message of a job that has ended."""
     if error is None:
         return Status.FINISHED, ""
     if isinstance(error, StopRequested):
-        return Status.STOPPED, "Its work was saved." if str(error) == "save" else "It was stopped without saving."
+        return Status.STOPPED, "Stopped and saved." if str(error) == "save" else "Stopped without saving."
     if isinstance(error, AmharicTtsError):
         return Status.FAILED, str(error)
-    return Status.FAILED, f"{type(error).__name__}: {error}. The log has the details; please report it."
+    return Status.FAILED, f"{type(error).__name__}: {error}. See the log for details, and please report it."

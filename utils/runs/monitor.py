@@ -1,30 +1,33 @@
-"""What the machine is doing: GPU, memory, processor and disk, once or over time.
+"""Readings of the machine: GPU, memory, processor and disk.
 
-A reading that cannot be had is None and nothing fails: no NVIDIA GPU, no driver, a MIG slice that hides it, no rights.
+A reading that is not available is None: without an NVIDIA GPU or driver, in a MIG slice, or without permission.
 """
 
-import csv
+import contextlib
 import logging
 import os
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 import psutil
 
 T = TypeVar("T")
 GIB = 2**30
+IDLE_PERCENT = 30  # mean load below which the GPU waits for something
+WATCH_SECONDS, WATCH_READINGS = 5.0, 60  # five minutes, so that loading and a single evaluation do not count
+IDLE_GPU = (
+    "The GPU is busy only {percent:.0f} % of the time. Raise batch_size or num_workers, or check that the disk is fast."
+)
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One look at the machine."""
+    """The state of the machine at one moment."""
 
     time: float  # seconds since 1970
     gpu_name: str | None
@@ -33,158 +36,37 @@ class Reading:
     gpu_percent: float | None
     gpu_temperature_c: float | None
     gpu_power_w: float | None
-    process_ram_gib: float | None  # this process and its children; memory they share is counted in each
+    process_ram_gib: float | None  # this process and its children; shared memory counts in each
     ram_used_gib: float
     ram_total_gib: float
     cpu_percent: float
     disk_free_gib: float | None
 
 
-MEASURED = tuple(field.name for field in fields(Reading) if field.name not in {"time", "gpu_name"})
-
-
-class Range(TypedDict):
-    """The course of one reading in three numbers."""
-
-    min: float
-    mean: float
-    max: float
-
-
-class Summary(TypedDict):
-    """What a monitor saw since its start; a reading that was never to be had is missing from ``ranges``."""
-
-    seconds: float
-    samples: int
-    gpu_name: str | None
-    ranges: dict[str, Range]
-    advice: list[str]
-
-
 def read_once(folder: Path = Path()) -> Reading:
-    """Take one reading; it lasts a tenth of a second, because processor load is a difference between two moments.
+    """Take a reading; it takes a tenth of a second, because CPU load is measured between two moments.
 
     Args:
-        folder: Whose disk is asked for its free space.
+        folder: A folder on the disk whose free space is read.
     """
     gpu = Gpu()
     try:
-        return read(gpu, folder, cpu_seconds=0.1)
+        return read(gpu, folder)
     finally:
         gpu.close()
 
 
-class GPUMonitor:
-    """Takes readings in a background thread, from ``start_monitoring`` or ``with`` on.
-
-    Args:
-        interval: Seconds between two readings.
-        folder: Whose disk is asked for its free space.
-        csv_path: A file that gets one line a reading; none by default.
-        keep: How many of the latest readings ``history`` holds; the summary covers all of them all the same.
-        nvml: The module that talks to the driver; nvidia-ml-py by default.
-    """
-
-    def __init__(
-        self,
-        interval: float = 1.0,
-        *,
-        folder: Path = Path(),
-        csv_path: Path | None = None,
-        keep: int = 3600,
-        nvml: Any = None,  # noqa: ANN401 - nvidia-ml-py ships no types
-    ) -> None:
-        self.interval = interval
-        self.folder = folder
-        self.csv_path = csv_path
-        self.history: deque[Reading] = deque(maxlen=keep)
-        self._nvml = nvml
-        self._tallies: dict[str, _Tally] = {}
-        self._began = self._ended = 0.0
-        self._samples = 0
-        self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def start_monitoring(self) -> None:
-        """Begin afresh; does nothing while it is running."""
-        if self._thread is not None and self._thread.is_alive():
-            return
-        self.history.clear()
-        self._tallies = {}
-        self._samples = 0
-        self._began = self._ended = time.monotonic()
-        self._stop.clear()
-        self._thread = threading.Thread(target=self._watch, name="gpu-monitor", daemon=True)
-        self._thread.start()
-
-    def stop_monitoring(self) -> None:
-        """End the thread without waiting for the next interval; does nothing when it is not running."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-
-    def get_summary_report(self) -> Summary:
-        """Sum up every reading since the start, with advice where a reading gives reason for it."""
-        with self._lock:
-            ranges = {name: tally.range() for name, tally in self._tallies.items()}
-            gpu_name = self.history[-1].gpu_name if self.history else None
-            seconds = self._ended - self._began
-            advice = advise(ranges, seconds)
-            return Summary(seconds=seconds, samples=self._samples, gpu_name=gpu_name, ranges=ranges, advice=advice)
-
-    def __enter__(self) -> Self:
-        self.start_monitoring()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.stop_monitoring()
-
-    def _watch(self) -> None:
-        gpu = Gpu(self._nvml)
-        try:
-            self._take(read(gpu, self.folder, cpu_seconds=min(0.1, self.interval)))
-            while not self._stop.wait(self.interval):
-                self._take(read(gpu, self.folder))
-        finally:
-            gpu.close()
-
-    def _take(self, reading: Reading) -> None:
-        with self._lock:
-            self.history.append(reading)
-            self._samples += 1
-            self._ended = time.monotonic()
-            for name in MEASURED:
-                if (value := getattr(reading, name)) is not None:
-                    self._tallies.setdefault(name, _Tally()).add(value)
-        if self.csv_path is not None:
-            self._write_line(self.csv_path, reading)
-
-    def _write_line(self, path: Path, reading: Reading) -> None:
-        try:
-            is_new = not path.exists() or not path.stat().st_size
-            with path.open("a", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, [field.name for field in fields(Reading)])
-                if is_new:
-                    writer.writeheader()
-                writer.writerow(asdict(reading))
-        except OSError as error:  # a full disk must not end the readings that would show it
-            logger.warning("%s gets no more readings: %s", path, error)
-            self.csv_path = None
-
-
-def read(gpu: "Gpu", folder: Path, cpu_seconds: float | None = None) -> Reading:
-    """Take a reading; processor load is measured over the given seconds, or else since this thread's last reading."""
-    cpu = psutil.cpu_percent(interval=cpu_seconds)
+def read(gpu: "Gpu", folder: Path) -> Reading:
+    """Take a reading with an open GPU."""
+    cpu = psutil.cpu_percent(interval=0.1)
     ram = psutil.virtual_memory()
     return Reading(
         time=time.time(),
         gpu_name=gpu.name(),
         gpu_memory_used_gib=_gib(gpu.ask("nvmlDeviceGetMemoryInfo", lambda memory: memory.used)),
         gpu_memory_total_gib=_gib(gpu.ask("nvmlDeviceGetMemoryInfo", lambda memory: memory.total)),
-        gpu_percent=gpu.ask("nvmlDeviceGetUtilizationRates", lambda rates: float(rates.gpu)),
-        gpu_temperature_c=gpu.ask("nvmlDeviceGetTemperature", float, 0),  # 0 is NVML_TEMPERATURE_GPU, its only sensor
+        gpu_percent=gpu.percent(),
+        gpu_temperature_c=gpu.ask("nvmlDeviceGetTemperature", float, 0),  # NVML_TEMPERATURE_GPU
         gpu_power_w=gpu.ask("nvmlDeviceGetPowerUsage", lambda milliwatts: milliwatts / 1000),
         process_ram_gib=_gib(_process_ram()),
         ram_used_gib=(ram.total - ram.available) / GIB,
@@ -195,7 +77,7 @@ def read(gpu: "Gpu", folder: Path, cpu_seconds: float | None = None) -> Reading:
 
 
 class Gpu:
-    """The GPU that this process may use first, asked through NVML; every refusal is a None."""
+    """The first GPU that this process may use, read through NVML; what the driver refuses is None."""
 
     def __init__(self, nvml: Any = None) -> None:  # noqa: ANN401 - nvidia-ml-py ships no types
         self._nvml = nvml or _nvml_module()
@@ -214,17 +96,21 @@ class Gpu:
         """Return the product name."""
         return self.ask("nvmlDeviceGetName", lambda name: name.decode() if isinstance(name, bytes) else str(name))
 
-    def ask(self, question: str, take: Callable[[Any], T], *arguments: int) -> T | None:
-        """Put one question to the driver and take what is wanted from its answer."""
+    def percent(self) -> float | None:
+        """Return the load."""
+        return self.ask("nvmlDeviceGetUtilizationRates", lambda rates: float(rates.gpu))
+
+    def ask(self, function: str, convert: Callable[[Any], T], *arguments: int) -> T | None:
+        """Call a function of NVML and convert its result."""
         if self._handle is None:
             return None
         try:
-            return take(getattr(self._nvml, question)(self._handle, *arguments))
-        except self._nvml.NVMLError:  # not supported here (MIG), not permitted, or the GPU is lost
+            return convert(getattr(self._nvml, function)(self._handle, *arguments))
+        except self._nvml.NVMLError:  # not supported (MIG), not permitted, or the GPU is lost
             return None
 
     def close(self) -> None:
-        """Give the driver back."""
+        """Release the driver."""
         if self._open:
             self._open, self._handle = False, None
             try:
@@ -241,64 +127,40 @@ class Gpu:
         return None  # empty or -1: this process is to use no GPU
 
 
-class _Tally:
-    """Smallest, largest and sum of a reading, in constant memory."""
+@contextlib.contextmanager
+def idle_gpu_warning(
+    warn: Callable[[str], object],
+    *,
+    seconds: float = WATCH_SECONDS,
+    readings: int = WATCH_READINGS,
+    nvml: Any = None,  # noqa: ANN401 - nvidia-ml-py ships no types
+) -> Iterator[None]:
+    """Warn once if the GPU is mostly idle while the block runs; without readings nothing happens.
 
-    def __init__(self) -> None:
-        self.least, self.most, self.sum, self.count = float("inf"), float("-inf"), 0.0, 0
+    Args:
+        warn: Receives the sentence, in another thread.
+        seconds: Between two readings.
+        readings: How many to average.
+        nvml: The module that talks to the driver; nvidia-ml-py by default.
+    """
+    ended = threading.Event()
 
-    def add(self, value: float) -> None:
-        self.least, self.most = min(self.least, value), max(self.most, value)
-        self.sum += value
-        self.count += 1
+    def watch() -> None:
+        gpu = Gpu(nvml)
+        loads: list[float] = []
+        while (load := gpu.percent()) is not None and len(loads) < readings and not ended.wait(seconds):
+            loads.append(load)
+        gpu.close()
+        if len(loads) == readings and (mean := sum(loads) / readings) < IDLE_PERCENT:
+            warn(IDLE_GPU.format(percent=mean))
 
-    def range(self) -> Range:
-        return Range(min=self.least, mean=self.sum / self.count, max=self.most)
-
-
-def advise(ranges: dict[str, Range], seconds: float) -> list[str]:
-    """Say what the readings give reason to change; nothing in the first half minute, which is loading."""
-    if seconds < 30:
-        return []
-    sentences = (_on_idle_gpu(ranges), _on_gpu_memory(ranges), _on_heat(ranges), _on_ram(ranges), _on_disk(ranges))
-    return [sentence for sentence in sentences if sentence]
-
-
-def _on_idle_gpu(ranges: dict[str, Range]) -> str:
-    gpu = ranges.get("gpu_percent")
-    if gpu is None or gpu["mean"] >= 30:
-        return ""
-    return f"The GPU was busy {gpu['mean']:.0f} % of the time: it waits for data, or for larger batches."
-
-
-def _on_gpu_memory(ranges: dict[str, Range]) -> str:
-    used, total = ranges.get("gpu_memory_used_gib"), ranges.get("gpu_memory_total_gib")
-    if used is None or total is None or used["max"] < 0.95 * total["max"]:
-        return ""
-    return (
-        f"GPU memory rose to {used['max']:.1f} of {total['max']:.1f} GiB: a smaller batch leaves room for a long clip."
-    )
-
-
-def _on_heat(ranges: dict[str, Range]) -> str:
-    heat = ranges.get("gpu_temperature_c")
-    if heat is None or heat["max"] < 88:
-        return ""
-    return f"The GPU reached {heat['max']:.0f} °C, where many cards slow down: see to its cooling."
-
-
-def _on_ram(ranges: dict[str, Range]) -> str:
-    used, total = ranges.get("ram_used_gib"), ranges.get("ram_total_gib")
-    if used is None or total is None or used["max"] < 0.95 * total["max"]:
-        return ""
-    return f"RAM rose to {used['max']:.1f} of {total['max']:.1f} GiB: close other programs or use fewer loader workers."
-
-
-def _on_disk(ranges: dict[str, Range]) -> str:
-    free = ranges.get("disk_free_gib")
-    if free is None or free["min"] >= 10:
-        return ""
-    return f"The disk fell to {free['min']:.1f} GiB free: one full checkpoint needs several."
+    thread = threading.Thread(target=watch, name="idle-gpu", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _nvml_module() -> Any:  # noqa: ANN401 - nvidia-ml-py ships no types
@@ -314,7 +176,7 @@ def _gib(size: float | None) -> float | None:
 
 
 def _process_ram() -> int | None:
-    """Add up the RAM of this process and its children; a child that ends meanwhile counts nothing."""
+    """Add up the RAM of this process and its children."""
     own = psutil.Process()
     total = 0
     for process in (own, *own.children(recursive=True)):

@@ -143,9 +143,9 @@ def query(arguments: Sequence[str], parse: Callable[[str], T], *, timeout: float
 
 
 def identity(pid: int) -> str:
-    """Return what tells this process from any later one with the same number; empty when it is gone or a zombie.
+    """Return what distinguishes a process from a later one with the same id; empty if it is gone or a zombie.
 
-    Linux counts the start in ticks since this boot, which no change of the clock can move.
+    On Linux this is the boot and the start time in ticks, which does not depend on the clock.
     """
     if sys.platform == "linux":
         return _linux_identity(pid)
@@ -162,32 +162,32 @@ def _linux_identity(pid: int) -> str:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
         return GONE
-    state, started = words[0], words[19]  # fields 3 and 22 of proc(5), counted from behind the name
+    state, started = words[0], words[19]  # fields 3 and 22 of proc(5)
     return GONE if state in "ZX" else f"{boot}/{started}"
 
 
 def machine() -> str:
-    """Name this machine, because process numbers mean nothing on another."""
+    """Return the name of this machine; a process id is meaningless on another."""
     return platform.node()
 
 
 def is_alive(pid: int, recorded: str) -> bool:
-    """Tell whether the very process that was recorded still lives."""
+    """Tell whether a recorded process is still alive."""
     return bool(recorded) and identity(pid) == recorded
 
 
 def end_tree(pid: int, recorded: str, *, grace: float = 5.0) -> bool:
-    """Ask a process and its children to end, kill those that have not after ``grace`` seconds; never touch another's.
+    """End a recorded process and its children; kill those that are left after ``grace`` seconds.
 
     Returns:
-        Whether the recorded process was alive and has been ended.
+        Whether the recorded process was alive.
     """
     try:
-        parent = psutil.Process(pid)  # before the question, so that what is asked about is what will be signalled
+        parent = psutil.Process(pid)  # first, so that the process checked is the one signalled
         if not is_alive(pid, recorded):
             return False
         family = [*parent.children(recursive=True), parent]
-    except (psutil.NoSuchProcess, ValueError, OverflowError):  # gone, or no number that a process can have
+    except (psutil.NoSuchProcess, ValueError, OverflowError):  # gone, or an impossible process id
         return False
     _signal(family, "terminate")
     _, left = psutil.wait_procs(family, timeout=grace)
@@ -199,6 +199,6 @@ def end_tree(pid: int, recorded: str, *, grace: float = 5.0) -> bool:
 def _signal(family: list[psutil.Process], action: str) -> None:
     for process in family:
         try:
-            getattr(process, action)()  # psutil checks the start time again, so a reused number is safe
+            getattr(process, action)()  # psutil checks the start time again, so a reused id is safe
         except psutil.NoSuchProcess:
             continue

@@ -11,7 +11,6 @@ from utils.config import TrainConfig
 from utils.core.errors import ConfigError, DataError, RunError
 from utils.core.folders import DamagedError, link_or_copy
 from utils.core.languages import AMHARIC
-from utils.core.paths import Project
 from utils.core.storage import make_folder, read_json, write_atomically
 from utils.dataset import features
 from utils.dataset.clip import Clip
@@ -70,7 +69,7 @@ def find_base(job: Job, config: TrainConfig) -> BaseModel:
 
 def _kept(folder: Path, job: Job) -> Path:
     """Hold on to the project's own voice: a promoted checkpoint will take its place, and the run still needs it."""
-    if folder.resolve() != Project(job.run.folder.parent.parent).ready.resolve():
+    if folder.resolve() != job.run.project.ready.resolve():
         return folder
     own = job.run.folder / START
     make_folder(own)

@@ -52,7 +52,7 @@ class Tracker:
     def _begin(self, config: TrainConfig, run: Run) -> None:
         names = {"wandb": {"name": run.name, "id": run.name, "resume": "allow"}, "trackio": {"name": run.name}}
         settings = config.model_dump(mode="json")
-        self.accelerator.init_trackers(run.folder.parent.parent.name, config=settings, init_kwargs=names)
+        self.accelerator.init_trackers(run.project.root.name, config=settings, init_kwargs=names)
 
     def _try(self, action: Callable[[], object]) -> None:
         try:
