@@ -14,7 +14,8 @@ import soundfile
 
 from benchmarks.training_plan import Plan
 from utils.dataset.clip import Clip, Span
-from utils.dataset.manifest import Manifest, Source, opened
+from utils.dataset.records import Source
+from utils.dataset.store import Store, load_dataset
 from utils.media.audio import Samples
 
 RATE = 22_050
@@ -46,7 +47,7 @@ class Material:
 
     def clips(self) -> list[Clip]:
         """Read the clips."""
-        return opened(self.dataset).kept
+        return load_dataset(self.dataset).kept
 
 
 def make(folder: Path, plan: Plan) -> Material:
@@ -73,7 +74,7 @@ def write_clips(dataset: Path, count: int, seed: int) -> None:
         place = Span(10.0 * number, 10.0 * number + seconds)
         made.append(Clip(f"r-{number}", "r", "r.wav", place, "speaker", text, name, f"c{number:031d}", split="train"))
     (dataset / TRAIN_LIST).write_text("\n".join(rows) + "\n", encoding="utf-8")
-    Manifest(dataset).add(Source("r", "r.wav"), made)
+    Store(dataset).add(Source("r", "r.wav"), made)
 
 
 def sentence(seconds: float, random: np.random.Generator) -> str:

@@ -14,7 +14,7 @@ from benchmarks.training_findings import Comparison, Measured, SwitchRow, Switch
 from benchmarks.training_plan import Memory, Plan, Round
 from utils.config import TrainConfig
 from utils.core.paths import ROOT
-from utils.dataset.manifest import opened
+from utils.dataset.store import load_dataset
 from utils.media.audio import duration
 
 TINY = ["--layers", "1", "--dim", "64", "--clips", "4", "--batch", "2", "--threads", "1"]
@@ -28,7 +28,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_clips_are_2_to_9_seconds_long_in_the_list_and_in_the_manifest(dataset: Path) -> None:
-    clips = opened(dataset).kept
+    clips = load_dataset(dataset).kept
     rows = (dataset / "metadata_train.csv").read_text(encoding="utf-8").splitlines()
     assert rows[0] == "audio_file|text|speaker_name"
     assert [row.split("|")[:2] for row in rows[1:]] == [[clip.audio, clip.text] for clip in clips]

@@ -15,7 +15,7 @@ from tests.xtts.small_vocabulary import write_vocabulary
 from utils import runs
 from utils.__main__ import main
 from utils.core.paths import ROOT, Project
-from utils.dataset.manifest import opened
+from utils.dataset.store import load_dataset
 
 pytestmark = pytest.mark.slow
 
@@ -122,41 +122,41 @@ def test_lengths_are_shown_in_seconds_and_tokens(
 
 def test_a_clip_is_set_aside_listed_and_brought_back(output: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = Project(output / "default").dataset
-    name = opened(folder).kept[0].id
+    name = load_dataset(folder).kept[0].id
     assert main(words("dataset", "edit", name, "--aside", "a cough", output=output)) == 0
     assert main(words("dataset", "restore", output=output)) == 0
     assert f"{name} " in capsys.readouterr().out
     assert main(words("dataset", "restore", "--reason", "a cough", output=output)) == 0
-    assert opened(folder).clips[name].status == "kept"
+    assert load_dataset(folder).clips[name].status == "kept"
 
 
 def test_a_text_is_edited_and_undone(output: Path) -> None:
     folder = Project(output / "default").dataset
-    clip = opened(folder).kept[0]
+    clip = load_dataset(folder).kept[0]
     assert main(words("dataset", "edit", clip.id, "--text", "ሌላ ቃል", output=output)) == 0
-    assert opened(folder).clips[clip.id].text == "ሌላ ቃል"
+    assert load_dataset(folder).clips[clip.id].text == "ሌላ ቃል"
     assert main(words("dataset", "edit", clip.id, "--undo", output=output)) == 0
-    assert opened(folder).clips[clip.id] == clip
+    assert load_dataset(folder).clips[clip.id] == clip
 
 
 def test_clips_are_judged_again_first_in_words_and_then_in_deed(
     output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = Project(output / "default").dataset
-    before = opened(folder).clips
+    before = load_dataset(folder).clips
     (tmp_path / "limits.yaml").write_text("max_seconds: 3\nmin_snr_db: 100\n", encoding="utf-8")
     command = words("dataset", "filter", "--config", str(tmp_path / "limits.yaml"), "--min-snr-db", "10", output=output)
     assert main(command) == 0
     text = capsys.readouterr().out
     assert re.search(r"to be set aside +\d+ clips, \d+\.\d s\n  too long +\d+ clips", text)
     assert "Nothing was changed. To do it add: --apply" in text
-    assert opened(folder).clips == before
+    assert load_dataset(folder).clips == before
     assert main([*command, "--apply"]) == 0
-    changed = [clip for clip in opened(folder).clips.values() if clip != before[clip.id]]
+    changed = [clip for clip in load_dataset(folder).clips.values() if clip != before[clip.id]]
     assert {clip.reason for clip in changed} == {"too long"}
     assert "This was done." in capsys.readouterr().out
     assert main(words("dataset", "filter", "--apply", output=output)) == 0
-    assert opened(folder).clips == before
+    assert load_dataset(folder).clips == before
     assert main(words("dataset", "filter", "--min-seconds", "5", "--max-seconds", "3", output=output)) == 1
     assert "must be below" in capsys.readouterr().err
 
@@ -168,7 +168,7 @@ def test_speakers_are_listed_and_renamed(output: Path, capsys: pytest.CaptureFix
     assert re.match(r"speaker  \d+ clips\n", text)
     assert "they are standard already" in text
     assert main(words("dataset", "rename", "--speaker", "speaker=Abebe", output=output)) == 0
-    assert {clip.speaker for clip in opened(folder).clips.values()} == {"Abebe"}
+    assert {clip.speaker for clip in load_dataset(folder).clips.values()} == {"Abebe"}
     assert main(words("dataset", "rename", "--speaker", "Abebe=a", "--speaker", "Abebe=b", output=output)) == 1
     assert "renamed twice" in capsys.readouterr().err
     assert main(words("dataset", "rename", "--speaker", "Abebe=speaker", output=output)) == 0
@@ -185,9 +185,9 @@ def test_a_dataset_is_split_again_exported_and_merged(
     assert main(words("prepare", str(other), *PREPARE, output=tmp_path / "b")) == 0
     theirs = str(Project(tmp_path / "b" / "default").dataset)
     assert main(words("dataset", "merge", theirs, "--dry-run", output=output)) == 0
-    assert len(opened(Project(output / "default").dataset).recordings) == 3
+    assert len(load_dataset(Project(output / "default").dataset).recordings) == 3
     assert main(words("dataset", "merge", theirs, output=output)) == 0
-    assert len(opened(Project(output / "default").dataset).recordings) == 4
+    assert len(load_dataset(Project(output / "default").dataset).recordings) == 4
     assert "1 recordings with" in capsys.readouterr().out
 
 
@@ -217,11 +217,11 @@ def test_ctrl_c_stops_a_preparation_and_resume_finishes_it(tmp_path: Path) -> No
         process.send_signal(signal.SIGINT)
         assert "ended status=stopped" in process.stdout.read()
     place = Project(tmp_path / "out" / "default")
-    finished = len(opened(place.dataset).recordings)
+    finished = len(load_dataset(place.dataset).recordings)
     assert 0 < finished < 8
     (run,) = runs.list_runs(place)
     assert main(words("runs", "resume", run.name, output=tmp_path / "out")) == 0
-    assert len(opened(place.dataset).recordings) == 8
+    assert len(load_dataset(place.dataset).recordings) == 8
 
 
 @pytest.mark.slow
@@ -232,7 +232,7 @@ def test_what_nobody_wrote_down_is_transcribed(tmp_path: Path, capsys: pytest.Ca
     whisper = ["--whisper-model", str(make_whisper(tmp_path / "whisper")), "--device", "cpu", "--min-confidence", "0"]
     command = words("prepare", str(tmp_path / "in"), *PREPARE, *whisper, output=tmp_path / "out")
     assert main(command) == 0
-    clips = opened(Project(tmp_path / "out" / "default").dataset).clips.values()
+    clips = load_dataset(Project(tmp_path / "out" / "default").dataset).clips.values()
     assert clips
     assert all(clip.text and clip.scores.confidence is not None for clip in clips)
     assert "prepared added=2" in capsys.readouterr().out
@@ -248,4 +248,4 @@ def test_a_model_that_is_not_there_is_said_and_nothing_is_lost(
     assert main(words("prepare", str(tmp_path / "in"), *PREPARE, *place, output=tmp_path / "out")) == 1
     assert "nowhere" in capsys.readouterr().out
     assert main(words("prepare", str(tmp_path / "in"), *PREPARE, "--no-transcribe", output=tmp_path / "out")) == 0
-    assert len(opened(Project(tmp_path / "out" / "default").dataset).recordings) == 1
+    assert len(load_dataset(Project(tmp_path / "out" / "default").dataset).recordings) == 1

@@ -3,10 +3,11 @@
 import multiprocessing
 import os
 import signal
+import sqlite3
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 import pytest
@@ -16,8 +17,9 @@ from tests.dataset.building import SETTINGS, built, recordings
 from utils.core.errors import DataError
 from utils.core.paths import Project
 from utils.dataset.clip import ScanResult
-from utils.dataset.manifest import RECORDINGS, Manifest, Source
-from utils.dataset.rows import list_files, read_list
+from utils.dataset.metadata import list_files, read_list
+from utils.dataset.records import Source
+from utils.dataset.store import Store
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and fork")
 TOUCHES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree")
@@ -38,7 +40,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Expected:
     place = Project(folder / "project")
     counted = folder / "points"
     in_child(found, place, kill_at=0, counted=counted)
-    return Expected(found, dict(Manifest(place.dataset).read().clips), int(counted.read_text()))
+    return Expected(found, dict(Store(place.dataset).read().clips), int(counted.read_text()))
 
 
 def in_child(found: ScanResult, place: Project, kill_at: int, counted: Path | None = None) -> int | None:
@@ -50,7 +52,7 @@ def in_child(found: ScanResult, place: Project, kill_at: int, counted: Path | No
 
 
 def build_until(found: ScanResult, place: Project, kill_at: int, counted: Path | None) -> None:
-    touched, write = 0, os.write
+    touched, connect = 0, sqlite3.connect
 
     def touch() -> bool:
         nonlocal touched
@@ -61,14 +63,17 @@ def build_until(found: ScanResult, place: Project, kill_at: int, counted: Path |
         if event in TOUCHES and str(arguments[0]).startswith(str(place.root)) and touch():
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def write_half(descriptor: int, content: bytes) -> int:
+    def die(_: str) -> None:
         if touch():
-            write(descriptor, content[: len(content) // 2])
             os.kill(os.getpid(), signal.SIGKILL)
-        return write(descriptor, content)
+
+    def traced(*arguments: Any, **more: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*arguments, **more)
+        connection.set_trace_callback(die)  # before each statement
+        return connection
 
     sys.addaudithook(watch)
-    os.write = write_half  # type: ignore[assignment]  # this process ends here
+    sqlite3.connect = traced  # type: ignore[assignment]  # this process ends here
     built(found, place)
     if counted:
         counted.write_text(str(touched))
@@ -76,7 +81,7 @@ def build_until(found: ScanResult, place: Project, kill_at: int, counted: Path |
 
 def assert_whole(place: Project) -> dict[str, Source]:
     """Check that whatever is there can be read; return the finished recordings."""
-    contents = Manifest(place.dataset).read()
+    contents = Store(place.dataset).read()
     for clip in contents.clips.values():
         assert soundfile.info(place.dataset / clip.audio).duration == pytest.approx(clip.span.seconds, abs=0.01)
     try:
@@ -99,7 +104,7 @@ def test_a_build_can_be_killed_wherever_it_touches_the_disk(expected: Expected, 
         written = {path: path.stat().st_mtime_ns for path in (place.dataset / "wavs").glob("*.wav")} if finished else {}
         report = built(expected.found, place)
         assert (report.added, report.known) == (3 - len(finished), len(finished))
-        assert Manifest(place.dataset).read().clips == expected.clips
+        assert Store(place.dataset).read().clips == expected.clips
         assert_whole(place)
         assert not [path for path in place.dataset.rglob(".*") if path.name.startswith(".saving")]
         untouched = [path for path in written if path.name.partition("-")[0] in finished]
@@ -107,8 +112,7 @@ def test_a_build_can_be_killed_wherever_it_touches_the_disk(expected: Expected, 
 
 
 def has_a_recording(place: Project) -> bool:
-    listed = place.dataset / RECORDINGS
-    return listed.is_file() and listed.read_bytes().count(b"\n") > 1  # a line behind the head
+    return bool(Store(place.dataset).read().recordings)
 
 
 @pytest.mark.slow

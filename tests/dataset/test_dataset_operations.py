@@ -6,7 +6,6 @@ import json
 import random
 import time
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +15,14 @@ import soundfile
 from tests.dataset.building import clip
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.core.errors import DataError, StorageError
-from utils.dataset import editing, lengths, statistics
+from utils.dataset import editor, lengths, statistics
 from utils.dataset.clip import Scores, Span
-from utils.dataset.coqui_lists import write_lists
 from utils.dataset.export import export
-from utils.dataset.manifest import MANIFEST, Manifest, Source, opened
 from utils.dataset.merge import merge
+from utils.dataset.metadata import write_lists
 from utils.dataset.plots import draw
+from utils.dataset.records import Source
+from utils.dataset.store import Store, load_dataset
 from utils.dataset.validate import check
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
@@ -33,78 +33,21 @@ RATE = 22_050
 def dataset(folder: Path, names: tuple[str, ...] = ("r0", "r1"), each: int = 3) -> Path:
     """Write a dataset of tones; the last clip of each recording is set aside."""
     (folder / "wavs").mkdir(parents=True)
-    book = Manifest(folder)
+    book = Store(folder)
     for side, name in zip(("train", "eval", "train", "train"), names, strict=False):
         clips = [clip(number, recording=name, text=f"ሰላም {name} {number}", split=side) for number in range(each)]
-        clips[-1] = dataclasses.replace(clips[-1].aside("noisy"), split="")
+        clips[-1] = dataclasses.replace(clips[-1].excluded("noisy"), split="")
         for number, one in enumerate(clips):
             tone = 0.1 * np.sin(np.arange(4 * RATE) * (0.01 + 0.001 * number))
             soundfile.write(folder / one.audio, tone, RATE, subtype="PCM_16")
         book.add(Source(name, f"/in/{name}.wav", 10, 20, 10.0 * each), clips)
-    write_lists(folder, book.read().clips.values(), "am")
+    write_lists(folder, "am")
     return folder
 
 
 def rows(folder: Path, side: str) -> list[str]:
     with (folder / f"metadata_{side}.csv").open(newline="", encoding="utf-8") as file:
         return [row["text"] for row in csv.DictReader(file, delimiter="|")]
-
-
-# Editing
-
-
-def test_a_text_is_changed_and_changed_back(tmp_path: Path) -> None:
-    folder = dataset(tmp_path)
-    editing.change_text(folder, "r0-0", " ደህና ")
-    assert rows(folder, "train") == ["ደህና", "ሰላም r0 1"]
-    editing.undo(folder, "r0-0")
-    assert rows(folder, "train") == ["ሰላም r0 0", "ሰላም r0 1"]
-    editing.undo(folder, "r0-0")
-    assert rows(folder, "train") == ["ደህና", "ሰላም r0 1"]
-
-
-def test_a_clip_that_was_set_aside_comes_back_to_its_recording(tmp_path: Path) -> None:
-    folder = dataset(tmp_path)
-    back = editing.restore(folder, ["r0-2", "r1-2"])
-    assert [(one.status, one.reason, one.split) for one in back] == [("kept", "", "train"), ("kept", "", "eval")]
-    assert rows(folder, "eval") == ["ሰላም r1 0", "ሰላም r1 1", "ሰላም r1 2"]
-
-
-def test_a_clip_is_set_aside(tmp_path: Path) -> None:
-    folder = dataset(tmp_path)
-    editing.set_aside(folder, "r0-0", "a cough")
-    assert rows(folder, "train") == ["ሰላም r0 1"]
-    assert opened(folder).clips["r0-0"].reason == "a cough"
-
-
-def test_a_new_split_moves_recordings(tmp_path: Path) -> None:
-    folder = dataset(tmp_path, ("r0", "r1", "r2", "r3"))
-    editing.resplit(folder, 0.5, "recording")
-    sides = {one.recording: one.split for one in opened(folder).kept}
-    assert set(sides.values()) == {"train", "eval"}
-    assert len(rows(folder, "train")) + len(rows(folder, "eval")) == 8
-    before = (folder / MANIFEST).read_bytes()
-    editing.resplit(folder, 0.5, "recording")
-    assert (folder / MANIFEST).read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("act", "said"),
-    [
-        (lambda folder: editing.change_text(folder, "nobody", "x"), "There is no clip 'nobody'"),
-        (lambda folder: editing.change_text(folder, "r0-0", "  "), "is empty"),
-        (lambda folder: editing.undo(folder, "r0-0"), "has not been changed"),
-        (lambda folder: editing.restore(folder, ["r0-2", "nobody"]), "There is no clip 'nobody'"),
-    ],
-)
-def test_what_cannot_be_edited_is_said_and_nothing_changes(
-    tmp_path: Path, act: Callable[[Path], object], said: str
-) -> None:
-    folder = dataset(tmp_path)
-    before = opened(folder).clips
-    with pytest.raises(DataError, match=said):
-        act(folder)
-    assert opened(folder).clips == before
 
 
 # Merging
@@ -120,12 +63,12 @@ def test_a_dry_run_of_a_merge_changes_nothing_and_says_what_would(tmp_path: Path
 
 def test_a_merge_adds_what_is_new_and_keeps_its_split(tmp_path: Path) -> None:
     mine, other = dataset(tmp_path / "a"), dataset(tmp_path / "b", ("r1", "r2"))
-    kept = opened(mine).clips
+    kept = load_dataset(mine).clips
     plan = merge(mine, other, dry_run=False)
-    contents = opened(mine)
+    contents = load_dataset(mine)
     assert {name: contents.clips[name] for name in kept} == kept
     assert {name: one for name, one in contents.clips.items() if name not in kept} == {
-        name: one for name, one in opened(other).clips.items() if one.recording == "r2"
+        name: one for name, one in load_dataset(other).clips.items() if one.recording == "r2"
     }
     assert all((mine / one.audio).is_file() for one in contents.clips.values())
     assert rows(mine, "eval") == ["ሰላም r1 0", "ሰላም r1 1", "ሰላም r2 0", "ሰላም r2 1"]
@@ -135,16 +78,16 @@ def test_a_merge_adds_what_is_new_and_keeps_its_split(tmp_path: Path) -> None:
 
 def test_a_sound_that_is_there_already_comes_in_set_aside(tmp_path: Path) -> None:
     mine, other = dataset(tmp_path / "a"), dataset(tmp_path / "b", ("r2",))
-    Manifest(other).change([dataclasses.replace(opened(other).clips["r2-0"], content="c-r0-0")])
+    Store(other).put([dataclasses.replace(load_dataset(other).clips["r2-0"], content="c-r0-0")])
     assert merge(mine, other, dry_run=False).duplicates == 1
-    assert opened(mine).clips["r2-0"].reason == "duplicate"
+    assert load_dataset(mine).clips["r2-0"].reason == "duplicate"
 
 
 def test_a_clip_without_its_file_is_left_out_of_a_merge(tmp_path: Path) -> None:
     mine, other = dataset(tmp_path / "a"), dataset(tmp_path / "b", ("r2",))
     (other / "wavs" / "r2-0.wav").unlink()
     assert merge(mine, other, dry_run=False).missing == ("wavs/r2-0.wav",)
-    assert "r2-0" not in opened(mine).clips
+    assert "r2-0" not in load_dataset(mine).clips
 
 
 def test_languages_are_not_mixed(tmp_path: Path) -> None:
@@ -161,7 +104,7 @@ def test_a_zip_holds_a_dataset(tmp_path: Path) -> None:
     folder = dataset(tmp_path / "a")
     with zipfile.ZipFile(export(folder, tmp_path / "all.zip", "zip")) as archive:
         archive.extractall(tmp_path / "b")
-    assert {one.id for one in opened(tmp_path / "b").kept} == {one.id for one in opened(folder).kept}
+    assert {one.id for one in load_dataset(tmp_path / "b").kept} == {one.id for one in load_dataset(folder).kept}
     assert list(check(tmp_path / "b", 11.6, "am")) == []
 
 
@@ -241,8 +184,8 @@ def test_a_file_that_was_cut_off_differs_from_the_manifest(tmp_path: Path) -> No
 
 def test_what_a_vocabulary_cannot_hold_is_named(tmp_path: Path) -> None:
     folder = dataset(tmp_path / "a")
-    editing.change_text(folder, "r0-0", "ሰላም 日")
-    editing.change_text(folder, "r0-1", "ሰላም ለሁላችሁም " * 40)
+    editor.set_text(folder, "r0-0", "ሰላም 日")
+    editor.set_text(folder, "r0-1", "ሰላም ለሁላችሁም " * 40)
     tokenizer = prepare_tokenizer(Vocabulary.load(write_vocabulary(tmp_path)), "am")
     first, second = check(folder, 11.6, "am", tokenizer)
     assert "metadata_train.csv:2: The vocabulary has no symbol for 日 ([UNK])." in str(first)
@@ -258,7 +201,7 @@ def test_an_empty_list_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_a_dataset_is_counted(tmp_path: Path) -> None:
-    found = statistics.count(opened(dataset(tmp_path)), "am")
+    found = statistics.count(load_dataset(dataset(tmp_path)), "am")
     assert found.clips == {"train": 2, "eval": 2}
     assert (found.recordings, found.speakers, found.aside) == (2, {"speaker": 16.0}, {"noisy": 8.0})
     assert found.phonemes["ə"] >= 4
@@ -268,7 +211,7 @@ def test_a_dataset_is_counted(tmp_path: Path) -> None:
 
 
 def test_the_pictures_are_drawn(tmp_path: Path) -> None:
-    found = statistics.count(opened(dataset(tmp_path / "a")), "am")
+    found = statistics.count(load_dataset(dataset(tmp_path / "a")), "am")
     draw(found, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "plot.png"]
@@ -306,7 +249,7 @@ def test_fifty_thousand_clips_are_counted_and_accounted_for_in_ten_seconds(tmp_p
     chance = random.Random(0)
     syllables = [chr(0x1208 + 8 * row + column) for row in range(20) for column in range(6)]
     words = ["".join(chance.choices(syllables, k=chance.randint(2, 6))) for _ in range(60_000)]
-    book = Manifest(tmp_path)
+    book = Store(tmp_path)
     for number in range(500):
         clips = [
             clip(
@@ -318,9 +261,9 @@ def test_fifty_thousand_clips_are_counted_and_accounted_for_in_ten_seconds(tmp_p
             )
             for one in range(100)
         ]
-        book.add(Source(f"r{number}", f"/in/{number}.wav", 1, 1, 800.0), [*clips[:-1], clips[-1].aside("noisy")])
+        book.add(Source(f"r{number}", f"/in/{number}.wav", 1, 1, 800.0), [*clips[:-1], clips[-1].excluded("noisy")])
     begin = time.perf_counter()
-    contents = opened(tmp_path)
+    contents = load_dataset(tmp_path)
     text = statistics.report(statistics.count(contents, "am")) + statistics.account(contents).render()
     took = time.perf_counter() - begin
     assert len(contents.clips) == 50_000

@@ -27,8 +27,9 @@ from utils.core.paths import ROOT
 from utils.dataset import features, shards
 from utils.dataset.clip import Clip, Span
 from utils.dataset.features import Features, build, text_fingerprint
-from utils.dataset.manifest import Manifest, Source
+from utils.dataset.records import Source
 from utils.dataset.shards import Shards
+from utils.dataset.store import Store
 from utils.media import audio
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
@@ -333,7 +334,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command_encodes_a_project_as_a_run(setting: Setting, base: str, request: pytest.FixtureRequest) -> None:
     model: Path = request.getfixturevalue(base)
     clips = make_clips(setting.dataset, 4)
-    Manifest(setting.dataset).add(Source("r", "a.wav"), clips)
+    Store(setting.dataset).add(Source("r", "a.wav"), clips)
     project = setting.dataset.parent
     command = [sys.executable, "-m", "utils", "features", "--model", str(model), "--device", "cpu"]
     place = ["--project", project.name, "--output", str(project.parent)]

@@ -8,7 +8,7 @@ from utils.dataset.ledger import Ledger, account
 
 def clip(start: float, end: float, reason: str = "") -> Clip:
     made = Clip(f"{start}", "r", "r.wav", Span(start, end), "s", "text")
-    return made.aside(reason) if reason else made
+    return made.excluded(reason) if reason else made
 
 
 @pytest.mark.parametrize(

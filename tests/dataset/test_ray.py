@@ -14,7 +14,7 @@ from utils.core.errors import ConfigError
 from utils.core.paths import Project
 from utils.dataset.build import build
 from utils.dataset.clip import ScanResult
-from utils.dataset.manifest import Manifest
+from utils.dataset.store import Store
 from utils.dataset.workers import run_on_ray
 from utils.runs.job import StopRequested
 
@@ -33,7 +33,7 @@ def dataset(place: Project) -> tuple[object, ...]:
     folder = place.dataset
     lists = {path.name: sorted(path.read_bytes().splitlines()) for path in folder.glob("metadata_*.csv")}
     wavs = {path.name: path.read_bytes() for path in folder.glob("wavs/*")}
-    return Manifest(folder).read().clips, lists, wavs, (folder / "lang.txt").read_bytes()
+    return Store(folder).read().clips, lists, wavs, (folder / "lang.txt").read_bytes()
 
 
 @pytest.mark.slow
@@ -65,12 +65,12 @@ def test_a_build_on_ray_that_was_stopped_goes_on_where_it_was(place: Project, tm
     found = recordings(tmp_path / "in", 4)
 
     def stop_after_the_first() -> None:
-        if Manifest(place.dataset).read().recordings:
+        if Store(place.dataset).read().recordings:
             raise StopRequested("save")
 
     with pytest.raises(StopRequested):
         build(found, place, RAY, silent, look=stop_after_the_first)
-    finished = len(Manifest(place.dataset).read().recordings)
+    finished = len(Store(place.dataset).read().recordings)
     assert 0 < finished < 4
     report = built(found, place, RAY)
     assert (report.added, report.known) == (4 - finished, finished)

@@ -83,7 +83,7 @@ def test_one_speaker_is_split_by_recording_and_that_is_said() -> None:
 
 
 def test_what_is_set_aside_has_no_split() -> None:
-    found = [clip(0), clip(1).aside("noisy"), clip(0, recording="r1")]
+    found = [clip(0), clip(1).excluded("noisy"), clip(0, recording="r1")]
     assert set(assign(found, 0.05, "recording").splits) == {"r0-0", "r1-0"}
 
 

@@ -7,10 +7,11 @@ import pytest
 
 from tests.dataset.building import clip
 from utils.core.errors import DataError, StorageError
-from utils.dataset.coqui_lists import LANGUAGE_FILE, WAVS
 from utils.dataset.export import export
-from utils.dataset.manifest import Manifest, Source, opened
 from utils.dataset.merge import merge
+from utils.dataset.metadata import LANGUAGE_FILE, WAVS
+from utils.dataset.records import Source
+from utils.dataset.store import Store, load_dataset
 from utils.runs import find_run
 from utils.workspace import projects
 
@@ -23,12 +24,12 @@ def made(folder: Path, **changes: str) -> Path:
     (folder / WAVS).mkdir(parents=True)
     (folder / WAVS / "r0-0.wav").write_bytes(b"sound")
     (folder / LANGUAGE_FILE).write_text("am", encoding="utf-8")
-    Manifest(folder).add(Source("r0", "/in/r0.wav"), [clip(0, **changes)])
+    Store(folder).add(Source("r0", "/in/r0.wav"), [clip(0, **changes)])
     return folder
 
 
 def test_a_usual_dataset_is_read(tmp_path: Path) -> None:
-    assert [one.id for one in opened(made(tmp_path / "theirs")).kept] == ["r0-0"]
+    assert [one.id for one in load_dataset(made(tmp_path / "theirs")).kept] == ["r0-0"]
 
 
 @pytest.mark.parametrize("audio", LEAD_OUT)

@@ -1,12 +1,13 @@
-"""A small dataset for the tiny model: computed sounds, a whole manifest, and clips that a person approved."""
+"""A small dataset for the tiny model: computed sounds, a dataset, and clips that a person approved."""
 
 from pathlib import Path
 
 from utils.core.storage import make_folder
-from utils.dataset import corrections
+from utils.dataset import editor
 from utils.dataset.clip import Clip, Scores, Span
-from utils.dataset.coqui_lists import WAVS, write_lists
-from utils.dataset.manifest import Manifest, Source
+from utils.dataset.metadata import WAVS, write_lists
+from utils.dataset.records import Source
+from utils.dataset.store import Store
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.workspace import sample_project
@@ -18,15 +19,15 @@ REASON = "noisy to my ear"  # why a person sets clips aside
 
 
 def write_dataset(folder: Path, seconds: float = 1.5) -> list[Clip]:
-    """Write lists, manifest and sounds; return the clips."""
+    """Write the dataset with its audio; return the clips."""
     make_folder(folder / WAVS)
     clips = [_clip(number, text, seconds) for number, text in enumerate(sample_project.sentences()[:CLIPS])]
     for number, clip in enumerate(clips):
         audio.save(folder / clip.audio, random_model.synthetic_speech(seconds, number), RATE)
     length = len(clips) * (seconds + 1)
-    Manifest(folder).add(Source("r", "in.wav", 1000, 1_700_000_000_000_000_000, length, warnings=("a", "b")), clips)
-    write_lists(folder, clips, "am")
-    corrections.approve(folder, GOOD)
+    Store(folder).add(Source("r", "in.wav", 1000, 1_700_000_000_000_000_000, length, warnings=("a", "b")), clips)
+    write_lists(folder, "am")
+    editor.approve(folder, GOOD)
     return clips
 
 

@@ -17,9 +17,9 @@ from tests.soak.subject import PATIENCE, POLL, Lost, Subject
 from utils import runs
 from utils.core.events import read_tail
 from utils.core.paths import ROOT
-from utils.dataset import corrections
 from utils.dataset.clip import APPROVED
-from utils.dataset.manifest import book_of
+from utils.dataset.editor import approve, exclude, restore
+from utils.dataset.store import load_dataset
 from utils.runs import Status
 
 ADDRESS = re.compile(r"page is at (\S+)\n")
@@ -99,19 +99,19 @@ def editor_killed(subject: Subject, dice: random.Random) -> None:
         raise Lost(f"after {done} edits the clips say {reasons}")
     if {name: clip.text for name, clip in now.items()} != {name: clip.text for name, clip in subject.clips.items()}:
         raise Lost("texts have changed")
-    corrections.restore(subject.project.dataset, list(now))
-    corrections.approve(subject.project.dataset, GOOD)
+    restore(subject.project.dataset, list(now))
+    approve(subject.project.dataset, GOOD)
     subject.clips = subject.read_clips()
 
 
 def edit(folder: Path, done: Connection) -> None:
     """Approve all clips, then set all aside, and so on; tell each change that is done."""
-    names = sorted(book_of(folder).read().clips)
+    names = sorted(load_dataset(folder).clips)
     for count in range(1, 10_000):
         if count % 2:
-            corrections.approve(folder, names)
+            approve(folder, names)
         else:
-            corrections.set_aside(folder, names, REASON)
+            exclude(folder, names, REASON)
         done.send(count)
 
 

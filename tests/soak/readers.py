@@ -7,9 +7,12 @@ from utils.config import DatasetConfig, TrainConfig
 from utils.core.errors import RunError
 from utils.core.events import format_event, iter_events, read_tail
 from utils.core.paths import Project
-from utils.dataset import clip_lists, corrections, list_files, subtitles
-from utils.dataset.coqui_lists import FILES
-from utils.dataset.manifest import MANIFEST, RECORDINGS, Manifest
+from utils.dataset import clip_lists, editor, list_files, migration, queries, subtitles
+from utils.dataset.metadata import FILES
+from utils.dataset.migration import MANIFEST, RECORDINGS
+from utils.dataset.queries import View
+from utils.dataset.records import clip_of_row
+from utils.dataset.store import DATABASE, Store
 from utils.media import audio
 from utils.runs import Run, list_runs
 from utils.runs.job import Job
@@ -26,17 +29,16 @@ LENGTH = 40.0  # seconds of the recording that the subtitles belong to
 TEXT = "ሰላም፣ 3 ልጆች ናቸው።"
 
 
-def manifest(path: Path) -> object:
-    """Read a dataset, mend it, and look at its last change and a clip's past."""
-    book = Manifest(path.parent)
-    found = book.read()
-    book.repair()
-    return found, book.history("r-1")
+def database(path: Path) -> object:
+    """Read a dataset, undo its last edit, and read a page of it."""
+    store = Store(path.parent)
+    return store.read(), editor.undo(path.parent), queries.page(store, View(), 1)
 
 
-def journal(path: Path) -> object:
-    """Take the last change of a dataset back."""
-    return corrections.undo_last(path.parent)
+def old_dataset(path: Path) -> object:
+    """Read a dataset of version 1.0."""
+    old = migration.read(path.parent)
+    return old.sources, [clip_of_row(row) for row in old.clips]
 
 
 def lists(path: Path) -> object:
@@ -105,13 +107,13 @@ def base(path: Path) -> object:
     return preparation.find_base(Job(Run(path.parent)), TrainConfig(version=TINY_RANDOM))
 
 
-RUN, DATASET, MODEL = "runs/1-train", "dataset", "model"
+RUN, DATASET, OLD_DATASET, MODEL = "runs/1-train", "dataset", "dataset_1_0", "model"
 RESUME, CHECKPOINT = f"{RUN}/{checkpoints.RESUME_FOLDER}", f"{RUN}/{checkpoints.FOLDER}/step_3"
 OF_A_CHECKPOINT = (f"{RUN}/{checkpoints.FOLDER}/**/*",)
 FORMATS: tuple[Format, ...] = (
-    Format("manifest", f"{DATASET}/{MANIFEST}", manifest, (f"{DATASET}/{RECORDINGS}",)),
-    Format("recordings", f"{DATASET}/{RECORDINGS}", manifest, (f"{DATASET}/{MANIFEST}",)),
-    Format("journal of edits", f"{DATASET}/{corrections.JOURNAL}", journal, (f"{DATASET}/*.*",)),
+    Format("clips.db", f"{DATASET}/{DATABASE}", database),
+    Format("manifest of 1.0", f"{OLD_DATASET}/{MANIFEST}", old_dataset, (f"{OLD_DATASET}/{RECORDINGS}",)),
+    Format("recordings of 1.0", f"{OLD_DATASET}/{RECORDINGS}", old_dataset, (f"{OLD_DATASET}/{MANIFEST}",)),
     Format("list of clips", f"{DATASET}/{FILES['train']}", lists, (f"{DATASET}/**/*",)),
     Format("settings YAML", "settings/train.yaml", TrainConfig.load),
     Format("dataset YAML", "settings/dataset.yaml", DatasetConfig.load),

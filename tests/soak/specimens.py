@@ -8,13 +8,15 @@ import numpy as np
 import soundfile
 import torch
 
+from tests.dataset.test_store import MANIFEST_1_0, RECORDINGS_1_0
 from tests.soak.clips import REASON, write_dataset
 from utils.config import DatasetConfig, TrainConfig
 from utils.core.events import EventLog
 from utils.core.paths import CONFIGS
 from utils.core.storage import make_folder
-from utils.dataset import corrections
+from utils.dataset import editor, migration
 from utils.dataset.clip import Cue, Span
+from utils.dataset.metadata import write_lists
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.runs import Run, State, Status
@@ -65,9 +67,14 @@ def make_light(folder: Path) -> Path:
 
 def _dataset(folder: Path) -> None:
     write_dataset(folder, seconds=0.01)
-    corrections.change_text(folder, "r-3", "ሰላም ነው።")
-    corrections.undo_last(folder)
-    corrections.set_aside(folder, ["r-4"], REASON)
+    editor.set_text(folder, "r-3", "ሰላም ነው።")
+    editor.undo(folder)
+    editor.exclude(folder, ["r-4"], REASON)
+    write_lists(folder)
+    old = folder.with_name("dataset_1_0")
+    make_folder(old)
+    (old / migration.MANIFEST).write_text(MANIFEST_1_0, encoding="utf-8")
+    (old / migration.RECORDINGS).write_text(RECORDINGS_1_0, encoding="utf-8")
 
 
 def _subtitles(folder: Path) -> None:

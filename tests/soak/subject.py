@@ -13,7 +13,7 @@ from utils.config import TrainConfig
 from utils.core.events import Event, iter_events, read_tail
 from utils.core.paths import Project
 from utils.dataset.clip import Clip
-from utils.dataset.manifest import Manifest
+from utils.dataset.store import Store
 from utils.runs import Run, State, Status
 from utils.runs.processes import is_alive
 from utils.training import resume_state
@@ -68,8 +68,8 @@ class Subject:
         return self.run
 
     def read_clips(self) -> dict[str, Clip]:
-        """Read the manifest."""
-        return Manifest(self.project.dataset).read().clips
+        """Read the clips."""
+        return Store(self.project.dataset).read().clips
 
     def work(self, updates: int = 2) -> Run:
         """Start the training or go on with it, as the page does, and wait until it has come further."""
@@ -141,7 +141,7 @@ class Subject:
         return max((int(str(event["step"])) for event in self.told("saved")), default=0)
 
     def check(self) -> None:
-        """See that everything that was announced is whole: state, checkpoints, best one, manifest and approvals."""
+        """See that everything that was announced is whole: state, checkpoints, best one, clips and approvals."""
         run = self.training
         saved = self.saved()
         if saved and (found := int(resume_state.load(run.folder / checkpoints.RESUME_FOLDER).update)) < saved:
@@ -164,9 +164,9 @@ class Subject:
             raise Lost(f"checkpoint {newest} was announced and is gone")
 
     def check_clips(self) -> None:
-        """See that manifest and approvals are as they were written."""
+        """See that clips and approvals are as they were written."""
         if self.read_clips() != self.clips:
-            raise Lost("the manifest is not what was written to it")
+            raise Lost("the clips are not what was written to it")
 
     def check_goes_on(self, from_update: int | None = None) -> None:
         """Go on with the run, and see that no update is missing or taken twice.

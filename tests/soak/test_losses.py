@@ -15,7 +15,7 @@ from tests.soak.subject import Lost, Subject
 from utils.core.events import EventLog
 from utils.core.folders import DamagedError
 from utils.core.storage import make_folder
-from utils.dataset import corrections
+from utils.dataset import editor
 from utils.runs import Run, State, Status
 from utils.training import resume_state
 from utils.training.resume_state import Snapshot
@@ -90,8 +90,8 @@ def test_a_whole_run_is_whole(subject: Subject) -> None:
             lambda one: (checkpoints.checkpoint_folder(one.training.folder, 4) / checkpoints.MODEL).unlink(),
             "is missing",
         ),
-        (lambda one: corrections.change_text(one.project.dataset, "r-3", "ሰላም።"), "the manifest is not what"),
-        (lambda one: corrections.restore(one.project.dataset, ["r-1"]), "the manifest is not what"),
+        (lambda one: editor.set_text(one.project.dataset, "r-3", "ሰላም።"), "the clips are not what"),
+        (lambda one: editor.restore(one.project.dataset, ["r-1"]), "the clips are not what"),
     ],
 )
 def test_what_is_lost_is_noticed(subject: Subject, spoil: Callable[[Subject], object], said: str) -> None:

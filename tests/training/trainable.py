@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from utils.dataset.coqui_lists import FILES, HEADER, row
+from utils.dataset.metadata import FILES, HEADER, format_row
 from utils.media import audio
 
 RATE = 22_050
@@ -23,7 +23,7 @@ def write_dataset(folder: Path, *, train: int = 12, held_back: int = 4, seconds:
             words = random.choice(WORDS, max(1, round(length * 1.5)))
             name = f"wavs/{split}{number}.wav"
             audio.save(folder / name, sound(" ".join(words), length, random), RATE)
-            lines.append(row(name, " ".join(words), "speaker"))
+            lines.append(format_row(name, " ".join(words), "speaker"))
         (folder / FILES[split]).write_text("\n".join([*lines, ""]), encoding="utf-8")  # type: ignore[index]
     (folder / "lang.txt").write_text("am\n")
     return folder

@@ -5,8 +5,9 @@ from pathlib import Path
 from tests.dataset.building import WORDS, clip
 from tests.dataset.recordings import generated, recording
 from utils.dataset.clip import Clip, Scores
-from utils.dataset.coqui_lists import write_lists
-from utils.dataset.manifest import Manifest, Source
+from utils.dataset.metadata import write_lists
+from utils.dataset.records import Source
+from utils.dataset.store import Store
 
 
 def talks(folder: Path, count: int = 2, seconds: float = 12.0) -> list[Path]:
@@ -30,17 +31,18 @@ def _clock(seconds: float) -> str:
     return f"{rest // 3_600_000:02}:{rest // 60_000 % 60:02}:{rest // 1000 % 60:02},{rest % 1000:03}"
 
 
-def many_clips(folder: Path, count: int, each: int = 250) -> list[Clip]:
-    """Write a manifest of clips without sound; every tenth was set aside."""
+def many_clips(folder: Path, count: int, each: int = 250, first: int = 0) -> list[Clip]:
+    """Write a dataset of clips without audio; every tenth is excluded."""
     folder.mkdir(parents=True, exist_ok=True)
-    book = Manifest(folder)
+    store = Store(folder)
     made: list[Clip] = []
-    names = [f"{number:016x}" for number in range(count // each)]
-    for name in names:
-        made += [one(number, name) for number in range(each)]
-    book.change(made)
-    book.sources.append(_row(name, each) for name in names)
-    write_lists(folder, made, "am")
+    with store.transaction():
+        for name in (f"{number:016x}" for number in range(first, first + count // each)):
+            clips = [one(number, name) for number in range(each)]
+            store.add(Source(name, f"/in/{name}.wav", 10, 20, 10.0 * each), clips)
+            made += clips
+        store.rank()
+    write_lists(folder, "am")
     return made
 
 
@@ -48,9 +50,4 @@ def one(number: int, recording: str = "0" * 16) -> Clip:
     """Make a clip whose scores differ from those of its neighbours."""
     scores = Scores(0.8, 12.0 + number % 30, 0.0, -23.0, 10.0 + number % 7, 0.5 + number % 50 / 100, None)
     made = clip(number, recording=recording, scores=scores, split="train", text=f"{WORDS[number % 5]} {number}")
-    return made.aside("noisy") if number % 10 == 9 else made
-
-
-def _row(name: str, each: int) -> list[str]:
-    source = Source(name, f"/in/{name}.wav", 10, 20, 10.0 * each)
-    return [source.recording, source.path, str(source.size), str(source.changed), str(source.seconds), "", ""]
+    return made.excluded("noisy") if number % 10 == 9 else made

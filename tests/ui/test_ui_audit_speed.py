@@ -17,9 +17,10 @@ from tests.ui.serving import Served, serving
 from tests.ui.settling import settle
 from utils import runs
 from utils.core.paths import Project
-from utils.dataset import coqui_lists
+from utils.dataset import metadata
 from utils.dataset.clip import Clip, Scores, Span
-from utils.dataset.manifest import Manifest, Source
+from utils.dataset.records import Source
+from utils.dataset.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -62,11 +63,11 @@ def make_dataset(place: Project) -> None:
         )
         for n in range(CLIPS)
     ]
-    Manifest(place.dataset).add(Source("r", "/talk.wav", 1, 1, CLIPS * 5.0), clips)
+    Store(place.dataset).add(Source("r", "/talk.wav", 1, 1, CLIPS * 5.0), clips)
     for clip in clips:
         (place.dataset / clip.audio).touch()
     rows = "".join(f"{clip.audio}|{clip.text}|{clip.speaker}\n" for clip in clips)
-    for name in coqui_lists.FILES.values():
+    for name in metadata.FILES.values():
         (place.dataset / name).write_text(f"audio_file|text|speaker_name\n{rows}", encoding="utf-8")
 
 

@@ -1,6 +1,5 @@
 """What is behind the Data tab: places, pages of clips, and what is said of them."""
 
-import dataclasses
 import errno
 import os
 import shutil
@@ -17,14 +16,15 @@ from utils.config import DatasetConfig
 from utils.core.errors import DataError, RunBusyError, StorageError
 from utils.core.events import EventLog
 from utils.core.paths import Project
-from utils.dataset import corrections, manifest, statistics
-from utils.dataset.clip import APPROVED, Clip, Scores
+from utils.dataset import statistics
+from utils.dataset.clip import APPROVED, Clip
+from utils.dataset.queries import ClipPage
+from utils.dataset.store import load_dataset
 from utils.runs import Run, State, Status
 from utils.ui.i18n import t
 from utils.ui.tabs.data import bulk_edit, clip_render, fields, plots, render, start
 from utils.ui.views import disabled_reasons
 from utils.workspace import uploads
-from utils.workspace.clip_browser import PAGE, Shelf, Shelved, View, count, doubt
 
 NASTY = "<img src=x onerror=alert(1)>"
 
@@ -267,118 +267,8 @@ def test_progress_and_complaints_come_from_the_events(tmp_path: Path) -> None:
 # Clips
 
 
-def shelved(clips: list[Clip]) -> Shelved:
-    contents = manifest.Contents({clip.id: clip for clip in clips})
-    return Shelved(((1, 1), (1, 1)), contents, "am")
-
-
-@pytest.mark.parametrize(
-    ("view", "expected"),
-    [
-        (View(), 45),
-        (View("all"), 50),
-        (View("kept"), 45),
-        (View("aside"), 5),
-        (View("all", "noisy"), 5),
-        (View("approved"), 0),
-        (View("all", "", "ቡና"), 10),
-        (View("all", "", "0000"), 50),
-        (View("kept", "", "nowhere"), 0),
-    ],
-)
-def test_clips_are_filtered(view: View, expected: int) -> None:
-    found = shelved([one(number) for number in range(50)])
-    assert found.page(view, 1).total == expected
-
-
-def test_the_pages_hold_every_clip_once() -> None:
-    found = shelved([one(number) for number in range(50)])
-    pages = [found.page(View("all"), number) for number in (1, 2, 3)]
-    assert [page.number for page in pages] == [1, 2, 3]
-    assert pages[0].pages == -(-50 // PAGE)
-    assert len({clip.id for page in pages for clip in page.clips}) == 50
-    assert found.page(View("all"), 99).number == pages[0].pages
-
-
-@pytest.mark.parametrize(
-    ("order", "first"),
-    [("noisiest", "0-0"), ("recording", "0-0"), ("shortest", "0-0"), ("longest", "0-0"), ("worst", "-9")],
-)
-def test_orders(order: str, first: str) -> None:
-    clips = shelved([one(number) for number in range(30)]).clips(View("all", order=order))
-    assert clips[0].id.endswith(first)
-
-
-@pytest.mark.parametrize(
-    ("better", "worse"),
-    [
-        (Scores(snr_db=40), Scores(snr_db=12)),
-        (Scores(confidence=0.9), Scores(confidence=0.4)),
-        (Scores(chars_per_second=12), Scores(chars_per_second=23)),
-        (Scores(second_cer=0.0), Scores(second_cer=0.4)),
-        (Scores(speech_ratio=0.9), Scores(speech_ratio=0.35)),
-    ],
-)
-def test_what_speaks_against_a_clip_makes_it_doubtful(better: Scores, worse: Scores) -> None:
-    clips = [dataclasses.replace(one(0), scores=scores) for scores in (better, worse)]
-    assert doubt(clips[0], 12) < doubt(clips[1], 12)
-
-
 def fields_of(clip: Clip) -> dict[str, object]:
     return {name: getattr(clip, name) for name in clip.__dataclass_fields__}
-
-
-def test_an_approved_clip_is_beyond_doubt_and_a_set_aside_one_is_not() -> None:
-    clip = one(0)
-    approved = Clip(**{**fields_of(clip), "reason": APPROVED})  # type: ignore[arg-type]
-    assert doubt(approved, 12) == 0
-    assert doubt(clip.aside("noise"), 12) > doubt(clip, 12)
-    assert doubt(clip.aside(corrections.SPLIT), 12) < doubt(approved, 12)
-
-
-def test_a_dataset_is_read_again_only_when_it_has_changed(tmp_path: Path) -> None:
-    shelf = Shelf()
-    assert shelf.look(tmp_path) is None
-    clips = many_clips(tmp_path, 20, each=10)
-    first = shelf.look(tmp_path, fresh=True)
-    assert first is not None
-    assert shelf.look(tmp_path) is first
-    corrections.set_aside(tmp_path, [clips[0].id], "noise")
-    second = shelf.look(tmp_path, fresh=True)
-    assert second is not None
-    assert second.contents.clips[clips[0].id].reason == "noise"
-
-
-@pytest.mark.slow
-def test_fifty_thousand_clips_are_paged_at_once(tmp_path: Path) -> None:
-    many_clips(tmp_path, 50_000)
-    shelf, took = Shelf(), []
-    shelf.look(tmp_path)
-    for view, number in ((View(), 1), (View(), 700), (View("kept"), 3), (View("all", "", "ቡና"), 2)):
-        began = time.perf_counter()
-        found = shelf.look(tmp_path)
-        assert found is not None
-        shown = clip_render.rows(found.page(view, number), "", tmp_path, "en")
-        took.append(time.perf_counter() - began)
-        assert shown.count("<tr>") == PAGE + 1
-        assert len(shown) < 60_000
-    assert max(took) < 0.3, took
-
-
-@pytest.mark.slow
-@pytest.mark.alone
-def test_a_clip_of_fifty_thousand_is_changed_at_once(tmp_path: Path) -> None:
-    """Measured in the time of this process alone, because other programs share the machine."""
-    clips, took = many_clips(tmp_path, 50_000), []
-    for clip in clips[:3]:
-        began = time.process_time()
-        corrections.approve(tmp_path, [clip.id])
-        took.append(time.process_time() - began)
-    began = time.process_time()
-    manifest.opened(tmp_path)
-    reading = time.process_time() - began
-    assert min(took) < 1.5, took
-    assert min(took) < 2.5 * reading, (took, reading)  # so the manifest is read once, and not four times
 
 
 def test_limits_name_the_clips_beyond_them() -> None:
@@ -395,17 +285,13 @@ def test_limits_name_the_clips_beyond_them() -> None:
 
 def test_every_second_is_in_the_ledger(tmp_path: Path) -> None:
     many_clips(tmp_path, 20, each=10)
-    contents = manifest.opened(tmp_path)
-    found = render.ledger(statistics.account(contents), "en")
+    found = render.ledger(statistics.account(load_dataset(tmp_path)), "en")
     assert all(text in found for text in ("Pauses between clips", "Not in use: noisy", "100 %"))
 
 
 def test_statistics_are_drawn(tmp_path: Path) -> None:
     many_clips(tmp_path, 20, each=10)
-    shelf = Shelf()
-    known = shelf.look(tmp_path)
-    assert known is not None
-    shown = render.counted(count(known).statistics, "en")
+    shown = render.counted(statistics.count(load_dataset(tmp_path), "am"), "en")
     assert shown.count("<svg") == 4
     assert "Sounds that are missing" in shown
 
@@ -426,7 +312,7 @@ def test_a_waveform_of_any_length_is_drawn(size: int) -> None:
 
 def test_nothing_that_a_clip_says_becomes_html(tmp_path: Path) -> None:
     clip = Clip(**{**fields_of(one(0)), "text": NASTY, "speaker": NASTY, "source": NASTY, "audio": ""})  # type: ignore[arg-type]
-    page = shelved([clip]).page(View(), 1)
+    page = ClipPage([clip], 1, 1, 1)
     assert "<img" not in clip_render.rows(page, clip.id, tmp_path, "en")
     assert "<img" not in clip_render.details(clip, tmp_path, "en")
 
@@ -436,21 +322,21 @@ def test_nothing_that_a_clip_says_becomes_html(tmp_path: Path) -> None:
     [
         ({}, {"data.restore"}),
         ({"reason": APPROVED}, {"data.approve"}),
-        ({"status": "aside", "reason": "noise"}, {"data.exclude"}),
+        ({"status": "excluded", "reason": "noise"}, {"data.exclude"}),
         ({"audio": ""}, {"data.approve", "data.restore", "data.trim", "data.split", "data.merge_next"}),
-        ({"text": "", "status": "aside", "reason": "empty text"}, {"data.approve", "data.exclude", "data.restore"}),
+        ({"text": "", "status": "excluded", "reason": "empty text"}, {"data.approve", "data.exclude", "data.restore"}),
     ],
 )
 def test_every_locked_button_says_why(changes: dict[str, object], locked: set[str]) -> None:
     clip, other = Clip(**{**fields_of(one(0)), **changes}), Clip(**{**fields_of(one(1)), "span": one(0).span})  # type: ignore[arg-type]
     follower = Clip(**{**fields_of(other), "span": type(clip.span)(4.0, 8.0)})  # type: ignore[arg-type]
-    found = clip_render.abilities(clip, [clip, follower], busy=False)
+    found = clip_render.abilities(clip, follower, busy=False)
     assert {label for label, reason in found.named.items() if reason} == locked
     shown = disabled_reasons(found.named, "en")
     assert all(t(label, "en") in shown for label in locked)
 
 
 def test_while_a_run_is_at_work_no_button_acts_and_one_sentence_says_so() -> None:
-    found = clip_render.abilities(one(0), [], busy=True)
+    found = clip_render.abilities(one(0), None, busy=True)
     assert all(found.named.values())
     assert disabled_reasons(found.named, "en").count("A run is at work") == 1

@@ -22,7 +22,7 @@ from tests.ui import auditing, inside
 from utils.config import SpeechConfig
 from utils.core.errors import AudioError, ConfigError, DataError, RunBusyError, RunError, StorageError, TextError
 from utils.core.paths import TINY_MODEL, Project
-from utils.dataset.coqui_lists import FILES, HEADER
+from utils.dataset.metadata import FILES, HEADER
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.runs import child_commands

@@ -14,8 +14,8 @@ from tools.tiny_voice.stages import Progress
 from utils.core.languages import AMHARIC
 from utils.core.storage import make_folder, write_atomically
 from utils.dataset.clip import Split
-from utils.dataset.coqui_lists import HEADER, row
 from utils.dataset.lengths import header_seconds
+from utils.dataset.metadata import HEADER, format_row
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.loudness import LARGEST_PEAK, TARGET_LUFS
@@ -39,7 +39,7 @@ def render_all(takes: Sequence[Take], folder: Path, progress: Progress) -> float
 
 def write_list(folder: Path, name: str, takes: Iterable[Take]) -> Path:
     """Write a list of clips as plain coqui-tts reads it."""
-    lines = [row(f"{WAVS}/{take.name}{ENDING}", take.text, take.speaker) for take in takes]
+    lines = [format_row(f"{WAVS}/{take.name}{ENDING}", take.text, take.speaker) for take in takes]
     write_atomically(folder / name, "\n".join([HEADER, *lines, ""]))
     return folder / name
 

@@ -1,7 +1,4 @@
-"""Look after a dataset: check it, count it, mend it, join it with another, and hand it on.
-
-Every change is a new row in manifest.csv, so nothing is lost: ``edit --undo`` takes back a clip's last change.
-"""
+"""Check, count, edit, filter, merge and export a dataset. Every edit can be undone."""
 
 import argparse
 from collections import Counter
@@ -30,15 +27,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do one thing with the dataset of a project."""
+    """Run one action on the dataset of a project."""
+    from utils.dataset.metadata import write_lists
+
     act, _ = ACTIONS[arguments.action]
-    return act(project(arguments.project, arguments.output).dataset, arguments)
+    folder = project(arguments.project, arguments.output).dataset
+    code = act(folder, arguments)
+    write_lists(folder)
+    return code
 
 
 def validate(folder: Path, arguments: argparse.Namespace) -> int:
     """Print every fault with its file and line; exit code 1 when there is one."""
-    from utils.dataset.coqui_lists import read_language
-    from utils.dataset.rows import list_files, read_list
+    from utils.dataset.metadata import list_files, read_language, read_list
     from utils.dataset.validate import check
 
     place = arguments.place or folder
@@ -66,10 +67,10 @@ def _describe_validate(parser: argparse.ArgumentParser) -> None:
 def stats(folder: Path, arguments: argparse.Namespace) -> int:
     """Count hours, speakers, lengths, pace, noise and phonemes, and account for every second."""
     from utils.dataset import statistics
-    from utils.dataset.coqui_lists import read_language
-    from utils.dataset.manifest import opened
+    from utils.dataset.metadata import read_language
+    from utils.dataset.store import load_dataset
 
-    contents = opened(folder)
+    contents = load_dataset(folder)
     found = statistics.count(contents, read_language(folder))
     print(statistics.report(found))
     print(statistics.account(contents).render())
@@ -100,12 +101,12 @@ def _describe_merge(parser: argparse.ArgumentParser) -> None:
 
 def resplit(folder: Path, arguments: argparse.Namespace) -> int:
     """Choose anew which clips are held back for evaluation; do not do this between two trainings of one model."""
-    from utils.dataset.editing import resplit as split_anew
-    from utils.dataset.manifest import opened
+    from utils.dataset.editor import resplit as split_anew
     from utils.dataset.statistics import split_counts
+    from utils.dataset.store import load_dataset
 
     note = split_anew(folder, arguments.eval_share, arguments.by)
-    print(" ".join(f"{name} {value}" for name, value in split_counts(opened(folder)).items()), note)
+    print(" ".join(f"{name} {value}" for name, value in split_counts(load_dataset(folder)).items()), note)
     return 0
 
 
@@ -128,24 +129,24 @@ def _describe_export(parser: argparse.ArgumentParser) -> None:
 
 
 def restore(folder: Path, arguments: argparse.Namespace) -> int:
-    """Take clips back that were set aside; without names, list them."""
-    from utils.dataset.editing import restore as take_back
-    from utils.dataset.manifest import opened
+    """Restore excluded clips; without ids, list them."""
+    from utils.dataset import editor
+    from utils.dataset.store import load_dataset
 
-    aside = [clip for clip in opened(folder).clips.values() if clip.status == "aside"]
-    chosen = [clip.id for clip in aside if clip.reason == arguments.reason] if arguments.reason else []
+    excluded = load_dataset(folder).excluded
+    chosen = [clip.id for clip in excluded if clip.reason == arguments.reason] if arguments.reason else []
     if names := [*arguments.clips, *chosen]:
-        print(f"{len(take_back(folder, names))} clips are back.")
+        print(f"Restored {len(editor.restore(folder, names).clips)} clips.")
         return 0
-    for clip in aside[:SHOWN]:
+    for clip in excluded[:SHOWN]:
         print(f"{clip.id}  {clip.span.start:9.2f}-{clip.span.end:.2f} s  {clip.reason}: {clip.text[:60]}")
-    print(f"{len(aside)} clips are set aside.")
+    print(f"{len(excluded)} clips are excluded.")
     return 0
 
 
 def _describe_restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("clips", nargs="*", metavar="CLIP", help="id of a clip, as listed")
-    parser.add_argument("--reason", help="all that were set aside for this reason")
+    parser.add_argument("--reason", help="restore all clips that were excluded for this reason")
 
 
 def filter_again(folder: Path, arguments: argparse.Namespace) -> int:
@@ -175,11 +176,11 @@ def _describe_filter(parser: argparse.ArgumentParser) -> None:
 
 def rename(folder: Path, arguments: argparse.Namespace) -> int:
     """Give speakers other names, or make two of them one; without names, list them."""
-    from utils.dataset.editing import rename_speakers
-    from utils.dataset.manifest import opened
+    from utils.dataset.editor import rename_speakers
+    from utils.dataset.store import load_dataset
 
     if not arguments.speaker:
-        clips = opened(folder).clips.values()
+        clips = load_dataset(folder).clips.values()
         for speaker, count in Counter(clip.speaker for clip in clips).most_common():
             print(f"{speaker}  {count} clips")
         print(FILE_NAMES)
@@ -204,25 +205,48 @@ def _describe_rename(parser: argparse.ArgumentParser) -> None:
 
 
 def edit(folder: Path, arguments: argparse.Namespace) -> int:
-    """Change the text of a clip, set it aside, or take its last change back."""
-    from utils.dataset import editing
+    """Correct the text of a clip, exclude it, or undo its last change."""
+    from utils.dataset import editor
 
     if arguments.text is not None:
-        clip = editing.change_text(folder, arguments.clip, arguments.text)
-    elif arguments.aside is not None:
-        clip = editing.set_aside(folder, arguments.clip, arguments.aside)
+        edit = editor.set_text(folder, arguments.clip, arguments.text)
+    elif arguments.exclude is not None:
+        edit = editor.exclude(folder, [arguments.clip], arguments.exclude)
     else:
-        clip = editing.undo(folder, arguments.clip)
+        edit = editor.revert(folder, arguments.clip)
+    (clip,) = edit.clips
     print(f"{clip.id}  {clip.status}{f' ({clip.reason})' if clip.reason else ''}: {clip.text}")
     return 0
 
 
 def _describe_edit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("clip", help="id of the clip, as in manifest.csv")
+    parser.add_argument("clip", help="id of the clip, as listed by restore and on the page")
     change = parser.add_mutually_exclusive_group(required=True)
-    change.add_argument("--text", help="what is really said")
-    change.add_argument("--aside", metavar="REASON", help="leave the clip out; not in the words of a rule")
-    change.add_argument("--undo", action="store_true", help="take the last change back")
+    change.add_argument("--text", help="the correct transcript")
+    change.add_argument("--exclude", "--aside", metavar="REASON", help="leave the clip out, for a reason of your own")
+    change.add_argument("--undo", action="store_true", help="undo the last change of this clip; again: redo it")
+
+
+def undo(folder: Path, arguments: argparse.Namespace) -> int:  # noqa: ARG001  # the signature of an action
+    """Undo the last edit, made here or on the page."""
+    from utils.dataset import editor
+
+    edit = editor.undo(folder)
+    print(f"Undone: {edit.name}, {len(edit.clips)} clips.")
+    return 0
+
+
+def redo(folder: Path, arguments: argparse.Namespace) -> int:  # noqa: ARG001  # the signature of an action
+    """Make the edit again that was undone last."""
+    from utils.dataset import editor
+
+    edit = editor.redo(folder)
+    print(f"Redone: {edit.name}, {len(edit.clips)} clips.")
+    return 0
+
+
+def _describe_step(parser: argparse.ArgumentParser) -> None:
+    """Take no arguments of its own."""
 
 
 def _share(written: str) -> float:
@@ -251,4 +275,6 @@ ACTIONS: dict[str, tuple[Act, Describe]] = {
     "filter": (filter_again, _describe_filter),
     "rename": (rename, _describe_rename),
     "edit": (edit, _describe_edit),
+    "undo": (undo, _describe_step),
+    "redo": (redo, _describe_step),
 }

@@ -108,7 +108,7 @@ def speak(project: Project, output: Path) -> "tuple[EvaluationReport, Path]":
 
 def reference_clip(project: Project) -> Path:
     """Choose a clip of the recording as the reference."""
-    from utils.dataset.coqui_lists import FILES
+    from utils.dataset.metadata import FILES
     from utils.evaluation.sentences import sentences_from_clips
 
     return Path(sentences_from_clips(project.dataset / FILES["train"], languages.AMHARIC.code)[0].reference)

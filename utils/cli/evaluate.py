@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def select_sentences(arguments: argparse.Namespace, config: SpeechConfig) -> "list[EvaluationSentence]":
     """Return the sentences of a file, of a project's held-out clips, or the built-in ones."""
-    from utils.dataset.coqui_lists import FILES, read_language
+    from utils.dataset.metadata import FILES, read_language
     from utils.evaluation import sentences
 
     if arguments.sentences:

@@ -33,12 +33,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def work(job: Job, config: FeaturesConfig) -> None:
     """Encode what is missing, and say at the end how much is there and what is not."""
-    from utils.dataset import coqui_lists, manifest
+    from utils.dataset import metadata, store
     from utils.training import preparation
     from utils.xtts.codec import AudioEncoder, choose_device
 
     dataset, model = job.run.project.dataset, Path(config.model)
-    clips, language = manifest.opened(dataset).kept, coqui_lists.read_language(dataset)
+    clips, language = store.load_dataset(dataset).kept, metadata.read_language(dataset)
     encoder = AudioEncoder.load(model, choose_device(config.device))
     reading = preparation.tokenizer_for(model, language, (clip.text for clip in clips))
     preparation.encode_clips(job, dataset, encoder, reading, clips, language, thorough=config.thorough)

@@ -23,10 +23,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the sentences, or write them as a list that `prepare` reads."""
     from utils.core.storage import write_atomically
     from utils.dataset import prompts
-    from utils.dataset.manifest import MANIFEST, Manifest
+    from utils.dataset.store import Store
 
     dataset = project(arguments.project, arguments.output).dataset
-    read = [clip.text for clip in Manifest(dataset).read().kept] if (dataset / MANIFEST).is_file() else []
+    read = [clip.text for clip in Store(dataset).read().kept]
     sentences = prompts.choose(arguments.count, read=read)
     if arguments.list:
         rows = [f"prompt_{number:03}.wav|{text}|{arguments.speaker}" for number, text in enumerate(sentences, start=1)]

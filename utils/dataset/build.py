@@ -1,6 +1,6 @@
-"""The only writer of clips: goes through recordings, puts their clips on disk, and can be killed at any moment.
+"""Builds a dataset: goes through recordings and adds their clips. It can be killed at any moment.
 
-Order matters: the audio of a recording's clips, then their rows, then the line that says it is finished.
+The audio of a recording's clips is written first; then one transaction adds the recording with its clips.
 """
 
 import contextlib
@@ -22,11 +22,12 @@ from utils.core.paths import Project
 from utils.core.storage import file_lock, make_folder
 from utils.dataset import split
 from utils.dataset.clip import Clip, Problem, Recording, ScanResult
-from utils.dataset.coqui_lists import LANGUAGE_FILE, WAVS, read_language, write_lists
-from utils.dataset.manifest import LOCK, Contents, Manifest, Source
+from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.pipeline import needs_transcription, process
 from utils.dataset.progress import Emit, Progress
 from utils.dataset.recognisers import Recogniser, RecognitionError
+from utils.dataset.records import Source
+from utils.dataset.store import LOCK, Dataset, Store
 from utils.dataset.workers import Outcome, available_cores, run_in_processes, run_on_ray, run_serially
 from utils.media import audio
 from utils.media.rates import RATE
@@ -69,7 +70,7 @@ class Report:
         note: What a person should know about the split.
     """
 
-    contents: Contents
+    contents: Dataset
     added: int = 0
     known: int = 0
     bad: list[Problem] = field(default_factory=list)
@@ -132,8 +133,8 @@ class _Builder:
 
     def __init__(self, folder: Path, settings: DatasetConfig, emit: Emit, look: Callable[[], None]) -> None:
         self.folder, self.settings, self.emit, self.look = folder, settings, emit, look
-        self.book = Manifest(folder)
-        self.contents = self.book.repair()
+        self.store = Store(folder)
+        self.contents = self.store.read()
         self.report = Report(self.contents)
         self.sounds = {clip.content for clip in self.contents.kept}
         self.progress = Progress(emit)
@@ -161,13 +162,16 @@ class _Builder:
         contents = self.contents
         choice = split.assign(contents.clips.values(), self.settings.eval_share, self.settings.split_by)
         changed = [dataclasses.replace(contents.clips[name], split=side) for name, side in choice.splits.items()]
-        self.book.change(changed)
+        if changed or self.report.added:
+            with self.store.transaction():
+                self.store.put(changed)
+                self.store.rank()
         contents.clips.update({clip.id: clip for clip in changed})
-        write_lists(self.folder, contents.clips.values(), self.settings.language)
+        write_lists(self.folder, self.settings.language)
         self.report.note = choice.note
 
     def _unseen(self, recordings: Sequence[Recording]) -> list[Task]:
-        """Return what is not in the dataset; a file whose path, size and time are known is not even opened."""
+        """Return what is not in the dataset; a file whose path, size and time are known is not even load_dataset."""
         tasks: dict[str, Task] = {}
         for recording in recordings:
             self.look()
@@ -226,7 +230,7 @@ class _Builder:
             task.content, str(task.recording.path.absolute()), task.size, task.changed, made.seconds, "", made.warnings
         )
         clips = [self._unless_known(clip) for clip in made.clips]
-        self.book.add(source, clips)
+        self.store.add(source, clips)
         self.contents.clips.update({clip.id: clip for clip in clips})
         self.contents.recordings[task.content] = self.contents.files[source.path] = source
         self.report.added += 1
@@ -234,9 +238,9 @@ class _Builder:
             self.emit("warning", path=source.path, message=warning)
 
     def _unless_known(self, clip: Clip) -> Clip:
-        """Set aside a clip whose very sound is in the dataset."""
+        """Exclude a clip whose exact audio is in the dataset already."""
         if clip.status == "kept" and clip.content in self.sounds:
-            return clip.aside("duplicate")
+            return clip.excluded("duplicate")
         if clip.status == "kept":
             self.sounds.add(clip.content)
         return clip
@@ -248,14 +252,14 @@ class _Builder:
 
     def _forget_what_is_gone(self) -> None:
         """Take bad files that are no longer there off the books: a name that was mistyped, a file that was removed."""
-        for source in self.contents.bad:
+        for source in self.contents.failed:
             if not Path(source.path).exists():
                 self._note(Source("", source.path))
 
     def _note(self, source: Source) -> None:
         """Write a line on a file unless that is what was last said of it."""
         if self.contents.files.get(source.path) != source:
-            self.book.note(source)
+            self.store.note(source)
             self.contents.files[source.path] = source
 
 
@@ -290,7 +294,7 @@ def _refuse_other_language(folder: Path, language: str) -> None:
         )
 
 
-def _sweep(wavs: Path, contents: Contents) -> None:
+def _sweep(wavs: Path, contents: Dataset) -> None:
     """Remove what a killed build left: unfinished files, and clips of recordings that were not finished."""
     for path in wavs.iterdir():
         if path.name.startswith(".saving-"):

@@ -6,27 +6,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-Status = Literal["kept", "aside"]
+Status = Literal["kept", "excluded"]
 Split = Literal["train", "eval", ""]
-APPROVED = "approved"  # the reason of a kept clip that a person has listened to
+APPROVED = "approved"  # the reason of a kept clip that a person has reviewed
+TRIMMED, SPLIT, MERGED = "trimmed", "split in two", "joined"
+REPLACED = frozenset({TRIMMED, SPLIT, MERGED, "taken back"})  # excluded because other clips hold the audio now
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a recording, in seconds from its first sample."""
+    """A stretch of a recording, in seconds from its start."""
 
     start: float
     end: float
 
     @property
     def seconds(self) -> float:
-        """Return how long it is."""
+        """Return the duration."""
         return self.end - self.start
 
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """A stretch of a recording with the text that a subtitle gives it."""
+    """A subtitle: a stretch of a recording and its text."""
 
     span: Span
     text: str
@@ -34,16 +36,16 @@ class Cue:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What was measured of a clip; None was not measured.
+    """Measurements of a clip; None means not measured.
 
     Attributes:
         speech_ratio: Share of the clip that is speech.
         snr_db: Level of the speech over the level of the pauses.
-        clipping: Share of the samples at full scale.
+        clipping: Share of samples at full scale.
         loudness_lufs: Loudness by ITU-R BS.1770.
-        chars_per_second: Letters of the text a second of audio.
-        confidence: How sure the recogniser was, 0 to 1.
-        second_cer: Share of letters in which a second recogniser differs.
+        chars_per_second: Letters of the text per second of audio.
+        confidence: Confidence of the recogniser, 0 to 1.
+        second_cer: Character error rate against a second recogniser.
     """
 
     speech_ratio: float | None = None
@@ -57,21 +59,21 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """One stretch of one recording with its text.
+    """A stretch of a recording with its text.
 
     Attributes:
-        id: Stable name, made from the recording's content and the span.
+        id: Stable name, made of the recording's content hash and the span.
         recording: Content hash of the recording.
-        source: Path or address that the recording came from.
-        span: Where in the recording it lies.
-        speaker: Who speaks.
-        text: What is said, as it was written.
-        audio: Its own file below the dataset folder; empty when it was set aside before one was written.
-        content: Hash of its samples.
-        scores: What was measured.
-        split: Where it belongs.
-        status: Kept or set aside.
-        reason: Why it was set aside; of a kept one, that a person approved it.
+        source: Path or address of the recording.
+        span: Position in the recording.
+        speaker: Name of the speaker.
+        text: Transcript, as written.
+        audio: Audio file below the dataset folder; empty if the clip was excluded before one was written.
+        content: Hash of the samples.
+        scores: Measurements.
+        split: Side of the evaluation split.
+        status: Kept or excluded.
+        reason: Why it was excluded; of a kept clip, that a person approved it.
     """
 
     id: str
@@ -87,9 +89,9 @@ class Clip:
     status: Status = "kept"
     reason: str = ""
 
-    def aside(self, reason: str) -> "Clip":
-        """Return this clip set aside for a reason."""
-        return dataclasses.replace(self, status="aside", reason=reason)
+    def excluded(self, reason: str) -> "Clip":
+        """Return this clip as excluded for a reason."""
+        return dataclasses.replace(self, status="excluded", reason=reason)
 
 
 @dataclass(frozen=True, slots=True)

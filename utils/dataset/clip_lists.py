@@ -9,9 +9,10 @@ from pathlib import Path
 from utils.config import TrainConfig
 from utils.core.errors import DataError
 from utils.core.paths import Project, resolve_inside
-from utils.dataset import coqui_lists, list_files, manifest
+from utils.dataset import list_files, metadata
 from utils.dataset.clip import Clip, Span, Split
 from utils.dataset.lengths import header_seconds
+from utils.dataset.store import Store
 
 CURE = "Make a dataset with: python -m utils prepare."
 
@@ -55,8 +56,9 @@ def read(config: TrainConfig, project: Project) -> Material:
     """Read both lists; those of the project unless the settings name others."""
     wanted: dict[Split, str] = {"train": config.train_csv, "eval": config.eval_csv}
     paths = {
-        split: Path(named) if named else project.dataset / coqui_lists.FILES[split] for split, named in wanted.items()
+        split: Path(named) if named else project.dataset / metadata.FILES[split] for split, named in wanted.items()
     }
+    metadata.write_lists(project.dataset)
     for path in paths.values():
         if not path.is_file():
             raise DataError(f"There is no list {path}.", hint=CURE)
@@ -77,9 +79,7 @@ def read(config: TrainConfig, project: Project) -> Material:
 
 def _known(folder: Path) -> dict[str, Clip]:
     """Return the clips of the manifest by the path of their audio; a dataset of other programs has none."""
-    if not (folder / manifest.MANIFEST).is_file():
-        return {}
-    return {clip.audio: clip for clip in manifest.opened(folder).kept}
+    return {clip.audio: clip for clip in Store(folder).clips("status = 'kept'")} if Store(folder).exists else {}
 
 
 def _clips(path: Path, split: Split, known: dict[str, Clip], faults: list[str]) -> Iterator[Clip]:
@@ -94,7 +94,7 @@ def _clips(path: Path, split: Split, known: dict[str, Clip], faults: list[str]) 
             faults.append(f"{path.name}, line {row.line}: {name} has no text.")
         else:
             # the list may have been corrected by hand; where it was not, the manifest has the text as it was written
-            text = clip.text if coqui_lists.plain(clip.text) == row.text else row.text
+            text = clip.text if metadata.plain(clip.text) == row.text else row.text
             yield dataclasses.replace(clip, text=text, speaker=row.speaker or clip.speaker, split=split)
 
 

@@ -11,8 +11,9 @@ from utils.core.batching import batched
 from utils.core.errors import DataError, StorageError
 from utils.core.storage import retry_while_in_use, storage_error, write_atomically
 from utils.dataset.clip import Clip
-from utils.dataset.coqui_lists import FILES, LANGUAGE_FILE, plain
-from utils.dataset.manifest import MANIFEST, RECORDINGS, opened
+from utils.dataset.metadata import FILES, LANGUAGE_FILE, plain, write_lists
+from utils.dataset.records import COLUMNS
+from utils.dataset.store import DATABASE, load_dataset, open_store
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Shape = Literal["zip", "ljspeech", "parquet"]
 ROWS_PER_GROUP = 200  # clips in memory at a time, about 50 MB
 ROWS_PER_FILE = 2000  # about 500 MB, as the Hugging Face hub likes them
+TABLE = "manifest.csv"  # of all kept clips, for other programs
 HF_SPLITS = {"train": "train", "eval": "validation"}
 
 
@@ -31,7 +33,7 @@ def export(folder: Path, target: Path, shape: Shape) -> Path:
         target: A .zip for the shape zip, else a folder that is not there yet.
         shape: Which programs shall read it.
     """
-    kept = opened(folder).kept
+    kept = load_dataset(folder).kept
     if not kept:
         raise DataError(f"{folder} has no kept clips.", hint="See why with: python -m utils dataset stats.")
     if target.exists():
@@ -48,9 +50,12 @@ def export(folder: Path, target: Path, shape: Shape) -> Path:
 
 
 def _zip(folder: Path, kept: Sequence[Clip], target: Path) -> None:
-    """Pack the lists, the manifest and the kept clips as they lie."""
-    names = [*FILES.values(), LANGUAGE_FILE, MANIFEST, RECORDINGS, *(clip.audio for clip in kept)]
+    """Pack the database, the lists, a table of the kept clips, and their audio."""
+    write_lists(folder)
+    table = open_store(folder).table()
+    names = [*FILES.values(), LANGUAGE_FILE, DATABASE, *(clip.audio for clip in kept)]
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # speech in PCM hardly shrinks
+        archive.writestr(TABLE, table[table["status"] == "kept"].to_csv(index=False, columns=list(COLUMNS)))
         for name in names:
             archive.write(folder / name, name)
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from utils.config import DatasetConfig
 from utils.dataset.clip import APPROVED, Clip
-from utils.dataset.editing import editing
-from utils.dataset.manifest import Contents, opened
+from utils.dataset.editor import editing
 from utils.dataset.rules import REASONS, judge
+from utils.dataset.store import Dataset, load_dataset
 
 LIMITS = (
     *("min_seconds", "max_seconds", "min_speech_ratio", "max_clipping", "min_snr_db"),
@@ -61,15 +61,15 @@ def refilter(folder: Path, settings: DatasetConfig, *, apply: bool) -> Plan:
         apply: Write the changes; otherwise only say what they would be.
     """
     if not apply:
-        return plan(opened(folder), settings)
-    with editing(folder) as session:
-        made = plan(session.contents, settings)
-        session.change(made.after)
-        session.settle(settings.eval_share, settings.split_by)
-        return made
+        return plan(load_dataset(folder), settings)
+    with editing(folder, "quality filters") as session:
+        made = plan(session.store.read(), settings)
+        session.put(made.after)
+        session.assign_split(settings.eval_share, settings.split_by)
+    return made
 
 
-def plan(contents: Contents, settings: DatasetConfig) -> Plan:
+def plan(contents: Dataset, settings: DatasetConfig) -> Plan:
     """Say what other limits would change."""
     clips = contents.clips
     changed = {clip.id: clip for clip in _without_copies(_judged(clips.values(), settings), contents)}
@@ -82,7 +82,7 @@ def _judged(clips: Iterable[Clip], settings: DatasetConfig) -> Iterator[Clip]:
     """Yield the clips whose status or reason changes."""
     for clip in clips:
         if _is_open(clip) and (reason := judge(clip, settings)) != clip.reason:
-            yield clip.aside(reason) if reason else dataclasses.replace(clip, status="kept", reason="")
+            yield clip.excluded(reason) if reason else dataclasses.replace(clip, status="kept", reason="")
 
 
 def _is_open(clip: Clip) -> bool:
@@ -92,16 +92,16 @@ def _is_open(clip: Clip) -> bool:
     return clip.reason in REASONS and bool(clip.audio)
 
 
-def _without_copies(changed: Iterable[Clip], contents: Contents) -> Iterator[Clip]:
+def _without_copies(changed: Iterable[Clip], contents: Dataset) -> Iterator[Clip]:
     """Set aside what would come back although its very sound is in use, as a build does."""
     changed = list(changed)
-    leaving = {clip.id for clip in changed if clip.status == "aside"}
+    leaving = {clip.id for clip in changed if clip.status == "excluded"}
     sounds = {clip.content for clip in contents.kept if clip.id not in leaving}
     for clip in changed:
         twice = clip.status == "kept" and clip.content in sounds
         if clip.status == "kept":
             sounds.add(clip.content)
-        yield clip.aside("duplicate") if twice else clip
+        yield clip.excluded("duplicate") if twice else clip
 
 
 def _by_reason(title: str, clips: Sequence[Clip]) -> Iterator[str]:

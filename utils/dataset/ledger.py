@@ -96,8 +96,8 @@ def account(source: str, seconds: float, clips: Iterable[Clip]) -> Entry:
     taken = _union(kept, seconds)
     in_use = _length(taken)
     aside: dict[str, float] = {}
-    for reason in dict.fromkeys(clip.reason for clip in ordered if clip.status == "aside"):
-        spans = [clip.span for clip in ordered if clip.status == "aside" and clip.reason == reason]
+    for reason in dict.fromkeys(clip.reason for clip in ordered if clip.status == "excluded"):
+        spans = [clip.span for clip in ordered if clip.status == "excluded" and clip.reason == reason]
         before = _length(taken)
         taken = _union([*taken, *spans], seconds)
         aside[reason] = _length(taken) - before

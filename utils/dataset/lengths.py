@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from utils.core.errors import DataError
-from utils.dataset.rows import Row, list_files, read_list
+from utils.dataset.metadata import Row, list_files, read_list
 
 SHARES = (50, 90, 95, 99, 99.5, 100)
 SUGGESTED_SHARE = 99.5

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.core.errors import DataError
-from utils.core.storage import retry_while_in_use, storage_error
+from utils.core.storage import file_lock, retry_while_in_use, storage_error
 from utils.dataset.clip import Clip
-from utils.dataset.coqui_lists import WAVS, read_language
-from utils.dataset.editing import editing
-from utils.dataset.manifest import Contents, Source, opened
+from utils.dataset.metadata import WAVS, read_language, write_lists
+from utils.dataset.records import Source
+from utils.dataset.store import LOCK, Dataset, load_dataset, open_store
 
 
 @dataclass(frozen=True)
@@ -57,19 +57,23 @@ def merge(target: Path, other: Path, *, dry_run: bool) -> Plan:
     if mine != theirs:
         raise DataError(f"{target} is of language {mine!r}, {other} of {theirs!r}.", hint="Keep them apart.")
     if dry_run:
-        return plan(opened(target), other)
-    with editing(target) as session:
-        made = plan(session.contents, other)
-        for source, clips in made.recordings:
-            for clip in clips:
-                _copy(other / clip.audio, target / WAVS / Path(clip.audio).name) if clip.audio else None
-            session.add(source, clips)
-        return made
+        return plan(load_dataset(target), other)
+    store = open_store(target)
+    with file_lock(target / LOCK):
+        made = plan(store.read(), other)
+        for clip in (clip for _, clips in made.recordings for clip in clips if clip.audio):
+            _copy(other / clip.audio, target / WAVS / Path(clip.audio).name)
+        with store.transaction():
+            for source, clips in made.recordings:
+                store.add(source, clips)
+            store.rank()
+    write_lists(target)
+    return made
 
 
-def plan(mine: Contents, other: Path) -> Plan:
+def plan(mine: Dataset, other: Path) -> Plan:
     """Say what a merge would do."""
-    theirs = opened(other)
+    theirs = load_dataset(other)
     sounds = {clip.content for clip in mine.kept}
     groups: defaultdict[str, list[Clip]] = defaultdict(list)
     missing, duplicates = [], 0
@@ -81,7 +85,7 @@ def plan(mine: Contents, other: Path) -> Plan:
             continue
         twice = clip.status == "kept" and clip.content in sounds
         duplicates += twice
-        groups[clip.recording].append(dataclasses.replace(clip.aside("duplicate"), split="") if twice else clip)
+        groups[clip.recording].append(dataclasses.replace(clip.excluded("duplicate"), split="") if twice else clip)
     new = {name: source for name, source in theirs.recordings.items() if name not in mine.recordings}
     recordings = tuple((source, tuple(groups[name])) for name, source in new.items())
     return Plan(recordings, len(theirs.recordings) - len(new), duplicates, tuple(missing))

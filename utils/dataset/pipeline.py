@@ -145,7 +145,7 @@ def _finished(piece: Piece, spoken: Sequence[Span], settings: DatasetConfig) -> 
     """Measure and judge a clip as it was recorded, then give its sound the form in which it is stored."""
     clip, samples = piece
     if not samples.size:
-        return Piece(clip.aside("no sound"), samples)
+        return Piece(clip.excluded("no sound"), samples)
     measured = scores.measure(samples, RATE, _within(spoken, clip.span), clip.text)
     heard = {"confidence": clip.scores.confidence, "second_cer": clip.scores.second_cer}
     clip = dataclasses.replace(clip, scores=dataclasses.replace(measured, **heard))
@@ -155,7 +155,7 @@ def _finished(piece: Piece, spoken: Sequence[Span], settings: DatasetConfig) -> 
     samples = audio.faded(samples, RATE)
     clip = dataclasses.replace(clip, content=sound_hash(samples))
     reason = rules.judge(clip, settings)
-    return Piece(clip.aside(reason) if reason else clip, samples)
+    return Piece(clip.excluded(reason) if reason else clip, samples)
 
 
 def sound_hash(samples: Samples) -> str:

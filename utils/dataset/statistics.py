@@ -9,7 +9,7 @@ from utils.core.languages import AMHARIC, canonical
 from utils.dataset import lengths
 from utils.dataset.clip import Clip
 from utils.dataset.ledger import Ledger
-from utils.dataset.manifest import Contents
+from utils.dataset.store import Dataset
 
 COMMONEST_WORDS = 20_000  # the rest adds no phoneme and takes most of the time
 FEW = 20  # a phoneme that occurs less often is hardly learned
@@ -50,7 +50,7 @@ class Statistics:
         return {phone: count for phone, count in self.phonemes.items() if 0 < count < FEW}
 
 
-def count(contents: Contents, language: str) -> Statistics:
+def count(contents: Dataset, language: str) -> Statistics:
     """Count what a dataset holds."""
     kept = contents.kept
     return Statistics(
@@ -61,13 +61,13 @@ def count(contents: Contents, language: str) -> Statistics:
         pace=tuple(clip.scores.chars_per_second for clip in kept if clip.scores.chars_per_second is not None),
         snr=tuple(clip.scores.snr_db for clip in kept if clip.scores.snr_db is not None),
         aside=_seconds_by(
-            (clip for clip in contents.clips.values() if clip.status == "aside"), lambda clip: clip.reason
+            (clip for clip in contents.clips.values() if clip.status == "excluded"), lambda clip: clip.reason
         ),
         phonemes=count_phonemes((clip.text for clip in kept), language),
     )
 
 
-def split_counts(contents: Contents) -> dict[str, str]:
+def split_counts(contents: Dataset) -> dict[str, str]:
     """Say for each side of the split how many clips of how many recordings it has, and how long they are."""
     sides: dict[str, str] = {}
     for side in ("train", "eval"):
@@ -77,7 +77,7 @@ def split_counts(contents: Contents) -> dict[str, str]:
     return sides
 
 
-def account(contents: Contents) -> Ledger:
+def account(contents: Dataset) -> Ledger:
     """Account for every second of every recording, and for every file of which nothing came."""
     clips: defaultdict[str, list[Clip]] = defaultdict(list)
     for clip in contents.clips.values():
@@ -85,7 +85,7 @@ def account(contents: Contents) -> Ledger:
     ledger = Ledger()
     for name, source in contents.recordings.items():
         ledger.add(source.path, source.seconds, clips[name])
-    for source in contents.bad:
+    for source in contents.failed:
         ledger.fail(source.path, source.reason)
     return ledger
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils.dataset.lengths import header_seconds
-from utils.dataset.manifest import MANIFEST, Manifest
-from utils.dataset.rows import Row, list_files, read_list
+from utils.dataset.metadata import Row, list_files, read_list
+from utils.dataset.store import Store
 
 if TYPE_CHECKING:
     from utils.xtts.tokenizer import Tokenizer
@@ -99,6 +99,4 @@ def _text_faults(row: Row, tokenizer: "Tokenizer", language: str) -> Iterator[st
 def _expected(place: Path) -> dict[str, float]:
     """Return the length of each audio file that a manifest beside the lists tells."""
     folder = place if place.is_dir() else place.parent
-    if not (folder / MANIFEST).is_file():
-        return {}
-    return {clip.audio: clip.span.seconds for clip in Manifest(folder).read().kept}
+    return {clip.audio: clip.span.seconds for clip in Store(folder).read().kept}

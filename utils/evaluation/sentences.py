@@ -7,10 +7,9 @@ from typing import TypeVar
 
 from utils.core import languages
 from utils.core.errors import DataError
-from utils.dataset.coqui_lists import FILES, HEADER
 from utils.dataset.lengths import header_seconds
+from utils.dataset.metadata import FILES, HEADER, Row, read_list
 from utils.dataset.prompts import choose
-from utils.dataset.rows import Row, read_list
 from utils.dataset.text_files import read_any_encoding
 from utils.speech.reference_choice import rank
 from utils.xtts.language_packs import pack_for

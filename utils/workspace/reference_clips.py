@@ -12,9 +12,8 @@ from utils.core.errors import AudioError, DataError
 from utils.core.folders import hash_file, link_or_copy_atomically
 from utils.core.paths import Project
 from utils.core.storage import make_folder
-from utils.dataset.coqui_lists import FILES
 from utils.dataset.lengths import header_seconds
-from utils.dataset.rows import read_list
+from utils.dataset.metadata import FILES, read_list
 from utils.media import audio
 
 T = TypeVar("T")

@@ -9,9 +9,10 @@ import gradio as gr
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.paths import Project
-from utils.dataset import corrections, filtering
+from utils.dataset import editor, filtering
 from utils.dataset.clip import Clip
-from utils.dataset.corrections import Done
+from utils.dataset.editor import Edit
+from utils.dataset.store import Store
 from utils.ui.error_text import translate
 from utils.ui.form import read_form
 from utils.ui.i18n import t
@@ -87,29 +88,29 @@ def build_bulk(desk: Desk, form: DataForm) -> None:
 
 def _tie_ticked(desk: Desk, buttons: Mapping[str, gr.Button], why: gr.Dropdown) -> None:
     """Act on the ticked clips; the browser says which they are at the moment of the click."""
-    actions: dict[str, Callable[[Path, list[str], str], Done]] = {
-        "approve": lambda folder, names, _: corrections.approve(folder, names),
-        "aside": corrections.set_aside,
-        "restore": lambda folder, names, _: corrections.restore(folder, names),
+    actions: dict[str, Callable[[Path, list[str], str], Edit]] = {
+        "approve": lambda folder, names, _: editor.approve(folder, names),
+        "aside": editor.exclude,
+        "restore": lambda folder, names, _: editor.restore(folder, names),
     }
     gather = f"(...values) => [...values.slice(0, -1), ({clip_render.TICKED})()]"
     for name, action in actions.items():
 
-        def act(place: Project, of: Values, action: Callable[[Path, list[str], str], Done] = action) -> Done:
+        def act(place: Project, of: Values, action: Callable[[Path, list[str], str], Edit] = action) -> Edit:
             return action(place.dataset, ticked_names(of["ticked"]), str(of["why"]))
 
         tie_action(desk, buttons[name], act, {"why": why, "ticked": desk.ticked}, f"{name}_ticked", gather)
 
 
 def _tie_limit(desk: Desk, button: gr.Button, measure: gr.Dropdown, limit: gr.Number) -> None:
-    def act(place: Project, of: Values) -> Done:
-        shelved = desk.shelf.look(place.dataset, fresh=True)
-        if shelved is None or not isinstance(of["limit"], int | float):
+    def act(place: Project, of: Values) -> Edit:
+        store = Store(place.dataset)
+        if not store.exists or not isinstance(of["limit"], int | float):
             raise DataError("There are no clips, or there is no limit.", hint="Fill in a number.")
-        names = beyond(shelved.contents.kept, str(of["measure"]), of["limit"])
+        names = beyond(store.clips("status = 'kept'"), str(of["measure"]), of["limit"])
         if not names:
             raise DataError("No clip in use lies beyond this limit.", hint="Choose another limit.")
-        return corrections.set_aside(place.dataset, names, BY_LIMIT)
+        return editor.exclude(place.dataset, names, BY_LIMIT)
 
     tie_action(desk, button, act, {"measure": measure, "limit": limit}, "set_aside_beyond")
 
@@ -128,8 +129,8 @@ def _tie_rules(desk: Desk, form: DataForm, ask: gr.Button, apply: gr.Button, sai
         except AmharicTtsError as error:
             return error_box(error, language)
         pairs = list(zip(plan.before, plan.after, strict=True))
-        aside = sum(old.status == "kept" and new.status == "aside" for old, new in pairs)
-        back = sum(old.status == "aside" and new.status == "kept" for old, new in pairs)
+        aside = sum(old.status == "kept" and new.status == "excluded" for old, new in pairs)
+        back = sum(old.status == "excluded" and new.status == "kept" for old, new in pairs)
         return message_box(
             "success",
             t("data.excluded_count", language, count=aside),

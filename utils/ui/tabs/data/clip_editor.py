@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import Project
-from utils.dataset import corrections
+from utils.dataset import editor, queries
+from utils.dataset.queries import View
+from utils.dataset.store import Store
 from utils.ui import error_text
 from utils.ui.error_text import translate
 from utils.ui.i18n import heading, t
@@ -16,11 +18,10 @@ from utils.ui.page import PageContext
 from utils.ui.tabs.data import clip_render, render, start
 from utils.ui.tabs.data.clip_editor_widgets import HEARD_REASONS, buttons, filters, mark_values, marks, reason_picker
 from utils.ui.views import disabled_reasons, note
-from utils.workspace.clip_browser import Shelf, Shelved, View
 
 EDITS = {
     "approve": "data.edit_approve",
-    "set aside": "data.edit_exclude",
+    "exclude": "data.edit_exclude",
     "restore": "data.edit_restore",
     "text": "data.edit_text",
     "trim": "data.edit_trim",
@@ -71,11 +72,10 @@ class Desk:
 
     Args:
         page: The frame around it.
-        shelf: Reads the dataset.
     """
 
-    def __init__(self, page: PageContext, shelf: Shelf) -> None:
-        self.page, self.shelf = page, shelf
+    def __init__(self, page: PageContext) -> None:
+        self.page = page
         self.filters = filters()
         self.table = gr.HTML(elem_id="clips", js_on_load=clip_render.SCRIPT)
         with gr.Row():
@@ -134,60 +134,61 @@ class Desk:
         buttons = [*self.buttons.values(), self.play]
         return [self.chosen, self.clip, self.text, self.reasons, *buttons, *self.marks.values()]
 
-    def open(self, given: Given) -> tuple[Project, Shelved | None]:
-        """Read the dataset of the open project."""
-        project = self.page.open(given.project)
-        return project, self.shelf.look(project.dataset)
+    def open(self, given: Given) -> Store:
+        """Return the store of the open project."""
+        return Store(self.page.open(given.project).dataset)
 
     def state(self, given: Given) -> State:
         """Return what tells one look of the table from another."""
         try:
-            _, shelved = self.open(given)
+            return state_of(given, self.open(given))
         except AmharicTtsError as error:
             return error_text.describe(error, given.page_language)
-        return state_of(given, shelved)
 
     def listed(self, given: Given, number: int) -> list[Any]:
         """Show one page of clips; what cannot be read is said in its place, because this is asked on every tick."""
         try:
-            project, shelved = self.open(given)
+            return self._listed(given, self.open(given), number)
         except AmharicTtsError as error:
-            told = error_text.describe(error, given.page_language)
-            return _unlisted(told, told)
-        if shelved is None:
-            return _unlisted(state_of(given, None), t(render.NO_CLIPS, given.page_language))
-        found, renewed = shelved.reasons(), gr.update()
+            message = error_text.describe(error, given.page_language)
+            return _unlisted(message, message)
+
+    def _listed(self, given: Given, store: Store, number: int) -> list[Any]:
+        if not store.exists:
+            return _unlisted(state_of(given, store), t(render.NO_CLIPS, given.page_language))
+        found, renewed = queries.reasons(store), gr.update()
         if given.reason not in ("", *found):  # it is one of another project, or its last clip was restored
             given, renewed = replace(given, reason=""), gr.update(value="")
-        page = shelved.page(given.view, number)
+        page = queries.page(store, given.view, number)
         choices = [(t("data.any_reason", given.page_language), "")]
         choices += [(f"{translate(reason, given.page_language)} ({count})", reason) for reason, count in found.items()]
         return [
-            state_of(given, shelved),
-            clip_render.rows(page, given.clip, project.dataset, given.page_language),
+            state_of(given, store),
+            clip_render.rows(page, given.clip, store.folder, given.page_language),
             clip_render.pager(page, given.page_language),
             renewed | {"choices": choices},
             page.number,
             gr.update(interactive=page.number > 1),
             gr.update(interactive=page.number < page.pages),
-            undoable(project, given.page_language),
+            undoable(store.folder, given.page_language),
         ]
 
     def edited(self, given: Given, name: str) -> list[Any]:
         """Show the chosen clip with what can be done with it; without one, say so."""
         try:
-            project, shelved = self.open(given)
+            store = self.open(given)
+            clip = store.find([name]).get(name) if name and store.exists else None
+            following = editor.next_clip(store, clip) if clip else None
         except AmharicTtsError as error:
             return self._unedited(error_text.describe(error, given.page_language), given.page_language)
-        clip = shelved.contents.clips.get(name) if shelved else None
-        if shelved is None or clip is None:
+        if clip is None:
             return self._unedited(t("data.choose_clip_first", given.page_language), given.page_language)
-        busy = start.at_work(project) is not None
-        found = clip_render.abilities(clip, shelved.contents.clips.values(), busy=busy)
+        busy = start.at_work(self.page.open(given.project)) is not None
+        found = clip_render.abilities(clip, following, busy=busy)
         locks = [gr.update(interactive=not reason) for reason in found.named.values()]
         return [
             name,
-            clip_render.details(clip, project.dataset, given.page_language),
+            clip_render.details(clip, store.folder, given.page_language),
             clip.text,
             disabled_reasons(found.named, given.page_language),
             *locks,
@@ -205,15 +206,15 @@ def _unlisted(state: State, sentence: str) -> list[Any]:
     return [state, note(sentence), "", gr.update(choices=[]), 1, *[gr.update(interactive=False)] * 3]
 
 
-def undoable(project: Project, language: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
+def undoable(folder: Path, language: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
     """Say on the button what it takes back."""
-    found = corrections.last(project.dataset)
-    if found is None:
+    name = editor.last_edit(folder)
+    if not name:
         return gr.update(interactive=False, value=t("data.undo_last", language))
-    what = t(EDITS.get(str(found["what"]), str(found["what"])), language)
+    what = t(EDITS.get(name, name), language)
     return gr.update(interactive=True, value=t("data.undo", language, what=what))
 
 
-def state_of(given: Given, shelved: Shelved | None) -> State:
+def state_of(given: Given, store: Store) -> State:
     """Return what tells one look of a dataset from another."""
-    return [given.project, given.page_language, list(map(list, shelved.signature)) if shelved else None]
+    return [given.project, given.page_language, store.meta("revision") if store.exists else None]

@@ -8,7 +8,12 @@ import gradio as gr
 from utils.dataset.clip import Clip
 from utils.ui.i18n import t
 
-STATUSES = {"all": "data.all_clips", "kept": "common.in_use", "approved": "data.approved", "aside": "data.not_in_use"}
+STATUSES = {
+    "all": "data.all_clips",
+    "kept": "common.in_use",
+    "approved": "data.approved",
+    "excluded": "data.not_in_use",
+}
 ORDERS = {
     "worst": "data.suspicious_first",
     "recording": "data.recording_order",

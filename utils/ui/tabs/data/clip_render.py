@@ -1,6 +1,6 @@
 """The clip table and the chosen clip, as HTML; knows nothing of gradio."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -8,15 +8,14 @@ from urllib.parse import quote
 
 from utils.core.errors import AmharicTtsError
 from utils.dataset.clip import APPROVED, Clip
-from utils.dataset.corrections import next_of
 from utils.dataset.lengths import LIMIT
+from utils.dataset.queries import ClipPage
 from utils.media import audio
 from utils.ui import error_text
 from utils.ui.error_text import translate
 from utils.ui.i18n import t
 from utils.ui.tabs.data.plots import waveform
 from utils.ui.views import cell, note, table
-from utils.workspace.clip_browser import Page
 
 WAVE_RATE = 8000  # samples a second; the outline needs no more
 MOST_LETTERS = 160  # of a text in the table
@@ -136,7 +135,7 @@ NO_SOUND = "data.clip_without_audio"
 NO_TEXT = "data.clip_without_text"
 
 
-def rows(page: Page, chosen: str, folder: Path, language: str) -> str:
+def rows(page: ClipPage, chosen: str, folder: Path, language: str) -> str:
     """Show one page of clips."""
     if not page.clips:
         return note(t("data.no_matching_clips", language))
@@ -184,7 +183,7 @@ def _row(clip: Clip, folder: Path, language: str) -> Sequence[str]:
         _number(scores.snr_db, t("data.snr_db", language)),
         _number(scores.chars_per_second, t("data.letters_per_second", language)),
         _number(scores.confidence, t("data.confidence", language), 2),
-        cell(status(clip, language), classes="mark warn" if clip.status == "aside" else "mark"),
+        cell(status(clip, language), classes="mark warn" if clip.status == "excluded" else "mark"),
         cell(Path(clip.source).name),
     )
 
@@ -195,7 +194,7 @@ def _number(value: float | None, title: str, digits: int = 1) -> str:
 
 def status(clip: Clip, language: str) -> str:
     """Say in words and with a sign what became of a clip."""
-    if clip.status == "aside":
+    if clip.status == "excluded":
         return f"✗ {translate(clip.reason, language)}"
     return (
         f"✓ {t('data.clip_approved', language)}" if clip.reason == APPROVED else f"· {t('data.clip_in_use', language)}"
@@ -223,7 +222,7 @@ def details(clip: Clip, folder: Path, language: str) -> str:
     return head + facts + wave + player
 
 
-def abilities(clip: Clip, clips: Iterable[Clip], *, busy: bool) -> Abilities:
+def abilities(clip: Clip, following: Clip | None, *, busy: bool) -> Abilities:
     """Say what can be done with a clip."""
     if busy:
         return Abilities(*[IN_WORK] * 6)
@@ -232,23 +231,22 @@ def abilities(clip: Clip, clips: Iterable[Clip], *, busy: bool) -> Abilities:
     untouched = clip.status == "kept" and not approved
     return Abilities(
         approve=lacking or ("data.already_approved" if approved else ""),
-        aside="data.already_excluded" if clip.status == "aside" else "",
+        aside="data.already_excluded" if clip.status == "excluded" else "",
         restore="data.already_in_use" if untouched else lacking,
         cut="" if clip.audio else NO_SOUND,
-        merge=_merge(clip, clips),
+        merge=_merge(clip, following),
     )
 
 
-def _merge(clip: Clip, clips: Iterable[Clip]) -> str:
+def _merge(clip: Clip, following: Clip | None) -> str:
     if not clip.audio:
         return NO_SOUND
-    other = next_of(iter(clips), clip)
-    if other is None:
+    if following is None:
         return "data.no_next_clip"
-    return "" if other.span.end - clip.span.start <= LIMIT else "data.merge_too_long"
+    return "" if following.span.end - clip.span.start <= LIMIT else "data.merge_too_long"
 
 
-def pager(page: Page, language: str) -> str:
+def pager(page: ClipPage, language: str) -> str:
     """Say which page of how many is shown."""
     words = t("data.page_of", language, number=page.number, pages=page.pages, total=page.total)
     return note(words)

@@ -8,23 +8,22 @@ import gradio as gr
 from utils.amharic import explain
 from utils.core.errors import DataError
 from utils.core.paths import Project
-from utils.dataset import corrections
-from utils.dataset.corrections import Done
+from utils.dataset import editor
+from utils.dataset.editor import Edit
 from utils.ui.i18n import t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, notify, show_errors
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.data import clip_render, start
 from utils.ui.tabs.data.clip_editor import EDITS, Desk, Given
 from utils.ui.tabs.data.clip_editor_widgets import HEARD_REASONS, ORDERS, STATUSES
-from utils.workspace.clip_browser import Shelf
 
 Values = Mapping[str, Any]
-Action = Callable[[Project, Values], Done]
+Action = Callable[[Project, Values], Edit]
 
 
-def build_clips(page: PageContext, shelf: Shelf) -> Desk:
+def build_clips(page: PageContext) -> Desk:
     """Lay out table and editor and tie them to the dataset."""
-    desk = Desk(page, shelf)
+    desk = Desk(page)
     _tie_table(desk)
     _tie_choice(desk)
     _tie_actions(desk)
@@ -41,8 +40,7 @@ def acting(desk: Desk, action: Action) -> Callable[..., list[Any]]:
         project = desk.page.open(given.project)
         start.refuse_while_busy(project)
         done = action(project, {name: "" if value is None else value for name, value in values.items()})
-        desk.shelf.look(project.dataset, fresh=True)
-        what = t(EDITS.get(done.what, done.what), given.page_language)
+        what = t(EDITS.get(done.name, done.name), given.page_language)
         notify(t("data.done_count", given.page_language, what=what, count=len(done.clips)))
         shown = next((clip.id for clip in done.clips if clip.status == "kept"), given.clip)
         after = given.with_clip(shown)
@@ -144,25 +142,25 @@ def _tie_actions(desk: Desk) -> None:
     actions: dict[str, tuple[str, Action]] = {
         "data.save_text": (
             "save_text",
-            lambda place, of: corrections.change_text(place.dataset, of["clip"], of["text"]),
+            lambda place, of: editor.set_text(place.dataset, of["clip"], of["text"]),
         ),
-        "data.approve": ("approve_clip", lambda place, of: corrections.approve(place.dataset, [of["clip"]])),
+        "data.approve": ("approve_clip", lambda place, of: editor.approve(place.dataset, [of["clip"]])),
         "data.exclude": (
             "set_clip_aside",
-            lambda place, of: corrections.set_aside(place.dataset, [of["clip"]], str(of["why"])),
+            lambda place, of: editor.exclude(place.dataset, [of["clip"]], str(of["why"])),
         ),
-        "data.restore": ("restore_clip", lambda place, of: corrections.restore(place.dataset, [of["clip"]])),
+        "data.restore": ("restore_clip", lambda place, of: editor.restore(place.dataset, [of["clip"]])),
         "data.trim": (
             "trim_clip",
-            lambda place, of: corrections.trim(place.dataset, of["clip"], *times(of, "start", "end")),
+            lambda place, of: editor.trim(place.dataset, of["clip"], *times(of, "start", "end")),
         ),
-        "data.split": ("split_clip", lambda place, of: corrections.split(place.dataset, of["clip"], *times(of, "at"))),
-        "data.merge_next": ("merge_clips", lambda place, of: corrections.merge_next(place.dataset, of["clip"])),
+        "data.split": ("split_clip", lambda place, of: editor.split_clip(place.dataset, of["clip"], *times(of, "at"))),
+        "data.merge_next": ("merge_clips", lambda place, of: editor.merge_next(place.dataset, of["clip"])),
     }
     more = {"text": desk.text, "why": desk.why, **desk.marks}
     for label, (name, action) in actions.items():
         tie_action(desk, desk.buttons[label], action, more, name)
-    tie_action(desk, desk.undo, lambda place, _: corrections.undo_last(place.dataset), {}, "undo_edit")
+    tie_action(desk, desk.undo, lambda place, _: editor.undo(place.dataset), {}, "undo_edit")
 
 
 def _tie_words(desk: Desk) -> None:

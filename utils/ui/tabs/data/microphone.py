@@ -8,6 +8,7 @@ import gradio as gr
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.dataset import prompts, voice_recordings
+from utils.dataset.store import Store
 from utils.media import audio
 from utils.ui import error_text
 from utils.ui.i18n import t
@@ -16,16 +17,14 @@ from utils.ui.tabs.data import render
 from utils.ui.tabs.data.settings_form import DataForm
 from utils.ui.views import error_box, message_box
 from utils.workspace import uploads
-from utils.workspace.clip_browser import Shelf
 
 ALL_READ = "data.all_prompts_read"
 
 
-def read_before(project: Project, shelf: Shelf) -> list[str]:
+def read_before(project: Project) -> list[str]:
     """Return what need not be read again: the takes, and prompted sentences that are clips already."""
-    known = shelf.look(project.dataset)
-    shipped = set(prompts.shipped())
-    clips = [clip.text for clip in known.contents.kept if clip.text in shipped] if known else []
+    store, shipped = Store(project.dataset), set(prompts.shipped())
+    clips = [clip.text for clip in store.clips("status = 'kept'") if clip.text in shipped] if store.exists else []
     return [*clips, *(take.text for take in voice_recordings.takes(project))]
 
 
@@ -37,7 +36,7 @@ def save(project: Project, sentence: str, path: str) -> voice_recordings.Take:
     return take
 
 
-def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
+def build_recording(form: DataForm, tab: gr.Tab) -> None:
     """Lay out sentence, microphone and buttons."""
     page = form.page
     gr.Markdown(t("data.recording_hint"))
@@ -64,7 +63,7 @@ def build_recording(form: DataForm, shelf: Shelf, tab: gr.Tab) -> None:
 
     def offered(project: Project, passed: list[str], language: str) -> tuple[Any, ...]:
         """Show the sentence that is read next."""
-        text = voice_recordings.next_sentence(read_before(project, shelf), passed)
+        text = voice_recordings.next_sentence(read_before(project), passed)
         over = "" if text else message_box("success", t(ALL_READ, language))
         has_takes = bool(voice_recordings.takes(project))
         buttons = [gr.update(interactive=False), gr.update(interactive=bool(text)), gr.update(interactive=has_takes)]

@@ -6,7 +6,7 @@ from html import escape
 from utils.core.events import Event, as_number, format_event
 from utils.dataset import lengths
 from utils.dataset.ledger import Entry, Ledger
-from utils.dataset.manifest import Contents
+from utils.dataset.queries import Total
 from utils.dataset.statistics import Statistics
 from utils.dataset.voice_recordings import Progress
 from utils.runs import ACTIVE, Run, State
@@ -126,16 +126,14 @@ def complaint(event: Event) -> str:
     return sentence if not name or name in sentence else f"{name}: {sentence}"
 
 
-def summary(contents: Contents, language: str) -> str:
+def summary(totals: Mapping[str, Total], recordings: int, language: str) -> str:
     """Show the size of a dataset in one line that wraps."""
-    kept = contents.kept
-    aside = [clip for clip in contents.clips.values() if clip.status == "aside"]
     cards = {
-        "data.recordings": str(len(contents.recordings)),
-        "data.clips_in_use": f"{len(kept)} · {minutes(sum(clip.span.seconds for clip in kept), language)}",
-        "data.not_in_use": f"{len(aside)} · {minutes(sum(clip.span.seconds for clip in aside), language)}",
-        "common.training": str(sum(clip.split == "train" for clip in kept)),
-        "common.evaluation": str(sum(clip.split == "eval" for clip in kept)),
+        "data.recordings": str(recordings),
+        "data.clips_in_use": f"{totals['kept'].clips} · {minutes(totals['kept'].seconds, language)}",
+        "data.not_in_use": f"{totals['excluded'].clips} · {minutes(totals['excluded'].seconds, language)}",
+        "common.training": str(totals["train"].clips),
+        "common.evaluation": str(totals["eval"].clips),
     }
     return views.cards(cards, language)
 

@@ -1,6 +1,8 @@
 """What came of it: the account of every second, the statistics, and merging with another project."""
 
+import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,18 +11,66 @@ import gradio as gr
 from utils.core import paths
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.paths import Project
-from utils.dataset.manifest import MANIFEST
+from utils.dataset import queries, statistics
+from utils.dataset.ledger import Ledger
 from utils.dataset.merge import Plan, merge
+from utils.dataset.metadata import read_language
+from utils.dataset.statistics import Statistics
+from utils.dataset.store import Store
 from utils.ui import error_text
 from utils.ui.i18n import t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
 from utils.ui.tabs.data import render, start
 from utils.ui.views import error_box, message_box, note
-from utils.workspace.clip_browser import Shelf
 
 
-def build_result(page: PageContext, shelf: Shelf) -> None:
-    """Lay out account and statistics; they follow the manifest."""
+@dataclass(frozen=True)
+class Counts:
+    """What takes too long to be counted while the page waits."""
+
+    revision: int
+    statistics: Statistics
+    ledger: Ledger
+
+
+class BackgroundCounts:
+    """Counts datasets in the background, for every visitor of the page."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Path, Counts] = {}
+        self._running: set[Path] = set()
+        self._lock = threading.Lock()
+
+    def latest(self, store: Store) -> Counts | None:
+        """Return the latest counts, and start to count again when they are out of date."""
+        revision = store.meta("revision")
+        with self._lock:
+            counts = self._counts.get(store.folder)
+            if (counts is None or counts.revision != revision) and store.folder not in self._running:
+                self._running.add(store.folder)
+                threading.Thread(target=self._count, args=(store.folder,), name="counts", daemon=True).start()
+        return counts
+
+    def _count(self, folder: Path) -> None:
+        try:
+            counts = count_all(Store(folder))
+            with self._lock:
+                self._counts[folder] = counts
+        finally:
+            with self._lock:
+                self._running.discard(folder)
+
+
+def count_all(store: Store) -> Counts:
+    """Count what a dataset holds, and where every second of its recordings went."""
+    with store.reading():
+        revision, dataset = store.meta("revision"), store.read()
+    return Counts(revision, statistics.count(dataset, read_language(store.folder)), statistics.account(dataset))
+
+
+def build_result(page: PageContext) -> None:
+    """Lay out account and statistics; they follow the dataset."""
+    background = BackgroundCounts()
     summary = gr.HTML(elem_id="summary")
     with gr.Accordion(t("data.audio_usage"), open=True):
         ledger = gr.HTML(elem_id="ledger")
@@ -31,7 +81,7 @@ def build_result(page: PageContext, shelf: Shelf) -> None:
     def look(project: str, language: str, before: Mapping[str, Any]) -> list[Any]:
         """Show of the dataset what has changed since this visitor looked last."""
         try:
-            shown = _result(page.open(project), shelf, language)
+            shown = _result(Store(page.open(project).dataset), background, language)
         except AmharicTtsError as error:  # asked on every tick: it stays in its place
             shown = note(error_text.describe(error, language)), "", ""
         return changed_updates(before, dict(zip(names, shown, strict=True)), names)
@@ -46,12 +96,12 @@ def build_result(page: PageContext, shelf: Shelf) -> None:
     )
 
 
-def _result(project: Project, shelf: Shelf, language: str) -> tuple[str, str, str]:
+def _result(store: Store, background: BackgroundCounts, language: str) -> tuple[str, str, str]:
     """Return summary, ledger and statistics."""
-    shelved = shelf.look(project.dataset)
-    if shelved is None:
+    if not store.exists:
         return note(t(render.NO_CLIPS, language)), "", ""
-    summary, found = render.summary(shelved.contents, language), shelf.counted(project.dataset, shelved)
+    summary = render.summary(queries.totals(store), queries.count_recordings(store), language)
+    found = background.latest(store)
     if found is None:
         counting = note(t("data.counting", language))
         return summary, counting, counting
@@ -117,7 +167,7 @@ def add_dataset(page: PageContext, project: str, name: str | None, *, dry_run: b
 def others(output: Path, project: str) -> list[str]:
     """List the other projects that hold clips."""
     names = paths.list_projects(output)
-    return [name for name in names if name != project and (Project(output / name).dataset / MANIFEST).is_file()]
+    return [name for name in names if name != project and Store(Project(output / name).dataset).exists]
 
 
 def counts(plan: Plan) -> dict[str, int]:

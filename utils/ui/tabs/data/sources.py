@@ -20,10 +20,9 @@ from utils.ui.tabs.data.microphone import build_recording
 from utils.ui.tabs.data.settings_form import DataForm
 from utils.ui.views import error_box, message_box, note
 from utils.workspace import uploads
-from utils.workspace.clip_browser import Shelf
 
 
-def build_sources(form: DataForm, shelf: Shelf) -> None:
+def build_sources(form: DataForm) -> None:
     """Lay out one sub-tab for each kind of source, and below them the places that Step 1 reads."""
     form.widgets["inputs"] = build_form(DatasetConfig, only=["inputs"])["inputs"]
     form.widgets["inputs"].elem_id = "inputs"
@@ -42,7 +41,7 @@ def build_sources(form: DataForm, shelf: Shelf) -> None:
         with gr.Tab(t("data.link"), id="link"):
             build_link(form)
         with gr.Tab(t("data.microphone"), id="microphone") as microphone:
-            build_recording(form, shelf, microphone)
+            build_recording(form, microphone)
         with gr.Tab(t("data.existing_dataset"), id="existing"):
             build_existing(form)
     build_kept(form, {"upload_files": files, "upload_media": media, "upload_subtitles": subtitles}, uploads.UPLOADS)

@@ -17,25 +17,23 @@ from utils.ui.tabs.data.results import build_merge, build_result
 from utils.ui.tabs.data.settings_form import DataForm, build_settings
 from utils.ui.tabs.data.sources import build_sources
 from utils.ui.views import message_box, note
-from utils.workspace.clip_browser import Shelf
 
 
 def build(page: PageContext) -> gr.Tab:
     """Lay out the tab."""
-    shelf = Shelf()
     tab = gr.Tab(t("data.tab"), id="data", elem_id="data-tab")
     with tab:
         form = DataForm(page)  # inside: a browser counts its State too, and would mistake it for a tab of its own
         gr.HTML(f"<style>{render.CSS}{clip_render.CSS}</style>")
         gr.Markdown(heading("data.recordings"))
-        build_sources(form, shelf)
+        build_sources(form)
         gr.Markdown(heading("common.settings"))
         build_settings(form)
         build_step(form)
         gr.Markdown(heading("common.dataset"))
-        build_result(page, shelf)
+        build_result(page)
         gr.Markdown(heading("common.clips"))
-        desk = build_clips(page, shelf)
+        desk = build_clips(page)
         with gr.Accordion(t("data.bulk_edit"), open=False):
             build_bulk(desk, form)
         with gr.Accordion(t("data.merge_project"), open=False) as others:

@@ -89,7 +89,7 @@ def _tier(name: str, settings: TrainConfig, device: "Device") -> list[object]:
 def check(config: dict[str, object], project: str) -> Answer:
     """Look at every clip that a run would learn from or be judged by."""
     from utils.dataset import clip_lists
-    from utils.dataset.coqui_lists import read_language
+    from utils.dataset.metadata import read_language
 
     wanted = TrainConfig.parse(config, source="The form")
     clips = clip_lists.read(wanted, Project(Path(project)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.core.paths import Project
-from utils.dataset import coqui_lists
+from utils.dataset import metadata
 from utils.ui.i18n import t
 from utils.xtts.files import TINY, TINY_RANDOM
 
@@ -44,7 +44,7 @@ def forecast(values: Mapping[str, object], project: Project) -> Forecast:
     number = functools.partial(_number, values)
     own = bool(values.get("custom_model"))
     parameters = PUBLISHED if own else SMALL.get(str(values.get("version")), PUBLISHED)
-    listed = Path(str(values["train_csv"])) if values.get("train_csv") else project.dataset / coqui_lists.FILES["train"]
+    listed = Path(str(values["train_csv"])) if values.get("train_csv") else project.dataset / metadata.FILES["train"]
     clips = count_clips(listed)
     updates = math.ceil(clips / (number("batch_size") * number("grad_acumm"))) * number("num_epochs")
     if most := number("max_steps", 0):

@@ -9,7 +9,7 @@ from utils.config import TrainConfig
 from utils.config.flags import command_line
 from utils.core.paths import UPLOADS, Project
 from utils.core.storage import make_folder, write_atomically
-from utils.dataset import coqui_lists
+from utils.dataset import metadata
 from utils.ui.form import read_form
 from utils.ui.i18n import t
 from utils.xtts.files import BUILT_IN
@@ -55,7 +55,7 @@ def obstacle(project: Project, values: Mapping[str, str], language: str) -> str:
     if run := runs.active_run(project, VERB):
         return t("common.name_is_running", language, name=run.name)
     named = {"train": values.get("train_csv"), "eval": values.get("eval_csv")}
-    for split, name in coqui_lists.FILES.items():
+    for split, name in metadata.FILES.items():
         path = Path(given) if (given := named[split]) else project.dataset / name
         if not path.is_file():
             return t("training.dataset_missing", language, name=path)

@@ -1,0 +1,251 @@
+"""The clip editor: what each edit does, and one history of undo and redo."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.dataset.building import built, clip, recordings
+from tests.ui.data_folders import many_clips
+from utils.core.errors import DataError
+from utils.core.paths import Project
+from utils.dataset import editor, queries
+from utils.dataset.clip import APPROVED, Clip
+from utils.dataset.metadata import list_files, read_list
+from utils.dataset.queries import View
+from utils.dataset.records import Source
+from utils.dataset.store import Store, load_dataset
+from utils.dataset.validate import check
+from utils.media import audio
+
+Change = Callable[[Path, Sequence[str]], object]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A dataset of two recordings with real audio."""
+    project = Project(tmp_path / "project")
+    built(recordings(tmp_path / "in", 2, seconds=16.0), project)
+    return project.dataset
+
+
+def kept(folder: Path) -> list[Clip]:
+    return sorted(load_dataset(folder).kept, key=lambda clip: (clip.source, clip.span.start))
+
+
+def test_a_corrected_text_loses_the_scores_of_the_old_one(folder: Path) -> None:
+    name = kept(folder)[0].id
+    Store(folder).put(
+        [dataclasses.replace(kept(folder)[0], scores=dataclasses.replace(kept(folder)[0].scores, confidence=0.5))]
+    )
+    (changed,) = editor.set_text(folder, name, " ደህና\nነኝ ").clips
+    assert changed.text == "ደህና ነኝ"
+    assert changed.scores.confidence is None
+    assert changed.scores.chars_per_second == 5 / changed.span.seconds
+    assert "ደህና ነኝ" in {row.text for path in list_files(folder) for row in read_list(path)}
+
+
+def test_approved_clips_are_marked_and_stay_in_use(folder: Path) -> None:
+    first, second, *_ = kept(folder)
+    editor.exclude(folder, [second.id], "noise")
+    editor.approve(folder, [first.id, second.id])
+    assert [clip.reason for clip in kept(folder)[:2]] == [APPROVED, APPROVED]
+    editor.restore(folder, [first.id])
+    assert [clip.reason for clip in kept(folder)[:2]] == ["", APPROVED]
+
+
+def test_a_restored_clip_joins_the_split_of_its_recording(tmp_path: Path) -> None:
+    for name, side in (("r0", "train"), ("r1", "eval")):
+        clips = [clip(0, recording=name, split=side), clip(1, recording=name, split="").excluded("noisy")]
+        Store(tmp_path).add(Source(name, f"/in/{name}.wav"), clips)
+    restored = editor.restore(tmp_path, ["r0-1", "r1-1"]).clips
+    assert [(one.status, one.reason, one.split) for one in restored] == [("kept", "", "train"), ("kept", "", "eval")]
+
+
+def test_a_split_divides_audio_and_words(folder: Path) -> None:
+    clip = max(kept(folder), key=lambda clip: clip.span.seconds)
+    first, second = editor.split_clip(folder, clip.id, clip.span.seconds / 2).clips
+    assert first.span.end == pytest.approx(second.span.start)
+    assert f"{first.text} {second.text}" == clip.text
+    lengths = [audio.duration(folder / part.audio) for part in (first, second)]
+    assert sum(lengths) == pytest.approx(clip.span.seconds, abs=0.01)
+    assert load_dataset(folder).clips[clip.id].status == "excluded"
+    assert list(check(folder, 11.6, "am")) == []
+
+
+def test_a_trim_keeps_the_audio_between_the_marks(folder: Path) -> None:
+    clip = kept(folder)[0]
+    (part,) = editor.trim(folder, clip.id, 0.25, 1.0).clips
+    assert (part.span.start, part.span.end) == (clip.span.start + 0.25, clip.span.start + 1.0)
+    whole = audio.load(folder / clip.audio, 22_050)
+    trimmed = audio.load(folder / part.audio, 22_050)
+    middle = slice(2000, 14_000)  # away from the fades
+    assert np.abs(trimmed[middle] - whole[round(0.25 * 22_050) :][middle]).max() < 1e-3
+
+
+def test_merged_clips_hold_the_pause_between_them(folder: Path) -> None:
+    first, second, *_ = kept(folder)
+    (both,) = editor.merge_next(folder, first.id).clips
+    assert (both.span.start, both.span.end) == (first.span.start, second.span.end)
+    assert both.text == f"{first.text} {second.text}"
+    assert audio.duration(folder / both.audio) == pytest.approx(both.span.seconds, abs=0.01)
+    assert {load_dataset(folder).clips[clip.id].status for clip in (first, second)} == {"excluded"}
+
+
+def test_clips_are_not_merged_without_their_recording(folder: Path) -> None:
+    first = kept(folder)[0]
+    Path(first.source).unlink()
+    with pytest.raises(DataError, match="is missing"):
+        editor.merge_next(folder, first.id)
+
+
+EDITS: dict[str, Change] = {
+    "approve": editor.approve,
+    "exclude": lambda folder, clips: editor.exclude(folder, clips, "noise"),
+    "text": lambda folder, clips: editor.set_text(folder, clips[0], "ደህና ነኝ"),
+    "split": lambda folder, clips: editor.split_clip(folder, clips[0], 0.6),
+    "trim": lambda folder, clips: editor.trim(folder, clips[0], 0.2, 1.0),
+    "merge": lambda folder, clips: editor.merge_next(folder, clips[0]),
+    "speaker": lambda folder, _: editor.rename_speakers(folder, {"speaker0": "አበበ"}),
+    "evaluation split": lambda folder, _: editor.resplit(folder, 0.5, "time"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_every_edit_is_one_step_of_undo_and_redo(folder: Path, name: str) -> None:
+    before = load_dataset(folder)
+    EDITS[name](folder, [clip.id for clip in kept(folder)[:2]])
+    after = load_dataset(folder)
+    assert after != before
+    assert editor.last_edit(folder) == name
+    editor.undo(folder)
+    assert load_dataset(folder) == before
+    assert editor.last_edit(folder, undone=True) == name
+    editor.redo(folder)
+    assert load_dataset(folder) == after
+
+
+def test_edits_are_undone_in_turn_and_a_new_one_ends_redo(folder: Path) -> None:
+    name = kept(folder)[0].id
+    before = load_dataset(folder)
+    editor.set_text(folder, name, "አንድ")
+    editor.set_text(folder, name, "ሁለት")
+    assert editor.undo(folder).clips[0].text == "አንድ"
+    editor.undo(folder)
+    assert load_dataset(folder) == before
+    with pytest.raises(DataError, match="nothing to undo"):
+        editor.undo(folder)
+    assert editor.redo(folder).clips[0].text == "አንድ"
+    editor.approve(folder, [name])
+    with pytest.raises(DataError, match="nothing to redo"):
+        editor.redo(folder)
+
+
+def test_one_clip_is_reverted_whatever_was_edited_since(folder: Path) -> None:
+    first, second, *_ = kept(folder)
+    editor.approve(folder, [first.id, second.id])
+    editor.exclude(folder, [second.id], "noise")
+    assert editor.revert(folder, first.id).clips[0] == first
+    assert editor.revert(folder, first.id).clips[0].reason == APPROVED
+    assert load_dataset(folder).clips[second.id].reason == "noise"
+
+
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (lambda folder, name: editor.split_clip(folder, name, 0.1), "Both parts"),
+        (lambda folder, name: editor.trim(folder, name, 0.5, 0.6), "must last"),
+        (lambda folder, name: editor.trim(folder, name, 0.0, 99.0), "Start and end"),
+        (lambda folder, name: editor.set_text(folder, name, " "), "empty"),
+        (lambda folder, name: editor.approve(folder, [name, "nobody"]), "'nobody'"),
+        (lambda folder, name: editor.exclude(folder, [name], "too short"), "'too short'"),
+        (lambda folder, name: editor.exclude(folder, [name], ""), "cannot be the reason"),
+        (editor.revert, "not been changed"),
+        (lambda folder, _: editor.rename_speakers(folder, {"speaker0": "x", "nobody": "y"}), "'nobody'"),
+        (lambda folder, _: editor.rename_speakers(folder, {"speaker0": ""}), "cannot be the name"),
+        (lambda folder, _: editor.rename_speakers(folder, {"speaker0": "a|b"}), "cannot be the name"),
+    ],
+)
+def test_an_edit_that_fails_changes_nothing(folder: Path, edit: Callable[[Path, str], object], reason: str) -> None:
+    before = load_dataset(folder)
+    with pytest.raises(DataError, match=reason):
+        edit(folder, kept(folder)[0].id)
+    assert load_dataset(folder) == before
+    assert editor.last_edit(folder) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "share", "parts"),
+    [
+        ("ሀ ለ ሐ መ", 0.5, ("ሀ ለ", "ሐ መ")),
+        ("ሀሀሀሀሀሀ ለ", 0.9, ("ሀሀሀሀሀሀ", "ለ")),
+        ("አንድ", 0.7, ("አንድ", "")),
+        ("አንድ", 0.2, ("", "አንድ")),
+        ("", 0.5, ("", "")),
+    ],
+)
+def test_words_are_divided_by_their_letters(text: str, share: float, parts: tuple[str, str]) -> None:
+    assert editor.divide(text, share) == parts
+
+
+@pytest.mark.parametrize("before", ['["text"]', '{"text": 5}', '{"status": "gone"}', '{"start": "now"}', "{"])
+def test_a_damaged_history_changes_no_clip(folder: Path, before: str) -> None:
+    name = kept(folder)[0].id
+    editor.set_text(folder, name, "አንድ")
+    with Store(folder).transaction() as db:
+        db.execute("UPDATE changes SET before = ?", [before])
+    dataset = load_dataset(folder)
+    with pytest.raises(DataError, match="history is damaged"):
+        editor.undo(folder)
+    assert load_dataset(folder) == dataset
+
+
+def test_speakers_are_swapped_at_once(tmp_path: Path) -> None:
+    speakers = ("Abebe", "abebe", "ሰላም", "Abebe")
+    Store(tmp_path).add(
+        Source("r0", "/in/r0.wav"), [clip(number, speaker=name) for number, name in enumerate(speakers)]
+    )
+    assert editor.rename_speakers(tmp_path, {"abebe": "Abebe", "Abebe": "abebe"}) == {"abebe": 1, "Abebe": 2}
+    assert [one.speaker for one in load_dataset(tmp_path).kept] == ["abebe", "Abebe", "ሰላም", "abebe"]
+
+
+def test_a_new_split_moves_whole_recordings(tmp_path: Path) -> None:
+    for number in range(4):
+        clips = [clip(index, recording=f"r{number}", split="train") for index in range(3)]
+        Store(tmp_path).add(Source(f"r{number}", f"/in/{number}.wav"), clips)
+    editor.resplit(tmp_path, 0.5, "recording")
+    sides = {(one.recording, one.split) for one in load_dataset(tmp_path).kept}
+    assert len(sides) == 4
+    assert {side for _, side in sides} == {"train", "eval"}
+    revision = Store(tmp_path).meta("revision")
+    editor.resplit(tmp_path, 0.5, "recording")
+    assert editor.last_edit(tmp_path) == "evaluation split"
+    editor.undo(tmp_path)
+    assert {one.split for one in load_dataset(tmp_path).kept} == {"train"}
+    assert Store(tmp_path).meta("revision") > revision
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_a_clip_of_fifty_thousand_is_edited_and_shown_in_50_ms(tmp_path: Path) -> None:
+    clips, took = many_clips(tmp_path, 50_000), []
+    for number in range(20):
+        name = clips[number * 97].id
+        began = time.perf_counter()
+        edit = editor.approve if number % 2 else lambda folder, names: editor.set_text(folder, names[0], "ደህና ነኝ")
+        edit(tmp_path, [name])
+        store = Store(tmp_path)
+        page, shown = queries.page(store, View(), 1 + number), store.find([name])[name]
+        answers = (
+            queries.reasons(store),
+            queries.totals(store),
+            editor.next_clip(store, shown),
+            editor.last_edit(tmp_path),
+        )
+        took.append(time.perf_counter() - began)
+        assert len(page.clips) == queries.PAGE_SIZE
+        assert all(answers)
+    assert sorted(took)[len(took) // 2] < 0.05, took

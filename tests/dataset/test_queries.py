@@ -1,0 +1,93 @@
+"""What the page shows of a dataset: filters, pages, orders and counts."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from tests.ui.data_folders import one
+from utils.dataset import editor, queries
+from utils.dataset.clip import APPROVED, SPLIT, Clip, Scores
+from utils.dataset.queries import PAGE_SIZE, Total, View
+from utils.dataset.records import Source
+from utils.dataset.store import Store
+
+
+def stored(folder: Path, clips: list[Clip]) -> Store:
+    store = Store(folder)
+    store.add(Source("0" * 16, "/in/talk.wav"), clips)
+    store.rank()
+    return store
+
+
+@pytest.fixture
+def fifty(tmp_path: Path) -> Store:
+    """Fifty clips, of which every tenth is excluded."""
+    return stored(tmp_path, [one(number) for number in range(50)])
+
+
+@pytest.mark.parametrize(
+    ("view", "expected"),
+    [
+        (View(), 45),
+        (View("all"), 50),
+        (View("excluded"), 5),
+        (View("all", "noisy"), 5),
+        (View("approved"), 0),
+        (View("all", "", "ቡና"), 10),
+        (View("all", "", "0000"), 50),
+        (View("all", "", "%"), 0),
+        (View("kept", "", "nowhere"), 0),
+    ],
+)
+def test_clips_are_filtered(fifty: Store, view: View, expected: int) -> None:
+    assert queries.page(fifty, view, 1).total == expected
+
+
+def test_the_pages_hold_every_clip_once(fifty: Store) -> None:
+    pages = [queries.page(fifty, View("all"), number) for number in (1, 2, 3)]
+    assert [page.number for page in pages] == [1, 2, 3]
+    assert pages[0].pages == -(-50 // PAGE_SIZE)
+    assert len({clip.id for page in pages for clip in page.clips}) == 50
+    assert queries.page(fifty, View("all"), 99).number == pages[0].pages
+
+
+@pytest.mark.parametrize(
+    ("order", "first"),
+    [("noisiest", "0-0"), ("recording", "0-0"), ("shortest", "0-0"), ("longest", "0-0"), ("worst", "-9")],
+)
+def test_orders(fifty: Store, order: str, first: str) -> None:
+    assert queries.page(fifty, View("all", order=order), 1).clips[0].id.endswith(first)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        (Scores(snr_db=40), Scores(snr_db=12)),
+        (Scores(confidence=0.9), Scores(confidence=0.4)),
+        (Scores(chars_per_second=12), Scores(chars_per_second=23)),
+        (Scores(second_cer=0.0), Scores(second_cer=0.4)),
+        (Scores(speech_ratio=0.9), Scores(speech_ratio=0.35)),
+    ],
+)
+def test_suspicious_clips_come_first(tmp_path: Path, better: Scores, worse: Scores) -> None:
+    usual = [dataclasses.replace(one(number), scores=Scores(chars_per_second=12)) for number in range(2, 5)]
+    store = stored(
+        tmp_path,
+        [*usual, *(dataclasses.replace(one(number), scores=scores) for number, scores in enumerate((better, worse)))],
+    )
+    assert queries.page(store, View(), 1).clips[0].id == one(1).id
+
+
+def test_excluded_clips_are_most_suspicious_and_replaced_and_approved_ones_least(tmp_path: Path) -> None:
+    clips = [one(0), dataclasses.replace(one(1), reason=APPROVED), one(2).excluded("noise"), one(3).excluded(SPLIT)]
+    shown = queries.page(stored(tmp_path, clips), View("all"), 1).clips
+    assert [clip.id[-1] for clip in shown] == ["2", "0", "1", "3"]
+
+
+def test_counts_follow_an_edit(fifty: Store) -> None:
+    editor.exclude(fifty.folder, [one(0).id], "a cough")
+    assert queries.reasons(fifty) == {"noisy": 5, "a cough": 1}
+    assert queries.totals(fifty)["excluded"] == Total(6, 24.0)
+    assert queries.totals(fifty)["train"].clips == 44
+    assert queries.count_recordings(fifty) == 1

@@ -1,0 +1,372 @@
+"""The clip editor: every change that a person makes to a dataset, with one history of undo and redo.
+
+An edit is one transaction and one step of the history, however many clips it changes. The history is stored with the
+clips, so the last change can be undone after the page was closed.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from utils.config import DatasetConfig
+from utils.core.errors import DataError
+from utils.core.storage import file_lock
+from utils.dataset import scores, split, vad
+from utils.dataset.build import content_hash
+from utils.dataset.clip import APPROVED, MERGED, SPLIT, TRIMMED, Clip, Span
+from utils.dataset.lengths import LIMIT
+from utils.dataset.metadata import WAVS, plain, write_lists_later
+from utils.dataset.pipeline import read_spans, sound_hash
+from utils.dataset.records import changed_fields, with_fields
+from utils.dataset.rules import REASONS
+from utils.dataset.store import LOCK, Store, open_store
+from utils.media import audio, loudness
+from utils.media.audio import Samples
+from utils.media.rates import RATE
+
+SHORTEST = 0.3  # seconds, the shortest clip that any setting allows
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change that was made.
+
+    Attributes:
+        name: Kind of change, such as ``trim``.
+        clips: The clips that it changed or added, as they are now.
+    """
+
+    name: str
+    clips: tuple[Clip, ...]
+
+
+class Session:
+    """A dataset while it is edited.
+
+    Args:
+        store: The store, with an open transaction.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.before: dict[str, Clip | None] = {}
+        self.after: dict[str, Clip] = {}
+
+    def clip(self, name: str) -> Clip:
+        """Return a clip that must exist."""
+        return self.clips([name])[0]
+
+    def clips(self, names: Iterable[str]) -> list[Clip]:
+        """Return clips that must exist, each once."""
+        names = list(dict.fromkeys(names))
+        clips = self.store.find(names)
+        if unknown := next((name for name in names if name not in clips), None):
+            raise DataError(f"There is no clip {unknown!r}.", hint="Choose a clip in the list.")
+        return [clips[name] for name in names]
+
+    def put(self, clips: Sequence[Clip]) -> None:
+        """Add or replace clips."""
+        old = self.store.find(clip.id for clip in clips)
+        for clip in clips:
+            self.before.setdefault(clip.id, old.get(clip.id))
+            self.after[clip.id] = clip
+        self.store.put(clips)
+
+    def assign_split(self, share: float = 0.05, by: split.By = "recording") -> None:
+        """Put kept clips without a side of the split on the side of their neighbours."""
+        waiting = [clip for clip in self.after.values() if clip.status == "kept" and not clip.split]
+        if not waiting:
+            return
+        recordings = {clip.recording: self.store.clips("recording = ?", clip.recording) for clip in waiting}
+        alone = any(all(not clip.split for clip in clips) for clips in recordings.values())
+        clips = self.store.clips("1") if alone else [clip for clips in recordings.values() for clip in clips]
+        sides = split.assign(clips, share, by).splits
+        self.put([dataclasses.replace(clip, split=sides[clip.id]) for clip in clips if clip.id in sides])
+
+    def record(self, name: str) -> None:
+        """Add what has changed to the history, as one step."""
+        changes = [
+            (clip.id, *changed_fields(self.before[clip.id], clip))
+            for clip in self.after.values()
+            if clip != self.before[clip.id]
+        ]
+        if not changes:
+            return
+        with self.store.transaction() as db:
+            db.execute("DELETE FROM edits WHERE undone")
+            number = db.execute("INSERT INTO edits (name) VALUES (?)", [name]).lastrowid
+            db.executemany("INSERT INTO changes VALUES (?, ?, ?, ?)", [(number, *change) for change in changes])
+
+
+@contextmanager
+def editing(folder: Path, name: str) -> Iterator[Session]:
+    """Open a dataset for an edit, which becomes one step of the history.
+
+    Args:
+        folder: The dataset folder.
+        name: Kind of change.
+    """
+    store = open_store(folder)
+    with file_lock(folder / LOCK), store.transaction():
+        session = Session(store)
+        yield session
+        session.assign_split()
+        session.record(name)
+    write_lists_later(folder)
+
+
+def set_text(folder: Path, name: str, text: str) -> Edit:
+    """Correct the transcript of a clip. Scores that depend on the old one are dropped."""
+    text = " ".join(text.split())
+    if not text:
+        raise DataError("The text is empty.", hint="To leave the clip out, exclude it.")
+
+    def change(clip: Clip) -> Clip:
+        pace = scores.letters(text) / clip.span.seconds if clip.span.seconds else None
+        measured = dataclasses.replace(clip.scores, chars_per_second=pace, confidence=None, second_cer=None)
+        return dataclasses.replace(clip, text=text, scores=measured)
+
+    return _change(folder, "text", [name], change)
+
+
+def approve(folder: Path, names: Sequence[str]) -> Edit:
+    """Mark clips as reviewed; excluded ones are restored."""
+    return _change(folder, "approve", names, lambda clip: dataclasses.replace(_usable(clip), reason=APPROVED))
+
+
+def exclude(folder: Path, names: Sequence[str], reason: str) -> Edit:
+    """Leave clips out, for a reason in the person's own words."""
+    reason = reason.strip()
+    if not reason or reason in REASONS or reason == APPROVED:
+        raise DataError(
+            f"{reason!r} cannot be the reason: the quality filters use it.",
+            hint=f"Choose other words, such as {f'{reason} when heard'.strip()!r}.",
+        )
+    return _change(folder, "exclude", names, lambda clip: clip.excluded(reason))
+
+
+def restore(folder: Path, names: Sequence[str]) -> Edit:
+    """Use excluded clips again, and withdraw approvals."""
+    return _change(folder, "restore", names, lambda clip: dataclasses.replace(_usable(clip), reason=""))
+
+
+def trim(folder: Path, name: str, start: float, end: float) -> Edit:
+    """Replace a clip by a part of it.
+
+    Args:
+        folder: The dataset folder.
+        name: The clip.
+        start: Start of the part, in seconds from the start of the clip.
+        end: End of the part.
+    """
+    with editing(folder, "trim") as session:
+        clip = _audible(session.clip(name))
+        seconds = clip.span.seconds
+        start, end = max(0.0, start), min(seconds, end)
+        if end - start < SHORTEST:
+            raise DataError(f"A clip must last at least {SHORTEST:g} s.", hint="Move start and end further apart.")
+        if end - start > seconds - 0.005:
+            raise DataError("Start and end are those of the clip.", hint="Move one of them first.")
+        part = _part(folder, clip, start, end, clip.text)
+        session.put([clip.excluded(TRIMMED), part])
+    return Edit("trim", (session.after[part.id],))
+
+
+def split_clip(folder: Path, name: str, at: float) -> Edit:
+    """Replace a clip by two, and divide its words between them by time."""
+    with editing(folder, "split") as session:
+        clip = _audible(session.clip(name))
+        seconds = clip.span.seconds
+        if not SHORTEST <= at <= seconds - SHORTEST:
+            raise DataError(f"Both parts must last at least {SHORTEST:g} s.", hint="Choose another time.")
+        first, second = divide(clip.text, at / seconds)
+        parts = [_part(folder, clip, 0.0, at, first), _part(folder, clip, at, seconds, second)]
+        session.put([clip.excluded(SPLIT), *parts])
+    return Edit("split", tuple(session.after[part.id] for part in parts))
+
+
+def merge_next(folder: Path, name: str) -> Edit:
+    """Replace a clip and the next one of its recording by one clip, with the pause between them."""
+    with editing(folder, "merge") as session:
+        clip = _audible(session.clip(name))
+        other = next_clip(session.store, clip)
+        if other is None:
+            raise DataError("No kept clip follows this one in its recording.", hint="Choose an earlier clip.")
+        span = Span(clip.span.start, max(clip.span.end, other.span.end))
+        if span.seconds > LIMIT:
+            raise DataError(
+                f"Together they last {span.seconds:.1f} s, and a clip holds {LIMIT:g} s.",
+                hint="Trim one of them first.",
+            )
+        merged = _new_clip(folder, clip, span, _from_recording(clip, span), f"{clip.text} {other.text}".strip())
+        session.put([clip.excluded(MERGED), other.excluded(MERGED), merged])
+    return Edit("merge", (session.after[merged.id],))
+
+
+def rename_speakers(folder: Path, names: Mapping[str, str]) -> dict[str, int]:
+    """Rename speakers, all at once; two that get the same name become one speaker.
+
+    Args:
+        folder: The dataset folder.
+        names: New names by old ones.
+
+    Returns:
+        The number of clips by old name, excluded ones included.
+    """
+    for new in names.values():
+        if not new or plain(new) != new:
+            raise DataError(f"{new!r} cannot be the name of a speaker.", hint='Leave out |, " and extra spaces.')
+    with editing(folder, "speaker") as session:
+        clips = session.store.clips("1")
+        known = sorted({clip.speaker for clip in clips})
+        if unknown := next((old for old in names if old not in known), None):
+            raise DataError(f"There is no speaker {unknown!r} in {folder}.", hint=f"Choose from: {', '.join(known)}.")
+        renamed = [clip for clip in clips if names.get(clip.speaker, clip.speaker) != clip.speaker]
+        session.put([dataclasses.replace(clip, speaker=names[clip.speaker]) for clip in renamed])
+    return {old: sum(clip.speaker == old for clip in renamed) for old in names}
+
+
+def resplit(folder: Path, share: float, by: split.By) -> str:
+    """Choose the evaluation split of all clips anew; return what to know about it."""
+    with editing(folder, "evaluation split") as session:
+        clips = session.store.clips("1 ORDER BY number")
+        unsplit = [dataclasses.replace(clip, split="") for clip in clips]
+        choice = split.assign(unsplit, share, by)
+        session.put([dataclasses.replace(clip, split=choice.splits.get(clip.id, "")) for clip in unsplit])
+    return choice.note
+
+
+def undo(folder: Path) -> Edit:
+    """Undo the last edit."""
+    return _step(folder, back=True)
+
+
+def redo(folder: Path) -> Edit:
+    """Make the edit again that was undone last."""
+    return _step(folder, back=False)
+
+
+def revert(folder: Path, name: str) -> Edit:
+    """Undo the last change of one clip, whatever was edited since; a second time takes that back."""
+    with editing(folder, "revert") as session, session.store.reading() as db:
+        clip = session.clip(name)
+        query = "SELECT before FROM changes JOIN edits ON edit = number WHERE clip = ? AND NOT undone"
+        row = db.execute(f"{query} ORDER BY edit DESC LIMIT 1", [name]).fetchone()
+        if row is None:
+            raise DataError(f"Clip {name} has not been changed.", hint="There is nothing to undo.")
+        if row[0] is None:
+            raise DataError(f"Clip {name} was made by an edit.", hint="Undo that edit with: dataset undo.")
+        session.put([with_fields(clip, row[0])])
+    return Edit("revert", (session.after[name],))
+
+
+def last_edit(folder: Path, *, undone: bool = False) -> str:
+    """Return the name of the edit that undo (or redo) is about; empty if there is none."""
+    store = Store(folder)
+    if not store.exists:
+        return ""
+    step = _next_step(store, back=not undone)
+    return step[1] if step else ""
+
+
+def next_clip(store: Store, clip: Clip) -> Clip | None:
+    """Return the kept clip that follows another one in its recording."""
+    condition = "recording = ? AND status = 'kept' AND id <> ? AND start >= ? AND \"end\" > ? ORDER BY start LIMIT 1"
+    return next(iter(store.clips(condition, clip.recording, clip.id, clip.span.start, clip.span.end)), None)
+
+
+def divide(text: str, share: float) -> tuple[str, str]:
+    """Divide the words of a text so that the first part has about this share of the letters."""
+    words = text.split()
+    if len(words) < 2:
+        return (text, "") if share >= 0.5 else ("", text)
+    total = sum(map(len, words))
+    reached = np.cumsum([len(word) for word in words])[:-1]
+    cut = int(np.argmin(np.abs(reached - share * total))) + 1
+    return " ".join(words[:cut]), " ".join(words[cut:])
+
+
+def _step(folder: Path, *, back: bool) -> Edit:
+    """Move one step through the history."""
+    store = open_store(folder)
+    with file_lock(folder / LOCK), store.transaction() as db:
+        step = _next_step(store, back=back)
+        if step is None:
+            raise DataError(f"There is nothing to {'undo' if back else 'redo'}.")
+        number, name = step
+        changes = db.execute("SELECT clip, before, after FROM changes WHERE edit = ?", [number]).fetchall()
+        wanted = {clip: before if back else after for clip, before, after in changes}
+        clips = store.find(wanted)
+        changed = [with_fields(clips.get(clip), fields) for clip, fields in wanted.items() if fields]
+        store.put(changed)
+        store.delete(clip for clip, fields in wanted.items() if not fields)
+        db.execute("UPDATE edits SET undone = ? WHERE number = ?", [back, number])
+    write_lists_later(folder)
+    return Edit(name, tuple(changed))
+
+
+def _next_step(store: Store, *, back: bool) -> tuple[int, str] | None:
+    condition = "NOT undone ORDER BY number DESC" if back else "undone ORDER BY number"
+    with store.reading() as db:
+        row: tuple[int, str] | None = db.execute(f"SELECT number, name FROM edits WHERE {condition}").fetchone()
+    return row
+
+
+def _change(folder: Path, what: str, names: Sequence[str], change: Callable[[Clip], Clip]) -> Edit:
+    """Change clips, all of them or none."""
+    with editing(folder, what) as session:
+        session.put([change(clip) for clip in session.clips(names)])
+    return Edit(what, tuple(session.after.values()))
+
+
+def _audible(clip: Clip) -> Clip:
+    if not clip.audio:
+        raise DataError(f"Clip {clip.id} has no audio.", hint="Choose another one.")
+    return clip
+
+
+def _usable(clip: Clip) -> Clip:
+    if not clip.text.strip():
+        raise DataError(f"Clip {clip.id} has no text.", hint="Write its text first.")
+    return dataclasses.replace(_audible(clip), status="kept")
+
+
+def _part(folder: Path, clip: Clip, start: float, end: float, text: str) -> Clip:
+    """Make a clip of a part of another one's audio."""
+    samples = audio.load(folder / clip.audio, RATE, start, end)
+    return _new_clip(folder, clip, Span(clip.span.start + start, clip.span.start + end), samples, text)
+
+
+def _from_recording(clip: Clip, span: Span) -> Samples:
+    """Read a span of the recording itself, at the loudness of clips."""
+    path = Path(clip.source)
+    if not path.is_file() or content_hash(path) != clip.recording:
+        raise DataError(
+            f"The recording {path} is missing or was changed, so the pause between the clips cannot be read.",
+            hint="Put it back.",
+        )
+    samples = loudness.centred(next(read_spans(path, [span])))
+    return loudness.levelled(samples, RATE, scores.loudness(samples, RATE))
+
+
+def _new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) -> Clip:
+    """Write the audio of a new clip of the same recording, and measure it."""
+    samples = audio.faded(samples, RATE)
+    name = f"{clip.recording}-{round(1000 * span.start):08d}-{round(1000 * span.end):08d}"
+    path = f"{WAVS}/{name}.wav"
+    audio.save(folder / path, samples, RATE)
+    return dataclasses.replace(
+        clip,
+        id=name,
+        span=span,
+        text=text,
+        audio=path,
+        content=sound_hash(samples),
+        scores=scores.measure(samples, RATE, vad.speech_segments(folder / path, DatasetConfig()), text),
+        status="kept" if text else "excluded",
+        reason="" if text else "no words left for it",
+    )

@@ -1,0 +1,109 @@
+"""What the page shows of a dataset: a page of clips, and counts. These are queries: nothing loads 50,000 clips."""
+
+from typing import NamedTuple
+
+from utils.dataset.clip import APPROVED, Clip
+from utils.dataset.store import Store
+
+PAGE_SIZE = 20
+ORDERS = {
+    "worst": "doubt DESC",
+    "recording": "source, start",
+    "longest": '"end" - start DESC',
+    "shortest": '"end" - start',
+    "noisiest": "snr_db IS NULL, snr_db",
+}
+
+
+class View(NamedTuple):
+    """A choice of clips, and their order.
+
+    Attributes:
+        status: all, kept, approved or excluded.
+        reason: Why they were excluded; empty for any reason.
+        search: Part of the text, the path of the recording or the id.
+        order: A key of ``ORDERS``.
+    """
+
+    status: str = "kept"
+    reason: str = ""
+    search: str = ""
+    order: str = "worst"
+
+
+class ClipPage(NamedTuple):
+    """A page of a view.
+
+    Attributes:
+        clips: The clips of the page.
+        number: Number of the page, from 1.
+        pages: How many pages there are.
+        total: How many clips the view has.
+    """
+
+    clips: list[Clip]
+    number: int
+    pages: int
+    total: int
+
+
+class Total(NamedTuple):
+    """Number and duration of some clips."""
+
+    clips: int
+    seconds: float
+
+
+def page(store: Store, view: View, number: int) -> ClipPage:
+    """Return one page of a view; beyond the last page it is the last one."""
+    condition, values = _condition(view)
+    with store.reading() as db:
+        total = db.execute(f"SELECT count(*) FROM clips WHERE {condition}", values).fetchone()[0]
+        pages = max(1, -(-total // PAGE_SIZE))
+        number = min(max(1, number), pages)
+        order = f"{ORDERS.get(view.order, ORDERS['worst'])}, number LIMIT ? OFFSET ?"
+        clips = store.clips(f"{condition} ORDER BY {order}", *values, PAGE_SIZE, (number - 1) * PAGE_SIZE)
+    return ClipPage(clips, number, pages, total)
+
+
+def reasons(store: Store) -> dict[str, int]:
+    """Count the excluded clips by reason, the most frequent first."""
+    query = "SELECT reason, count(*) FROM clips WHERE status = 'excluded' GROUP BY reason ORDER BY 2 DESC, min(number)"
+    with store.reading() as db:
+        return dict(db.execute(query).fetchall())
+
+
+def totals(store: Store) -> dict[str, Total]:
+    """Count kept, excluded, train and eval clips; train and eval are the kept ones of each side."""
+    query = """
+        SELECT status, count(*), sum("end" - start) FROM clips GROUP BY status
+        UNION ALL SELECT split, count(*), sum("end" - start) FROM clips WHERE status = 'kept' GROUP BY split
+    """
+    with store.reading() as db:
+        rows = {name: Total(clips, seconds) for name, clips, seconds in db.execute(query)}
+    return {name: rows.get(name, Total(0, 0.0)) for name in ("kept", "excluded", "train", "eval")}
+
+
+def count_recordings(store: Store) -> int:
+    """Count the recordings that are finished."""
+    with store.reading() as db:
+        query = "SELECT count(DISTINCT recording) FROM sources WHERE recording <> '' AND reason = ''"
+        return int(db.execute(query).fetchone()[0])
+
+
+def _condition(view: View) -> tuple[str, list[str]]:
+    conditions, values = ["1"], []
+    if view.status == "approved":
+        conditions.append("status = 'kept' AND reason = ?")
+        values.append(APPROVED)
+    elif view.status in {"kept", "excluded"}:
+        conditions.append("status = ?")
+        values.append(view.status)
+    if view.reason:
+        conditions.append("status = 'excluded' AND reason = ?")
+        values.append(view.reason)
+    if search := view.search.strip():
+        pattern = "%" + "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in search) + "%"
+        conditions.append(r"(text LIKE ? ESCAPE '\' OR source LIKE ? ESCAPE '\' OR id LIKE ? ESCAPE '\')")
+        values += [pattern] * 3
+    return " AND ".join(conditions), values

@@ -1,0 +1,303 @@
+"""The store of a dataset: its clips and recordings in one SQLite file, where every change is a transaction.
+
+``clips.db`` uses SQLite's rollback journal. Between two changes the dataset is this one file, so a copied folder is
+complete, and it works on network drives. The write-ahead log needs a second file and shared memory for that.
+"""
+
+import logging
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from utils.core.errors import DataError, StorageError
+from utils.core.storage import NO_SPACE_HINT, atomic_writer, file_lock, make_folder
+from utils.dataset import migration
+from utils.dataset.clip import APPROVED, REPLACED, Clip
+from utils.dataset.records import COLUMNS, SCORES, Source, clip_of_row, row_of_clip, source_of_row
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+logger = logging.getLogger(__name__)
+DATABASE, LOCK = "clips.db", ".lock"  # whoever changes clips holds the lock; readers need none
+VERSION = 1
+BUSY_SECONDS = 30.0
+PER_QUERY = 500  # SQLite limits the parameters of one statement
+TYPES = dict.fromkeys(["start", "end", *SCORES], "REAL")
+QUOTED = [f'"{name}"' for name in COLUMNS]
+SELECT = f"SELECT {', '.join(QUOTED)} FROM clips"
+UPSERT = (
+    f"INSERT INTO clips ({', '.join(QUOTED)}) VALUES ({', '.join('?' * len(COLUMNS))}) "
+    f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in QUOTED[1:])}"
+)
+SCHEMA = f"""
+CREATE TABLE meta (name TEXT PRIMARY KEY, value);
+INSERT INTO meta VALUES ('revision', 0), ('lists_revision', -1), ('pace', 0.0);
+CREATE TABLE sources (number INTEGER PRIMARY KEY, recording TEXT, path TEXT, size INTEGER, changed INTEGER,
+  seconds REAL, reason TEXT, warnings TEXT);
+CREATE TABLE clips (number INTEGER PRIMARY KEY, {", ".join(f'"{name}" {TYPES.get(name, "TEXT")}' for name in COLUMNS)},
+  doubt REAL NOT NULL DEFAULT 0, UNIQUE (id));
+CREATE INDEX clips_by_doubt ON clips (status, doubt);
+CREATE INDEX clips_by_reason ON clips (status, reason, split, start, "end");
+CREATE INDEX clips_by_recording ON clips (recording, start);
+CREATE TABLE edits (number INTEGER PRIMARY KEY, name TEXT, undone INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE changes (edit INTEGER REFERENCES edits ON DELETE CASCADE, clip TEXT, before TEXT, after TEXT);
+CREATE INDEX changes_by_edit ON changes (edit);
+CREATE INDEX changes_by_clip ON changes (clip);
+PRAGMA user_version = {VERSION};
+"""
+# How suspicious a clip is. Excluded clips come first, replaced ones last, and approved ones are not suspicious at all.
+# Each term is between 0 and 1; what was not measured adds nothing.
+TERMS = (
+    "(30 - snr_db) / 30",
+    "1 - confidence",
+    "second_cer",
+    "abs(chars_per_second / nullif((SELECT value FROM meta WHERE name = 'pace'), 0) - 1)",
+    "100 * clipping",
+    "2 * (0.5 - speech_ratio)",
+    "trim(text) = ''",
+)
+DOUBT = f"""CASE
+  WHEN status = 'excluded' AND reason IN ({", ".join(f"'{reason}'" for reason in sorted(REPLACED))}) THEN -1
+  WHEN status = 'kept' AND reason = '{APPROVED}' THEN 0
+  ELSE (status = 'excluded') * {len(TERMS)} + {" + ".join(f"coalesce(min(1, max(0, {term})), 0)" for term in TERMS)}
+END"""
+
+
+@dataclass
+class Dataset:
+    """The whole content of a dataset at one moment.
+
+    Attributes:
+        clips: By id, in the order they were added.
+        recordings: By content hash.
+        files: The latest entry of each path.
+    """
+
+    clips: dict[str, Clip] = field(default_factory=dict)
+    recordings: dict[str, Source] = field(default_factory=dict)
+    files: dict[str, Source] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> list[Clip]:
+        """Return the clips in use."""
+        return [clip for clip in self.clips.values() if clip.status == "kept"]
+
+    @property
+    def excluded(self) -> list[Clip]:
+        """Return the clips that are not used."""
+        return [clip for clip in self.clips.values() if clip.status == "excluded"]
+
+    @property
+    def failed(self) -> list[Source]:
+        """Return the files that gave no clips."""
+        return [source for source in self.files.values() if source.reason]
+
+
+class Store:
+    """The database of one dataset folder. It is created by the first change, or from the CSV files of version 1.0.
+
+    Args:
+        folder: The dataset folder.
+        connection: An open transaction to join.
+    """
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection | None = None) -> None:
+        self.folder, self.path = folder, folder / DATABASE
+        self._open = connection
+
+    @property
+    def exists(self) -> bool:
+        """Tell whether there is a dataset."""
+        return self.path.is_file() or migration.is_needed(self.folder)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Make several changes as one: all of them or none. Calls inside join the outer transaction."""
+        if self._open:
+            yield self._open
+            return
+        with self._connection() as db:
+            db.execute("BEGIN IMMEDIATE")
+            self._open = db
+            try:
+                yield db
+                db.execute("UPDATE meta SET value = value + 1 WHERE name = 'revision'")
+                db.execute("COMMIT")
+            finally:
+                self._open = None  # closing the connection rolls back what was not committed
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Read from one consistent state; calls inside read from it too."""
+        if self._open:
+            yield self._open
+            return
+        with self._connection() as db:
+            db.executescript("PRAGMA query_only = ON; BEGIN;")
+            self._open = db
+            try:
+                yield db
+            finally:
+                self._open = None
+
+    def read(self) -> Dataset:
+        """Read everything; a folder without a dataset is empty."""
+        dataset = Dataset()
+        if not self.exists:
+            return dataset
+        with self.reading() as db:
+            for row in db.execute("SELECT * FROM sources ORDER BY number"):
+                source = source_of_row(row)
+                dataset.files[source.path] = source
+                if source.recording and not source.reason:
+                    dataset.recordings.setdefault(source.recording, source)
+            dataset.clips = {clip.id: clip for clip in map(clip_of_row, db.execute(f"{SELECT} ORDER BY number"))}
+        return dataset
+
+    def clips(self, condition: str, *values: object) -> list[Clip]:
+        """Read the clips that meet an SQL condition, which may end with an order and a limit."""
+        with self.reading() as db:
+            return [clip_of_row(row) for row in db.execute(f"{SELECT} WHERE {condition}", values)]
+
+    def find(self, ids: Iterable[str]) -> dict[str, Clip]:
+        """Read clips by their ids; unknown ids are left out."""
+        ids = list(ids)
+        with self.reading():
+            parts = [ids[start : start + PER_QUERY] for start in range(0, len(ids), PER_QUERY)]
+            rows = (clip for part in parts for clip in self.clips(f"id IN ({', '.join('?' * len(part))})", *part))
+            return {clip.id: clip for clip in rows}
+
+    def table(self) -> "pd.DataFrame":
+        """Return all clips as a table, with their duration in ``seconds``."""
+        import pandas as pd
+
+        with self.reading() as db:
+            table = pd.read_sql_query(f"{SELECT} ORDER BY number", db)
+        return table.assign(seconds=table["end"] - table["start"])
+
+    def add(self, source: Source, clips: Sequence[Clip]) -> None:
+        """Add a recording with its clips, whose audio must be on disk."""
+        with self.transaction():
+            self.put(clips)
+            self.note(source)
+
+    def note(self, source: Source) -> None:
+        """Record what came of a file."""
+        row = asdict(source) | {"warnings": "\n".join(source.warnings)}
+        with self.transaction() as db:
+            db.execute(f"INSERT INTO sources VALUES (NULL{', ?' * len(row)})", list(row.values()))
+
+    def put(self, clips: Iterable[Clip]) -> None:
+        """Add clips, or replace those with the same id."""
+        rows = [row_of_clip(clip) for clip in clips]
+        with self.transaction() as db:
+            db.executemany(UPSERT, rows)
+            db.executemany(f"UPDATE clips SET doubt = {DOUBT} WHERE id = ?", [row[:1] for row in rows])
+
+    def delete(self, ids: Iterable[str]) -> None:
+        """Remove clips; their audio stays on disk."""
+        with self.transaction() as db:
+            db.executemany("DELETE FROM clips WHERE id = ?", [(name,) for name in ids])
+
+    def rank(self) -> None:
+        """Rank all clips again after many have changed: the usual pace of the dataset may be another."""
+        with self.transaction() as db:
+            paces = [pace for (pace,) in db.execute("SELECT chars_per_second FROM clips WHERE chars_per_second > 0")]
+            db.execute("UPDATE meta SET value = ? WHERE name = 'pace'", [median(paces) if paces else 0.0])
+            db.execute(f"UPDATE clips SET doubt = {DOUBT}")
+
+    def meta(self, name: str) -> Any:  # noqa: ANN401  # a number or text
+        """Read a value of the store, such as ``revision``, which grows with every change."""
+        with self.reading() as db:
+            return db.execute("SELECT value FROM meta WHERE name = ?", [name]).fetchone()[0]
+
+    def set_meta(self, name: str, value: object) -> None:
+        """Set a value of the store; this is no change of the dataset."""
+        with self._connection() as db:
+            db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [name, value])
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        with _reported(self.path), closing(self._connect()) as db:
+            yield db
+
+    def _connect(self) -> sqlite3.Connection:
+        if not self.path.is_file():
+            try:
+                self._create()
+            except StorageError:
+                if not migration.is_needed(self.folder):
+                    raise
+                return _migrated(self.folder)  # the folder is read-only: convert it in memory each time
+        db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        db.executescript("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA synchronous = FULL;")
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version != VERSION:
+            db.close()
+            raise DataError(
+                f"{self.path} has format {version}; this version reads format {VERSION}.",
+                hint="Update the program, or give this project a new folder.",
+            )
+        return db
+
+    def _create(self) -> None:
+        """Write a new database, complete or not at all."""
+        make_folder(self.folder)
+        with file_lock(self.folder / ".create.lock"):
+            if self.path.is_file():
+                return
+            with closing(_migrated(self.folder)) as db, atomic_writer(self.path) as file:
+                file.write(db.serialize())
+
+
+def open_store(folder: Path) -> Store:
+    """Return the store of a dataset that must exist."""
+    store = Store(folder)
+    if not store.exists:
+        raise DataError(f"{folder} has no {DATABASE}.", hint="Create a dataset with: python -m utils prepare.")
+    return store
+
+
+def load_dataset(folder: Path) -> Dataset:
+    """Read a dataset that must exist."""
+    return open_store(folder).read()
+
+
+def _migrated(folder: Path) -> sqlite3.Connection:
+    """Return a new database in memory, with the content of a dataset of version 1.0 if there is one."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    db.executescript(SCHEMA)
+    if not migration.is_needed(folder):
+        return db
+    old = migration.read(folder)
+    store = Store(folder, db)
+    db.execute("BEGIN")
+    for source in old.sources:
+        store.note(Source(*source))
+    store.put(clip_of_row(row) for row in old.clips)
+    store.rank()
+    db.execute("UPDATE meta SET value = 0 WHERE name = 'lists_revision'")  # the lists may have been edited by hand
+    message = f"Converted {len(old.clips)} clips of version 1.0 to {DATABASE}; manifest.csv stays as a backup."
+    db.execute("INSERT INTO meta VALUES ('migration', ?)", [message])
+    db.execute("COMMIT")
+    logger.warning("%s: %s", folder, message)
+    return db
+
+
+@contextmanager
+def _reported(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite into ours."""
+    try:
+        yield
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the message of an error may hold text of the file
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+            raise StorageError(f"{path} cannot be written: {error}.", hint=NO_SPACE_HINT) from error
+        if name.startswith("SQLITE_BUSY"):
+            raise StorageError(f"{path} is used by another program.", hint="Wait until it is done.") from error
+        raise DataError(f"{path} is damaged: {error}.", hint="Restore it from a backup.") from error
