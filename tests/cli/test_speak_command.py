@@ -25,7 +25,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def speak(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak:
     """The command, with a model that says half a second of each sentence."""
     monkeypatch.setattr("utils.speech.synthesizer.max_codes", lambda *_: 12)
-    monkeypatch.setattr("utils.speech.voice_cache.VOICES", tmp_path / "voices")
+    monkeypatch.setattr("utils.speech.voices.VOICES", tmp_path / "voices")
     monkeypatch.chdir(tmp_path)
     usual = ["--model", str(ready), "--precision", "fp32", "--tries", "1", "--no-trim"]
     return lambda *words: main(["speak", *words, *usual])
@@ -126,7 +126,7 @@ def test_the_precision_is_compared_with_fp32(
     ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("utils.speech.synthesizer.max_codes", lambda *_: 12)
-    monkeypatch.setattr("utils.speech.voice_cache.VOICES", tmp_path / "voices")
+    monkeypatch.setattr("utils.speech.voices.VOICES", tmp_path / "voices")
     main(["check-precision", "ሰላም ለዓለም", "--model", str(ready), "--precision", "int8"])
     assert "int8" in capsys.readouterr().out
 

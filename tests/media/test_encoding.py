@@ -89,7 +89,7 @@ def test_what_cannot_be_streamed_is_refused_with_what_can(ending: str) -> None:
 
 
 @pytest.mark.parametrize("ending", [ending for ending in AUDIO_FORMATS if ending != ".aac"])
-def test_a_file_says_that_nobody_said_it(ending: str, tmp_path: Path) -> None:
+def test_tags_say_that_the_speech_is_synthetic(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"a{ending}"
     write_audio(path, glide(0.5), RATE, tags=Tags("ርዕስ\n\ud800", "my model"))
     with av.open(str(path)) as container:
@@ -127,23 +127,23 @@ def test_the_same_sound_makes_the_same_bytes(ending: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "sound", "rate", "bits", "complaint"),
+    ("name", "sound", "rate", "bits", "message"),
     [
-        ("a.xyz", glide(), RATE, 16, r"not written as \.xyz\. Use \.wav, \.flac, \.mp3"),
-        ("a", glide(), RATE, 16, "without ending"),
-        ("a.mp3", glide(), RATE, 24, "does not write samples of 24 bits"),
-        ("a.wav", glide(), RATE, 8, "does not write samples of 8 bits"),
+        ("a.xyz", glide(), RATE, 16, r"\.xyz.*\.wav, \.flac, \.mp3"),
+        ("a", glide(), RATE, 16, "extension"),
+        ("a.mp3", glide(), RATE, 24, "24 bits"),
+        ("a.wav", glide(), RATE, 8, "8 bits"),
         ("a.opus", glide(), 12_345, 16, "at 12345 Hz"),
-        ("a.wav", np.zeros(0, np.float32), RATE, 16, "no sound to write"),
+        ("a.wav", np.zeros(0, np.float32), RATE, 16, "no audio"),
         ("a.wav", np.zeros((2, 9), np.float32), RATE, 16, "one channel"),
-        ("a.mp3", np.array([0.0] * 12_000 + [np.nan], np.float32), RATE, 16, r"finite number at 0\.500 s"),
+        ("a.mp3", np.array([0.0] * 12_000 + [np.nan], np.float32), RATE, 16, r"0\.500 s"),
     ],
 )
 def test_what_cannot_be_written_is_refused_and_the_old_file_stays(
-    name: str, sound: Samples, rate: int, bits: int, complaint: str, tmp_path: Path
+    name: str, sound: Samples, rate: int, bits: int, message: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(b"old")
-    with pytest.raises(AudioError, match=complaint):
+    with pytest.raises(AudioError, match=message):
         write_audio(tmp_path / name, sound, rate, bits=bits)
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [(name, b"old")]
 
@@ -180,7 +180,7 @@ def test_files_hold_loud_samples_too(ending: str, tmp_path: Path) -> None:
 
 
 def test_a_sample_that_is_no_number_is_refused() -> None:
-    with pytest.raises(AudioError, match=r"not a finite number at 0\.000 s"):
+    with pytest.raises(AudioError, match=r"0\.000 s"):
         to_pcm16(np.array([np.inf], np.float32))
 
 

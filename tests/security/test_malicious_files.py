@@ -17,9 +17,8 @@ from tools.tiny_voice.training_loop import STATE, load_trained
 from utils.core.errors import AmharicTtsError
 from utils.dataset.recognisers import RecogniserSpec
 from utils.dataset.recognisers.ctc import Ctc
-from utils.speech.gpt_loading import from_file
-from utils.speech.voice_cache import VoiceCache
-from utils.speech.voices import own_names
+from utils.speech.loaded_model import read_from_file
+from utils.speech.voices import VoiceCache, own_names
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.files import ModelFileError
 from utils.xtts.state_dict import read_state_dict
@@ -72,7 +71,7 @@ def weights(folder: Path, change: Callable[[Path], object]) -> None:
 
 def weights_layer_by_layer(folder: Path, change: Callable[[Path], object]) -> None:
     change(folder / "model.pth")
-    from_file(folder / "model.pth")(["a"])
+    read_from_file(folder / "model.pth")(["a"])
 
 
 def optimiser_state(folder: Path, change: Callable[[Path], object]) -> None:

@@ -9,14 +9,16 @@ import torch
 
 from utils.core.errors import SpeedupError
 from utils.speech import precision
-from utils.speech.precision import Measured, choose, measured, require
+from utils.speech.precision import Measurement, choose, measurement, require
 
-FAST = Measured({"fp32": 0.3, "bf16": 0.2, "int8": 0.1}, {"fp32": 0.2, "bf16": 0.1}, "2026-11-21", precision.TIMES)
-PLAIN = Measured({"fp32": 0.3, "int8": 0.28}, {"fp32": 0.2}, "2026-11-21", precision.TIMES)
+FAST = Measurement(
+    {"fp32": 0.3, "bf16": 0.2, "int8": 0.1}, {"fp32": 0.2, "bf16": 0.1}, "2026-11-21", precision.OCCASIONS
+)
+PLAIN = Measurement({"fp32": 0.3, "int8": 0.28}, {"fp32": 0.2}, "2026-11-21", 3)
 WITHOUT_BF16 = frozenset({"fma", "avx2"})
 
 
-def remembered(path: Path, found: Measured) -> Path:
+def remembered(path: Path, found: Measurement) -> Path:
     path.write_text(json.dumps({precision.machine(): vars(found)}))
     return path
 
@@ -25,7 +27,7 @@ def remembered(path: Path, found: Measured) -> Path:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     times: list[int] = []
 
-    def measure() -> Measured:
+    def measure() -> Measurement:
         times.append(1)
         return FAST
 
@@ -43,7 +45,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         (FAST, "fp32", "fp32", "fp32"),
     ],
 )
-def test_what_is_clearly_faster_is_chosen(found: Measured, wanted: str, gpt: str, vocoder: str, tmp_path: Path) -> None:
+def test_what_is_clearly_faster_is_chosen(
+    found: Measurement, wanted: str, gpt: str, vocoder: str, tmp_path: Path
+) -> None:
     choice = choose("cpu", wanted, remembered(tmp_path / "p.json", found))
     assert (choice.device, choice.gpt, choice.vocoder) == ("cpu", gpt, vocoder)
 
@@ -57,7 +61,7 @@ def test_the_reason_is_said_in_words(tmp_path: Path) -> None:
 
 def test_a_machine_is_measured_once(tmp_path: Path, counted: list[int]) -> None:
     path = tmp_path / "settings" / "precision.json"
-    assert [measured(path), measured(path)] == [FAST, FAST]
+    assert [measurement(path), measurement(path)] == [FAST, FAST]
     assert counted == [1]
 
 
@@ -65,8 +69,8 @@ def test_a_machine_is_measured_on_a_few_occasions_of_which_the_best_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "precision.json"
-    disturbed = Measured({"fp32": 0.4, "int8": 0.4}, {"fp32": 0.2, "bf16": 0.3}, "2026-11-20")
-    quiet = Measured({"fp32": 0.3, "int8": 0.1}, {"fp32": 0.2, "bf16": 0.1}, "2026-11-21")
+    disturbed = Measurement({"fp32": 0.4, "int8": 0.4}, {"fp32": 0.2, "bf16": 0.3}, "2026-11-20")
+    quiet = Measurement({"fp32": 0.3, "int8": 0.1}, {"fp32": 0.2, "bf16": 0.1}, "2026-11-21")
     occasions = [disturbed, quiet, disturbed]
     monkeypatch.setattr(precision, "measure", lambda: occasions.pop(0))
     chosen = [choose("cpu", path=path) for _ in range(5)]
@@ -76,9 +80,9 @@ def test_a_machine_is_measured_on_a_few_occasions_of_which_the_best_counts(
 
 def test_another_machine_is_measured_too(tmp_path: Path, counted: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "precision.json"
-    measured(path)
+    measurement(path)
     monkeypatch.setattr(precision, "machine", lambda: "another")
-    measured(path)
+    measurement(path)
     assert counted == [1, 1]
     assert set(json.loads(path.read_text())) > {"another"}
 
@@ -93,7 +97,7 @@ def test_another_machine_is_measured_too(tmp_path: Path, counted: list[int], mon
 def test_a_damaged_memory_is_written_anew(damage: str, tmp_path: Path, counted: list[int]) -> None:
     path = tmp_path / "precision.json"
     path.write_text(damage.replace("%s", precision.machine()))
-    assert [measured(path), measured(path)] == [FAST, FAST]
+    assert [measurement(path), measurement(path)] == [FAST, FAST]
     assert counted == [1]
 
 
@@ -101,8 +105,8 @@ def test_a_folder_that_cannot_be_written_is_no_hindrance(
     tmp_path: Path, counted: list[int], caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("")
-    assert measured(tmp_path / "file" / "precision.json") == FAST
-    assert "not remembered" in caplog.text
+    assert measurement(tmp_path / "file" / "precision.json") == FAST
+    assert "not saved" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -139,7 +143,7 @@ def test_a_gpu_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_an_unknown_precision_is_refused() -> None:
-    with pytest.raises(SpeedupError, match="no precision"):
+    with pytest.raises(SpeedupError, match="fp8"):
         choose("cpu", "fp8")
 
 
@@ -149,7 +153,7 @@ def test_a_processor_without_bf16_neither_measures_nor_takes_it(monkeypatch: pyt
     found = precision.measure()
     assert set(found.vocoder) == {"fp32"}
     assert set(found.gpt) <= {"fp32", "int8"}
-    with pytest.raises(SpeedupError, match="does not multiply bf16"):
+    with pytest.raises(SpeedupError, match="bf16"):
         require("gpt", "bf16", "cpu")
 
 
@@ -160,7 +164,7 @@ def test_a_processor_that_says_nothing_of_itself_is_asked_with_few_numbers(
     seconds: dict[str, float], able: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(precision, "processor_flags", frozenset)
-    monkeypatch.setattr(precision, "_seconds", lambda *_, **__: seconds)
+    monkeypatch.setattr(precision, "_time", lambda *_, **__: seconds)
     assert precision.multiplies_bf16() is able
 
 

@@ -48,7 +48,7 @@ def clip(folder: Path, name: str, **properties: Any) -> Path:
         pytest.param({"noise_db": -28.0}, "snr_db", "noisy (", marks=pytest.mark.slow),
         ({"seconds": 3.0}, "seconds", "only 3.0 s"),
         ({"gain": 6.0}, "clipping", "clipped ("),
-        ({"pause": 4.0}, "speech_ratio", "of it silence"),
+        ({"pause": 4.0}, "speech_ratio", "% silence"),
     ],
 )
 def test_of_two_clips_the_one_with_the_better_property_comes_first(
@@ -75,7 +75,7 @@ def test_only_what_a_model_hears_is_judged(tmp_path: Path) -> None:
     sound = np.concatenate([talk(30.0), np.random.default_rng(0).uniform(-1, 1, 10 * RATE).astype(np.float32)])
     soundfile.write(tmp_path / "long.wav", sound, RATE)
     found = score(tmp_path / "long.wav")
-    assert found.sentence.startswith("40.0 s (the first 30 are heard), clean (")
+    assert found.sentence.startswith("40.0 s (the first 30 are used), clean (")
 
 
 def test_what_cannot_be_used_comes_last_with_its_reason(tmp_path: Path) -> None:

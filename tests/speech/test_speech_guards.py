@@ -85,11 +85,11 @@ def test_sounds_are_counted(text: str, language: str, count: int) -> None:
         (lambda: joined(speech(), noise(1.5, 0.02)), r"noise: 1\.[3-5] s of sound after the last word"),
         (lambda: joined(speech(1.2), silence(1.5), speech(1.2)), r"pause: 1\.[45] s of silence inside"),
         (lambda: np.clip(speech() * 30, -1, 1), r"clipped: \d+\.\d% of the samples are at full scale"),
-        (lambda: noise(2.0, 0.05), "speechless: no speech is heard in it"),
+        (lambda: noise(2.0, 0.05), "speechless: no speech was detected in it"),
         (lambda: noise(2.0, 1e-5), "silent: there is no sound in it"),
         (lambda: silence(2.0), "silent: there is no sound in it"),
         (lambda: silence(0), "silent: there is no sound in it"),
-        (lambda: joined(speech(), np.array([np.nan, np.inf], np.float32)), "broken: 2 samples are no numbers"),
+        (lambda: joined(speech(), np.array([np.nan, np.inf], np.float32)), "broken: 2 samples are not numbers"),
     ],
 )
 def test_sound_is_judged(make: Callable[[], Samples], flag: str) -> None:
@@ -119,7 +119,7 @@ def test_codes_are_judged(said: Codes, flag: str) -> None:
 def test_a_piece_that_reached_the_limit_says_so_first() -> None:
     found = judged(speech(9.0), codes(194), ended=False)
     assert [kind(flag) for flag in found] == ["endless", "long"]
-    assert found[0] == "endless: it did not end by itself within 194 codes"
+    assert found[0] == "endless: it did not end within 194 codes"
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("እ", 0.25), ("ሰላም", 0.9), ("!", 0.6), (SENTENCE, 3.0)])

@@ -15,8 +15,7 @@ from utils.media.audio import Samples
 from utils.speech import vocoder as vocoder_module
 from utils.speech.precision import multiplies_bf16
 from utils.speech.quality import distance
-from utils.speech.upsampling import Ladder
-from utils.speech.vocoder import Vocoder
+from utils.speech.vocoder import Upsampling, Vocoder
 
 SAME = 1e-4
 TO_24_KHZ = (4.0, 24_000 / 22_050)
@@ -92,19 +91,19 @@ def test_no_joint_clicks(vocoder: Vocoder) -> None:
 
 def test_a_piece_costs_what_it_is_long_and_no_more(vocoder: Vocoder, monkeypatch: pytest.MonkeyPatch) -> None:
     worked: list[int] = []
-    work = Vocoder.work
+    run = Vocoder.run
 
     def counted(self: Vocoder, wholes: Any, biases: Any) -> list[Samples]:
         worked.extend(len(whole.frames) for whole in wholes)
-        return work(self, wholes, biases)
+        return run(self, wholes, biases)
 
-    monkeypatch.setattr(Vocoder, "work", counted)
+    monkeypatch.setattr(Vocoder, "run", counted)
     stream = vocoder.stream(voice())
     for _ in range(12):
         stream.push(vectors(10))
-    assert max(worked) <= Ladder(TO_24_KHZ).count(10) + 2 * vocoder.network.reach + 1
-    assert stream.kept is not None
-    assert len(stream.kept) < 12
+    assert max(worked) <= Upsampling(TO_24_KHZ).count(10) + 2 * vocoder.network.reach + 1
+    assert stream.latents is not None
+    assert len(stream.latents) < 12
 
 
 def test_the_first_sound_comes_with_the_sixth_code(vocoder: Vocoder) -> None:
@@ -117,7 +116,7 @@ def test_the_first_sound_comes_with_the_sixth_code(vocoder: Vocoder) -> None:
 def test_threads_share_a_sentence_and_leave_the_number_of_threads_alone(
     decoder: Any, vocoder: Vocoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vocoder_module, "PART", 50)
+    monkeypatch.setattr(vocoder_module, "MAX_FRAMES_CPU", 50)
     shared = Vocoder.of(decoder)
     assert torch.get_num_threads() == 2
     assert shared.threads is not None
@@ -183,26 +182,26 @@ def test_frames_are_those_of_torch(codes: int) -> None:
     wanted = latents.T[None]
     for scale in TO_24_KHZ:
         wanted = functional.interpolate(wanted, scale_factor=[scale], mode="linear")
-    ladder = Ladder(TO_24_KHZ)
-    assert ladder.count(codes) == wanted.shape[2]
-    torch.testing.assert_close(ladder.take(latents, 0, 0, wanted.shape[2]), wanted[0].T, atol=SAME, rtol=0)
+    upsampling = Upsampling(TO_24_KHZ)
+    assert upsampling.count(codes) == wanted.shape[2]
+    torch.testing.assert_close(upsampling.frames(latents, 0, 0, wanted.shape[2]), wanted[0].T, atol=SAME, rtol=0)
 
 
 @pytest.mark.parametrize("codes", [1, 2, 3, 4, 9, 50])
 def test_settled_frames_stay_whatever_follows(codes: int) -> None:
-    ladder = Ladder(TO_24_KHZ)
+    upsampling = Upsampling(TO_24_KHZ)
     latents = torch.randn(codes + 3, 2, generator=torch.Generator().manual_seed(codes))
-    settled = ladder.settled(codes)
+    settled = upsampling.settled(codes)
     if settled:
-        early = ladder.take(latents[:codes], 0, 0, settled)
-        assert torch.equal(early, ladder.take(latents, 0, 0, settled))
-    assert settled <= ladder.count(codes)
-    assert ladder.settled(codes + 3) > settled
+        early = upsampling.frames(latents[:codes], 0, 0, settled)
+        assert torch.equal(early, upsampling.frames(latents, 0, 0, settled))
+    assert settled <= upsampling.count(codes)
+    assert upsampling.settled(codes + 3) > settled
 
 
 def test_a_frame_needs_no_code_before_its_first_one() -> None:
-    ladder, latents = Ladder(TO_24_KHZ), torch.randn(60, 2)
+    upsampling, latents = Upsampling(TO_24_KHZ), torch.randn(60, 2)
     for frame in (0, 1, 7, 100, 200):
-        first = ladder.first_code(frame)
-        whole = ladder.take(latents, 0, frame, 250)
-        assert torch.equal(ladder.take(latents[first:], first, frame, 250), whole)
+        first = upsampling.first_code(frame)
+        whole = upsampling.frames(latents, 0, frame, 250)
+        assert torch.equal(upsampling.frames(latents[first:], first, frame, 250), whole)

@@ -23,7 +23,7 @@ from utils.dataset.lengths import header_seconds
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.speech.loading import open_model
-from utils.speech.speaker_conditioning import SHORTEST, Hearing, hear
+from utils.speech.speaker_conditioning import MIN_SECONDS, ConditioningSettings, encode_speaker
 from utils.workspace import sample_project
 from utils.xtts.files import ABOUT_FILE, CONFIG_FILE, DVAE_FILE, MEL_FILE, REFERENCE_FILE, TINY
 from utils.xtts.from_scratch import VocoderSize, write_speakers, write_weights
@@ -74,17 +74,17 @@ def _references(context: BuildContext) -> dict[str, list[Take]]:
     takes = select(read_takes(context.folder("corpus")), "sentence", "train")
     seconds = {take: header_seconds(take_path(context, take)) or 0.0 for take in takes}
     ordered = sorted(
-        (take for take in takes if seconds[take] >= SHORTEST), key=lambda take: (-seconds[take], take.name)
+        (take for take in takes if seconds[take] >= MIN_SECONDS), key=lambda take: (-seconds[take], take.name)
     )
     return {one.name: [take for take in ordered if take.speaker == one.name][:REFERENCES] for one in SPEAKERS}
 
 
 def _speakers(context: BuildContext, folder: Path, takes: dict[str, list[Take]]) -> dict[str, dict[str, Tensor]]:
     """Listen to each voice with the model that was just written."""
-    opened, hearing = open_model(folder), Hearing.of(folder)
+    opened, hearing = open_model(folder), ConditioningSettings.of(folder)
     found = {}
     for name, own in takes.items():
-        heard = hear(opened, [take_path(context, take) for take in own], hearing)
+        heard = encode_speaker(opened, [take_path(context, take) for take in own], hearing)
         found[name.title()] = {
             "gpt_cond_latent": heard["prompt"].half(),
             "speaker_embedding": heard["embedding"].half(),

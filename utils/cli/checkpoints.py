@@ -94,7 +94,7 @@ def delete(place: Project, arguments: argparse.Namespace) -> int:
 
 def promote(place: Project, arguments: argparse.Namespace) -> int:
     """Make a checkpoint the finished model of the project."""
-    from utils.speech.loading import training_reference
+    from utils.speech.loaded_model import training_reference
     from utils.xtts.finalize import promote as promoted
 
     if len(arguments.steps) > 1:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from utils.speech.loading import LoadedModel
+    from utils.speech.loaded_model import LoadedModel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 def open_for_export(arguments: argparse.Namespace) -> "LoadedModel":
     """Open the model; for full precision the adapter is merged again, because stored weights were rounded."""
     from utils.speech.loading import open_model
-    from utils.speech.model_lookup import find_model
+    from utils.speech.models import find_model
     from utils.xtts.checkpoints import ADAPTER
 
     path = find_model(arguments.model, arguments.output)

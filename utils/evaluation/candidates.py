@@ -16,7 +16,7 @@ from utils.config import SpeechConfig
 from utils.core.paths import OUTPUT
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.model_lookup import find_model
+from utils.speech.models import find_model
 from utils.speech.synthesizer import Synthesizer
 from utils.speech.types import Speech
 from utils.xtts.checkpoints import PREFIX

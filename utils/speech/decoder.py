@@ -15,10 +15,9 @@ from torch import Tensor, nn
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
 from utils.speech import quantized
-from utils.speech.beam_search import BeamSearch
 from utils.speech.layers import GraphedStep, KeyValueCache, LayerNorm, LayerStack
 from utils.speech.precision import require
-from utils.speech.sampling import Sampler, random_numbers
+from utils.speech.sampling import BeamSearch, Sampler, random_numbers
 from utils.speech.types import Sentence
 
 

@@ -1,32 +1,42 @@
-"""The models that can be opened, for people to choose from: found without loading torch."""
+"""Lists the models that can speak, and finds one by name or path. Does not load torch until a base is needed."""
 
+import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
+from utils.config import TrainConfig
 from utils.core.errors import RunError
+from utils.core.folders import DamagedError
 from utils.core.paths import MODELS, OUTPUT, TINY_MODEL, Project, list_projects
 from utils.runs import Run, list_runs
 from utils.xtts import checkpoints
-from utils.xtts.files import MODEL_FILE, REQUIRED_FILES, TINY, read_about
+from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, Checkpoint
+from utils.xtts.files import MODEL_FILE, MODEL_FILE_NAMES, REQUIRED_FILES, TINY, ModelFileError, read_about
 
-NEEDED = (MODEL_FILE, *REQUIRED_FILES)  # what speaking takes at least
+if TYPE_CHECKING:
+    from utils.xtts.base_models import ModelSource
+
+NEEDED = (MODEL_FILE, *REQUIRED_FILES)
+VERSIONS: tuple[str, ...] = get_args(TrainConfig.model_fields["version"].annotation)
+TRAINED_FILES = (checkpoints.MANIFEST, checkpoints.MODEL, ADAPTER, ADAPTER_CONFIG)
+HINT = "Name a finished model, a checkpoint, a run, a project, a base version or a coqui folder."
 
 ModelKind = Literal["ready", "checkpoint", "base"]
 
 
 @dataclass(frozen=True)
 class ListedModel:
-    """A model that can be opened, for people to choose from.
+    """A model that can be opened.
 
     Attributes:
-        name: What to call it.
-        path: What to open.
-        kind: A finished model, a checkpoint of a run, or a base to train from.
-        when: When it was written, in seconds since 1970.
+        name: Display name.
+        path: Path to open.
+        kind: A finished model, a checkpoint of a run, or a base model.
+        when: Time of writing, in seconds since 1970.
         size: Bytes on disk.
-        eval_loss: Loss over the evaluation clips, where it is known.
+        eval_loss: Loss over the evaluation clips, if known.
         is_best: Whether it is the best checkpoint of its run.
     """
 
@@ -40,45 +50,70 @@ class ListedModel:
 
 
 def list_models(output: Path = OUTPUT, bases: Path | None = None) -> list[ListedModel]:
-    """List what can be opened: finished models, then checkpoints, then bases, each newest first.
+    """List finished models, then checkpoints, then bases, each newest first, and the embedded voice last.
 
-    The small voice that comes with the program is the last. No weights are read, and what is damaged is left out.
+    Damaged models are left out.
 
     Args:
-        output: Where the projects lie; it may be a project itself.
-        bases: Where published models lie; None: beside the projects.
+        output: Folder of the projects, or a project.
+        bases: Folder of published models; None: beside the projects.
     """
     projects = [Project(output), *(Project(output / name) for name in list_projects(output))]
-    found = [*_finished(projects), *_checkpoints(projects), *_bases(bases or output / MODELS.name)]
+    models = [*_finished(projects), *_checkpoints(projects), *_bases(bases or output / MODELS.name)]
     order = get_args(ModelKind)
-    found.sort(key=lambda one: (order.index(one.kind), -one.when))
-    return [*found, *_base(TINY_MODEL)]
+    models.sort(key=lambda model: (order.index(model.kind), -model.when))
+    return [*models, *_base(TINY_MODEL)]
+
+
+def find_model(model: str | Path, output: Path = OUTPUT, source: "ModelSource | None" = None) -> Path:
+    """Return the folder of a model's weights, or its .pth file.
+
+    Args:
+        model: As in ``open_model``.
+        output: Folder of the projects.
+        source: Where published models come from.
+    """
+    name = str(model).strip()
+    if not name:
+        return _newest_finished(output)
+    if name in VERSIONS:
+        from utils.xtts.base_models import base_folder
+
+        return base_folder(name, source=source)
+    try:
+        return _weights_in(_existing(name, output))
+    except OSError as error:  # a name that is too long, a folder without permissions
+        raise ModelFileError(f"{name[:200]} cannot be read: {error.strerror}.", hint=HINT) from error
+
+
+def missing_files(folder: Path, weights: Path | None = None) -> list[str]:
+    """List what a coqui folder lacks, apart from weights that were named themselves."""
+    present = {path.name for path in folder.iterdir() if path.is_file()}
+    missing = [] if weights or present & set(MODEL_FILE_NAMES) else [MODEL_FILE]
+    return missing + [name for name in REQUIRED_FILES if name not in present]
 
 
 def _finished(projects: list[Project]) -> Iterator[ListedModel]:
     for project in projects:
-        if whole := _whole(project.ready):
+        if stats := _stats(project.ready):
             loss = read_about(project.ready).get("eval_loss")
             known = float(loss) if isinstance(loss, int | float) else None
-            yield ListedModel(project.root.name, project.ready, "ready", *whole, known)
+            yield ListedModel(project.root.name, project.ready, "ready", *stats, known)
 
 
 def _checkpoints(projects: list[Project]) -> Iterator[ListedModel]:
     for project in projects:
         for run in _runs(project):
             for one in checkpoints.list_checkpoints(run.folder):
-                if one.info is not None:
+                if info := one.info:
                     name = f"{project.root.name}: {run.name} step {one.step}"
-                    about = one.info
-                    yield ListedModel(
-                        name, one.folder, "checkpoint", about.time, one.size, about.eval_loss, one.is_best
-                    )
+                    yield ListedModel(name, one.folder, "checkpoint", info.time, one.size, info.eval_loss, one.is_best)
 
 
 def _runs(project: Project) -> list[Run]:
     try:
         return list_runs(project)
-    except RunError:  # a folder without rights hides its own runs, not those of the others
+    except RunError:  # a folder without permissions hides its own runs, not those of the others
         return []
 
 
@@ -89,16 +124,86 @@ def _bases(folder: Path) -> Iterator[ListedModel]:
 
 
 def _base(path: Path) -> Iterator[ListedModel]:
-    if whole := _whole(path):
-        yield ListedModel(path.name, path, "base", *whole)
+    if stats := _stats(path):
+        yield ListedModel(path.name, path, "base", *stats)
 
 
-def _whole(folder: Path) -> tuple[float, int] | None:
-    """Return when a model was written and its bytes, or None when something that it needs is not there."""
+def _stats(folder: Path) -> tuple[float, int] | None:
+    """Return the time and size of a model, or None when a file is missing."""
     try:
         files = {path.name: path.stat() for path in folder.iterdir() if path.is_file()}
     except OSError:  # it is not there, or is being replaced at this moment
         return None
     if not all(name in files and files[name].st_size for name in NEEDED):
         return None
-    return files[NEEDED[0]].st_mtime, sum(file.st_size for file in files.values())
+    return files[MODEL_FILE].st_mtime, sum(file.st_size for file in files.values())
+
+
+def _newest_finished(output: Path) -> Path:
+    finished = [model for model in list_models(output) if model.kind == "ready"]
+    if not finished:
+        raise ModelFileError(
+            f"There is no finished model in {output}.",
+            hint="Train one, promote a checkpoint (python -m utils checkpoints promote), or use the model tiny.",
+        )
+    return max(finished, key=lambda model: model.when).path
+
+
+def _existing(name: str, output: Path) -> Path:
+    """Return a path, or the project of that name."""
+    path = Path(name).expanduser()
+    if path.exists():
+        return path
+    projects = list_projects(output)
+    if name in projects:
+        return output / name
+    near = difflib.get_close_matches(name, [*projects, *VERSIONS], n=2)
+    suggestion = f"Did you mean {' or '.join(near)}? " if near else ""
+    raise ModelFileError(f"{path} does not exist.", hint=suggestion + HINT)
+
+
+def _weights_in(path: Path) -> Path:
+    """Find the weights in a path that exists."""
+    if path.is_file():
+        if path.suffix == ".pth":
+            return path
+        raise ModelFileError(f"{path} is a file, not a folder.", hint=f"Use the folder of the model: {path.parent}?")
+    if _is_model(path) or path.name.startswith(checkpoints.PREFIX):
+        return path
+    if path.name == checkpoints.FOLDER:
+        return _best_checkpoint(path.parent).folder
+    if (path / checkpoints.FOLDER).is_dir() or (path / checkpoints.RESUME_STATE).is_file():
+        return _best_checkpoint(path).folder
+    if Project(path).ready.is_dir() or Project(path).runs.is_dir():
+        return _model_of(Project(path))
+    if not any(path.iterdir()):
+        raise ModelFileError(f"{path} is an empty folder.", hint=HINT)
+    raise ModelFileError(f"{path} has no {', no '.join(missing_files(path))}.", hint=HINT)
+
+
+def _is_model(folder: Path) -> bool:
+    """Return whether a folder holds weights, even damaged ones."""
+    return any((folder / name).exists() for name in (*TRAINED_FILES, *MODEL_FILE_NAMES, *REQUIRED_FILES))
+
+
+def _model_of(project: Project) -> Path:
+    """Return the finished model of a project, or the best checkpoint of its newest run that has one."""
+    if _is_model(project.ready):
+        return project.ready
+    for run in list_runs(project):
+        if any(not one.error for one in checkpoints.list_checkpoints(run.folder)):
+            return _best_checkpoint(run.folder).folder
+    raise ModelFileError(
+        f"{project.root} has neither a finished model nor a checkpoint.", hint="Train first, or choose another model."
+    )
+
+
+def _best_checkpoint(run: Path) -> Checkpoint:
+    """Return the best checkpoint of a run, or its newest."""
+    known = checkpoints.list_checkpoints(run)
+    complete = [one for one in known if not one.error]
+    if not complete and known:
+        raise DamagedError(known[0].error, hint="Choose another run, or resume this one.")
+    if not complete:
+        raise RunError(f"{run} has no checkpoint yet.", hint="Wait until it has saved one, or choose another run.")
+    return next((one for one in complete if one.is_best), complete[0])

@@ -7,15 +7,16 @@ refused, all of them in one error.
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from dataclasses import dataclass
+from itertools import accumulate, zip_longest
 from typing import NamedTuple
 
 from utils.config import SpeechConfig
 from utils.core import languages
 from utils.core.errors import TextError
 from utils.dataset.clip import abbreviate
-from utils.speech.paragraphs import Paragraph, paragraphs
 from utils.speech.types import Sentence
 from utils.xtts.tokenizer import TokenizedText, Tokenizer
 
@@ -31,6 +32,31 @@ BEFORE_MARK = re.compile(r" +(?=[።፧፤፣.?!;,])")
 NO_MARK = 0.1  # share where a sentence was split only because it is long
 MAX_SHOWN = 40  # characters of a text in a message
 MAX_MESSAGE = 300  # characters; a text cleaner may repeat all that it was given
+
+LINE_BREAK = re.compile("\r\n?")
+SURROGATE = re.compile("[\ud800-\udfff]")  # left by a decoder that could not read some bytes
+# Invisible format characters; the two joiners (200C, 200D) separate or join letters, so they stay.
+INVISIBLE = re.compile(
+    "[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]"
+)
+CONTROL = dict.fromkeys((code for code in range(0xA0) if unicodedata.category(chr(code)) == "Cc"), " ") | {10: "\n"}
+
+RULE = re.compile(r"\s*(?:([-*_=~#•·])\s*)(?:\1\s*){2,}")  # * * *
+BULLET = re.compile(r"[-*•]\s+")
+MARKDOWN = re.compile(r"#{1,6}\s+")
+NUMBERS = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
+    "አንድ|ሁለት|ሦስት|ሶስት|አራት|አምስት|ስድስት|ሰባት|ስምንት|ዘጠኝ|አስር|አሥር|ዐሥር|አስራ|አሥራ|ሃያ|ሀያ|ሰላሳ|ሠላሳ"
+)
+CHAPTER = re.compile(
+    rf"(?:ምዕራፍ|ክፍል|chapter|part)\s+(?:[0-9]+|[፩-፼]+|[ivxlc]+|(?:(?:{NUMBERS})ኛ?\s*)+)(?:\s*[.:፡፦፥—–-].*)?",
+    re.IGNORECASE,
+)
+ENDS = "።፡.!?፧፨…:;፤"  # at the end of a line that was not broken only because it was full
+
+MAX_TITLE = 120  # characters
+MIN_FULL = 35  # characters; shorter lines are verse or a list, not the lines of a narrow page
+EVEN = 0.7  # of the longest line; every broken line but the last is at least that long
 
 
 class Plan(NamedTuple):
@@ -57,6 +83,27 @@ class UnspeakableText(NamedTuple):
     line: int
     characters: str
     refused: bool
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph or a heading.
+
+    Attributes:
+        text: Its text, without white space around the lines.
+        line: Number of its first line, from 1.
+        starts: Position of each of its lines in ``text``.
+        heading: Whether it is the title of a chapter.
+    """
+
+    text: str
+    line: int
+    starts: tuple[int, ...] = (0,)
+    heading: bool = False
+
+    def line_at(self, position: int) -> int:
+        """Return the line number of a position in the text."""
+        return self.line + bisect_right(self.starts, position) - 1
 
 
 class _Part(NamedTuple):
@@ -180,3 +227,48 @@ def _listed(problems: Sequence[UnspeakableText]) -> str:
     for problem in problems:
         lines.setdefault(problem.characters, problem.line)
     return abbreviate(f"{characters[:MAX_SHOWN]} (line {line})" for characters, line in lines.items())
+
+
+def paragraphs(text: str) -> Iterator[Paragraph]:
+    """Split a text at blank lines, at rules such as ``* * *`` and around headings.
+
+    Headings are lines such as ``# Title``, ``Chapter 1`` and ``ምዕራፍ ፩: መግቢያ``. Lines that only a narrow page broke
+    are joined; all others end a sentence.
+    """
+    lines: list[str] = []
+    for number, line in enumerate([*_cleaned(text).split("\n"), ""], 1):
+        stripped = line.strip()
+        title = _heading(stripped)
+        is_rule = bool(RULE.fullmatch(stripped))
+        if lines and (title or not stripped or is_rule):
+            yield _paragraph(lines, number - len(lines))
+            lines = []
+        if title:
+            yield Paragraph(title, number, heading=True)
+        elif stripped and not is_rule:
+            lines.append(BULLET.sub("", stripped, count=1) if BULLET.match(stripped) else stripped)
+
+
+def _heading(line: str) -> str:
+    """Return the title in a line, or an empty string."""
+    if match := MARKDOWN.match(line):
+        return line[match.end() :].rstrip("# ")
+    return line if len(line) <= MAX_TITLE and CHAPTER.fullmatch(line) else ""
+
+
+def _cleaned(text: str) -> str:
+    """Remove invisible characters; lines keep their numbers."""
+    text = SURROGATE.sub("\N{REPLACEMENT CHARACTER}", LINE_BREAK.sub("\n", text))
+    return INVISIBLE.sub("", text).translate(CONTROL)
+
+
+def _paragraph(lines: Sequence[str], line: int) -> Paragraph:
+    starts = tuple(accumulate((len(one) + 1 for one in lines[:-1]), initial=0))
+    return Paragraph((" " if _are_wrapped(lines) else "\n").join(lines), line, starts)
+
+
+def _are_wrapped(lines: Sequence[str]) -> bool:
+    """Return whether lines end only because the page was full."""
+    longest = max(map(len, lines))
+    even = all(len(line) >= EVEN * longest for line in lines[:-1])
+    return longest >= MIN_FULL and even and any(line[-1] not in ENDS for line in lines[:-1])

@@ -1,10 +1,11 @@
-"""Which of several clips is the best reference: clean, long enough, lively, and neither clipped nor mostly silence."""
+"""Scores clips as references: clean, long enough, lively, and neither clipped nor mostly silence."""
 
 import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +18,14 @@ from utils.dataset.vad import RATE as SPEECH_RATE
 from utils.dataset.vad import WINDOW, segments_from, track_speech
 from utils.media import audio
 from utils.media.audio import Samples
-from utils.speech.speaker_conditioning import SHORTEST, SILENT
+from utils.speech.speaker_conditioning import MIN_SECONDS, SILENT
 
-HEARD = 30.0  # seconds of a clip that a model hears at most, as published
-LOWEST, HIGHEST = 60.0, 450.0  # Hz, of voices
+MAX_SECONDS = 30.0  # of a clip that the published model uses
+MIN_PITCH, MAX_PITCH = 60.0, 450.0  # Hz, of voices
 PITCH_RATE = 8000
 FRAME, STEP = 0.05, 0.01  # seconds: three periods of the lowest voice
 PERIODIC = 0.6  # share of a frame that the frame one period before explains
-FEWEST = 20  # voiced frames, 0.2 s; less says nothing of a melody
+MIN_VOICED = 20  # frames, 0.2 s; fewer say nothing about the pitch
 
 Floats = npt.NDArray[np.float64]
 
@@ -36,14 +37,14 @@ class ReferenceScore:
     Attributes:
         path: The clip.
         total: From 0 to 1.
-        sentence: Why, in words.
-        seconds: How long it is.
+        sentence: The reasons, for the user.
+        seconds: Duration.
         snr_db: Level of the speech over that of the pauses.
-        pitch: Hertz in the middle of its melody.
-        pitch_spread: How far the melody reaches, in semitones of standard deviation.
+        pitch: Median pitch in Hz.
+        pitch_spread: Standard deviation of the pitch in semitones.
         clipping: Share of the samples at full scale.
         speech_ratio: Share that is speech.
-        fault: Why it cannot be used at all; empty when it can.
+        fault: Why it cannot be used; empty when it can.
     """
 
     path: Path
@@ -58,15 +59,8 @@ class ReferenceScore:
     fault: str = ""
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Turns a measure into a mark: 0.05 at its worst and 1 at its best, however much better it gets.
-
-    Attributes:
-        worst: Where it is hopeless.
-        best: Where it could not matter less.
-        weight: How much it counts.
-    """
+class Scale(NamedTuple):
+    """Maps a property to a mark from 0.05 at its worst to 1 at its best, with a weight."""
 
     worst: float
     best: float
@@ -77,7 +71,7 @@ class Scale:
         return float(np.interp((value - self.worst) / (self.best - self.worst), (0, 1), (0.05, 1)))
 
 
-# Weights by judgement, not measured: noise goes into the voice, and a short clip leaves most of it unsaid.
+# Weights by judgement, not measured: noise goes into the voice, and a short clip shows little of it.
 SCALES = {
     "seconds": Scale(1.0, 8.0, weight=3),
     "snr_db": Scale(5.0, 30.0, weight=4),
@@ -88,97 +82,95 @@ SCALES = {
 
 
 def rank(paths: Iterable[Path | str]) -> list[ReferenceScore]:
-    """Score clips as references, the best first; those that cannot be used come last, with the reason."""
-    scored = [score(Path(path)) for path in paths]
-    return sorted(scored, key=lambda one: (bool(one.fault), -one.total))
+    """Score clips, the best first; those that cannot be used come last."""
+    scores = [score(Path(path)) for path in paths]
+    return sorted(scores, key=lambda one: (bool(one.fault), -one.total))
 
 
 def score(path: Path) -> ReferenceScore:
-    """Score one clip by what a model hears of it; a clip that cannot be used says why."""
+    """Score the part of a clip that a model uses."""
     try:
-        seconds, rate = (about := audio.probe(path)).seconds, about.rate
-        samples = audio.load(path, rate, end=HEARD)
-        _refuse_useless(path, samples, rate)
+        seconds, rate = (info := audio.probe(path)).seconds, info.rate
+        samples = audio.load(path, rate, end=MAX_SECONDS)
+        _require_usable(path, samples, rate)
     except AmharicTtsError as error:
         return ReferenceScore(path, sentence=error.message, fault=error.message)
-    speech = _speech(audio.resample(samples, rate, SPEECH_RATE))
-    found = measure(samples, rate, speech, "")
-    heights = pitches(audio.resample(samples, rate, PITCH_RATE), PITCH_RATE)
-    middle = float(np.median(heights)) if heights.size >= FEWEST else None
-    spread = _spread(heights) if heights.size >= FEWEST else None
+    measured = measure(samples, rate, _speech(audio.resample(samples, rate, SPEECH_RATE)), "")
+    pitch = pitches(audio.resample(samples, rate, PITCH_RATE), PITCH_RATE)
+    is_voiced = pitch.size >= MIN_VOICED
+    spread = _spread(pitch) if is_voiced else None
     return ReferenceScore(
         path,
-        total=_total(seconds, found, spread),
-        sentence=_sentence(seconds, found, spread),
+        total=_total(seconds, measured, spread),
+        sentence=_sentence(seconds, measured, spread),
         seconds=seconds,
-        snr_db=found.snr_db,
-        pitch=middle,
+        snr_db=measured.snr_db,
+        pitch=float(np.median(pitch)) if is_voiced else None,
         pitch_spread=spread,
-        clipping=found.clipping or 0.0,
-        speech_ratio=found.speech_ratio or 0.0,
+        clipping=measured.clipping or 0.0,
+        speech_ratio=measured.speech_ratio or 0.0,
     )
 
 
 def pitches(samples: Samples, rate: int) -> Floats:
-    """Return the height of a voice in each frame that has one, in Hz, by autocorrelation."""
+    """Return the pitch of each voiced frame in Hz, by autocorrelation."""
     size, step = round(FRAME * rate), round(STEP * rate)
     if samples.size < size:
         return np.zeros(0)
     frames = np.lib.stride_tricks.sliding_window_view(samples, size)[::step].astype(np.float64)
     frames = frames - frames.mean(axis=1, keepdims=True)
-    shortest, longest = math.floor(rate / HIGHEST), math.ceil(rate / LOWEST)
-    likeness = _likeness(frames, longest + 2)
-    best = _first_peak(likeness[:, shortest : longest + 1]) + shortest
+    shortest, longest = math.floor(rate / MAX_PITCH), math.ceil(rate / MIN_PITCH)
+    correlation = _autocorrelation(frames, longest + 2)
+    best = _first_peak(correlation[:, shortest : longest + 1]) + shortest
     rows = np.arange(len(frames))
     power = np.sqrt(np.mean(frames**2, axis=1))
-    voiced = (likeness[rows, best] > PERIODIC) & (power > 0.1 * np.sqrt(np.mean(power**2))) & (power > SILENT / 10)
-    lags = best + _between(likeness[rows, best - 1], likeness[rows, best], likeness[rows, best + 1])
+    voiced = (correlation[rows, best] > PERIODIC) & (power > 0.1 * np.sqrt(np.mean(power**2))) & (power > SILENT / 10)
+    lags = best + _vertex(correlation[rows, best - 1], correlation[rows, best], correlation[rows, best + 1])
     return np.asarray(rate / lags[voiced & (best > shortest) & (best < longest)], np.float64)
 
 
-def _likeness(frames: Floats, lags: int) -> Floats:
-    """Compare each frame with itself some samples later: 1 where the overlapping parts are the same."""
+def _autocorrelation(frames: Floats, lags: int) -> Floats:
+    """Compare each frame with itself some samples later: 1 where the overlapping parts are equal."""
     size = frames.shape[1]
     spectrum = np.fft.rfft(frames, 2 ** math.ceil(math.log2(2 * size)), axis=1)
-    alike = np.fft.irfft(np.abs(spectrum) ** 2, axis=1)[:, :lags]
+    products = np.fft.irfft(np.abs(spectrum) ** 2, axis=1)[:, :lags]
     sums = np.cumsum(np.pad(frames**2, ((0, 0), (1, 0))), axis=1)
     ends = size - np.arange(lags)
     power = np.sqrt(sums[:, ends] * (sums[:, -1:] - sums[:, np.arange(lags)]))
-    return np.asarray(alike / np.maximum(power, 1e-12))
+    return np.asarray(products / np.maximum(power, 1e-12))
 
 
-def _first_peak(likeness: Floats) -> npt.NDArray[np.int64]:
-    """Return the shortest lag that is nearly as good as the best: its multiples are as good, and an octave too low."""
-    good = likeness > 0.9 * likeness.max(axis=1, keepdims=True)
-    rising = np.diff(likeness, axis=1, append=-np.inf) <= 0
-    return np.asarray(np.argmax(good & rising, axis=1), np.int64)
+def _first_peak(correlation: Floats) -> npt.NDArray[np.int64]:
+    """Return the shortest lag that is nearly as good as the best: its multiples are as good, but octaves too low."""
+    good = correlation > 0.9 * correlation.max(axis=1, keepdims=True)
+    falling = np.diff(correlation, axis=1, append=-np.inf) <= 0
+    return np.asarray(np.argmax(good & falling, axis=1), np.int64)
 
 
-def _between(left: Floats, middle: Floats, right: Floats) -> Floats:
-    """Return where the top of a parabola through three points lies, as seen from the middle one."""
+def _vertex(left: Floats, middle: Floats, right: Floats) -> Floats:
+    """Return the vertex of a parabola through three points, relative to the middle one."""
     bend = left - 2 * middle + right
     return np.clip(np.where(bend < 0, 0.5 * (left - right) / np.minimum(bend, -1e-12), 0.0), -0.5, 0.5)
 
 
-def _spread(heights: Floats) -> float:
-    """Return the spread of a melody in semitones; from its quartiles, so that a few octave errors do not count."""
-    low, high = np.percentile(12 * np.log2(heights), (25, 75))
+def _spread(pitch: Floats) -> float:
+    """Return the spread in semitones, from the quartiles, so that a few octave errors do not count."""
+    low, high = np.percentile(12 * np.log2(pitch), (25, 75))
     return float(high - low) / 1.349
 
 
-def _refuse_useless(path: Path, samples: Samples, rate: int) -> None:
-    if samples.size < SHORTEST * rate:
+def _require_usable(path: Path, samples: Samples, rate: int) -> None:
+    if samples.size < MIN_SECONDS * rate:
         raise AudioError(f"{path} is only {samples.size / rate:.2f} s long.")
     if np.abs(samples).max() < SILENT:
         raise AudioError(f"{path} is silent.")
 
 
 def _speech(samples: Samples) -> list[Span]:
-    """Find the speech in sound at 16 kHz; by loudness where the detector is not installed."""
-    blocks = [samples]
+    """Find the speech in audio at 16 kHz; by loudness where the detector is not installed."""
     if _has_detector():
-        return segments_from(track_speech(iter(blocks)), DatasetConfig())
-    return segments_from(track_speech(iter(blocks), detect=False), DatasetConfig(segmenter="energy"))
+        return segments_from(track_speech(iter([samples])), DatasetConfig())
+    return segments_from(track_speech(iter([samples]), detect=False), DatasetConfig(segmenter="energy"))
 
 
 @functools.cache
@@ -190,36 +182,35 @@ def _has_detector() -> bool:
     return True
 
 
-def _total(seconds: float, found: Scores, spread: float | None) -> float:
-    """Multiply the marks by their weights, so that one bad property is not made up for by the others."""
+def _total(seconds: float, measured: Scores, spread: float | None) -> float:
+    """Return the weighted geometric mean of the marks, so that one bad property cannot be made up for."""
     values = {
         "seconds": seconds,
-        "snr_db": found.snr_db or 0.0,
+        "snr_db": measured.snr_db or 0.0,
         "pitch_spread": spread or 0.0,
-        "clipping": found.clipping or 0.0,
-        "speech_ratio": found.speech_ratio or 0.0,
+        "clipping": measured.clipping or 0.0,
+        "speech_ratio": measured.speech_ratio or 0.0,
     }
     marks = sum(scale.weight * math.log(scale.mark(values[name])) for name, scale in SCALES.items())
     return math.exp(marks / sum(scale.weight for scale in SCALES.values()))
 
 
-def _sentence(seconds: float, found: Scores, spread: float | None) -> str:
-    """Say what a person would say of it."""
-    said = [f"{seconds:.1f} s" if seconds >= SCALES["seconds"].best / 2 else f"only {seconds:.1f} s"]
-    if seconds > HEARD:
-        said[0] += f" (the first {HEARD:.0f} are heard)"
-    if found.snr_db is None:
-        said.append("no speech found")
+def _sentence(seconds: float, measured: Scores, spread: float | None) -> str:
+    """Describe a clip as a person would."""
+    parts = [f"{seconds:.1f} s" if seconds >= SCALES["seconds"].best / 2 else f"only {seconds:.1f} s"]
+    if seconds > MAX_SECONDS:
+        parts[0] += f" (the first {MAX_SECONDS:.0f} are used)"
+    if measured.snr_db is None:
+        parts.append("no speech found")
     else:
-        word = "clean" if found.snr_db >= 25 else "some noise" if found.snr_db >= 15 else "noisy"
-        said.append(f"{word} ({found.snr_db:.0f} dB)")
-    said.append("no pitch found" if spread is None else f"{_melody(spread)} pitch")
-    if found.clipping and found.clipping > 1e-4:
-        said.append(f"clipped ({found.clipping:.1%})")
-    if found.snr_db is not None and (found.speech_ratio or 0.0) < 0.5:
-        said.append(f"{1 - (found.speech_ratio or 0.0):.0%} of it silence")
-    return ", ".join(said)
-
-
-def _melody(spread: float) -> str:
-    return "lively" if spread >= 2 else "even" if spread >= 0.8 else "flat"
+        word = "clean" if measured.snr_db >= 25 else "some noise" if measured.snr_db >= 15 else "noisy"
+        parts.append(f"{word} ({measured.snr_db:.0f} dB)")
+    if spread is None:
+        parts.append("no pitch found")
+    else:
+        parts.append(f"{'lively' if spread >= 2 else 'even' if spread >= 0.8 else 'flat'} pitch")
+    if measured.clipping and measured.clipping > 1e-4:
+        parts.append(f"clipped ({measured.clipping:.1%})")
+    if measured.snr_db is not None and (measured.speech_ratio or 0.0) < 0.5:
+        parts.append(f"{1 - (measured.speech_ratio or 0.0):.0%} silence")
+    return ", ".join(parts)

@@ -25,7 +25,8 @@ from utils.speech import guards, voices
 from utils.speech.decoder import Decoder, Generation
 from utils.speech.dubbing import Timeline, fit_to_cues
 from utils.speech.guards import SpeechLimits
-from utils.speech.loading import LoadedModel, open_model
+from utils.speech.loaded_model import LoadedModel
+from utils.speech.loading import open_model
 from utils.speech.planning import Plan, plan
 from utils.speech.precision import PrecisionChoice, choose
 from utils.speech.types import DEFAULTS, Sentence, Speech, Utterance, Voice, join, silence, start_times

@@ -1,4 +1,9 @@
-"""From what the GPT said to sound: coqui's vocoder for whole sentences, or piece by piece as they are said."""
+"""Turns the latents of the GPT into audio with coqui's vocoder: whole sentences, or chunks while they are generated.
+
+Latents become frames by two linear interpolations: a code lasts 1024 samples at 22 050 Hz, and the vocoder makes 256
+samples at 24 000 Hz of each frame. Positions are counted from the beginning of the sentence as torch's ``interpolate``
+counts them, in float32 too, so any part of a sentence has the same frames as in the whole.
+"""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -6,26 +11,103 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
 from threading import Barrier
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from utils.media.audio import Samples
-from utils.speech.convolutions import Generator
+from utils.speech.hifigan import Generator
 from utils.speech.precision import require
 from utils.speech.quantized import DTYPES, Precision
-from utils.speech.upsampling import Ladder
 from utils.xtts.narrow import without_silent_channels
 
-PART = 1024  # frames computed at once on a CPU, 11 seconds: shorter parts spend more on margins, longer ones memory
-SMALLEST = 24  # frames worth a thread of their own
-WHOLE = 1 << 14  # frames computed at once on a GPU
+MAX_FRAMES_CPU = 1024  # computed at once, 11 seconds: shorter parts spend more on margins, longer ones memory
+MAX_FRAMES_GPU = 1 << 14
+MIN_FRAMES = 24  # worth a thread of their own
+
+
+@dataclass(frozen=True)
+class Upsampling:
+    """The linear interpolations from codes to frames.
+
+    Attributes:
+        scales: Factor of each interpolation.
+    """
+
+    scales: tuple[float, ...]
+
+    @classmethod
+    def of(cls, decoder: nn.Module) -> "Upsampling":
+        """Read the factors of coqui's HifiDecoder."""
+        sizes: Any = decoder
+        first = sizes.ar_mel_length_compression / sizes.output_hop_length
+        second = sizes.output_sample_rate / sizes.input_sample_rate
+        return cls((first,) if second == 1 else (first, second))
+
+    def count(self, codes: int) -> int:
+        """Return the number of frames of this many codes."""
+        for scale in self.scales:
+            codes = int(codes * scale)
+        return codes
+
+    def settled(self, codes: int) -> int:
+        """Return how many frames stay the same whatever codes follow."""
+        for scale in self.scales:
+            codes = _settled(codes, scale)
+        return codes
+
+    def first_code(self, frame: int) -> int:
+        """Return the first code that a frame and those after it depend on."""
+        for scale in reversed(self.scales):
+            frame = int(_positions(frame, frame + 1, scale))
+        return frame
+
+    def frames(self, latents: Tensor, offset: int, first: int, last: int) -> Tensor:
+        """Return the frames from ``first`` up to ``last``.
+
+        Args:
+            latents: One row per code.
+            offset: Number of codes before them that are no longer there.
+            first: Number of the first frame.
+            last: Number of the frame after the last one.
+        """
+        return self._interpolate(latents, offset, len(self.scales), first, last)
+
+    def _interpolate(self, latents: Tensor, offset: int, step: int, first: int, last: int) -> Tensor:
+        if not step:
+            return latents[first - offset : last - offset]
+        size = Upsampling(self.scales[: step - 1]).count(offset + len(latents))
+        positions = _positions(first, last, self.scales[step - 1], size)
+        left = positions.long().clamp(max=size - 1)
+        right = (left + 1).clamp(max=size - 1)
+        start = int(left[0])
+        below = self._interpolate(latents, offset, step - 1, start, int(right[-1]) + 1)
+        share = (positions - left).clamp(max=1)[:, None].to(below.device)
+        left, right = (left - start).to(below.device), (right - start).to(below.device)
+        return below[left] * (1 - share) + below[right] * share
+
+
+def _positions(first: int, last: int, scale: float, size: int = 0) -> Tensor:
+    """Return the positions of the longer sequence in the shorter one, of ``size`` rows if that is known."""
+    each = torch.arange(first, last, dtype=torch.float32, device="cpu")
+    if size and int(size * scale) == size:  # torch copies what is too short to grow by one row
+        return each
+    return ((each + 0.5) * torch.tensor(1 / scale, dtype=torch.float32) - 0.5).clamp(min=0)
+
+
+def _settled(size: int, scale: float) -> int:
+    count = int(size * scale)
+    if count == size:
+        return 0
+    while count and int(_positions(count - 1, count, scale)) + 1 > size - 1:
+        count -= 1
+    return count
 
 
 class Part(NamedTuple):
-    """A run of frames with its margins."""
+    """Frames, with the number of those that are only margin on each side."""
 
     frames: Tensor
     left: int
@@ -34,155 +116,147 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Vocoder:
-    """Turns the vectors of the GPT into sound at 24 000 Hz.
+    """Turns latents into audio at 24 kHz.
 
     Attributes:
-        network: What computes the sound.
-        ladder: How codes become frames.
-        device: Where it computes.
-        threads: What shares the parts of a sentence; None: there is one thread only.
-        workers: How many they are.
+        network: The HiFi-GAN generator.
+        upsampling: From codes to frames.
+        device: Where to compute.
+        threads: Share the parts of a sentence; None: there is only one thread.
+        workers: Number of threads.
     """
 
     network: Generator = field(repr=False)
-    ladder: Ladder
+    upsampling: Upsampling
     device: torch.device
     threads: ThreadPoolExecutor | None
     workers: int
 
     @classmethod
     def of(cls, decoder: nn.Module, precision: Precision = "fp32", device: str = "cpu") -> Self:
-        """Take over the weights of coqui's HifiDecoder, which is left as it is.
-
-        Args:
-            decoder: The HifiDecoder.
-            precision: What to compute in.
-            device: Where to compute.
-        """
+        """Copy the weights of coqui's HifiDecoder."""
         require("vocoder", precision, device)
-        place = torch.device(device)
-        network = Generator.of(without_silent_channels(decoder), DTYPES[precision], place)
-        workers = torch.get_num_threads() if place.type == "cpu" else 1
+        target = torch.device(device)
+        network = Generator.of(without_silent_channels(decoder), DTYPES[precision], target)
+        workers = torch.get_num_threads() if target.type == "cpu" else 1
         threads = _single_threads(workers) if workers > 1 else None
-        return cls(network, Ladder.of(decoder), place, threads, workers)
+        return cls(network, Upsampling.of(decoder), target, threads, workers)
 
     def sound(self, latents: Tensor, embedding: Tensor) -> Samples:
-        """Return the sound of a sentence.
+        """Return the audio of a sentence.
 
         Args:
-            latents: One row a code.
-            embedding: The voice, of shape (1, 512, 1).
+            latents: One row per code.
+            embedding: Speaker embedding of shape (1, 512, 1).
         """
         return self.sounds([latents], embedding)[0]
 
     def sounds(self, sentences: Sequence[Tensor], embedding: Tensor) -> list[Samples]:
-        """Return the sound of several sentences in one voice."""
+        """Return the audio of several sentences in one voice."""
         biases = self.biases(embedding)
-        return self.work([self._whole(latents) for latents in sentences], biases)
+        return self.run([self._whole(latents) for latents in sentences], biases)
 
-    def stream(self, embedding: Tensor) -> "Stream":
-        """Begin a sentence whose codes come bit by bit."""
-        return Stream(self, self.biases(embedding))
+    def stream(self, embedding: Tensor) -> "VocoderStream":
+        """Begin a sentence whose latents come in chunks."""
+        return VocoderStream(self, self.biases(embedding))
 
     @torch.inference_mode()
     def biases(self, embedding: Tensor) -> list[Tensor]:
-        """Return what the voice is to the network."""
+        """Return the biases of a voice for the network."""
         return self.network.biases(embedding)
 
-    def work(self, wholes: Sequence[Part], biases: list[Tensor]) -> list[Samples]:
-        """Return the sound of runs of frames, each without its margins."""
-        parts = [list(self._cut(whole)) for whole in wholes]
-        flat = [part for each in parts for part in each]
-        spread = self.threads.map if self.threads and len(flat) > 1 else map
-        sounds = spread(lambda part: self._one(part, biases), flat)
-        return [_joined([next(sounds) for _ in each]) for each in parts]
+    def run(self, sentences: Sequence[Part], biases: list[Tensor]) -> list[Samples]:
+        """Return the audio of frames, without their margins."""
+        split = [list(self._split(sentence)) for sentence in sentences]
+        parts = [part for each in split for part in each]
+        spread = self.threads.map if self.threads and len(parts) > 1 else map
+        sounds = spread(lambda part: self._run_part(part, biases), parts)
+        return [_joined([next(sounds) for _ in each]) for each in split]
 
     @torch.inference_mode()
-    def _one(self, part: Part, biases: list[Tensor]) -> Samples:
+    def _run_part(self, part: Part, biases: list[Tensor]) -> Samples:
         sound: Samples = self.network(*part, biases).cpu().numpy()
         return sound
 
     @torch.inference_mode()
     def _whole(self, latents: Tensor) -> Part:
-        count = self.ladder.count(len(latents))
+        count = self.upsampling.count(len(latents))
         latents = latents.to(self.device, torch.float32)
-        return Part(self.ladder.take(latents, 0, 0, count) if count else latents, 0, 0)
+        return Part(self.upsampling.frames(latents, 0, 0, count) if count else latents, 0, 0)
 
-    def _cut(self, whole: Part) -> Iterator[Part]:
-        """Cut a run of frames into parts of like size, one or more for each thread."""
+    def _split(self, whole: Part) -> Iterator[Part]:
+        """Split frames into parts of similar size, at least one per thread if that is worth it."""
         frames, reach = whole.frames, self.network.reach
         size = len(frames) - whole.left - whole.right
-        most = PART if self.device.type == "cpu" else WHOLE
-        count = max(math.ceil(size / most), min(self.workers, size // SMALLEST), 1) if size else 0
+        limit = MAX_FRAMES_CPU if self.device.type == "cpu" else MAX_FRAMES_GPU
+        count = max(math.ceil(size / limit), min(self.workers, size // MIN_FRAMES), 1) if size else 0
         edges = [whole.left + size * number // count for number in range(count + 1)] if count else []
         for first, last in pairwise(edges):
             start, stop = max(0, first - reach), min(len(frames), last + reach)
             yield Part(frames[start:stop], first - start, stop - last)
 
 
-class Stream:
-    """The sound of a sentence whose codes come bit by bit; the pieces joined are the sound of the whole.
+class VocoderStream:
+    """The audio of a sentence whose latents come in chunks; the audio joined is that of the whole.
 
     Args:
-        vocoder: What makes the sound.
-        biases: The voice.
+        vocoder: The vocoder.
+        biases: Biases of the voice.
     """
 
     def __init__(self, vocoder: Vocoder, biases: list[Tensor]) -> None:
         self.vocoder, self.biases = vocoder, biases
-        self.kept: Tensor | None = None  # codes that coming frames need
-        self.dropped = self.done = 0  # codes that are no longer kept, frames that were sounded
+        self.latents: Tensor | None = None  # those that coming frames need
+        self.dropped = self.done = 0  # latents that are no longer kept, frames that were returned
         self.finished = False
 
     def push(self, latents: Tensor) -> Samples:
-        """Take further codes, and return the sound that is certain by now; that may be none."""
+        """Add latents and return the audio that is certain by now, which may be empty."""
         if self.finished:
             raise ValueError("The sentence is finished.")
         latents = latents.to(self.vocoder.device, torch.float32)
-        self.kept = latents if self.kept is None else torch.cat((self.kept, latents))
-        certain = self.vocoder.ladder.settled(self.codes)
+        self.latents = latents if self.latents is None else torch.cat((self.latents, latents))
+        certain = self.vocoder.upsampling.settled(self._count())
         return self._sound(certain - self.vocoder.network.reach, certain)
 
     def finish(self) -> Samples:
-        """Return the rest of the sound."""
+        """Return the rest of the audio."""
         self.finished = True
-        end = self.vocoder.ladder.count(self.codes)
+        end = self.vocoder.upsampling.count(self._count())
         return self._sound(end, end)
 
-    @property
-    def codes(self) -> int:
-        """Return how many codes came."""
-        return self.dropped + (0 if self.kept is None else len(self.kept))
+    def _count(self) -> int:
+        return self.dropped + (0 if self.latents is None else len(self.latents))
 
     @torch.inference_mode()
     def _sound(self, last: int, end: int) -> Samples:
-        """Return the sound from where it stopped up to a frame, with a margin up to another one."""
-        if self.kept is None or last <= self.done:
+        """Return the audio up to a frame, computed with a margin up to another one."""
+        if self.latents is None or last <= self.done:
             return np.zeros(0, np.float32)
         vocoder, start = self.vocoder, max(0, self.done - self.vocoder.network.reach)
-        frames = vocoder.ladder.take(self.kept, self.dropped, start, end)
-        sound = vocoder.work([Part(frames, self.done - start, end - last)], self.biases)[0]
+        frames = vocoder.upsampling.frames(self.latents, self.dropped, start, end)
+        sound = vocoder.run([Part(frames, self.done - start, end - last)], self.biases)[0]
         self.done = last
-        first = vocoder.ladder.first_code(max(0, last - vocoder.network.reach))
-        self.kept, self.dropped = self.kept[first - self.dropped :].clone(), first
+        first = vocoder.upsampling.first_code(max(0, last - vocoder.network.reach))
+        self.latents, self.dropped = self.latents[first - self.dropped :].clone(), first
         return sound
 
 
 def _single_threads(count: int) -> ThreadPoolExecutor:
     """Return threads that compute on one core each.
 
-    Parts of a sentence need nothing of each other, so nobody waits for the slower one after every layer, as the threads
+    The parts of a sentence are independent, so no thread waits for the slowest after every layer, as the threads
     inside a layer do.
     """
     before, ready = torch.get_num_threads(), Barrier(count)
     pool = ThreadPoolExecutor(count, thread_name_prefix="vocoder")
-    list(pool.map(_alone, [ready] * count))
-    torch.set_num_threads(before)  # the last thread has set the number for all those to come
+    list(pool.map(_use_one_core, [ready] * count))
+    torch.set_num_threads(before)  # the last thread has set the number for all threads to come
     return pool
 
 
-def _alone(ready: Barrier) -> None:
-    torch.get_num_threads()  # takes over the number for all, which would come after ours otherwise
+def _use_one_core(ready: Barrier) -> None:
+    torch.get_num_threads()  # initializes the number for this thread, which would override ours later
     torch.set_num_threads(1)
     ready.wait()  # or one thread would do this for the others too
 

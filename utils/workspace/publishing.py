@@ -24,7 +24,7 @@ from utils.xtts.state_dict import read_state_dict
 from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 
 if TYPE_CHECKING:
-    from utils.speech.loading import LoadedModel
+    from utils.speech.loaded_model import LoadedModel
 
 CARD, SAFETENSORS_FILE = "README.md", "model.safetensors"
 ALL_FILES = (*EXPORTED_FILES, CARD, SAFETENSORS_FILE, ADAPTER, ADAPTER_CONFIG)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from utils.core.change import Change
 from utils.core.errors import SpeedupError
+from utils.xtts.checkpoints import LORA_PREFIX
 
 Targets = Literal["attention", "all"]
 
@@ -24,7 +25,6 @@ TARGETS = {
     "all": r"h\.\d+\.(attn\.(c_attn|c_proj)|mlp\.(c_fc|c_proj))",
 }
 TEXT_ROWS = ("text_embedding", "text_pos_embedding", "text_head")  # the parts of coqui's GPT that know the letters
-LORA_PREFIX = "lora_"  # in the name of every weight that peft adds
 BASE = ".base_layer"  # what peft puts between the name of a layer and the names of its weights
 HINT = "Resume with the LoRA settings that the run was started with."
 

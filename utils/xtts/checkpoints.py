@@ -31,6 +31,7 @@ RESUME_FOLDER, RESUME_STATE = "resume", "state.json"  # written by utils/trainin
 MODEL, MANIFEST, BEST = "model.safetensors", "checkpoint.json", "best.json"
 ADAPTER, ADAPTER_CONFIG = "adapter.safetensors", "adapter.json"  # of LoRA, beside the merged weights or alone
 PREFIX = "step_"
+LORA_PREFIX = "lora_"  # in the name of every weight of an adapter
 HALF = 2  # bytes of a number
 SMALL_FILES = 4 << 20  # a vocabulary and its settings
 

@@ -156,7 +156,7 @@ def _named(clips: Iterable["Clip"]) -> Answer:
 
 def optimise(run: str, step: int, ready: str, *, half: bool) -> Answer:
     """Make a checkpoint the finished model."""
-    from utils.speech.loading import training_reference
+    from utils.speech.loaded_model import training_reference
     from utils.xtts import checkpoints
     from utils.xtts.finalize import promote
 

@@ -1,24 +1,21 @@
-"""coqui's HifiganGenerator once more, with the same weights and less to do.
+"""coqui's HifiganGenerator with the same weights and less work.
 
-What is different, and why:
+- Weight norms are multiplied out once; coqui does it in every call.
+- Time comes before channels in memory, so convolutions read rows as they are, and a transposed convolution is a plain
+  one with a few taps that writes several samples side by side.
+- What a voice adds to a layer goes into the bias, and the division by the number of branches into the next weights.
+- A part of a sentence has a margin of frames on both sides, and each stage keeps only what the later ones need.
 
-- The norms of the weights are multiplied out once. coqui does it in every call.
-- Time comes before channels in memory. Then convolutions read rows as they lie, and a transposed convolution is a
-  plain one with a few taps that writes several samples side by side.
-- What a voice adds to a layer goes into the bias; the division by the number of branches goes into the next weights.
-- A part of a sentence brings a margin of frames on both sides, and each stage keeps just what those after it reach.
-
-Measured on one core of a Zen 4 on 2026-11-21 with benchmarks/vocoding.py: fp32 is as fast as coqui's, since nearly all
-of the time goes into products at 105 GFLOP/s, the limit of the core; bf16 makes them at 205, 2.2 times as fast as
-coqui's, and 0.07 dB of log-mel apart. Tried and left: weights packed for oneDNN and activations fused into it (no gain
-over all); eight-bit products (400 GFLOP/s, but rounding to them puts the sound 0.4-0.9 dB apart, and 25 dB where it is
-soft); residuals kept in fp32 beside bf16 (2 dB less noise, which is 43 dB below the sound already). Not built: the
-Toom-Cook scheme with tiles of four in fp32, whose steps, measured one by one, add up to 1.4 times the speed.
+Measured on one core of a Zen 4 on 2026-11-21 with benchmarks/vocoding.py: fp32 is as fast as coqui's, as nearly all of
+the time goes into products at 105 GFLOP/s, the limit of the core; bf16 reaches 205, 2.2 times the speed of coqui's,
+at a distance of 0.07 dB of log-mel. Tried without success: weights packed for oneDNN with fused activations (no gain
+overall); int8 products (400 GFLOP/s, but 0.4-0.9 dB apart, and 25 dB where it is soft); fp32 residuals beside bf16
+(2 dB less noise, which is 43 dB below the sound already).
 """
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -29,7 +26,7 @@ SLOPE, LAST_SLOPE = 0.1, 0.01  # coqui's second one is torch's default, as it wa
 
 
 class Convolution(NamedTuple):
-    """A convolution over time of tensors of shape (1, channels, 1, time), channels last in memory."""
+    """A convolution over time for tensors of shape (1, channels, 1, time), channels last in memory."""
 
     weight: Tensor
     bias: Tensor | None
@@ -37,24 +34,24 @@ class Convolution(NamedTuple):
     dilation: int
 
     @classmethod
-    def of(cls, layer: nn.Conv1d, dtype: torch.dtype, device: torch.device, divisor: int = 1) -> "Convolution":
-        """Take over the weights of a Conv1d, normed or not."""
+    def of(cls, layer: nn.Conv1d, dtype: torch.dtype, device: torch.device, divisor: int = 1) -> Self:
+        """Copy the weights of a Conv1d, with weight norm or without."""
         bias = None if layer.bias is None else layer.bias.detach().to(device, dtype)
         weight = flat(layer.weight.detach().float() / divisor).to(device, dtype)
         return cls(weight, bias, int(layer.padding[0]), layer.dilation[0])
 
     @property
     def reach(self) -> int:
-        """Return how far to one side it looks."""
+        """Return how many samples on one side an output depends on."""
         return self.padding
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Convolve, with zeros around."""
+        """Convolve with zero padding."""
         return functional.conv2d(x, self.weight, self.bias, padding=(0, self.padding), dilation=(1, self.dilation))
 
 
-class Widening(NamedTuple):
-    """A transposed convolution, written as a plain one whose outputs are ``stride`` samples at once."""
+class TransposedConvolution(NamedTuple):
+    """A transposed convolution, as a plain one whose outputs are ``stride`` samples at once."""
 
     weight: Tensor
     stride: int
@@ -62,8 +59,8 @@ class Widening(NamedTuple):
     taps: int
 
     @classmethod
-    def of(cls, layer: nn.ConvTranspose1d, dtype: torch.dtype, device: torch.device, divisor: int = 1) -> "Widening":
-        """Take over the weights of a ConvTranspose1d, normed or not."""
+    def of(cls, layer: nn.ConvTranspose1d, dtype: torch.dtype, device: torch.device, divisor: int = 1) -> Self:
+        """Copy the weights of a ConvTranspose1d, with weight norm or without."""
         weight, stride = layer.weight.detach().float() / divisor, layer.stride[0]
         taps = math.ceil(weight.shape[2] / stride)
         weight = functional.pad(weight, (0, taps * stride - weight.shape[2]))
@@ -71,11 +68,11 @@ class Widening(NamedTuple):
         return cls(flat(phases.flatten(0, 1)).to(device, dtype), stride, int(layer.padding[0]), taps)
 
     def reach(self, samples: int) -> int:
-        """Return how far its input has to go beyond a part, for the output to be right that much beyond it."""
+        """Return how many inputs beyond a part are needed for this many correct samples beyond it."""
         return math.ceil((samples + self.taps * self.stride - 1 - self.cut) / self.stride)
 
     def __call__(self, x: Tensor, bias: Tensor) -> Tensor:
-        """Make ``stride`` samples of each one."""
+        """Return ``stride`` samples for each input."""
         wide = functional.conv2d(x, self.weight, bias.repeat(self.stride), padding=(0, self.taps - 1))
         rows = wide.permute(0, 2, 3, 1).reshape(1, 1, -1, bias.shape[0])
         return rows[:, :, self.cut : self.cut + x.shape[3] * self.stride].permute(0, 3, 1, 2)
@@ -86,49 +83,49 @@ Branch = tuple[tuple[Convolution, Convolution], ...]
 
 @dataclass(frozen=True)
 class Stage:
-    """One step up in rate, and the branches that shape the sound at it.
+    """One upsampling step and its residual branches.
 
     Attributes:
-        widening: The step.
-        branches: What is added up; each is a chain of pairs of convolutions.
-        margin: Samples beyond a part that the stages after it need.
+        upsample: The transposed convolution.
+        branches: Chains of pairs of convolutions, which are summed.
+        margin: Samples beyond a part that the later stages need.
     """
 
-    widening: Widening
+    upsample: TransposedConvolution
     branches: tuple[Branch, ...]
     margin: int
 
     @property
     def reach(self) -> int:
-        """Return how far the branches look to one side."""
+        """Return how many samples on one side the branches depend on."""
         return max(sum(first.reach + second.reach for first, second in branch) for branch in self.branches)
 
     def __call__(self, x: Tensor, bias: Tensor) -> Tensor:
         """Return the sum of the branches."""
-        x = self.widening(functional.leaky_relu_(x, SLOPE), bias)
-        lively = functional.leaky_relu(x, SLOPE)
-        summed = _chain(x, lively, self.branches[0])
+        x = self.upsample(functional.leaky_relu_(x, SLOPE), bias)
+        activated = functional.leaky_relu(x, SLOPE)
+        summed = _chain(x, activated, self.branches[0])
         for branch in self.branches[1:]:
-            summed += _chain(x, lively, branch)
+            summed += _chain(x, activated, branch)
         return summed
 
 
-def _chain(x: Tensor, lively: Tensor, branch: Branch) -> Tensor:
+def _chain(x: Tensor, activated: Tensor, branch: Branch) -> Tensor:
     for number, (first, second) in enumerate(branch):
-        inner = first(functional.leaky_relu(x, SLOPE) if number else lively)
+        inner = first(functional.leaky_relu(x, SLOPE) if number else activated)
         x = second(functional.leaky_relu_(inner, SLOPE)).add_(x)
     return x
 
 
 @dataclass(frozen=True)
 class Generator:
-    """The vocoder's network with weights in one precision.
+    """The HiFi-GAN generator in one precision.
 
     Attributes:
-        dtype: What it computes in.
-        before: The convolution at the rate of frames.
-        stages: The steps up to the rate of sound.
-        after: The convolution that leaves one channel, in float32: it costs next to nothing.
+        dtype: Number format.
+        before: The convolution at the frame rate.
+        stages: The upsampling stages.
+        after: The convolution to one channel, in float32: it costs next to nothing.
         voices: Weights and biases that turn a voice into a bias, for the first convolution and each stage.
     """
 
@@ -139,27 +136,27 @@ class Generator:
     voices: tuple[tuple[Tensor, Tensor], ...]
 
     @classmethod
-    def of(cls, network: nn.Module, dtype: torch.dtype, device: torch.device) -> "Generator":
-        """Take over the weights of coqui's HifiganGenerator."""
+    def of(cls, network: nn.Module, dtype: torch.dtype, device: torch.device) -> Self:
+        """Copy the weights of coqui's HifiganGenerator."""
         generator: Any = network
-        many, plain = generator.num_kernels, torch.float32
-        after = Convolution.of(generator.conv_post, plain, device, many)
+        kernels, plain = generator.num_kernels, torch.float32
+        after = Convolution.of(generator.conv_post, plain, device, kernels)
         margin, stages = after.reach, []
         for index in reversed(range(generator.num_upsamples)):
-            blocks = generator.resblocks[index * many : (index + 1) * many]
+            blocks = generator.resblocks[index * kernels : (index + 1) * kernels]
             branches = tuple(_pairs(block, dtype, device) for block in blocks)
-            widening = Widening.of(generator.ups[index], dtype, device, many if index else 1)
-            stages.append(Stage(widening, branches, margin))
-            margin = widening.reach(margin + stages[-1].reach)
+            upsample = TransposedConvolution.of(generator.ups[index], dtype, device, kernels if index else 1)
+            stages.append(Stage(upsample, branches, margin))
+            margin = upsample.reach(margin + stages[-1].reach)
         conditions = list(generator.conds) if generator.cond_in_each_up_layer else [None] * len(stages)
         pairs = zip([generator.conv_pre, *generator.ups], [generator.cond_layer, *conditions], strict=True)
-        voices = tuple(_voicing(layer, condition, device) for layer, condition in pairs)
+        voices = tuple(_voice_bias(layer, condition, device) for layer, condition in pairs)
         return cls(dtype, Convolution.of(generator.conv_pre, dtype, device), tuple(reversed(stages)), after, voices)
 
     @property
     def hop(self) -> int:
-        """Return the samples of a frame."""
-        return math.prod(stage.widening.stride for stage in self.stages)
+        """Return the number of samples per frame."""
+        return math.prod(stage.upsample.stride for stage in self.stages)
 
     @property
     def reach(self) -> int:
@@ -169,35 +166,35 @@ class Generator:
     @property
     def _margin(self) -> int:
         first = self.stages[0]
-        return first.widening.reach(first.margin + first.reach)
+        return first.upsample.reach(first.margin + first.reach)
 
     def biases(self, embedding: Tensor) -> list[Tensor]:
-        """Return the biases of a voice; shape of the embedding: (1, 512, 1)."""
+        """Return the biases of a voice, whose embedding has the shape (1, 512, 1)."""
         voice = embedding.float().flatten().to(self.before.weight.device)
         return [(weight @ voice + bias).to(self.dtype) for weight, bias in self.voices]
 
     def __call__(self, frames: Tensor, left: int, right: int, biases: list[Tensor]) -> Tensor:
-        """Return the sound of the frames between the margins, one number a sample in float32.
+        """Return the audio of the frames between the margins in float32.
 
         Args:
-            frames: One row a frame.
-            left: How many of them are there only as margin, at the beginning.
+            frames: One row per frame.
+            left: Number of frames at the beginning that are only margin.
             right: The same at the end.
-            biases: Those of a voice.
+            biases: Biases of the voice.
         """
         x = frames.to(self.dtype).T[None, :, None]
         x = self.before._replace(bias=biases[0])(x)
         x, left, right = _narrowed(x, left, right, self._margin)
         for stage, bias in zip(self.stages, biases[1:], strict=True):
             x = stage(x, bias)
-            step = stage.widening.stride
+            step = stage.upsample.stride
             x, left, right = _narrowed(x, left * step, right * step, stage.margin)
         sound = torch.tanh(self.after(functional.leaky_relu(x.float(), LAST_SLOPE))).flatten()
         return sound[left : len(sound) - right]
 
 
 def flat(weight: Tensor) -> Tensor:
-    """Return the weight of a convolution in one dimension as one of an image of height 1, channels last."""
+    """Return the weight of a 1D convolution as that of an image of height 1, channels last."""
     return weight[:, :, None].contiguous(memory_format=torch.channels_last)
 
 
@@ -209,8 +206,8 @@ def _pairs(block: nn.Module, dtype: torch.dtype, device: torch.device) -> Branch
     )
 
 
-def _voicing(layer: Layer, condition: nn.Conv1d | None, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return what gives the bias of a layer together with what a voice adds to its output."""
+def _voice_bias(layer: Layer, condition: nn.Conv1d | None, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return the weight and bias that turn a voice into the bias of a layer."""
     bias = _plain_bias(layer).to(device)
     if condition is None:
         return torch.zeros(len(bias), 1, device=device), bias
@@ -223,6 +220,6 @@ def _plain_bias(layer: Layer) -> Tensor:
 
 
 def _narrowed(x: Tensor, left: int, right: int, margin: int) -> tuple[Tensor, int, int]:
-    """Cut off what exceeds a margin; return what it is then on both sides. At the ends of a sentence there is less."""
+    """Cut off what exceeds a margin and return the new margins; at the ends of a sentence there is less."""
     start, stop = max(0, left - margin), max(0, right - margin)
     return x[..., start : x.shape[3] - stop], left - start, right - stop
