@@ -1,4 +1,4 @@
-"""``python -m utils <verb>``: looks the verb up by file name and imports it on demand."""
+"""``python -m utils <command>``: finds the command by its file name and imports it on demand."""
 
 import argparse
 import ast
@@ -10,11 +10,11 @@ from pathlib import Path
 from utils.core.errors import AmharicTtsError
 
 COMMANDS = Path(__file__).with_name("cli")
-USAGE_FAULT = 2
+USAGE_ERROR = 2
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one verb and return its exit code."""
+    """Run one command and return its exit code."""
     words = sys.argv[1:] if words is None else list(words)
     verbs = known_verbs()
     if not words or words[0] in {"-h", "--help"}:
@@ -22,21 +22,21 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     verb, *rest = words
     if verb not in verbs:
-        sys.stderr.write(f"No such command: {verb}. Known: {', '.join(sorted(verbs))}.\n")
-        return USAGE_FAULT
+        sys.stderr.write(f"Unknown command: {verb}. Commands: {', '.join(sorted(verbs))}.\n")
+        return USAGE_ERROR
     return call(verb, rest)
 
 
 def known_verbs() -> dict[str, Path]:
-    """Map each verb to its file."""
+    """Map each command to its file."""
     return {path.stem.replace("_", "-"): path for path in sorted(COMMANDS.glob("[a-z]*.py"))}
 
 
 def overview(verbs: dict[str, Path]) -> str:
-    """List the verbs with the first line of their docstrings, without importing any of them."""
+    """List the commands with the first line of their docstrings, without importing them."""
     width = max(map(len, verbs), default=0)
     lines = [f"  {verb:<{width}}  {first_line(path)}" for verb, path in verbs.items()]
-    return "\n".join(["usage: python -m utils <command> [options]   (<command> --help tells more)", "", *lines, ""])
+    return "\n".join(["usage: python -m utils <command> [options]   (see <command> --help)", "", *lines, ""])
 
 
 def first_line(path: Path) -> str:
@@ -45,7 +45,7 @@ def first_line(path: Path) -> str:
 
 
 def call(verb: str, words: Sequence[str]) -> int:
-    """Import one verb, parse its words and run it; an error with a cure becomes one sentence on stderr."""
+    """Import one command and run it; an error for the user becomes one line on stderr."""
     module = importlib.import_module(f"utils.cli.{verb.replace('-', '_')}")
     parser = argparse.ArgumentParser(prog=f"python -m utils {verb}", description=module.__doc__, allow_abbrev=False)
     module.add_arguments(parser)

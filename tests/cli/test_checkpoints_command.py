@@ -56,7 +56,7 @@ def test_one_run_is_listed_alone(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_none_is_said_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert checkpoints(tmp_path) == 0
-    assert "There is no checkpoint in" in capsys.readouterr().out
+    assert str(tmp_path) in capsys.readouterr().out
 
 
 def test_two_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,7 +68,7 @@ def test_two_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "eval_loss: 4.0000 | 2.0000" in text
     assert "eval_text: - | -" in text
     assert "number: 5 | 10" in text
-    assert "gpt: weights moved by 10, 100.000% of their length" in text
+    assert "gpt: weights changed by 10 (norm), 100.000%" in text
 
 
 def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,18 +77,18 @@ def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: pytest.Captur
     (folder / "checkpoints" / "step_5" / "model.safetensors").unlink()
     assert checkpoints(tmp_path, "delete", RUN, "step_5", "best") == 0
     assert [one.step for one in list_checkpoints(folder)] == [15]
-    assert f"{RUN} step 10 is deleted; it was the best one." in capsys.readouterr().out
+    assert f"{RUN} step 10 deleted; it was the best one" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["delete"], "Which run?"),
-        (["delete", RUN], "Which one?"),
+        (["delete"], "delete RUN STEP"),
+        (["delete", RUN], f"delete {RUN} STEP"),
         (["delete", RUN, "7"], "There are: 5"),
-        (["delete", RUN, "last"], "Write a number, best or newest"),
+        (["delete", RUN, "last"], "'last'"),
         (["delete", "unknown", "5"], "There is no run"),
-        (["compare", RUN, "5"], "takes two steps"),
+        (["compare", RUN, "5"], "two steps"),
         (["promote", RUN], "no checkpoint best"),
         (["promote", RUN, "5", "5"], "Only one"),
         (["promote", RUN, "5"], "no longer the model that this checkpoint was trained from"),
@@ -143,4 +143,4 @@ def test_the_best_becomes_the_finished_model(tmp_path: Path, capsys: pytest.Capt
     assert all(torch.allclose(found[name], weight.half().float()) for name, weight in state.items())
     known = json.loads((ready / ABOUT_FILE).read_text(encoding="utf-8"))
     assert (known["run"], known["step"]) == (RUN, 3)
-    assert "speaks with the voice of" in capsys.readouterr().out
+    assert str(voice) in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""One verb a file: ``add_arguments(parser)`` says what it takes, ``run(arguments)`` does it and returns the exit code.
+"""One command per file: ``add_arguments(parser)`` declares its arguments, ``run(arguments)`` returns the exit code.
 
-A verb that starts a run also has ``CONFIG`` (its settings) and ``work(job, config)`` (what the child process does).
+A command that starts a run also has ``CONFIG`` (its settings) and ``work(job, config)`` (done by the child process).
 """

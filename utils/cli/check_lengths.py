@@ -1,4 +1,4 @@
-"""Show how long the clips are and which max_audio_length keeps nearly all of them."""
+"""Show the lengths of the clips and suggest a max_audio_length."""
 
 import argparse
 import dataclasses
@@ -10,9 +10,9 @@ from utils.core.paths import project
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take a dataset, and a vocabulary when tokens are wanted too."""
-    parser.epilog = "Tokens are counted with --vocab or --model. Exit code 1: a file's header cannot be read."
-    parser.add_argument("place", type=Path, nargs="?", help="dataset folder or list (default: that of the project)")
+    """Declare the arguments."""
+    parser.epilog = "Add --vocab or --model to count tokens too. Exit code 1: a file cannot be read."
+    parser.add_argument("place", type=Path, nargs="?", help="dataset folder or list (default: the project's dataset)")
     add_project(parser)
     add_vocabulary(parser)
 

@@ -1,4 +1,4 @@
-"""Check a text against a vocabulary before training: unknown symbols, long sentences, tokens per second."""
+"""Check a text against a vocabulary: unknown characters, long sentences, tokens per second."""
 
 import argparse
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ def add_vocabulary(parser: argparse.ArgumentParser) -> None:
     """Add a published vocabulary with a text mode, or a model that has both."""
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--vocab", type=Path, help=f"vocab.json of XTTS (default: one in {paths.MODELS})")
-    source.add_argument("--model", type=Path, help="folder of a trained model, with vocab.json and text.json")
+    source.add_argument("--model", type=Path, help="folder of a trained model with vocab.json and text.json")
     parser.add_argument("--language", default="am", help="language name or code (default: am)")
     parser.add_argument("--text-mode", default="latin", choices=("latin", "ipa", "fidel"), help="not with --model")
     parser.add_argument("--backend", default="rules", choices=("rules", "epitran"), help="not with --model")

@@ -1,4 +1,4 @@
-"""List, compare or delete the checkpoints of runs, or make one of them the finished model."""
+"""List, compare or delete checkpoints, or make one the finished model."""
 
 import argparse
 from collections.abc import Callable
@@ -14,29 +14,31 @@ if TYPE_CHECKING:
     from utils.xtts.checkpoints import Checkpoint, Which
 
 HEADER = ("run", "step", "epoch", "train", "eval", "MB", "best", "samples", "")
-SETTINGS_SHOWN = 40  # letters of a value
+SETTINGS_SHOWN = 40  # characters of a value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take what to do and with which checkpoints."""
+    """Declare the arguments."""
     add_project(parser)
     parser.add_argument("action", nargs="?", default="list", choices=["list", *ACTIONS], help="default: list")
-    parser.add_argument("name", nargs="?", default="", help="the run; list shows those of all runs without it")
-    parser.add_argument("steps", nargs="*", default=[], help="a step, best or newest; compare takes two")
-    parser.add_argument("--with-run", default="", help="with compare: the run of the second step")
-    parser.add_argument("--half", action="store_true", help="with promote: store the GPT in half the size")
-    parser.add_argument("--reference", type=Path, help="with promote: a clip with the voice (default: as the samples)")
+    parser.add_argument("name", nargs="?", default="", help="name of the run; list shows all runs without it")
+    parser.add_argument("steps", nargs="*", default=[], help="step number, best or newest; compare takes two")
+    parser.add_argument("--with-run", default="", help="with compare: run of the second checkpoint")
+    parser.add_argument("--half", action="store_true", help="with promote: store the GPT in half precision")
+    parser.add_argument(
+        "--reference",
+        type=Path,
+        help="with promote: reference clip (default: that of the samples)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do one thing with checkpoints."""
+    """Run the action."""
     place = project(arguments.project, arguments.output)
     if arguments.action == "list":
         return show_list(place, arguments.name)
     if not arguments.name:
-        raise RunError(
-            f"Which run? Write: checkpoints {arguments.action} RUN STEP.", hint="The names come with: checkpoints list."
-        )
+        raise RunError(f"No run given. Usage: checkpoints {arguments.action} RUN STEP.", hint="See: checkpoints list.")
     return ACTIONS[arguments.action](place, arguments)
 
 
@@ -47,7 +49,7 @@ def show_list(place: Project, name: str) -> int:
     found_runs = [runs.find_run(place, name)] if name else runs.list_runs(place)
     rows = [_row(found.name, one) for found in found_runs for one in list_checkpoints(found.folder)]
     if not rows:
-        print(f"There is no checkpoint in {place.runs / name if name else place.root}.")
+        print(f"There are no checkpoints in {place.runs / name if name else place.root}.")
         return 0
     widths = [max(len(row[place]) for row in (HEADER, *rows)) for place in range(len(HEADER))]
     for row in (HEADER, *rows):
@@ -56,11 +58,11 @@ def show_list(place: Project, name: str) -> int:
 
 
 def compare(place: Project, arguments: argparse.Namespace) -> int:
-    """Print what two checkpoints do not share."""
+    """Print the differences of two checkpoints."""
     from utils.training.checkpoint_diff import compare as compared
 
     if len(arguments.steps) != 2:
-        raise RunError("Comparing takes two steps.", hint="Write: checkpoints compare RUN STEP STEP.")
+        raise RunError("compare needs two steps.", hint="Usage: checkpoints compare RUN STEP STEP.")
     first = _find(place, arguments.name, arguments.steps[0])
     second = _find(place, arguments.with_run or arguments.name, arguments.steps[1])
     found = compared(first, second)
@@ -70,7 +72,7 @@ def compare(place: Project, arguments: argparse.Namespace) -> int:
     for setting, (before, after) in found.settings.items():
         print(f"{setting}: {str(before)[:SETTINGS_SHOWN]} | {str(after)[:SETTINGS_SHOWN]}")
     for part, (length, share) in found.moved.items():
-        print(f"{part}: weights moved by {length:.4g}, {share:.3%} of their length")
+        print(f"{part}: weights changed by {length:.4g} (norm), {share:.3%}")
     if found.unlike:
         print(f"Not comparable: {len(found.unlike)} weights, such as {found.unlike[0]}.")
     return 0
@@ -84,11 +86,11 @@ def delete(place: Project, arguments: argparse.Namespace) -> int:
     known = {one.step: one for one in checkpoints.list_checkpoints(folder)}
     wanted = [_which(step) for step in arguments.steps]
     if not wanted:
-        raise RunError("Which one?", hint=f"Write: checkpoints delete {arguments.name} STEP.")
+        raise RunError("No step given.", hint=f"Usage: checkpoints delete {arguments.name} STEP.")
     for which in wanted:
         one = known.get(cast("int", which)) or checkpoints.find(folder, which)
         checkpoints.delete(one)
-        print(f"{_title(one)} is deleted{'; it was the best one' * one.is_best}.")
+        print(f"{_title(one)} deleted{'; it was the best one' * one.is_best}.")
     return 0
 
 
@@ -98,13 +100,13 @@ def promote(place: Project, arguments: argparse.Namespace) -> int:
     from utils.xtts.finalize import promote as promoted
 
     if len(arguments.steps) > 1:
-        raise RunError("Only one checkpoint can be the finished model.", hint="Name one step.")
+        raise RunError("Only one checkpoint can be the finished model.", hint="Give one step.")
     chosen = _find(place, arguments.name, arguments.steps[0] if arguments.steps else "best")
     if arguments.reference and not arguments.reference.is_file():
         raise RunError(f"There is no clip {arguments.reference}.")
     voice = arguments.reference or training_reference(chosen)
     folder = promoted(chosen, place.ready, voice, half=arguments.half)
-    print(f"{_title(chosen)} is now {folder}; it speaks with the voice of {voice or 'its base model'}.")
+    print(f"{_title(chosen)} is now {folder}; its voice is that of {voice or 'the base model'}.")
     return 0
 
 
@@ -120,7 +122,7 @@ def _which(step: str) -> "Which":
         return int(step)
     if step in {"best", "newest"}:
         return cast("Which", step)
-    raise RunError(f"{step!r} is no step.", hint="Write a number, best or newest.")
+    raise RunError(f"{step!r} is not a step.", hint="Use a number, best or newest.")
 
 
 def _row(name: str, one: "Checkpoint") -> tuple[str, ...]:

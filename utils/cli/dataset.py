@@ -12,12 +12,12 @@ from utils.config.flags import add_flags, read_flags
 from utils.core.errors import ConfigError
 from utils.core.paths import project
 
-SHOWN = 200  # faults and clips printed; the rest is counted
-FILE_NAMES = "Audio files are named by recording and time: they are standard already and keep their names."
+SHOWN = 200  # problems and clips printed; the rest is only counted
+FILE_NAMES = "Audio files keep their names."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take what to do; each has its own help."""
+    """Declare the actions; each has its own help."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, (act, describe) in ACTIONS.items():
         summary = (act.__doc__ or "").partition("\n")[0]
@@ -53,19 +53,19 @@ def validate(folder: Path, arguments: argparse.Namespace) -> int:
     faults = list(check(place, arguments.max_seconds, language, tokenizer))
     for fault in faults[:SHOWN]:
         print(fault)
-    print(f"{len(faults)} faults" + (f", of which the first {SHOWN} are shown" if len(faults) > SHOWN else "") + ".")
+    print(f"{len(faults)} problems" + (f", the first {SHOWN} are shown" if len(faults) > SHOWN else "") + ".")
     return int(bool(faults))
 
 
 def _describe_validate(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Tokens and [UNK] are looked at with --vocab or --model."
-    parser.add_argument("place", type=Path, nargs="?", help="a list or another dataset (default: that of the project)")
-    parser.add_argument("--max-seconds", type=float, default=11.6, help="longest clip (default: 11.6)")
+    parser.epilog = "Add --vocab or --model to check tokens too."
+    parser.add_argument("place", type=Path, nargs="?", help="list or dataset folder (default: the project's dataset)")
+    parser.add_argument("--max-seconds", type=float, default=11.6, help="maximum clip length (default: 11.6)")
     add_vocabulary(parser)
 
 
 def stats(folder: Path, arguments: argparse.Namespace) -> int:
-    """Count hours, speakers, lengths, pace, noise and phonemes, and account for every second."""
+    """Show hours, speakers, lengths, speech rate, noise, phonemes, and audio usage."""
     from utils.dataset import statistics
     from utils.dataset.metadata import read_language
     from utils.dataset.store import load_dataset
@@ -78,16 +78,16 @@ def stats(folder: Path, arguments: argparse.Namespace) -> int:
         from utils.dataset.plots import draw
 
         draw(found, arguments.plot)
-        print(f"The pictures are in {arguments.plot}.")
+        print(f"Plots written to {arguments.plot}.")
     return 0
 
 
 def _describe_stats(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the counts too")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="write plots too")
 
 
 def merge(folder: Path, arguments: argparse.Namespace) -> int:
-    """Add another dataset with its clips and its split; what is here stays as it is."""
+    """Add the clips and the split of another dataset; existing clips are unchanged."""
     from utils.dataset.merge import merge as join
 
     print(join(folder, arguments.other, dry_run=arguments.dry_run))
@@ -95,8 +95,8 @@ def merge(folder: Path, arguments: argparse.Namespace) -> int:
 
 
 def _describe_merge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("other", type=Path, help="folder of the other dataset; it is only read")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would happen")
+    parser.add_argument("other", type=Path, help="folder of the other dataset, which is only read")
+    parser.add_argument("--dry-run", action="store_true", help="show what would happen")
 
 
 def resplit(folder: Path, arguments: argparse.Namespace) -> int:
@@ -111,12 +111,14 @@ def resplit(folder: Path, arguments: argparse.Namespace) -> int:
 
 
 def _describe_resplit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--eval-share", type=_share, default=0.05, help="part held back (default: 0.05)")
-    parser.add_argument("--by", choices=("recording", "speaker", "time"), default="recording", help="what stays whole")
+    parser.add_argument("--eval-share", type=_share, default=0.05, help="share held out (default: 0.05)")
+    parser.add_argument(
+        "--by", choices=("recording", "speaker", "time"), default="recording", help="what is held out as a whole"
+    )
 
 
 def export(folder: Path, arguments: argparse.Namespace) -> int:
-    """Write the kept clips for other programs."""
+    """Write the dataset in a format for other programs."""
     from utils.dataset.export import export as write
 
     print(f"Written: {write(folder, arguments.target, arguments.shape)}")
@@ -124,8 +126,10 @@ def export(folder: Path, arguments: argparse.Namespace) -> int:
 
 
 def _describe_export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shape", choices=("zip", "ljspeech", "parquet"), help="parquet is for Hugging Face datasets")
-    parser.add_argument("target", type=Path, help="file (zip) or folder; it must not be there yet")
+    parser.add_argument(
+        "shape", choices=("zip", "ljspeech", "parquet"), help="format; parquet is for Hugging Face datasets"
+    )
+    parser.add_argument("target", type=Path, help="new file (zip) or folder")
 
 
 def restore(folder: Path, arguments: argparse.Namespace) -> int:
@@ -150,11 +154,11 @@ def _describe_restore(parser: argparse.ArgumentParser) -> None:
 
 
 def filter_again(folder: Path, arguments: argparse.Namespace) -> int:
-    """Judge all clips again by other limits; only say what would change, until --apply is given."""
+    """Re-run the quality filters with other limits; only shows the changes without --apply."""
     from utils.dataset.filtering import refilter
 
     print(refilter(folder, read_flags(arguments, DatasetConfig), apply=arguments.apply))
-    print("This was done." if arguments.apply else "Nothing was changed. To do it add: --apply")
+    print("Changes applied." if arguments.apply else "Nothing was changed. Add --apply to apply the changes.")
     return 0
 
 
@@ -162,15 +166,15 @@ def _describe_filter(parser: argparse.ArgumentParser) -> None:
     from utils.dataset.filtering import LIMITS
 
     parser.description = (
-        f"{parser.description} A kept clip outside the limits is set aside with the reason; a clip that a rule had set"
-        " aside and that is within them comes back. What was set aside by hand, and duplicates, stay aside."
+        f"{parser.description} Clips outside the limits are excluded; clips that a filter had excluded and that are"
+        " now within the limits are restored. Clips excluded by hand, and duplicates, stay excluded."
     )
     parser.epilog = (
-        "A limit that is not given has its default, also where the dataset was prepared with another one: --config"
-        " with the config.yaml of that run takes them all from there. A clip that was brought back by hand is judged"
-        " like any other. To take a filter back, filter again by the earlier limits; for one clip: dataset edit --undo."
+        "Limits that are not given have their default, even if the dataset was prepared with others; use --config"
+        " with the config.yaml of that run to reuse its limits. Clips restored by hand are filtered like all others."
+        " To undo, filter again with the earlier limits, or use dataset edit --undo for a single clip."
     )
-    parser.add_argument("--apply", action="store_true", help="make the changes instead of only counting them")
+    parser.add_argument("--apply", action="store_true", help="apply the changes")
     add_flags(parser, DatasetConfig, LIMITS)
 
 
@@ -187,20 +191,20 @@ def rename(folder: Path, arguments: argparse.Namespace) -> int:
         return 0
     names = dict(arguments.speaker)
     if len(names) < len(arguments.speaker):
-        raise ConfigError("A speaker is to be renamed twice.", hint="Give each old name once.")
+        raise ConfigError("A speaker is renamed twice.", hint="Give each old name once.")
     for old, count in rename_speakers(folder, names).items():
-        print(f"{old} is {names[old]} now: {count} clips.")
+        print(f"{old} renamed to {names[old]}: {count} clips.")
     return 0
 
 
 def _describe_rename(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = f"{FILE_NAMES} The split stays as it is. To take it back, rename again; for one clip: edit --undo."
+    parser.epilog = f"{FILE_NAMES} The split is unchanged. To undo, rename again, or use edit --undo for a single clip."
     parser.add_argument(
         "--speaker",
         type=_names,
         action="append",
         metavar="OLD=NEW",
-        help="may be given several times; all are renamed at once, so a=b with b=a swaps two",
+        help="can be repeated; all are renamed at once, so a=b with b=a swaps two",
     )
 
 
@@ -252,14 +256,14 @@ def _describe_step(parser: argparse.ArgumentParser) -> None:
 def _share(written: str) -> float:
     value = float(written)
     if not 0 < value <= 0.5:
-        raise argparse.ArgumentTypeError("it has to be above 0 and at most 0.5")
+        raise argparse.ArgumentTypeError("must be above 0 and at most 0.5")
     return value
 
 
 def _names(written: str) -> tuple[str, str]:
     old, sign, new = written.partition("=")
     if not sign:
-        raise argparse.ArgumentTypeError("it has to be OLD=NEW")
+        raise argparse.ArgumentTypeError("must be OLD=NEW")
     return old, new.strip()
 
 

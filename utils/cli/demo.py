@@ -40,7 +40,7 @@ SENTENCES = (  # none of them is in the recording
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the folder of the projects and the training settings."""
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
     parser.add_argument("--settings", type=Path, default=PRESET, help="training YAML (default: configs/tiny_cpu.yaml)")
 
 

@@ -1,4 +1,4 @@
-"""Examine this computer: what works, what does not, and how to mend it."""
+"""Run diagnostics: what works on this computer, what does not, and how to fix it."""
 
 import argparse
 import dataclasses
@@ -12,13 +12,13 @@ MARKS = {"pass": "ok  ", "warn": "warn", "fail": "FAIL"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take the form of the answer and the folder that will be written."""
+    """Declare the arguments."""
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print every finding; the exit code is 1 when one of them is a failure."""
+    """Print the results; the exit code is 1 if a check failed."""
     findings = []
     for finding in examine(arguments.output):
         findings.append(finding)
@@ -30,6 +30,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def row(finding: Finding) -> str:
-    """Write one finding as a line, with its cure below."""
+    """Format a result as a line, with its fix below."""
     text = f"{MARKS[finding.verdict]}  {finding.name:<22} {finding.detail}"
     return f"{text}\n{'':<30}{finding.cure}" if finding.cure else text

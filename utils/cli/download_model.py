@@ -1,4 +1,4 @@
-"""Fetch a base model before it is needed; what a broken download has left is continued."""
+"""Download a base model; an interrupted download continues."""
 
 import argparse
 from pathlib import Path
@@ -16,24 +16,24 @@ CONFIG = DownloadConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take the version and the consent to its licence."""
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
-    parser.add_argument("--accept-licence", action="store_true", help="agree to the licence of the published model")
-    parser.add_argument("--detach", action="store_true", help="return at once and let it run")
+    """Declare the arguments."""
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
+    parser.add_argument("--accept-licence", action="store_true", help="accept the licence of the published model")
+    parser.add_argument("--detach", action="store_true", help="return immediately; the run continues in the background")
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Start the download as the page does and follow it."""
+    """Start the download as a run and follow it."""
     if arguments.accept_licence:
         accept_licence()
     started = runs.start("download-model", read_flags(arguments, CONFIG), downloads_project(arguments.output))
-    print(f"{started.name} is at work in {started.folder}", flush=True)
+    print(f"{started.name} is running in {started.folder}", flush=True)
     return 0 if arguments.detach else follow(started)
 
 
 def work(job: Job, config: DownloadConfig) -> None:
-    """Fetch what is missing of the model."""
+    """Download the missing files of the model."""
     from utils.training.preparation import download_progress
     from utils.xtts.base_models import ModelSource, base_folder
 

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--asr", default="", metavar="MODEL", help=f"recogniser: Whisper size or folder, or {CTC}MODEL (default: none)"
     )
     parser.add_argument("--out", type=Path, help="folder of the report (default: evaluation/ in the project)")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
     add_flags(parser, SpeechConfig)
 
 

@@ -19,16 +19,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="target folder")
     parser.add_argument("--base", default="", help="base model of a checkpoint, if it was moved")
     parser.add_argument(
-        "--half", action=argparse.BooleanOptionalAction, default=True, help="half precision (default: on)"
+        "--half", action=argparse.BooleanOptionalAction, default=True, help="store in half precision (default: on)"
     )
-    parser.add_argument("--for-training", action="store_true", help="keep the files that only training needs")
-    parser.add_argument("--adapter", action="store_true", help="only the adapter of a run with enable_lora")
+    parser.add_argument("--for-training", action="store_true", help="include the files that only training needs")
+    parser.add_argument("--adapter", action="store_true", help="export only the LoRA adapter")
     parser.add_argument("--safetensors", action="store_true", help="also write model.safetensors")
     parser.add_argument("--zip", action="store_true", help="also write FOLDER.zip")
     parser.add_argument("--report", type=Path, metavar="FILE", help="report.json of evaluate, for the model card")
     parser.add_argument("--push", default="", metavar="OWNER/NAME", help="upload to the hub with the token in HF_TOKEN")
     parser.add_argument("--public", action="store_true", help="with --push: make a new repository public")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,6 +1,6 @@
-"""Encode the clips of a dataset for training, once: audio codes, token ids and reference frames.
+"""Encode the clips of a dataset for training: audio codes, token ids and reference frames.
 
-What is there already is kept, so a second run only encodes what is new, and a run that was stopped goes on.
+Only clips that are not encoded yet are processed, so a stopped run continues where it was.
 """
 
 import argparse
@@ -16,18 +16,20 @@ CONFIG = FeaturesConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take the model that encodes, and the project whose clips it encodes."""
+    """Declare the arguments."""
     add_project(parser)
-    parser.add_argument("--detach", action="store_true", help="return at once and let it run")
+    parser.add_argument("--detach", action="store_true", help="return immediately; the run continues in the background")
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Start the encoding as the page does and follow it."""
+    """Start the run and follow it."""
     config = read_flags(arguments, CONFIG)
     if not config.model:
-        raise ConfigError("No model is named.", hint="Add --model with the folder of a model: it has a dvae.pth.")
-    config = config.model_copy(update={"model": str(Path(config.model).resolve())})  # the run works in another folder
+        raise ConfigError("No model is given.", hint="Add --model with a folder with dvae.pth.")
+    config = config.model_copy(
+        update={"model": str(Path(config.model).resolve())}
+    )  # the run works in another directory
     return start_and_follow("features", config, arguments)
 
 

@@ -1,7 +1,7 @@
-"""Turn recordings into clips with text: cut, transcribe, judge, and account for every second.
+"""Turn recordings into clips with text: segment, transcribe, filter, and report the audio usage.
 
-What the project has already is left alone, so a second run only adds what is new, and a run that was stopped or killed
-goes on where it was. To cut the same recordings in another way take another project.
+Only new recordings are processed, so a stopped run continues where it was. To segment the same recordings differently,
+use another project.
 """
 
 import argparse
@@ -24,27 +24,27 @@ CONFIG = DatasetConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take the recordings, the project that they go into, and how they are cut."""
-    parser.add_argument("places", nargs="*", metavar="RECORDING", help="file, folder or address; instead of --inputs")
+    """Declare the arguments."""
+    parser.add_argument("places", nargs="*", metavar="RECORDING", help="file, folder or URL; instead of --inputs")
     add_project(parser)
-    parser.add_argument("--detach", action="store_true", help="return at once and let it run")
+    parser.add_argument("--detach", action="store_true", help="return immediately; the run continues in the background")
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Start the preparation as the page does and follow it."""
+    """Start the run and follow it."""
     config = read_flags(arguments, CONFIG)
     places = [*arguments.places, *config.input_list()]
     if not places:
-        raise ConfigError("No recordings are named.", hint="Write files or folders behind: python -m utils prepare.")
+        raise ConfigError("No recordings are given.", hint="Usage: python -m utils prepare FILE_OR_FOLDER ...")
     if odd := [place for place in places if SEPARATOR in place]:
-        raise ConfigError(f"{odd[0]!r} has a | in its name.", hint="Rename it, or name the folder that it lies in.")
+        raise ConfigError(f"{odd[0]!r} has a | in its name.", hint="Rename it, or give its folder.")
     inputs = SEPARATOR.join(map(_absolute, places))
     return start_and_follow("prepare", config.model_copy(update={"inputs": inputs}), arguments)
 
 
 def work(job: Job, config: DatasetConfig) -> None:
-    """Find the recordings, make their clips, and tell where every second went."""
+    """Find the recordings and create their clips."""
     from utils.dataset import build, sources, statistics
 
     project = job.run.project
@@ -57,7 +57,7 @@ def work(job: Job, config: DatasetConfig) -> None:
     )
     if not found.recordings:
         reasons = "; ".join(f"{problem.path}: {problem.sentence}" for problem in found.problems[:5])
-        raise DataError(f"There is nothing to prepare. {reasons}", hint="Name files with sound, or their folder.")
+        raise DataError(f"There is nothing to prepare. {reasons}", hint="Give audio or video files, or their folder.")
     job.events.emit("found", recordings=len(found.recordings), problems=len(found.problems))
     with ExitStack() as stack:
         recogniser, second = _recognisers(job, config, found, stack)
@@ -84,7 +84,7 @@ def _fetched(job: Job, name: str, share: float) -> None:
 def _recognisers(
     job: Job, config: DatasetConfig, found: "ScanResult", stack: ExitStack
 ) -> tuple["Recogniser | None", "Recogniser | None"]:
-    """Name the recognisers where there is something for them to do; each is loaded when the first clip asks for it."""
+    """Return the recognisers that are needed; each is loaded for the first clip."""
     from utils.dataset.pipeline import needs_transcription
     from utils.dataset.recognisers import CTC, RecogniserSpec
     from utils.dataset.recognisers.isolated import IsolatedRecogniser
@@ -103,6 +103,6 @@ def _recognisers(
 
 
 def _absolute(place: str) -> str:
-    """Name a file so that it means the same from the folder in which the run works."""
+    """Make a path absolute, because the run works in another directory."""
     path = Path(place).expanduser()
     return place if "://" in place or place.startswith("hf:") else str(path.resolve())

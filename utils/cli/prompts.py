@@ -1,4 +1,4 @@
-"""Choose sentences to read into a microphone, so that few of them hold every sound."""
+"""Choose sentences to record that together contain every sound of Amharic."""
 
 import argparse
 from pathlib import Path
@@ -8,19 +8,19 @@ from utils.core.paths import project
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take how many sentences, and where their list goes."""
+    """Declare the arguments."""
     parser.epilog = (
-        "With --list: record each sentence under the file name that the list gives it, beside the list; then "
-        "python -m utils prepare FILE.csv takes them in. What the project holds already is not asked for again."
+        "With --list, record each sentence to the file name in the list, in the same folder; then import them with "
+        "python -m utils prepare FILE.csv. Sentences that the project already has are left out."
     )
     add_project(parser)
-    parser.add_argument("--count", type=int, default=50, help="how many sentences (default: 50)")
-    parser.add_argument("--speaker", default="speaker", help="who will read (default: speaker)")
-    parser.add_argument("--list", type=Path, metavar="FILE.csv", help="write a list for recording them")
+    parser.add_argument("--count", type=int, default=50, help="number of sentences (default: 50)")
+    parser.add_argument("--speaker", default="speaker", help="speaker name (default: speaker)")
+    parser.add_argument("--list", type=Path, metavar="FILE.csv", help="write a list for recording")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the sentences, or write them as a list that `prepare` reads."""
+    """Print the sentences or write them to a list."""
     from utils.core.storage import write_atomically
     from utils.dataset import prompts
     from utils.dataset.store import Store
@@ -31,9 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         rows = [f"prompt_{number:03}.wav|{text}|{arguments.speaker}" for number, text in enumerate(sentences, start=1)]
         write_atomically(arguments.list, "\n".join(["audio_file|text|speaker_name", *rows]) + "\n")
-        print(f"{len(rows)} sentences are listed in {arguments.list}.")
+        print(f"{len(rows)} sentences written to {arguments.list}.")
     else:
         print("\n".join(sentences))
     missing = prompts.coverage([*read, *sentences]).missing
-    print(f"Sounds that are still missing: {' '.join(missing)}" if missing else "Together they hold every sound.")
+    print(f"Missing sounds: {' '.join(missing)}" if missing else "The sentences contain every sound.")
     return 0

@@ -1,4 +1,4 @@
-"""Count for a while as a run: shows that start, watch, stop and resume work on this machine."""
+"""Test run without training: shows that start, watch, stop and resume work on this machine."""
 
 import argparse
 import functools
@@ -14,19 +14,19 @@ CONFIG = RehearsalConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take the length of the rehearsal and where it lives."""
+    """Declare the arguments."""
     add_project(parser)
-    parser.add_argument("--detach", action="store_true", help="return at once and let it run")
+    parser.add_argument("--detach", action="store_true", help="return immediately; the run continues in the background")
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Start a rehearsal as the page does and follow it."""
+    """Start the run and follow it."""
     return start_and_follow("rehearse", read_flags(arguments, CONFIG), arguments)
 
 
 def work(job: Job, config: RehearsalConfig) -> None:
-    """Count ticks until the time is over; after a resume the count goes on where it was."""
+    """Count until the time is over; a resumed run continues its count."""
     total = max(1, round(config.seconds * config.ticks_per_second))
     done = _counted(job)
     for step in range(done + 1, total + 1):
@@ -36,6 +36,6 @@ def work(job: Job, config: RehearsalConfig) -> None:
 
 
 def _counted(job: Job) -> int:
-    """Return the last step that earlier attempts wrote."""
+    """Return the last step of earlier attempts."""
     steps = (event.get("step") for event in iter_events(job.run.events) if event["kind"] == "progress")
     return max((step for step in steps if isinstance(step, int)), default=0)

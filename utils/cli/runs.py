@@ -19,34 +19,34 @@ CLEAR = "\r\033[K"
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that say which project is meant."""
+    """Add the flags that choose the project."""
     parser.add_argument("--project", default="default", help="name of the project (default: default)")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take what to do and with which run."""
+    """Declare the arguments."""
     add_project(parser)
     parser.add_argument("action", nargs="?", default="list", choices=["list", *ACTIONS], help="default: list")
-    parser.add_argument("name", nargs="?", default="", help="the run; not needed for list")
-    parser.add_argument("--now", action="store_true", help="with stop: end it at once, without saving")
+    parser.add_argument("name", nargs="?", default="", help="name of the run; not needed for list")
+    parser.add_argument("--now", action="store_true", help="with stop: stop at once, without saving")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do one thing with the runs of a project."""
+    """Run the action."""
     place = project(arguments.project, arguments.output)
     if arguments.action == "list":
         return show_list(place)
     if not arguments.name:
-        raise RunError(f"Which run? Write: runs {arguments.action} NAME.", hint="The names come with: runs list.")
+        raise RunError(f"No run given. Usage: runs {arguments.action} NAME.", hint="See: runs list.")
     return ACTIONS[arguments.action](runs.find_run(place, arguments.name), arguments)
 
 
 def show_list(place: Project) -> int:
-    """Print one line a run."""
+    """Print one line per run."""
     found_runs = runs.list_runs(place)
     if not found_runs:
-        print(f"There is no run in {place.root}.")
+        print(f"There are no runs in {place.root}.")
     for found in found_runs:
         state = found.current_state()
         print(f"{found.name:<32} {state.status:<10} {state.message}".rstrip())
@@ -64,25 +64,25 @@ def show(found: runs.Run, _arguments: argparse.Namespace) -> int:
 
 
 def stop(found: runs.Run, arguments: argparse.Namespace) -> int:
-    """Stop a run, saving first unless told otherwise."""
+    """Stop a run; it saves first unless --now is given."""
     if arguments.now:
         runs.stop_now(found)
     else:
         runs.stop_and_save(found)
-        print(f"{found.name} will save and end at its next step.")
+        print(f"{found.name} will save and stop at its next step.")
     return 0
 
 
 def resume(found: runs.Run, _arguments: argparse.Namespace) -> int:
-    """Go on with a run and follow it."""
-    told = tail_offset(found.events, 0)  # before the start: what it tells first is new
-    return follow(runs.resume(found), offset=told)
+    """Resume a run and follow it."""
+    offset = tail_offset(found.events, 0)  # before the start, so that no new event is missed
+    return follow(runs.resume(found), offset=offset)
 
 
 def delete(found: runs.Run, _arguments: argparse.Namespace) -> int:
-    """Delete a run that is not at work."""
+    """Delete a run that is not running."""
     runs.delete(found)
-    print(f"{found.name} is deleted.")
+    print(f"{found.name} deleted.")
     return 0
 
 
@@ -92,39 +92,42 @@ def watch(found: runs.Run, _arguments: argparse.Namespace) -> int:
 
 
 def start_and_follow(verb: str, config: Config, arguments: argparse.Namespace) -> int:
-    """Start a run as the page does; follow it unless told to leave it alone."""
+    """Start a run; follow it unless --detach is given."""
     started = runs.start(verb, config, project(arguments.project, arguments.output))
-    print(f"{started.name} is at work in {started.folder}", flush=True)
+    print(f"{started.name} is running in {started.folder}", flush=True)
     return 0 if arguments.detach else follow(started)
 
 
 def follow(found: runs.Run, *, offset: int = 0) -> int:
-    """Print events until the run ends; Ctrl-C asks it to save and end, a second one ends it at once."""
-    asked = False
+    """Print events until the run ends; Ctrl-C stops and saves, a second one stops at once."""
+    is_stopping = False
     while True:
         try:
             before, (offset, status) = offset, _print_new(found, offset)
             if offset > before:
-                continue  # one look is bounded: read on before judging that all has been said
+                continue  # there may be more than one batch
             if status not in runs.ACTIVE:
-                return _farewell(found.current_state())
+                return _exit_code(found.current_state())
             time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
-            print("Stopping at once." if asked else "Saving and stopping; Ctrl-C again stops at once.", flush=True)
-            (runs.stop_now if asked else runs.stop_and_save)(found)
-            asked = True
+            print(
+                "Stopping now." if is_stopping else "Saving and stopping; Ctrl-C again skips saving.",
+                flush=True,
+            )
+            (runs.stop_now if is_stopping else runs.stop_and_save)(found)
+            is_stopping = True
 
 
 def _print_new(found: runs.Run, offset: int) -> tuple[int, runs.Status]:
-    state = found.current_state()  # before the events: what it wrote last is then surely printed
-    look = read_events(found.events, offset)
-    for event in look.events:
+    state = found.current_state()  # before the events, so that the last ones are printed
+    batch = read_events(found.events, offset)
+    for event in batch.events:
         print_event(event)
-    return look.offset, state.status
+    return batch.offset, state.status
 
 
 def print_event(event: Event) -> None:
-    """Print one event; on a terminal, progress is a bar that stays in its line."""
+    """Print one event; on a terminal, progress is a bar in one line."""
     if not sys.stdout.isatty():
         print(format_event(event), flush=True)
     elif event["kind"] == "progress":
@@ -134,7 +137,7 @@ def print_event(event: Event) -> None:
 
 
 def progress_bar(event: Event) -> str:
-    """Draw how far a run is and how long it will take."""
+    """Draw a progress bar with the remaining time."""
     step, total = float(str(event["step"])), float(str(event["total"])) or 1.0
     share = float(str(event.get("percent", 100 * step / total))) / 100
     left = event.get("seconds_left")
@@ -142,9 +145,9 @@ def progress_bar(event: Event) -> str:
     return f"[{'#' * round(share * BAR):-<{BAR}}] {share:4.0%}  {step:.0f} of {total:.0f}{ends}"
 
 
-def _farewell(state: runs.State) -> int:
+def _exit_code(state: runs.State) -> int:
     if state.status in {runs.Status.LOST, runs.Status.UNREADABLE}:
-        print(state.message)  # any other end has told itself as an event
+        print(state.message)  # any other end is an event
     return 0 if state.status in {runs.Status.FINISHED, runs.Status.STOPPED} else 1
 
 

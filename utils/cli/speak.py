@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     source = parser.add_mutually_exclusive_group()
     source.add_argument("text", nargs="?", default="", help="the text; - reads it from standard input")
-    source.add_argument("--file", type=Path, metavar="TEXT", help="a text file of any length, in UTF-8")
-    source.add_argument("--srt", type=Path, metavar="SUBTITLES", help="subtitles, each spoken in its time")
+    source.add_argument("--file", type=Path, metavar="TEXT", help="text file of any length")
+    source.add_argument("--srt", type=Path, metavar="SUBTITLES", help="subtitle file; each cue is spoken at its time")
     parser.add_argument("--out", type=Path, default=Path("speech.wav"), help="audio file (default: speech.wav)")
     parser.add_argument("--captions", type=Path, metavar="FILE", help="write the time of each sentence: .srt or .vtt")
     parser.add_argument("--chapters", type=Path, metavar="FILE", help="write the time of each heading: .txt or .json")
@@ -78,7 +78,7 @@ def record(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> in
     from utils.media.encoding import format_of
     from utils.speech.captions import captions, chapters, write_captions, write_chapters
 
-    format_of(arguments.out)  # before minutes of work
+    format_of(arguments.out)  # before the long work
     synthesizer = load(config)
     speech, interrupted = speak(synthesizer, text, config)
     if not speech.utterances:
@@ -111,7 +111,7 @@ def speak(synthesizer: "Synthesizer", text: str, config: SpeechConfig) -> "tuple
 
 
 def dub(subtitles: Path, out: Path, config: SpeechConfig) -> int:
-    """Speak subtitles, each in its time."""
+    """Speak subtitles, each at its time."""
     from utils.dataset.subtitles import read_cues
     from utils.media.encoding import format_of, write_audio
     from utils.media.rates import OUTPUT_RATE

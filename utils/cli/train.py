@@ -1,4 +1,4 @@
-"""Fine-tune a model on the clips of a project; the same as the page does when Train is clicked."""
+"""Fine-tune a model on the clips of a project."""
 
 import argparse
 import os
@@ -18,18 +18,18 @@ CONFIG = TrainConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take every setting of the training."""
-    parser.add_argument("--project", default="", help="name of the project; or give its folder as --output-path")
-    parser.add_argument("--show", action="store_true", help="print the effective settings and the command, then end")
+    """Declare the arguments."""
+    parser.add_argument("--project", default="", help="name of the project, or use --output-path with its folder")
+    parser.add_argument("--show", action="store_true", help="print the effective settings and the command, then exit")
     parser.add_argument(
-        "--accept-licence", action="store_true", help="agree to the licence of the published model, once for all runs"
+        "--accept-licence", action="store_true", help="accept the licence of the published model, once for all runs"
     )
-    parser.add_argument("--detach", action="store_true", help="return at once and let it run")
+    parser.add_argument("--detach", action="store_true", help="return immediately; the run continues in the background")
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Start the training as the page does and follow it; one of several processes joins the others."""
+    """Start the run and follow it; under torchrun, join the other processes."""
     config = complete(read_flags(arguments, CONFIG), arguments.project)
     if arguments.show:
         sys.stdout.write(f"# {command_line('train', config)}\n{config.to_yaml()}")
@@ -39,12 +39,12 @@ def run(arguments: argparse.Namespace) -> int:
     if "RANK" in os.environ:
         return join(config)
     started = runs.start("train", config, Project(Path(config.output_path)))
-    print(f"{started.name} is at work in {started.folder}", flush=True)
+    print(f"{started.name} is running in {started.folder}", flush=True)
     return 0 if arguments.detach else follow(started)
 
 
 def complete(config: TrainConfig, name: str) -> TrainConfig:
-    """Name files and folders so that they mean the same from the folder in which the run works."""
+    """Make paths absolute, because the run works in another directory."""
     paths = {"output_path": str(_folder(config, name).resolve())}
     for field in ("custom_model", "train_csv", "eval_csv"):
         if named := getattr(config, field):
@@ -53,7 +53,7 @@ def complete(config: TrainConfig, name: str) -> TrainConfig:
 
 
 def _folder(config: TrainConfig, name: str) -> Path:
-    """Return the folder of the project that is meant; without a word, the one that the other commands take too."""
+    """Return the project folder; without --project and --output-path, the project ``default``."""
     if not name and config.output_path != TrainConfig().output_path:
         return Path(config.output_path)
     whole = Path(config.output_path)
@@ -61,7 +61,7 @@ def _folder(config: TrainConfig, name: str) -> Path:
 
 
 def join(config: TrainConfig) -> int:
-    """Work as one of the processes that torchrun or accelerate launch has started."""
+    """Work as one of the processes started by torchrun or accelerate launch."""
     from utils.training.distribution import shared_run
 
     first = os.environ["RANK"] == "0"
@@ -72,13 +72,13 @@ def join(config: TrainConfig) -> int:
 
 
 def work(job: Job, config: TrainConfig) -> None:
-    """Train in this process, or in several that it watches over."""
+    """Train in this process, or start several processes and watch them."""
     if config.num_processes > 1 and not is_member():
         launch(job, config.num_processes)
         return
     from utils import gpt_train
     from utils.training.speedups.memory_cap import allocator_environment
 
-    for name, value in allocator_environment().items():  # heard when CUDA starts, which is later
+    for name, value in allocator_environment().items():  # read when CUDA starts, which is later
         os.environ.setdefault(name, value)
     gpt_train.train(job, config)

@@ -1,4 +1,4 @@
-"""Do the work of a run folder; the page and the other commands call this."""
+"""Do the work of a run (used internally by the page and other commands)."""
 
 import argparse
 import importlib
@@ -10,13 +10,13 @@ from utils.runs.job import GroupJob, Job
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take the folder of the run."""
+    """Declare the arguments."""
     parser.add_argument("folder", type=Path, help="folder with config.yaml and state.json")
-    parser.add_argument("--member", action="store_true", help="this is one of several processes that share the work")
+    parser.add_argument("--member", action="store_true", help="this is one of several processes of the run")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Find the verb in the run's state and let it work."""
+    """Run the command that is named in the run's state."""
     place = Run(arguments.folder.resolve())
     verb = importlib.import_module(f"utils.cli.{place.read_state().verb.replace('-', '_')}")
     with GroupJob(place, emits_events=os.environ.get("RANK") == "0") if arguments.member else Job(place) as job:
