@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def validate(folder: Path, arguments: argparse.Namespace) -> int:
-    """Print every fault with its file and line; exit code 1 when there is one."""
+    """Print every problem with its file and line; exit code 1 if there is one."""
     from utils.dataset.metadata import list_files, read_language, read_list
     from utils.dataset.validate import check
 
@@ -100,7 +100,7 @@ def _describe_merge(parser: argparse.ArgumentParser) -> None:
 
 
 def resplit(folder: Path, arguments: argparse.Namespace) -> int:
-    """Choose anew which clips are held back for evaluation; do not do this between two trainings of one model."""
+    """Choose new evaluation clips; do not do this between two runs that train the same model."""
     from utils.dataset.editor import resplit as split_anew
     from utils.dataset.statistics import split_counts
     from utils.dataset.store import load_dataset
@@ -149,7 +149,7 @@ def restore(folder: Path, arguments: argparse.Namespace) -> int:
 
 
 def _describe_restore(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("clips", nargs="*", metavar="CLIP", help="id of a clip, as listed")
+    parser.add_argument("clips", nargs="*", metavar="CLIP", help="id of a clip")
     parser.add_argument("--reason", help="restore all clips that were excluded for this reason")
 
 
@@ -179,7 +179,7 @@ def _describe_filter(parser: argparse.ArgumentParser) -> None:
 
 
 def rename(folder: Path, arguments: argparse.Namespace) -> int:
-    """Give speakers other names, or make two of them one; without names, list them."""
+    """Rename or merge speakers; without names, list them."""
     from utils.dataset.editor import rename_speakers
     from utils.dataset.store import load_dataset
 

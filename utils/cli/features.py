@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def work(job: Job, config: FeaturesConfig) -> None:
-    """Encode what is missing, and say at the end how much is there and what is not."""
+    """Encode the missing clips."""
     from utils.dataset import metadata, store
     from utils.training import preparation
     from utils.xtts.codec import AudioEncoder, choose_device
