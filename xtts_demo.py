@@ -9,7 +9,7 @@ from pathlib import Path
 from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import OUTPUT
-from utils.ui import access, gradio_import
+from utils.ui import access, gradio_patches
 
 PORT = 7860
 LAST_PORT = 65_535
@@ -51,7 +51,7 @@ def serve(arguments: argparse.Namespace) -> None:
     exposed = arguments.share or not is_loopback(arguments.host)
     given = os.environ.pop(VARIABLE, "")  # what the page starts has no use for it
     who = access.credentials(arguments.auth or given, exposed=exposed)
-    gradio_import.leave_out()
+    gradio_patches.skip_stub_files()
     from utils.ui import app  # gradio takes seconds: --help and a wrong --auth need not wait
 
     page, address = app.launch(

@@ -12,8 +12,8 @@ from tests.soak.mutations import mutant
 from utils.core.events import EventLog
 from utils.core.paths import Project
 from utils.runs import Run
-from utils.ui.tabs.training.event_reader import Watcher
-from utils.ui.tabs.training.run_comparison import Told, compared, settings_of
+from utils.ui.tabs.training.comparison import ComparedRun, comparison_table, read_settings
+from utils.ui.tabs.training.run_history import HistoryCache
 from utils.workspace import takes
 
 INPUTS = 100
@@ -38,8 +38,8 @@ TAKE = {
 def story(path: Path) -> object:
     """Tell of a run, as the training tab does."""
     run = Run(path.parent)
-    told = Watcher().look(run)
-    return told, compared([Told(run, told, settings_of(run))] * 2, "English")
+    history = HistoryCache().read(run)
+    return history, comparison_table([ComparedRun(run, history, read_settings(run))] * 2, "en")
 
 
 def a_take(path: Path) -> object:
@@ -88,6 +88,6 @@ def test_the_page_reads_or_refuses(
 def test_a_number_that_no_float_holds_is_left_out_of_the_curves(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     path.write_text('{"kind": "train", "step": 1, "epoch": 1, "loss": %s}\n' % ("7" * 400))
-    told = Watcher().look(Run(tmp_path))
+    told = HistoryCache().read(Run(tmp_path))
     assert told.step == 1
     assert told.points("loss") == []

@@ -1,7 +1,7 @@
 """The tables that show what the model reads."""
 
 from utils.amharic import explain
-from utils.ui.tabs.pronunciation import MOST_WORDS, show
+from utils.ui.tabs.pronunciation import MAX_WORDS, show
 
 
 def test_every_station_of_a_text_is_shown() -> None:
@@ -20,9 +20,9 @@ def test_nothing_that_was_typed_becomes_html() -> None:
 
 
 def test_a_long_text_shows_its_first_words() -> None:
-    shown = show(explain("ሰላም " * (MOST_WORDS + 7)), "en")
+    shown = show(explain("ሰላም " * (MAX_WORDS + 7)), "en")
     assert "7 more words are not shown." in shown
-    assert shown.count("<tr>") == MOST_WORDS + 6
+    assert shown.count("<tr>") == MAX_WORDS + 6
 
 
 def test_an_empty_text_says_so() -> None:

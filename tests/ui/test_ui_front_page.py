@@ -1,4 +1,4 @@
-"""What is answered from memory, and what is asked anew."""
+"""The cache of the page and its scripts."""
 
 import asyncio
 from pathlib import Path
@@ -8,14 +8,13 @@ import gradio
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from utils.ui.front_page import FrontPage
-from utils.ui.gradio_patches import MENDS
+from utils.ui.gradio_patches import PATCHES, FrontPage
 
 LOCAL = {"host": "127.0.0.1:7860"}
 
 
-class Asked:
-    """An application that counts how often it is asked."""
+class CountingApp:
+    """An application that counts its requests."""
 
     def __init__(self, status: int = 200, text: str = "answer {}") -> None:
         self.status = status
@@ -51,9 +50,9 @@ def ask(page: FrontPage, path: str = "/", method: str = "GET", query: str = "", 
 
 
 @pytest.mark.parametrize("path", ["/", "/assets/index.js"])
-def test_the_same_question_is_asked_once(path: str) -> None:
-    behind = Asked()
-    page = FrontPage(behind, everybody=True)
+def test_the_same_request_is_answered_from_the_cache(path: str) -> None:
+    behind = CountingApp()
+    page = FrontPage(behind, public=True)
     first = ask(page, path)
     assert ask(page, path) == first == ask(page, path)
     assert first[1]["body"] == b"answer 1"
@@ -74,53 +73,53 @@ def test_the_same_question_is_asked_once(path: str) -> None:
         ("/assets/index.js", {"if_none_match": "tag"}),
     ],
 )
-def test_another_question_is_asked_anew(path: str, other: dict[str, str]) -> None:
-    behind = Asked()
-    page = FrontPage(behind, everybody=True)
+def test_another_request_is_handed_on(path: str, other: dict[str, str]) -> None:
+    behind = CountingApp()
+    page = FrontPage(behind, public=True)
     ask(page, path)
     ask(page, path, **other)
     assert behind.times == 2
 
 
-def test_a_failure_is_not_remembered() -> None:
-    behind = Asked(status=500)
-    page = FrontPage(behind, everybody=True)
+def test_a_failure_is_not_cached() -> None:
+    behind = CountingApp(status=500)
+    page = FrontPage(behind, public=True)
     ask(page)
     ask(page)
     assert behind.times == 2
 
 
-def test_memory_has_an_end() -> None:
-    behind = Asked()
-    page = FrontPage(behind, everybody=True)
+def test_the_cache_keeps_one_answer_for_each_path() -> None:
+    behind = CountingApp()
+    page = FrontPage(behind, public=True)
     for number in range(20):
         assert ask(page, host=f"name{number}")[1]["body"] == f"answer {number + 1}".encode()
-    assert len(page.known) == 1
+    assert len(page.cache) == 1
 
 
 def test_a_page_with_a_password_is_made_for_each_visitor_and_its_scripts_are_not() -> None:
-    behind = Asked()
-    page = FrontPage(behind, everybody=False)
+    behind = CountingApp()
+    page = FrontPage(behind, public=False)
     for path in ("/", "/", "/assets/index.js", "/assets/index.js"):
         ask(page, path)
     assert behind.times == 3
 
 
-def test_a_mended_script_is_told_with_its_own_length_and_without_the_tag_of_the_file() -> None:
-    found, instead = MENDS[0]
+def test_a_patched_script_has_its_own_length_and_no_etag() -> None:
+    old, new = PATCHES[0]
     seen: list[Message] = []
 
     async def hear(message: Message) -> None:
         seen.append(message)
 
-    page = FrontPage(Asked(text=f"before {found} after"), everybody=True)
+    page = FrontPage(CountingApp(text=f"before {old} after"), public=True)
     scope = {"type": "http", "scheme": "http", "method": "GET", "path": "/assets/index.js", "headers": []}
     asyncio.run(page(scope | {"query_string": b""}, never, hear))
-    assert seen[1]["body"] == f"before {instead} after".encode()
+    assert seen[1]["body"] == f"before {new} after".encode()
     assert dict(seen[0]["headers"]) == {b"number": b"1", b"content-length": b"%d" % len(seen[1]["body"])}
 
 
-@pytest.mark.parametrize("found", [mend.found for mend in MENDS])
-def test_gradio_has_each_place_that_is_mended_once(found: str) -> None:
-    scripts = Path(gradio.__file__).parent.glob("templates/frontend/assets/*.js")
-    assert sum(script.read_text(encoding="utf-8").count(found) for script in scripts) == 1
+def test_every_patch_matches_gradio_once() -> None:
+    folder = Path(gradio.__file__).parent
+    scripts = [path.read_text(encoding="utf-8") for path in folder.glob("templates/frontend/assets/*.js")]
+    assert [sum(script.count(old) for script in scripts) for old, _ in PATCHES] == [1] * len(PATCHES)

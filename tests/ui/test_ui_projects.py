@@ -16,7 +16,8 @@ from utils.core.paths import Project, list_projects
 from utils.core.storage import write_atomically
 from utils.dataset.subtitles import read_cues
 from utils.media import audio
-from utils.ui import project_actions as desk
+from utils.ui import projects as panel
+from utils.ui.i18n import t
 from utils.workspace import projects, sample_project
 from utils.workspace.projects import CopyProgress
 
@@ -151,35 +152,31 @@ def allowed(found: dict[str, Any]) -> list[bool]:
 
 
 def test_buttons_say_why_they_cannot_be_used(place: Project, tmp_path: Path) -> None:
-    assert allowed(desk.look(tmp_path, "voice", "", "en")) == [False, False, False, True, False]
-    assert allowed(desk.look(tmp_path, "voice", "copy", "en")) == [True, True, True, True, False]
-    nothing = desk.look(tmp_path, "other", "copy", "en")
+    assert allowed(panel.available_actions(tmp_path, "voice", "", "en")) == [False, False, False, True, False]
+    assert allowed(panel.available_actions(tmp_path, "voice", "copy", "en")) == [True, True, True, True, False]
+    nothing = panel.available_actions(tmp_path, "other", "copy", "en")
     assert allowed(nothing) == [True, False, False, False, False]
-    assert "holds nothing yet" in nothing["reasons"]
+    assert t("project.empty", "en") in nothing["reasons"]
     write_atomically(add_run(place, runs.Status.STARTING, "r2").folder / "note", "")
-    busy = desk.look(tmp_path, "voice", "copy", "en")
+    busy = panel.available_actions(tmp_path, "voice", "copy", "en")
     assert allowed(busy) == [True, False, False, False, False]
-    assert "Duplicate, Rename, Delete project: A run of this project is at work" in busy["reasons"]
+    assert busy["reasons"].count(t("project.is_running", "en")) == 1
 
 
 def test_the_deleted_ones_are_offered_the_last_one_first(place: Project, tmp_path: Path) -> None:
     projects.delete(projects.create("first", tmp_path), tmp_path)
     projects.delete(place, tmp_path)
-    offered = desk.look(tmp_path, "other", "", "en")
+    offered = panel.available_actions(tmp_path, "other", "", "en")
     assert [label.partition(" · ")[0] for label, _ in offered["deleted"]["choices"]] == ["voice", "first"]
     assert allowed(offered)[-1]
 
 
-def test_a_copy_goes_on_without_its_visitor_and_tells_its_failure() -> None:
-    heard = desk.Copying(lambda tell: (tell(CopyProgress(1, 2)), "copy")[1])
-    assert list(heard.steps())[-1:] in ([], [CopyProgress(0, 0)], [CopyProgress(1, 2)])
-    assert heard.name == "copy"
-
-    def fail(_: object) -> str:
-        raise StorageError("no room")
-
-    with pytest.raises(StorageError, match="no room"):
-        list(desk.Copying(fail).steps())
+def test_a_copy_reports_its_steps_and_its_error(place: Project, tmp_path: Path) -> None:
+    copy = panel.Copy(place, "copy", tmp_path)
+    assert list(copy.steps())
+    assert copy.name == "copy"
+    with pytest.raises(StorageError, match="copy"):
+        list(panel.Copy(place, "copy", tmp_path).steps())
 
 
 def test_a_projects_state_is_left_as_it_was(place: Project, tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_a_program_can_drive_the_page(address: app.Address, output: Path) -> Non
     client.predict(project="default", seconds=600, api_name="/rehearse")
     (run,) = runs.list_runs(Project(output / "default"))
     try:
-        with pytest.raises(Exception, match="at work"):
+        with pytest.raises(Exception, match="rehearse"):
             client.predict("default", run.name, "en", api_name="/delete_run")
         assert run.folder.is_dir()
         client.predict("default", run.name, "en", api_name="/stop_now")

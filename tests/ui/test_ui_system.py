@@ -15,7 +15,8 @@ from utils.core import paths
 from utils.core.errors import ConfigError, RunBusyError, RunError
 from utils.core.events import EventLog
 from utils.core.paths import Project
-from utils.ui.tabs.system import about, base_models, disk, downloads, licence, settings
+from utils.ui.i18n import t
+from utils.ui.tabs.system import base_models, disk, downloads, licence, settings, tab
 from utils.ui.tabs.system.settings import PageSettings
 from utils.workspace import disk_usage, projects
 from utils.workspace.disk_usage import DiskUsage
@@ -49,7 +50,7 @@ def test_settings_are_kept_and_spoiled_ones_are_the_defaults(tmp_path: Path) -> 
     assert settings.read(tmp_path) == PageSettings()
     settings.write(PageSettings(colours="dark", kept_days=3), tmp_path)
     assert settings.read(tmp_path) == PageSettings(colours="dark", kept_days=3)
-    settings.place(tmp_path).write_text("colours: pink", encoding="utf-8")
+    settings.settings_path(tmp_path).write_text("colours: pink", encoding="utf-8")
     assert settings.read(tmp_path) == PageSettings()
 
 
@@ -61,19 +62,19 @@ def can(found: list[Any]) -> list[bool]:
 
 
 def test_consent_is_given_and_withdrawn() -> None:
-    assert can(licence.look("en")) == [True, False]
+    assert can(licence.licence_state("en")) == [True, False]
     accept_licence("Abebe", paths.LICENCE_CONSENT)
-    agreed = licence.look("en")
-    assert "Agreed to the Coqui Public Model License 1.0.0: Abebe" in agreed[1]
+    agreed = licence.licence_state("en")
+    assert "Abebe" in agreed[1]
     assert can(agreed) == [False, True]
     licence.withdraw_consent()
-    assert "Nobody has agreed" in licence.look("en")[1]
+    assert can(licence.licence_state("en")) == [True, False]
 
 
 def test_consent_by_a_variable_is_withdrawn_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "1")
-    assert can(licence.look("en")) == [False, False]
-    with pytest.raises(LicenceError, match="Take it away"):
+    assert can(licence.licence_state("en")) == [False, False]
+    with pytest.raises(LicenceError, match=VARIABLE):
         licence.withdraw_consent()
 
 
@@ -97,7 +98,7 @@ def put(version: str, names: list[str]) -> Path:
 def test_a_version_is_here_begun_or_not() -> None:
     put("v2.0.2", list(HUB_FILES))
     put("v2.0.3", [".model.pth.abc.partial"])
-    found = {version: downloads.look(version) for version in downloads.VERSIONS}
+    found = {version: downloads.base_model(version) for version in downloads.VERSIONS}
     assert found["v2.0.2"].is_whole
     assert found["v2.0.2"].size == 5 * len(HUB_FILES)
     assert (found["v2.0.3"].is_whole, found["v2.0.3"].is_begun) == (False, True)
@@ -107,41 +108,41 @@ def test_a_version_is_here_begun_or_not() -> None:
 @pytest.mark.parametrize(
     ("version", "state", "reasons"),
     [
-        ("absent", {}, ("", base_models.NOT_FETCHING, base_models.NOT_FETCHING, base_models.NOT_HERE)),
+        ("absent", {}, ("", "system.not_downloading", "system.not_downloading", "system.nothing_to_delete")),
         (
             "absent",
             {"consent": False},
-            (base_models.NO_CONSENT, *[base_models.NOT_FETCHING] * 2, base_models.NOT_HERE),
+            ("system.licence_needed", *["system.not_downloading"] * 2, "system.nothing_to_delete"),
         ),
-        ("whole", {}, (base_models.HERE, *[base_models.NOT_FETCHING] * 2, "")),
-        ("begun", {"unfinished": True}, ("", base_models.NOT_FETCHING, "", "")),
-        ("begun", {"busy": True}, (base_models.FETCHING, "", "", base_models.FETCHING)),
+        ("whole", {}, ("system.already_installed", *["system.not_downloading"] * 2, "")),
+        ("begun", {"unfinished": True}, ("", "system.not_downloading", "", "")),
+        ("begun", {"busy": True}, ("system.downloading", "", "", "system.downloading")),
     ],
 )
 def test_each_state_has_its_buttons(version: str, state: dict[str, bool], reasons: tuple[str, ...]) -> None:
     files = {"absent": 0, "begun": 2, "whole": len(HUB_FILES)}[version]
-    base = downloads.Base("v2.0.2", files, 0, is_begun=version == "begun")
-    told = base_models.reasons_of(base, **({"busy": False, "unfinished": False, "consent": True} | state))
+    base = downloads.BaseModel("v2.0.2", files, 0, is_begun=version == "begun")
+    told = base_models.reasons_disabled(base, **({"busy": False, "unfinished": False, "consent": True} | state))
     assert tuple(told.values()) == reasons
 
 
 def test_the_small_voice_is_always_here_and_stays(tmp_path: Path) -> None:
-    base = downloads.look("tiny")
+    base = downloads.base_model("tiny")
     assert base.is_whole
-    told = base_models.reasons_of(base, busy=False, unfinished=False, consent=True)
-    assert (told["system.download"], told["system.delete_version"]) == (base_models.HERE, base_models.OURS)
-    with pytest.raises(RunError, match="comes with the program"):
+    told = base_models.reasons_disabled(base, busy=False, unfinished=False, consent=True)
+    assert (told["system.download"], told["system.delete_version"]) == ("system.already_installed", "system.built_in")
+    with pytest.raises(RunError, match="tiny"):
         downloads.delete("tiny", tmp_path)
-    assert base == downloads.look("tiny")
+    assert base == downloads.base_model("tiny")
 
 
 def test_nothing_is_fetched_without_consent(tmp_path: Path) -> None:
-    with pytest.raises(LicenceError, match="Agree to it above"):
-        downloads.begin("v2.0.2", tmp_path)
+    with pytest.raises(LicenceError, match="License"):
+        downloads.start("v2.0.2", tmp_path)
     with pytest.raises(ConfigError, match="version"):
-        downloads.begin("../v2", tmp_path)
-    for action in (downloads.pause, downloads.give_up):
-        with pytest.raises(RunError, match="Nothing is being fetched"):
+        downloads.start("../v2", tmp_path)
+    for action in (downloads.pause, downloads.cancel):
+        with pytest.raises(RunError, match="No download"):
             action(tmp_path)
 
 
@@ -172,7 +173,7 @@ def test_a_damaged_figure_of_a_download_does_not_block_the_view(tmp_path: Path, 
     found = downloads.progress(run)
     assert found is not None
     assert found.done == (10 if name == "step" else 50)
-    assert "MB" in base_models._told(found, "en")
+    assert "MB" in base_models._progress_label(found, "en")
 
 
 @pytest.mark.slow
@@ -183,22 +184,22 @@ def test_a_download_is_paused_goes_on_and_is_given_up(
     content = b"x" * (1 << 20)
     hub.files |= {("v2.0.2", name): content for name in HUB_FILES} | {("main", name): content for name in HUB_FILES}
     held = hold_back(hub)
-    run = downloads.begin("v2.0.2", tmp_path)
-    with pytest.raises(RunBusyError, match=r"v2\.0\.2 is being fetched"):
-        downloads.begin("v2.0.3", tmp_path)
+    run = downloads.start("v2.0.2", tmp_path)
+    with pytest.raises(RunBusyError, match=r"v2\.0\.2"):
+        downloads.start("v2.0.3", tmp_path)
     downloads.pause(tmp_path)
     held.set()
     wait_until_over(run)
-    again = downloads.begin("v2.0.2", tmp_path)
+    again = downloads.start("v2.0.2", tmp_path)
     assert [one.name for one in runs.list_runs(projects.downloads_project(tmp_path))] == [again.name]
     wait_until_over(again)
     assert (again.current_state().status, again.current_state().message) == (runs.Status.FINISHED, "")
-    assert downloads.look("v2.0.2").is_whole
+    assert downloads.base_model("v2.0.2").is_whole
     assert downloads.delete("v2.0.2", tmp_path) > len(content)
-    assert downloads.look("v2.0.2").files == 0
+    assert downloads.base_model("v2.0.2").files == 0
     (put("v2.0.2", []) / ".model.pth.abc.partial").write_bytes(b"half")
-    downloads.give_up(tmp_path)
-    assert not downloads.look("v2.0.2").is_begun
+    downloads.cancel(tmp_path)
+    assert not downloads.base_model("v2.0.2").is_begun
     assert downloads.current(tmp_path) is None
 
 
@@ -273,7 +274,7 @@ def test_what_can_go_goes_and_nothing_else(place: Project) -> None:
 
 def test_nothing_is_freed_while_a_run_is_at_work(place: Project) -> None:
     add_checkpoints(place, runs.Status.STARTING)
-    with pytest.raises(RunBusyError, match="Stop it first"):
+    with pytest.raises(RunBusyError, match="train"):
         disk_usage.reclaim(place, "features")
     assert disk_usage.reclaimable(place)["resume"] == 0
 
@@ -281,8 +282,8 @@ def test_nothing_is_freed_while_a_run_is_at_work(place: Project) -> None:
 def test_deleted_projects_are_shown_and_go_for_good(place: Project, tmp_path: Path) -> None:
     projects.delete(projects.create("old", tmp_path), tmp_path)
     (projects.list_deleted(tmp_path)[0].folder / "clip").write_bytes(b"x" * 3_000_000)
-    shown = disk.show(tmp_path, "voice", "en")
-    assert all(words in shown for words in ("voice", "Deleted projects", "3.0 MB"))
+    shown = disk.usage_tables(tmp_path, "voice", "en")
+    assert all(words in shown for words in ("voice", t("common.deleted_projects", "en"), "3.0 MB"))
     assert disk.free(tmp_path, "voice", disk.TRASH) == 3_000_000
     assert projects.list_deleted(tmp_path) == []
 
@@ -291,15 +292,15 @@ def test_deleted_projects_are_shown_and_go_for_good(place: Project, tmp_path: Pa
 
 
 def test_every_guide_is_readable_and_leads_nowhere_else() -> None:
-    found = about.guides()
+    found = tab.guides()
     assert found
     for title, name in found:
-        text = about.guide(name)
+        text = tab.guide(name)
         assert title in text
         assert "](" not in text.replace("](#", "")
-    assert about.guide("../README.md") == ""
+    assert tab.guide("../README.md") == ""
 
 
 def test_versions_and_places_are_listed(tmp_path: Path) -> None:
-    shown = about.versions(tmp_path, "en")
+    shown = tab.versions(tmp_path, "en")
     assert all(words in shown for words in ("gradio", "torch", str(tmp_path), str(paths.MODELS)))

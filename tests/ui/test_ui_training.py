@@ -1,4 +1,4 @@
-"""What stands behind the Fine-tuning tab: fields, presets, commands, forecasts, sentences."""
+"""The Fine-tuning tab without a browser: fields, presets, start, checks, forecast, comparison, export."""
 
 import argparse
 import json
@@ -20,149 +20,98 @@ from utils.config.flags import add_flags, read_flags
 from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError
 from utils.core.paths import CONFIGS, Project
 from utils.training.model_size import ModelSize, random_gpt
-from utils.ui import error_text
-from utils.ui.tabs.training import (
-    checks,
-    device,
-    fields,
-    finalize,
-    forecast,
-    presets,
-    queries,
-    render,
-    run_comparison,
-    start,
-)
-from utils.ui.tabs.training.run_history import Story
-from utils.ui.tabs.training.settings_form import faulty, fill, remembered
+from utils.ui.i18n import t
+from utils.ui.tabs.training import comparison, device, forecast, monitor, preflight, queries, render, settings
+from utils.ui.tabs.training.run_history import RunHistory
+from utils.ui.tabs.training.settings_form import form_values, restored_values
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint, CheckpointInfo
 from utils.xtts.files import BUILT_IN
 
-NONE = {"count": 0, "named": []}
 NASTY = "<img src=x onerror=alert(1)>"
-CPU = {
-    "kind": "cpu",
-    "name": "x",
-    "memory": 2**34,
-    "half": "no",
-    "tf32": False,
-    "compiler": False,
-    "bitsandbytes": False,
-}
-GPU = {
-    "kind": "cuda",
-    "name": "H200",
-    "memory": 2**37,
-    "half": "bf16",
-    "tf32": True,
-    "compiler": True,
-    "bitsandbytes": True,
-}
+CPU = {"kind": "cpu", "name": "x", "memory": 2**34, "half": "no", "tf32": False, "compiler": False}
+GPU = {"kind": "cuda", "name": "H200", "memory": 2**37, "half": "bf16", "tf32": True, "compiler": True}
+CPU, GPU = CPU | {"bitsandbytes": False}, GPU | {"bitsandbytes": True}
 TINY = {"version": "tiny-random", "custom_model": "", "train_csv": "", "eval_csv": ""}
 
 
-def write_run(project: Project, name: str, status: runs.Status, **settings: object) -> runs.Run:
+def write_run(project: Project, name: str, status: runs.Status, **values: object) -> runs.Run:
     run = runs.Run(project.runs / name)
     run.folder.mkdir(parents=True)
-    run.config.write_text(TrainConfig.parse(settings).to_yaml(), encoding="utf-8")
+    run.config.write_text(TrainConfig.parse(values).to_yaml(), encoding="utf-8")
     run.write_state(runs.State("train", status, created=1.0, heartbeat=1.0))
     return run
 
 
-def test_every_setting_has_its_place_and_none_has_two() -> None:
-    assert sorted([*fields.SHOWN, *fields.PROJECT]) == sorted(TrainConfig.model_fields)
+def test_every_setting_is_on_the_form_once(blocks: gr.Blocks) -> None:
+    assert sorted([*settings.SHOWN, *settings.PROJECT]) == sorted(TrainConfig.model_fields)
+    (train,) = [event for event in blocks.fns.values() if event.api_name == "train"]
+    ids = sorted(widget.elem_id or "" for widget in train.inputs)
+    assert ids == sorted(["language", "project", *(f"training-{name}" for name in settings.SHOWN)])
 
 
-def test_every_setting_has_one_widget_that_reaches_the_start(blocks: gr.Blocks) -> None:
-    (train,) = [fn for fn in blocks.fns.values() if fn.api_name == "train"]
-    titles = [str(getattr(widget, "label", "")) for widget in train.inputs]
-    wanted = [str(TrainConfig.model_fields[name].title) for name in fields.SHOWN]
-    assert sorted(titles) == sorted([*wanted, "Project", "Language of the page"])
-    assert len({widget._id for widget in train.inputs}) == len(titles)
+@pytest.mark.parametrize("preset", settings.PRESETS)
+def test_a_preset_fills_every_field_but_paths(preset: str, tmp_path: Path) -> None:
+    config = settings.load_preset(preset)
+    filled = dict(zip(settings.SHOWN, form_values(config, keep_paths=True), strict=True))
+    assert {name for name, value in filled.items() if isinstance(value, dict)} == settings.PATHS - {*settings.PROJECT}
+    assert all(value == getattr(config, name) for name, value in filled.items() if name not in settings.PATHS)
+    complete = settings.read_settings(
+        config.model_dump() | {"sample_texts": "ሰላም ነው? | አዎ"}, Project(tmp_path / "የአበበ")
+    )
+    parser = argparse.ArgumentParser()
+    add_flags(parser, TrainConfig)
+    assert read_flags(parser.parse_args(shlex.split(settings.command(complete))[4:]), TrainConfig) == complete
 
 
-def test_every_preset_can_be_chosen() -> None:
-    assert set(presets.PRESETS) == {path.stem for path in CONFIGS.glob("*.yaml")}
-
-
-@pytest.mark.parametrize("preset", presets.PRESETS)
-def test_a_preset_fills_every_field_but_the_paths_of_this_computer(preset: str) -> None:
-    config = presets.load(preset)
-    filled = dict(zip(fields.SHOWN, fill(config, keep_paths=True), strict=True))
-    assert {name for name, value in filled.items() if isinstance(value, dict)} == fields.KEPT - set(fields.PROJECT)
-    assert all(value == getattr(config, name) for name, value in filled.items() if name not in fields.KEPT)
+def test_every_settings_file_is_a_preset() -> None:
+    assert set(settings.PRESETS) == {path.stem for path in CONFIGS.glob("*.yaml")}
 
 
 @pytest.mark.parametrize(
-    ("name", "kept", "comes_back"),
+    ("name", "value", "restored"),
     [
         ("num_epochs", 33, True),
         ("num_epochs", "33", False),
-        ("num_epochs", None, False),
         ("num_epochs", True, False),
-        ("lora_alpha", 64, True),  # a browser writes 64.0 so
-        ("lora_alpha", 0.5, True),
-        ("enable_lora", True, True),
+        ("lora_alpha", 64, True),  # how a browser writes 64.0
         ("enable_lora", 1, False),
-        ("sample_texts", "ሰላም", True),
     ],
 )
-def test_what_a_browser_kept_comes_back_where_it_fits(name: str, kept: object, comes_back: bool) -> None:
-    found = dict(zip(fields.SHOWN, remembered(json.loads(json.dumps({name: kept, "gone": 1}))), strict=True))
-    assert isinstance(found[name], dict) is not comes_back
-    assert found.pop(name) == kept or not comes_back
-    assert all(isinstance(value, dict) for value in found.values())  # of what was not kept, nothing changes
-
-
-@pytest.mark.parametrize("kept", [None, [], [1, 2], "x"])
-def test_what_no_page_of_ours_kept_changes_nothing(kept: object) -> None:
-    assert all(isinstance(value, dict) for value in remembered(kept))
-
-
-def read_command(words: str) -> TrainConfig:
-    parser = argparse.ArgumentParser()
-    add_flags(parser, TrainConfig)
-    return read_flags(parser.parse_args(shlex.split(words)[4:]), TrainConfig)
-
-
-@pytest.mark.parametrize("preset", presets.PRESETS)
-def test_the_command_means_what_the_form_says(preset: str, tmp_path: Path) -> None:
-    values = presets.load(preset).model_dump() | {"sample_texts": "ሰላም ነው? | አዎ"}
-    config = start.complete(values, Project(tmp_path / "የአበበ ድምፅ"))
-    assert config.output_path == str(tmp_path / "የአበበ ድምፅ")
-    assert read_command(start.command(config)) == config
+def test_the_form_is_restored_from_the_browser(name: str, value: object, restored: bool) -> None:
+    found = dict(zip(settings.SHOWN, restored_values(json.loads(json.dumps({name: value, "gone": 1}))), strict=True))
+    assert isinstance(found.pop(name), dict) is not restored
+    assert all(isinstance(other, dict) for other in found.values())
+    assert all(isinstance(other, dict) for other in restored_values([1, 2]))
 
 
 def test_saved_settings_can_be_loaded_again(tmp_path: Path) -> None:
-    config = start.complete({"num_epochs": 3, "sample_texts": "ሰላም"}, Project(tmp_path / "p"))
-    assert TrainConfig.load(start.save_settings(config, tmp_path, "p")) == config
+    config = settings.read_settings({"num_epochs": 3, "sample_texts": "ሰላም"}, Project(tmp_path / "p"))
+    assert TrainConfig.load(settings.save_settings(config, tmp_path, "p")) == config
 
 
-def test_faults_of_a_form_stand_in_lines_of_their_own(tmp_path: Path) -> None:
+def test_invalid_settings_are_listed_with_their_names(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        start.complete({"num_epochs": 0, "batch_size": None, "use_dora": True}, Project(tmp_path))
-    for language, mark in (("en", ":"), ("am", "፦")):
-        assert [line.partition(mark)[0] for line in error_text.describe_each(caught.value, language)] == [
-            "num_epochs",
-            "batch_size",
-        ]
-        assert all(words in faulty(caught.value, language) for words in ("(num_epochs)" + mark, "(batch_size)" + mark))
+        settings.read_settings({"num_epochs": 0, "batch_size": None}, Project(tmp_path))
+    for language in ("en", "am"):
+        shown = settings.settings_error(caught.value, language)
+        assert shown.count("<li>") == 2
+        assert all(name in shown for name in ("(num_epochs)", "(batch_size)"))
 
 
 @pytest.mark.parametrize(
     ("dataset", "status", "values", "expected"),
     [
-        (False, None, TINY, "make a dataset first"),
+        (False, None, TINY, "metadata_train.csv"),
         (True, None, TINY, ""),
         (True, runs.Status.FINISHED, TINY, ""),
-        (True, runs.Status.STARTING, TINY, "r-1-train is at work"),
-        (True, None, TINY | {"version": "v2.0.2"}, "Agree to the licence"),
+        (True, runs.Status.STARTING, TINY, "r-1-train"),
+        (True, None, TINY | {"version": "v2.0.2"}, t("training.licence_needed", "en")),
         (True, None, TINY | {"version": "v2.0.2", "custom_model": "x"}, ""),
         (True, None, TINY | {"train_csv": "/nowhere.csv"}, "/nowhere.csv"),
     ],
 )
-def test_a_start_that_cannot_be_says_why(
+def test_a_blocked_start_says_why(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     dataset: bool,
@@ -170,7 +119,7 @@ def test_a_start_that_cannot_be_says_why(
     values: dict[str, str],
     expected: str,
 ) -> None:
-    monkeypatch.setattr(start, "licence_accepted", lambda: False)
+    monkeypatch.setattr(settings, "licence_accepted", lambda: False)
     project = Project(tmp_path)
     if dataset:
         write_dataset(project.dataset, train=2, held_back=1, seconds=0.5)
@@ -179,218 +128,199 @@ def test_a_start_that_cannot_be_says_why(
         run.write_state(runs.State("train", status, created=1.0, heartbeat=4e9 if status in runs.ACTIVE else 1.0))
         if status in runs.ACTIVE:
             monkeypatch.setattr("utils.runs.run._lives", lambda _state: True)
-    said = start.obstacle(project, values, "en")
-    assert expected in said
-    assert bool(said) is bool(expected)
+    reason = settings.start_blocked(project, values, "en")
+    assert expected in reason
+    assert bool(reason) is bool(expected)
 
 
-def test_a_start_without_consent_is_refused_with_its_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start, "licence_accepted", lambda: False)
-    with pytest.raises(AmharicTtsError, match="Agree to it under Model and data"):
-        start.start(TrainConfig(), Project(tmp_path))
-
-
-@pytest.mark.parametrize("facts", [CPU, GPU], ids=["cpu", "gpu"])
-@pytest.mark.parametrize("switch", fields.SWITCHES)
-def test_every_switch_says_what_it_does_here_in_both_languages(switch: str, facts: dict[str, Any]) -> None:
-    english, translated = (device.hint(switch, facts, None, language) for language in ("en", "am"))
-    assert "Here: " in english
-    assert "እዚህ፦" in translated
+def test_a_start_without_consent_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "licence_accepted", lambda: False)
+    with pytest.raises(AmharicTtsError, match="License"):
+        settings.start(TrainConfig(), Project(tmp_path))
 
 
 @pytest.mark.parametrize(
-    ("switch", "facts", "words"),
+    ("switch", "facts", "key"),
     [
-        ("enable_mixed_precision", CPU, "no effect"),
-        ("enable_mixed_precision", GPU, "BF16"),
-        ("enable_tf32", CPU, "no effect"),
-        ("use_compile", CPU, "cannot work"),
-        ("optimizer", CPU, "needs an NVIDIA GPU"),
-        ("optimizer", GPU, "all three"),
-        ("offload_optimizer", CPU, "no gain"),
-        ("enable_byte_dropout", GPU, "no effect"),
+        ("enable_mixed_precision", CPU, "training.here_no_half"),
+        ("enable_mixed_precision", GPU, "training.here_bf16"),
+        ("enable_tf32", CPU, "training.here_no_tf32"),
+        ("use_compile", CPU, "training.here_no_compiler"),
+        ("optimizer", CPU, "training.here_8bit_needs_gpu"),
+        ("optimizer", GPU, "training.here_all_optimizers"),
+        ("offload_optimizer", CPU, "training.here_no_offload"),
+        ("enable_byte_dropout", GPU, "training.here_cpu_only"),
     ],
 )
-def test_a_switch_is_honest_about_the_device(switch: str, facts: dict[str, Any], words: str) -> None:
-    assert words in device.hint(switch, facts, None, "en")
+def test_hints_depend_on_the_device(switch: str, facts: dict[str, Any], key: str) -> None:
+    assert t(key, "en") in device.hint(switch, facts, None, "en")
 
 
-def test_after_the_start_a_switch_says_what_it_did() -> None:
-    told = device.hint("enable_sdpa", CPU, (30, f"sdpa: 30 layers {NASTY}"), "en")
-    assert "In this run: 30 changed" in told
-    assert "30 layers" in told
-    assert NASTY not in told
-
-
-def values(**changes: object) -> dict[str, object]:
-    return TrainConfig.parse({"version": "tiny-random", **changes}).model_dump()
+def test_every_switch_has_a_hint_and_shows_its_effect() -> None:
+    assert set(device.HINTS) == set(settings.SWITCHES)
+    assert all(
+        device.hint(name, facts, None, language)
+        for name in settings.SWITCHES
+        for facts in (CPU, GPU)
+        for language in ("en", "am")
+    )
+    shown = device.hint("enable_sdpa", CPU, (30, f"sdpa: 30 layers {NASTY}"), "en")
+    assert "30 layers" in shown
+    assert NASTY not in shown
 
 
 @pytest.mark.parametrize("version", ["v2.0.2", *BUILT_IN])
-def test_the_forecast_counts_the_weights_that_the_memory_plan_counts(version: str) -> None:
-    known = forecast.SMALL.get(version, forecast.PUBLISHED)
+def test_the_forecast_knows_the_size_of_the_model(version: str) -> None:
     with torch.device("meta"):
         gpt = random_gpt(ModelSize.from_config(TrainConfig.parse({"version": version})))
-    assert sum(weight.numel() for weight in gpt.parameters()) == known
+    assert sum(weight.numel() for weight in gpt.parameters()) == forecast.SMALL.get(version, forecast.PUBLISHED)
 
 
-def test_the_forecast_counts_updates_saves_and_bytes(tmp_path: Path) -> None:
+def test_the_forecast_counts_steps_saves_and_bytes(tmp_path: Path) -> None:
     project = Project(tmp_path)
     write_dataset(project.dataset, train=9, held_back=1, seconds=0.3)
-    found = forecast.forecast(values(batch_size=2, grad_acumm=2, num_epochs=4, save_step=5), project)
-    assert (found.updates, found.saves) == (12, 3)
-    assert found.checkpoint == 2 * forecast.SMALL["tiny-random"]
-    assert found.resume == 12 * forecast.SMALL["tiny-random"]
-    assert found.most == 3 * found.checkpoint + 2 * found.resume
-    capped = forecast.forecast(values(batch_size=2, grad_acumm=2, num_epochs=4, save_step=5, max_steps=7), project)
-    assert capped.updates == 7
+    values = TrainConfig.parse(
+        {"version": "tiny-random", "batch_size": 2, "grad_acumm": 2, "num_epochs": 4, "save_step": 5}
+    ).model_dump()
+    result = forecast.forecast(values, project)
+    assert (result.updates, result.saves) == (12, 3)
+    assert result.checkpoint == 2 * forecast.SMALL["tiny-random"]
+    assert result.resume == 12 * forecast.SMALL["tiny-random"]
+    assert result.most == 3 * result.checkpoint + 2 * result.resume
+    assert forecast.forecast(values | {"max_steps": 7}, project).updates == 7
+    for odd in (None, "", 0, "many"):
+        unfinished = values | {"batch_size": odd, "save_step": odd, "num_epochs": odd}
+        assert forecast.summary(forecast.forecast(unfinished, project), "en")
 
 
-@pytest.mark.parametrize("odd", [None, "", 0, "many"])
-def test_a_forecast_stands_a_form_that_is_half_filled(tmp_path: Path, odd: object) -> None:
-    found = forecast.forecast(values() | {"batch_size": odd, "save_step": odd, "num_epochs": odd}, Project(tmp_path))
-    assert forecast.sentence(found, "en").startswith("Calculated: ")
+def test_a_full_disk_is_reported() -> None:
+    full = forecast.Forecast(9, 1, 10**9, 10**9, 10**10, 10**9)
+    assert t("training.disk_full", "en") in forecast.summary(full, "en")
 
 
-def test_too_little_room_is_said() -> None:
-    assert "does not fit" in forecast.sentence(forecast.Forecast(9, 1, 10**9, 10**9, 10**10, 10**9), "en")
-
-
-def test_what_the_check_finds_has_a_cure() -> None:
-    found = {
+def test_problems_of_a_dataset_have_a_cure() -> None:
+    none: dict[str, object] = {"count": 0, "named": []}
+    result = {
         "train": 10,
         "eval": 2,
         "hours": 0.5,
         "eval_minutes": 1.0,
         "longest": 12.0,
         "language": "en",
-        "faults": ["line 3"],
-        "fault_count": 1,
+        "problems": ["line 3"],
+        "problem_count": 1,
         "too_long": {"count": 1, "named": ["a.wav"]},
-        "tokens": {"unknown": {"€": 2}, "lacking": {"count": 2, "named": ["b.wav"]}, "long": NONE, "most": 30},
-        "unread": "",
+        "tokens": {"unknown": {"€": 2}, "lacking": {"count": 2, "named": ["b.wav"]}, "long": none, "most": 30},
+        "missing_vocabulary": "",
     }
-    judged = checks.check_findings(found, "en", chosen="am")
-    assert [finding.verdict for finding in judged] == ["warn", "pass", "warn", "fail", "pass", "warn", "warn"]
-    assert all(finding.cure for finding in judged if finding.verdict != "pass")
-    unread = checks.check_findings(found | {"tokens": None, "unread": "v/vocab.json"}, "en", chosen="am")
-    assert any("v/vocab.json" in finding.detail for finding in unread)
+    findings = preflight.dataset_findings(result, "en", chosen="am")
+    assert [finding.verdict for finding in findings] == ["warn", "pass", "warn", "fail", "pass", "warn", "warn"]
+    assert all(finding.cure for finding in findings if finding.verdict != "pass")
+    missing = result | {"tokens": None, "missing_vocabulary": "v/vocab.json"}
+    assert any("v/vocab.json" in finding.detail for finding in preflight.dataset_findings(missing, "en", chosen="am"))
 
 
-def test_the_plan_of_memory_shows_parts_and_tiers() -> None:
-    found = {
+def test_the_memory_estimate_shows_parts_and_presets() -> None:
+    result = {
         "device": "a GPU",
         "batch": "8 clips x 2",
         "peak": 2**34,
         "available": 2**33,
         "parts": [["weights", 2**30, "the model in fp32"]],
-        "tiers": [[name, 2, 8, 2**32, True] for name in presets.TIERS],
+        "tiers": [[name, 2, 8, 2**32, True] for name in settings.TIERS],
         "tuned": None,
         "tuned_peak": 0,
-        "advice": "These switches would make room.",
+        "advice": "Use LoRA.",
     }
-    shown = checks.plan_tables(found, "en")
-    assert all(words in shown for words in ("It does not fit.", "1.00 GiB", "✓ fits", "Balanced", "make room"))
-    assert "የተሰላ" in checks.plan_tables(found, "am")
+    shown = preflight.memory_tables(result, "en")
+    verdict = t("training.it_does_not_fit", "en")
+    assert all(text in shown for text in (verdict, "16.00 GiB", "8.00 GiB", "1.00 GiB", "✓", "Use LoRA."))
 
 
-def test_a_question_that_failed_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    facts, begun = queries.Remembered("device"), threading.Event()
+def test_a_failed_query_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    cached, started = queries.CachedQuery("device"), threading.Event()
 
     def refuse(*_: object, **__: object) -> None:
-        begun.set()
+        started.set()
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(queries, "PAUSE", 0.0)
+    monkeypatch.setattr(queries, "RETRY_SECONDS", 0.0)
     monkeypatch.setattr("subprocess.Popen", refuse)
     for _ in range(2):
-        wait_for(facts.known, begun.is_set)
-        wait_for(facts.known, lambda: "Cannot allocate memory" in str(facts.fault))
-        begun.clear()
+        wait_for(cached.get, started.is_set)
+        wait_for(cached.get, lambda: "Cannot allocate memory" in str(cached.error))
+        started.clear()
     monkeypatch.setattr(queries, "ask", lambda _: CPU)
-    wait_for(facts.known, lambda: facts.answer == CPU)
-    assert facts.fault is None
+    wait_for(cached.get, lambda: cached.result == CPU)
+    assert cached.error is None
 
 
-def wait_for(look: Callable[[], object], is_there: Callable[[], bool]) -> None:
-    """Look again and again, as the clock of the page does."""
+def wait_for(poll: Callable[[], object], is_done: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 20
-    while not is_there():
+    while not is_done():
         assert time.monotonic() < deadline
-        look()
+        poll()
         time.sleep(0.01)
 
 
-def test_the_end_of_a_test_of_memory_leaves_the_next_one_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        queries, "command_line", lambda *_: "python -c 'import time; print(1, flush=True); time.sleep(60)'"
-    )
-    trial, config = queries.Trial(), TrainConfig()
-    first, second = trial.run(config), trial.run(config)
-    assert next(first) == "1\n"
-    with pytest.raises(RunBusyError, match="running"):
-        next(second)
-    trial.stop()
-    assert list(first) == []
-    third = trial.run(config)
-    assert next(third) == "1\n"
-    with pytest.raises(RunBusyError, match="running"):
-        next(trial.run(config))
-    trial.stop()
-    assert list(third) == []
+def test_one_memory_test_runs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = "python -c 'import time; print(1, flush=True); time.sleep(60)'"
+    monkeypatch.setattr(queries, "command_line", lambda *_: command)
+    memory_test, config = queries.MemoryTest(), TrainConfig()
+    for _ in range(2):
+        running = memory_test.run(config)
+        assert next(running) == "1\n"
+        with pytest.raises(RunBusyError):
+            next(memory_test.run(config))
+        memory_test.stop()
+        assert list(running) == []
 
 
-def test_runs_are_compared_by_what_differs(tmp_path: Path) -> None:
+def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:
     project = Project(tmp_path)
     first = write_run(project, "a-1-train", runs.Status.FINISHED, num_epochs=3)
     second = write_run(project, "b-1-train", runs.Status.FINISHED, num_epochs=5, sample_texts=NASTY)
-    told = [run_comparison.Told(run, Story(best=(1.5, 10)), run_comparison.settings_of(run)) for run in (first, second)]
-    assert run_comparison.differing(told) == {"num_epochs": [3, 5], "sample_texts": ["", NASTY]}
-    shown = run_comparison.compared(told, "en")
-    assert "Epochs" in shown
+    history = RunHistory(best=(1.5, 10))
+    history.add({"kind": "evaluation", "step": 10, "loss": 1.5})
+    compared = [comparison.ComparedRun(run, history, comparison.read_settings(run)) for run in (first, second)]
+    assert comparison.differences(compared) == {"num_epochs": [3, 5], "sample_texts": ["", NASTY]}
+    shown = comparison.comparison_table(compared, "en")
     assert "1.5000" in shown
     assert NASTY not in shown
-    assert "Choose two runs" in run_comparison.compared(told[:1], "en")
+    assert comparison.evaluation_rows(compared) == [(10, 1.5, "a-1-train"), (10, 1.5, "b-1-train")]
+    assert "<table" not in comparison.comparison_table(compared[:1], "en")
+    first.config.write_text("{", encoding="utf-8")
+    assert comparison.read_settings(first) == {}
 
 
-def test_a_run_with_damaged_settings_is_compared_all_the_same(tmp_path: Path) -> None:
-    run = write_run(Project(tmp_path), "a-1-train", runs.Status.FINISHED)
-    run.config.write_text("{", encoding="utf-8")
-    assert run_comparison.settings_of(run) == {}
-
-
-def test_nothing_that_a_run_tells_becomes_html(tmp_path: Path) -> None:
+def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:
     run = write_run(Project(tmp_path), "a-1-train", runs.Status.FAILED)
-    story = Story(switches={NASTY: (1, NASTY)}, on={NASTY: NASTY}, memory=NASTY, phase=(NASTY, 1, 2), problem_count=1)
-    story.warnings.append(NASTY)
-    story.problems.append(NASTY)
-    story.take({"kind": "sample", "step": 1, "text": NASTY, "file": f"/x/{NASTY}.wav"})
+    history = RunHistory(switches={NASTY: (1, NASTY)}, active={NASTY: NASTY}, memory=NASTY, phase=(NASTY, 1, 2))
+    history.add({"kind": "warning", "message": NASTY})
+    history.add({"kind": "problem", "message": NASTY})
+    history.add({"kind": "sample", "step": 1, "text": NASTY, "file": f"/x/{NASTY}.wav"})
     state = runs.State("train", runs.Status.RUNNING, created=1.0, message=NASTY)
-    parts = [render.facts(run, state, story, "en"), render.messages(story, "en"), render.what_is_on(story, "en")]
-    assert "<img" not in "".join([*parts, render.samples(run, story, "en"), render.curves(story, "en")])
+    parts = [
+        render.facts(run, state, history, "en"),
+        render.messages(history, "en"),
+        render.samples(run, history, "en"),
+    ]
+    assert "<img" not in "".join(parts)
 
 
 def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:
     run = write_run(Project(tmp_path / "የእኔ ድምፅ"), "a-1-train", runs.Status.FINISHED)
-    story = Story()
+    history = RunHistory()
     for step in (5, 10, 15, 20):
-        story.take({"kind": "sample", "step": step, "text": "ሰላም", "file": f"/moved/step_{step}/1.wav"})
-    shown = render.samples(run, story, "en")
-    assert shown.index("step 20") < shown.index("step 5")
+        history.add({"kind": "sample", "step": step, "text": "ሰላም", "file": f"/moved/step_{step}/1.wav"})
+    shown = render.samples(run, history, "en")
+    assert shown.index("step_20") < shown.index("step_5")
     assert "/samples/step_20/1.wav" in shown
     assert "/moved" not in shown
-    assert shown.count("<audio") == 4
-    assert shown.count("<details") == 2
+    assert (shown.count("<audio"), shown.count("<details")) == (4, 2)
 
 
-def test_only_trainings_are_listed(tmp_path: Path) -> None:
-    project = Project(tmp_path)
-    for name in ("20261121-100000-train", "20261121-100000-train-2", "20261121-100001-rehearse", "odd"):
-        (project.runs / name).mkdir(parents=True)
-    assert [run.name for run in start.trainings(project)] == ["20261121-100000-train-2", "20261121-100000-train"]
-
-
-def test_the_best_checkpoint_is_offered_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_checkpoint_is_selected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = runs.Run(tmp_path)
     found = [
         Checkpoint(tmp_path / "step_20", 20, CheckpointInfo(20, eval_loss=1.25), 2 * 10**9),
@@ -398,10 +328,10 @@ def test_the_best_checkpoint_is_offered_first(tmp_path: Path, monkeypatch: pytes
         Checkpoint(tmp_path / "step_5", 5, None, 10**6, error="damaged"),
     ]
     monkeypatch.setattr(checkpoints, "list_checkpoints", lambda _folder: found)
-    offered: dict[str, Any] = finalize.offered(run, None, "en")
-    assert offered["checkpoint"]["value"] == "10"
-    assert [name for _, name in offered["checkpoint"]["choices"]] == ["20", "10"]
-    assert "evaluation 1.2500 · 2.0 GB" in offered["checkpoint"]["choices"][0][0]
-    assert offered["optimise"] == {"interactive": True}
-    assert "value" not in finalize.offered(run, "20", "en")["checkpoint"]  # type: ignore[operator]
-    assert "no checkpoint yet" in str(finalize.offered(None, None, "en")["optimise_reason"])
+    updates = monitor.export_updates(run, None, "en")
+    assert updates["checkpoint"]["value"] == "10"
+    assert [name for _, name in updates["checkpoint"]["choices"]] == ["20", "10"]
+    assert all(text in updates["checkpoint"]["choices"][0][0] for text in ("1.2500", "2.0 GB"))
+    assert updates["export"] == {"interactive": True}
+    assert "value" not in monitor.export_updates(run, "20", "en")["checkpoint"]
+    assert monitor.export_updates(None, None, "en")["export"] == {"interactive": False}

@@ -13,7 +13,7 @@ from tests.ui.training_tab import PATIENCE, button, choose_tiny, facts, field, l
 from utils import runs
 from utils.config import TrainConfig
 from utils.runs import Status
-from utils.ui.tabs.training.presets import PRESETS
+from utils.ui.tabs.training.settings import PRESETS
 from utils.xtts.licence import licence_accepted
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -14,8 +14,9 @@ from utils.runs import ACTIVE, Run, State, Status, processes
 from utils.runs.monitor import Reading
 from utils.system.doctor import Finding
 from utils.ui import views
-from utils.ui.tabs.system.doctor_check import read_findings
-from utils.ui.tabs.training.queries import read_answer
+from utils.ui.i18n import t
+from utils.ui.tabs.system.tab import read_findings
+from utils.ui.tabs.training.queries import read_result
 
 NASTY = "<img src=x onerror=alert(1)>"
 
@@ -40,20 +41,20 @@ def make_run(folder: Path, status: Status = Status.STOPPED, message: str = "") -
     ],
 )
 def test_each_status_allows_its_actions(status: Status, stop: bool, resume: bool, delete: bool) -> None:
-    abilities = views.ABILITIES[status]
+    abilities = views.RUN_ACTIONS[status]
     assert (not abilities.stop, not abilities.resume, not abilities.delete) == (stop, resume, delete)
 
 
 @pytest.mark.parametrize("status", sorted(Status))
 def test_every_disabled_button_says_why(status: Status) -> None:
-    said = views.disabled_reasons(views.ABILITIES[status].named, "en")
-    assert ("Resume" in said) == bool(views.ABILITIES[status].resume)
+    said = views.disabled_reasons(views.RUN_ACTIONS[status].by_label, "en")
+    assert ("Resume" in said) == bool(views.RUN_ACTIONS[status].resume)
     assert ("Stop now" in said) == (status not in ACTIVE)
     assert ("Delete" in said) == (status in ACTIVE)
 
 
 def test_without_a_run_one_sentence_says_so() -> None:
-    assert views.disabled_reasons(views.NOTHING_CHOSEN.named, "en").count("Choose a run first.") == 1
+    assert views.disabled_reasons(views.NO_RUN_CHOSEN.by_label, "en").count(t("common.choose_run_first", "en")) == 1
 
 
 def test_nothing_that_a_run_tells_becomes_html(tmp_path: Path) -> None:
@@ -152,7 +153,7 @@ def test_what_cannot_be_read_is_a_dash() -> None:
 
 ANSWERS: dict[Callable[[str], Any], str] = {
     read_findings: '[{"name": "Python", "verdict": "pass", "detail": "3.11", "cure": ""}]',
-    read_answer: 'noise\n{"kind": "cpu"}\n',
+    read_result: 'noise\n{"kind": "cpu"}\n',
 }
 PROGRAM = "import sys; sys.stdout.write(sys.argv[1]); sys.exit(sys.argv[2])"
 
@@ -172,7 +173,7 @@ def test_a_child_that_breaks_off_says_why(read: Callable[[str], Any]) -> None:
 
 def test_an_error_of_a_child_is_told_as_it_tells_it() -> None:
     with pytest.raises(AmharicTtsError, match=r"no list.*Make one"):
-        read_answer('{"error": "There is no list.", "hint": "Make one."}')
+        read_result('{"error": "There is no list.", "hint": "Make one."}')
 
 
 def test_a_child_that_does_not_answer_is_not_waited_for() -> None:

@@ -1,4 +1,4 @@
-"""Who may reach the page: its port, its password, and the requests that are refused."""
+"""Access to the page: its port, its password, and the requests it refuses."""
 
 import re
 import secrets
@@ -15,17 +15,17 @@ from utils.core.errors import ConfigError
 PORTS_TRIED = 100
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"SAMEORIGIN"),  # another site must not lay this page under its own buttons
+    (b"x-frame-options", b"SAMEORIGIN"),  # no clickjacking
     (b"referrer-policy", b"same-origin"),
 )
-SANDBOX = (b"content-security-policy", b"sandbox")  # a file that somebody uploaded runs nothing in this page's name
+SANDBOX = (b"content-security-policy", b"sandbox")  # an uploaded file runs no script
 FILES = "/file="
-ELSEWHERE = re.compile(r"/(file|proxy)=\w+:/")  # gradio would fetch such an address in the visitor's name
+ELSEWHERE = re.compile(r"/(file|proxy)=\w+:/")  # gradio would fetch such an address for the visitor
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """What a visitor has to type."""
+    """User name and password of the page."""
 
     user: str
     password: str = field(repr=False)
@@ -65,8 +65,8 @@ def _is_free(host: str, port: int) -> bool:
     return True
 
 
-class Doorkeeper:
-    """Refuses requests that this page does not make, before any other code sees them.
+class RequestGuard:
+    """Refuses requests from other sites before any other code sees them.
 
     Args:
         app: The application behind it.
@@ -78,7 +78,7 @@ class Doorkeeper:
         self.local = local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a refused request, hand on every other."""
+        """Refuse a request or hand it on."""
         reason = refusal(scope, local=self.local) if scope["type"] == "http" else ""
         if not reason:
             await self.app(scope, receive, _with_headers(scope, send) if scope["type"] == "http" else send)
@@ -89,19 +89,19 @@ class Doorkeeper:
 
 
 def _with_headers(scope: Scope, send: Send) -> Send:
-    """Add what browsers have to know of every answer."""
+    """Add the security headers to every response."""
     more = [*HEADERS, *([SANDBOX] if FILES in scope["path"] else [])]
 
-    async def told(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             message = {**message, "headers": [*message["headers"], *more]}
         await send(message)
 
-    return told
+    return send_with_headers
 
 
 def refusal(scope: Scope, *, local: bool) -> str:
-    """Say why a request is refused; empty when it is welcome."""
+    """Return why a request is refused; empty when it is allowed."""
     headers = Headers(scope=scope)
     foreign = foreign_header(headers, local=local, check_origin=scope["method"] != "GET")
     if foreign == "host":

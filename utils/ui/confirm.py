@@ -1,4 +1,4 @@
-"""Asking before something is deleted: a sentence with two buttons, out of sight until the question is put."""
+"""A question with two buttons before something is deleted; hidden until it is asked."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,85 +13,74 @@ from utils.ui.views import note
 
 
 @dataclass(frozen=True)
-class Question:
-    """Its widgets.
+class Confirmation:
+    """The widgets of the question.
 
     Attributes:
-        box: All of it; hidden until it is asked.
-        words: The question.
-        confirm: Answers with yes.
-        keep: Answers with no.
-        about: What it was put about last; None for a program, which acts without being asked.
+        box: All of it.
+        question: The sentence.
+        confirm: Says yes.
+        cancel: Says no.
+        subject: The values that the question was asked about; None in a call over the API, which is not asked.
     """
 
     box: gr.Column
-    words: gr.HTML
+    question: gr.HTML
     confirm: gr.Button
-    keep: gr.Button
-    about: gr.State
+    cancel: gr.Button
+    subject: gr.State
 
-    def tie(
+    def connect(
         self,
         button: gr.Button,
         subject: Sequence[Any],
         language: gr.Radio,
         sentence: Callable[..., str],
-        answer: Callable[..., Any],
+        action: Callable[..., Any],
         outputs: Any,  # noqa: ANN401  # one widget or several
         **event: Any,  # noqa: ANN401  # of many kinds
     ) -> None:
-        """Ask on a click, act on a yes, and withdraw the question when something else is chosen.
+        """Ask on a click, act when confirmed, and hide the question when the selection changes.
 
         Args:
-            button: Puts the question.
+            button: Asks the question.
             subject: The widgets that say what it is about.
-            language: That of the page.
-            sentence: Words the question; is given what the subject holds, and the language.
-            answer: Acts on a yes; is given the same and ``about``, and begins with ``refuse_another``.
-            outputs: What the answer fills.
-            event: How the answer is tied.
+            language: Of the page.
+            sentence: Makes the question from the values of the subject and the language.
+            action: Acts; is given the same values and the subject of the question, which ``refuse_other`` checks.
+            outputs: Of the action.
+            event: More settings of the action's event.
         """
 
-        def ask(language: str, *what: object) -> tuple[Any, ...]:
-            return note(sentence(*what, language)), gr.update(visible=True), list(what)
+        def ask(language: str, *values: object) -> tuple[Any, ...]:
+            return note(sentence(*values, language)), gr.update(visible=True), list(values)
 
-        def withdraw(about: object, *what: object) -> Any:  # noqa: ANN401  # gradio's updates have no type
-            """Hide it; that something was chosen may be told after the click on the button."""
-            return gr.skip() if about == list(what) else hidden()
+        def hide_when_changed(asked: object, *values: object) -> Any:  # noqa: ANN401  # gradio's updates have no type
+            return gr.skip() if asked == list(values) else hide()
 
-        def hidden() -> Any:  # noqa: ANN401  # gradio's updates have no type
+        def hide() -> Any:  # noqa: ANN401  # gradio's updates have no type
             return gr.update(visible=False)
 
-        button.click(
-            show_errors(ask), [language, *subject], [self.words, self.box, self.about], **RAW_INPUTS, **PRIVATE_EVENT
-        )
-        self.keep.click(hidden, None, self.box, **PRIVATE_EVENT)
-        gr.on(
-            [one.change for one in subject], withdraw, [self.about, *subject], self.box, **RAW_INPUTS, **PRIVATE_EVENT
-        )
-        answered = self.confirm.click(answer, [*subject, language, self.about], outputs, **event)
-        answered.then(hidden, None, self.box, **PRIVATE_EVENT)
+        asked = [self.question, self.box, self.subject]
+        button.click(show_errors(ask), [language, *subject], asked, **RAW_INPUTS, **PRIVATE_EVENT)
+        self.cancel.click(hide, None, self.box, **PRIVATE_EVENT)
+        changes = [widget.change for widget in subject]
+        gr.on(changes, hide_when_changed, [self.subject, *subject], self.box, **RAW_INPUTS, **PRIVATE_EVENT)
+        confirmed = self.confirm.click(action, [*subject, language, self.subject], outputs, **event)
+        confirmed.then(hide, None, self.box, **PRIVATE_EVENT)
 
 
-def build_question(name: str, yes: str, no: str) -> Question:
-    """Lay out a question.
-
-    Args:
-        name: Of the element with the question.
-        yes: On the button that deletes.
-        no: On the button that keeps.
-    """
+def build_confirmation(elem_id: str, confirm: str, cancel: str) -> Confirmation:
+    """Lay out a question; ``confirm`` and ``cancel`` are the ids of the phrases on its buttons."""
     with gr.Column(visible=False) as box:
-        words = gr.HTML(elem_id=name)
+        question = gr.HTML(elem_id=elem_id)
         with gr.Row():
-            confirm = gr.Button(t(yes), variant="stop", min_width=150)
-            keep = gr.Button(t(no), min_width=150)
-    return Question(box, words, confirm, keep, gr.State(None))
+            yes = gr.Button(t(confirm), variant="stop", min_width=150)
+            no = gr.Button(t(cancel), min_width=150)
+    return Confirmation(box, question, yes, no, gr.State(None))
 
 
-def refuse_another(about: object, *what: object) -> None:
-    """Refuse a yes to a question that was put about something else than what is chosen now."""
-    if about is not None and about != list(what):
-        raise ConfigError(
-            "Something else is chosen now; nothing was deleted.", hint="Click the button again if this one is meant."
-        )
+def refuse_other(asked: object, *values: object) -> None:
+    """Refuse to act on something else than the question was about."""
+    if asked is not None and asked != list(values):
+        raise ConfigError("The selection has changed; nothing was deleted.", hint="Click the button again.")

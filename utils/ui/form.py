@@ -1,4 +1,4 @@
-"""Forms made from the fields of a config: config → widgets → config."""
+"""Forms generated from the fields of a config."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -15,19 +15,19 @@ from utils.ui.i18n import field_description, field_title, phrase
 
 C = TypeVar("C", bound=Config)
 
-MOST_STEPS = 64  # a slider with more is too fine for a finger
+MAX_SLIDER_STEPS = 64  # more is too fine for a finger
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
 def build_form(
     config: type[Config], *, only: Collection[str] = (), values: Config | None = None
 ) -> dict[str, Component]:
-    """Make one widget for each field, in the order of declaration.
+    """Return one widget for each field, in the order of declaration.
 
     Args:
-        config: The class whose fields are asked for.
-        only: The fields that are wanted; empty: all.
-        values: What the widgets hold at first; the defaults when it is None.
+        config: The class of the settings.
+        only: The fields to include; empty for all.
+        values: Initial values; None for the defaults.
     """
     fields = {name: field for name, field in config.model_fields.items() if not only or name in only}
     if unknown := set(only) - set(fields):
@@ -39,73 +39,78 @@ def build_form(
 
 
 def read_form(values: Mapping[str, object], config: type[C]) -> C:
-    """Make a config from what the widgets hold, by name; every fault is reported, not only the first.
+    """Return the config from the values of its widgets; the error lists all invalid values.
 
-    A field without a widget keeps its default. Hand the widgets to an event as ``inputs_kwargs=form``: then each value
-    reaches the handler, and a program that drives the page, under the name of its field.
+    Pass the widgets to an event as ``inputs_kwargs=form``, so that each value arrives under the name of its field, in
+    the handler and in the API.
     """
     return config.parse(values, source="The form")
 
 
 def widget(config: type[Config], name: str, value: Any) -> Component:  # noqa: ANN401  # the type is the field's
-    """Make the widget that suits a field; the config itself checks the bounds, so that all faults come together."""
+    """Return the widget of a field; the config checks the bounds, so that all errors are reported together."""
     field = config.model_fields[name]
     label, description = field_title(config, name), info(config, name)
-    words: dict[str, Any] = {"value": value, "label": label, "info": description, "interactive": True}
+    options: dict[str, Any] = {"value": value, "label": label, "info": description, "interactive": True}
     kind = field.annotation
     if kind is bool:
-        return gr.Checkbox(**words)
+        return gr.Checkbox(**options)
     if get_origin(kind) is Literal:
-        return gr.Dropdown([(str(choice), choice) for choice in get_args(kind)], **words)
+        return gr.Dropdown([(str(choice), choice) for choice in get_args(kind)], **options)
     if is_language(field):
-        return gr.Dropdown(language_choices(), allow_custom_value=True, **words)
+        return gr.Dropdown(language_choices(), allow_custom_value=True, **options)
     if kind in {int, float}:
-        return number(field, words)
-    return gr.Textbox(max_lines=1, **words)
+        return number(field, options)
+    return gr.Textbox(max_lines=1, **options)
 
 
-def number(field: FieldInfo, words: Mapping[str, Any]) -> Component:
-    """Make a slider where both ends belong to a short range, else a box for a number."""
+def number(field: FieldInfo, options: Mapping[str, Any]) -> Component:
+    """Return a slider for a short range, else a number box."""
     low, high = bounds(field).get("ge"), bounds(field).get("le")
     whole = field.annotation is int
-    if low is not None and high is not None and high - low <= MOST_STEPS:
-        return gr.Slider(low, high, step=1 if whole else fine_step(high - low), **words)
-    return gr.Number(precision=0 if whole else None, **words)
+    if low is not None and high is not None and high - low <= MAX_SLIDER_STEPS:
+        return gr.Slider(low, high, step=1 if whole else fine_step(high - low), **options)
+    return gr.Number(precision=0 if whole else None, **options)
 
 
 def fine_step(span: float) -> float:
-    """Return the power of ten that divides a span into at least twenty steps."""
+    """Return the power of ten that divides a range into at least twenty steps."""
     return float(10.0 ** math.floor(math.log10(span / 20)))
 
 
 def bounds(field: FieldInfo) -> dict[str, float]:
-    """Return the limits of a field by their pydantic names."""
+    """Return the bounds of a field by their pydantic names."""
     return {
         kind: getattr(rule, kind) for rule in field.metadata for kind in SIGNS if type(rule).__name__.lower() == kind
     }
 
 
 def info(config: type[Config], name: str) -> str:
-    """Return the field's description and its bounds."""
-    limits = ", ".join(
-        f"{SIGNS[kind]}\u00a0{plain(value)}" for kind, value in bounds(config.model_fields[name]).items()
-    )
+    """Return the field's description with its bounds in brackets."""
+    limits = range_text(bounds(config.model_fields[name]))
     suffix = f" [{limits}]" if limits else ""
     return phrase(lambda language: field_description(config, name, language) + suffix)
 
 
+def range_text(limits: Mapping[str, float]) -> str:
+    """Return bounds as text that needs no translation: 1-512, or > 0."""
+    if limits.keys() == {"ge", "le"} and limits["ge"] >= 0:
+        return f"{plain(limits['ge'])}-{plain(limits['le'])}"
+    return ", ".join(f"{SIGNS[kind]}\u00a0{plain(value)}" for kind, value in limits.items())
+
+
 def plain(value: float) -> str:
-    """Write a bound as people do: 4 294 967 296 rather than 4.29497e+09."""
+    """Return a bound without an exponent: 4 294 967 296."""
     return (f"{value:,.0f}" if float(value).is_integer() else f"{value:,g}").replace(",", "\u202f")
 
 
 def is_language(field: FieldInfo) -> bool:
-    """Tell whether a field holds the code of a language."""
+    """Tell whether a field holds a language code."""
     return any(isinstance(rule, AfterValidator) and rule.func is canonical for rule in field.metadata)
 
 
 def language_choices() -> list[tuple[str, str]]:
-    """List the languages that are known by name; any other can be typed."""
+    """Return the known languages; others can be typed."""
     return [
         (f"{language.native_name} · {language.name} ({language.code})", language.code)
         for language in (AMHARIC, *XTTS_LANGUAGES, *OTHER_LANGUAGES)

@@ -1,4 +1,4 @@
-"""Runs of the open project: list, state, log, and the buttons that act on the one that is chosen."""
+"""The runs of the open project: list, state, log, and buttons for the selected run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,14 +10,18 @@ from utils import runs
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.ui import error_text, views
-from utils.ui.confirm import Question, build_question, refuse_another
+from utils.ui.confirm import Confirmation, build_confirmation, refuse_other
 from utils.ui.i18n import t
 from utils.ui.page import QUIET_EVENT, RAW_INPUTS, PageContext, notify, show_errors
+
+ListRuns = Callable[[Project], list[runs.Run]]
+RenderFacts = Callable[[runs.Run, runs.State, str], str]
+ReadLog = Callable[[runs.Run], str]
 
 
 @dataclass(frozen=True)
 class RunPanel:
-    """The widgets of the panel, named for what they show."""
+    """The widgets of the panel, and how its runs are listed and shown."""
 
     page: PageContext
     chosen: gr.Radio
@@ -28,10 +32,10 @@ class RunPanel:
     resume: gr.Button
     delete: gr.Button
     reasons: gr.HTML
-    question: Question
-    listing: Callable[[Project], list[runs.Run]] = runs.list_runs
-    tell_facts: Callable[[runs.Run, runs.State, str], str] = views.run_facts
-    tell_log: Callable[[runs.Run], str] = views.log_tail
+    confirmation: Confirmation
+    list_runs: ListRuns = runs.list_runs
+    render_facts: RenderFacts = views.run_facts
+    read_log: ReadLog = views.log_tail
 
     @property
     def inputs(self) -> list[Any]:
@@ -45,51 +49,46 @@ class RunPanel:
         return [self.chosen, self.facts, self.log, self.reasons, *buttons]
 
     def show(self, project: str, run: str | None, language: str) -> tuple[Any, ...]:
-        """Read the disk once and show what it says; it is asked every few seconds, so an error stays in its place."""
+        """Read the runs from disk; called on every tick, so an error is shown in the panel."""
         try:
-            found = self.listing(self.page.open(project))
-            chosen = next((one for one in found if one.name == run), found[0] if found else None)
+            found = self.list_runs(self.page.open(project))
+            chosen = next((item for item in found if item.name == run), found[0] if found else None)
             choices = gr.update(choices=views.run_choices(found, language))
-            if chosen is None or chosen.name != run:  # else leave the choice alone: a person may be moving it now
+            if chosen is None or chosen.name != run:  # else leave the selection alone: the visitor may be changing it
                 choices["value"] = chosen.name if chosen else None
             return choices, *self._details(chosen, language)
         except AmharicTtsError as error:
-            return (
-                gr.update(choices=[], value=None),
-                views.note(error_text.describe(error, language)),
-                "",
-                "",
-                *[gr.update(interactive=False)] * 4,
-            )
+            nothing = [gr.update(interactive=False)] * 4
+            return gr.update(choices=[], value=None), views.note(error_text.describe(error, language)), "", "", *nothing
 
     def _details(self, chosen: runs.Run | None, language: str) -> tuple[Any, ...]:
         if chosen is None:
-            facts, log, abilities = views.note(t("runs.none_yet", language)), "", views.NOTHING_CHOSEN
+            facts, log, actions = views.note(t("runs.none_yet", language)), "", views.NO_RUN_CHOSEN
         else:
             state = chosen.current_state()
             try:
-                facts, log = self.tell_facts(chosen, state, language), self.tell_log(chosen)
-            except AmharicTtsError as error:  # a damaged file of one run: the others, and its deletion, are still there
+                facts, log = self.render_facts(chosen, state, language), self.read_log(chosen)
+            except AmharicTtsError as error:  # a damaged file of one run; it can still be deleted
                 facts, log = views.note(error_text.describe(error, language)), ""
-            abilities = views.ABILITIES[state.status]
-        locks = [gr.update(interactive=not reason) for reason in abilities.named.values()]
-        return facts, log, views.disabled_reasons(abilities.named, language), *locks
+            actions = views.RUN_ACTIONS[state.status]
+        buttons = [gr.update(interactive=not reason) for reason in actions.by_label.values()]
+        return facts, log, views.disabled_reasons(actions.by_label, language), *buttons
 
-    def act(self, action: Callable[[runs.Run], object], sentence: str) -> Callable[..., tuple[Any, ...]]:
-        """Make the handler that does one thing with the chosen run, says so, and shows what came of it."""
+    def act(self, action: Callable[[runs.Run], object], phrase: str) -> Callable[..., tuple[Any, ...]]:
+        """Return a handler that acts on the selected run, says so, and shows the result."""
 
         @show_errors
-        def acted(project: str, run: str | None, language: str, about: object = None) -> tuple[Any, ...]:
-            refuse_another(about, project, run)
+        def acted(project: str, run: str | None, language: str, asked: object = None) -> tuple[Any, ...]:
+            refuse_other(asked, project, run)
             found = runs.find_run(self.page.open(project), run)
             action(found)
-            notify(t(sentence, language, name=found.name))
+            notify(t(phrase, language, name=found.name))
             return self.show(project, run, language)
 
         return acted
 
     def started(self, start: Callable[[Project], runs.Run], project: str, language: str) -> tuple[Any, ...]:
-        """Start a run, say so, and show it as the chosen one."""
+        """Start a run, say so, and show it as the selected one."""
         run = start(self.page.open(project))
         notify(t("runs.started", language, name=run.name))
         choices, *details = self.show(project, run.name, language)
@@ -99,18 +98,18 @@ class RunPanel:
 def build_run_panel(
     page: PageContext,
     name: str = "",
-    listing: Callable[[Project], list[runs.Run]] = runs.list_runs,
-    tell_facts: Callable[[runs.Run, runs.State, str], str] = views.run_facts,
-    tell_log: Callable[[runs.Run], str] = views.log_tail,
+    list_runs: ListRuns = runs.list_runs,
+    render_facts: RenderFacts = views.run_facts,
+    read_log: ReadLog = views.log_tail,
 ) -> RunPanel:
-    """Lay out the panel and tie it to the disk.
+    """Lay out the panel and connect it.
 
     Args:
         page: The frame around it.
-        name: Tells it from other panels of the page, in the ids of its elements and the names of its events.
-        listing: Lists the runs that it is for.
-        tell_facts: Shows what a run is doing, as HTML.
-        tell_log: Returns the end of what a run wrote.
+        name: Prefix of the ids of its elements and the names of its events.
+        list_runs: Lists the runs of the panel.
+        render_facts: Shows what a run is doing, as HTML.
+        read_log: Returns the end of a run's log.
     """
     ids = f"{name}-" if name else ""
     with gr.Row():
@@ -118,16 +117,12 @@ def build_run_panel(
             chosen = gr.Radio([], label=t("runs.run"), elem_id=f"{ids}runs", elem_classes="long-list", interactive=True)
             facts = gr.HTML(elem_id=f"{ids}run-facts")
             with gr.Row():
-                stop_and_save = gr.Button(
-                    t("common.stop_and_save"), elem_id=f"{ids}stop-and-save", interactive=False, min_width=150
-                )
-                stop_now = gr.Button(
-                    t("common.stop_now"), elem_id=f"{ids}stop-now", variant="stop", interactive=False, min_width=150
-                )
-                resume = gr.Button(t("common.resume"), elem_id=f"{ids}resume", interactive=False, min_width=150)
-                delete = gr.Button(t("common.delete"), elem_id=f"{ids}delete", interactive=False, min_width=150)
+                stop_and_save = _button(f"{ids}stop-and-save", "common.stop_and_save")
+                stop_now = _button(f"{ids}stop-now", "common.stop_now", variant="stop")
+                resume = _button(f"{ids}resume", "common.resume")
+                delete = _button(f"{ids}delete", "common.delete")
             reasons = gr.HTML(elem_id=f"{ids}run-reasons")
-            question = build_question(f"{ids}run-question", "runs.confirm_delete", "runs.cancel_delete")
+            confirmation = build_confirmation(f"{ids}run-question", "runs.confirm_delete", "runs.cancel_delete")
         with gr.Column(scale=3, min_width=280):
             log = gr.Textbox(
                 label=t("runs.log"),
@@ -147,17 +142,21 @@ def build_run_panel(
         resume,
         delete,
         reasons,
-        question,
-        listing,
-        tell_facts,
-        tell_log,
+        confirmation,
+        list_runs,
+        render_facts,
+        read_log,
     )
-    _tie(panel, f"{name}_" if name else "")
+    _connect(panel, f"{name}_" if name else "")
     return panel
 
 
-def command_box(name: str, *, visible: bool = True) -> gr.Textbox:
-    """Make the box of the command that starts the same run."""
+def _button(elem_id: str, key: str, variant: Any = "secondary") -> gr.Button:  # noqa: ANN401  # gradio's literal
+    return gr.Button(t(key), variant=variant, elem_id=elem_id, interactive=False, min_width=150)
+
+
+def command_box(elem_id: str, *, visible: bool = True) -> gr.Textbox:
+    """Return a box for the equivalent command."""
     return gr.Textbox(
         label=t("runs.command"),
         info=t("runs.command_hint"),
@@ -166,43 +165,36 @@ def command_box(name: str, *, visible: bool = True) -> gr.Textbox:
         buttons=["copy"],
         interactive=False,
         visible=visible,
-        elem_id=name,
+        elem_id=elem_id,
     )
 
 
-def _tie(panel: RunPanel, prefix: str) -> None:
-    show = show_errors(panel.show)
-    clicked = RAW_INPUTS | {
-        "show_progress_on": panel.facts
-    }  # the status of each widget that shows one costs at every event
+def _connect(panel: RunPanel, prefix: str) -> None:
+    clicked = RAW_INPUTS | {"show_progress_on": panel.facts}  # one status widget: each costs time at every event
     gr.on(
         [*panel.page.refresh, panel.chosen.input],
-        show,
+        show_errors(panel.show),
         panel.inputs,
         panel.outputs,
         api_name=f"{prefix}show_run",
         **RAW_INPUTS,
         **QUIET_EVENT,
     )
-    for button, action, sentence, name in (
+    for button, action, phrase, name in (
         (panel.stop_and_save, runs.stop_and_save, "runs.stopping", "stop_and_save"),
         (panel.stop_now, runs.stop_now, "runs.stopped", "stop_now"),
         (panel.resume, runs.resume, "runs.started", "resume_run"),
     ):
+        handler = panel.act(action, phrase)
         button.click(
-            panel.act(action, sentence),
-            panel.inputs,
-            panel.outputs,
-            api_name=f"{prefix}{name}",
-            concurrency_limit=None,
-            **clicked,
+            handler, panel.inputs, panel.outputs, api_name=f"{prefix}{name}", concurrency_limit=None, **clicked
         )
     *subject, language = panel.inputs
-    panel.question.tie(
+    panel.confirmation.connect(
         panel.delete,
         subject,
         language,
-        lambda _, run, spoken: t("runs.ask_delete", spoken, name=run),
+        lambda _, run, language: t("runs.ask_delete", language, name=run),
         panel.act(runs.delete, "runs.deleted"),
         panel.outputs,
         api_name=f"{prefix}delete_run",

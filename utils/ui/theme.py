@@ -1,8 +1,12 @@
-"""The looks: fonts that are on the computer already, colours for light and dark, and a little CSS."""
+"""Theme, CSS, and a script that translates gradio's own words and corrects names for screen readers."""
+
+import json
 
 import gradio as gr
 
-# System fonts only, so that nothing is fetched: the Ethiopic ones of Linux, Windows, SIL and macOS behind a Latin one.
+from utils.ui.error_text import translate
+
+# System fonts only, so nothing is downloaded: Ethiopic fonts of Linux, Windows, SIL and macOS after a Latin one.
 ETHIOPIC = ("Noto Sans Ethiopic", "Nyala", "Ebrima", "Abyssinica SIL", "Kefa")
 FONTS = ("system-ui", "Segoe UI", "Noto Sans", *ETHIOPIC, "sans-serif")
 FIXED_FONTS = ("ui-monospace", "Consolas", "Noto Sans Mono", *ETHIOPIC, "monospace")
@@ -18,7 +22,7 @@ CSS = """
 .block:has(> .html-container > .prose:empty):not(:has(> .wrap:not(.hide))) { display: none; }
 button.label-wrap { text-align: start; }
 .secondary-wrap input { text-overflow: ellipsis; padding-inline-end: 1.8rem !important; }
-/* All tabs stay in sight: those that gradio measures no room for go into a menu that no screen reader calls tabs. */
+/* Keep all tabs visible: gradio moves those that do not fit into a menu that is not announced as tabs. */
 .tab-container.visually-hidden button { padding: 0 !important; font-size: 0 !important; letter-spacing: 0 !important; }
 .tab-wrapper { height: auto !important; }
 .tab-container[role="tablist"] { flex-wrap: wrap; height: auto !important; overflow: visible !important; }
@@ -81,8 +85,48 @@ button[role="tab"].selected { color: #047857 !important; }
 """
 
 
+# gradio's own words, which the script translates
+GRADIO_WORDS = ("Drop File Here", "Drop Audio Here", "- or -", "Click to Upload", "Error", "Warning", "Info")
+
+# A label that differs from the text on a button, and one on an element that may have none, mislead screen readers;
+# axe-core counts both as serious.
+SCRIPT = """
+(() => {
+  const words = %s;
+  const back = Object.fromEntries(Object.entries(words).map(([english, other]) => [other, english]));
+  let waiting = false;
+  const translate = (box) => {
+    const known = document.documentElement.lang === "am" ? words : back;
+    const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const match = known[walker.currentNode.data.trim()];
+      if (match) walker.currentNode.data = ` ${match} `;
+    }
+  };
+  const patch = () => {
+    waiting = false;
+    for (const box of document.querySelectorAll("button.upload-container")) {
+      box.removeAttribute("aria-label");
+      box.removeAttribute("aria-dropeffect");
+      translate(box);
+    }
+    document.querySelectorAll(".toast-title").forEach(translate);
+    for (const empty of document.querySelectorAll("div.empty[aria-label]")) empty.removeAttribute("aria-label");
+    for (const head of document.querySelectorAll(".toast-header[role]")) {  // its close button stays one
+      head.removeAttribute("role");
+      head.removeAttribute("tabindex");
+    }
+  };
+  const soon = () => { if (!waiting) { waiting = true; setTimeout(patch, 250); } };
+  new MutationObserver(soon).observe(document.documentElement, {childList: true, subtree: true});
+  new MutationObserver(soon).observe(document.documentElement, {attributeFilter: ["lang"]});
+  soon();
+})();
+"""
+
+
 def theme() -> gr.themes.Base:
-    """Make the theme; its button colour keeps a contrast of more than 4.5 with its white text."""
+    """Make the theme. White text on its buttons has a contrast above 4.5."""
     return gr.themes.Default(
         primary_hue="emerald", secondary_hue="slate", neutral_hue="slate", font=FONTS, font_mono=FIXED_FONTS
     ).set(
@@ -97,3 +141,9 @@ def theme() -> gr.themes.Base:
         body_text_color_subdued_dark="*neutral_300",
         color_accent="*primary_700",
     )
+
+
+def head() -> str:
+    """Return the script for the head of the page."""
+    words = json.dumps({word: translate(word, "am") for word in GRADIO_WORDS}, ensure_ascii=False)
+    return f"<script>{SCRIPT % words}</script>"

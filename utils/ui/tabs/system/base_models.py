@@ -1,4 +1,4 @@
-"""The base models: which are here, and the buttons that fetch, pause, give up and delete."""
+"""The base models on disk, and the buttons that download, pause, cancel and delete."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,172 +10,160 @@ from utils import runs
 from utils.config import DownloadConfig
 from utils.core.errors import AmharicTtsError
 from utils.ui import error_text
-from utils.ui.confirm import Question, build_question, refuse_another
+from utils.ui.confirm import Confirmation, build_confirmation, refuse_other
 from utils.ui.form import build_form
 from utils.ui.i18n import t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, notify, show_errors
 from utils.ui.tabs.system import downloads
-from utils.ui.tabs.system.downloads import Base, Progress
-from utils.ui.views import cell, disabled_reasons, note, progress_bar, table, time_left
+from utils.ui.tabs.system.downloads import BaseModel, DownloadProgress
+from utils.ui.views import cell, disabled_reasons, note, progress, table, time_left
 from utils.xtts.files import BUILT_IN, TINY
-
-HERE = "system.already_installed"
-NOT_HERE = "system.nothing_to_delete"
-OURS = "system.built_in"
-FETCHING = "system.downloading"
-NOT_FETCHING = "system.not_downloading"
-NO_CONSENT = "system.licence_needed"
 
 
 def build_downloads(page: PageContext) -> None:
-    """Lay out the table, the choice and the buttons, and tie them."""
-    shown = gr.HTML(elem_id="base-models")
+    """Lay out the table, the version and the buttons, and connect them."""
+    models = gr.HTML(elem_id="base-models")
     version = build_form(DownloadConfig, only=["version"])["version"]
     version.elem_id = "download-version"
-    progress = gr.HTML(elem_id="download-progress")
+    state = gr.HTML(elem_id="download-progress")
     with gr.Row():
-        begin = gr.Button(t("system.download"), variant="primary", interactive=False, min_width=130, elem_id="download")
-        pause = gr.Button(t("system.pause"), interactive=False, min_width=130, elem_id="pause-download")
-        cancel = gr.Button(
-            t("system.cancel_download"), variant="stop", interactive=False, min_width=130, elem_id="cancel-download"
-        )
-        delete = gr.Button(
-            t("system.delete_version"), variant="stop", interactive=False, min_width=130, elem_id="delete-version"
-        )
-    why_not = gr.HTML(elem_id="download-reasons")
-    question = build_question("download-question", "system.confirm_delete_version", "system.cancel_delete_version")
-    outputs = [gr.State({}), shown, progress, begin, pause, cancel, delete, why_not]
-    _tie(page, version, outputs)
-    _tie_delete(page, version, outputs, delete, question)
-
-
-def look(output: Path, version: str | None, language: str, before: Mapping[str, Any] | None = None) -> list[Any]:
-    """Show what is here and what can be done now; of what was shown ``before``, only what has changed."""
-    found = [downloads.look(name) for name in downloads.VERSIONS]
-    chosen = next((base for base in found if base.version == version), None)
-    run = downloads.current(output)
-    busy = run is not None and run.current_state().status in runs.ACTIVE
-    consent = version in BUILT_IN or not downloads.needs_consent()
-    why = reasons_of(
-        chosen, busy=busy, unfinished=run is not None and any(base.is_begun for base in found), consent=consent
+        start = _button("download", "system.download", "primary")
+        pause = _button("pause-download", "system.pause", "secondary")
+        cancel = _button("cancel-download", "system.cancel_download", "stop")
+        delete = _button("delete-version", "system.delete_version", "stop")
+    reasons = gr.HTML(elem_id="download-reasons")
+    confirmation = build_confirmation(
+        "download-question", "system.confirm_delete_version", "system.cancel_delete_version"
     )
-    made = {
-        "bases": _bases(found, language),
-        "progress": _shown(run, language) if run else "",
+    outputs = [gr.State({}), models, state, start, pause, cancel, delete, reasons]
+    _connect(page, version, outputs)
+    _connect_delete(page, version, outputs, delete, confirmation)
+
+
+def _button(elem_id: str, key: str, variant: Any) -> gr.Button:  # noqa: ANN401  # gradio's literal
+    return gr.Button(t(key), variant=variant, interactive=False, min_width=130, elem_id=elem_id)
+
+
+def download_updates(
+    output: Path, version: str | None, language: str, before: Mapping[str, Any] | None = None
+) -> list[Any]:
+    """Return updates of the table and the buttons; only what differs from ``before``."""
+    models = [downloads.base_model(name) for name in downloads.VERSIONS]
+    chosen = next((model for model in models if model.version == version), None)
+    run = downloads.current(output)
+    why = reasons_disabled(
+        chosen,
+        busy=run is not None and run.current_state().status in runs.ACTIVE,
+        unfinished=run is not None and any(model.is_begun for model in models),
+        consent=version in BUILT_IN or not downloads.needs_consent(),
+    )
+    after = {
+        "models": models_table(models, language),
+        "progress": _progress(run, language) if run else "",
         **{button: {"interactive": not reason} for button, reason in why.items()},
         "reasons": disabled_reasons(why, language),
     }
-    return changed_updates(before or {}, made, made)
+    return changed_updates(before or {}, after, after)
 
 
-def reasons_of(base: Base | None, *, busy: bool, unfinished: bool, consent: bool) -> dict[str, str]:
-    """Say for each button why it cannot be used now; empty when it can."""
-    whole, there = base is not None and base.is_whole, base is not None and bool(base.files or base.is_begun)
-    begin = FETCHING if busy else HERE if whole else "" if consent else NO_CONSENT
+def reasons_disabled(model: BaseModel | None, *, busy: bool, unfinished: bool, consent: bool) -> dict[str, str]:
+    """Return for each button why it is disabled; empty when it is enabled."""
+    downloading = "system.downloading" if busy else ""
+    installed = "system.already_installed" if model is not None and model.is_whole else ""
+    unaccepted = "" if consent else "system.licence_needed"
+    on_disk = model is not None and bool(model.files or model.is_begun)
+    built_in = "system.built_in" if model and model.version == TINY else ""
     return {
-        "system.download": begin,
-        "system.pause": "" if busy else NOT_FETCHING,
-        "system.cancel_download": "" if busy or unfinished else NOT_FETCHING,
-        "system.delete_version": OURS
-        if base and base.version == TINY
-        else FETCHING
-        if busy
-        else ""
-        if there
-        else NOT_HERE,
+        "system.download": downloading or installed or unaccepted,
+        "system.pause": "" if busy else "system.not_downloading",
+        "system.cancel_download": "" if busy or unfinished else "system.not_downloading",
+        "system.delete_version": built_in or downloading or ("" if on_disk else "system.nothing_to_delete"),
     }
 
 
-def _bases(found: list[Base], language: str) -> str:
+def models_table(models: list[BaseModel], language: str) -> str:
+    """Return the base models with their state and size."""
     rows = [
-        (cell(base.version, classes="mark"), cell(t(_state(base), language)), cell(f"{base.size / 1e6:,.0f} MB"))
-        for base in found
+        (cell(model.version, classes="mark"), cell(t(_state(model), language)), cell(f"{model.size / 1e6:,.0f} MB"))
+        for model in models
     ]
     return table([t(title, language) for title in ("system.base_version", "common.state", "system.size_disk")], rows)
 
 
-def _state(base: Base) -> str:
-    if base.is_whole:
+def _state(model: BaseModel) -> str:
+    if model.is_whole:
         return "system.installed"
-    return "system.incomplete" if base.files or base.is_begun else "system.not_installed"
+    return "system.incomplete" if model.files or model.is_begun else "system.not_installed"
 
 
-def _shown(run: runs.Run, language: str) -> str:
-    """Show how far the last download is, or how it ended."""
+def _progress(run: runs.Run, language: str) -> str:
+    """Return the progress of the last download, or how it ended."""
     state = run.current_state()
     try:
-        version, found = downloads.version_of(run), downloads.progress(run)
+        version, current = downloads.version_of(run), downloads.progress(run)
     except AmharicTtsError as error:
         return note(error_text.describe(error, language))
-    ended = f"{version} · {t(f'status.{state.status}', language)} {state.message}"
-    if found is None or state.status is runs.Status.FINISHED:
-        return note(ended)
-    words = f"{ended} · {_told(found, language)}"
-    return progress_bar(words, found.done, found.total) + note(words)
+    status = f"{version} · {t(f'status.{state.status}', language)} {state.message}"
+    if current is None or state.status is runs.Status.FINISHED:
+        return note(status)
+    return progress(f"{status} · {_progress_label(current, language)}", current.done, current.total)
 
 
-def _told(found: Progress, language: str) -> str:
-    words = t(
-        "system.download_progress",
-        language,
-        done=f"{found.done / 1e6:,.0f}",
-        total=f"{found.total / 1e6:,.0f}",
-        part=found.part,
-    )
-    left = time_left(found.seconds_left, language) if found.done < found.total else ""
-    return f"{words} · {left}" if left else words
+def _progress_label(current: DownloadProgress, language: str) -> str:
+    done, total = f"{current.done / 1e6:,.0f}", f"{current.total / 1e6:,.0f}"
+    label = t("system.download_progress", language, done=done, total=total, part=current.part)
+    left = time_left(current.seconds_left, language) if current.done < current.total else ""
+    return f"{label} · {left}" if left else label
 
 
-def _tie(page: PageContext, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401  # a widget made from a field
-    seen, _, _, begin, pause, cancel, *_ = outputs
+def _connect(page: PageContext, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401  # a widget made from a field
+    shown, _, _, start, pause, cancel, *_ = outputs
 
-    def live(chosen: str | None, language: str, before: Mapping[str, Any]) -> list[Any]:
-        return look(page.output, chosen, language, before)
+    def refresh(chosen: str | None, language: str, before: Mapping[str, Any]) -> list[Any]:
+        return download_updates(page.output, chosen, language, before)
 
     @show_errors
-    def start(chosen: str, language: str) -> list[Any]:
-        downloads.begin(chosen or "", page.output)
+    def start_download(chosen: str, language: str) -> list[Any]:
+        downloads.start(chosen, page.output)
         notify(t("system.download_started", language))
-        return look(page.output, chosen, language)
+        return download_updates(page.output, chosen, language)
 
     @show_errors
-    def halt(chosen: str, language: str) -> list[Any]:
+    def pause_download(chosen: str, language: str) -> list[Any]:
         downloads.pause(page.output)
         notify(t("system.download_paused", language))
-        return look(page.output, chosen, language)
+        return download_updates(page.output, chosen, language)
 
     @show_errors
-    def give_up(chosen: str, language: str) -> list[Any]:
-        downloads.give_up(page.output)
+    def cancel_download(chosen: str, language: str) -> list[Any]:
+        downloads.cancel(page.output)
         notify(t("system.download_cancelled", language))
-        return look(page.output, chosen, language)
+        return download_updates(page.output, chosen, language)
 
-    given = [version, page.language]
+    inputs = [version, page.language]
     gr.on(
-        [*page.refresh, version.change],
-        show_errors(live),
-        [*given, seen],
-        outputs,
-        **RAW_INPUTS,
-        **PRIVATE_EVENT,
+        [*page.refresh, version.change], show_errors(refresh), [*inputs, shown], outputs, **RAW_INPUTS, **PRIVATE_EVENT
     )
-    for button, action, name in (
-        (begin, start, "download_model"),
-        (pause, halt, "pause_download"),
-        (cancel, give_up, "give_up_download"),
-    ):
-        button.click(action, given, outputs, api_name=name, **RAW_INPUTS)
+    start.click(start_download, inputs, outputs, api_name="download_model", **RAW_INPUTS)
+    pause.click(pause_download, inputs, outputs, api_name="pause_download", **RAW_INPUTS)
+    cancel.click(cancel_download, inputs, outputs, api_name="give_up_download", **RAW_INPUTS)
 
 
-def _tie_delete(page: PageContext, version: Any, outputs: list[Any], delete: gr.Button, question: Question) -> None:  # noqa: ANN401
+def _connect_delete(
+    page: PageContext,
+    version: Any,  # noqa: ANN401  # a widget made from a field
+    outputs: list[Any],
+    button: gr.Button,
+    confirmation: Confirmation,
+) -> None:
     def ask(chosen: str, language: str) -> str:
         return t("system.ask_delete_version", language, name=chosen)
 
     @show_errors
-    def remove(chosen: str, language: str, about: object) -> list[Any]:
-        refuse_another(about, chosen)
+    def delete(chosen: str, language: str, asked: object) -> list[Any]:
+        refuse_other(asked, chosen)
         size = downloads.delete(chosen or "", page.output)
         notify(t("system.freed", language, size=f"{size / 1e6:,.0f}"))
-        return look(page.output, chosen, language)
+        return download_updates(page.output, chosen, language)
 
-    question.tie(delete, [version], page.language, ask, remove, outputs, api_name="delete_model", **RAW_INPUTS)
+    confirmation.connect(button, [version], page.language, ask, delete, outputs, api_name="delete_model", **RAW_INPUTS)

@@ -1,4 +1,4 @@
-"""Which base models are here, and the run that fetches one: begin, pause, go on, give up, delete."""
+"""Downloads of base models: state on disk, start, pause, cancel, delete."""
 
 import time
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ RECENT_BYTES = 16_384  # of the log, from which the speed is taken
 
 
 @dataclass(frozen=True)
-class Base:
-    """One base model as the disk has it.
+class BaseModel:
+    """A base model on disk.
 
     Attributes:
         version: Its name.
-        files: How many of its files are here.
-        size: Bytes, those of half files included.
-        is_begun: Whether there is a half file.
+        files: Number of its files on disk.
+        size: Bytes, with unfinished files.
+        is_begun: Whether there is an unfinished file.
     """
 
     version: str
@@ -43,19 +43,19 @@ class Base:
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether all its files are here."""
+        """Tell whether all its files are on disk."""
         return self.files == len(HUB_FILES)
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a download is.
+class DownloadProgress:
+    """Progress of a download.
 
     Attributes:
-        part: The file that is being fetched.
-        done: Bytes that are here.
+        part: The current file.
+        done: Bytes on disk.
         total: Bytes of all files.
-        seconds_left: What the rest will take; None when that is not known yet.
+        seconds_left: Estimate; None when unknown.
     """
 
     part: str
@@ -65,99 +65,97 @@ class Progress:
 
 
 def needs_consent() -> bool:
-    """Tell whether somebody still has to agree to the licence before a published version can be fetched."""
+    """Tell whether the licence still has to be accepted before a download."""
     return not licence_accepted(paths.LICENCE_CONSENT)
 
 
-def look(version: str) -> Base:
-    """Say what is here of a version."""
+def base_model(version: str) -> BaseModel:
+    """Return the state of a version on disk."""
     folder = paths.TINY_MODEL if version == TINY else paths.MODELS / version
-    there = sum((folder / name).is_file() for name in HUB_FILES)
-    return Base(version, there, size_of(folder), any(_halves(version)))
+    count = sum((folder / name).is_file() for name in HUB_FILES)
+    return BaseModel(version, count, size_of(folder), any(_unfinished_files(version)))
 
 
-def _halves(version: str) -> Iterator[Path]:
+def _unfinished_files(version: str) -> Iterator[Path]:
     yield from (paths.MODELS / version).glob(f".*{PARTIAL}")
 
 
 def current(output: Path) -> runs.Run | None:
-    """Return the download that was begun last."""
+    """Return the last download."""
     return next(iter(runs.list_runs(downloads_project(output))), None)
 
 
-def is_at_work(output: Path) -> bool:
-    """Tell whether something is being fetched."""
+def is_active(output: Path) -> bool:
+    """Tell whether a download is running."""
     run = current(output)
     return run is not None and run.current_state().status in runs.ACTIVE
 
 
 def version_of(run: runs.Run) -> str:
-    """Return what a run fetches."""
+    """Return the version that a run downloads."""
     return DownloadConfig.load(run.config).version
 
 
-def begin(version: str, output: Path) -> runs.Run:
-    """Fetch a version; what an earlier try left is continued."""
+def start(version: str, output: Path) -> runs.Run:
+    """Download a version; an earlier download is continued."""
     config = DownloadConfig.parse({"version": version, "models": str(paths.MODELS)}, source="The form")
     if version not in BUILT_IN and needs_consent():
-        raise LicenceError(
-            f"The base version comes under the {LICENCE}, and nobody has agreed to it yet.", hint="Agree to it above."
-        )
+        raise LicenceError(f"The {LICENCE} of the base model has not been accepted yet.", hint="Accept it above.")
     for run in runs.list_runs(downloads_project(output)):
         if run.current_state().status in runs.ACTIVE:
-            raise RunBusyError(f"{version_of(run)} is being fetched.", hint="Pause it first, or wait until it ends.")
-        runs.delete(run)  # only the last one is ever shown
+            raise RunBusyError(f"{version_of(run)} is being downloaded.", hint="Pause it first, or wait until it ends.")
+        runs.delete(run)  # only the last one is shown
     return runs.start(VERB, config, downloads_project(output))
 
 
 def pause(output: Path) -> None:
-    """Stop fetching; what has arrived stays."""
+    """Pause the download; partial files stay."""
     runs.stop_and_save(_active(output))
 
 
-def give_up(output: Path) -> None:
-    """Stop fetching and delete what has arrived of unfinished files."""
+def cancel(output: Path) -> None:
+    """Cancel the download and delete unfinished files."""
     run = current(output)
     if run is None:
-        raise RunError("Nothing is being fetched.", hint="Choose a version and click Download.")
+        raise RunError("No download is running.", hint="Choose a version and click Download.")
     runs.stop_now(run)
-    for half in _halves(version_of(run)):
-        half.unlink(missing_ok=True)
+    for path in _unfinished_files(version_of(run)):
+        path.unlink(missing_ok=True)
     runs.delete(run)
 
 
 def _active(output: Path) -> runs.Run:
     run = current(output)
     if run is None or run.current_state().status not in runs.ACTIVE:
-        raise RunError("Nothing is being fetched.", hint="Choose a version and click Download.")
+        raise RunError("No download is running.", hint="Choose a version and click Download.")
     return run
 
 
 def delete(version: str, output: Path) -> int:
-    """Delete a base model; refused while any run is at work, because it may need it."""
+    """Delete a base model; refused while any run is active, which may need it."""
     if version == TINY:
-        raise RunError(f"{version} comes with the program and stays.", hint="Delete another version.")
+        raise RunError(f"{version} is built in and cannot be deleted.", hint="Choose another version.")
     folder = paths.resolve_inside(paths.MODELS, paths.validate_name(version))
     for name in list_projects(output):
         if busy := runs.active_run(project(name, output)):
-            raise RunBusyError(f"{busy.name} of {name} is at work.", hint="Stop it first.")
-    if is_at_work(output):
-        raise RunBusyError(f"{version} may be being fetched.", hint="Pause the download first.")
+            raise RunBusyError(f"{busy.name} of {name} is running.", hint="Stop it first.")
+    if is_active(output):
+        raise RunBusyError(f"{version} may be downloading.", hint="Pause the download first.")
     size = size_of(folder)
     remove_folder(folder)
     return size
 
 
-def progress(run: runs.Run) -> Progress | None:
-    """Read how far a download is from its last events."""
+def progress(run: runs.Run) -> DownloadProgress | None:
+    """Read the progress of a download from its last events."""
     found = newest_events(run, RECENT_BYTES)
-    told = [event for event in found if event["kind"] == "progress" and as_integer(event.get("step")) is not None]
-    if not told:
+    events = [event for event in found if event["kind"] == "progress" and as_integer(event.get("step")) is not None]
+    if not events:
         return None
-    last = told[-1]
+    last = events[-1]
     done, total = _number(last, "step"), _number(last, "total")
-    rate = _rate(told[0], last)
-    return Progress(str(last.get("part", "")), int(done), int(total), (total - done) / rate if rate else None)
+    rate = _rate(events[0], last)
+    return DownloadProgress(str(last.get("part", "")), int(done), int(total), (total - done) / rate if rate else None)
 
 
 def _rate(first: Event, last: Event) -> float:

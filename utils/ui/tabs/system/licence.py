@@ -1,4 +1,4 @@
-"""The licence of the published model: what it says in short, its text, and the consent to it."""
+"""The licence of the published model: summary, text, and consent."""
 
 import os
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ FILE = "LICENSE.txt"  # beside the model on the hub
 
 
 def build_licence(page: PageContext) -> None:
-    """Lay out summary, state and the three buttons."""
+    """Lay out summary, state and buttons."""
     gr.Markdown(t("system.licence_summary"))
     state = gr.HTML(elem_id="licence-state")
     name = gr.Textbox(
@@ -37,44 +37,44 @@ def build_licence(page: PageContext) -> None:
     text = gr.Textbox(
         label=t("system.licence_text"), lines=12, max_lines=12, interactive=False, visible=False, elem_id="licence-text"
     )
-    _tie(page, name, [gr.State({}), state, agree, withdraw], show, text)
+    _connect(page, name, [gr.State({}), state, agree, withdraw], show, text)
 
 
-def _tie(page: PageContext, name: gr.Textbox, outputs: list[Any], show: gr.Button, text: Any) -> None:  # noqa: ANN401
-    seen, _, agree, withdraw = outputs
+def _connect(page: PageContext, name: gr.Textbox, outputs: list[Any], show: gr.Button, text: Any) -> None:  # noqa: ANN401
+    shown, _, agree, withdraw = outputs
 
     @show_errors
     def consent(person: str, language: str) -> list[Any]:
         accept_licence(person or "", paths.LICENCE_CONSENT)
         notify(t("common.consent_saved", language))
-        return look(language)
+        return licence_state(language)
 
     @show_errors
-    def take_back(language: str) -> list[Any]:
+    def withdraw_and_show(language: str) -> list[Any]:
         withdraw_consent()
         notify(t("system.consent_withdrawn", language))
-        return look(language)
+        return licence_state(language)
 
     @show_errors
     def read() -> Any:  # noqa: ANN401  # gradio's updates have no type
         return gr.update(value=licence_text(), visible=True)
 
-    gr.on(page.refresh, show_errors(look), [page.language, seen], outputs, **PRIVATE_EVENT)
+    gr.on(page.refresh, show_errors(licence_state), [page.language, shown], outputs, **PRIVATE_EVENT)
     agree.click(consent, [name, page.language], outputs, api_name="agree_to_licence")
-    withdraw.click(take_back, page.language, outputs, api_name="withdraw_consent")
+    withdraw.click(withdraw_and_show, page.language, outputs, api_name="withdraw_consent")
     show.click(read, None, text, api_name="licence_text")
 
 
-def look(language: str, before: Mapping[str, Any] | None = None) -> list[Any]:
-    """Say whether somebody agreed, and which button works now; of what was shown ``before``, only what has changed."""
+def licence_state(language: str, before: Mapping[str, Any] | None = None) -> list[Any]:
+    """Return updates of the state and the buttons; only what differs from ``before``."""
     agreed, by_variable = licence_accepted(paths.LICENCE_CONSENT), os.environ.get(VARIABLE) == "1"
     sentence = _state(language, agreed=agreed, by_variable=by_variable)
-    made = {
+    after = {
         "state": note(sentence),
         "agree": {"interactive": not agreed},
         "withdraw": {"interactive": agreed and not by_variable},
     }
-    return changed_updates(before or {}, made, made)
+    return changed_updates(before or {}, after, after)
 
 
 def _state(language: str, *, agreed: bool, by_variable: bool) -> str:
@@ -87,14 +87,14 @@ def _state(language: str, *, agreed: bool, by_variable: bool) -> str:
 
 
 def _agreed_by(path: Path) -> tuple[str, str]:
-    stored = read_json(path)  # it was read a moment ago
+    stored = read_json(path)
     return str(stored.get("accepted_by", "")), str(stored.get("at", "–"))[:10]
 
 
 def withdraw_consent() -> None:
-    """Forget the consent; what was fetched stays."""
+    """Remove the consent; downloaded models stay."""
     if os.environ.get(VARIABLE) == "1":
-        raise LicenceError(f"The consent comes from the variable {VARIABLE}.", hint="Take it away and start again.")
+        raise LicenceError(f"The consent comes from the variable {VARIABLE}.", hint="Unset it and start again.")
     try:
         paths.LICENCE_CONSENT.unlink(missing_ok=True)
     except OSError as error:
@@ -102,10 +102,10 @@ def withdraw_consent() -> None:
 
 
 def licence_text(endpoint: str | None = None) -> str:
-    """Return the text as the hub has it; it is fetched once.
+    """Return the text from the hub; it is downloaded once.
 
     Args:
-        endpoint: Address of the hub; None: the one of HF_ENDPOINT, or the public one.
+        endpoint: Address of the hub; None for HF_ENDPOINT or the public one.
     """
     path = paths.MODELS / FILE
     if not path.is_file():

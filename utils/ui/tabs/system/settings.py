@@ -1,51 +1,99 @@
-"""The settings of the page itself, kept beside the projects."""
+"""The settings of the page, saved beside the projects; a change is saved at once."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import gradio as gr
 from pydantic import Field
 
 from utils.config import Config
 from utils.core.errors import ConfigError
 from utils.core.paths import SETTINGS
 from utils.core.storage import make_folder, write_atomically
+from utils.ui.form import build_form, read_form
+from utils.ui.i18n import LANGUAGES, t
+from utils.ui.page import PRIVATE_EVENT, PageContext, notify, show_errors
 from utils.workspace.projects import TRASH_DAYS
 
 FOLDER, FILE = SETTINGS.name, "page.yaml"
+THEMES = ("system", "light", "dark")
+SET_THEME = """colours => {
+  const dark = colours === "dark" || (colours === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
+  document.body.classList.toggle("dark", dark);
+}"""
 
 
 class PageSettings(Config):
-    """How the page looks and what it keeps."""
+    """Settings of the page."""
 
     colours: Literal["system", "light", "dark"] = Field(
-        "system", title="Colours", description="Light, dark, or as the computer of the visitor has it."
+        "system", title="Theme", description="Light, dark, or the setting of the visitor's system."
     )
     language: Literal["en", "am"] = Field(
-        "en", title="Language for new visitors", description="Whoever has chosen a language keeps it."
+        "en", title="Default language", description="Visitors who chose a language keep it."
     )
     kept_days: int = Field(
         TRASH_DAYS,
         ge=0,
         le=365,
-        title="Days that deleted projects are kept",
+        title="Keep deleted projects (days)",
         description="Older ones are removed when the page starts and after each deletion.",
     )
 
 
-def place(output: Path) -> Path:
-    """Return the file of the settings."""
+def settings_path(output: Path) -> Path:
+    """Return the settings file."""
     return output / FOLDER / FILE
 
 
 def read(output: Path) -> PageSettings:
-    """Read the settings; without a file, or with a spoiled one, the defaults."""
+    """Read the settings; the defaults when the file is missing or invalid."""
     try:
-        return PageSettings.load(place(output)) if place(output).is_file() else PageSettings()
-    except ConfigError:  # of another version, or edited by hand: the page has to open all the same
+        return PageSettings.load(settings_path(output)) if settings_path(output).is_file() else PageSettings()
+    except ConfigError:  # of another version, or edited by hand; the page must open all the same
         return PageSettings()
 
 
 def write(settings: PageSettings, output: Path) -> None:
-    """Keep the settings."""
-    make_folder(place(output).parent)
-    write_atomically(place(output), settings.to_yaml())
+    """Save the settings."""
+    make_folder(settings_path(output).parent)
+    write_atomically(settings_path(output), settings.to_yaml())
+
+
+def build_settings(page: PageContext) -> None:
+    """Lay out the form and connect it to its file."""
+    with gr.Row():
+        form = build_form(PageSettings, values=read(page.output))
+    form["language"].choices = [(native, code) for code, native in LANGUAGES.items()]  # type: ignore[attr-defined]
+    for name, widget in form.items():
+        widget.elem_id = f"page-{name}"
+
+    @show_errors
+    def save(page_language: str, **values: object) -> None:
+        write(read_form(values, PageSettings), page.output)
+        notify(t("system.settings_saved", page_language))
+
+    def restore() -> list[Any]:
+        saved = read(page.output)
+        return [getattr(saved, name) for name in form]
+
+    gr.on(
+        [form["colours"].input, form["language"].input, form["kept_days"].submit, form["kept_days"].blur],  # type: ignore[attr-defined]
+        save,
+        inputs_kwargs={"page_language": page.language, **form},
+        api_name="save_page_settings",
+        show_progress="hidden",
+    )
+
+    def translate_themes(chosen: str, language: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
+        return gr.update(choices=[(t(f"system.colours_{name}", language), name) for name in THEMES], value=chosen)
+
+    page.language.change(translate_themes, [form["colours"], page.language], form["colours"], **PRIVATE_EVENT)
+    page.blocks.load(restore, None, list(form.values()), **PRIVATE_EVENT)
+    gr.on(
+        [page.blocks.load, form["colours"].change],  # type: ignore[attr-defined]
+        None,
+        form["colours"],
+        None,
+        js=SET_THEME,
+    )

@@ -1,23 +1,34 @@
-"""This computer: the doctor, the runs of the project, base models and their licence, disk, settings and guides."""
+"""The System tab: doctor, runs, base models and their licence, disk, settings, guides and versions."""
 
+import importlib.metadata
+import json
+import platform
+import re
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from utils import runs
 from utils.config import RehearsalConfig
+from utils.core import paths
+from utils.runs.processes import query
 from utils.system.doctor import Finding
 from utils.ui import views
 from utils.ui.form import build_form, read_form
 from utils.ui.i18n import heading, t
-from utils.ui.page import PRIVATE_EVENT, PageContext, show_errors
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors
 from utils.ui.run_panel import RunPanel, build_run_panel
-from utils.ui.tabs.system.about import build_guides, build_versions
 from utils.ui.tabs.system.base_models import build_downloads
 from utils.ui.tabs.system.disk import build_disk
-from utils.ui.tabs.system.doctor_check import examine
 from utils.ui.tabs.system.licence import build_licence
-from utils.ui.tabs.system.settings_form import build_settings
+from utils.ui.tabs.system.settings import build_settings, settings_path
+from utils.ui.views import cell, table
+
+DOCTOR_TIMEOUT = 180.0  # seconds; loading torch from a cold disk has taken 40
+GUIDES = paths.ROOT / "docs"
+PACKAGES = ("gradio", "torch", "torchaudio", "coqui-tts", "transformers", "faster-whisper", "accelerate", "numpy")
+RELATIVE_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!#)[^)]*\)")
 
 
 def build(page: PageContext) -> gr.Tab:
@@ -44,13 +55,13 @@ def build(page: PageContext) -> gr.Tab:
 
 
 def build_doctor(page: PageContext) -> None:
-    """Examine on a click; the readings above it come by themselves."""
+    """Run the doctor on a click."""
     button = gr.Button(t("system.run_diagnostics"), elem_id="examine")
     table, found = gr.HTML(elem_id="doctor"), gr.State([])
 
     @show_errors
     def doctor(language: str) -> tuple[str, list[Finding]]:
-        findings = examine(page.output)
+        findings = run_doctor(page.output)
         return show(findings, language), findings
 
     def show(findings: list[Finding], language: str) -> str:
@@ -60,8 +71,18 @@ def build_doctor(page: PageContext) -> None:
     gr.on([page.blocks.load, page.language.change], show, [found, page.language], table, **PRIVATE_EVENT)
 
 
+def run_doctor(output: Path) -> list[Finding]:
+    """Run ``python -m utils doctor --json`` in a child process, because the page must not load torch."""
+    return query(["-m", "utils", "doctor", "--json", "--output", str(output)], read_findings, timeout=DOCTOR_TIMEOUT)
+
+
+def read_findings(text: str) -> list[Finding]:
+    """Read the output of the doctor."""
+    return [Finding(**finding) for finding in json.loads(text)]
+
+
 def build_rehearsal(page: PageContext, panel: RunPanel) -> None:
-    """Start a child process that only counts."""
+    """Start a run that only counts."""
     with gr.Accordion(t("system.rehearsal"), open=True):
         gr.Markdown(t("system.rehearsal_about"))
         with gr.Row():
@@ -80,3 +101,69 @@ def build_rehearsal(page: PageContext, panel: RunPanel) -> None:
         api_name="rehearse",
         concurrency_limit=None,
     )
+
+
+def build_guides(page: PageContext) -> None:
+    """Show the documentation."""
+    chosen = gr.Dropdown(
+        guides(), value=None, label=t("system.guide"), info=t("system.guide_hint"), interactive=True, elem_id="guide"
+    )
+    with gr.Column(elem_id="guide-text"):
+        text = gr.Markdown(elem_classes="guide")
+
+    def read(name: str | None) -> str:
+        return guide(name or "")
+
+    chosen.change(show_errors(read), chosen, text, api_name="guide", **RAW_INPUTS)
+    page.blocks.load(lambda: gr.update(choices=guides()), None, chosen, **PRIVATE_EVENT)
+
+
+def guides() -> list[tuple[str, str]]:
+    """Return the guides as (title, file name)."""
+    return [(guide_title(path), path.name) for path in sorted(GUIDES.glob("*.md")) if path.name != "log.md"]
+
+
+def guide_title(path: Path) -> str:
+    """Return the heading of a guide."""
+    first = path.read_text(encoding="utf-8").lstrip().partition("\n")[0]
+    return first.lstrip("# ") or path.stem
+
+
+def guide(name: str) -> str:
+    """Return the text of a guide; links to other files, which the page does not serve, become plain text."""
+    if name not in {file for _, file in guides()}:
+        return ""
+    return RELATIVE_LINK.sub(r"\2", (GUIDES / name).read_text(encoding="utf-8"))
+
+
+def build_versions(page: PageContext) -> None:
+    """Show versions and paths, for questions and bug reports."""
+    shown = gr.HTML(elem_id="versions")
+    gr.on(
+        [page.blocks.load, page.language.change],
+        lambda language: versions(page.output, language),
+        page.language,
+        shown,
+        api_name="versions",
+        **QUIET_EVENT,
+    )
+
+
+def versions(output: Path, language: str) -> str:
+    """Return the installed versions and the paths in use."""
+    rows = {
+        "Python": f"{platform.python_version()} · {platform.platform()}",
+        **{name: _version(name) or t("system.missing", language) for name in PACKAGES},
+        t("system.projects", language): str(output),
+        t("system.base_models", language): str(paths.MODELS),
+        t("system.page_settings", language): str(settings_path(output)),
+    }
+    titles = [t(key, language) for key in ("common.what", "system.version_or_path")]
+    return table(titles, [(cell(name, classes="mark"), cell(value)) for name, value in rows.items()])
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

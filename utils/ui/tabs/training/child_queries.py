@@ -1,6 +1,6 @@
-"""The child's side of the page's questions: reads JSON, loads torch, prints one line of JSON.
+"""Results the queries of the page that need torch: ``python -m utils.ui.tabs.training.child_queries QUERY``.
 
-The page calls it as ``python -m utils.ui.tabs.training.child_queries QUESTION``.
+Reads arguments as JSON from stdin and prints the result as one line of JSON.
 """
 
 import importlib.util
@@ -15,7 +15,7 @@ from utils.config import TrainConfig
 from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.ui.tabs.training.presets import TIERS, load
+from utils.ui.tabs.training.settings import TIERS, load_preset
 from utils.xtts.files import TINY, TINY_RANDOM
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from utils.training.memory import Device
     from utils.xtts.tokenizer import Tokenizer
 
-MOST_NAMED = 5  # clips that a finding names
+MAX_NAMED = 5  # clips that a finding names
 
-Answer = dict[str, Any]
+Result = dict[str, Any]
 
 
-def device() -> Answer:
-    """Say what this device can do."""
+def device() -> Result:
+    """Return what this device supports."""
     import torch
 
     from utils.training import memory
@@ -50,14 +50,14 @@ def device() -> Answer:
     }
 
 
-def plan(config: dict[str, object]) -> Answer:
+def plan(config: dict[str, object]) -> Result:
     """Estimate the memory of a run, of the largest batch that fits, and of each preset, on this device."""
     from utils.training import memory
 
     settings = TrainConfig.parse(config, source="The form")
     device = memory.Device.detect(settings)
     configured = memory.estimate(settings, device)
-    answer: Answer = {
+    answer: Result = {
         "device": device.name,
         "batch": memory.batch_description(settings),
         "peak": configured.peak,
@@ -81,19 +81,19 @@ def _tier(name: str, settings: TrainConfig, device: "Device") -> list[object]:
     from utils.training import memory
 
     same = {field: getattr(settings, field) for field in ("version", "custom_model", "max_audio_length")}
-    config = memory.changed(load(name), same)
+    config = memory.changed(load_preset(name), same)
     estimate = memory.estimate(config, device)
     return [name, config.batch_size, config.grad_acumm, estimate.peak, estimate.fits]
 
 
-def check(config: dict[str, object], project: str) -> Answer:
-    """Look at every clip that a run would learn from or be judged by."""
+def check(config: dict[str, object], project: str) -> Result:
+    """Check every training and evaluation clip."""
     from utils.dataset import clip_lists
     from utils.dataset.metadata import read_language
 
     wanted = TrainConfig.parse(config, source="The form")
     clips = clip_lists.read(wanted, Project(Path(project)))
-    reading, why_not = _reading(wanted, clips.train)
+    tokenizer, missing = _tokenizer(wanted, clips.train)
     return {
         "train": len(clips.train),
         "eval": len(clips.held_back),
@@ -101,16 +101,16 @@ def check(config: dict[str, object], project: str) -> Answer:
         "eval_minutes": sum(clip.span.seconds for clip in clips.held_back) / 60,
         "longest": max(clip.span.seconds for clip in clips.clips),
         "language": read_language(clips.folder),
-        "faults": list(clips.faults[:MOST_NAMED]),
-        "fault_count": len(clips.faults),
+        "problems": list(clips.faults[:MAX_NAMED]),
+        "problem_count": len(clips.faults),
         "too_long": _named(clip for clip in clips.clips if clip.span.seconds > wanted.max_audio_length),
-        "tokens": _tokens(wanted, clips.clips, reading) if reading else None,
-        "unread": why_not,
+        "tokens": _tokens(wanted, clips.clips, tokenizer) if tokenizer else None,
+        "missing_vocabulary": missing,
     }
 
 
-def _reading(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer | None", str]:
-    """Open the tokenizer as training would make it; else say which vocabulary is not here."""
+def _tokenizer(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer | None", str]:
+    """Return the tokenizer as training would make it, or the path of the missing vocabulary."""
     from utils.training.preparation import text_mode, tokenizer_for
     from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
     from utils.xtts.random_model import RandomModelSize, small_vocabulary
@@ -133,12 +133,12 @@ def _reading(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer |
     return prepare_tokenizer(base, config.language, mode=text_mode(config), texts=texts, allow_missing=True), ""
 
 
-def _tokens(config: TrainConfig, clips: Iterable["Clip"], reading: "Tokenizer") -> Answer:
+def _tokens(config: TrainConfig, clips: Iterable["Clip"], tokenizer: "Tokenizer") -> Result:
     unknown: dict[str, int] = {}
     lacking, long = [], []
     most = 0
     for clip in clips:
-        read = reading.tokenize(clip.text, config.language)
+        read = tokenizer.tokenize(clip.text, config.language)
         most = max(most, len(read.ids))
         for symbol in read.unknown:
             unknown[symbol] = unknown.get(symbol, 0) + 1
@@ -149,13 +149,13 @@ def _tokens(config: TrainConfig, clips: Iterable["Clip"], reading: "Tokenizer") 
     return {"unknown": unknown, "lacking": _named(lacking), "long": _named(long), "most": most}
 
 
-def _named(clips: Iterable["Clip"]) -> Answer:
+def _named(clips: Iterable["Clip"]) -> Result:
     names = [clip.audio for clip in clips]
-    return {"count": len(names), "named": names[:MOST_NAMED]}
+    return {"count": len(names), "named": names[:MAX_NAMED]}
 
 
-def optimise(run: str, step: int, ready: str, *, half: bool) -> Answer:
-    """Make a checkpoint the finished model."""
+def export(run: str, step: int, ready: str, *, half: bool) -> Result:
+    """Export a checkpoint as the finished model."""
     from utils.speech.loaded_model import training_reference
     from utils.xtts import checkpoints
     from utils.xtts.finalize import promote
@@ -167,21 +167,21 @@ def optimise(run: str, step: int, ready: str, *, half: bool) -> Answer:
     return {"folder": str(folder), "size": size, "voice": str(voice or "")}
 
 
-ANSWERS: dict[str, Callable[..., Answer]] = {
+QUERIES: dict[str, Callable[..., Result]] = {
     "device": device,
     "plan": plan,
     "check": check,
-    "optimise": optimise,
+    "export": export,
 }
 
 
-def main(words: list[str]) -> int:
-    """Answer one question; whatever goes wrong is an answer too."""
+def main(arguments: list[str]) -> int:
+    """Answer one query; an error is a result too."""
     try:
-        answer = ANSWERS[words[0]](**json.load(sys.stdin))
+        result = QUERIES[arguments[0]](**json.load(sys.stdin))
     except AmharicTtsError as error:
-        answer = {"error": error.message, "hint": error.hint}
-    sys.stdout.write(f"\n{json.dumps(answer, ensure_ascii=False)}\n")
+        result = {"error": error.message, "hint": error.hint}
+    sys.stdout.write(f"\n{json.dumps(result, ensure_ascii=False)}\n")
     return 0
 
 

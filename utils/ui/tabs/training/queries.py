@@ -1,4 +1,4 @@
-"""Questions that only torch can answer, asked of a child process: the page itself never loads torch."""
+"""Queries that need torch, answered by a child process: the page itself never loads torch."""
 
 import json
 import math
@@ -13,71 +13,62 @@ from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError, RunBusyError
 from utils.runs.processes import ChildError, query, read_lines
 
-PAUSE = 60.0  # seconds between two questions that failed
-TIMEOUT = 900.0  # seconds; a check of 50 000 clips or an export of a large model to a slow disk
+RETRY_SECONDS = 60.0  # after a query that failed
+TIMEOUT = 900.0  # seconds; for a check of 50,000 clips, or an export to a slow disk
 
-Answer = dict[str, Any]
-
-
-def ask(question: str, **given: object) -> Answer:
-    """Ask a child process, and pass its error on as one of ours.
-
-    Args:
-        question: Which of answering.ANSWERS.
-        given: What it needs to know, as JSON can hold it.
-    """
-    arguments = ["-m", "utils.ui.tabs.training.child_queries", question]
-    return query(arguments, read_answer, timeout=TIMEOUT, text=json.dumps(given))
+Result = dict[str, Any]
 
 
-def read_answer(printed: str) -> Answer:
-    """Read the last line that the child printed; an error in it is raised."""
-    answer = json.loads(printed.strip().splitlines()[-1])
-    if (fault := answer.get("error")) is not None:
-        raise AmharicTtsError(str(fault), hint=str(answer.get("hint", "")))
-    return dict(answer)
+def ask(name: str, **arguments: object) -> Result:
+    """Run a query of ``child_queries.QUERIES`` in a child process; its error is raised here."""
+    command = ["-m", "utils.ui.tabs.training.child_queries", name]
+    return query(command, read_result, timeout=TIMEOUT, text=json.dumps(arguments))
 
 
-class Remembered:
-    """An answer that does not change while the page runs: asked until it is there, beside everything else.
-
-    Args:
-        question: Which of answering.ANSWERS.
-    """
-
-    def __init__(self, question: str) -> None:
-        self.question = question
-        self.answer: Answer | None = None
-        self.fault: AmharicTtsError | None = None
-        self._lock = threading.Lock()
-        self._next = 0.0  # when it may be asked, on the monotonic clock
-
-    def known(self) -> Answer | None:
-        """Return the answer where it is known already, else begin to ask; after a failure, not at once."""
-        with self._lock:
-            if time.monotonic() >= self._next:
-                self._next = math.inf
-                threading.Thread(target=self._ask, name=f"asks-{self.question}", daemon=True).start()
-        return self.answer
-
-    def _ask(self) -> None:
-        try:
-            self.answer, self.fault = ask(self.question), None
-        except AmharicTtsError as error:
-            self.fault, self._next = error, time.monotonic() + PAUSE
+def read_result(output: str) -> Result:
+    """Read the last line that the child printed; raise the error in it."""
+    result = json.loads(output.strip().splitlines()[-1])
+    if (error := result.get("error")) is not None:
+        raise AmharicTtsError(str(error), hint=str(result.get("hint", "")))
+    return dict(result)
 
 
-def settings(config: TrainConfig) -> Mapping[str, object]:
-    """Return settings as a child reads them."""
+def as_json(config: TrainConfig) -> Mapping[str, object]:
+    """Return settings as a query takes them."""
     return config.model_dump(mode="json")
 
 
-class Cancelled(Exception):  # noqa: N818  # a person asked for it
+class CachedQuery:
+    """A query whose result does not change while the page runs; asked in the background."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.result: Result | None = None
+        self.error: AmharicTtsError | None = None
+        self._lock = threading.Lock()
+        self._next = 0.0  # when it may be asked, on the monotonic clock
+
+    def get(self) -> Result | None:
+        """Return the result if it is known; else ask for it."""
+        with self._lock:
+            if time.monotonic() >= self._next:
+                self._next = math.inf
+                threading.Thread(target=self._ask, name=f"query-{self.name}", daemon=True).start()
+        return self.result
+
+    def _ask(self) -> None:
+        try:
+            self.result, self.error = ask(self.name), None
+        except AmharicTtsError as error:
+            self.error, self._next = error, time.monotonic() + RETRY_SECONDS
+
+
+class Cancelled(Exception):  # noqa: N818  # not an error
     """The memory test was cancelled."""
 
 
-class Trial:
-    """The one memory test that may run at a time: two would measure each other."""
+class MemoryTest:
+    """The memory test; only one runs at a time, since two would measure each other."""
 
     def __init__(self) -> None:
         self._running = threading.Lock()

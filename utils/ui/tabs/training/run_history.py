@@ -1,12 +1,23 @@
-"""What a run has told so far: its events, taken in one by one, and the curves that they make."""
+"""What a training run has reported so far, read from its events a little at a time.
 
-from collections import deque
+A log may be a gigabyte. The reader keeps an offset and thinned curves for each run, so each call reads only new events.
+"""
+
+import threading
+import time
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from utils.core.events import Event, as_integer, as_number
+from utils.core.events import BLOCK, Event, as_integer, as_number, parse_line, read_block, tail_offset
+from utils.runs import Run
 
-MOST_POINTS = 1500  # of a curve; more than a screen has pixels
+MAX_POINTS = 1500  # of a curve; more than a screen has pixels
+MAX_RUNS = 40  # that are kept in memory
+READ_WHOLE = 8 * BLOCK  # of a larger remainder only some training steps are read
+BUDGET = 0.12  # seconds of a call
+TRAIN_MARK = b'"kind": "train"'
 TRAIN = {
     "loss_audio": "loss_audio",
     "loss_text": "loss_text",
@@ -21,14 +32,16 @@ EVALUATION = {
     "loss_without_ema": "eval_raw",
 }
 
+Points = list[tuple[float, float]]
+
 
 @dataclass
 class Curve:
-    """Points by step; where they get too many, neighbours become their mean."""
+    """Points by step. When there are too many, neighbours are averaged."""
 
-    points: list[tuple[float, float]] = field(default_factory=list)
+    points: Points = field(default_factory=list)
     per_point: int = 1
-    waiting: list[tuple[float, float]] = field(default_factory=list)
+    waiting: Points = field(default_factory=list)
 
     def add(self, step: float, value: float) -> None:
         """Add a point."""
@@ -36,25 +49,25 @@ class Curve:
         if len(self.waiting) >= self.per_point:
             self.points.append(_mean(self.waiting))
             self.waiting.clear()
-        if len(self.points) >= 2 * MOST_POINTS:
+        if len(self.points) >= 2 * MAX_POINTS:
             pairs = zip(self.points[::2], self.points[1::2], strict=False)
             self.points = [_mean(list(pair)) for pair in pairs]
             self.per_point *= 2
 
     def cut(self, last: float) -> None:
-        """Forget what came after a step."""
+        """Remove the points after a step."""
         for points in (self.points, self.waiting):
             while points and points[-1][0] > last:
                 points.pop()
 
 
-def _mean(points: list[tuple[float, float]]) -> tuple[float, float]:
+def _mean(points: Points) -> tuple[float, float]:
     return (sum(step for step, _ in points) / len(points), sum(value for _, value in points) / len(points))
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A sentence that was spoken at a step."""
+    """A sample sentence, spoken at a step."""
 
     step: int
     text: str
@@ -62,37 +75,37 @@ class Sample:
 
 
 @dataclass
-class Story:
-    """What a run has told.
+class RunHistory:
+    """What a run has reported.
 
     Attributes:
         curves: By name; see TRAIN and EVALUATION.
-        switches: What each switch changed, with details.
-        on: What is really on, read from the live model.
-        memory: The plan of memory, as a sentence.
+        switches: What each optimization changed, with details.
+        active: The active optimizations, read from the live model.
+        memory: The memory estimate.
         warnings: The newest ones.
-        problems: How many clips or lines had a fault.
-        aside: How many clips were set aside.
-        used: Clips of each list.
-        samples: Sentences that were spoken.
-        step: Updates done.
-        total: Updates of the run.
-        seconds_left: How long it lasts; None when nobody knows.
-        phase: What it prepares: part, done, total; None while it trains.
-        latest: The newest figures of an update.
-        best: Best loss of an evaluation and its step.
-        ready: The folder of the finished model, once it is made.
-        read: Share of the log that was read.
+        problems: The newest problems with clips or lines.
+        problem_count: Number of all problems.
+        excluded: Number of excluded clips.
+        used: Number of clips of each list.
+        samples: Sample sentences.
+        step: Steps done.
+        total: Steps of the run.
+        seconds_left: Estimate; None when unknown.
+        phase: What is being prepared: part, done, total; None while training.
+        latest: The newest training event.
+        best: Best evaluation loss and its step.
+        read: Share of the log that has been read.
     """
 
     curves: dict[str, Curve] = field(default_factory=dict)
     switches: dict[str, tuple[int, str]] = field(default_factory=dict)
-    on: dict[str, str] = field(default_factory=dict)
+    active: dict[str, str] = field(default_factory=dict)
     memory: str = ""
     warnings: deque[str] = field(default_factory=lambda: deque(maxlen=20))
     problems: deque[str] = field(default_factory=lambda: deque(maxlen=20))
     problem_count: int = 0
-    aside: int = 0
+    excluded: int = 0
     used: dict[str, int] = field(default_factory=dict)
     samples: list[Sample] = field(default_factory=list)
     step: int = 0
@@ -101,16 +114,15 @@ class Story:
     phase: tuple[str, int, int] | None = None
     latest: Event = field(default_factory=dict)
     best: tuple[float, int] | None = None
-    ready: str = ""
     read: float = 1.0
 
-    def points(self, name: str) -> list[tuple[float, float]]:
-        """Return the points of a curve; none when there is no such."""
+    def points(self, name: str) -> Points:
+        """Return the points of a curve."""
         curve = self.curves.get(name)
         return [*curve.points, *curve.waiting[-1:]] if curve else []
 
-    def snapshot(self) -> "Story":
-        """Return a copy that stays as it is while more is read."""
+    def snapshot(self) -> "RunHistory":
+        """Return a copy that does not change while more is read."""
         curves = {
             name: Curve([*curve.points], curve.per_point, [*curve.waiting]) for name, curve in self.curves.items()
         }
@@ -124,21 +136,21 @@ class Story:
             problems=self.problems.copy(),
         )
 
-    def take(self, event: Event) -> None:
-        """Hear one event; one that is damaged is passed over."""
-        hear = HEARD.get(str(event.get("kind")))
-        if hear is not None:
-            hear(self, event)
+    def add(self, event: Event) -> None:
+        """Add an event; unknown and damaged ones are ignored."""
+        handler = EVENT_HANDLERS.get(str(event.get("kind")))
+        if handler is not None:
+            handler(self, event)
 
     def _train(self, event: Event) -> None:
         step = as_integer(event.get("step"))
         if step is None:
             return
         if step <= self.step:
-            self._cut(step - 1)  # it went back to what was saved
+            self._cut(step - 1)  # the run was rolled back to a checkpoint
         self.step, self.latest, self.phase = step, event, None
         self.seconds_left = as_number(event.get("seconds_left"))
-        self._add(TRAIN, step, event)
+        self._add_points(TRAIN, step, event)
 
     def _evaluation(self, event: Event) -> None:
         step = as_integer(event.get("step"))
@@ -147,12 +159,12 @@ class Story:
         for name in EVALUATION.values():
             if name in self.curves:
                 self.curves[name].cut(step - 1)
-        self._add(EVALUATION, step, event)
+        self._add_points(EVALUATION, step, event)
         loss = as_number(event.get("loss"))
         if step and loss is not None and (self.best is None or loss < self.best[0]):
             self.best = loss, step
 
-    def _add(self, names: dict[str, str], step: int, event: Event) -> None:
+    def _add_points(self, names: dict[str, str], step: int, event: Event) -> None:
         for name, curve in names.items():
             value = as_number(event.get(name))
             if value is not None:
@@ -163,7 +175,7 @@ class Story:
             self._cut(step)
 
     def _cut(self, last: int) -> None:
-        """Forget what came after a step: the run goes on from there."""
+        """Remove everything after a step; the run continues from there."""
         self.step = last
         for curve in self.curves.values():
             curve.cut(last)
@@ -188,7 +200,7 @@ class Story:
     def _what_is_on(self, event: Event) -> None:
         parts = event.get("parts")
         if isinstance(parts, dict):
-            self.on = {str(name): str(state) for name, state in parts.items()}
+            self.active = {str(name): str(state) for name, state in parts.items()}
 
     def _memory_plan(self, event: Event) -> None:
         self.memory = str(event.get("message") or "")
@@ -201,33 +213,30 @@ class Story:
         self.problems.append(str(event.get("message") or ""))
 
     def _clips(self, event: Event) -> None:
-        used, aside = as_integer(event.get("used")), as_integer(event.get("aside"))
+        used, excluded = as_integer(event.get("used")), as_integer(event.get("aside"))
         split = str(event.get("split"))
         if used is not None:
             self.used[split] = used
         if split == "train":
-            self.aside = 0  # a resumed run tells it again
-        self.aside += aside or 0
+            self.excluded = 0  # a resumed run reports it again
+        self.excluded += excluded or 0
 
     def _sample(self, event: Event) -> None:
         step = as_integer(event.get("step"))
         if step is not None:
             sample = Sample(step, str(event.get("text") or ""), str(event.get("file") or ""))
-            self.samples = [one for one in self.samples if one.file != sample.file] + [sample]
+            self.samples = [other for other in self.samples if other.file != sample.file] + [sample]
 
     def _started(self, _event: Event) -> None:
         self.problem_count, self.phase, self.latest = 0, None, {}
         self.problems.clear()
 
-    def _ready(self, event: Event) -> None:
-        self.ready = str(event.get("folder") or "")
-
     def _ended(self, _event: Event) -> None:
         self.phase, self.seconds_left = None, None
 
 
-HEARD: dict[str, Callable[[Story, Event], None]] = {
-    name.removeprefix("_"): getattr(Story, name)
+EVENT_HANDLERS: dict[str, Callable[[RunHistory, Event], None]] = {
+    name.removeprefix("_"): getattr(RunHistory, name)
     for name in (
         "_train",
         "_evaluation",
@@ -241,7 +250,59 @@ HEARD: dict[str, Callable[[Story, Event], None]] = {
         "_clips",
         "_sample",
         "_started",
-        "_ready",
         "_ended",
     )
 }
+
+
+class EventReader:
+    """Reads the events of one run, each time from where it stopped."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.offset, self.history = path, 0, RunHistory()
+        self._skipped = 0
+
+    def read(self, budget: float = BUDGET) -> RunHistory:
+        """Read new events until the budget is spent, at least one block."""
+        size = tail_offset(self.path, 0)
+        if size < self.offset:
+            self.offset, self.history = 0, RunHistory()  # the file was replaced
+        deadline = time.monotonic() + budget
+        stride = max(1, (size - self.offset) // READ_WHOLE)
+        while self._read_block(stride) and time.monotonic() < deadline:
+            pass
+        self.history.read = min(1.0, self.offset / size) if size else 1.0
+        return self.history
+
+    def _read_block(self, stride: int) -> bool:
+        """Read a block of whole lines; tell whether there may be more."""
+        block = read_block(self.path, self.offset, BLOCK)
+        whole = block.rfind(b"\n") + 1
+        if not whole and len(block) == BLOCK:
+            whole = BLOCK  # longer than any event
+        for line in block[:whole].split(b"\n"):
+            if stride > 1 and TRAIN_MARK in line:
+                self._skipped += 1
+                if self._skipped % stride:
+                    continue
+            if (event := parse_line(line)) is not None:
+                self.history.add(event)
+        self.offset += whole
+        return whole > 0
+
+
+class HistoryCache:
+    """The histories of recent runs, shared by all visitors."""
+
+    def __init__(self) -> None:
+        self._readers: OrderedDict[Path, EventReader] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, run: Run) -> RunHistory:
+        """Read the new events of a run and return its history."""
+        with self._lock:
+            reader = self._readers.pop(run.folder, None) or EventReader(run.events)
+            self._readers[run.folder] = reader
+            while len(self._readers) > MAX_RUNS:
+                self._readers.popitem(last=False)
+            return reader.read().snapshot()

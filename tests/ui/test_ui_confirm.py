@@ -1,4 +1,4 @@
-"""What a visitor chose stays chosen while the page looks at the disk, and a yes is about what was asked."""
+"""A selection stays while the page refreshes, and a confirmation is about what was asked."""
 
 import asyncio
 from pathlib import Path
@@ -12,6 +12,7 @@ from gradio.state_holder import SessionState
 
 from tests.ui.serving import emptied
 from utils.core.paths import list_projects
+from utils.ui.i18n import t
 from utils.workspace import projects
 
 SKIPPED = {"__type__": "update"}
@@ -25,7 +26,7 @@ class Visitor:
         self.state = SessionState(blocks)
 
     def widget(self, name: str) -> Block:
-        """The one with this id, or the button with these words."""
+        """Return the widget with this id, or the button with this text."""
         found = self.blocks.blocks.values()
         return next(block for block in found if name in {block.elem_id, str(getattr(block, "value", ""))})
 
@@ -47,7 +48,7 @@ def visitor(blocks: gr.Blocks, output: Path) -> Visitor:
     return Visitor(blocks)
 
 
-def test_the_choice_of_a_deleted_project_outlives_the_next_look(visitor: Visitor, output: Path) -> None:
+def test_the_selection_of_a_deleted_project_survives_a_refresh(visitor: Visitor, output: Path) -> None:
     for name in ("first", "second"):
         projects.delete(projects.create(name, output), output)
     chooser = visitor.widget("deleted-projects")
@@ -60,40 +61,45 @@ def test_the_choice_of_a_deleted_project_outlives_the_next_look(visitor: Visitor
 @pytest.mark.parametrize(
     ("ask", "yes", "chosen", "other"),
     [
-        ("delete-project", "Yes, delete the project", {"project": "first"}, {"project": "second"}),
+        ("delete-project", t("project.confirm_delete"), {"project": "first"}, {"project": "second"}),
         (
             "data-delete",
-            "Yes, delete it",
+            t("runs.confirm_delete"),
             {"project": "first", "data_runs": "r1"},
             {"project": "first", "data_runs": "r2"},
         ),
         (
             "data-delete",
-            "Yes, delete it",
+            t("runs.confirm_delete"),
             {"project": "first", "data_runs": "r1"},
             {"project": "second", "data_runs": "r1"},
         ),
-        ("delete-version", "Yes, delete this version", {"download_version": "main"}, {"download_version": "v2.0.3"}),
+        (
+            "delete-version",
+            t("system.confirm_delete_version"),
+            {"download_version": "main"},
+            {"download_version": "v2.0.3"},
+        ),
         (
             "free-space",
-            "Yes, delete these files",
+            t("system.confirm_delete_files"),
             {"project": "first", "spare_kind": "features"},
             {"project": "second", "spare_kind": "features"},
         ),
     ],
 )
-def test_a_yes_is_about_what_was_asked(
+def test_a_confirmation_is_about_what_was_asked(
     visitor: Visitor, output: Path, ask: str, yes: str, chosen: dict[str, str], other: dict[str, str]
 ) -> None:
     for name in ("first", "second"):
         projects.create(name, output)
     visitor.send(visitor.event(ask, "click"), language="en", **chosen)
-    with pytest.raises(gr.Error, match="Something else is chosen now"):
+    with pytest.raises(gr.Error, match="selection has changed"):
         visitor.send(visitor.event(yes, "click"), language="en", **other)
     assert list_projects(output) == ["first", "second"]
 
 
-def test_a_yes_to_the_question_deletes_and_another_choice_withdraws_it(visitor: Visitor, output: Path) -> None:
+def test_confirming_deletes_and_another_selection_hides_the_question(visitor: Visitor, output: Path) -> None:
     for name in ("first", "second"):
         projects.create(name, output)
     asked = visitor.send(visitor.event("delete-project", "click"), language="en", project="first")
@@ -102,5 +108,5 @@ def test_a_yes_to_the_question_deletes_and_another_choice_withdraws_it(visitor: 
     withdraw = next(event for event in visitor.blocks.fns.values() if event.outputs == [box] and len(event.inputs) > 1)
     assert visitor.send(withdraw, project="first")[box] == SKIPPED
     assert visitor.send(withdraw, project="second")[box]["visible"] is False
-    visitor.send(visitor.event("Yes, delete the project", "click"), language="en", project="first")
+    visitor.send(visitor.event(t("project.confirm_delete"), "click"), language="en", project="first")
     assert list_projects(output) == ["second"]
