@@ -22,7 +22,7 @@ from utils.dataset.queries import ClipPage
 from utils.dataset.store import load_dataset
 from utils.runs import Run, State, Status
 from utils.ui.i18n import t
-from utils.ui.tabs.data import bulk_edit, clip_render, fields, plots, render, start
+from utils.ui.tabs.data import bulk_edit, clip_render, plots, render, settings_form, start
 from utils.ui.views import disabled_reasons
 from utils.workspace import uploads
 
@@ -33,7 +33,7 @@ NASTY = "<img src=x onerror=alert(1)>"
 
 
 def test_every_setting_stands_on_the_tab_once() -> None:
-    shown = [*fields.PLACES, *fields.SHOWN]
+    shown = ["inputs", *settings_form.FIELDS]
     assert sorted(shown) == sorted(DatasetConfig.model_fields)
 
 
@@ -228,7 +228,7 @@ def test_an_existing_dataset_is_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["https://example.test/talk", "hf:owner/name"])
 def test_what_has_to_be_fetched_is_said(place: str) -> None:
     assert uploads.preview(place).is_remote
-    assert "fetched" in render.looked(uploads.preview(place), "en")
+    assert "downloaded" in render.looked(uploads.preview(place), "en")
 
 
 # Starting
@@ -247,7 +247,7 @@ def test_no_clip_is_changed_while_a_run_is_at_work_on_them(tmp_path: Path, verb:
     project = Project(tmp_path)
     make_run(project, f"20260101-000000-{verb}", Status.STARTING)
     if refused:
-        with pytest.raises(RunBusyError, match="no clip can be changed"):
+        with pytest.raises(RunBusyError, match="cannot be changed"):
             start.refuse_while_busy(project)
     else:
         start.refuse_while_busy(project)

@@ -179,14 +179,14 @@ def test_bad_files_are_refused_in_place(shown: Seen, served: Served, tmp_path: P
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     upload(page, "upload-files", [tmp_path / name for name in files])
-    said = page.locator("#uploads-said")
+    said = page.locator("#uploads-message")
     for name in files:
         expect(said).to_contain_text(name)
     expect(page.locator("#uploads")).to_contain_text("No files yet")
     page.get_by_role("tab", name="Folder").click()
     page.locator("#folder-path :is(input, textarea)").fill("/no/such/folder")
     page.locator("#folder-add").click()
-    expect(page.locator("#folder-found")).to_contain_text("nothing of the name")
+    expect(page.locator("#folder-contents")).to_contain_text("does not exist")
     page.get_by_role("button", name="Cutting into clips").click()
     page.locator("#inputs :is(input, textarea)").fill("/no/such/folder")
     page.get_by_label("Loudness threshold").fill("-200")
@@ -206,7 +206,7 @@ def test_clips_are_not_changed_while_a_run_is_at_work(shown: Seen, served: Serve
     choose(page)
     run.write_state(state)
     page.locator("#exclude").click()
-    expect(page.get_by_test_id("toast-body")).to_contain_text("no clip can be changed now")
+    expect(page.get_by_test_id("toast-body")).to_contain_text("cannot be changed now")
     expect(page.locator("#prepare-reason")).to_contain_text("is at work")
     expect(page.locator("#prepare")).to_be_disabled()
 
@@ -241,14 +241,14 @@ def read_two_sentences(page: Page, served: Served) -> None:
     page.locator("#microphone-audio button.record-button").click()
     page.wait_for_timeout(2500)
     page.locator("#microphone-audio button.stop-button").click()
-    expect(page.locator("#take-said")).to_contain_text("Saved: take take-0001")
+    expect(page.locator("#take-message")).to_contain_text("Saved: take take-0001")
     (take,) = voice_recordings.takes(served.project())
     assert take.text == first
     assert take.seconds > 1
     page.locator("#next-sentence").click()
     expect(sentence).not_to_have_value(first)
     expect(page.locator("#takes-progress")).to_contain_text("1 sentences")
-    page.locator("#read-again").click()
+    page.locator("#record-again").click()
     expect(sentence).to_have_value(first)
     assert voice_recordings.takes(served.project()) == []
 

@@ -80,13 +80,21 @@ def asked(blocks: gr.Blocks, name: str, *placed: object, **named: object) -> Any
 def test_leaving_the_box_of_the_places_takes_none_away(blocks: gr.Blocks, output: Path) -> None:
     for place in ("/mine", "/theirs"):
         uploads.add_input(Project(output / "voice"), place)
-    assert asked(blocks, "set_places", "voice", "/mine", "/mine") == ["/mine | /theirs"] * 2
-    assert asked(blocks, "set_places", "voice", "/theirs", "/mine | /theirs") == ["/theirs"] * 2
-    seen = next(event for event in blocks.fns.values() if event.api_name == "set_places").inputs[-1]
+    assert asked(blocks, "set_inputs", "voice", "/mine", "/mine") == ["/mine | /theirs"] * 2
+    assert asked(blocks, "set_inputs", "voice", "/theirs", "/mine | /theirs") == ["/theirs"] * 2
+    seen = next(event for event in blocks.fns.values() if event.api_name == "set_inputs").inputs[-1]
     box = next(block for block in blocks.blocks.values() if block.elem_id == "inputs")
     fills = [event for event in auditing.handlers(blocks) if box in event.outputs]
     heard = {auditing.name_of(event) for event in fills if seen in event.outputs}
-    assert heard >= {"renewed", "renew", "set_places", "upload_files", "remove_uploads", "add_folder", "save_take"}
+    assert heard >= {
+        "reload_inputs",
+        "reload",
+        "set_inputs",
+        "upload_files",
+        "remove_uploads",
+        "add_folder",
+        "save_take",
+    }
     words_alone = {auditing.name_of(event) for event in fills} - heard
     assert words_alone <= {"speak", "restore_1"}  # they translate the page
 

@@ -13,8 +13,36 @@ from utils.core.paths import Project
 from utils.ui.form import build_form, info
 from utils.ui.i18n import field_title, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext
-from utils.ui.tabs.data import fields, start
+from utils.ui.tabs.data import start
 from utils.workspace import uploads
+
+BASIC = ("language", "speaker", "whisper_model")
+GROUPS = {
+    "data.transcription": ("transcribe", "second_model", "device"),
+    "data.segmentation": (
+        "segmenter",
+        "vad_threshold",
+        "energy_threshold_db",
+        "min_seconds",
+        "max_seconds",
+        "padding_seconds",
+        "min_pause_seconds",
+        "min_speech_seconds",
+        "merge_pause_seconds",
+    ),
+    "data.quality_filters": (
+        "min_speech_ratio",
+        "min_snr_db",
+        "max_clipping",
+        "min_chars_per_second",
+        "max_chars_per_second",
+        "min_confidence",
+        "max_second_cer",
+    ),
+    "data.loudness_and_evaluation": ("normalise_loudness", "eval_share", "split_by", "workers", "engine"),
+}
+FIELDS = (*BASIC, *(name for names in GROUPS.values() for name in names))  # all but the inputs
+WHISPER_SIZES = ("tiny", "base", "small", "medium", "large-v3", "large-v3-turbo")
 
 
 @dataclass(frozen=True)
@@ -22,58 +50,49 @@ class DataForm:
     """The widgets of the form.
 
     Attributes:
-        page: The frame around it.
-        widgets: By the name of the field, in the order in which they stand.
-        seen: The places as this visitor was shown them last.
+        page: The page.
+        widgets: By field name, in the order on the page.
+        shown_inputs: The inputs as this visitor last saw them.
     """
 
     page: PageContext
     widgets: dict[str, Component] = field(default_factory=dict)
-    seen: gr.State = field(default_factory=lambda: gr.State(None))
+    shown_inputs: gr.State = field(default_factory=lambda: gr.State(None))
 
     @property
-    def places(self) -> list[Any]:
-        """Return what ``listed`` fills."""
-        return [self.widgets["inputs"], self.seen]
-
-    @property
-    def settings(self) -> list[Any]:
-        """Return the widgets of all settings, in the order of ``fields.SHOWN``."""
-        return [self.widgets[name] for name in fields.SHOWN]
+    def input_widgets(self) -> list[Any]:
+        """Return the outputs of ``show_inputs``."""
+        return [self.widgets["inputs"], self.shown_inputs]
 
     @property
     def given(self) -> dict[str, Any]:
-        """Return what a handler of the whole form reads."""
+        """Return the inputs of a handler that needs the whole form."""
         return {"project": self.page.project, "page_language": self.page.language, **self.widgets}
 
-    def listed(self, project: Project) -> list[str]:
-        """Show the places that Step 1 reads, and remember that they were shown."""
-        return [uploads.join_inputs(uploads.read_inputs(project))] * len(self.places)
+    def show_inputs(self, project: Project) -> list[str]:
+        """Show the inputs of a project, and remember what was shown."""
+        return [uploads.join_inputs(uploads.read_inputs(project))] * len(self.input_widgets)
 
-    def renewed(self, project: str) -> list[Any]:
-        """Show the places of the project that is open."""
+    def reload_inputs(self, project: str) -> list[Any]:
+        """Show the inputs of the open project."""
         try:
-            return list(self.listed(self.page.open(project)))
-        except AmharicTtsError:  # a name that is none yet; the header says so
-            return [gr.skip()] * len(self.places)
+            return list(self.show_inputs(self.page.open(project)))
+        except AmharicTtsError:  # not a valid name yet; the header says so
+            return [gr.skip()] * len(self.input_widgets)
 
-    def lay(self, names: Sequence[str]) -> None:
-        """Lay out the widgets of some fields, side by side where there is room."""
+    def lay_out(self, names: Sequence[str]) -> None:
+        """Add the widgets of some fields, side by side where there is space."""
         with gr.Row(elem_classes="fields"):
             for name in names:
-                self.widgets[name] = whisper_sizes() if name == "whisper_model" else _widget(name)
+                is_size = name == "whisper_model"
+                self.widgets[name] = _whisper_model() if is_size else build_form(DatasetConfig, only=[name])[name]
 
 
-def _widget(name: str) -> Component:
-    return build_form(DatasetConfig, only=[name])[name]
-
-
-def whisper_sizes() -> gr.Dropdown:
+def _whisper_model() -> gr.Dropdown:
     """Offer the sizes of Whisper; a folder can be typed."""
-    known = DatasetConfig.model_fields["whisper_model"]
     return gr.Dropdown(
-        list(fields.WHISPER_SIZES),
-        value=known.default,
+        list(WHISPER_SIZES),
+        value=DatasetConfig.model_fields["whisper_model"].default,
         label=field_title(DatasetConfig, "whisper_model"),
         info=info(DatasetConfig, "whisper_model"),
         allow_custom_value=True,
@@ -82,17 +101,19 @@ def whisper_sizes() -> gr.Dropdown:
 
 
 def build_settings(form: DataForm) -> None:
-    """Lay out all settings and fill them with those that the project was prepared with last."""
-    form.lay(fields.BASIC)
-    for title, names in fields.GROUPS.items():
+    """Lay out all settings and fill them with those of the newest preparation."""
+    form.lay_out(BASIC)
+    for title, names in GROUPS.items():
         with gr.Accordion(t(title), open=False):
-            form.lay(names)
+            form.lay_out(names)
     page = form.page
 
     def restore(project: str) -> list[Any]:
         try:
-            return fields.filled(start.last_settings(page.open(project)))
-        except AmharicTtsError:  # a name that is none yet; the header says so
-            return [gr.skip()] * len(fields.SHOWN)
+            config = start.last_settings(page.open(project))
+        except AmharicTtsError:  # not a valid name yet; the header says so
+            return [gr.skip()] * len(FIELDS)
+        return [getattr(config, name) for name in FIELDS]
 
-    gr.on([page.blocks.load, page.project.change], restore, page.project, form.settings, **RAW_INPUTS, **PRIVATE_EVENT)
+    widgets = [form.widgets[name] for name in FIELDS]
+    gr.on([page.blocks.load, page.project.change], restore, page.project, widgets, **RAW_INPUTS, **PRIVATE_EVENT)

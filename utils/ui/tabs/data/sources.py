@@ -1,6 +1,7 @@
-"""The sub-tabs of the sources: each ends in a place that Step 1 reads, and shows at once what it found there."""
+"""The sub-tabs of the sources; each adds to the inputs that Step 1 reads, and previews them."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -23,10 +24,10 @@ from utils.workspace import uploads
 
 
 def build_sources(form: DataForm) -> None:
-    """Lay out one sub-tab for each kind of source, and below them the places that Step 1 reads."""
+    """Lay out a sub-tab for each kind of source, and below them the inputs of Step 1."""
     form.widgets["inputs"] = build_form(DatasetConfig, only=["inputs"])["inputs"]
     form.widgets["inputs"].elem_id = "inputs"
-    form.widgets["inputs"].unrender()  # type: ignore[no-untyped-call]  # gradio's; it is shown below the sources
+    form.widgets["inputs"].unrender()  # type: ignore[no-untyped-call]  # gradio's; it is rendered below the sources
     with gr.Tabs(elem_id="sources"):
         with gr.Tab(t("data.files"), id="files"):
             gr.Markdown(t("data.files_hint"))
@@ -37,242 +38,227 @@ def build_sources(form: DataForm) -> None:
                 media = _upload("data.media_files", sorted(MEDIA), "upload-media")
                 subtitles = _upload("common.subtitles", sorted(SUBTITLES), "upload-subtitles")
         with gr.Tab(t("data.folder"), id="folder"):
-            build_folder(form)
+            path = _textbox("data.folder_path", "data.folder_hint", "folder-path")
+            _build_add_buttons(form, path, "folder")
         with gr.Tab(t("data.link"), id="link"):
-            build_link(form)
+            _build_link(form)
         with gr.Tab(t("data.microphone"), id="microphone") as microphone:
             build_recording(form, microphone)
         with gr.Tab(t("data.existing_dataset"), id="existing"):
-            build_existing(form)
-    build_kept(form, {"upload_files": files, "upload_media": media, "upload_subtitles": subtitles}, uploads.UPLOADS)
-    build_places(form)
+            _build_existing(form)
+    upload_widgets = {"upload_files": files, "upload_media": media, "upload_subtitles": subtitles}
+    UploadList(form, uploads.UPLOADS).connect(upload_widgets)
+    _build_inputs(form)
 
 
-def build_kept(form: DataForm, widgets: Mapping[str, gr.File], kind: str) -> None:
-    """Show what was uploaded, with its pairs, and let it be removed."""
-    said, listed = gr.HTML(elem_id=f"{kind}-said"), gr.HTML(elem_id=kind)
-    with gr.Accordion(t("data.remove_files"), open=False):
-        doomed = gr.Dropdown(
-            [],
-            multiselect=True,
-            label=t("data.files_to_remove"),
-            info=t("data.files_to_remove_hint"),
-            interactive=True,
-            elem_id=f"{kind}-doomed",
-        )
-        remove = gr.Button(t("data.remove_selected_files"), elem_id=f"{kind}-remove")
-    _tie_uploads(form, widgets, said, listed, doomed, kind)
-    _tie_removal(form, doomed, remove, said, listed, kind)
-
-
-def build_folder(form: DataForm) -> None:
-    """Name a folder or file of this computer."""
-    named = gr.Textbox(
-        label=t("data.folder_path"),
-        info=t("data.folder_hint"),
-        max_lines=1,
-        elem_id="folder-path",
+def _upload(label: str, suffixes: list[str], elem_id: str) -> gr.File:
+    return gr.File(
+        label=t(label), file_count="multiple", file_types=suffixes, height=140, elem_id=elem_id, interactive=True
     )
-    _tie_place(form, named, "folder", _plain)
 
 
-def build_link(form: DataForm) -> None:
-    """Name an address."""
-    named = gr.Textbox(
-        label=t("data.url"),
-        info=t("data.url_hint"),
-        max_lines=1,
-        elem_id="link-address",
-    )
-    lacking = gr.HTML(elem_id="link-lacking")
+def _textbox(label: str, info: str, elem_id: str) -> gr.Textbox:
+    return gr.Textbox(label=t(label), info=t(info), max_lines=1, elem_id=elem_id)
+
+
+def _build_link(form: DataForm) -> None:
+    url = _textbox("data.url", "data.url_hint", "link-address")
+    missing = gr.HTML(elem_id="link-missing-package")
     page = form.page
 
-    def tell_what_lacks(language: str) -> str:
-        if uploads.can_download():
-            return ""
-        sentence = "data.yt_dlp_missing"
-        return message_box("error", t(sentence, language))
+    def check_package(language: str) -> str:
+        return "" if uploads.can_download() else message_box("error", t("data.yt_dlp_missing", language))
 
-    gr.on([page.blocks.load, page.language.change], tell_what_lacks, page.language, lacking, **PRIVATE_EVENT)
-    _tie_place(form, named, "link", _fetched)
+    gr.on([page.blocks.load, page.language.change], check_package, page.language, missing, **PRIVATE_EVENT)
+    _build_add_buttons(form, url, "link", _check_url)
 
 
-def build_existing(form: DataForm) -> None:
-    """Name or upload a dataset that somebody made already."""
+def _build_existing(form: DataForm) -> None:
     gr.Markdown(t("data.import_formats"))
-    named = gr.Textbox(
-        label=t("data.import_path"),
-        info=t("data.import_path_hint"),
-        max_lines=1,
-        elem_id="existing-path",
-    )
-    _tie_place(form, named, "existing", _plain)
+    path = _textbox("data.import_path", "data.import_path_hint", "existing-path")
+    _build_add_buttons(form, path, "existing")
     with gr.Accordion(t("data.upload_list"), open=False):
-        chosen = _upload("data.upload_list_files", [".csv", ".tsv", ".parquet", *sorted(MEDIA)], "upload-list")
-        build_kept(form, {"upload_list": chosen}, uploads.LISTS)
+        files = _upload("data.upload_list_files", [".csv", ".tsv", ".parquet", *sorted(MEDIA)], "upload-list")
+        UploadList(form, uploads.LISTS).connect({"upload_list": files})
 
 
-def build_places(form: DataForm) -> None:
-    """Show what Step 1 reads; it is kept in the project and can be edited."""
+def _build_inputs(form: DataForm) -> None:
+    """Show the inputs of Step 1 as an editable text; the project stores them."""
     widget, page = form.widgets["inputs"], form.page
     widget.render()  # type: ignore[no-untyped-call]  # gradio's
 
     @show_errors
-    def keep(project: str, text: str, seen: str | None) -> list[str]:
-        place = page.open(project)
-        uploads.write_inputs(place, text, seen)
-        return form.listed(place)
+    def save(project: str, text: str, shown: str | None) -> list[str]:
+        opened = page.open(project)
+        uploads.write_inputs(opened, text, shown)
+        return form.show_inputs(opened)
 
     gr.on(
-        [page.blocks.load, page.project.change], form.renewed, page.project, form.places, **RAW_INPUTS, **PRIVATE_EVENT
+        [page.blocks.load, page.project.change],
+        form.reload_inputs,
+        page.project,
+        form.input_widgets,
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
     )
     gr.on(
         [widget.blur, widget.submit],  # type: ignore[attr-defined]
-        keep,
-        [page.project, *form.places],
-        form.places,
-        api_name="set_places",
+        save,
+        [page.project, *form.input_widgets],
+        form.input_widgets,
+        api_name="set_inputs",
         show_progress="hidden",
         **RAW_INPUTS,
     )
 
 
-def _upload(label: str, endings: list[str], name: str) -> gr.File:
-    return gr.File(
-        label=t(label), file_count="multiple", file_types=endings, height=140, elem_id=name, interactive=True
-    )
+def _check_url(url: str) -> None:
+    if not is_url(url):
+        raise DataError(f"{url} is not a web address.", hint="An address starts with https://.")
+    if not uploads.can_download():
+        raise DataError("The package yt-dlp is not installed.", hint="Install it with: pip install yt-dlp.")
 
 
-def show_kept(page: PageContext, project: str, kind: str, language: str) -> tuple[str, Any]:
-    """Show the uploads of a project with their pairs, and offer them for removal."""
-    try:
-        kept = uploads.list_uploads(page.open(project), kind)
-        if kind == uploads.LISTS and kept:
-            shown = render.looked(uploads.preview(str(uploads.uploads_folder(page.open(project), kind))), language)
-        else:
-            shown = render.pairs(uploads.pair_files(kept), language) if kept else note(t("data.no_files", language))
-    except AmharicTtsError as error:  # asked at every change: it stays in its place
-        return note(error_text.describe(error, language)), gr.update(choices=[], value=[])
-    return shown, gr.update(choices=[path.name for path in kept], value=[])
-
-
-def _tie_uploads(
-    form: DataForm, widgets: Mapping[str, gr.File], said: gr.HTML, listed: gr.HTML, doomed: gr.Dropdown, kind: str
+def _build_add_buttons(
+    form: DataForm, textbox: gr.Textbox, name: str, check: Callable[[str], None] = lambda _text: None
 ) -> None:
-    page = form.page
-
-    @show_errors
-    def keep(project: str, files: list[str] | None, language: str) -> tuple[Any, ...]:
-        place = page.open(project)
-        kept = uploads.save_uploads(place, files or [], kind)
-        taken = t("data.files_added", language, count=len(kept.names)) if kept.names else ""
-        sentences = message_box("success", taken) + message_box(
-            "error", *(error_text.describe(error, language) for error in kept.errors)
-        )
-        return None, sentences, *show_kept(page, project, kind, language), *form.listed(place)
-
-    def show(project: str, language: str) -> tuple[str, Any]:
-        return show_kept(page, project, kind, language)
-
-    for name, widget in widgets.items():
-        outputs = [widget, said, listed, doomed, *form.places]
-        kept = widget.upload(keep, [page.project, widget, page.language], outputs, api_name=name, show_progress_on=said)
-        _renew(form, kept, listed, doomed, kind)
-    gr.on(
-        [page.blocks.load, page.project.change, page.language.change],
-        show,
-        [page.project, page.language],
-        [listed, doomed],
-        **RAW_INPUTS,
-        **PRIVATE_EVENT,
-    )
-
-
-def _renew(form: DataForm, done: Dependency, listed: gr.HTML, doomed: gr.Dropdown, kind: str) -> None:
-    """Read everything once more after an action: what was asked before may be answered after it, with the old state."""
-    page = form.page
-
-    def renew(project: str, language: str) -> tuple[Any, ...]:
-        return *show_kept(page, project, kind, language), *form.renewed(project)
-
-    done.then(renew, [page.project, page.language], [listed, doomed, *form.places], **RAW_INPUTS, **PRIVATE_EVENT)
-
-
-def _tie_removal(
-    form: DataForm, doomed: gr.Dropdown, button: gr.Button, said: gr.HTML, listed: gr.HTML, kind: str
-) -> None:
-    page = form.page
-
-    @show_errors
-    def remove(project: str, names: list[str] | None, language: str) -> tuple[Any, ...]:
-        place = page.open(project)
-        if not names:
-            raise DataError("No file is chosen.", hint="Choose the files to remove above the button.")
-        uploads.remove_uploads(place, names, kind)
-        sentence = message_box("success", t("data.files_removed", language, count=len(names)))
-        return sentence, *show_kept(page, project, kind, language), *form.listed(place)
-
-    removed = button.click(
-        remove,
-        [page.project, doomed, page.language],
-        [said, listed, doomed, *form.places],
-        api_name=f"remove_{kind}",
-        show_progress_on=said,
-        **RAW_INPUTS,
-    )
-    _renew(form, removed, listed, doomed, kind)
-
-
-def _tie_place(form: DataForm, named: gr.Textbox, name: str, judge: Callable[[str], None]) -> None:
-    """Look at a place, show what it holds, and add it to what Step 1 reads."""
+    """Preview an input, and add it to the inputs of Step 1."""
     page = form.page
     with gr.Row():
-        look = gr.Button(t("data.look"), elem_id=f"{name}-look", min_width=120)
+        preview = gr.Button(t("data.look"), elem_id=f"{name}-preview", min_width=120)
         add = gr.Button(t("data.add"), variant="primary", elem_id=f"{name}-add", min_width=120)
-    shown = gr.HTML(elem_id=f"{name}-found")
+    contents = gr.HTML(elem_id=f"{name}-contents")
 
-    def examine(place: str, language: str) -> str:
-        place = place.strip()
-        if not place:
-            raise DataError("Nothing is named yet.", hint="Fill in the box above the button.")
-        judge(place)
-        return render.looked(uploads.preview(place), language)
+    def render_contents(text: str, language: str) -> str:
+        text = text.strip()
+        if not text:
+            raise DataError("The box is empty.", hint="Fill in the box above the button.")
+        check(text)
+        return render.looked(uploads.preview(text), language)
 
     @show_errors
-    def look_at(place: str, language: str) -> str:
+    def show_contents(text: str, language: str) -> str:
         try:
-            return examine(place, language)
+            return render_contents(text, language)
         except AmharicTtsError as error:
             return error_box(error, language)
 
     @show_errors
-    def add_place(project: str, place: str, language: str) -> tuple[Any, ...]:
+    def add_input(project: str, text: str, language: str) -> tuple[Any, ...]:
         try:
-            found, target = examine(place, language), page.open(project)
-            uploads.add_input(target, place)
+            shown, opened = render_contents(text, language), page.open(project)
+            uploads.add_input(opened, text)
         except AmharicTtsError as error:
-            return gr.skip(), error_box(error, language), *[gr.skip()] * len(form.places)
+            return gr.skip(), error_box(error, language), *[gr.skip()] * len(form.input_widgets)
         added = message_box("success", t("data.read_by_step_1", language))
-        return "", added + found, *form.listed(target)
+        return "", added + shown, *form.show_inputs(opened)
 
-    gr.on([look.click, named.submit], look_at, [named, page.language], shown, api_name=f"look_at_{name}")
+    gr.on(
+        [preview.click, textbox.submit],
+        show_contents,
+        [textbox, page.language],
+        contents,
+        api_name=f"preview_{name}",
+    )
     add.click(
-        add_place,
-        [page.project, named, page.language],
-        [named, shown, *form.places],
+        add_input,
+        [page.project, textbox, page.language],
+        [textbox, contents, *form.input_widgets],
         api_name=f"add_{name}",
-        show_progress_on=shown,
+        show_progress_on=contents,
         **RAW_INPUTS,
-    ).then(form.renewed, page.project, form.places, **RAW_INPUTS, **PRIVATE_EVENT)
+    ).then(form.reload_inputs, page.project, form.input_widgets, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
-def _plain(place: str) -> None:
-    """Accept every place."""
+def show_uploads(page: PageContext, project: str, kind: str, language: str) -> tuple[str, Any]:
+    """Show the uploads of a project with their pairs, and offer them for removal."""
+    try:
+        opened = page.open(project)
+        files = uploads.list_uploads(opened, kind)
+        if not files:
+            shown = note(t("data.no_files", language))
+        elif kind == uploads.LISTS:
+            shown = render.looked(uploads.preview(str(uploads.uploads_folder(opened, kind))), language)
+        else:
+            shown = render.pairs(uploads.pair_files(files), language)
+    except AmharicTtsError as error:  # runs after every change, so it is shown here and not as a pop-up
+        return note(error_text.describe(error, language)), gr.update(choices=[], value=[])
+    return shown, gr.update(choices=[path.name for path in files], value=[])
 
 
-def _fetched(place: str) -> None:
-    """Refuse what is no address, and addresses that cannot be fetched here."""
-    if not is_url(place):
-        raise DataError(f"{place} is no address.", hint="An address begins with https://.")
-    if not uploads.can_download():
-        raise DataError("The package yt-dlp is not installed.", hint="Install it with: pip install yt-dlp.")
+@dataclass
+class UploadList:
+    """The uploads of a kind with their pairs, and a way to remove them."""
+
+    form: DataForm
+    kind: str
+
+    def __post_init__(self) -> None:
+        self.message, self.files = gr.HTML(elem_id=f"{self.kind}-message"), gr.HTML(elem_id=self.kind)
+        with gr.Accordion(t("data.remove_files"), open=False):
+            self.selected = gr.Dropdown(
+                [],
+                multiselect=True,
+                label=t("data.files_to_remove"),
+                info=t("data.files_to_remove_hint"),
+                interactive=True,
+                elem_id=f"{self.kind}-to-remove",
+            )
+            self.button = gr.Button(t("data.remove_selected_files"), elem_id=f"{self.kind}-remove")
+
+    def connect(self, widgets: Mapping[str, gr.File]) -> None:
+        """Save what the widgets upload; their keys are the names of the API."""
+        form, page, kind = self.form, self.form.page, self.kind
+
+        @show_errors
+        def save(project: str, files: list[str] | None, language: str) -> tuple[Any, ...]:
+            opened = page.open(project)
+            saved = uploads.save_uploads(opened, files or [], kind)
+            added = t("data.files_added", language, count=len(saved.names)) if saved.names else ""
+            errors = (error_text.describe(error, language) for error in saved.errors)
+            messages = message_box("success", added) + message_box("error", *errors)
+            return None, messages, *show_uploads(page, project, kind, language), *form.show_inputs(opened)
+
+        @show_errors
+        def remove(project: str, names: list[str] | None, language: str) -> tuple[Any, ...]:
+            opened = page.open(project)
+            if not names:
+                raise DataError("No file is selected.", hint="Select the files to remove above the button.")
+            uploads.remove_uploads(opened, names, kind)
+            message = message_box("success", t("data.files_removed", language, count=len(names)))
+            return message, *show_uploads(page, project, kind, language), *form.show_inputs(opened)
+
+        outputs = [self.message, self.files, self.selected, *form.input_widgets]
+        for name, widget in widgets.items():
+            inputs = [page.project, widget, page.language]
+            self._then_reload(
+                widget.upload(save, inputs, [widget, *outputs], api_name=name, show_progress_on=self.message)
+            )
+        self._then_reload(
+            self.button.click(
+                remove,
+                [page.project, self.selected, page.language],
+                outputs,
+                api_name=f"remove_{kind}",
+                show_progress_on=self.message,
+                **RAW_INPUTS,
+            )
+        )
+        gr.on(
+            [page.blocks.load, page.project.change, page.language.change],
+            lambda project, language: show_uploads(page, project, kind, language),
+            [page.project, page.language],
+            [self.files, self.selected],
+            **RAW_INPUTS,
+            **PRIVATE_EVENT,
+        )
+
+    def _then_reload(self, event: Dependency) -> None:
+        """Read everything again after a change: an earlier request may be answered later, with the old state."""
+        form, page = self.form, self.form.page
+
+        def reload(project: str, language: str) -> tuple[Any, ...]:
+            return *show_uploads(page, project, self.kind, language), *form.reload_inputs(project)
+
+        outputs = [self.files, self.selected, *form.input_widgets]
+        event.then(reload, [page.project, page.language], outputs, **RAW_INPUTS, **PRIVATE_EVENT)

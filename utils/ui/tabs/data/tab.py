@@ -1,4 +1,4 @@
-"""Data, in the order in which a person works: recordings, settings, Step 1, and the clips that came of it."""
+"""The Data tab: recordings, settings, Step 1, and the clips that it made."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ def build(page: PageContext) -> gr.Tab:
     """Lay out the tab."""
     tab = gr.Tab(t("data.tab"), id="data", elem_id="data-tab")
     with tab:
-        form = DataForm(page)  # inside: a browser counts its State too, and would mistake it for a tab of its own
+        form = DataForm(page)  # inside the tab, because of its State
         gr.HTML(f"<style>{render.CSS}{clip_render.CSS}</style>")
         gr.Markdown(heading("data.recordings"))
         build_sources(form)
@@ -42,39 +42,39 @@ def build(page: PageContext) -> gr.Tab:
 
 
 def build_step(form: DataForm) -> RunPanel:
-    """Lay out the start, with the reason why it cannot be, and the runs."""
+    """Lay out the button of Step 1, why it is disabled, and the runs."""
     page = form.page
     button = gr.Button(t("data.create_dataset"), variant="primary", elem_id="prepare", interactive=False)
-    reason, said = gr.HTML(elem_id="prepare-reason"), gr.HTML(elem_id="prepare-errors")
+    reason, message = gr.HTML(elem_id="prepare-reason"), gr.HTML(elem_id="prepare-errors")
     panel = build_run_panel(page, "data", start.preparations, render.facts)
     with gr.Accordion(t("data.command_line"), open=False):
         show = gr.Button(t("common.show_command"), elem_id="prepare-show-command")
         command = command_box("prepare-command")
-    _tie_start(form, panel, button, said)
+    _tie_start(form, panel, button, message)
     _tie_reason(form, panel, button, reason)
-    _tie_command(form, show, command, said)
+    _tie_command(form, show, command, message)
     return panel
 
 
-def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, said: gr.HTML) -> None:
-    """Start a run with the settings of the form; every fault is shown beside the button."""
+def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, message: gr.HTML) -> None:
+    """Start a run with the settings of the form; every error is shown next to the button."""
     page = form.page
 
     @show_errors
     def prepare(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
         try:
             config = start.complete(values, page.open(project))
-            begun = panel.started(lambda place: start.start(config, place), project, page_language)
+            started = panel.started(lambda opened: start.start(config, opened), project, page_language)
         except AmharicTtsError as error:
             return *[gr.skip()] * len(panel.outputs), message_box(
                 "error", *error_text.describe_each(error, page_language)
             )
-        return *begun, ""
+        return *started, ""
 
     button.click(
         prepare,
         inputs_kwargs=form.given,
-        outputs=[*panel.outputs, said],
+        outputs=[*panel.outputs, message],
         api_name="prepare",
         show_progress_on=panel.facts,
         concurrency_limit=None,
@@ -83,21 +83,20 @@ def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, said: gr.HTML
 
 
 def _tie_reason(form: DataForm, panel: RunPanel, button: gr.Button, reason: gr.HTML) -> None:
-    """Say why Step 1 cannot be started now."""
+    """Show why Step 1 cannot be started now."""
     page, inputs, seen = form.page, form.widgets["inputs"], gr.State({})
 
-    def look(project: str, named: str, language: str, before: Mapping[str, Any]) -> list[Any]:
+    def update(project: str, inputs_text: str, language: str, before: Mapping[str, Any]) -> list[Any]:
         try:
-            found = start.obstacle(page.open(project), named, language)
-        except AmharicTtsError as error:  # asked on every tick: it stays in its place
-            found = error_text.describe(error, language)
-        return changed_updates(
-            before, {"button": {"interactive": not found}, "reason": note(found)}, ("button", "reason")
-        )
+            obstacle = start.obstacle(page.open(project), inputs_text, language)
+        except AmharicTtsError as error:  # runs on every tick, so it is shown here and not as a pop-up
+            obstacle = error_text.describe(error, language)
+        state = {"button": {"interactive": not obstacle}, "reason": note(obstacle)}
+        return changed_updates(before, state, ("button", "reason"))
 
     gr.on(
         [*page.refresh, inputs.change, panel.chosen.change],  # type: ignore[attr-defined]
-        show_errors(look),
+        show_errors(update),
         [page.project, inputs, page.language, seen],
         [seen, button, reason],
         **RAW_INPUTS,
@@ -105,16 +104,16 @@ def _tie_reason(form: DataForm, panel: RunPanel, button: gr.Button, reason: gr.H
     )
 
 
-def _tie_command(form: DataForm, show: gr.Button, command: gr.Textbox, said: gr.HTML) -> None:
-    """Write the command that does the same."""
+def _tie_command(form: DataForm, show: gr.Button, command: gr.Textbox, message: gr.HTML) -> None:
+    """Show the equivalent command."""
     page = form.page
 
     @show_errors
     def write(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
         try:
-            place = page.open(project)
-            return start.command(start.complete(values, place), place), ""
+            opened = page.open(project)
+            return start.command(start.complete(values, opened), opened), ""
         except AmharicTtsError as error:
             return "", message_box("error", *error_text.describe_each(error, page_language))
 
-    show.click(write, inputs_kwargs=form.given, outputs=[command, said], api_name="prepare_command", **RAW_INPUTS)
+    show.click(write, inputs_kwargs=form.given, outputs=[command, message], api_name="prepare_command", **RAW_INPUTS)
