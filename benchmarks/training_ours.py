@@ -49,8 +49,8 @@ class OurSide:
         self.gpt: Any = load_gpt(material.model)
         acted = [set_dropout(self.gpt, config.dropout), *switches.apply(self.gpt).values()]
 
-        self.source = select_clips(_store(material), material.clips(), ClipLimits.of(config, self.gpt)).source
-        self.tokens, self.plan = SpecialTokens.from_model(self.gpt), UpdatePlan.of(config, self.source.lengths)
+        self.source = select_clips(_store(material), material.clips(), ClipLimits.from_config(config, self.gpt)).source
+        self.tokens, self.plan = SpecialTokens.from_model(self.gpt), UpdatePlan.from_config(config, self.source.lengths)
         grid = compile_lengths(self.source.lengths) if config.use_compile else ()
         self.share = BatchSpec(config.batch_size, config.batch_tokens, grid=grid)
         self.packed = PackedGpt(self.gpt.to(device), config.label_smoothing)
@@ -70,7 +70,7 @@ class OurSide:
         began, worked = time.perf_counter(), time.process_time()
         sound, clips, loss = 0.0, 0, 0.0
         for update in self._some(updates):
-            loss = self.stepper.take(update).loss
+            loss = self.stepper.run(update).loss
             clips += update.clips
             sound += float(self.source.lengths.samples[self.plan[update.number].clips].sum()) / RATE
         return Round(time.perf_counter() - began, time.process_time() - worked, clips, sound, loss)

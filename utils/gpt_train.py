@@ -1,4 +1,4 @@
-"""Fine-tuning XTTS: the recipe, from the lists of clips to a voice, in the order in which it happens."""
+"""Fine-tune XTTS: the recipe from clip lists to a voice, from top to bottom."""
 
 import inspect
 import sys
@@ -25,10 +25,10 @@ from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.clips import ClipLimits
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
-from utils.training.distribution import Ranks, make_accelerator
+from utils.training.distribution import Ranks, make_accelerator, shard
 from utils.training.ema import Ema
 from utils.training.evaluation import Evaluator
-from utils.training.guards import EarlyStopping, Overfitting
+from utils.training.guards import EarlyStopping, OverfittingGuard
 from utils.training.launcher import is_member
 from utils.training.loop import TrainingLoop
 from utils.training.model_size import ClipSize, ModelSize
@@ -36,7 +36,6 @@ from utils.training.packing import PackedGpt, SpecialTokens
 from utils.training.preparation import BaseModel
 from utils.training.run_saver import RunSaver
 from utils.training.schedule import make_schedule
-from utils.training.sharding import shard
 from utils.training.speedups.dropout import set_dropout
 from utils.training.speedups.optimizers import make_optimizer
 from utils.training.step import TrainStep
@@ -52,15 +51,15 @@ from utils.xtts.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class TrainResult:
-    """What came of a run.
+    """Result of a run.
 
     Attributes:
-        run: Its folder.
-        best: The checkpoint that was best on clips it never learnt from; None when none was.
+        run: Folder of the run.
+        best: Folder of the best checkpoint on the evaluation clips; None if none was better than the base model.
         updates: Updates done.
-        train_loss: Running mean of the audio's loss.
-        eval_losses: What the last evaluation found.
-        seconds: Time at work, all sessions together.
+        train_loss: Running mean of the audio loss.
+        eval_losses: Losses of the last evaluation.
+        seconds: Time trained, over all sessions.
     """
 
     run: Path
@@ -72,181 +71,188 @@ class TrainResult:
 
 
 def train_gpt(**settings: object) -> TrainResult:
-    """Fine-tune in this process and return what came of it; every setting of TrainConfig is a keyword.
+    """Fine-tune in this process and return the result; every setting of TrainConfig is a keyword.
 
-    A run that somebody stops raises ``utils.runs.job.Stop`` after it was saved.
+    A run that is stopped raises ``utils.runs.job.StopRequested`` after it was saved.
 
     Example:
         train_gpt(version="tiny", language="Amharic", output_path="./output", num_epochs=5)
     """
     config = TrainConfig.parse(settings, source="train_gpt")
     if config.num_processes > 1 and not is_member():
-        raise ConfigError("train_gpt works in one process.", hint="Use the command: python -m utils train.")
+        raise ConfigError("train_gpt trains in one process.", hint="Use the command: python -m utils train.")
     run = runs.create("train", config, Project(Path(config.output_path).resolve()))
-    failures: list[Exception] = []
+    errors: list[Exception] = []
     results: list[TrainResult] = []
-    with Job(run) as job:  # it writes down how the work ended, and keeps an error to itself
+    with Job(run) as job:  # records how the run ended and swallows the error
         try:
             results.append(train(job, config))
         except Exception as error:
-            failures.append(error)
+            errors.append(error)
             raise
-    for failure in failures:
+    for failure in errors:
         raise failure
     return results[0]
 
 
+def train(job: Job, config: TrainConfig) -> TrainResult:
+    """Perform a run from start to end, or continue it where it was saved."""
+    # 1. Devices and data. The first process prepares the data; the others find it ready.
+    optimizations = TrainingOptimizer.from_config(config)
+    ranks = Ranks(make_accelerator(config, optimizations.get_mixed_precision_config().dtype, job.run))
+    with ranks.accelerator.main_process_first():
+        data = prepare_data(job, config)
+
+    # 2. The model, with all optimizations applied.
+    torch.manual_seed(config.seed + ranks.index)
+    gpt = load_gpt(data.base.folder, data.tokenizer)
+    size = ModelSize.from_model(gpt)
+    for change in (set_dropout(gpt, config.dropout), *optimizations.apply(gpt).values()):
+        emit_change(job, change)
+
+    # 3. The training loop around it, and a report of what is active.
+    tracker = Tracker(config, ranks.accelerator, job.run, partial(warn, job))
+    loop, saver = build_loop(job, config, ranks, data, gpt, tracker)
+    active = optimizations.what_is_on(gpt)
+    job.events.emit("what_is_on", message="; ".join(f"{name}: {state}" for name, state in active.items()), parts=active)
+    emit_memory_estimate(job, config, size, ClipSize.longest(loop.loader.plan.lengths))
+
+    # 4. Train, from the last save if there is one.
+    if saved := saver.restore():
+        loop.state = saved
+        job.events.emit("resumed", step=saved.update, epoch=round(saved.update / loop.per_epoch, 3))
+    with idle_gpu_warning(partial(warn, job)):
+        loop.run()
+    tracker.close()
+
+    # 5. The first run that finishes becomes the voice of the project.
+    if ranks.is_first:
+        publish_first_voice(job, data.clips.voice)
+    best = loop.state.best_update
+    return TrainResult(
+        run=job.run.folder,
+        best=checkpoints.checkpoint_folder(job.run.folder, best) if best else None,
+        updates=loop.state.update,
+        train_loss=loop.state.train_loss,
+        eval_losses=loop.state.eval_losses,
+        seconds=loop.throughput.seconds,
+    )
+
+
 @dataclass(frozen=True)
-class Gathered:
-    """What has to be there before the model is.
+class TrainingData:
+    """What a run needs before its model is loaded.
 
     Attributes:
-        clips: What is learnt from and judged by.
+        clips: Training and evaluation clips.
         base: The model to start from.
-        reading: How texts are read.
-        store: The features of all clips.
+        tokenizer: Tokenizer of the model.
+        features: Encoded features of all clips.
     """
 
     clips: Material
     base: BaseModel
-    reading: Tokenizer
-    store: Features
+    tokenizer: Tokenizer
+    features: Features
 
 
-def train(job: Job, config: TrainConfig) -> TrainResult:
-    """Do the work of a run; one that was interrupted goes on where it was saved."""
-    switches = TrainingOptimizer.from_config(config)
-    ranks = Ranks(make_accelerator(config, switches.get_mixed_precision_config().dtype, job.run))
-    with ranks.accelerator.main_process_first():  # the others find everything made
-        gathered = gather(job, config)
-    torch.manual_seed(config.seed + ranks.index)
-    gpt = load_gpt(gathered.base.folder, gathered.reading)
-    shape = ModelSize.from_model(gpt)
-    for change in (set_dropout(gpt, config.dropout), *switches.apply(gpt).values()):
-        tell_change(job, change)
-    tracking = Tracker(config, ranks.accelerator, job.run, partial(warn, job))
-    loop, keeper = build(job, config, ranks, gathered, gpt, tracking)
-    live = switches.what_is_on(gpt)
-    job.events.emit("what_is_on", message="; ".join(f"{name}: {state}" for name, state in live.items()), parts=live)
-    tell_memory(
-        job, memory.estimate(config, memory.Device.detect(config), shape, ClipSize.longest(loop.loader.plan.lengths))
-    )
-    if earlier := keeper.restore():
-        loop.at = earlier
-        job.events.emit("resumed", step=earlier.update, epoch=round(earlier.update / loop.per_epoch, 3))
-    with idle_gpu_warning(partial(warn, job)):
-        loop.run()
-    tracking.close()
-    if ranks.is_first:
-        make_ready(job, keeper)
-    best = loop.at.best_update
-    return TrainResult(
-        run=job.run.folder,
-        best=checkpoints.checkpoint_folder(job.run.folder, best) if best else None,
-        updates=loop.at.update,
-        train_loss=loop.at.train_loss,
-        eval_losses=loop.at.eval_losses,
-        seconds=loop.meter.seconds,
-    )
-
-
-def make_ready(job: Job, keeper: RunSaver) -> None:
-    """Make the voice of the project from the first run that finishes; another one takes its place when promoted."""
-    ready = job.run.project.ready
-    if not ready.exists() and checkpoints.best_step(job.run.folder) is not None:
-        promote(checkpoints.find(job.run.folder, "best"), ready, keeper.samples.reference)
-        job.events.emit("ready", folder=str(ready))
-
-
-def gather(job: Job, config: TrainConfig) -> Gathered:
-    """Read the lists, find the base model, fix how it reads, and encode what has no features yet."""
+def prepare_data(job: Job, config: TrainConfig) -> TrainingData:
+    """Read the clip lists, find the base model, fix the tokenizer, and encode clips that have no features yet."""
     clips = clip_lists.read(config, job.run.project)
-    for fault in clips.faults:
-        job.events.emit("problem", message=fault)
+    for problem in clips.faults:
+        job.events.emit("problem", message=problem)
     base = preparation.find_base(job, config)
-    reading = preparation.fixed_tokenizer(job, config, base, clips.train)
+    tokenizer = preparation.fixed_tokenizer(job, config, base, clips.train)
     encoder = AudioEncoder.load(base.folder, choose_device("auto"))
-    store = preparation.encode_clips(job, clips.folder, encoder, reading, clips.clips, config.language)
-    return Gathered(clips, base, reading, store)
+    features = preparation.encode_clips(job, clips.folder, encoder, tokenizer, clips.clips, config.language)
+    return TrainingData(clips, base, tokenizer, features)
 
 
-def build(
-    job: Job, config: TrainConfig, ranks: Ranks, gathered: Gathered, gpt: nn.Module, tracking: Tracker
+def build_loop(
+    job: Job, config: TrainConfig, ranks: Ranks, data: TrainingData, gpt: nn.Module, tracker: Tracker
 ) -> tuple[TrainingLoop, RunSaver]:
-    """Put together what learns, what judges, and what keeps it."""
+    """Build the training loop: clips, model, optimizer, evaluator and saver."""
     device = ranks.accelerator.device
-    limits, tokens = ClipLimits.of(config, gpt), SpecialTokens.from_model(gpt)
-    source = preparation.choose_clips(job, gathered.store, gathered.clips.train, limits, "train")
-    held_back = preparation.choose_clips(job, gathered.store, gathered.clips.held_back, limits, "eval")
-    plan = UpdatePlan.of(config, source.lengths, ranks.count)
+    limits, tokens = ClipLimits.from_config(config, gpt), SpecialTokens.from_model(gpt)
+    train_clips = preparation.choose_clips(job, data.features, data.clips.train, limits, "train")
+    eval_clips = preparation.choose_clips(job, data.features, data.clips.held_back, limits, "eval")
+    plan = UpdatePlan.from_config(config, train_clips.lengths, ranks.count)
     total = min(config.max_steps or sys.maxsize, len(plan) * config.num_epochs)
-    grid = compile_lengths(source.lengths) if config.use_compile else ()
-    share = BatchSpec(config.batch_size, config.batch_tokens, ranks.index, ranks.count, grid)
+    grid = compile_lengths(train_clips.lengths) if config.use_compile else ()
+    spec = BatchSpec(config.batch_size, config.batch_tokens, ranks.index, ranks.count, grid)
 
     model = PackedGpt(gpt.to(device), config.label_smoothing)
     if config.sharding == "fsdp":
-        tell_change(job, shard(model, ranks.accelerator.mixed_precision, ranks.count))
+        emit_change(job, shard(model, ranks.accelerator.mixed_precision, ranks.count))
     optimizer, change = make_optimizer(model, config, device)
-    tell_change(job, change)
+    emit_change(job, change)
     schedule = make_schedule(optimizer, config.lr_scheduler, total, config.warmup_steps, config.warmup_share)
     ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
     wrapped, wrapped_optimizer = ranks.prepare(model, optimizer)
 
-    def name_clips(update: Update) -> Iterator[str]:
-        return (source.clips[number].audio for number in plan[update.number].clips.tolist())
+    def clip_names(update: Update) -> Iterator[str]:
+        return (train_clips.clips[number].audio for number in plan[update.number].clips.tolist())
 
-    stepper = TrainStep(config, ranks, wrapped, wrapped_optimizer, schedule, ema, partial(warn, job), name_clips)
-
-    meter = Throughput(total, processes=ranks.count, device=device)
-    stopping, overfitting = EarlyStopping(config.early_stopping_patience), Overfitting()
-    judge = Evaluator(wrapped, partial(eval_batches, held_back, tokens, share), ranks, config.text_loss_weight, ema)
-    keeper = RunSaver(
+    step = TrainStep(config, ranks, wrapped, wrapped_optimizer, schedule, ema, partial(warn, job), clip_names)
+    throughput = Throughput(total, processes=ranks.count, device=device)
+    stopping, overfitting = EarlyStopping(config.early_stopping_patience), OverfittingGuard()
+    eval_batch = partial(eval_batches, eval_clips, tokens, spec)
+    saver = RunSaver(
         run=job.run,
         config=config,
-        base=gathered.base,
-        dataset_hash=clip_lists.fingerprint(list(source.clips)),
+        base=data.base,
+        dataset_hash=clip_lists.fingerprint(list(train_clips.clips)),
         gpt=gpt,
-        stepper=stepper,
+        step=step,
         stopping=stopping,
         overfitting=overfitting,
-        meter=meter,
-        reading=gathered.reading,
+        throughput=throughput,
+        tokenizer=data.tokenizer,
         per_epoch=len(plan),
-        samples=CheckpointSamples.of(job, config, gathered.clips, device),
-        tell=job.events.emit,
+        samples=CheckpointSamples.of(job, config, data.clips, device),
+        emit=job.events.emit,
     )
     loop = TrainingLoop(
         config=config,
         job=job,
-        stepper=stepper,
-        loader=UpdateLoader(source, plan, tokens, share, workers=config.num_workers, pin=device.type == "cuda"),
+        step=step,
+        loader=UpdateLoader(train_clips, plan, tokens, spec, workers=config.num_workers, pin=device.type == "cuda"),
         per_epoch=len(plan),
         total=total,
-        judge=judge,
-        keeping=keeper,
-        meter=meter,
+        evaluator=Evaluator(wrapped, eval_batch, ranks, config.text_loss_weight, ema),
+        saver=saver,
+        throughput=throughput,
         stopping=stopping,
         overfitting=overfitting,
-        track=tracking.log,
+        track=tracker.log,
     )
-    return loop, keeper
+    return loop, saver
 
 
-def tell_memory(job: Job, plan: memory.MemoryEstimate) -> None:
-    """Write down what the run will need, and warn where that is more than there is."""
-    job.events.emit("memory_plan", fits=plan.fits, message=plan.summary, parts=plan.parts)
-    if not plan.fits:
-        warn(job, f"{plan.summary} See what would fit: python -m utils memory-plan.")
+def publish_first_voice(job: Job, reference: Path) -> None:
+    """Export the best checkpoint to ready/ if the project has no voice yet; later runs replace it when promoted."""
+    ready = job.run.project.ready
+    if not ready.exists() and checkpoints.best_step(job.run.folder) is not None:
+        promote(checkpoints.find(job.run.folder, "best"), ready, reference)
+        job.events.emit("ready", folder=str(ready))
+
+
+def emit_memory_estimate(job: Job, config: TrainConfig, size: ModelSize, clip: ClipSize) -> None:
+    """Record the memory that the run needs, and warn if the device has less."""
+    estimate = memory.estimate(config, memory.Device.detect(config), size, clip)
+    job.events.emit("memory_plan", fits=estimate.fits, message=estimate.summary, parts=estimate.parts)
+    if not estimate.fits:
+        warn(job, f"{estimate.summary} To see what would fit: python -m utils memory-plan.")
+
+
+def emit_change(job: Job, change: Change) -> None:
+    """Record what an optimization changed."""
+    job.events.emit("optimization", name=change.name, changed=change.changed, detail=change.detail)
 
 
 def warn(job: Job, message: str) -> None:
-    """Tell a person something that does not end the run."""
+    """Record a problem that does not end the run."""
     job.events.emit("warning", message=message)
-
-
-def tell_change(job: Job, change: Change) -> None:
-    """Write down what a switch did."""
-    job.events.emit("optimization", name=change.name, changed=change.changed, detail=change.detail)
 
 
 train_gpt.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

@@ -175,7 +175,7 @@ class Subject:
             from_update: The last one that is not taken again; None: that of its state.
         """
         if from_update is None:
-            from_update = int(resume_state.look(self.training.folder / checkpoints.RESUME_FOLDER)["update"])
+            from_update = int(resume_state.read_summary(self.training.folder / checkpoints.RESUME_FOLDER)["update"])
         before = len(self.told("train"))
         self.work()
         steps = [int(str(event["step"])) for event in self.told("train")[before:]]

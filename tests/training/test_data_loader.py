@@ -76,7 +76,7 @@ def test_one_update_is_read_ahead_and_no_more() -> None:
 
 def test_a_fault_in_reading_is_raised_where_the_update_is_wanted() -> None:
     reading, source = loader(BatchSpec(4))
-    source.lengths = LENGTHS.take(np.arange(3))
+    source.lengths = LENGTHS.select(np.arange(3))
     with pytest.raises(IndexError):
         list(reading.run(0, 6))
 
@@ -148,7 +148,7 @@ def test_a_smaller_share_holds_for_what_is_not_read_yet() -> None:
     reading, _ = loader(BatchSpec(8))
     updates = reading.run(0, 6)
     assert max(batch.clips for batch in next(updates).batches) == 8
-    reading.share = dataclasses.replace(reading.share, batch_size=2)
+    reading.spec = dataclasses.replace(reading.spec, batch_size=2)
     assert max(batch.clips for update in list(updates)[1:] for batch in update.batches) == 2
 
 
@@ -218,7 +218,7 @@ def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store
     chosen = select_clips(store, clips, ClipLimits())
     assert [clip.id for clip in chosen.source.clips] == ["r0-0", "r0-2"]
     assert chosen.source.lengths.codes.tolist() == [22, 40]
-    assert {clip.id: reason.split(": ")[-1] for clip, reason in chosen.aside} == {
+    assert {clip.id: reason.split(": ")[-1] for clip, reason in chosen.excluded} == {
         "r0-4": "its sound or its text could not be encoded",
         "r0-1": "longer than 11.6 s (max_audio_length)",
         "r0-3": "shorter than 0.5 s",
@@ -231,7 +231,7 @@ def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store
 @pytest.mark.parametrize(("compiled", "codes"), [(False, 0), (True, 220)])
 def test_limits_are_those_of_the_settings_and_of_the_model(compiled: bool, codes: int) -> None:
     config = TrainConfig(max_audio_length=9, max_text_length=150, max_mel_length=220, use_compile=compiled)
-    assert ClipLimits.of(config, small_gpt(layers=1)) == ClipLimits(9, 150, codes, 402, 603)
+    assert ClipLimits.from_config(config, small_gpt(layers=1)) == ClipLimits(9, 150, codes, 402, 603)
 
 
 PASS = """

@@ -92,14 +92,14 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(
 
     config = settings(tmp_path, dataset)
     run = create("train", config, Project(tmp_path))
-    take = TrainStep.take
+    original = TrainStep.run
 
     def breaking(self: TrainStep, update: Any) -> Any:
         if update.number == at:
             raise BrokenError
-        return take(self, update)
+        return original(self, update)
 
-    monkeypatch.setattr(TrainStep, "take", breaking)
+    monkeypatch.setattr(TrainStep, "run", breaking)
     with pytest.raises(BrokenError):
         go_on(run, train, config)
     assert run.read_state().status is Status.FAILED

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from utils.training.guards import EarlyStopping, MicroBatches, NonFiniteGuard, Overfitting, StepStatus
+from utils.training.guards import EarlyStopping, MicroBatches, NonFiniteGuard, OverfittingGuard, StepStatus
 from utils.training.memory import NotEnoughMemoryError
 
 if TYPE_CHECKING:
     from utils.training.packing import PackedBatch
 
-GO, SKIP, BACK, UP = StepStatus.GO, StepStatus.SKIP, StepStatus.ROLL_BACK, StepStatus.GIVE_UP
+GO, SKIP, BACK, UP = StepStatus.APPLIED, StepStatus.SKIPPED, StepStatus.ROLL_BACK, StepStatus.FAILED
 NAN, INF = float("nan"), float("inf")
 
 
@@ -44,14 +44,14 @@ def test_an_overflow_of_fp16_counts_only_once_its_scale_is_used_up(
 ) -> None:
     guard = NonFiniteGuard(patience=1, rollbacks=0)
     assert guard.check(loss, INF, scale=scale) is verdict
-    assert guard.sentence
+    assert guard.message
 
 
 def test_the_cause_says_what_was_not_finite_and_where() -> None:
     guard = NonFiniteGuard(patience=1, rollbacks=0)
     guard.check(NAN, 1.0, clips=[f"clip{number}" for number in range(9)])
-    assert "the loss is nan (clips clip0, clip1, clip2, clip3, clip4, ...)" in guard.cause
-    assert "learning_rate" in guard.cure
+    assert "the loss is nan (clips clip0, clip1, clip2, clip3, clip4, ...)" in guard.message
+    assert "learning_rate" in guard.hint
 
 
 def test_a_guard_goes_on_counting_after_a_resume() -> None:
@@ -76,10 +76,10 @@ def test_the_run_ends_early_after_so_many_evaluations_without_gain(
     patience: int, losses: list[float], better: list[bool], over: bool
 ) -> None:
     stopping = EarlyStopping(patience)
-    assert [stopping.better(loss) for loss in losses] == better
+    assert [stopping.is_better(loss) for loss in losses] == better
     later = EarlyStopping(patience)
     later.load_state_dict(stopping.state_dict())
-    assert stopping.is_over is later.is_over is over
+    assert stopping.should_stop is later.should_stop is over
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,11 @@ def test_the_run_ends_early_after_so_many_evaluations_without_gain(
 def test_learning_by_heart_is_told_once_an_episode(
     train: list[float], held_back: list[float], warned_at: list[int]
 ) -> None:
-    watch = Overfitting(evaluations=3)
+    watch = OverfittingGuard(evaluations=3)
     said = []
     for losses in zip(train, held_back, strict=True):
-        said.append(watch.look(*losses))
-        resumed = Overfitting(evaluations=3)
+        said.append(watch.check(*losses))
+        resumed = OverfittingGuard(evaluations=3)
         resumed.load_state_dict(watch.state_dict())
         watch = resumed
     assert [number for number, sentence in enumerate(said) if sentence] == warned_at
@@ -121,14 +121,14 @@ class Clips:
 
 
 def cut(micro: MicroBatches, *batches: Clips) -> list[tuple[int, ...]]:
-    return [cast("Any", piece).ids for piece in micro.cut(cast("list[PackedBatch]", list(batches)))]
+    return [cast("Any", piece).ids for piece in micro.split(cast("list[PackedBatch]", list(batches)))]
 
 
 def test_batches_are_halved_and_no_clip_is_lost() -> None:
     micro = MicroBatches(5)
     batches = Clips(1, 2, 3, 4, 5), Clips(6, 7), Clips()
     assert cut(micro, *batches) == [(1, 2, 3, 4, 5), (6, 7), ()]
-    assert "from here on 3, in 2 times" in micro.on_oom()
+    assert "with 3, in 2 times" in micro.on_oom()
     assert cut(micro, *batches) == [(1, 2, 3), (4, 5), (6,), (7,), ()]
     micro.on_oom()
     resumed = MicroBatches(5)

@@ -111,7 +111,7 @@ def test_halves_add_up_down_to_single_clips(model: PackedGpt) -> None:
         assert_same(learnt(model, batches), expected)
         assert {one.length for one in batches} == {whole.length}
         assert sum(one.audio_count for one in batches) == whole.audio_count
-    with pytest.raises(RunError, match=r"cannot be halved any further\. Lower max_audio_length"):
+    with pytest.raises(RunError, match="max_audio_length"):
         batches[0].halves()
 
 

@@ -127,7 +127,9 @@ def test_everything_else_comes_back(tmp_path: Path) -> None:
     )
     save(tmp_path / "resume", written)
     assert same(vars(load(tmp_path / "resume")), vars(written))
-    assert resume_state.look(tmp_path / "resume") == {name: getattr(written, name) for name in resume_state.NAMED}
+    assert resume_state.read_summary(tmp_path / "resume") == {
+        name: getattr(written, name) for name in resume_state.SCALARS
+    }
 
 
 def test_random_numbers_go_on_where_they_were(tmp_path: Path) -> None:
@@ -211,7 +213,7 @@ def test_a_disk_that_fills_up_during_a_save_leaves_the_old_state(
 
 def test_no_state_is_said_so(tmp_path: Path) -> None:
     assert not resume_state.can_resume(tmp_path / "resume")
-    with pytest.raises(StorageError, match="holds no whole state"):
+    with pytest.raises(StorageError, match="resume"):
         load(tmp_path / "resume")
 
 
@@ -221,7 +223,7 @@ def test_a_bit_that_fell_over_is_found(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    with pytest.raises(StorageError, match="Begin a new run"):
+    with pytest.raises(StorageError, match="has changed"):
         load(tmp_path / "resume")
 
 
@@ -252,7 +254,7 @@ def test_the_newest_whole_state_is_found_and_the_rest_swept(tmp_path: Path, ther
         if number < 0:
             torn(tmp_path / name)
     (tmp_path / "made").rmdir()
-    assert resume_state.look(tmp_path / "resume")["update"] == update
+    assert resume_state.read_summary(tmp_path / "resume")["update"] == update
     assert load(tmp_path / "resume").update == update
     assert [path.name for path in tmp_path.iterdir()] == ["resume"]
 

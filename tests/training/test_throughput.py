@@ -29,9 +29,9 @@ def run(
     told: dict[str, Any] = {}
     for number in range(first, last):
         clock.now += wait
-        meter.loaded()
+        meter.data_ready()
         clock.now += work
-        told = meter.fields(update(number))
+        told = meter.metrics(update(number))
     return told
 
 
@@ -80,7 +80,7 @@ def test_evaluations_slow_no_rate_but_are_counted_in_the_time_left() -> None:
     meter = Throughput(100, clock=clock)
     run(meter, clock, 0, 10)
     clock.now += 30
-    meter.leave_out(30, "evaluation", every=10)
+    meter.pause(30, "evaluation", every=10)
     told = run(meter, clock, 10, 11)
     assert told["samples_per_second"] == 2.0
     assert told["data_share"] == 0.25

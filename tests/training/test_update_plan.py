@@ -62,7 +62,7 @@ def test_the_same_seed_gives_the_same_run_and_each_epoch_another_order(plan: Upd
 @BOTH
 def test_an_update_is_found_by_its_number_in_the_run(plan: UpdatePlan) -> None:
     number = 2 * len(plan) + 5
-    assert plan.place(number) == (2, 5)
+    assert plan.locate(number) == (2, 5)
     assert same(plan[number], plan.updates(2)[5])
     with pytest.raises(TypeError, match="not iterable"):
         list(plan)  # type: ignore[call-overload]
@@ -72,7 +72,7 @@ def test_an_update_is_found_by_its_number_in_the_run(plan: UpdatePlan) -> None:
 def test_references_last_3_to_6_seconds_or_as_long_as_the_shortest_clip(plan: UpdatePlan) -> None:
     seen = set()
     for update in plan.updates(0):
-        lengths = LENGTHS.take(update.clips)
+        lengths = LENGTHS.select(update.clips)
         assert update.frames <= min(lengths.frames)
         assert all(update.starts >= 0)
         assert all(update.starts + update.frames <= lengths.frames)
@@ -148,7 +148,7 @@ def test_however_an_update_is_cut_its_clips_and_crops_are_the_same(plan: UpdateP
 
 
 def test_every_process_gets_as_many_batches_even_where_clips_are_lacking() -> None:
-    group = BY_CLIPS[0].part(np.arange(3))
+    group = BY_CLIPS[0].select(np.arange(3))
     ranks = [split_batches(group, BatchSpec(8, rank=rank, world=4)) for rank in range(4)]
     assert [[len(one.clips) for one in groups] for groups in ranks] == [[0], [1], [1], [1]]
 
@@ -158,7 +158,7 @@ def test_padded_positions_keep_to_the_token_budget_on_a_grid_too() -> None:
     share = BatchSpec(1, token_budget=2000, grid=grid)
     groups = [group for update in BY_POSITIONS.updates(0) for group in split_batches(update, share)]
     assert all(len(one.clips) <= share.rows(one.longest) for one in groups)
-    assert all(share.rows(one.longest) * share.padded(one.longest) <= 2000 for one in groups)
+    assert all(share.rows(one.longest) * share.padded_length(one.longest) <= 2000 for one in groups)
 
 
 def wasted(groups: list[ClipGroup]) -> float:
@@ -191,12 +191,15 @@ def test_an_epoch_of_150_000_clips_is_planned_in_a_moment() -> None:
 
 def test_settings_become_a_plan() -> None:
     config = TrainConfig(batch_size=4, grad_acumm=3, seed=7, mask_reference=False)
-    assert vars(UpdatePlan.of(config, LENGTHS, 2)).items() >= {"clips": 24, "seed": 7, "mask_reference": False}.items()
-    assert UpdatePlan.of(TrainConfig(batch_tokens=2000, grad_acumm=2), LENGTHS, 2).positions == 8000
+    assert (
+        vars(UpdatePlan.from_config(config, LENGTHS, 2)).items()
+        >= {"clips": 24, "seed": 7, "mask_reference": False}.items()
+    )
+    assert UpdatePlan.from_config(TrainConfig(batch_tokens=2000, grad_acumm=2), LENGTHS, 2).positions == 8000
     with pytest.raises(ConfigError, match=r"batch_tokens: the longest clip takes \d+ positions, more than 100"):
-        UpdatePlan.of(TrainConfig(batch_tokens=100), LENGTHS)
-    with pytest.raises(DataError, match="no clip to train on"):
-        UpdatePlan.of(TrainConfig(), LENGTHS.take(np.arange(0)))
+        UpdatePlan.from_config(TrainConfig(batch_tokens=100), LENGTHS)
+    with pytest.raises(DataError, match="no clips"):
+        UpdatePlan.from_config(TrainConfig(), LENGTHS.select(np.arange(0)))
 
 
 def test_the_grid_has_the_least_padding_of_all() -> None:
@@ -205,9 +208,9 @@ def test_the_grid_has_the_least_padding_of_all() -> None:
     grid = compile_lengths(lengths, 3)
     assert grid == min(
         (grid for grid in itertools.combinations(steps, 3) if grid[-1] == steps[-1]),
-        key=lambda grid: sum(BatchSpec(1, grid=grid).padded(one) for one in lengths.positions.tolist()),
+        key=lambda grid: sum(BatchSpec(1, grid=grid).padded_length(one) for one in lengths.positions.tolist()),
     )
-    assert compile_lengths(lengths.take(np.array([0, 0])))[0] - lengths.positions[0] in range(8)
+    assert compile_lengths(lengths.select(np.array([0, 0])))[0] - lengths.positions[0] in range(8)
 
 
 @pytest.mark.parametrize("buckets", [1, 2, 6, 1000])
@@ -229,8 +232,8 @@ def test_the_grid_ends_at_the_longest_clip(buckets: int) -> None:
         (9.0, 201, ClipLimits(), "9.00 s, 201 tokens, 194 codes: more than 200 tokens of text (max_text_length)"),
         (9.0, 0, ClipLimits(), "9.00 s, 0 tokens, 194 codes: no text"),
         (9.0, 9, ClipLimits(codes=193), "9.00 s, 9 tokens, 194 codes: more than 193 audio codes (max_mel_length)"),
-        (9.0, 60, ClipLimits(model_text=50), "more than 50 tokens of text, which is all that the model can hold"),
-        (9.0, 60, ClipLimits(model_codes=99), "more than 99 audio codes (all that the model can hold)"),
+        (9.0, 60, ClipLimits(model_text=50), "more than 50 tokens of text"),
+        (9.0, 60, ClipLimits(model_codes=99), "more than 99 audio codes"),
     ],
 )
 def test_a_clip_outside_the_limits_is_set_aside_with_a_reason(

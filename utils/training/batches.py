@@ -1,7 +1,7 @@
-"""Which clips make up each update: true epochs, clips of similar length together, and the same for every machine.
+"""Which clips make up each update: true epochs, clips of similar length together, the same on every machine.
 
-What an update holds, and which stretch of each clip is its reference, depends on the seed, the epoch and the effective
-batch alone. How an update is cut for processes and for memory changes nothing in it.
+The clips of an update and their reference segments depend only on the seed, the epoch and the effective batch. How an
+update is split into batches for processes and memory does not change it.
 """
 
 import math
@@ -19,7 +19,7 @@ from utils.training.packing import AUDIO_EXTRA, PROMPT, TEXT_EXTRA, Integers
 
 REFERENCE = (6, 12)  # half seconds: coqui draws references of 3 to 6 s
 WINDOW = 20  # updates whose clips are sorted by length together
-FILL = 0.93  # share of a token budget that clips may take: the rest is padding, so that no batch more is needed
+FILL = 0.93  # share of a token budget for clips; the rest is padding, so that no extra batch is needed
 CODE_FRAMES = CODE_SAMPLES // FRAME_SAMPLES
 GRID, GRID_STEP = 6, 8  # fixed lengths for torch.compile, and what they are multiples of
 
@@ -31,8 +31,8 @@ class ClipGroup:
     Attributes:
         clips: Their numbers in the source.
         starts: First frame of each reference.
-        masked: First code of each that is left out of the loss, and the first one after it.
-        positions: Length of each.
+        masked: Start and end of the codes that are excluded from the loss, for each clip.
+        positions: Sequence length of each clip.
         frames: Length of every reference.
     """
 
@@ -47,7 +47,7 @@ class ClipGroup:
         """Return the positions of the longest clip."""
         return int(self.positions.max(initial=PROMPT))
 
-    def part(self, rows: Integers) -> "ClipGroup":
+    def select(self, rows: Integers) -> "ClipGroup":
         """Return some of the clips."""
         return ClipGroup(self.clips[rows], self.starts[rows], self.masked[rows], self.positions[rows], self.frames)
 
@@ -57,8 +57,8 @@ class PlannedUpdate(ClipGroup):
     """All clips of one update, over all processes.
 
     Attributes:
-        text_count: Positions that count in the loss of the text.
-        audio_count: Positions that count in the loss of the audio.
+        text_count: Positions that count in the text loss.
+        audio_count: Positions that count in the audio loss.
     """
 
     text_count: int
@@ -66,14 +66,14 @@ class PlannedUpdate(ClipGroup):
 
 
 class UpdatePosition(NamedTuple):
-    """Where an update lies in the run; both are counted from 0."""
+    """Position of an update in the run; both numbers start at 0."""
 
     epoch: int
     update: int
 
 
 class _Epoch(NamedTuple):
-    """All updates of an epoch; number k has the rows from bound k to bound k + 1, and they come in shuffled order."""
+    """All updates of an epoch, in shuffled order; update k has the rows from bound k to bound k + 1."""
 
     clips: Integers
     starts: Integers
@@ -87,12 +87,12 @@ class UpdatePlan:
     """The updates of a run.
 
     Args:
-        lengths: How long each clip is.
-        clips: Clips of an update, over all processes and accumulated batches.
-        positions: Fill updates with so many positions instead; 0: by clips.
-        seed: Start of all that is random.
-        window: Updates whose clips are sorted together; more of them mean less padding and less mixing.
-        mask_reference: Leave the reference out of the loss.
+        lengths: Lengths of the clips.
+        clips: Clips per update, over all processes and accumulated batches.
+        positions: Positions per update instead of clips; 0 to use clips.
+        seed: Random seed.
+        window: Updates whose clips are sorted together; more means less padding and less shuffling.
+        mask_reference: Exclude the reference from the loss.
     """
 
     def __init__(
@@ -106,14 +106,14 @@ class UpdatePlan:
         mask_reference: bool = True,
     ) -> None:
         if not lengths.samples.size:
-            raise DataError("There is no clip to train on.", hint="See the reason given for each clip.")
+            raise DataError("There are no clips to train on.", hint="See the reason given for each clip.")
         self.lengths, self.clips, self.positions, self.seed = lengths, clips, positions, seed
         self.window, self.mask_reference = window, mask_reference
         self._planned = lru_cache(maxsize=2)(self._plan)
 
     @classmethod
-    def of(cls, config: TrainConfig, lengths: ClipLengths, processes: int = 1) -> Self:
-        """Plan as the settings say."""
+    def from_config(cls, config: TrainConfig, lengths: ClipLengths, processes: int = 1) -> Self:
+        """Create the plan for these settings."""
         longest, times = int(lengths.positions.max(initial=0)), config.grad_acumm * processes
         if 0 < config.batch_tokens < longest:
             raise ConfigError(
@@ -129,44 +129,44 @@ class UpdatePlan:
         )
 
     def __len__(self) -> int:
-        """Return the number of updates of an epoch, the same in every one."""
-        if self.positions:  # rounded down: an update then is longer than any clip, so none stays empty
+        """Return the number of updates per epoch."""
+        if self.positions:  # rounded down: an update is then longer than any clip, so none is empty
             return max(1, int(self.lengths.positions.sum() / (self.positions * FILL)))
         return math.ceil(self.lengths.samples.size / self.clips)
 
-    __iter__ = None  # a run has no end that is known here; without this line a loop over the plan would never end
+    __iter__ = None  # the plan is endless, so iterating over it would never end
 
-    def place(self, number: int) -> UpdatePosition:
-        """Return where the update with this number of the run lies; the first one is 0."""
+    def locate(self, number: int) -> UpdatePosition:
+        """Return the epoch and the position in it of an update of the run."""
         return UpdatePosition(*divmod(number, len(self)))
 
     def __getitem__(self, number: int) -> PlannedUpdate:
-        """Return the update with this number of the run."""
-        epoch, update = self.place(number)
+        """Return an update of the run by its number."""
+        epoch, update = self.locate(number)
         return self._update(self._planned(epoch), update)
 
     def updates(self, epoch: int) -> list[PlannedUpdate]:
-        """Return the updates of an epoch in their order."""
+        """Return the updates of an epoch in order."""
         planned = self._planned(epoch)
         return [self._update(planned, update) for update in range(len(self))]
 
-    def _update(self, epoch: _Epoch, place: int) -> PlannedUpdate:
-        number = epoch.shuffle[place]
+    def _update(self, epoch: _Epoch, index: int) -> PlannedUpdate:
+        number = epoch.shuffle[index]
         rows = np.arange(epoch.bounds[number], epoch.bounds[number + 1])
-        lengths = self.lengths.take(epoch.clips[rows])
+        lengths = self.lengths.select(epoch.clips[rows])
         masked = epoch.masked[rows]
         group = ClipGroup(epoch.clips[rows], epoch.starts[rows], masked, lengths.positions, int(epoch.frames[number]))
         text = int((lengths.ids + TEXT_EXTRA).sum())
         audio = int((lengths.codes + AUDIO_EXTRA).sum() - np.diff(masked).sum())
         return PlannedUpdate(
-            **vars(group.part(np.argsort(group.positions, kind="stable"))), text_count=text, audio_count=audio
+            **vars(group.select(np.argsort(group.positions, kind="stable"))), text_count=text, audio_count=audio
         )
 
     def _plan(self, epoch: int) -> _Epoch:
-        """Plan an epoch; whatever is drawn here is drawn in the same order on every machine."""
+        """Plan an epoch. Random numbers are drawn in the same order on every machine."""
         random = np.random.default_rng([self.seed, epoch])
         clips, bounds = self._ordered(random.permutation(self.lengths.samples.size))
-        lengths = self.lengths.take(clips)
+        lengths = self.lengths.select(clips)
         shortest = np.minimum.reduceat(lengths.frames, bounds[:-1]) // HALF_SECOND_FRAMES
         wanted = random.integers(REFERENCE[0], REFERENCE[1], len(self), endpoint=True)
         frames = np.maximum(1, np.minimum(wanted, shortest)) * HALF_SECOND_FRAMES
@@ -176,13 +176,13 @@ class UpdatePlan:
         return _Epoch(clips, starts, masked, bounds, frames, random.permutation(len(self)))
 
     def _ordered(self, shuffled: Integers) -> tuple[Integers, Integers]:
-        """Sort shuffled clips by length within windows, and say where each update starts."""
+        """Sort shuffled clips by length within windows, and return them with the bounds of the updates."""
         size = shuffled.size
         if self.positions:
             windows = self._update_of(shuffled) // self.window
         else:
             windows = np.arange(size) // (self.window * self.clips)
-        # Every second window runs from long to short, so that an update on the border has clips of similar length.
+        # Every second window is sorted in reverse, so that updates on the border have clips of similar length.
         lengths = self.lengths.positions[shuffled] * (1 - 2 * (windows % 2))
         clips = shuffled[np.lexsort((lengths, windows))]
         edges = np.arange(len(self) + 1)
@@ -191,17 +191,17 @@ class UpdatePlan:
         return clips, np.minimum(edges * self.clips, size)
 
     def _update_of(self, clips: Integers) -> Integers:
-        """BatchSpec out clips among the updates of an epoch by their positions."""
+        """Distribute clips over the updates of an epoch by their positions."""
         before = np.cumsum(self.lengths.positions[clips]) - self.lengths.positions[clips]
         share: Integers = before * len(self) // self.lengths.positions.sum()
         return share
 
 
 def masked_codes(starts: Integers, frames: Integers, codes: Integers) -> Integers:
-    """Return for each clip the first code that its reference covers, and the first one after it.
+    """Return start and end of the codes that each clip's reference covers.
 
-    Where a reference covers more than half of a clip, which is so for every short clip, nothing is left out: too little
-    would remain to learn from, and the shortest clips would teach nothing but their end.
+    Nothing is excluded if the reference covers more than half of a clip, as it does for every short clip: too little
+    would remain to learn from.
     """
     first, last = starts // CODE_FRAMES, np.minimum((starts + frames) // CODE_FRAMES, codes)
     marks: Integers = np.stack([first, last], axis=1) * (2 * (last - first) <= codes)[:, None]
@@ -210,14 +210,14 @@ def masked_codes(starts: Integers, frames: Integers, codes: Integers) -> Integer
 
 @dataclass(frozen=True)
 class BatchSpec:
-    """What one process computes at a time.
+    """Size and shape of the batches of one process.
 
     Attributes:
-        batch_size: Most clips of a batch.
-        token_budget: Fill batches by positions instead, padding included; 0: by clips.
-        rank: Which process this is.
-        world: How many there are.
-        grid: Fixed lengths for torch.compile; all batches of one length have the same number of rows then.
+        batch_size: Maximum clips per batch.
+        token_budget: Maximum positions per batch, including padding, instead of clips; 0 to use clips.
+        rank: Index of this process.
+        world: Number of processes.
+        grid: Fixed lengths for torch.compile; all batches of one length then have the same number of rows.
     """
 
     batch_size: int
@@ -226,37 +226,37 @@ class BatchSpec:
     world: int = 1
     grid: tuple[int, ...] = ()
 
-    def padded(self, longest: int) -> int:
-        """Return the fixed length that a batch is padded to, or its own where none is given."""
+    def padded_length(self, longest: int) -> int:
+        """Return the length that a batch is padded to."""
         return next((length for length in self.grid if length >= longest), longest)
 
     def rows(self, longest: int) -> int:
-        """Return the fixed number of rows of a batch, or 0 where there are as many as clips."""
+        """Return the fixed number of rows of a batch, or 0 for as many as clips."""
         if not self.grid:
             return 0
-        return max(1, self.token_budget // self.padded(longest)) if self.token_budget else self.batch_size
+        return max(1, self.token_budget // self.padded_length(longest)) if self.token_budget else self.batch_size
 
     def fits(self, group: ClipGroup) -> bool:
-        """Tell whether clips may be one batch; a single clip always may."""
-        most = self.token_budget // self.padded(group.longest) if self.token_budget else self.batch_size
-        return group.clips.size <= max(1, most)
+        """Tell whether the clips fit into one batch; a single clip always does."""
+        limit = self.token_budget // self.padded_length(group.longest) if self.token_budget else self.batch_size
+        return group.clips.size <= max(1, limit)
 
 
-def split_batches(group: ClipGroup, share: BatchSpec) -> list[ClipGroup]:
-    """Cut clips into batches of similar length and return those of one process, the longest first.
+def split_batches(group: ClipGroup, spec: BatchSpec) -> list[ClipGroup]:
+    """Split clips into batches of similar length and return those of one process, longest first.
 
-    Every process gets equally many, because they wait for each other; where clips are lacking, a group is empty.
+    Every process gets the same number of batches; some are empty if there are too few clips.
     """
-    count = share.world
+    count = spec.world
     while True:
-        groups = [group.part(rows) for rows in np.array_split(np.arange(group.clips.size), count)]
-        if all(map(share.fits, groups)):
-            return groups[::-1][share.rank :: share.world]
-        count += share.world
+        groups = [group.select(rows) for rows in np.array_split(np.arange(group.clips.size), count)]
+        if all(map(spec.fits, groups)):
+            return groups[::-1][spec.rank :: spec.world]
+        count += spec.world
 
 
 def compile_lengths(lengths: ClipLengths, buckets: int = GRID) -> tuple[int, ...]:
-    """Choose the fixed lengths for torch.compile such that the padding of all clips is the least."""
+    """Choose fixed lengths for torch.compile that minimize the padding."""
     rounded = -(-lengths.positions // GRID_STEP)
     ends, counts = np.unique(rounded, return_counts=True)
     up_to = np.concatenate([[0], np.cumsum(counts)])

@@ -1,4 +1,4 @@
-"""How two checkpoints differ: their settings, their losses, and how far each part of the weights has moved."""
+"""Compare two checkpoints: settings, losses, and how far each part of the weights has moved."""
 
 import math
 from collections import defaultdict
@@ -16,13 +16,13 @@ LOSSES = ("epoch", "train_loss", "eval_loss", "eval_text", "eval_audio")
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two checkpoints do not share.
+    """Differences between two checkpoints.
 
     Attributes:
-        settings: Settings that differ, with both values; None where one has no such setting.
-        losses: Figures of both.
-        moved: For each part of the model, how long the difference is, and which share of the weights' own length.
-        unlike: Weights that only one of them has, or in another shape.
+        settings: Settings that differ, with both values; None if one has no such setting.
+        losses: Losses of both.
+        moved: For each part of the model, the norm of the difference, absolute and relative to the weights' norm.
+        unlike: Weights that only one of them has, or with a different shape.
     """
 
     settings: dict[str, tuple[object, object]]
@@ -32,7 +32,7 @@ class Comparison:
 
 
 def compare(first: Checkpoint, second: Checkpoint) -> Comparison:
-    """Compare two checkpoints, reading one weight at a time."""
+    """Compare two checkpoints, one weight at a time."""
     one, two = _about(first), _about(second)
     names = sorted(one.settings.keys() | two.settings.keys())
     settings = {name: (one.settings.get(name), two.settings.get(name)) for name in names}

@@ -1,4 +1,4 @@
-"""The processes that train together: what they agree on, and who writes.
+"""Training in several processes: what they agree on, which one writes files, and sharding.
 
 Every process runs the same loop over its own part of each update. The first one writes events and files.
 """
@@ -10,22 +10,29 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.fsdp import FSDPModule
+from torch.distributed.checkpoint import state_dict as states
+from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
 from utils.config import TrainConfig
+from utils.core.change import Change
+from utils.core.errors import ConfigError
 from utils.core.paths import Project
 from utils.runs import Run, create
-from utils.runs.job import StopRequested
-from utils.training.sharding import is_sharded
 from utils.training.tracking import is_missing, logging_folder
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 
+FULL = states.StateDictOptions(full_state_dict=True, cpu_offload=True)
+BROADCAST = states.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+DTYPES = {"bf16": torch.bfloat16}
+
+
 def shared_run(config: TrainConfig) -> Run:
-    """Make the folder of a run that several processes were started for; all of them return it."""
+    """Create the run folder for several processes; all of them return it."""
     from accelerate import PartialState
     from accelerate.utils import broadcast_object_list
 
@@ -38,11 +45,7 @@ def shared_run(config: TrainConfig) -> Run:
 
 
 class Ranks:
-    """What this process is among those that train together.
-
-    Args:
-        accelerator: Knows the group and the device.
-    """
+    """This process among those that train together; the accelerator knows the group and the device."""
 
     def __init__(self, accelerator: "Accelerator") -> None:
         self.accelerator = accelerator
@@ -50,67 +53,111 @@ class Ranks:
         self.count: int = accelerator.num_processes
         self.is_first: bool = accelerator.is_main_process
 
-    def summed(self, values: Sequence[float] | Tensor) -> list[float]:
-        """Add numbers up over all processes."""
+    def sum(self, values: Sequence[float] | Tensor) -> list[float]:
+        """Sum numbers over all processes."""
         tensor = torch.as_tensor(values, dtype=torch.float32, device=self.accelerator.device)
         if self.count > 1:
             torch.distributed.all_reduce(tensor)
         return [float(value) for value in tensor.tolist()]
 
     def prepare(self, model: nn.Module, optimizer: Optimizer) -> tuple[nn.Module, Optimizer]:
-        """Wrap both for several processes and for half precision; a sharded model is ready as it is."""
+        """Wrap both for several processes and mixed precision. A sharded model is returned as it is."""
         if is_sharded(model):
             return model, optimizer
         prepared: tuple[nn.Module, Optimizer] = self.accelerator.prepare(model, optimizer)
         return prepared
 
-    def accumulating(self, model: nn.Module, *, last: bool) -> contextlib.AbstractContextManager[object]:
-        """Let the processes exchange gradients in the last batch of an update only."""
+    def accumulate(self, model: nn.Module, *, last: bool) -> contextlib.AbstractContextManager[object]:
+        """Synchronize gradients in the last batch of an update only."""
         if isinstance(model, FSDPModule):
             model.set_requires_gradient_sync(last)
             return contextlib.nullcontext()
         return contextlib.nullcontext() if last else self.accelerator.no_sync(model)
 
-    def gathered(self, mine: object) -> list[Any]:
-        """Return what every process brings, in their order."""
-        found: list[Any] = [mine] * self.count
+    def gather(self, value: object) -> list[Any]:
+        """Return the value of every process, ordered by rank."""
+        values: list[Any] = [value] * self.count
         if self.count > 1:
-            torch.distributed.all_gather_object(found, mine)
-        return found
+            torch.distributed.all_gather_object(values, value)
+        return values
 
-    def meet(self) -> None:
-        """Wait until all processes are here."""
+    def wait(self) -> None:
+        """Wait for all processes."""
         self.accelerator.wait_for_everyone()
 
-    def agreed_request(self, request: str) -> str:
-        """Return what the first process heard, so that all stop after the same update."""
+    def agree_on_stop(self, request: str) -> str:
+        """Return the stop request that the first process received, so that all stop after the same update."""
         number = {"": 0.0, "save": 1.0, "now": 2.0}[request] if self.is_first else 0.0
-        return ("", "save", "now")[round(self.summed([number])[0])] if self.count > 1 else request
-
-    def raise_agreed(self, request: str) -> None:
-        """Raise StopRequested when all processes agreed to stop."""
-        if request:
-            raise StopRequested(request)
+        return ("", "save", "now")[round(self.sum([number])[0])] if self.count > 1 else request
 
 
 def make_accelerator(config: TrainConfig, precision: str, run: Run) -> "Accelerator":
-    """Join the group of processes, if there is one, and choose the device.
+    """Join the process group, if there is one, and choose the device.
 
     Args:
-        config: The settings of the run.
+        config: Settings of the run.
         precision: "bf16", "fp16" or "no".
-        run: Whose folder takes the files of a tracker.
+        run: The run whose folder holds the tracker's files.
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
     from accelerate.utils import DistributedDataParallelKwargs
 
-    # Else a second run in one Python program would have to have the first one's precision.
+    # Otherwise a second run in the same process would have to use the precision of the first.
     AcceleratorState._reset_state()  # noqa: SLF001
     return Accelerator(
-        kwargs_handlers=[DistributedDataParallelKwargs(gradient_as_bucket_view=True)],  # else each gradient is twice
+        kwargs_handlers=[
+            DistributedDataParallelKwargs(gradient_as_bucket_view=True)
+        ],  # avoids a second copy of each gradient
         cpu=not torch.cuda.is_available(),
         mixed_precision=precision,
         log_with=None if config.tracker == "none" or is_missing(config) else config.tracker,
         project_dir=str(logging_folder(run)),
     )
+
+
+def shard(model: nn.Module, precision: str, processes: int) -> Change:
+    """Shard a model over all processes (FSDP2). Create the optimizer afterwards.
+
+    accelerate shards on GPUs only and silently ignores the setting on a CPU, so torch is called directly. This way it
+    can be tested with two processes on any machine.
+
+    Args:
+        model: The packed model, on its device.
+        precision: "no" or "bf16"; the gradient scaler of fp16 does not support sharded gradients.
+        processes: Number of processes.
+    """
+    if processes < 2:
+        raise ConfigError("sharding: fsdp needs several processes.", hint="Set num_processes to the number of GPUs.")
+    if precision == "fp16":
+        raise ConfigError("sharding: fsdp does not support fp16.", hint="Turn off enable_mixed_precision.")
+    layers = list(model.get_submodule("gpt.gpt.h").children())
+    for part in (*layers, model):
+        fully_shard(part)
+    if precision in DTYPES:
+        device = next(model.parameters()).device.type
+        model.forward = torch.autocast(device, DTYPES[precision])(model.forward)
+    return Change("sharding", len(layers) + 1, f"{len(layers)} layers and the rest, over {processes} processes")
+
+
+def is_sharded(model: nn.Module) -> bool:
+    """Tell whether the model is sharded."""
+    return isinstance(model, FSDPModule)
+
+
+def gather_states(model: nn.Module, optimizer: Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Gather the states of model and optimizer. Every process must call this; the first one gets them."""
+    weights: Any = states.get_model_state_dict(model, options=FULL)
+    moments: Any = states.get_optimizer_state_dict(model, optimizer, options=FULL)
+    return weights, moments
+
+
+def load_states(model: nn.Module, optimizer: Optimizer, weights: dict[str, Any], moments: dict[str, Any]) -> None:
+    """Give every process its part of both states."""
+    states.set_model_state_dict(model, weights, options=BROADCAST)
+    states.set_optimizer_state_dict(model, optimizer, moments, options=BROADCAST)
+
+
+def full_norm(norm: Tensor) -> float:
+    """Return the norm of a gradient that may be sharded."""
+    return float(norm.full_tensor() if isinstance(norm, DTensor) else norm)

@@ -1,4 +1,4 @@
-"""How good the model is on clips that it never learnt from: always the same ones, in the same order."""
+"""Loss on the evaluation clips, which are never trained on: always the same clips in the same order."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ class EvalLosses(NamedTuple):
 
 @dataclass
 class Evaluator:
-    """Passes over all evaluation clips; neither weights nor random numbers change.
+    """Computes the evaluation losses; neither weights nor random numbers change.
 
     Attributes:
         model: The prepared model.
-        batches: Gives the batches of this process, from the first one.
-        ranks: The processes that share them.
-        text_weight: Weight of the text's loss.
-        ema: The average of the weights, if there is one.
+        batches: Returns the batches of this process.
+        ranks: The processes that share the batches.
+        text_weight: Weight of the text loss.
+        ema: Moving average of the weights, if there is one.
     """
 
     model: nn.Module
@@ -39,8 +39,8 @@ class Evaluator:
     text_weight: float
     ema: Ema | None = None
 
-    def all(self) -> tuple[EvalLosses, dict[str, float]]:
-        """Evaluator the weights that will be exported, and beside an average the weights themselves."""
+    def evaluate(self) -> tuple[EvalLosses, dict[str, float]]:
+        """Evaluate the weights that will be exported; with an average, also report the loss without it."""
         raw = self.losses()
         if self.ema is None:
             return raw, {}
@@ -48,21 +48,21 @@ class Evaluator:
             return self.losses(), {"loss_without_ema": raw.loss}
 
     def losses(self) -> EvalLosses:
-        """Evaluator the weights as they are now."""
+        """Evaluate the current weights."""
         was_training = self.model.training
         self.model.eval()
         packed = self.ranks.accelerator.unwrap_model(self.model)
-        smoothing, packed.label_smoothing = packed.label_smoothing, 0.0  # else no two runs could be compared
+        smoothing, packed.label_smoothing = packed.label_smoothing, 0.0  # so that runs can be compared
         totals = torch.zeros(4, device=self.ranks.accelerator.device)
         try:
             with torch.no_grad(), uncompiled():
                 for batch in self.batches():
-                    made = self.model(batch.to(self.ranks.accelerator.device))
+                    sums = self.model(batch.to(self.ranks.accelerator.device))
                     counts = totals.new_tensor([batch.text_count, batch.audio_count])
-                    totals += torch.cat([torch.stack([made.text, made.audio]).float(), counts])
+                    totals += torch.cat([torch.stack([sums.text, sums.audio]).float(), counts])
         finally:
             packed.label_smoothing = smoothing
             self.model.train(was_training)
-        text, audio, texts, audios = self.ranks.summed(totals)
-        means = text / texts, audio / audios
+        text, audio, text_count, audio_count = self.ranks.sum(totals)
+        means = text / text_count, audio / audio_count
         return EvalLosses(*means, self.text_weight * means[0] + means[1])

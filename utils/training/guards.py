@@ -1,6 +1,6 @@
-"""What watches a run: numbers that are not finite, a model that gets no better, and memory that does not suffice.
+"""Checks that watch a run: numbers that are not finite, a model that stops improving, and a full device memory.
 
-None of them touches the model. They count, say what has to follow, and keep their counts over a resume.
+None of them changes the model. They count, decide what happens next, and keep their counts when a run is resumed.
 """
 
 import math
@@ -13,108 +13,104 @@ from utils.training.memory import NotEnoughMemoryError
 if TYPE_CHECKING:
     from utils.training.packing import PackedBatch
 
-SMALLEST_SCALE = 1.0  # where fp16 overflows even at this loss scale, the numbers themselves are too large
-MOST_CLIPS = 5  # named in a message
+MIN_LOSS_SCALE = 1.0  # where fp16 overflows even at this loss scale, the numbers themselves are too large
+MAX_CLIPS_NAMED = 5
 
 
 class StepStatus(Enum):
-    """What has to follow an update."""
+    """What happens after an update."""
 
-    GO = "go"
-    SKIP = "skip"
+    APPLIED = "applied"
+    SKIPPED = "skipped"
     ROLL_BACK = "roll back"
-    GIVE_UP = "give up"
+    FAILED = "failed"
 
 
 class Stateful:
-    """Something whose counts are saved with the run."""
+    """Base of classes whose counts are saved with the run."""
 
-    kept: ClassVar[tuple[str, ...]] = ()
+    saved_fields: ClassVar[tuple[str, ...]] = ()
 
     def state_dict(self) -> dict[str, Any]:
         """Return the counts."""
-        return {name: getattr(self, name) for name in self.kept}
+        return {name: getattr(self, name) for name in self.saved_fields}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take the counts of an earlier session; what it did not know keeps its start."""
-        for name in self.kept:
+        """Restore the counts of an earlier session; fields that it did not have keep their initial value."""
+        for name in self.saved_fields:
             setattr(self, name, state.get(name, getattr(self, name)))
 
 
 class NonFiniteGuard(Stateful):
-    """Judges each update by its numbers; a roll-back must not restore this guard, or it would never give up.
+    """Decides what to do with each update by its numbers. Rolling back must not restore it, or it would never fail.
 
     Args:
-        patience: Bad updates in a row before the run goes back to what was saved last.
-        rollbacks: How often it goes back before it stops.
+        patience: Bad updates in a row before the run rolls back to its last save.
+        rollbacks: How often it rolls back before it fails.
     """
 
-    kept = ("streak", "rolled_back", "skipped")
+    saved_fields = ("streak", "rolled_back", "skipped")
+    hint = (
+        "Lower learning_rate or gradient_clip, or turn off enable_mixed_precision. "
+        "If the same clips are named each time, check them and remove them."
+    )
 
     def __init__(self, patience: int = 3, rollbacks: int = 3) -> None:
         self.patience, self.rollbacks = patience, rollbacks
         self.streak = self.rolled_back = self.skipped = 0
-        self.sentence = self.cause = ""
-        self.cure = (
-            "Lower learning_rate, switch off enable_mixed_precision, or lower gradient_clip; "
-            "when it is always the same clips, listen to them and take them out."
-        )
+        self.message = ""
 
     def check(
         self, loss: float, grad_norm: float, *, scale: float | None = None, clips: Iterable[str] = ()
     ) -> StepStatus:
-        """Judge an update before it is applied.
+        """Check an update before it is applied.
 
         Args:
             loss: Its loss.
-            grad_norm: Length of its gradient before clipping.
+            grad_norm: Norm of its gradient before clipping.
             scale: Loss scale of fp16. Above 1, an infinite gradient only means that the scale is still too high.
             clips: Names of its clips, for the message.
         """
         bad = {name: value for name, value in {"loss": loss, "gradient": grad_norm}.items() if not math.isfinite(value)}
         if not bad:
             self.streak = 0
-            return StepStatus.GO
+            return StepStatus.APPLIED
         self.skipped += 1
-        found = " and ".join(f"the {name} is {value}" for name, value in bad.items())
-        if "loss" not in bad and scale is not None and scale > SMALLEST_SCALE:
-            self.sentence = f"Update left out: {found}; the loss scale of fp16 falls and finds its place by itself."
-            return StepStatus.SKIP
+        problem = " and ".join(f"the {name} is {value}" for name, value in bad.items())
+        if "loss" not in bad and scale is not None and scale > MIN_LOSS_SCALE:
+            self.message = f"Skipped an update: {problem}. The fp16 loss scale is being lowered automatically."
+            return StepStatus.SKIPPED
         self.streak += 1
-        return self._judge(f"{found}{_named(clips)}")
+        return self._decide(f"{problem}{_clip_names(clips)}")
 
-    def _judge(self, found: str) -> StepStatus:
+    def _decide(self, problem: str) -> StepStatus:
         if self.streak < self.patience:
-            self.sentence = f"Update left out: {found}."
-            return StepStatus.SKIP
+            self.message = f"Skipped an update: {problem}."
+            return StepStatus.SKIPPED
         self.streak = 0
         if self.rolled_back < self.rollbacks:
             self.rolled_back += 1
-            self.sentence = f"{self.patience} updates in a row were not finite: {found}."
+            self.message = f"{self.patience} updates in a row were not finite: {problem}."
             return StepStatus.ROLL_BACK
-        self.cause = self.sentence = (
-            f"The run went back {self.rollbacks} times, each time to half the learning rate, "
-            f"and again {self.patience} updates in a row were not finite: {found}."
+        self.message = (
+            f"The run rolled back {self.rollbacks} times, each time to half the learning rate, "
+            f"and again {self.patience} updates in a row were not finite: {problem}."
         )
-        return StepStatus.GIVE_UP
+        return StepStatus.FAILED
 
 
 class EarlyStopping(Stateful):
-    """Counts evaluations that were no better than the best one.
+    """Counts evaluations without improvement; ``patience`` of them in a row end the run (0: never)."""
 
-    Args:
-        patience: How many in a row end the run; 0: never.
-    """
-
-    kept = ("best", "waited")
+    saved_fields = ("best", "waited")
 
     def __init__(self, patience: int = 0) -> None:
         self.patience = patience
         self.best: float | None = None
         self.waited = 0
 
-    def better(self, loss: float) -> bool:
-        """Take an evaluation; tell whether it is the best so far."""
+    def is_better(self, loss: float) -> bool:
+        """Count an evaluation and tell whether it is the best so far."""
         if math.isfinite(loss) and (self.best is None or loss < self.best):
             self.best, self.waited = loss, 0
             return True
@@ -122,19 +118,15 @@ class EarlyStopping(Stateful):
         return False
 
     @property
-    def is_over(self) -> bool:
-        """Tell whether the patience is at its end."""
+    def should_stop(self) -> bool:
+        """Tell whether the patience has run out."""
         return 0 < self.patience <= self.waited
 
 
-class Overfitting(Stateful):
-    """Notices that the model learns its clips by heart: evaluations get worse while training gets better.
+class OverfittingGuard(Stateful):
+    """Warns when the evaluation loss rises several times in a row while the training loss falls."""
 
-    Args:
-        evaluations: How many times in a row the loss of the evaluation has to rise.
-    """
-
-    kept = ("train", "held_back", "has_warned")
+    saved_fields = ("train", "held_back", "has_warned")
 
     def __init__(self, evaluations: int = 3) -> None:
         self.evaluations = evaluations
@@ -142,19 +134,19 @@ class Overfitting(Stateful):
         self.held_back: list[float] = []
         self.has_warned = False
 
-    def look(self, train: float, held_back: float) -> str:
-        """Take both losses after an evaluation; return a sentence once in each such episode, else nothing."""
-        if self.held_back and held_back <= self.held_back[-1]:
+    def check(self, train_loss: float, eval_loss: float) -> str:
+        """Record both losses after an evaluation; return a warning once per episode, else an empty string."""
+        if self.held_back and eval_loss <= self.held_back[-1]:
             self.has_warned = False
-        self.train = [*self.train, train][-self.evaluations - 1 :]
-        self.held_back = [*self.held_back, held_back][-self.evaluations - 1 :]
+        self.train = [*self.train, train_loss][-self.evaluations - 1 :]
+        self.held_back = [*self.held_back, eval_loss][-self.evaluations - 1 :]
         if self.has_warned or not self._diverges():
             return ""
         self.has_warned = True
         return (
-            f"The model begins to learn its clips by heart: over {self.evaluations} evaluations the loss on clips it "
-            f"does not know rose from {self.held_back[0]:.3f} to {self.held_back[-1]:.3f}, while on its own it fell "
-            f"from {self.train[0]:.3f} to {self.train[-1]:.3f}. The best checkpoint is kept; you may stop here, "
+            f"The model is overfitting: over {self.evaluations} evaluations the evaluation loss rose from "
+            f"{self.held_back[0]:.3f} to {self.held_back[-1]:.3f}, while the training loss fell from "
+            f"{self.train[0]:.3f} to {self.train[-1]:.3f}. The best checkpoint is kept. You can stop now, "
             "or set early_stopping_patience."
         )
 
@@ -166,52 +158,51 @@ class Overfitting(Stateful):
 
 
 class MicroBatches(Stateful):
-    """Cuts batches in halves once memory did not suffice; the update stays the same, in more and smaller pieces.
+    """Splits batches in half when memory runs out. The update stays the same, in more and smaller pieces.
 
     Args:
-        batch_size: Clips of a batch before any halving.
-        most: How often batches are halved before the run stops.
+        batch_size: Clips per batch before any split.
+        max_splits: How often batches are halved before the run fails.
     """
 
-    kept = ("splits",)
+    saved_fields = ("splits",)
 
-    def __init__(self, batch_size: int, most: int = 3) -> None:
-        self.batch_size, self.most = batch_size, most
+    def __init__(self, batch_size: int, max_splits: int = 3) -> None:
+        self.batch_size, self.max_splits = batch_size, max_splits
         self.splits = 0
         self.largest = batch_size  # clips of the largest piece of the last update
 
-    def cut(self, batches: Sequence["PackedBatch"]) -> list["PackedBatch"]:
-        """Return the batches in pieces that fit as far as is known."""
+    def split(self, batches: Sequence["PackedBatch"]) -> list["PackedBatch"]:
+        """Return the batches in pieces of the size that is known to fit."""
         pieces = [piece for batch in batches for piece in _halved(batch, self.splits)]
         self.largest = max((piece.clips for piece in pieces), default=0)
         return pieces
 
     def on_oom(self) -> str:
-        """Halve from here on and say so; raise with the plan when that has been done often enough."""
-        if self.splits >= self.most or self.largest <= 1:
+        """Halve batches from now on and return a message; raise when that has been done often enough."""
+        if self.splits >= self.max_splits or self.largest <= 1:
             raise NotEnoughMemoryError(
-                f"Memory did not suffice, not even for {self.largest} clip{'s' * (self.largest != 1)} at a time "
-                f"after {self.splits} halvings.",
-                hint="Switch on enable_grad_checkpoint, then enable_lora; or lower max_audio_length; other programs on "
-                "the GPU take memory too. python -m utils memory-plan shows what fits.",
+                f"Out of memory with {self.largest} clip{'s' * (self.largest != 1)} per batch, "
+                f"after halving batches {self.splits} times.",
+                hint="Turn on enable_grad_checkpoint, then enable_lora, or lower max_audio_length. Close other "
+                "programs that use the GPU. To see what fits: python -m utils memory-plan.",
             )
         self.splits += 1
-        size = (self.largest + 1) // 2
         return (
-            f"Memory did not suffice for {self.largest} clips at a time: from here on {size}, in "
-            f"{2**self.splits} times as many batches as planned. Each update still learns from the same clips."
+            f"Out of memory with {self.largest} clips per batch. Continuing with {(self.largest + 1) // 2}, in "
+            f"{2**self.splits} times as many batches. Each update still uses the same clips."
         )
 
 
 def _halved(batch: "PackedBatch", times: int) -> list["PackedBatch"]:
-    """Halve a batch again and again, as long as it has two clips."""
+    """Halve a batch repeatedly, as long as it has two clips."""
     pieces = [batch]
     for _ in range(times):
         pieces = [half for piece in pieces for half in (piece.halves() if piece.clips > 1 else (piece,))]
     return pieces
 
 
-def _named(clips: Iterable[str]) -> str:
+def _clip_names(clips: Iterable[str]) -> str:
     names = list(clips)
-    more = ", ..." if len(names) > MOST_CLIPS else ""
-    return f" (clips {', '.join(names[:MOST_CLIPS])}{more})" if names else ""
+    more = ", ..." if len(names) > MAX_CLIPS_NAMED else ""
+    return f" (clips {', '.join(names[:MAX_CLIPS_NAMED])}{more})" if names else ""

@@ -1,4 +1,4 @@
-"""The start of several processes that train together; the one that watches over them needs little of what they need."""
+"""Start several training processes on this machine and supervise them."""
 
 import os
 import subprocess
@@ -12,12 +12,12 @@ POLL_SECONDS = 0.5
 
 
 def is_member() -> bool:
-    """Tell whether torchrun or accelerate launch started this process as one of several."""
+    """Tell whether torchrun or accelerate launch started this process."""
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
 def launch(job: Job, count: int) -> None:
-    """Start the processes of a run on this machine and wait until all of them have ended."""
+    """Start the processes of a run and wait until all of them have ended."""
     import torch
 
     available = torch.cuda.device_count()
@@ -50,7 +50,7 @@ def _wait(group: "subprocess.Popen[bytes]") -> None:
 
 
 def _cause(job: Job, offset: int) -> str:
-    """Return what the first process that failed had to say."""
+    """Return the error message of the first process that failed."""
     failures = [
         str(event.get("message")) for event in read_events(job.run.events, offset).events if event["kind"] == "failed"
     ]

@@ -1,13 +1,13 @@
-"""Clips as rows of one matrix: prompt | text | audio | padding, with plain causal attention and no mask.
+"""Pack clips as rows of one matrix: prompt | text | audio | padding, with plain causal attention and no mask.
 
-coqui's ``GPT.forward`` pads the text in the middle of a row and has to mask that padding. Text and audio have position
-embeddings of their own, so the same loss comes out when the padding stands at the end, where nothing looks at it.
-For a clip with l ids and n codes, coqui reads START ids | START codes STOP STOP STOP and asks for ids STOP | codes STOP
-STOP STOP STOP; so do we. Where we differ on purpose, because upstream is at fault:
+coqui's ``GPT.forward`` pads the text in the middle of a row and has to mask that padding. Text and audio have separate
+position embeddings, so the loss is the same when the padding is at the end, where no position attends to it.
+For a clip with l ids and n codes, coqui's inputs are START ids | START codes STOP STOP STOP and its targets ids STOP |
+codes STOP STOP STOP STOP; so are ours. Two differences are deliberate, because upstream has bugs:
 
-* In a batch, coqui leaves the reference out of the loss for the last clip only (an index left over from a loop).
-* It measures that stretch in mel frames of 256 samples, although a target is a code of 1024 samples: it leaves out the
-  wrong codes, four times too many, and most of them lie behind the end of the clip.
+* In a batch, coqui excludes the reference from the loss for the last clip only (a leftover loop index).
+* It measures the reference in mel frames of 256 samples, but a target is a code of 1024 samples: it excludes the wrong
+  codes, four times too many, and most of them are beyond the end of the clip.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from torch.nn import functional as F  # noqa: N812  # as everybody calls it
 
 from utils.core.errors import RunError
 
-PROMPT = 32  # latents that the perceiver makes of any reference
+PROMPT = 32  # latents that the perceiver returns for any reference
 TEXT_EXTRA, AUDIO_EXTRA = 1, 4  # START; START and three STOP
 MEL_BANDS = 80
 
@@ -30,7 +30,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class SpecialTokens(NamedTuple):
-    """The ids that stand around text and codes."""
+    """Start and stop tokens of text and audio."""
 
     start_text: int
     stop_text: int
@@ -39,18 +39,18 @@ class SpecialTokens(NamedTuple):
 
     @classmethod
     def from_model(cls, gpt: nn.Module) -> Self:
-        """Read them off coqui's GPT."""
+        """Read them from coqui's GPT."""
         values: Any = gpt
         return cls(values.start_text_token, values.stop_text_token, values.start_audio_token, values.stop_audio_token)
 
 
 class Example(NamedTuple):
-    """What is read of one clip.
+    """Features of one clip.
 
     Attributes:
-        ids: What the model reads, without start and stop.
-        codes: What it has to say, without start and stop.
-        mel: The frames of its reference, 80 bands each.
+        ids: Text tokens, without start and stop.
+        codes: Audio codes, without start and stop.
+        mel: Mel frames of the reference, 80 bands each.
     """
 
     ids: npt.NDArray[np.integer[Any]]
@@ -59,7 +59,7 @@ class Example(NamedTuple):
 
 
 class RowLengths(NamedTuple):
-    """How many positions of one clip are text, are audio, and are audio that counts in the loss."""
+    """Number of text positions, audio positions, and audio positions that count in the loss."""
 
     text: int
     audio: int
@@ -67,7 +67,7 @@ class RowLengths(NamedTuple):
 
 
 class PackedParts(NamedTuple):
-    """Which embedding goes where, and what is asked for; a place is a row of the flattened matrix."""
+    """Inputs, targets and their rows in the flattened matrix (``places``)."""
 
     text_ids: Tensor
     text_positions: Tensor
@@ -84,7 +84,7 @@ PLACES = {"text_places", "audio_places", "counted_places"}
 
 
 class LossSums(NamedTuple):
-    """Cross-entropy, summed over all positions that count."""
+    """Cross-entropy summed over all positions that count."""
 
     text: Tensor
     audio: Tensor
@@ -92,13 +92,13 @@ class LossSums(NamedTuple):
 
 @dataclass(frozen=True)
 class PackedBatch:
-    """Some clips, ready for the model.
+    """A batch of clips, ready for the model.
 
     Attributes:
-        mel: References in half precision, (rows, 80, frames); there may be rows without a clip, to keep a shape.
-        numbers: All parts in one piece, so that a batch travels in two copies.
-        rows: The clips.
-        length: Positions of a row, padding included.
+        mel: References in half precision, (rows, 80, frames); rows without a clip keep a fixed shape.
+        numbers: All parts in one tensor, so that a batch moves to the device in two copies.
+        rows: Lengths of the clips.
+        length: Positions per row, including padding.
     """
 
     mel: Tensor
@@ -107,32 +107,32 @@ class PackedBatch:
     length: int
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Travel from a loading process by value: shared memory is small in containers, and each piece is a file."""
-        return _rebuilt, (self.mel.numpy(), self.numbers.numpy(), self.rows, self.length)
+        """Pickle by value: shared memory is small in containers, and each tensor would be a file in it."""
+        return _rebuild, (self.mel.numpy(), self.numbers.numpy(), self.rows, self.length)
 
     @property
     def clips(self) -> int:
-        """Return how many clips it holds."""
+        """Return the number of clips."""
         return len(self.rows)
 
     @property
     def text_count(self) -> int:
-        """Return how many positions count in the loss of the text."""
+        """Return the number of positions that count in the text loss."""
         return sum(row.text for row in self.rows)
 
     @property
     def audio_count(self) -> int:
-        """Return how many positions count in the loss of the audio."""
+        """Return the number of positions that count in the audio loss."""
         return sum(row.counted for row in self.rows)
 
     @property
     def positions(self) -> int:
-        """Return how many positions hold something."""
+        """Return the number of positions without padding."""
         return sum(PROMPT + row.text + row.audio for row in self.rows)
 
     @property
     def padded(self) -> int:
-        """Return how many positions are computed."""
+        """Return the number of positions with padding."""
         return self.mel.shape[0] * self.length
 
     @property
@@ -142,20 +142,20 @@ class PackedBatch:
         return PackedParts(*torch.split(self.numbers, sizes.tolist()))
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "PackedBatch":
-        """Return it on a device."""
+        """Move the batch to a device."""
         mel, numbers = (part.to(device, non_blocking=non_blocking) for part in (self.mel, self.numbers))
         return replace(self, mel=mel, numbers=numbers)
 
     def pin_memory(self) -> "PackedBatch":
-        """Return it in memory that a GPU can fetch by itself."""
+        """Copy the batch to pinned memory."""
         return replace(self, mel=self.mel.pin_memory(), numbers=self.numbers.pin_memory())
 
     def halves(self) -> tuple["PackedBatch", "PackedBatch"]:
-        """Split the clips into two batches whose losses and gradients add up to those of this one."""
+        """Split the batch in two; their losses and gradients add up to those of this one."""
         if self.clips < 2:
             raise RunError(
-                f"A batch of one clip with {self.length} positions cannot be halved any further.",
-                hint="Lower max_audio_length, or switch on enable_grad_checkpoint or enable_lora.",
+                f"A batch of one clip with {self.length} positions cannot be split.",
+                hint="Lower max_audio_length, or turn on enable_grad_checkpoint or enable_lora.",
             )
         middle = (self.clips + 1) // 2
         return self._rows(0, middle), self._rows(middle, self.clips)
@@ -171,12 +171,12 @@ class PackedBatch:
         return replace(self, mel=self.mel[first:last], numbers=torch.cat(cut), rows=self.rows[first:last])
 
 
-def _rebuilt(mel: npt.NDArray[np.float16], numbers: Integers, rows: tuple[RowLengths, ...], length: int) -> PackedBatch:
+def _rebuild(mel: npt.NDArray[np.float16], numbers: Integers, rows: tuple[RowLengths, ...], length: int) -> PackedBatch:
     return PackedBatch(torch.from_numpy(mel), torch.from_numpy(numbers), rows, length)
 
 
 def _sizes(row: RowLengths) -> tuple[int, ...]:
-    """Return how many numbers each part has for a clip."""
+    """Return the size of each part for a clip."""
     return (row.text,) * 4 + (row.audio,) * 3 + (row.counted,) * 2
 
 
@@ -188,36 +188,36 @@ def pack(
     length: int = 0,
     rows: int = 0,
 ) -> PackedBatch:
-    """Put clips into one batch.
+    """Pack clips into one batch.
 
     Args:
-        examples: The clips; their references are equally long. None at all gives a batch that learns nothing.
-        tokens: What stands around text and codes.
-        masked: For each clip the first code that is left out of the loss, and the first one after it.
-        length: Positions of a row; 0: as many as the longest clip has.
-        rows: Rows of the batch; 0: one for each clip.
+        examples: The clips; all references have the same length. Without clips, the batch has no loss.
+        tokens: Start and stop tokens.
+        masked: For each clip, start and end of the codes that are excluded from the loss.
+        length: Minimum positions per row; by default those of the longest clip.
+        rows: Minimum rows; by default one per clip.
     """
     marks = np.zeros((len(examples), 2), np.int64) if masked is None else masked
     needed = max((positions(len(one.codes), len(one.ids)) for one in examples), default=PROMPT)
     length = max(length, needed)
     frames = len(examples[0].mel) if examples else 1
     mel = np.zeros((max(rows, len(examples), 1), MEL_BANDS, frames), np.float16)
-    found = []
+    packed = []
     for row, (one, (first, last)) in enumerate(zip(examples, marks.tolist(), strict=True)):
         mel[row] = one.mel.T
-        found.append(_parts(one, tokens, first, last, row * length + PROMPT))
-    sizes = tuple(RowLengths(len(parts[0]), len(parts[4]), len(parts[8])) for parts in found)
-    numbers = np.concatenate([part for parts in zip(*found, strict=True) for part in parts] or [np.zeros(0, np.int64)])
+        packed.append(_parts(one, tokens, first, last, row * length + PROMPT))
+    sizes = tuple(RowLengths(len(parts[0]), len(parts[4]), len(parts[8])) for parts in packed)
+    numbers = np.concatenate([part for parts in zip(*packed, strict=True) for part in parts] or [np.zeros(0, np.int64)])
     return PackedBatch(torch.from_numpy(mel), torch.from_numpy(numbers), sizes, length)
 
 
 def positions(codes: int, ids: int) -> int:
-    """Return how many positions a clip takes."""
+    """Return the sequence length of a clip."""
     return PROMPT + TEXT_EXTRA + ids + AUDIO_EXTRA + codes
 
 
 def _parts(one: Example, tokens: SpecialTokens, first: int, last: int, place: int) -> tuple[Integers, ...]:
-    """Spell out one clip in the order of ``Parts``; its text starts at a place."""
+    """Return the parts of one clip in the order of ``PackedParts``; its text starts at row ``place``."""
     text = np.concatenate([[tokens.start_text], one.ids, [tokens.stop_text]])
     audio = np.concatenate([[tokens.start_audio], one.codes, [tokens.stop_audio] * AUDIO_EXTRA])
     text_at, audio_at = np.arange(text.size - 1), np.arange(audio.size - 1)
@@ -231,12 +231,7 @@ def _parts(one: Example, tokens: SpecialTokens, first: int, last: int, place: in
 
 
 class PackedGpt(nn.Module):
-    """coqui's GPT with another way through it: the same modules and weights, the same loss.
-
-    Args:
-        gpt: coqui's GPT with its perceiver.
-        label_smoothing: Probability given to other tokens.
-    """
+    """coqui's GPT with a different forward pass: the same modules, weights and loss."""
 
     def __init__(self, gpt: nn.Module, label_smoothing: float = 0.0) -> None:
         super().__init__()
@@ -254,20 +249,20 @@ class PackedGpt(nn.Module):
         )
 
     def _embedded(self, batch: PackedBatch) -> Tensor:
-        """Put the embeddings of prompt, text and audio where they belong; the rest stays zero."""
+        """Place the embeddings of prompt, text and audio in the matrix; the rest is zero."""
         gpt, parts = self.gpt, batch.parts
         text = gpt.text_embedding(parts.text_ids) + gpt.text_pos_embedding.emb(parts.text_positions)
         audio = gpt.mel_embedding(parts.audio_ids) + gpt.mel_pos_embedding.emb(parts.audio_positions)
         prompt = gpt.get_style_emb(batch.mel.float()).mT
         rows, latents, width = prompt.shape
         if latents != PROMPT:
-            raise RunError(f"The model makes {latents} latents of a reference, not {PROMPT}.", hint="Use an XTTS v2.")
+            raise RunError(f"The model returns {latents} latents for a reference, not {PROMPT}.", hint="Use XTTS v2.")
         matrix = torch.zeros(rows * batch.length, width, dtype=text.dtype, device=text.device)
         matrix = matrix.index_copy(0, torch.cat([parts.text_places, parts.audio_places]), torch.cat([text, audio]))
         matrix = matrix.view(rows, batch.length, width)
         return torch.cat([prompt.to(text.dtype), matrix[:, PROMPT:]], dim=1)
 
     def _loss(self, head: nn.Module, hidden: Tensor, places: Tensor, targets: Tensor) -> Tensor:
-        """Run a head on the positions that count, and on no others."""
+        """Apply a head to the positions that count."""
         logits = head(self.gpt.final_norm(hidden.index_select(0, places)))
         return F.cross_entropy(logits.float(), targets, reduction="sum", label_smoothing=self.label_smoothing)

@@ -1,7 +1,7 @@
-"""The state that a run goes on from: one folder, replaced as a whole, that holds everything exact resuming needs.
+"""The resume state: one folder, replaced atomically, with everything needed to resume a run exactly.
 
-``resume/`` holds ``weights.safetensors``, ``optimizer.safetensors`` with ``optimizer.json``, ``ema.safetensors`` when
-there is an average, ``random.safetensors`` and, written last, ``state.json``. Nothing in it is a pickle.
+``resume/`` holds ``weights.safetensors``, ``optimizer.safetensors`` with ``optimizer.json``, ``ema.safetensors`` if
+there is an average, ``random.safetensors`` and, written last, ``state.json``. There are no pickles.
 """
 
 import json
@@ -29,30 +29,30 @@ from utils.xtts.tensors import flatten_tree, read_tensors, total_bytes, unflatte
 
 WEIGHTS, EMA = "weights.safetensors", "ema.safetensors"
 OPTIMIZER, OPTIMIZER_TREE = "optimizer.safetensors", "optimizer.json"
-RANDOM = "random.safetensors"  # also the few tensors that scheduler or guards hold
-BEGIN_ANEW = "Begin a new run from one of the checkpoints."
-BYTES_OF_A_NAME = 400  # of each tensor in headers and JSON
+RANDOM = "random.safetensors"  # also the few tensors of scheduler and guards
+HINT = "Start a new run from one of the checkpoints."
+HEADER_BYTES = 400  # per tensor in headers and JSON
 
 Tree = dict[str, Any]
 
 
 @dataclass
 class Snapshot:
-    """Where a run is; the tensors are those of the run itself, not copies.
+    """Everything that is saved; the tensors are those of the run itself, not copies.
 
     Attributes:
         update: Updates done.
         weights: State of the model, buffers included.
-        optimizer: State of the optimiser.
-        ema: Running average of the weights, when there is one.
+        optimizer: State of the optimizer.
+        ema: Moving average of the weights, if there is one.
         scheduler: State of the schedule.
-        scaler: State of the fp16 scaler, when there is one.
-        guards: State of guards, early stopping and batch halving.
-        random: What ``capture_rng`` returned.
-        seconds: Seconds trained, all sessions together.
-        config_hash: Of the settings.
-        dataset_hash: Of the clips and their order.
-        extra: Whatever else the loop wants back.
+        scaler: State of the fp16 gradient scaler, if there is one.
+        guards: State of guards, early stopping and batch splitting.
+        random: Result of ``capture_rng``.
+        seconds: Seconds trained, over all sessions.
+        config_hash: Hash of the settings.
+        dataset_hash: Hash of the clips and their order.
+        extra: State of the training loop.
     """
 
     update: int
@@ -69,15 +69,15 @@ class Snapshot:
     extra: Tree = field(default_factory=dict)
 
 
-NAMED = ("update", "seconds", "config_hash", "dataset_hash")  # plain values, readable in the JSON
+SCALARS = ("update", "seconds", "config_hash", "dataset_hash")  # stored as plain JSON values
 TREES = ("scheduler", "scaler", "guards", "random", "extra")
 
 
 def save(folder: Path, snapshot: Snapshot) -> None:
-    """Replace the state by a newer one; whatever happens meanwhile, one of the two can be loaded."""
+    """Replace the saved state atomically: after a crash, the old or the new one can be loaded."""
     optimizer, moments = flatten_tree(snapshot.optimizer)
-    trees, loose = flatten_tree({name: getattr(snapshot, name) for name in TREES})
-    parts = {WEIGHTS: snapshot.weights, OPTIMIZER: moments, RANDOM: loose}
+    trees, other = flatten_tree({name: getattr(snapshot, name) for name in TREES})
+    parts = {WEIGHTS: snapshot.weights, OPTIMIZER: moments, RANDOM: other}
     if snapshot.ema is not None:
         parts[EMA] = snapshot.ema
 
@@ -85,55 +85,55 @@ def save(folder: Path, snapshot: Snapshot) -> None:
         write_atomically(new / OPTIMIZER_TREE, json.dumps(optimizer))
         return {name: write_tensors(new / name, tensors) for name, tensors in parts.items()}
 
-    needed = sum(total_bytes(part.values()) + BYTES_OF_A_NAME * len(part) for part in parts.values())
-    about = {name: getattr(snapshot, name) for name in NAMED} | {"trees": trees}
+    needed = sum(total_bytes(part.values()) + HEADER_BYTES * len(part) for part in parts.values())
+    about = {name: getattr(snapshot, name) for name in SCALARS} | {"trees": trees}
     write_folder(folder, RESUME_STATE, fill, about, needed=needed)
 
 
 def load(folder: Path) -> Snapshot:
-    """Read the newest whole state, every byte checked, and sweep what a kill has left beside it."""
-    look(folder)
+    """Load the newest complete state, verify every byte, and remove leftovers of an interrupted save."""
+    read_summary(folder)
     repair(folder, RESUME_STATE)
     about = read_manifest(folder, RESUME_STATE)
     try:
         verify_hashes(folder, RESUME_STATE)
     except DamagedError as error:
-        raise DamagedError(error.message, hint=BEGIN_ANEW) from error
+        raise DamagedError(error.message, hint=HINT) from error
     try:
-        return _put_together(folder, about)
+        return _read(folder, about)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise DamagedError(f"{folder / RESUME_STATE} is damaged: {error!r}.", hint=BEGIN_ANEW) from error
+        raise DamagedError(f"{folder / RESUME_STATE} is damaged: {error!r}.", hint=HINT) from error
 
 
-def _put_together(folder: Path, about: Tree) -> Snapshot:
+def _read(folder: Path, about: Tree) -> Snapshot:
     optimizer = read_json(folder / OPTIMIZER_TREE)
     return Snapshot(
         weights=read_tensors(folder / WEIGHTS),
         optimizer=unflatten_tree(optimizer, read_tensors(folder / OPTIMIZER)),
         ema=read_tensors(folder / EMA) if EMA in about["files"] else None,
-        **{name: about[name] for name in NAMED},
+        **{name: about[name] for name in SCALARS},
         **unflatten_tree(about["trees"], read_tensors(folder / RANDOM)),
     )
 
 
 def can_resume(folder: Path) -> bool:
-    """Tell whether there is a state to go on from, without reading or changing it."""
+    """Tell whether there is a state to resume from, without reading or changing it."""
     return newest_complete(folder, RESUME_STATE) is not None
 
 
-def look(folder: Path) -> Tree:
-    """Return the plain values of the newest whole state, such as update and hashes, without its tensors."""
+def read_summary(folder: Path) -> Tree:
+    """Return the scalar values of the newest complete state, such as update and hashes."""
     newest = newest_complete(folder, RESUME_STATE)
     if newest is None:
-        raise DamagedError(f"{folder} holds no whole state to go on from.", hint="Start a new run.")
+        raise DamagedError(f"{folder} holds no complete resume state.", hint="Start a new run.")
     about = read_manifest(newest, RESUME_STATE)
-    if absent := [name for name in NAMED if name not in about]:
-        raise DamagedError(f"{newest / RESUME_STATE} does not tell {', '.join(absent)}.", hint=BEGIN_ANEW)
-    return {name: about[name] for name in NAMED}
+    if absent := [name for name in SCALARS if name not in about]:
+        raise DamagedError(f"{newest / RESUME_STATE} does not contain {', '.join(absent)}.", hint=HINT)
+    return {name: about[name] for name in SCALARS}
 
 
 def capture_rng() -> Tree:
-    """Take the state of every generator of random numbers that training may draw from."""
+    """Return the state of every random number generator that training may use."""
     name, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)
     version, numbers, next_gauss = random.getstate()
     return {
@@ -145,10 +145,7 @@ def capture_rng() -> Tree:
 
 
 def restore_rng(states: Tree) -> int:
-    """Put the generators back to what ``capture_rng`` took; return how many were set.
-
-    The states of GPUs that this machine does not have are left out.
-    """
+    """Restore the result of ``capture_rng`` and return the number of generators; missing GPUs are skipped."""
     torch.set_rng_state(states["torch"])
     gpus = states["cuda"][: torch.cuda.device_count()]
     for number, state in enumerate(gpus):

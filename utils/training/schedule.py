@@ -1,7 +1,6 @@
-"""The learning rate of each update: a rise, then the fall that was chosen.
+"""The learning rate schedule: a warm-up, then the chosen decay.
 
-The curves are those of transformers, read one update further: its first update would have a rate of 0 and learn
-nothing. Here the first has one share of the rise, the last is the smallest above 0, and every update counts.
+The curves are those of transformers, shifted by one update: there, the first update has a rate of 0 and learns nothing.
 """
 
 from collections.abc import Callable
@@ -16,34 +15,34 @@ NAMES = {"cosine": "cosine", "linear": "linear", "constant": "constant_with_warm
 
 
 def warmup_updates(total: int, warmup_steps: int, warmup_share: float) -> int:
-    """Return how many updates the rise takes: a bounded share of the run, so that a short one reaches its rate."""
+    """Return the length of the warm-up: at most a share of the run, so that short runs reach the peak rate."""
     return min(warmup_steps, int(total * warmup_share))
 
 
 def make_schedule(
     optimizer: Optimizer, kind: Kind, updates: int, warmup_steps: int, warmup_share: float
 ) -> LRScheduler:
-    """Return a schedule to be stepped once after each update; it sets the rate of the first one here.
+    """Create a schedule that is stepped once after each update.
 
     Args:
-        optimizer: Its groups' rates are the highest of the curve.
-        kind: How the rate falls.
+        optimizer: Its learning rates are the peak of the curve.
+        kind: Shape of the decay.
         updates: Updates of the whole run.
-        warmup_steps: Updates of the rise.
-        warmup_share: Largest share of the run that the rise may take.
+        warmup_steps: Updates of the warm-up.
+        warmup_share: Maximum share of the run for the warm-up.
     """
     return LambdaLR(optimizer, _curve(kind, updates, warmup_updates(updates, warmup_steps, warmup_share)))
 
 
 def scale_rates(schedule: LRScheduler, factor: float) -> None:
-    """Multiply the whole curve, now and from now on; a checkpoint of the schedule keeps it."""
+    """Multiply the current and all later learning rates; the factor is saved with the schedule."""
     schedule.base_lrs = [rate * factor for rate in schedule.base_lrs]
     for group in schedule.optimizer.param_groups:
         group["lr"] *= factor
 
 
 def _curve(kind: Kind, updates: int, warmup: int) -> Callable[[int], float]:
-    """Return what share of the highest rate an update has, counted from 0; after the last one it stays."""
+    """Return a function from an update, counted from 0, to its share of the peak rate."""
     from transformers import get_scheduler
 
     probe = torch.optim.SGD([torch.zeros(1)], lr=1.0)

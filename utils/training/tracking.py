@@ -1,4 +1,4 @@
-"""The curves of a run in TensorBoard, Weights & Biases or trackio, besides events.jsonl; off unless asked for."""
+"""Metrics in TensorBoard, Weights & Biases or trackio, in addition to events.jsonl. Off by default."""
 
 import importlib.util
 from collections.abc import Callable
@@ -16,40 +16,40 @@ PACKAGES = {"tensorboard": "tensorboard", "wandb": "wandb", "trackio": "trackio"
 
 
 def is_missing(config: TrainConfig) -> bool:
-    """Tell whether a tracker was chosen whose package is not installed."""
+    """Tell whether the chosen tracker's package is missing."""
     return config.tracker != "none" and importlib.util.find_spec(PACKAGES[config.tracker]) is None
 
 
 class Tracker:
-    """Sends figures to the tracker; whatever goes wrong there is told once and never ends a run.
+    """Sends metrics to the tracker. Its errors are reported once and never end a run.
 
     Args:
-        config: The settings of the run.
-        accelerator: Was made with the tracker.
-        run: Gives its name to the curves.
-        warn: Hears what went wrong.
+        config: Settings of the run.
+        accelerator: Created with the tracker.
+        run: The run that is tracked.
+        warn: Called with the error message.
     """
 
     def __init__(self, config: TrainConfig, accelerator: "Accelerator", run: Run, warn: Callable[[str], None]) -> None:
         self.accelerator, self.warn = accelerator, warn
-        self.is_on = config.tracker != "none"
+        self.enabled = config.tracker != "none"
         if is_missing(config):
-            self._give_up(f"tracker: the package {PACKAGES[config.tracker]} is not installed.")
-        elif self.is_on:
-            self._try(lambda: self._begin(config, run))
+            self._disable(f"tracker: the package {PACKAGES[config.tracker]} is not installed.")
+        elif self.enabled:
+            self._try(lambda: self._start(config, run))
 
-    def log(self, figures: dict[str, Any], step: int) -> None:
-        """Send the figures of an update or an evaluation."""
-        if self.is_on:
-            numbers = {name: value for name, value in figures.items() if isinstance(value, int | float)}
+    def log(self, metrics: dict[str, Any], step: int) -> None:
+        """Send the metrics of an update or an evaluation."""
+        if self.enabled:
+            numbers = {name: value for name, value in metrics.items() if isinstance(value, int | float)}
             self._try(lambda: self.accelerator.log(numbers, step=step))
 
     def close(self) -> None:
-        """Let the tracker write what it still holds."""
-        if self.is_on:
+        """Flush and close the tracker."""
+        if self.enabled:
             self._try(self.accelerator.end_training)
 
-    def _begin(self, config: TrainConfig, run: Run) -> None:
+    def _start(self, config: TrainConfig, run: Run) -> None:
         names = {"wandb": {"name": run.name, "id": run.name, "resume": "allow"}, "trackio": {"name": run.name}}
         settings = config.model_dump(mode="json")
         self.accelerator.init_trackers(run.project.root.name, config=settings, init_kwargs=names)
@@ -57,14 +57,14 @@ class Tracker:
     def _try(self, action: Callable[[], object]) -> None:
         try:
             action()
-        except Exception as error:  # noqa: BLE001  # anything may come from there, and no run is worth losing for it
-            self._give_up(f"tracker: {type(error).__name__}: {error}.")
+        except Exception as error:  # noqa: BLE001  # trackers raise anything, and none of it should end a run
+            self._disable(f"tracker: {type(error).__name__}: {error}.")
 
-    def _give_up(self, reason: str) -> None:
-        self.is_on = False
-        self.warn(f"{reason} The run goes on without it; its curves are in events.jsonl.")
+    def _disable(self, reason: str) -> None:
+        self.enabled = False
+        self.warn(f"{reason} The run continues without it; all metrics are in events.jsonl.")
 
 
 def logging_folder(run: Run) -> Path:
-    """Return where a tracker that writes files puts them."""
+    """Return the folder for a tracker's files."""
     return run.folder / FOLDER
