@@ -78,7 +78,7 @@ def test_a_whole_run_is_whole(subject: Subject) -> None:
         (lambda one: save(one, 2), "update 4 was announced as saved, and the state is of 2"),
         (
             lambda one: damage(one.training.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS),
-            "does not hold what was written",
+            "has changed since",
         ),
         (lambda one: remove_checkpoint(one, 4), "checkpoint 4 was announced and is gone"),
         (lambda one: remove_checkpoint(one, 2), "checkpoint 2 is marked as the best and is gone"),

@@ -44,7 +44,7 @@ def find_base(job: Job, config: TrainConfig) -> BaseModel:
     note = job.run.folder / BASE_FILE
     if not note.exists():
         folder = base_models.base_folder(
-            config.version, config.custom_model, base_models.ModelSource(on_step=download_progress(job))
+            config.version, config.custom_model, base_models.ModelSource(on_progress=download_progress(job))
         )
         folder = _own_copy(folder, job)
         base = BaseModel(folder, model.fingerprint(folder))
@@ -82,7 +82,7 @@ def download_progress(job: Job) -> Callable[[base_models.DownloadProgress], None
         job.stop_if_requested()  # what has been downloaded is on disk
         if time.monotonic() - last[0] > PROGRESS_SECONDS or step.done == step.total:
             last[0] = time.monotonic()
-            job.events.emit("progress", part=step.part, step=step.done, total=step.total)
+            job.events.emit("progress", part=step.file, step=step.done, total=step.total)
 
     return report
 
