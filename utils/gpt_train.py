@@ -239,7 +239,11 @@ def publish_first_voice(job: Job, reference: Path) -> None:
 
 def emit_memory_estimate(job: Job, config: TrainConfig, size: ModelSize, clip: ClipSize) -> None:
     """Record the memory that the run needs, and warn if the device has less."""
-    estimate = memory.estimate(config, memory.Device.detect(config), size, clip)
+    try:
+        estimate = memory.estimate(config, memory.Device.detect(config), size, clip)
+    except Exception as error:  # noqa: BLE001  # it only informs, and a run does not depend on it
+        warn(job, f"The memory could not be estimated: {type(error).__name__}: {error}")
+        return
     job.events.emit("memory_plan", fits=estimate.fits, message=estimate.summary, parts=estimate.parts)
     if not estimate.fits:
         warn(job, f"{estimate.summary} To see what would fit: python -m utils memory-plan.")

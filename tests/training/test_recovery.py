@@ -86,7 +86,7 @@ def test_without_a_whole_checkpoint_it_refuses_and_begins_nothing(run: Run) -> N
     flip(run.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS)
     for one in checkpoints.list_checkpoints(run.folder):
         flip(one.folder / checkpoints.MODEL)
-    with pytest.raises(DamagedError, match=r"No checkpoint of .* can take its place"):
+    with pytest.raises(DamagedError, match=r"No checkpoint of .* can be used instead"):
         resumed(run)
     assert len(events(run, "train")) == 6
 
