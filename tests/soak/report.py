@@ -1,4 +1,4 @@
-"""What a campaign found, as a table for people and as soak.json for programs."""
+"""The results of a campaign, as tables and as soak.json."""
 
 import dataclasses
 import json

@@ -6,11 +6,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 import torch
 
-from tests.soak.disks import REASONS, complaints, ends_with_a_sentence
 from tests.soak.subject import Lost, Subject
 from utils.core.events import EventLog
 from utils.core.folders import DamagedError
@@ -100,7 +98,7 @@ def test_what_is_lost_is_noticed(subject: Subject, spoil: Callable[[Subject], ob
         subject.check()
 
 
-@pytest.mark.parametrize("updates", [(6, 7), (5, 7), (4, 5), (5, 5), (1, 2)])
+@pytest.mark.parametrize("updates", [(6, 7), (5, 7), (4, 5)])
 def test_an_update_missing_or_taken_twice_is_noticed(
     subject: Subject, monkeypatch: pytest.MonkeyPatch, updates: tuple[int, ...]
 ) -> None:
@@ -110,46 +108,8 @@ def test_an_update_missing_or_taken_twice_is_noticed(
         subject.check_goes_on()
 
 
-@pytest.mark.parametrize(("from_update", "updates"), [(None, (5, 6)), (2, (3, 4))])
-def test_going_on_without_a_gap_is_right(
-    subject: Subject, monkeypatch: pytest.MonkeyPatch, from_update: int | None, updates: tuple[int, ...]
-) -> None:
-    take(subject, 1, 2, 3, 4, 5)
-    monkeypatch.setattr(Subject, "work", lambda one: take(one, *updates))
-    subject.check_goes_on(from_update)
-    assert len(subject.told("train")) == 7
-
-
 def test_another_process_with_the_number_of_a_run_is_left_alone(subject: Subject) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         subject.training.write_state(State("train", Status.RUNNING, time.time(), other.pid, "another-boot/1"))
         subject.kill()
         assert other.poll() is None
-
-
-def test_a_process_that_stays_is_noticed_and_killed(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.soak.subject.PATIENCE", 0.1)
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as staying:
-        subject.family = [psutil.Process(staying.pid)]
-        with pytest.raises(Lost, match="processes are left"):
-            subject.ended()
-        assert staying.wait() != 0
-
-
-@pytest.mark.parametrize(
-    ("status", "message", "logged"),
-    [
-        (Status.STOPPED, "Stopped and saved.", ""),
-        (Status.FINISHED, "", ""),
-        (Status.FAILED, "KeyError: 1.", f"the heartbeat {REASONS[0]}"),
-        (Status.RUNNING, "", ""),  # and no process: it is lost without a word
-    ],
-)
-def test_an_end_without_a_sentence_is_noticed(subject: Subject, status: Status, message: str, logged: str) -> None:
-    with EventLog(subject.training.events) as events:
-        events.emit("ended", status="failed", message=f"An earlier one {REASONS[0]}.")
-    before = complaints(subject.training)
-    subject.training.log.write_text(logged)
-    subject.training.write_state(State("train", status, time.time(), 2**22 + 1, "gone", message=message))
-    with pytest.raises(Lost, match="does not say that the disk is the reason"):
-        ends_with_a_sentence(subject, before)
