@@ -245,6 +245,8 @@ def _parsed(path: Path, changed: int) -> Take:  # noqa: ARG001  # what is asked 
 
 
 def _sentence(data: dict[str, Any]) -> Sentence:
-    told = data.pop("reading")
-    lists = {name: tuple(told[name]) for name in ("tokens", "ids", "unknown")}
-    return Sentence(TokenizedText(**told | lists), **data | {"flags": tuple(data["flags"])})
+    text = data.pop("reading")
+    if "read" in text:  # its name in version 1.0
+        text["model_text"] = text.pop("read")
+    lists = {name: tuple(text[name]) for name in ("tokens", "ids", "unknown")}
+    return Sentence(TokenizedText(**text | lists), **data | {"flags": tuple(data["flags"])})
