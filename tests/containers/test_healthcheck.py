@@ -1,4 +1,4 @@
-"""What the container asks itself is answered by the real page and the real server, and says no when they are gone."""
+"""The health checks of the containers, against the real page and the real server."""
 
 import json
 import os
@@ -13,13 +13,15 @@ import psutil
 import pytest
 
 import xtts_demo
-from tests.containers.test_dockerfile import SERVICES, STEPS
+from tests.containers.test_compose import SERVICES
 from tests.server.fake_server import served
 from tests.ui.serving import Served, serving
+from utils.core.paths import ROOT
 
 pytestmark = pytest.mark.slow
 PASSWORD = "a-password-of-one-s-own"
-PAGE: list[str] = json.loads(next(words for kind, words in STEPS if kind == "HEALTHCHECK").partition("CMD ")[2])
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+PAGE: list[str] = json.loads(re.findall(r"HEALTHCHECK .*?CMD (\[.*\])", DOCKERFILE, re.DOTALL)[0])
 SPEECH: list[str] = SERVICES["speech"]["healthcheck"]["test"][1:]
 
 
