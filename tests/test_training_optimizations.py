@@ -121,7 +121,7 @@ def test_the_gpt_is_found_wherever_it_is(wrap: Callable[[nn.Module], nn.Module])
 
 @pytest.mark.parametrize("pick", [lambda gpt: gpt.gpt, lambda gpt: Holder("other", gpt), lambda _: nn.Linear(1, 1)])
 def test_a_model_without_it_is_refused(pick: Callable[[Any], nn.Module]) -> None:
-    with pytest.raises(SpeedupError, match=r"does not hold coqui's GPT.*not the GPT-2 inside it"):
+    with pytest.raises(SpeedupError, match="coqui's GPT"):
         coqui_gpt(pick(small_gpt()))
 
 
@@ -130,7 +130,7 @@ def test_the_number_format_comes_with_a_reason(monkeypatch: pytest.MonkeyPatch) 
     switches = optimizer(enable_mixed_precision=True)
     assert switches.get_mixed_precision_config().dtype == "bf16"
     change = switches.apply(small_gpt())["enable_mixed_precision"]
-    assert (change.changed, change.detail) == (1, "this CPU multiplies bf16 (avx512_bf16)")
+    assert (change.changed, change.detail) == (1, "this CPU supports bf16 (avx512_bf16)")
     assert optimizer().apply(small_gpt())["enable_mixed_precision"].changed == 0
 
 
@@ -159,7 +159,7 @@ def test_loading_fits_the_machine(device: str, cores: int, workers: int, pinned:
 
 def test_a_machine_is_switched_without_a_configuration() -> None:
     machine, gpt = UnslothStyleOptimizations("cpu"), small_gpt()
-    assert machine.enable_tf32().detail.startswith("not on this device")
+    assert machine.enable_tf32().detail.startswith("not supported")
     assert machine.compile_model(gpt, backend="eager").changed == compilation.compiled(gpt) == 2
 
 

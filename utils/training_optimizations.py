@@ -1,6 +1,6 @@
-"""Which speed-ups act on a model, in which order, and what is really on.
+"""Apply the configured optimizations to a model, and report which are active.
 
-The settings say what is wanted; each switch answers with what it changed; ``what_is_on`` reads the live model.
+Each optimization returns what it changed; ``what_is_on`` reads the live model.
 """
 
 import os
@@ -16,9 +16,9 @@ from utils.training.speedups import (
     Change,
     SpeedupError,
     attention,
-    byte_dropout,
     checkpointing,
     compilation,
+    dropout,
     freezing,
     gelu,
     kernels,
@@ -29,27 +29,27 @@ from utils.xtts import adapters
 from utils.xtts.dtypes import Precision, choose_precision
 from utils.xtts.modules import GPT
 
-PLACES = ("", "gpt", "xtts.gpt", "module", "module.gpt", "module.xtts.gpt")  # where a model may hold coqui's GPT
+GPT_PATHS = ("", "gpt", "xtts.gpt", "module", "module.gpt", "module.xtts.gpt")  # of coqui's GPT inside a model
 
 
 def coqui_gpt(model: nn.Module) -> nn.Module:
     """Find coqui's GPT: the model itself, or inside our PackedGpt, coqui's Xtts or GPTTrainer, or those in DDP."""
     parts = dict(model.named_modules(remove_duplicate=False))
-    found: list[nn.Module] = [parts[place] for place in PLACES if isinstance(parts.get(place), GPT)]
-    if not found:
+    matches: list[nn.Module] = [parts[path] for path in GPT_PATHS if isinstance(parts.get(path), GPT)]
+    if not matches:
         raise SpeedupError(
-            f"{type(model).__name__} does not hold coqui's GPT.",
-            hint="Hand over the GPT of XTTS or what holds it (PackedGpt, Xtts, GPTTrainer), not the GPT-2 inside it.",
+            f"{type(model).__name__} does not contain coqui's GPT.",
+            hint="Pass the GPT of XTTS or a model that contains it (PackedGpt, Xtts, GPTTrainer), not its GPT-2.",
         )
-    return found[0]
+    return matches[0]
 
 
 class TrainingOptimizer:
-    """Applies the switches of a configuration to a model.
+    """Applies the optimizations of a configuration to a model.
 
     Args:
-        config: The settings of the run.
-        device: Where the model will compute; by default the GPU of this process, or the CPU where there is none.
+        config: Settings of the run.
+        device: Device of the model; by default the GPU of this process, or the CPU if there is none.
     """
 
     def __init__(self, config: TrainConfig, device: torch.device | str | None = None) -> None:
@@ -59,22 +59,22 @@ class TrainingOptimizer:
 
     @classmethod
     def from_config(cls, config: TrainConfig, device: torch.device | str | None = None) -> Self:
-        """Read the settings of a run."""
+        """Create an optimizer from the settings of a run."""
         return cls(config, device)
 
     def apply(self, model: nn.Module) -> dict[str, Change]:
-        """Apply every switch that acts on the model or on torch; return by name what each one changed."""
+        """Apply every optimization; return by name what each one changed."""
         return {change.name: change for change in self._changes(coqui_gpt(model))}
 
     def optimize_model(self, model: nn.Module) -> dict[str, Change]:
-        """Apply every switch; another name of ``apply``."""
+        """Alias of ``apply``."""
         return self.apply(model)
 
     def _changes(self, gpt: nn.Module) -> Iterator[Change]:
-        """Switch in an order that matters.
+        """Apply the optimizations; the order matters.
 
-        Adapters freeze what they do not train, so single layers are frozen after them, or theirs would train. A kernel
-        is tried for the attention that is there. Layers are compiled when all else is in its place.
+        Adapters freeze everything else, so layers are frozen after them, or their adapters would be trained. A kernel
+        is tried for the attention in use. Layers are compiled last.
         """
         config = self.config
         yield memory_cap.cap_memory(config.max_memory_fraction, self.device)
@@ -86,10 +86,10 @@ class TrainingOptimizer:
             yield freezing.freeze_first_layers(gpt, config.freeze_first_n_gpt_layers)
         if config.freeze_conditioning:
             yield freezing.freeze_conditioning(gpt)
-        yield gelu.fuse_gelu(gpt) if config.enable_fused_gelu else gelu.write_out_gelu(gpt)
+        yield gelu.fuse_gelu(gpt) if config.enable_fused_gelu else gelu.unfuse_gelu(gpt)
         yield self.configure_sdpa(gpt)
         if config.enable_byte_dropout and config.enable_sdpa and self.device.type == "cpu" and not config.use_compile:
-            yield byte_dropout.use_byte_dropout(gpt)
+            yield dropout.use_byte_dropout(gpt)
         yield self.configure_kernel(gpt)
         if config.enable_grad_checkpoint:
             yield self.apply_gradient_checkpointing(gpt)
@@ -97,11 +97,11 @@ class TrainingOptimizer:
             yield compilation.compile_blocks(gpt, self.device)
 
     def get_mixed_precision_config(self) -> Precision:
-        """Return the number format for ``accelerate``, with the reason for it."""
+        """Return the precision for ``accelerate`` and the reason for it."""
         return self.precision
 
     def apply_adapters(self, model: nn.Module) -> Change:
-        """Put LoRA or DoRA adapters into the GPT-2 and freeze the rest, but for the rows of the text."""
+        """Add LoRA or DoRA adapters to the GPT-2 and freeze the rest, except the text embeddings."""
         config = self.config
         return adapters.add_lora(
             coqui_gpt(model),
@@ -113,7 +113,7 @@ class TrainingOptimizer:
         )
 
     def configure_sdpa(self, model: nn.Module) -> Change:
-        """Fuse the attention of GPT, conditioning encoder and perceiver, or write it out when that is wanted."""
+        """Use fused attention in GPT, conditioning encoder and perceiver, or unfused if it is off."""
         gpt, config = coqui_gpt(model), self.config
         if not config.enable_sdpa:
             return attention.use_eager(gpt)
@@ -122,23 +122,23 @@ class TrainingOptimizer:
         return attention.use_sdpa(gpt)
 
     def configure_kernel(self, model: nn.Module) -> Change:
-        """Allow the wanted attention kernel alone, or refuse it where it cannot run."""
+        """Allow only the chosen attention kernel, or raise an error if it is not supported."""
         kernel = self.config.attention_kernel
         if kernel != "auto" and not self.config.enable_sdpa:
             raise SpeedupError(
                 f"attention_kernel: {kernel} is a fused kernel, and enable_sdpa is off.", hint="Choose auto."
             )
-        dropout = attention.dropout(coqui_gpt(model))
-        return kernels.choose(kernel, self.device, dtype=self.precision.torch_dtype, dropout=dropout)
+        rate = attention.dropout(coqui_gpt(model))
+        return kernels.choose(kernel, self.device, dtype=self.precision.torch_dtype, dropout=rate)
 
     def apply_gradient_checkpointing(self, model: nn.Module) -> Change:
-        """Let the layers of GPT and conditioning encoder keep their input alone."""
+        """Checkpoint the layers of GPT and conditioning encoder."""
         return checkpointing.checkpoint_blocks(coqui_gpt(model), self.config.checkpoint_every)
 
     def memory_statistics(self, model: nn.Module) -> dict[str, int]:
-        """Return what the model and this process hold now: numbers of parameters, and bytes."""
+        """Return parameter counts and the memory that the model and this process use."""
         weights = list(model.parameters())
-        held = {
+        statistics = {
             "parameters": sum(weight.numel() for weight in weights),
             "trained_parameters": sum(weight.numel() for weight in weights if weight.requires_grad),
             "weight_bytes": sum(weight.nbytes for weight in weights),
@@ -146,18 +146,18 @@ class TrainingOptimizer:
             "process_ram_bytes": psutil.Process().memory_info().rss,
         }
         if self.device.type == "cuda":
-            held["gpu_allocated_bytes"] = torch.cuda.memory_allocated(self.device)
-            held["gpu_reserved_bytes"] = torch.cuda.memory_reserved(self.device)
-            held["gpu_peak_bytes"] = torch.cuda.max_memory_allocated(self.device)
-        return held
+            statistics["gpu_allocated_bytes"] = torch.cuda.memory_allocated(self.device)
+            statistics["gpu_reserved_bytes"] = torch.cuda.memory_reserved(self.device)
+            statistics["gpu_peak_bytes"] = torch.cuda.max_memory_allocated(self.device)
+        return statistics
 
     def what_is_on(self, model: nn.Module) -> dict[str, str | int]:
-        """Read from the live model, and from torch, what is really on; the settings are not looked at."""
+        """Report the active optimizations, read from the live model and torch instead of the settings."""
         gpt = coqui_gpt(model)
         parts = attention.report(gpt, self.device, self.precision.torch_dtype).items()
         layers, encoder = checkpointing.checkpointed(gpt)
         blocks = list(gpt.get_submodule("gpt.h").children())
-        listening = [weight for name in attention.LISTENERS for weight in gpt.get_submodule(name).parameters()]
+        conditioning = [weight for name in attention.CONDITIONING for weight in gpt.get_submodule(name).parameters()]
         return {
             **{
                 f"attention of {name}": f"{part.layers} x {part.implementation} ({part.kernel})" for name, part in parts
@@ -167,7 +167,7 @@ class TrainingOptimizer:
             "checkpointed layers of conditioning_encoder": encoder,
             "compiled layers of gpt": compilation.compiled(gpt),
             "frozen layers of gpt": sum(not any(w.requires_grad for w in block.parameters()) for block in blocks),
-            "frozen weights of conditioning": sum(not weight.requires_grad for weight in listening),
+            "frozen weights of conditioning": sum(not weight.requires_grad for weight in conditioning),
             "adapted layers": sum(1 for _ in adapters.adapted_layers(gpt)),
             "weights": ", ".join(sorted({str(weight.dtype) for weight in gpt.parameters()})),
             "TF32": ", ".join(name for name, on in matmul.tf32_state().items() if on) or "off",
@@ -175,11 +175,11 @@ class TrainingOptimizer:
 
 
 class UnslothStyleOptimizations:
-    """What is switched on a machine instead of on a model: TF32, the loading of data, and compilation.
+    """Optimizations of the machine instead of the model: TF32, data loading and compilation.
 
     Args:
-        device: Where training computes; by default the GPU of this process, or the CPU where there is none.
-        cores: Processors of this machine; counted by default.
+        device: Device of the training; by default the GPU of this process, or the CPU if there is none.
+        cores: CPU cores; by default those of this machine.
     """
 
     def __init__(self, device: torch.device | str | None = None, cores: int | None = None) -> None:
@@ -187,14 +187,14 @@ class UnslothStyleOptimizations:
         self.cores = cores or os.cpu_count() or 1
 
     def enable_tf32(self) -> Change:
-        """Use TF32 in matrix products and convolutions where the GPU has it."""
+        """Use TF32 in matrix products and convolutions if the GPU supports it."""
         return matmul.use_tf32(self.device)
 
     def dataloader_settings(self) -> dict[str, bool | int | None]:
         """Return keywords for torch's DataLoader.
 
-        Features come from a memory map, so a CPU run gains nothing from processes that would take cores from the
-        arithmetic. Beside a GPU two of them hide the reading, where there are cores to spare.
+        Features are memory-mapped, so on a CPU, worker processes would only take cores from the training. With a GPU,
+        two workers hide the reading if there are cores to spare.
         """
         on_gpu = self.device.type == "cuda"
         workers = min(2, max(0, self.cores - 2)) if on_gpu else 0
@@ -206,12 +206,12 @@ class UnslothStyleOptimizations:
         }
 
     def compile_model(self, model: nn.Module, *, backend: compilation.Backend = "inductor") -> Change:
-        """Compile the layers of the GPT-2, each shape when it first comes."""
+        """Compile the layers of the GPT-2, each shape on first use."""
         return compilation.compile_blocks(coqui_gpt(model), self.device, backend=backend)
 
 
 def _this_device() -> torch.device:
-    """Return the GPU that belongs to this process of a group, or the CPU."""
+    """Return the GPU of this process, or the CPU."""
     if not torch.cuda.is_available():
         return torch.device("cpu")
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))

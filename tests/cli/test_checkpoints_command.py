@@ -85,7 +85,7 @@ def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: pytest.Captur
     [
         (["delete"], "delete RUN STEP"),
         (["delete", RUN], f"delete {RUN} STEP"),
-        (["delete", RUN, "7"], "There are: 5"),
+        (["delete", RUN, "7"], "Existing checkpoints: 5"),
         (["delete", RUN, "last"], "'last'"),
         (["delete", "unknown", "5"], "There is no run"),
         (["compare", RUN, "5"], "two steps"),

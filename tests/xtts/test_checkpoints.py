@@ -181,7 +181,7 @@ def test_a_checkpoint_is_found(tmp_path: Path, which: Any, step: int) -> None:
 @pytest.mark.parametrize("which", [7, "best"])
 def test_a_checkpoint_that_is_not_there_is_named_with_those_that_are(tmp_path: Path, which: Any) -> None:
     made(tmp_path, 1, 2)
-    with pytest.raises(RunError, match=rf"no checkpoint {which}. There are: 2, 1"):
+    with pytest.raises(RunError, match=rf"no checkpoint {which}. Existing checkpoints: 2, 1"):
         find(tmp_path, which)
 
 

@@ -11,8 +11,8 @@ from utils.xtts.dtypes import choose_precision, processor_flags
     [
         ((6, 1), "no", False, "below 7.0"),
         ((7, 0), "fp16", True, "gradients are scaled"),
-        ((7, 5), "fp16", True, "7.5 multiplies fp16"),  # T4
-        ((8, 0), "bf16", False, "8.0 multiplies bf16"),
+        ((7, 5), "fp16", True, "7.5 supports fp16"),  # T4
+        ((8, 0), "bf16", False, "8.0 supports bf16"),
         ((8, 6), "bf16", False, "8.6"),
         ((9, 0), "bf16", False, "9.0"),
         ((12, 0), "bf16", False, "12.0"),
@@ -27,8 +27,8 @@ def test_a_gpu_uses_what_it_multiplies(capability: tuple[int, int], dtype: str, 
 @pytest.mark.parametrize(
     ("flags", "dtype", "word"),
     [
-        ({"avx2", "avx512f"}, "no", "does not multiply bf16"),
-        (set(), "no", "does not multiply bf16"),
+        ({"avx2", "avx512f"}, "no", "does not support bf16"),
+        (set(), "no", "does not support bf16"),
         ({"avx512f", "avx512_bf16"}, "bf16", "avx512_bf16"),
         ({"amx_bf16", "avx512_bf16"}, "bf16", "amx_bf16"),
     ],
@@ -48,7 +48,7 @@ def test_other_devices_are_refused_with_a_reason(device: str) -> None:
 
 def test_who_does_not_want_it_does_not_get_it() -> None:
     found = choose_precision("cuda", wanted=False, capability=(9, 0))
-    assert (found.dtype, found.reason) == ("no", "mixed precision is switched off")
+    assert (found.dtype, found.reason) == ("no", "mixed precision is off")
 
 
 def test_the_processor_is_read() -> None:

@@ -1,8 +1,8 @@
-"""The checkpoints that people choose from: a folder each, with half-precision weights and all that is known of them.
+"""Checkpoints: one folder each, with half-precision weights and their metadata.
 
-``checkpoints/step_N/`` holds ``model.safetensors`` (the weights under coqui's names, or an adapter alone), the
-vocabulary with its text settings, and ``checkpoint.json``. ``checkpoints/best.json`` names the best one. What a person
-can hear of it lies in ``samples/step_N/``.
+``checkpoints/step_N/`` holds ``model.safetensors`` (the weights under coqui's names, or only an adapter), the
+vocabulary with its text settings, and ``checkpoint.json``. ``checkpoints/best.json`` names the best checkpoint. Its
+spoken samples are in ``samples/step_N/``.
 """
 
 import contextlib
@@ -29,33 +29,33 @@ if TYPE_CHECKING:
 FOLDER, SAMPLES = "checkpoints", "samples"
 RESUME_FOLDER, RESUME_STATE = "resume", "state.json"  # written by utils/training/resume_state.py
 MODEL, MANIFEST, BEST = "model.safetensors", "checkpoint.json", "best.json"
-ADAPTER, ADAPTER_CONFIG = "adapter.safetensors", "adapter.json"  # of LoRA, beside the merged weights or alone
+ADAPTER, ADAPTER_CONFIG = "adapter.safetensors", "adapter.json"  # of LoRA, next to the merged weights or alone
 PREFIX = "step_"
 LORA_PREFIX = "lora_"  # in the name of every weight of an adapter
-HALF = 2  # bytes of a number
-SMALL_FILES = 4 << 20  # a vocabulary and its settings
+HALF_BYTES = 2
+OTHER_FILES = 4 << 20  # bytes of a vocabulary and its settings
 
 Which = int | Literal["best", "newest"]
 
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """What is known of a checkpoint.
+    """Metadata of a checkpoint.
 
     Attributes:
-        step: Updates it was trained for.
-        epoch: Passes over the clips.
-        train_loss: Running loss while training.
-        eval_loss: Loss over the evaluation clips, weighted.
-        eval_text: That of the text alone.
-        eval_audio: That of the audio alone.
-        time: When it was written, in seconds since 1970.
-        base: The folder of the model that the run started from.
+        step: Updates trained.
+        epoch: Epochs trained.
+        train_loss: Running mean of the training loss.
+        eval_loss: Weighted evaluation loss.
+        eval_text: Evaluation loss of the text.
+        eval_audio: Evaluation loss of the audio.
+        time: Unix time when it was written.
+        base: Folder of the model that the run started from.
         base_fingerprint: Hash of that model.
         config_hash: Hash of the settings.
         vocabulary_hash: Hash of the vocabulary.
-        is_average: Whether the weights are the running average.
-        settings: The settings.
+        is_average: Whether the weights are the moving average.
+        settings: Settings of the run.
     """
 
     step: int
@@ -75,15 +75,15 @@ class CheckpointInfo:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One checkpoint on disk.
+    """A checkpoint on disk.
 
     Attributes:
-        folder: Where it lies.
-        step: Updates, as the folder says.
-        info: What is known about it; None when it is damaged.
+        folder: Its folder.
+        step: Updates trained, from the folder's name.
+        info: Its metadata; None if it is damaged.
         size: Bytes on disk.
-        is_best: Whether it is marked as the best of its run.
-        error: What is wrong with it; empty when nothing is.
+        is_best: Whether it is the best of its run.
+        error: What is wrong with it; empty if it is intact.
     """
 
     folder: Path
@@ -100,25 +100,25 @@ class Checkpoint:
 
     @property
     def samples(self) -> list[Path]:
-        """List the recordings of it."""
+        """Return its spoken samples."""
         return sorted((self.run / SAMPLES / self.folder.name).glob("*.wav"))
 
 
 def checkpoint_folder(run: Path, step: int) -> Path:
-    """Return where the checkpoint of a step lies."""
+    """Return the folder of a step's checkpoint."""
     return run / FOLDER / f"{PREFIX}{step}"
 
 
 def write(
-    run: Path, state: "Mapping[str, Tensor]", about: CheckpointInfo, fill: Callable[[Path], object] | None = None
+    run: Path, state: "Mapping[str, Tensor]", info: CheckpointInfo, fill: Callable[[Path], object] | None = None
 ) -> Path:
-    """Write a checkpoint, whole or not at all; one of the same step is replaced.
+    """Write a checkpoint atomically; one of the same step is replaced.
 
     Args:
         run: Folder of the run.
-        state: Weights under coqui's names, or those of an adapter, which are small and stay as they are.
-        about: What is known of it.
-        fill: Writes what belongs to it into the folder, as ``Tokenizer.save`` does.
+        state: Weights under coqui's names, or those of an adapter.
+        info: Its metadata.
+        fill: Writes other files into the folder, such as ``Tokenizer.save``.
     """
     from utils.xtts.tensors import half_dtype, write_tensors
 
@@ -127,75 +127,75 @@ def write(
             fill(new)
         return {MODEL: write_tensors(new / MODEL, state, half_dtype)}
 
-    target = checkpoint_folder(run, about.step)
-    needed = sum(tensor.numel() for tensor in state.values()) * HALF + SMALL_FILES
-    known = dataclasses.asdict(about) | {"time": about.time or time.time()}
+    target = checkpoint_folder(run, info.step)
+    needed = sum(tensor.numel() for tensor in state.values()) * HALF_BYTES + OTHER_FILES
+    known = dataclasses.asdict(info) | {"time": info.time or time.time()}
     return folders.write_folder(target, MANIFEST, fill_all, {"about": known}, needed=needed)
 
 
 def list_checkpoints(run: Path) -> list[Checkpoint]:
-    """List the checkpoints of a run, newest first; a damaged one says why, and nothing is raised."""
+    """List the checkpoints of a run, newest first; damaged ones have an ``error``."""
     best = best_step(run)
     found = ((path, path.name.removeprefix(PREFIX)) for path in (run / FOLDER).glob(f"{PREFIX}*"))
     steps = {int(number): path for path, number in found if number.isdecimal()}
-    return [_look(steps[step], step, is_best=step == best) for step in sorted(steps, reverse=True)]
+    return [_read_checkpoint(steps[step], step, is_best=step == best) for step in sorted(steps, reverse=True)]
 
 
 def find(run: Path, which: Which) -> Checkpoint:
-    """Find a checkpoint that is whole, or say which there are."""
+    """Find an intact checkpoint, or raise an error that lists the existing ones."""
     known = list_checkpoints(run)
-    whole = [one for one in known if not one.error]
-    for one in whole:
+    intact = [one for one in known if not one.error]
+    for one in intact:
         if which in {one.step, "newest"} or (which == "best" and one.is_best):
             return one
     for one in known:
         if which == one.step:
             raise DamagedError(one.error, hint="Choose another checkpoint.")
-    there = ", ".join(str(one.step) for one in whole) or "none"
-    raise RunError(f"{run.name} has no checkpoint {which}.", hint=f"There are: {there}.")
+    existing = ", ".join(str(one.step) for one in intact) or "none"
+    raise RunError(f"{run.name} has no checkpoint {which}.", hint=f"Existing checkpoints: {existing}.")
 
 
 def mark_best(run: Path, step: int, loss: float | None = None) -> None:
-    """Name the best checkpoint of a run."""
+    """Mark the best checkpoint of a run."""
     make_folder(run / FOLDER)
     write_atomically(run / FOLDER / BEST, json.dumps({"step": step, "loss": loss}))
 
 
 def best_step(run: Path) -> int | None:
-    """Return the step of the best checkpoint, if one is named."""
+    """Return the step of the best checkpoint, if one is marked."""
     try:
         step = read_json(run / FOLDER / BEST)["step"]
-    except (OSError, ValueError, TypeError, KeyError):  # none yet, or spoiled: the next evaluation names it again
+    except (OSError, ValueError, TypeError, KeyError):  # none yet, or damaged: the next evaluation marks it again
         return None
     return step if isinstance(step, int) else None
 
 
 def prune(run: Path, keep: int) -> list[int]:
-    """Delete all but the newest and the one marked as best; return the steps that are gone.
+    """Delete all but the newest ``keep`` checkpoints (at least one) and the best; return the deleted steps.
 
-    Args:
-        run: Folder of the run.
-        keep: How many of the newest stay; one at least. Damaged ones do not count and are left to people.
+    Damaged checkpoints do not count and are not deleted.
     """
     folders.repair_all(run / FOLDER, MANIFEST)
-    whole = [one for one in list_checkpoints(run) if not one.error]
-    staying = {one.step for one in whole[: max(1, keep)]} | {best_step(run)}
-    gone = []
-    for one in whole:
-        if one.step not in staying:
-            with contextlib.suppress(StorageError):  # Windows keeps what another program has open; the next time then
+    intact = [one for one in list_checkpoints(run) if not one.error]
+    kept_steps = {one.step for one in intact[: max(1, keep)]} | {best_step(run)}
+    deleted = []
+    for one in intact:
+        if one.step not in kept_steps:
+            with contextlib.suppress(
+                StorageError
+            ):  # Windows keeps files that another program has open; retried next time
                 delete(one)
-                gone.append(one.step)
-    return gone
+                deleted.append(one.step)
+    return deleted
 
 
 def delete(checkpoint: Checkpoint) -> None:
-    """Delete a checkpoint; its recordings stay."""
+    """Delete a checkpoint; its samples are kept."""
     folders.remove_folder(checkpoint.folder)
 
 
 def read_state(folder: Path, kind: "torch.dtype | None" = None) -> "dict[str, Tensor]":
-    """Read the weights of a checkpoint after comparing their hash; as they are, or in another number format."""
+    """Read the weights of a checkpoint after verifying their hash, optionally converted to a dtype."""
     from utils.xtts.tensors import read_tensors
 
     folders.verify_hashes(folder, MANIFEST, [MODEL])
@@ -203,25 +203,25 @@ def read_state(folder: Path, kind: "torch.dtype | None" = None) -> "dict[str, Te
     if kind is not None:
         for name, tensor in state.items():
             if tensor.is_floating_point():
-                state[name] = tensor.to(kind)  # one after the other, so that both never lie in memory
+                state[name] = tensor.to(kind)  # one at a time, so that memory never holds both states
     return state
 
 
-def _look(folder: Path, step: int, *, is_best: bool) -> Checkpoint:
+def _read_checkpoint(folder: Path, step: int, *, is_best: bool) -> Checkpoint:
     size = _size(folder)
     try:
-        about = _checker().validate_python(folders.read_manifest(folder, MANIFEST).get("about"))
+        info = _validator().validate_python(folders.read_manifest(folder, MANIFEST).get("about"))
     except DamagedError as error:
         return Checkpoint(folder, step, None, size, is_best, error.message)
     except ValidationError as error:
         first = error.errors()[0]
         reason = f"{folder / MANIFEST}: {' '.join(map(str, first['loc']))} {first['msg']}"
         return Checkpoint(folder, step, None, size, is_best, reason)
-    return Checkpoint(folder, step, about, size, is_best)
+    return Checkpoint(folder, step, info, size, is_best)
 
 
 def _size(folder: Path) -> int:
-    """Add up the files of a folder, which may be deleted at this moment."""
+    """Return the size of a folder that may be deleted at the same time."""
     try:
         return sum(path.stat().st_size for path in folder.iterdir())
     except OSError:
@@ -229,5 +229,5 @@ def _size(folder: Path) -> int:
 
 
 @functools.cache
-def _checker() -> TypeAdapter[CheckpointInfo]:
+def _validator() -> TypeAdapter[CheckpointInfo]:
     return TypeAdapter(CheckpointInfo)

@@ -1,6 +1,6 @@
-"""Which number format the arithmetic of training may use here. The weights stay float32 in each case.
+"""Choose the precision of training on this device. The weights are always float32.
 
-torch's ``is_bf16_supported`` also counts emulation, which is slower than float32 by far; so the hardware is asked.
+torch's ``is_bf16_supported`` also accepts emulation, which is much slower than float32, so the hardware is checked.
 """
 
 import sys
@@ -12,20 +12,20 @@ from typing import Literal
 import torch
 
 BF16_CAPABILITY = (8, 0)  # Ampere: the first GPUs that multiply bf16
-FP16_CAPABILITY = (7, 0)  # Volta: the first whose fp16 products are worth it, with tensor cores
-BF16_FLAGS = ("amx_bf16", "avx512_bf16")  # processors that multiply bf16, as Linux names them
+FP16_CAPABILITY = (7, 0)  # Volta: the first with fp16 tensor cores
+BF16_FLAGS = ("amx_bf16", "avx512_bf16")  # CPU flags of bf16 hardware on Linux
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "no": torch.float32}
 
 
 @dataclass(frozen=True)
 class Precision:
-    """A number format, and why.
+    """A precision and the reason for it.
 
     Attributes:
-        dtype: What ``accelerate`` calls mixed_precision: "bf16", "fp16" or "no".
-        scaler: Small gradients of fp16 have to be scaled up, or they become zero.
-        reason: Why it was chosen, or why half precision was refused.
+        dtype: ``mixed_precision`` of accelerate: "bf16", "fp16" or "no".
+        scaler: Whether gradients must be scaled, because small ones would become zero in fp16.
+        reason: Why it was chosen.
     """
 
     dtype: Literal["bf16", "fp16", "no"]
@@ -34,7 +34,7 @@ class Precision:
 
     @property
     def torch_dtype(self) -> torch.dtype:
-        """Return what matrix products compute in."""
+        """Return the dtype of matrix products."""
         return DTYPES[self.dtype]
 
 
@@ -45,17 +45,17 @@ def choose_precision(
     capability: tuple[int, int] | None = None,
     processor: Collection[str] | None = None,
 ) -> Precision:
-    """Choose the fastest number format that the device really has.
+    """Choose the fastest precision that the hardware supports.
 
     Args:
-        device: Where the model computes.
-        wanted: Half precision is welcome.
-        capability: The GPU's compute capability; read from the device by default.
-        processor: What the CPU can do; read from the machine by default.
+        device: Device of the model.
+        wanted: Whether half precision is allowed.
+        capability: Compute capability of the GPU; by default that of the device.
+        processor: Feature flags of the CPU; by default those of this machine.
     """
     kind = torch.device(device)
     if not wanted:
-        return Precision("no", scaler=False, reason="mixed precision is switched off")
+        return Precision("no", scaler=False, reason="mixed precision is off")
     if kind.type == "cuda":
         return _on_gpu(capability or torch.cuda.get_device_capability(kind))
     if kind.type == "cpu":
@@ -64,7 +64,7 @@ def choose_precision(
 
 
 def processor_flags() -> frozenset[str]:
-    """Return what this CPU can do, by the names that Linux gives; nothing on other systems."""
+    """Return the feature flags of this CPU on Linux; empty on other systems."""
     source = Path("/proc/cpuinfo")
     if sys.platform != "linux" or not source.is_file():
         return frozenset()
@@ -75,14 +75,14 @@ def processor_flags() -> frozenset[str]:
 def _on_gpu(capability: tuple[int, int]) -> Precision:
     name = f"compute capability {capability[0]}.{capability[1]}"
     if capability >= BF16_CAPABILITY:
-        return Precision("bf16", scaler=False, reason=f"{name} multiplies bf16")
+        return Precision("bf16", scaler=False, reason=f"{name} supports bf16")
     if capability >= FP16_CAPABILITY:
-        return Precision("fp16", scaler=True, reason=f"{name} multiplies fp16 and not bf16; gradients are scaled")
+        return Precision("fp16", scaler=True, reason=f"{name} supports fp16 but not bf16; gradients are scaled")
     return Precision("no", scaler=False, reason=f"{name} is below 7.0 and has no fast half precision")
 
 
 def _on_cpu(flags: Collection[str]) -> Precision:
     found = [flag for flag in BF16_FLAGS if flag in flags]
     if found:
-        return Precision("bf16", scaler=False, reason=f"this CPU multiplies bf16 ({found[0]})")
-    return Precision("no", scaler=False, reason=f"this CPU does not multiply bf16 (neither {' nor '.join(BF16_FLAGS)})")
+        return Precision("bf16", scaler=False, reason=f"this CPU supports bf16 ({found[0]})")
+    return Precision("no", scaler=False, reason=f"this CPU does not support bf16 (neither {' nor '.join(BF16_FLAGS)})")

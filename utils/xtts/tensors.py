@@ -1,7 +1,7 @@
-"""Tensors on disk: safetensors files written piece by piece, and nested states taken apart into JSON and tensors.
+"""Tensors on disk: safetensors files written one tensor at a time, and nested states split into JSON and tensors.
 
-The files are what ``safetensors`` itself reads. They are written here because its ``save_file`` brings everything to
-the CPU before it writes the first byte: of an optimiser on a GPU that is 3.5 GB of RAM, here it is one tensor.
+``safetensors`` reads the files. Its ``save_file`` is not used because it copies everything to the CPU before it writes
+the first byte: for an optimizer on a GPU, that is 3.5 GB of RAM instead of one tensor.
 """
 
 import hashlib
@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from utils.core.folders import DamagedError
 from utils.core.storage import storage_error
 
-ALIASES = "aliases"  # names of tensors that are one in memory, so that they are one again
-ORDERS = "orders"  # dimensions from slow to fast where they are turned: fused optimisers go by the order in memory
+ALIASES = "aliases"  # names of tensors that share memory, so that they share it again
+ORDERS = "orders"  # order of the dimensions in memory if not contiguous; fused optimizers depend on it
 ALIGNMENT = 8
 LARGEST_HALF = torch.finfo(torch.float16).max
 CODES = {
@@ -42,12 +42,12 @@ def write_tensors(path: Path, tensors: Tensors, kind: Callable[[Tensor], torch.d
 
     Args:
         path: The file.
-        tensors: By name; whatever their device, stride and sharing.
-        kind: Chooses the number format of each; as they are by default.
+        tensors: Tensors by name, with any device, stride and sharing.
+        kind: Chooses the dtype of each; by default its own.
     """
     aliases = _aliases(tensors)
     kinds = {name: kind(tensor) if kind else tensor.dtype for name, tensor in tensors.items() if name not in aliases}
-    names = sorted(kinds, key=lambda name: -kinds[name].itemsize)  # wide numbers first, so that all lie aligned
+    names = sorted(kinds, key=lambda name: -kinds[name].itemsize)  # wide types first, so that all are aligned
     header = _header(tensors, {name: kinds[name] for name in names}, aliases)
     digest = hashlib.sha256()
     try:
@@ -55,7 +55,7 @@ def write_tensors(path: Path, tensors: Tensors, kind: Callable[[Tensor], torch.d
             for content in chain([memoryview(header)], (_content(tensors[name], kinds[name]) for name in names)):
                 digest.update(content)
                 left = content
-                while left:  # a call may write less than it was given: 2 GiB at most
+                while left:  # a call writes at most 2 GiB
                     left = left[file.write(left) :]
     except OSError as error:
         raise storage_error(path, error) from error
@@ -63,13 +63,13 @@ def write_tensors(path: Path, tensors: Tensors, kind: Callable[[Tensor], torch.d
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Read a file into memory of its own, so that it can be replaced while the tensors live."""
+    """Read a file into memory, so that it can be replaced while the tensors are in use."""
     from safetensors import SafetensorError
 
     try:
         return _read(path)
     except (OSError, SafetensorError, ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
-        raise DamagedError(f"{path} cannot be read: {error}.", hint="Choose another one, or copy it again.") from error
+        raise DamagedError(f"{path} cannot be read: {error}.", hint="Choose another file, or copy it again.") from error
 
 
 def _read(path: Path) -> dict[str, Tensor]:
@@ -85,7 +85,7 @@ def _read(path: Path) -> dict[str, Tensor]:
 
 
 def half_dtype(tensor: Tensor) -> torch.dtype:
-    """Choose half precision for what it can hold."""
+    """Return float16, or the tensor's own dtype if float16 cannot hold its values."""
     if tensor.dtype not in {torch.float32, torch.float64, torch.bfloat16}:
         return tensor.dtype
     if tensor.numel() and float(tensor.detach().abs().amax()) > LARGEST_HALF:
@@ -94,18 +94,18 @@ def half_dtype(tensor: Tensor) -> torch.dtype:
 
 
 def total_bytes(tensors: Iterable[Tensor]) -> int:
-    """Return how much room tensors take as they are."""
+    """Return the size of tensors in bytes."""
     return sum(tensor.nbytes for tensor in tensors)
 
 
 def flatten_tree(tree: object) -> tuple[object, dict[str, Tensor]]:
-    """Turn nested dicts, lists and tuples into JSON that names the tensors in them, and those tensors."""
+    """Split nested dicts, lists and tuples into JSON with tensor names, and the tensors."""
     tensors: dict[str, Tensor] = {}
     return _node(tree, (), tensors), tensors
 
 
 def unflatten_tree(node: object, tensors: Tensors) -> Any:  # noqa: ANN401 - any tree
-    """Turn what ``take_apart`` made back into what it was."""
+    """Reverse ``flatten_tree``."""
     if not isinstance(node, dict):
         return node
     ((kind, value),) = node.items()
@@ -125,8 +125,8 @@ def _node(tree: object, path: tuple[str, ...], tensors: dict[str, Tensor]) -> ob
         tensors[name] = tree
         return {"tensor": name}
     if isinstance(tree, dict):
-        if fault := next((key for key in tree if not isinstance(key, int | str)), None):
-            raise TypeError(f"{'/'.join(path)}: a key of type {type(fault).__name__} cannot be saved.")
+        if invalid := next((key for key in tree if not isinstance(key, int | str)), None):
+            raise TypeError(f"{'/'.join(path)}: a key of type {type(invalid).__name__} cannot be saved.")
         return {"dict": [[key, _node(value, (*path, _part(key)), tensors)] for key, value in tree.items()]}
     if isinstance(tree, list | tuple):
         items = [_node(value, (*path, str(number)), tensors) for number, value in enumerate(tree)]
@@ -135,30 +135,30 @@ def _node(tree: object, path: tuple[str, ...], tensors: dict[str, Tensor]) -> ob
 
 
 def _part(key: int | str) -> str:
-    """Write a key such that no two keys of a dict, or paths of a tree, are written alike."""
+    """Encode a key so that all keys of a dict and all paths of a tree are distinct."""
     if isinstance(key, int):
         return str(key)
     return json.dumps(key) if key.lstrip("-").isdigit() or set(key) & set('/"') else key
 
 
 def _aliases(tensors: Tensors) -> dict[str, str]:
-    """Map each tensor that is another one in memory to the first of them; what only overlaps is written twice."""
+    """Map tensors that share memory to the first of them; tensors that only overlap are written twice."""
     first: dict[object, str] = {}
     aliases = {}
     for name, tensor in tensors.items():
         if type(tensor) not in {Tensor, nn.Parameter, nn.Buffer}:
-            raise TypeError(f"{name}: a {type(tensor).__name__} cannot be saved; gather or unpack it first.")
+            raise TypeError(f"{name}: a {type(tensor).__name__} cannot be saved; gather or unwrap it first.")
         if not tensor.numel():
             continue
-        place = (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
-        if first.setdefault(place, name) != name:
-            aliases[name] = first[place]
+        key = (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
+        if first.setdefault(key, name) != name:
+            aliases[name] = first[key]
     return aliases
 
 
 def _header(tensors: Tensors, kinds: Mapping[str, torch.dtype], aliases: Mapping[str, str]) -> bytes:
-    """Describe where each tensor will lie."""
-    orders = {name: order for name in kinds if (order := _turned(tensors[name]))}
+    """Return the file header with the position of each tensor."""
+    orders = {name: order for name in kinds if (order := _memory_order(tensors[name]))}
     notes = {"format": "pt", ALIASES: json.dumps(aliases), ORDERS: json.dumps(orders)}
     entries: dict[str, object] = {"__metadata__": notes}
     start = 0
@@ -171,8 +171,8 @@ def _header(tensors: Tensors, kinds: Mapping[str, torch.dtype], aliases: Mapping
     return len(text).to_bytes(8, "little") + text
 
 
-def _turned(tensor: Tensor) -> list[int]:
-    """Return the order of the dimensions in memory, slowest first, where it is not the usual one."""
+def _memory_order(tensor: Tensor) -> list[int]:
+    """Return the order of the dimensions in memory, slowest first; empty if contiguous."""
     if tensor.is_contiguous():
         return []
     order = sorted(range(tensor.dim()), key=tensor.stride().__getitem__, reverse=True)
@@ -180,6 +180,6 @@ def _turned(tensor: Tensor) -> list[int]:
 
 
 def _content(tensor: Tensor, kind: torch.dtype) -> memoryview:
-    """Return the bytes of a tensor, copied only where device, format or order ask for it."""
+    """Return the bytes of a tensor, copied only if device, dtype or order require it."""
     plain = tensor.detach().to("cpu", kind).contiguous().reshape(-1).view(torch.uint8)
     return plain.numpy().data

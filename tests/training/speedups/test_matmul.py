@@ -26,12 +26,12 @@ def test_both_settings_move_and_are_counted() -> None:
 
 @pytest.mark.parametrize(
     ("device", "capability", "word"),
-    [("cpu", None, "cpu has no TF32"), ("mps", None, "mps has no TF32"), ("cuda", (7, 5), "TF32 begins at 8.0")],
+    [("cpu", None, "device: cpu"), ("mps", None, "device: mps"), ("cuda", (7, 5), "needs 8.0")],
 )
 def test_a_device_without_it_says_so(device: str, capability: tuple[int, int] | None, word: str) -> None:
     before = tf32_state()
     change = use_tf32(device, capability=capability)
     assert change.changed == 0
-    assert change.detail.startswith("not on this device")
+    assert change.detail.startswith("not supported")
     assert word in change.detail
     assert tf32_state() == before

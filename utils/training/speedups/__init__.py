@@ -1,4 +1,4 @@
-"""What makes training faster or smaller: one switch a file, each returning what it changed or raising with a cure."""
+"""Optimizations of speed and memory: one per file. Each returns what it changed, or raises an error with a hint."""
 
 from utils.core.change import Change
 from utils.core.errors import SpeedupError

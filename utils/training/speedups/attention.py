@@ -10,22 +10,22 @@ from torch import nn
 from utils.core.change import Change
 from utils.core.errors import SpeedupError
 from utils.training.speedups import kernels
-from utils.training.speedups.byte_dropout import DroppingAttention
+from utils.training.speedups.dropout import DroppingAttention
 from utils.xtts import conditioning
 
-FUSED, WRITTEN_OUT, FLASH_2 = "sdpa", "eager", "flash_attention_2"  # as transformers names them
-LISTENERS = ("conditioning_encoder", "conditioning_perceiver")  # parts of coqui's GPT; XTTS v1 has no perceiver
+FUSED, EAGER, FLASH_2 = "sdpa", "eager", "flash_attention_2"  # as transformers names them
+CONDITIONING = ("conditioning_encoder", "conditioning_perceiver")  # parts of coqui's GPT; XTTS v1 has no perceiver
 
 
 @dataclass(frozen=True)
 class AttentionReport:
-    """How one part of the model attends, read from its live modules.
+    """Attention of one part of the model, read from its live modules.
 
     Attributes:
-        layers: How many attentions it has.
+        layers: Number of attention layers.
         implementation: "sdpa", "eager" or "flash_attention_2".
-        kernel: What computes it in training: "flash", "efficient", "math", "cudnn", "byte dropout"
-            for ours on a CPU, or "none" for nothing of torch's.
+        kernel: The kernel used in training: "flash", "efficient", "math", "cudnn", "byte dropout" for our own on a
+            CPU, or "none" if torch selects no kernel.
     """
 
     layers: int
@@ -34,83 +34,67 @@ class AttentionReport:
 
 
 def use_sdpa(gpt: nn.Module) -> Change:
-    """Fuse the attention of all three parts; count those that were written out before.
-
-    Args:
-        gpt: coqui's GPT.
-    """
+    """Use fused attention (SDPA) in all three parts of coqui's GPT."""
     return _use(gpt, FUSED, conditioning.fuse)
 
 
 def use_eager(gpt: nn.Module) -> Change:
-    """Write the attention of all three parts out, as plain coqui-tts does in two of them."""
-    return _use(gpt, WRITTEN_OUT, conditioning.unfuse)
+    """Use unfused attention in all three parts, as coqui-tts does in two of them."""
+    return _use(gpt, EAGER, conditioning.unfuse)
 
 
 def use_flash_attention_2(gpt: nn.Module, device: torch.device | str, dtype: torch.dtype) -> Change:
-    """Let the package flash_attn compute the attention of the GPT-2, and fuse the other two parts.
-
-    Args:
-        gpt: coqui's GPT.
-        device: Where it will compute.
-        dtype: The number format that it will compute in; the package knows 16 bits only.
-    """
+    """Use the flash_attn package in the GPT-2 and SDPA in the other two parts; it supports 16-bit types only."""
     kernels.check_flash_attention_2(device, dtype)
     return _use(gpt, FLASH_2, conditioning.fuse)
 
 
 def dropout(gpt: nn.Module) -> float:
-    """Return the highest dropout inside the attention of the GPT-2; some kernels cannot drop."""
+    """Return the highest attention dropout of the GPT-2; some kernels do not support dropout."""
     return max(float(attention.attn_dropout.p) for attention in _gpt2_attentions(gpt))
 
 
 def report(
     gpt: nn.Module, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
 ) -> dict[str, AttentionReport]:
-    """Tell what each part uses, read from its live modules, and which kernel torch takes for it in training.
-
-    Args:
-        gpt: coqui's GPT.
-        device: Where it computes.
-        dtype: The number format that it computes in.
-    """
+    """Report the attention of each part, read from its live modules, and the kernel that torch selects for it."""
     attentions = _gpt2_attentions(gpt)
     first, implementation = attentions[0], _gpt2_implementation(attentions)
-    kernel = kernels.taken(device, dtype, first.head_dim, dropout=dropout(gpt), causal=True)
+    kernel = kernels.selected_kernel(device, dtype, first.head_dim, dropout=dropout(gpt), causal=True)
     if all(isinstance(layer, DroppingAttention) for layer in attentions) and dropout(gpt) and dtype == torch.float32:
         kernel = "byte dropout"
     parts = {"gpt": AttentionReport(len(attentions), implementation, kernel if implementation == FUSED else "none")}
-    for name, listener in _listeners(gpt).items():
-        layers, fused = conditioning.count_fused(listener)
+    for name, part in _conditioning_parts(gpt).items():
+        layers, fused = conditioning.count_fused(part)
         if fused not in {0, layers}:
-            raise SpeedupError(f"{name}: {fused} of {layers} layers are fused.", hint="Load the model afresh.")
-        kernel = kernels.taken(device, dtype, conditioning.head_width(listener), causal=False)
-        parts[name] = AttentionReport(layers, FUSED, kernel) if fused else AttentionReport(layers, WRITTEN_OUT, "none")
+            raise SpeedupError(f"{name}: {fused} of {layers} layers are fused.", hint="Reload the model.")
+        kernel = kernels.selected_kernel(device, dtype, conditioning.head_width(part), causal=False)
+        parts[name] = AttentionReport(layers, FUSED, kernel) if fused else AttentionReport(layers, EAGER, "none")
     return parts
 
 
 def _use(gpt: nn.Module, implementation: str, change: Callable[[nn.Module], int]) -> Change:
-    listeners = _listeners(gpt)
-    changed = [_switch_gpt2(gpt, implementation), *(change(listener) for listener in listeners.values())]
-    layers = [len(_gpt2_attentions(gpt)), *(conditioning.count_fused(listener)[0] for listener in listeners.values())]
-    names = ["GPT", *(name.replace("_", " ") for name in listeners)]
-    told = [
-        f"{number} layers of the {name}{'' if now else ' (they were before)'}"
+    parts = _conditioning_parts(gpt)
+    changed = [_switch_gpt2(gpt, implementation), *(change(part) for part in parts.values())]
+    layers = [len(_gpt2_attentions(gpt)), *(conditioning.count_fused(part)[0] for part in parts.values())]
+    names = ["GPT", *(name.replace("_", " ") for name in parts)]
+    details = [
+        f"{number} layers of the {name}{'' if now else ' (already)'}"
         for number, name, now in zip(layers, names, changed, strict=True)
     ]
-    return Change("enable_sdpa", sum(changed), f"{implementation}: {' + '.join(told)}")
+    return Change("enable_sdpa", sum(changed), f"{implementation}: {' + '.join(details)}")
 
 
 def _switch_gpt2(gpt: nn.Module, implementation: str) -> int:
-    """Switch the GPT-2 and look whether it obeyed: transformers only warns where it does not."""
+    """Change the attention of the GPT-2 and verify it: transformers only warns if it does not."""
     attentions = _gpt2_attentions(gpt)
     before = _gpt2_implementation(attentions)
     gpt2: Any = gpt.get_submodule("gpt")
     gpt2.set_attn_implementation(implementation)
     if (now := _gpt2_implementation(attentions)) != implementation:
         raise SpeedupError(
-            f"enable_sdpa: the GPT-2 stays with {now} attention where {implementation} is wanted.",
-            hint="Install the version of transformers that requirements.txt names.",
+            f"enable_sdpa: the GPT-2 still uses {now} attention instead of {implementation}.",
+            hint="Install the version of transformers in requirements.txt.",
         )
     return 0 if before == now else len(attentions)
 
@@ -120,10 +104,10 @@ def _gpt2_attentions(gpt: nn.Module) -> list[Any]:
 
 
 def _gpt2_implementation(attentions: list[Any]) -> str:
-    """Return what the layers themselves will look at in their next forward pass."""
+    """Return the implementation that the layers will use in their next forward pass."""
     return ", ".join(sorted({str(layer.config._attn_implementation) for layer in attentions}))  # noqa: SLF001
 
 
-def _listeners(gpt: nn.Module) -> dict[str, nn.Module]:
+def _conditioning_parts(gpt: nn.Module) -> dict[str, nn.Module]:
     children = dict(gpt.named_children())
-    return {name: children[name] for name in LISTENERS if name in children}
+    return {name: children[name] for name in CONDITIONING if name in children}

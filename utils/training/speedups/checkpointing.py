@@ -1,10 +1,10 @@
-"""Gradient checkpointing: a layer keeps its input alone, and computes the rest again in the backward pass.
+"""Gradient checkpointing: a layer keeps only its input and recomputes the rest in the backward pass.
 
-transformers' own ``gradient_checkpointing_enable`` fails on coqui's GPT-2, whose token embedding is gone. The flag that
-it would set on each layer works; it is set here, on the layers that are wanted. The conditioning encoder has no such
-flag, so the sequence of its blocks gets a class that checkpoints.
+``gradient_checkpointing_enable`` of transformers fails on coqui's GPT-2, which has no token embedding. The flag that it
+sets on each layer works and is set here. The conditioning encoder has no such flag, so the class of its sequence of
+blocks is replaced.
 
-The way without re-entry is used, which composes with DDP and with frozen weights, and draws the same dropout again.
+The non-reentrant form is used: it works with DDP and frozen weights, and repeats the same dropout.
 """
 
 import functools
@@ -21,30 +21,25 @@ ENCODER = "conditioning_encoder.attn"
 
 
 class CheckpointedSequence(nn.Sequential):
-    """A sequence that keeps nothing of every n-th of its layers while it is trained."""
+    """A sequence that checkpoints every n-th of its layers in training mode."""
 
     every: int
 
     def forward(self, x: Tensor) -> Tensor:
-        """Run all layers."""
+        """Apply all layers."""
         for number, layer in enumerate(self):
-            forgets = self.training and torch.is_grad_enabled() and number % self.every == 0
-            x = checkpoint(layer, x, use_reentrant=False) if forgets else layer(x)
+            is_checkpointed = self.training and torch.is_grad_enabled() and number % self.every == 0
+            x = checkpoint(layer, x, use_reentrant=False) if is_checkpointed else layer(x)
         return x
 
 
 def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Change:
-    """Checkpoint every n-th layer of the GPT-2 and of the conditioning encoder; what was chosen before is forgotten.
-
-    Args:
-        gpt: coqui's GPT.
-        every: 1 for all layers, 2 for every second one, and so on.
-    """
+    """Checkpoint every n-th layer of the GPT-2 and of the conditioning encoder, replacing an earlier choice."""
     if every < 1:
         raise SpeedupError(f"checkpoint_every: {every} is below 1.", hint="1 checkpoints every layer.")
     undo_checkpointing(gpt)
     gpt2: Any = gpt.get_submodule("gpt")
-    gpt2.gradient_checkpointing = True  # so that it gives its layers no cache, which the second pass would fill again
+    gpt2.gradient_checkpointing = True  # disables the cache, which the recomputation would fill again
     chosen = list(gpt2.h)[::every]
     for block in chosen:
         block.gradient_checkpointing = True
@@ -59,19 +54,19 @@ def _checkpoint_encoder(encoder: nn.Module, every: int) -> None:
     if type(encoder) is not nn.Sequential:
         raise SpeedupError(
             f"enable_grad_checkpoint: {ENCODER} is a {type(encoder).__name__}, not a plain sequence.",
-            hint="Switch checkpointing on before the model is sharded or wrapped.",
+            hint="Turn on checkpointing before the model is sharded or wrapped.",
         )
-    _give_class(encoder, CheckpointedSequence).every = every
+    _set_class(encoder, CheckpointedSequence).every = every
 
 
-def _give_class(module: Any, kind: type[nn.Module]) -> Any:  # noqa: ANN401 - its attributes are those of the class
-    """Change how a module computes; its weights and their names stay."""
+def _set_class(module: Any, kind: type[nn.Module]) -> Any:  # noqa: ANN401 - its attributes are those of the class
+    """Replace the class of a module; its weights and their names stay."""
     module.__class__ = kind
     return module
 
 
 def undo_checkpointing(gpt: nn.Module) -> Change:
-    """Keep all activations again."""
+    """Turn off checkpointing."""
     changed = sum(checkpointed(gpt))
     gpt2: Any = gpt.get_submodule("gpt")
     gpt2.gradient_checkpointing = False
@@ -81,8 +76,8 @@ def undo_checkpointing(gpt: nn.Module) -> Change:
     encoder = gpt.get_submodule(ENCODER)
     if isinstance(encoder, CheckpointedSequence):
         del encoder.every
-        _give_class(encoder, nn.Sequential)
-    return Change("enable_grad_checkpoint", changed, "all activations are kept")
+        _set_class(encoder, nn.Sequential)
+    return Change("enable_grad_checkpoint", changed, "off")
 
 
 def checkpointed(gpt: nn.Module) -> tuple[int, int]:

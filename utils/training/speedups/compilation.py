@@ -1,8 +1,7 @@
 """torch.compile for the layers of the GPT-2, one by one.
 
-Layers share their code, so one is compiled for each shape of a batch and used for all. The loader therefore fills
-batches up to a few fixed lengths; what is judged or spoken runs uncompiled. Weights, their names and what is saved
-stay as they are.
+Layers share their code, so one compilation per batch shape serves all of them. The loader therefore pads batches to a
+few fixed lengths. Evaluation and speech run uncompiled. Weights, their names and saved files do not change.
 """
 
 import contextlib
@@ -18,17 +17,11 @@ from utils.core.errors import SpeedupError
 
 NAME = "use_compile"
 Backend = str | Callable[..., Any]
-SHAPES = 64  # torch gives up after 8 shapes by default, and goes on uncompiled without a word
+SHAPES = 64  # by default, torch silently stops compiling after 8 shapes
 
 
 def compile_blocks(gpt: nn.Module, device: torch.device | str, *, backend: Backend = "inductor") -> Change:
-    """Have the layers of the GPT-2 compiled at the first batch of each shape.
-
-    Args:
-        gpt: coqui's GPT.
-        device: Where it will compute.
-        backend: What compiles; only "inductor" knows modes: on a GPU the one that records CUDA graphs.
-    """
+    """Compile the layers of the GPT-2 at the first batch of each shape; on a GPU, inductor records CUDA graphs."""
     kind = torch.device(device)
     settings: dict[str, Any] = {"backend": backend, "dynamic": False}
     if backend == "inductor":
@@ -39,32 +32,30 @@ def compile_blocks(gpt: nn.Module, device: torch.device | str, *, backend: Backe
     blocks = _blocks(gpt)
     for block in blocks:
         block.compile(**settings)
-    return Change(
-        NAME, len(blocks), f"layers of the GPT, {settings.get('mode', backend)}, each shape when it first comes"
-    )
+    return Change(NAME, len(blocks), f"layers of the GPT, {settings.get('mode', backend)}, each shape on first use")
 
 
 def compiled(gpt: nn.Module) -> int:
-    """Return how many layers of the GPT-2 are compiled, or will be at their first batch."""
+    """Return how many layers of the GPT-2 are compiled, or will be at the first batch."""
     return sum(block._compiled_call_impl is not None for block in _blocks(gpt))  # noqa: SLF001
 
 
 def uncompiled() -> contextlib.AbstractContextManager[object]:
-    """Run compiled layers as they were, where lengths are not those of updates and each would compile them again."""
-    if "torch._dynamo" not in sys.modules:  # nothing has been compiled, and importing it takes seconds
+    """Run compiled layers uncompiled, for batches whose lengths would trigger new compilations."""
+    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and the import takes seconds
         return contextlib.nullcontext()
     stance: contextlib.AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
     return stance
 
 
 def check_compiler(device: torch.device) -> None:
-    """Compile one addition, so that a missing compiler shows now and not in the first update."""
+    """Compile one addition, so that a missing compiler is noticed before the first update."""
     try:
         torch.compile(_addition)(torch.ones(2, device=device))
     except Exception as error:  # torch raises whatever its compilers raise
         raise SpeedupError(
-            f"use_compile: nothing can be compiled on this machine for {device.type}: {type(error).__name__}.",
-            hint="Install a C++ compiler (on Debian: apt install g++ python3-dev), or switch use_compile off.",
+            f"use_compile: torch.compile does not work on this machine for {device.type}: {type(error).__name__}.",
+            hint="Install a C++ compiler (on Debian: apt install g++ python3-dev), or turn off use_compile.",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Leaving parts of the model as they are."""
+"""Freeze parts of the model."""
 
 from types import TracebackType
 from typing import Self
@@ -11,12 +11,7 @@ from utils.xtts.adapters import TEXT_ROWS
 
 
 def freeze_first_layers(gpt: nn.Module, count: int) -> Change:
-    """Leave the first layers of the GPT-2 untrained, adapters in them included.
-
-    Args:
-        gpt: coqui's GPT.
-        count: How many layers.
-    """
+    """Freeze the first layers of the GPT-2, including adapters in them."""
     layers = gpt.get_submodule("gpt.h")
     have = sum(1 for _ in layers.children())
     if count > have:
@@ -28,50 +23,50 @@ def freeze_first_layers(gpt: nn.Module, count: int) -> Change:
 
 
 def freeze_conditioning(gpt: nn.Module) -> Change:
-    """Leave the encoder of the reference and the resampler behind it untrained."""
+    """Freeze the conditioning encoder and the perceiver (the speaker encoder of the GPT)."""
     parts = [gpt.get_submodule(name) for name in ("conditioning_encoder", "conditioning_perceiver")]
     weights = sum(weight.requires_grad for part in parts for weight in part.parameters())
-    return Change("freeze_conditioning", weights, f"{sum(map(_freeze, parts)):,} parameters that hear the reference")
+    return Change("freeze_conditioning", weights, f"{sum(map(_freeze, parts)):,} parameters of the speaker encoder")
 
 
 def _freeze(part: nn.Module) -> int:
-    """Switch the training of a part off and return how many numbers were trained before."""
+    """Freeze a part and return how many parameters were trained before."""
     trained = sum(weight.numel() for weight in part.parameters() if weight.requires_grad)
     part.requires_grad_(requires_grad=False)
     return trained
 
 
 class TextRowsOnly:
-    """Trains the rows of the text alone, until ``undo``; also a context.
+    """Trains only the text embeddings until ``undo``; also a context manager.
 
-    An optimiser may hold all weights: those without a gradient are neither updated nor decayed. One process spares the
-    work of their gradients. Several processes (``shared``) settle at the start which weights get gradients, and wait
-    for each other's; there they are computed as ever, and ``drop_gradients`` takes them out before the update.
+    The optimizer may hold all weights: those without a gradient are neither updated nor decayed. With several processes
+    (``shared``), DDP requires that the same weights always get gradients: they are computed as usual, and
+    ``drop_gradients`` removes them before the update.
 
     Attributes:
-        change: How many weights rest.
+        change: How many weights are not trained.
     """
 
     def __init__(self, gpt: nn.Module, *, shared: bool = False) -> None:
         rows = {id(weight) for name in TEXT_ROWS for weight in gpt.get_submodule(name).parameters()}
-        self.resting = [weight for weight in gpt.parameters() if weight.requires_grad and id(weight) not in rows]
+        self.frozen = [weight for weight in gpt.parameters() if weight.requires_grad and id(weight) not in rows]
         trained = sum(weight.numel() for weight in gpt.parameters() if weight.requires_grad and id(weight) in rows)
-        self.change = Change("embedding_warmup_steps", len(self.resting), f"{trained:,} parameters of the text train")
+        self.change = Change("embedding_warmup_steps", len(self.frozen), f"{trained:,} text parameters are trained")
         self.drop_gradients()
         if not shared:
-            for weight in self.resting:
+            for weight in self.frozen:
                 weight.requires_grad = False
 
     def drop_gradients(self) -> None:
-        """Forget gradients that must not act; call it before clipping."""
-        for weight in self.resting:
+        """Drop the gradients of frozen weights; call it before clipping."""
+        for weight in self.frozen:
             weight.grad = None
 
     def undo(self) -> None:
-        """Train again what was trained before."""
+        """Unfreeze the weights."""
         self.drop_gradients()
-        while self.resting:
-            self.resting.pop().requires_grad = True
+        while self.frozen:
+            self.frozen.pop().requires_grad = True
 
     def __enter__(self) -> Self:
         return self
@@ -83,10 +78,5 @@ class TextRowsOnly:
 
 
 def train_text_rows_only(gpt: nn.Module, *, shared: bool = False) -> TextRowsOnly:
-    """Let everything but the rows of the text rest.
-
-    Args:
-        gpt: coqui's GPT, with or without adapters.
-        shared: Several processes train it (DDP, FSDP).
-    """
+    """Freeze everything but the text embeddings; ``shared`` if several processes train the model."""
     return TextRowsOnly(gpt, shared=shared)

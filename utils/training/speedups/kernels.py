@@ -1,7 +1,7 @@
-"""Which of torch's attention kernels may run.
+"""Select which of torch's attention kernels may run.
 
-The choice is a setting of the whole process and holds for the backward pass too, where checkpointed layers choose
-again. A kernel that this device, number format or dropout excludes is refused at once, by trying it.
+The choice applies to the whole process, including the backward pass, where checkpointed layers choose again. A kernel
+that the device, dtype or dropout does not support is rejected at once, by trying it.
 """
 
 import importlib.util
@@ -12,7 +12,7 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - as torch's documents have it
-from torch.backends import cuda as switches  # these act on CPUs as well
+from torch.backends import cuda as switches  # they apply to CPUs too
 from torch.nn.attention import SDPBackend
 
 from utils.core.change import Change
@@ -44,13 +44,13 @@ EVERY = frozenset(SETTERS)
 def choose(
     kernel: Kernel, device: torch.device | str, *, dtype: torch.dtype = torch.float32, dropout: float = 0.0
 ) -> Change:
-    """Allow one kernel alone, or all of them.
+    """Allow one kernel, or all of them for "auto" and "flash_attention_2", which is not a kernel of torch.
 
     Args:
-        kernel: One of them; "auto" allows all. "flash_attention_2" is no kernel of torch, so all are allowed beside it.
-        device: Where the model computes.
-        dtype: The number format that it computes in.
-        dropout: The highest dropout of its attention.
+        kernel: The kernel.
+        device: Device of the model.
+        dtype: Dtype of the attention.
+        dropout: The highest dropout of the attention.
     """
     before = allowed()
     wanted = frozenset({kernel}) & EVERY or EVERY
@@ -70,13 +70,13 @@ def choose(
 
 
 def allowed() -> frozenset[str]:
-    """Return the kernels that may run now."""
+    """Return the allowed kernels."""
     return frozenset(name for name, is_on in GETTERS.items() if is_on())
 
 
 @contextmanager
 def every_kernel() -> Iterator[None]:
-    """Allow all kernels for a while, as speaking needs them: its masks exclude the fastest one."""
+    """Allow all kernels temporarily: the masks of speech do not work with the fastest one."""
     before = allowed()
     _allow(EVERY)
     try:
@@ -85,35 +85,29 @@ def every_kernel() -> Iterator[None]:
         _allow(before)
 
 
-def taken(device: torch.device | str, dtype: torch.dtype, width: int, *, dropout: float = 0.0, causal: bool) -> str:
-    """Ask torch which kernel it takes now.
-
-    Args:
-        device: Where it computes.
-        dtype: Number format of queries, keys and values.
-        width: Channels of a head.
-        dropout: Share of the weights that are dropped.
-        causal: Each position sees only those before it.
-    """
+def selected_kernel(
+    device: torch.device | str, dtype: torch.dtype, width: int, *, dropout: float = 0.0, causal: bool
+) -> str:
+    """Return the kernel that torch would select for this attention; ``width`` is the number of channels per head."""
     query = torch.zeros(1, 1, 64, width, device=device, dtype=dtype, requires_grad=True)
     try:
-        number = torch._fused_sdp_choice(query, query, query, None, dropout, causal)  # noqa: SLF001 - nothing else tells
+        number = torch._fused_sdp_choice(query, query, query, None, dropout, causal)  # noqa: SLF001 - no public function
     except RuntimeError:
         return "none"
     return NAMES.get(SDPBackend(number), "none")
 
 
 def check_flash_attention_2(device: torch.device | str, dtype: torch.dtype) -> None:
-    """Refuse the package flash_attn where it is missing or cannot work."""
+    """Raise an error if the flash_attn package is missing or not supported."""
     if importlib.util.find_spec("flash_attn") is None:
         raise SpeedupError(
-            "attention_kernel: flash_attention_2 needs the package flash_attn, which is not installed.",
+            "attention_kernel: flash_attention_2 needs the package flash-attn.",
             hint="Install it with: pip install flash-attn --no-build-isolation, or choose auto.",
         )
     if torch.device(device).type != "cuda" or dtype not in {torch.float16, torch.bfloat16}:
         raise SpeedupError(
-            f"attention_kernel: flash_attention_2 works on CUDA GPUs in 16 bits, not on {device} in {dtype}.",
-            hint="Switch enable_mixed_precision on, or choose auto.",
+            f"attention_kernel: flash_attention_2 needs a CUDA GPU and a 16-bit type, not {device} and {dtype}.",
+            hint="Turn on enable_mixed_precision, or choose auto.",
         )
 
 
@@ -123,9 +117,9 @@ def _allow(names: frozenset[str]) -> None:
 
 
 def _try(device: torch.device, dtype: torch.dtype, dropout: float) -> None:
-    """Attend forward and backward as the GPT does; torch raises where no allowed kernel can."""
+    """Run attention forward and backward as the GPT does; torch raises if no allowed kernel supports it."""
     query = torch.zeros(1, 1, 16, 64, device=device, dtype=dtype, requires_grad=True)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # each kernel says why it cannot; the error that follows is enough
+        warnings.simplefilter("ignore")  # each kernel warns why it cannot run; the error is enough
         out = F.scaled_dot_product_attention(query, query, query, dropout_p=dropout, is_causal=True)
     torch.autograd.backward(out.sum())

@@ -1,7 +1,7 @@
-"""The optimiser that the settings ask for.
+"""Create the configured optimizer.
 
-Weight decay acts on matrices and convolutions alone: not on biases, norms and embeddings, nor on the learnt queries of
-the resampler. Betas and eps are those of coqui's recipe for XTTS v2.
+Weight decay applies to matrices and convolutions only: not to biases, norms, embeddings and the learned queries of the
+perceiver. Betas and eps are those of coqui's recipe for XTTS v2.
 """
 
 import importlib
@@ -20,19 +20,13 @@ from utils.training.speedups.step_in_backward import StepInBackward
 BETAS = (0.9, 0.96)
 EPS = 1e-8
 FUSED_DEVICES = {"cpu", "cuda", "mps", "xpu"}  # where torch has the fused kernel
-OWN_KERNELS = ("fused", "foreach", "capturable")  # how to compute, which a checkpoint must not decide
+OWN_KERNELS = ("fused", "foreach", "capturable")  # implementation choices, which a checkpoint must not decide
 
 Groups = list[dict[str, Any]]
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) -> tuple[Optimizer, Change]:
-    """Build the optimiser for all weights that are trained now.
-
-    Args:
-        model: On its device already.
-        config: The settings of the run.
-        device: Where the model is.
-    """
+    """Create the optimizer for all weights that require gradients; the model is already on its device."""
     groups = parameter_groups(model, config.weight_decay)
     fused = _fused(config, device)
     optimizer: Optimizer
@@ -56,7 +50,7 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
 
 
 def parameter_groups(model: nn.Module, weight_decay: float) -> Groups:
-    """Divide the trained weights into those that decay and those that do not; each once, whatever names it has."""
+    """Split the trained weights into those with and those without weight decay."""
     decayed: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
     for name, weight in model.named_parameters():
@@ -66,7 +60,7 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> Groups:
             chosen = is_matrix and not isinstance(model.get_submodule(owner), nn.Embedding)
             (decayed if chosen else others).append(weight)
     if not decayed and not others:
-        raise SpeedupError("No weight is left to train.", hint="Freeze less, or switch LoRA on.")
+        raise SpeedupError("All weights are frozen.", hint="Freeze less, or turn on LoRA.")
     return [{"params": decayed, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
 
 
@@ -75,17 +69,17 @@ def _settings(config: TrainConfig) -> dict[str, Any]:
 
 
 def _fused(config: TrainConfig, device: torch.device) -> bool:
-    """Tell whether the fused kernel is used; a wish that torch cannot fulfil here is an error."""
+    """Tell whether to use the fused kernel; raise an error if torch does not support it on this device."""
     if config.enable_fused_optimizer and device.type not in FUSED_DEVICES:
         raise SpeedupError(
             f"enable_fused_optimizer: torch has no fused AdamW for {device.type}.",
-            hint="Switch enable_fused_optimizer off.",
+            hint="Turn off enable_fused_optimizer.",
         )
     return config.enable_fused_optimizer
 
 
 def _adafactor(groups: Groups, config: TrainConfig) -> Optimizer:
-    """Build Adafactor with the rate of the schedule; torch's own multiplies it by the size of each weight."""
+    """Create Adafactor with the learning rate of the schedule; torch's own scales it by each weight."""
     from transformers.optimization import Adafactor
 
     return Adafactor(  # type: ignore[no-untyped-call]
@@ -94,7 +88,7 @@ def _adafactor(groups: Groups, config: TrainConfig) -> Optimizer:
 
 
 def _adamw_8bit(model: nn.Module, groups: Groups, config: TrainConfig, device: torch.device) -> Optimizer:
-    """Build bitsandbytes' AdamW; embeddings, whose rows are seldom seen, keep moments of 32 bits."""
+    """Create the AdamW of bitsandbytes; embeddings, whose rows are updated rarely, keep 32-bit moments."""
     if device.type != "cuda":
         raise SpeedupError(
             f"optimizer: adamw_8bit needs a CUDA GPU, and this is {device.type}.", hint="Choose adamw or adafactor."
@@ -103,7 +97,7 @@ def _adamw_8bit(model: nn.Module, groups: Groups, config: TrainConfig, device: t
         library: Any = importlib.import_module("bitsandbytes")
     except ImportError as error:
         raise SpeedupError(
-            "optimizer: adamw_8bit needs the package bitsandbytes, which is not installed.",
+            "optimizer: adamw_8bit needs the package bitsandbytes.",
             hint="Install it with: pip install bitsandbytes, or choose adamw.",
         ) from error
     manager = library.optim.GlobalOptimManager.get_instance()
@@ -115,7 +109,7 @@ def _adamw_8bit(model: nn.Module, groups: Groups, config: TrainConfig, device: t
 
 
 def _keep_own_kernels(optimizer: Optimizer, state: dict[str, Any]) -> dict[str, Any]:
-    """Let a saved state bring moments and rates, but not the kernels of the machine that it was saved on."""
-    pairs = zip(state["param_groups"], optimizer.param_groups, strict=False)  # torch itself refuses another number
+    """Load moments and learning rates from a saved state, but keep this machine's kernels."""
+    pairs = zip(state["param_groups"], optimizer.param_groups, strict=False)  # torch itself checks their number
     kept = [saved | {key: group[key] for key in OWN_KERNELS if key in group} for saved, group in pairs]
     return {**state, "param_groups": kept + state["param_groups"][len(kept) :]}

@@ -8,8 +8,15 @@ import torch.nn.functional as F  # noqa: N812
 
 from tests.training.small_gpt import small_gpt
 from utils.core.errors import SpeedupError
-from utils.training.speedups.byte_dropout import ByteDropout, attended, dropped, kept, threshold, use_byte_dropout
-from utils.training.speedups.dropout import set_dropout
+from utils.training.speedups.dropout import (
+    ByteDropout,
+    attended,
+    dropped,
+    keep_mask,
+    set_dropout,
+    threshold,
+    use_byte_dropout,
+)
 
 
 @pytest.mark.parametrize(("share", "limit"), [(0.0, 0), (0.1, 26), (0.5, 128), (0.999, 255)])
@@ -35,9 +42,9 @@ def test_the_gradient_passes_where_the_number_passed() -> None:
 
 def test_a_seed_repeats_what_is_dropped() -> None:
     torch.manual_seed(1)
-    first = kept(torch.Size((7, 9)), 100)
+    first = keep_mask(torch.Size((7, 9)), 100)
     torch.manual_seed(1)
-    assert torch.equal(kept(torch.Size((7, 9)), 100), first)
+    assert torch.equal(keep_mask(torch.Size((7, 9)), 100), first)
 
 
 def attentions(limit: int) -> list[list[torch.Tensor]]:
@@ -45,7 +52,7 @@ def attentions(limit: int) -> list[list[torch.Tensor]]:
     torch.manual_seed(0)
     parts = [torch.randn(3, 2, 11, 8) for _ in range(3)]
     torch.manual_seed(5)
-    mask = kept(torch.Size((3, 2, 11, 11)), limit)
+    mask = keep_mask(torch.Size((3, 2, 11, 11)), limit)
     found = []
     for ours in (True, False):
         query, key, value = (part.clone().requires_grad_() for part in parts)
@@ -111,5 +118,5 @@ def test_training_with_a_share_differs_each_time_and_repeats_with_a_seed() -> No
 def test_another_attention_is_refused() -> None:
     gpt = small_gpt()
     gpt.gpt.h[0].attn = torch.nn.Identity()
-    with pytest.raises(SpeedupError, match="another attention"):
+    with pytest.raises(SpeedupError, match="enable_byte_dropout"):
         use_byte_dropout(gpt)
