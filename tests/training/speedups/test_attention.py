@@ -142,9 +142,7 @@ def test_a_gpt2_that_does_not_obey_is_an_error(monkeypatch: pytest.MonkeyPatch) 
         use_eager(gpt)
 
 
-@pytest.mark.parametrize(
-    ("installed", "words"), [(False, "flash-attn"), (True, "needs a CUDA GPU")]
-)
+@pytest.mark.parametrize(("installed", "words"), [(False, "flash-attn"), (True, "needs a CUDA GPU")])
 def test_flash_attention_2_is_refused_where_it_cannot_work(
     installed: bool, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
