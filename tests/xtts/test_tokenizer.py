@@ -143,7 +143,7 @@ def test_a_published_model_reads_its_own_languages_and_no_other(base: Vocabulary
     base.save(tmp_path)
     published = Tokenizer.load(tmp_path)
     assert published.encode("Hello there.", "en")
-    with pytest.raises(VocabularyError, match=r"no \[am\] token: this model does not speak Amharic"):
+    with pytest.raises(VocabularyError, match=r"no \[am\] token"):
         published.encode("ሰላም", "am")
 
 

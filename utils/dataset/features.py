@@ -250,7 +250,7 @@ def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> _Batch:
         except AmharicTtsError as error:
             batch.problems.append(f"{clip.id}: {error}")
             continue
-        if wave.size >= encoder.shortest and bool(np.isfinite(wave).all()):
+        if wave.size >= encoder.min_samples and bool(np.isfinite(wave).all()):
             batch.waves[clip.content] = wave
         else:
             batch.problems.append(f"{clip.id}: {clip.audio} is too short, or holds numbers that are no sound.")

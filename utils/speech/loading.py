@@ -164,7 +164,7 @@ def _load_checkpoint(
         gpt: nn.Module = _merged(folder, info, origin, tokenizer, state)
     else:
         gpt = meta_gpt(read_config(origin).model_args, tokenizer.vocabulary)
-        require_match(compare(gpt, state), str(folder), enough=1.0)
+        require_match(compare(gpt, state), str(folder), min_share=1.0)
         fill(gpt, lambda names: {name: state.pop(name) for name in names}, as_stored=as_stored)
     key = f"{hashes[file]} {fingerprint(origin)} {tokenizer.vocabulary.hash}"
     digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""What the projects take on the disk, and what of it can go without a loss: it is old, spare or can be made again."""
+"""Disk usage of projects, and files that can be deleted without a loss."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +12,7 @@ from utils.core.paths import Project
 from utils.dataset.features import FOLDER as FEATURES
 from utils.xtts import checkpoints
 
-RESUME = "resume"  # folder of a run: what it goes on from
+RESUME = "resume"  # folder of a run
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class DiskUsage:
 
     Attributes:
         dataset: Recordings, clips and lists.
-        features: What training reads of the clips.
-        checkpoints: Models to choose from.
-        resume: What runs go on from.
-        ready: The finished model.
+        features: Encoded clips for training.
+        checkpoints: Checkpoints of all runs.
+        resume: Resume data of all runs.
+        ready: The ready model.
         other: Everything else.
     """
 
@@ -42,11 +42,11 @@ class DiskUsage:
 
 
 def measure(project: Project) -> DiskUsage:
-    """Add up the files of a project; one that vanishes meanwhile counts nothing."""
-    found = dict.fromkeys(DiskUsage.__dataclass_fields__, 0)
+    """Return the disk usage of a project."""
+    usage = dict.fromkeys(DiskUsage.__dataclass_fields__, 0)
     for path, size in _sizes(project.root):
-        found[_part(path.relative_to(project.root).parts)] += size
-    return DiskUsage(**found)
+        usage[_part(path.relative_to(project.root).parts)] += size
+    return DiskUsage(**usage)
 
 
 def _part(parts: tuple[str, ...]) -> str:
@@ -61,7 +61,7 @@ def _part(parts: tuple[str, ...]) -> str:
 
 
 def size_of(path: Path) -> int:
-    """Add up the files of a folder, or return the size of a file."""
+    """Return the size of a file or folder."""
     if path.is_file():
         return path.stat().st_size
     return sum(size for _, size in _sizes(path))
@@ -75,56 +75,44 @@ def _sizes(root: Path) -> Iterator[tuple[Path, int]]:
                     yield from _sizes(Path(entry.path))
                 else:
                     yield Path(entry.path), entry.stat(follow_symlinks=False).st_size
-    except FileNotFoundError:  # deleted at this moment
+    except FileNotFoundError:  # deleted meanwhile
         return
 
 
-def _old_checkpoints(project: Project) -> Iterator[Path]:
+def _old_checkpoints(project: Project) -> list[Path]:
+    paths: list[Path] = []
     for run in runs.list_runs(project):
-        whole = [one for one in checkpoints.list_checkpoints(run.folder) if not one.error]
-        yield from (one.folder for one in whole[1:] if not one.is_best)
+        intact = [checkpoint for checkpoint in checkpoints.list_checkpoints(run.folder) if not checkpoint.error]
+        paths += [checkpoint.folder for checkpoint in intact[1:] if not checkpoint.is_best]
+    return paths
 
 
-def _features(project: Project) -> Iterator[Path]:
-    yield from _present(project.dataset / FEATURES)
+def _finished_resume_data(project: Project) -> list[Path]:
+    finished = [run for run in runs.list_runs(project) if run.current_state().status is runs.Status.FINISHED]
+    return [run.folder / RESUME for run in finished]
 
 
-def _resume_states(project: Project) -> Iterator[Path]:
-    for run in runs.list_runs(project):
-        if run.current_state().status is runs.Status.FINISHED:
-            yield from _present(run.folder / RESUME)
-
-
-def _exports(project: Project) -> Iterator[Path]:
-    yield from _present(project.exports)
-
-
-def _present(path: Path) -> Iterator[Path]:
-    if path.exists():
-        yield path
-
-
-SPARE: Mapping[str, Callable[[Project], Iterator[Path]]] = {
+RECLAIMABLE: Mapping[str, Callable[[Project], list[Path]]] = {
     "checkpoints": _old_checkpoints,
-    "features": _features,
-    "resume": _resume_states,
-    "exports": _exports,
+    "features": lambda project: [project.dataset / FEATURES],
+    "resume": _finished_resume_data,
+    "exports": lambda project: [project.exports],
 }
 
 
 def reclaimable(project: Project) -> dict[str, int]:
-    """Return how many bytes each kind of spare files takes."""
-    return {kind: sum(map(size_of, find(project))) for kind, find in SPARE.items()}
+    """Return the bytes of each kind of files that can be deleted."""
+    return {kind: sum(map(size_of, paths(project))) for kind, paths in RECLAIMABLE.items()}
 
 
 def reclaim(project: Project, kind: str) -> int:
-    """Delete spare files of one kind and return how many bytes they took; refused while a run is at work."""
-    if kind not in SPARE:
-        raise ConfigError(f"{kind!r} is nothing that can be deleted.", hint=f"Choose one of {', '.join(SPARE)}.")
+    """Delete files of one kind and return their bytes; raise while a run is active."""
+    if kind not in RECLAIMABLE:
+        raise ConfigError(f"{kind!r} cannot be deleted.", hint=f"Choose one of {', '.join(RECLAIMABLE)}.")
     if run := runs.active_run(project):
-        raise RunBusyError(f"{run.name} is at work and may need these files.", hint="Stop it first.")
+        raise RunBusyError(f"{run.name} is running and may need these files.", hint="Stop it first.")
     freed = 0
-    for path in list(SPARE[kind](project)):
+    for path in filter(Path.exists, RECLAIMABLE[kind](project)):
         size = size_of(path)
         remove_folder(path)
         freed += size

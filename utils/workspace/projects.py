@@ -1,4 +1,4 @@
-"""Projects as folders: made, copied, renamed, and deleted in such a way that they can be brought back for some days."""
+"""Create, copy, rename, delete and restore projects."""
 
 import contextlib
 import os
@@ -20,12 +20,14 @@ TRASH = ".trash"
 DOWNLOADS = ".downloads"
 DELETED = re.compile(r"(?P<time>\d{15,20})-(?P<name>.+)")
 COPYING = re.compile(r"\..+\.copy-\d+")
-LEFT = re.compile(r"\.lock|\..*\.partial|\.deleted-.*|\..+\.(new|old|gone)-\d+")  # of work at this moment, or of a kill
+TEMPORARY = re.compile(
+    r"\.lock|\..*\.partial|\.deleted-.*|\..+\.(new|old|gone)-\d+"
+)  # of running work, or left by a crash
 DAY = 86_400.0
 TRASH_DAYS = 7
-STEP_SECONDS = 0.2
+PROGRESS_SECONDS = 0.2
 
-# Files that nobody changes in place: a copy of the project may share them. All others grow or are edited.
+# Files that are never changed in place, so copies of a project can share them.
 SHARED = frozenset(
     ".wav .flac .mp3 .ogg .opus .m4a .aac .mp4 .mkv .webm .mov .avi .pth .pt .safetensors .arrow .parquet".split()
 )
@@ -33,7 +35,7 @@ SHARED = frozenset(
 
 @dataclass(frozen=True)
 class CopyProgress:
-    """How far a copy is, in files."""
+    """Progress of a copy, in files."""
 
     done: int
     total: int
@@ -41,12 +43,12 @@ class CopyProgress:
 
 @dataclass(frozen=True)
 class DeletedProject:
-    """A deleted project that can still be brought back.
+    """A deleted project that can be restored.
 
     Attributes:
-        folder: Where it lies now.
-        name: What it was called.
-        time: When it was deleted, in seconds since 1970.
+        folder: Its folder in the trash.
+        name: Its name.
+        time: When it was deleted (Unix time).
     """
 
     folder: Path
@@ -55,145 +57,145 @@ class DeletedProject:
 
     @property
     def id(self) -> str:
-        """Return what tells it from others of its name."""
+        """Return a unique identifier."""
         return self.folder.name
 
 
 def downloads_project(output: Path = OUTPUT) -> Project:
-    """Return the place of the runs that fetch base models, which belong to no project."""
+    """Return the hidden project of model downloads."""
     return Project(output.resolve() / DOWNLOADS)
 
 
 def create(name: str, output: Path = OUTPUT) -> Project:
-    """Make a project of a name that is free."""
-    made = free_place(name, output)
+    """Create a project."""
+    created = _unused(name, output)
     make_folder(output)
     try:
-        made.root.mkdir()
+        created.root.mkdir()
     except OSError as error:
-        raise storage_error(made.root, error) from error
-    return made
+        raise storage_error(created.root, error) from error
+    return created
 
 
 def find(name: str, output: Path = OUTPUT) -> Project:
-    """Return the project of a name, which has to be there."""
-    found = project(name, output)
-    if not found.root.is_dir():
-        there = ", ".join(list_projects(output)) or "none yet"
-        raise StorageError(f"There is no project {found.root.name}.", hint=f"There are: {there}.")
-    return found
+    """Return an existing project."""
+    match = project(name, output)
+    if not match.root.is_dir():
+        names = ", ".join(list_projects(output)) or "none yet"
+        raise StorageError(f"There is no project {match.root.name}.", hint=f"Projects: {names}.")
+    return match
 
 
-def free_place(name: str, output: Path = OUTPUT) -> Project:
-    """Return where a project of a new name will lie; a name that is taken is refused."""
-    place = project(name, output)
-    if place.root.exists():
-        raise StorageError(f"There is a project {place.root.name} already.", hint="Choose another name.")
-    return place
+def _unused(name: str, output: Path = OUTPUT) -> Project:
+    """Return the project of a new name; raise when the name is taken."""
+    new = project(name, output)
+    if new.root.exists():
+        raise StorageError(f"A project named {new.root.name} already exists.", hint="Choose another name.")
+    return new
 
 
 def duplicate(
-    place: Project, name: str, output: Path = OUTPUT, on_step: Callable[[CopyProgress], object] = lambda _: None
+    source: Project, name: str, output: Path = OUTPUT, on_progress: Callable[[CopyProgress], object] = lambda _: None
 ) -> Project:
-    """Copy a project under a new name; what nobody changes is shared on the disk where the system can do that.
+    """Copy a project under a new name; large files are hard links where possible.
 
     Args:
-        place: The project.
-        name: Of the copy.
-        output: The folder of the projects.
-        on_step: Is told how far it is.
+        source: The project.
+        name: Name of the copy.
+        output: Folder of the projects.
+        on_progress: Called during the copy.
     """
-    target = free_place(name, output)
-    _refuse_while_busy(place)
-    files = list(_files(place.root))
+    target = _unused(name, output)
+    _require_idle(source)
+    files = list(_files(source.root))
     copied = [path for path in files if not (_is_shared(path) and _can_link(path, output))]
     require_space(target.root, sum(path.lstat().st_size for path in copied))
     new = output / f".{target.root.name}.copy-{time.time_ns()}"
     try:
-        _copy(files, place.root, new, on_step)
-        _readdress(new, place.root, target.root)
-        free_place(name, output)  # somebody may have made it meanwhile
+        _copy(files, source.root, new, on_progress)
+        _update_base_paths(new, source.root, target.root)
+        _unused(name, output)  # it may have been created meanwhile
         retry_while_in_use(lambda: new.rename(target.root))
     except BaseException as error:
-        shutil.rmtree(new, ignore_errors=True)  # the error below says why
+        shutil.rmtree(new, ignore_errors=True)  # the error below is the reason
         if isinstance(error, OSError):
             raise storage_error(target.root, error) from error
         raise
     return target
 
 
-def rename(place: Project, name: str, output: Path = OUTPUT) -> Project:
-    """Give a project another name."""
-    target = free_place(name, output)
-    before = place.root
-    with _at_rest(place):
+def rename(source: Project, name: str, output: Path = OUTPUT) -> Project:
+    """Rename a project."""
+    target = _unused(name, output)
+    before = source.root
+    with _idle(source):
         _move(before, target.root)
-    _readdress(target.root, before, target.root)
+    _update_base_paths(target.root, before, target.root)
     return target
 
 
-def delete(place: Project, output: Path = OUTPUT) -> DeletedProject:
-    """Move a project to the deleted ones, from where it can be brought back."""
+def delete(source: Project, output: Path = OUTPUT) -> DeletedProject:
+    """Move a project to the trash."""
     make_folder(output / TRASH)
-    target = output / TRASH / f"{time.time_ns()}-{place.root.name}"
-    with _at_rest(place):
-        _move(place.root, target)
+    target = output / TRASH / f"{time.time_ns()}-{source.root.name}"
+    with _idle(source):
+        _move(source.root, target)
     return _deleted(target)
 
 
 def list_deleted(output: Path = OUTPUT) -> list[DeletedProject]:
-    """List the deleted projects, the last one first."""
+    """List the deleted projects, newest first."""
     folder = output / TRASH
-    found = [path for path in folder.iterdir() if DELETED.fullmatch(path.name)] if folder.is_dir() else []
-    return sorted(map(_deleted, found), key=lambda one: one.time, reverse=True)
+    paths = [path for path in folder.iterdir() if DELETED.fullmatch(path.name)] if folder.is_dir() else []
+    return sorted(map(_deleted, paths), key=lambda deleted: deleted.time, reverse=True)
 
 
-def restore(which: str, output: Path = OUTPUT) -> Project:
-    """Bring a deleted project back, under the next free name when its own is taken."""
-    known = {one.id: one for one in list_deleted(output)}
-    if which not in known:
-        raise StorageError("This project is no longer among the deleted ones.", hint="Choose another one.")
-    name, number = known[which].name, 2
+def restore(identifier: str, output: Path = OUTPUT) -> Project:
+    """Restore a deleted project, with a number in its name when the name is taken."""
+    deleted = {project.id: project for project in list_deleted(output)}
+    if identifier not in deleted:
+        raise StorageError("This project is no longer in the trash.", hint="Choose another one.")
+    name, number = deleted[identifier].name, 2
     while (target := project(name, output)).root.exists():
-        name, number = f"{known[which].name}-{number}", number + 1
-    _move(resolve_inside(output / TRASH, which), target.root)
+        name, number = f"{deleted[identifier].name}-{number}", number + 1
+    _move(resolve_inside(output / TRASH, identifier), target.root)
     return target
 
 
 def empty_trash(output: Path = OUTPUT, *, days: float = 0.0) -> int:
-    """Remove what was deleted longer ago than some days, and what killed copies left; return how many projects."""
-    gone = [one for one in list_deleted(output) if time.time() - one.time >= days * DAY]
-    for one in gone:
-        remove_folder(one.folder)
+    """Permanently delete projects that were deleted some days ago, and remains of crashed copies; return how many."""
+    expired = [deleted for deleted in list_deleted(output) if time.time() - deleted.time >= days * DAY]
+    for deleted in expired:
+        remove_folder(deleted.folder)
     for path in output.glob(".*.copy-*") if output.is_dir() else ():
         if COPYING.fullmatch(path.name) and time.time() - path.stat().st_mtime > DAY:
             shutil.rmtree(path, ignore_errors=True)
-    return len(gone)
+    return len(expired)
 
 
 def _deleted(folder: Path) -> DeletedProject:
     match = DELETED.fullmatch(folder.name)
     if match is None:
-        raise StorageError(f"{folder} is no deleted project.")
+        raise StorageError(f"{folder} is not a deleted project.")
     return DeletedProject(folder, match["name"], int(match["time"]) / 1e9)
 
 
-def _refuse_while_busy(place: Project) -> None:
-    if busy := runs.active_run(place):
+def _require_idle(target: Project) -> None:
+    if active := runs.active_run(target):
         raise RunBusyError(
-            f"{busy.name} of {place.root.name} is at work.", hint="Stop it first, or wait until it ends."
+            f"{active.name} of {target.root.name} is running.", hint="Stop it first, or wait for its end."
         )
 
 
 @contextlib.contextmanager
-def _at_rest(place: Project) -> Iterator[None]:
-    """Make sure that no run is at work, and that none is started meanwhile."""
-    make_folder(place.runs)
-    with contextlib.ExitStack() as held:
-        held.enter_context(file_lock(place.runs / ".lock"))
-        _refuse_while_busy(place)
+def _idle(target: Project) -> Iterator[None]:
+    """Make sure that no run is active and that none starts meanwhile."""
+    make_folder(target.runs)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(file_lock(target.runs / ".lock"))
+        _require_idle(target)
         if sys.platform == "win32":
-            held.close()  # a folder in which a file is open cannot be renamed there
+            stack.close()  # Windows cannot rename a folder with an open file
         yield
 
 
@@ -202,16 +204,16 @@ def _move(source: Path, target: Path) -> None:
         retry_while_in_use(lambda: source.rename(target))
     except OSError as error:
         raise StorageError(
-            f"{source} cannot be moved: {error.strerror}.", hint="Close what has a file of it open, and try again."
+            f"{source} cannot be moved: {error.strerror}.", hint="Close programs that use its files and try again."
         ) from error
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """Name every file and every link; what belongs to work of this moment is left out."""
-    for here, folders, names in os.walk(root):
-        links = [name for name in folders if Path(here, name).is_symlink()]
-        folders[:] = sorted(name for name in folders if name not in links and not LEFT.fullmatch(name))
-        yield from (Path(here, name) for name in sorted([*names, *links]) if not LEFT.fullmatch(name))
+    """Yield every file and link except temporary ones."""
+    for folder, subfolders, names in os.walk(root):
+        links = [name for name in subfolders if Path(folder, name).is_symlink()]
+        subfolders[:] = sorted(name for name in subfolders if name not in links and not TEMPORARY.fullmatch(name))
+        yield from (Path(folder, name) for name in sorted([*names, *links]) if not TEMPORARY.fullmatch(name))
 
 
 def _is_shared(path: Path) -> bool:
@@ -219,36 +221,32 @@ def _is_shared(path: Path) -> bool:
 
 
 def _can_link(path: Path, output: Path) -> bool:
-    """Tell whether a file may get a second name below the output folder, which only works on one disk."""
+    """Return whether a file can be hard-linked into the output folder."""
     return path.stat().st_dev == output.stat().st_dev and hasattr(os, "link")
 
 
-def _copy(files: list[Path], root: Path, new: Path, on_step: Callable[[CopyProgress], object]) -> None:
-    told = 0.0
+def _copy(files: list[Path], root: Path, new: Path, on_progress: Callable[[CopyProgress], object]) -> None:
+    reported = 0.0
     new.mkdir()
     for number, path in enumerate(files):
-        if time.monotonic() - told > STEP_SECONDS:
-            told = time.monotonic()
-            on_step(CopyProgress(number, len(files)))
+        if time.monotonic() - reported > PROGRESS_SECONDS:
+            reported = time.monotonic()
+            on_progress(CopyProgress(number, len(files)))
         target = new / path.relative_to(root)
         target.parent.mkdir(parents=True, exist_ok=True)
-        _put(path, target)
-    on_step(CopyProgress(len(files), len(files)))
+        if path.is_symlink():
+            target.symlink_to(path.readlink())
+        elif _is_shared(path):
+            link_or_copy(path, target)
+        else:
+            shutil.copy2(path, target)
+    on_progress(CopyProgress(len(files), len(files)))
 
 
-def _put(path: Path, target: Path) -> None:
-    if path.is_symlink():
-        target.symlink_to(path.readlink())
-    elif _is_shared(path):
-        link_or_copy(path, target)
-    else:
-        shutil.copy2(path, target)
-
-
-def _readdress(root: Path, before: Path, now: Path) -> None:
-    """Have the runs find their base model again where it is one of the project itself."""
-    for note in root.glob("runs/*/base.json"):
-        text = note.read_text(encoding="utf-8")
-        moved = text.replace(f"{before.as_posix()}/", f"{now.as_posix()}/")
-        if moved != text:
-            write_atomically(note, moved)
+def _update_base_paths(root: Path, before: Path, after: Path) -> None:
+    """Update the path of the base model in runs whose base is in the project itself."""
+    for base in root.glob("runs/*/base.json"):
+        text = base.read_text(encoding="utf-8")
+        updated = text.replace(f"{before.as_posix()}/", f"{after.as_posix()}/")
+        if updated != text:
+            write_atomically(base, updated)

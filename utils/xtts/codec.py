@@ -1,7 +1,7 @@
-"""From sound to what the model learns: the codes of coqui's discrete VAE, and the mel frames of the reference.
+"""Encode audio for training: codes of coqui's discrete VAE, and mel frames of the reference.
 
-A clip gives the same codes alone and in a batch. In plain coqui-tts the clips of a batch are filled up with silence
-first, so the last codes of a clip depend on its neighbours; here each clip ends as it does alone.
+A clip gets the same codes alone and in a batch. In plain coqui-tts the clips of a batch are padded with silence first,
+so the last codes of a clip depend on the others.
 """
 
 import hashlib
@@ -18,32 +18,28 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from utils.core.errors import AmharicTtsError, ConfigError
+from utils.core.errors import ConfigError
 from utils.media.audio import Samples
 from utils.media.rates import FRAME_SAMPLES, RATE
-from utils.xtts.files import DVAE_FILE, MEL_FILE
+from utils.xtts.files import DVAE_FILE, MEL_FILE, ModelFileError
 
 if TYPE_CHECKING:
     from TTS.tts.layers.xtts.dvae import DiscreteVAE
 
 WINDOW, BANDS = 1024, 80
-CODE_FFT, REFERENCE_FFT = 1024, 2048  # coqui's GPTTrainer: one mel for the DVAE, a finer one for the reference
-SHORTEST = WINDOW  # samples; the borders are reflected, which takes half a transform's length on each side
-FORMAT = "1"  # counts changes of the arithmetic below
-HINT = "Copy it again from the published XTTS v2 model."
-
-
-class ModelFileError(AmharicTtsError):
-    """A file of a model is missing, or is not what its name says."""
+CODE_FFT, REFERENCE_FFT = 1024, 2048  # as in coqui's GPTTrainer: the reference mel is finer
+MIN_SAMPLES = WINDOW  # the edges are reflected by half a transform on each side
+FORMAT = "1"  # increase when the computation changes
+HINT = "Download it again from the published XTTS v2 model."
 
 
 @dataclass(frozen=True)
 class EncodedClip:
-    """What became of one clip.
+    """One encoded clip.
 
     Attributes:
-        codes: One for every 1024 samples.
-        mel: The frames of the reference, one for every 256 samples, with 80 bands each.
+        codes: One code for every 1024 samples.
+        mel: Mel frames of the clip as a reference: 80 bands for every 256 samples.
     """
 
     codes: npt.NDArray[np.int16]
@@ -51,16 +47,16 @@ class EncodedClip:
 
 
 class AudioEncoder:
-    """The DVAE's encoder with the mels around it.
+    """The encoder of the DVAE with its mel transforms.
 
     Args:
-        dvae: coqui's module; only its encoder and codebook are used.
-        mel_stats: What each band is divided by.
-        device: Where to compute.
+        dvae: coqui's module.
+        mel_stats: Divisors of the mel bands.
+        device: Torch device.
     """
 
     rate = RATE
-    shortest = SHORTEST
+    min_samples = MIN_SAMPLES
 
     def __init__(self, dvae: "DiscreteVAE", mel_stats: Tensor, device: str = "cpu") -> None:
         self.device = torch.device(device)
@@ -71,15 +67,15 @@ class AudioEncoder:
 
     @classmethod
     def load(cls, folder: Path, device: str = "cpu") -> Self:
-        """Read dvae.pth and mel_stats.pth of a model folder."""
+        """Load dvae.pth and mel_stats.pth of a model folder."""
         weights, stats = (read_tensors_only(folder / name) for name in (DVAE_FILE, MEL_FILE))
         if not isinstance(stats, Tensor) or stats.numel() != BANDS:
-            raise ModelFileError(f"{folder / MEL_FILE} does not hold {BANDS} numbers.", hint=HINT)
+            raise ModelFileError(f"{folder / MEL_FILE} does not contain {BANDS} numbers.", hint=HINT)
         return cls(_dvae(weights, folder / DVAE_FILE), stats, device)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash everything that the result depends on."""
+        """Hash everything that the codes depend on."""
         digest = hashlib.blake2b(
             f"{FORMAT} {RATE} {FRAME_SAMPLES} {WINDOW} {CODE_FFT} {REFERENCE_FFT}".encode(), digest_size=8
         )
@@ -91,36 +87,38 @@ class AudioEncoder:
 
     @torch.inference_mode()
     def encode(self, clips: Sequence[Samples]) -> list[EncodedClip]:
-        """Encode clips of similar length together; each has to be at least ``shortest`` samples long."""
+        """Encode clips of similar length together; each needs at least ``min_samples`` samples."""
         if not clips:
             return []
         waves = [torch.from_numpy(clip).to(self.device)[None] for clip in clips]
         spectra = [self._spectrum(wave, CODE_FFT)[0] for wave in waves]
         lengths = torch.tensor([spectrum.shape[1] for spectrum in spectra], device=self.device)
         padded = nn.utils.rnn.pad_sequence([spectrum.T for spectrum in spectra], batch_first=True).mT
-        with torch.backends.cudnn.flags(allow_tf32=False):  # else a GPU would give other codes than a CPU
-            hidden, lengths = _aligned(self.encoder, padded, lengths)
+        with torch.backends.cudnn.flags(allow_tf32=False):  # otherwise a GPU gives other codes than a CPU
+            hidden, lengths = _masked_forward(self.encoder, padded, lengths)
         _, codes, _ = self.codebook(hidden.mT)
-        cut = [row[:length].to(torch.int16).cpu().numpy() for row, length in zip(codes, lengths.tolist(), strict=True)]
+        trimmed = [
+            row[:length].to(torch.int16).cpu().numpy() for row, length in zip(codes, lengths.tolist(), strict=True)
+        ]
         frames = [self._spectrum(wave, REFERENCE_FFT)[0].T.half().cpu().numpy() for wave in waves]
-        return [EncodedClip(*pair) for pair in zip(cut, frames, strict=True)]
+        return [EncodedClip(*pair) for pair in zip(trimmed, frames, strict=True)]
 
     def _spectrum(self, wave: Tensor, fft: int) -> Tensor:
-        """Return the logarithm of the mel, as coqui's TorchMelSpectrogram does."""
+        """Return the log mel spectrogram, as coqui's TorchMelSpectrogram does."""
         return torch.log(torch.clamp(self.mels[fft](wave), min=1e-5)) / self.stats
 
 
-def choose_device(wanted: str) -> str:
-    """Return the device to compute on: a wish, or for "auto" the GPU where there is one."""
-    if wanted == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("device: this machine has no CUDA device that torch can use.", hint="Choose auto or cpu.")
-    return ("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted
+def choose_device(name: str) -> str:
+    """Return the torch device; "auto" is the GPU where there is one."""
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device: torch finds no CUDA device on this computer.", hint="Choose auto or cpu.")
+    return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
-def _aligned(layer: nn.Module, hidden: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Run layers over a padded batch such that every convolution sees zeros behind the end of a clip, as it does alone.
+def _masked_forward(layer: nn.Module, hidden: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Run layers over a padded batch so that every convolution sees zeros after the end of each clip.
 
-    Without this, the bias of each layer fills the padding and the next layer carries it back into the clip.
+    Otherwise the bias of each layer fills the padding, and the next layer reads it.
     """
     if isinstance(layer, nn.Conv1d):
         hidden = layer(hidden * (torch.arange(hidden.shape[2], device=hidden.device) < lengths[:, None, None]))
@@ -128,16 +126,16 @@ def _aligned(layer: nn.Module, hidden: Tensor, lengths: Tensor) -> tuple[Tensor,
         return hidden, (lengths + 2 * padding - kernel) // stride + 1
     if isinstance(layer, nn.Sequential):
         for part in layer:
-            hidden, lengths = _aligned(part, hidden, lengths)
+            hidden, lengths = _masked_forward(part, hidden, lengths)
         return hidden, lengths
     if isinstance(net := getattr(layer, "net", None), nn.Module):  # a ResBlock
-        inner, _ = _aligned(net, hidden, lengths)
+        inner, _ = _masked_forward(net, hidden, lengths)
         return hidden + inner, lengths
     return layer(hidden), lengths
 
 
 def mel_spectrogram(fft: int) -> nn.Module:
-    """Build the transform from sound to mel frames with coqui's settings; the rest of them are its defaults."""
+    """Build the mel transform with coqui's settings."""
     from torchaudio.transforms import MelSpectrogram
 
     mel: nn.Module = MelSpectrogram(
@@ -154,20 +152,20 @@ def mel_spectrogram(fft: int) -> nn.Module:
 
 
 def read_tensors_only(path: Path) -> object:
-    """Read a .pth that may hold nothing but tensors, each as large in the file as in memory."""
+    """Read a .pth that contains only tensors, stored uncompressed."""
     try:
-        refuse_packed(path)
+        refuse_compressed(path)
         return torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise ModelFileError(f"{path} is missing.", hint=HINT) from error
     except ModelFileError:
         raise
-    except Exception as error:  # torch raises half a dozen kinds for a damaged file
+    except Exception as error:  # torch raises many kinds of errors for damaged files
         raise ModelFileError(f"{path} cannot be read: {type(error).__name__}.", hint=HINT) from error
 
 
-def refuse_packed(path: Path) -> None:
-    """Refuse a file whose tensors are compressed: torch writes none, and a small one could fill the memory."""
+def refuse_compressed(path: Path) -> None:
+    """Refuse compressed tensors: torch writes none, and a small file could fill the memory."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as parts:
             if any(part.compress_type != zipfile.ZIP_STORED for part in parts.infolist()):
@@ -175,21 +173,21 @@ def refuse_packed(path: Path) -> None:
 
 
 def _dvae(weights: object, path: Path) -> "DiscreteVAE":
-    """Build the DVAE in the size that the weights have, and load the part of it that encodes."""
+    """Build the DVAE in the size of the weights and load its encoder."""
     from TTS.tts.layers.xtts.dvae import DiscreteVAE
 
     try:
         dvae = DiscreteVAE(**_sizes(weights))  # type: ignore[arg-type]
-        below = {name.removeprefix("encoder."): weight for name, weight in weights.items() if name[:8] == "encoder."}  # type: ignore[attr-defined]
-        dvae.encoder.load_state_dict(below)
+        encoder = {name.removeprefix("encoder."): weight for name, weight in weights.items() if name[:8] == "encoder."}  # type: ignore[attr-defined]
+        dvae.encoder.load_state_dict(encoder)
         dvae.codebook.embed.copy_(weights["codebook.embed"])  # type: ignore[index]
     except (KeyError, AttributeError, TypeError, RuntimeError, ValueError) as error:
-        raise ModelFileError(f"{path} holds no DVAE of XTTS: {error}", hint=HINT) from error
+        raise ModelFileError(f"{path} is not an XTTS DVAE: {error}", hint=HINT) from error
     return dvae
 
 
 def _sizes(weights: Mapping[str, Tensor]) -> dict[str, object]:
-    """Read the arguments of the DVAE off its weights; those that no shape shows are as coqui's GPTTrainer has them."""
+    """Derive the arguments of the DVAE from its weights; the others are those of coqui's GPTTrainer."""
     hidden, channels, kernel = weights["encoder.0.0.weight"].shape
     dim, tokens = weights["codebook.embed"].shape
     return {

@@ -1,4 +1,4 @@
-"""Writing ready/: a model folder that speaks, that plain coqui-tts loads, and that training can go on from."""
+"""Write a ready folder: a model that speaks, loads in plain coqui-tts, and can be trained further."""
 
 import json
 from collections.abc import Mapping
@@ -37,9 +37,9 @@ from utils.xtts.vocabulary import START, STOP
 if TYPE_CHECKING:
     from utils.xtts.tokenizer import Tokenizer
 
-SHARED = (SPEAKERS_FILE, DVAE_FILE, MEL_FILE)  # as the base has them: for its voices, and to train further
+SHARED = (SPEAKERS_FILE, DVAE_FILE, MEL_FILE)  # copied from the base, for its voices and for further training
 EXPORTED_FILES = (MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE, SETTINGS_FILE, REFERENCE_FILE, ABOUT_FILE, *SHARED)
-TWICE = ("gpt_inference.", "gpt.wte.")  # what generating adds to the GPT: the same weights under other names
+DUPLICATES = ("gpt_inference.", "gpt.wte.")  # second names of the same weights
 
 
 def write_ready(
@@ -52,27 +52,24 @@ def write_ready(
     *,
     half: bool = False,
 ) -> Path:
-    """Write a finished model; the one that was there stays until this one is complete.
-
-    The folder needs no other one: what a further training reads of the base is linked to, or copied where the system
-    has no links. Files that somebody else put into it stay.
+    """Write a model folder. An existing model is replaced once the new one is complete; other files stay.
 
     Args:
-        folder: Where, usually ready/.
-        base: The folder that the training began from; everything but the GPT comes from there.
-        state: The weights of the GPT, under coqui's names without a prefix.
-        tokenizer: How the model reads.
-        reference: A clip whose voice it speaks with; None keeps the one of the base.
-        about: What shall be known about it later.
-        half: Store the GPT in half the size, but for what half precision cannot hold; it is loaded in full again.
+        folder: Target folder, usually ready/.
+        base: Base model; everything but the GPT comes from it.
+        state: Weights of the GPT, under coqui's names without a prefix.
+        tokenizer: Tokenizer of the model.
+        reference: Clip of the default voice (default: that of the base).
+        about: Content of about.json.
+        half: Store the GPT in half precision, except for values it cannot hold.
     """
-    gpt = _checked(state, base, tokenizer)
-    found = read_state_dict(base / MODEL_FILE)
-    others = deepcopy({name: found[name] for name in found if not name.startswith(GPT_PREFIX)})  # lets go of the file
-    del found
-    weights = {GPT_PREFIX + name: _plain(weight, half=half) for name, weight in gpt.items()} | others
+    gpt = _gpt_weights(state, base, tokenizer)
+    stored = read_state_dict(base / MODEL_FILE)
+    others = deepcopy({name: stored[name] for name in stored if not name.startswith(GPT_PREFIX)})  # unmaps the file
+    del stored
+    weights = {GPT_PREFIX + name: _compact(weight, half=half) for name, weight in gpt.items()} | others
     shared = [base / name for name in SHARED if (base / name).is_file()]
-    sound = reference or base / REFERENCE_FILE
+    voice = reference or base / REFERENCE_FILE
     require_space(folder, sum(map(_size, weights.values())) + sum(path.stat().st_size for path in shared))
     with replace_folder(folder, EXPORTED_FILES) as new:
         _save(weights, new / MODEL_FILE)
@@ -81,34 +78,34 @@ def write_ready(
         _write_json(new / ABOUT_FILE, {**_origin(base, half=half), **about})
         for path in shared:
             link_or_copy(path, new / path.name)
-        if sound.is_file():
-            _write_sound(sound, new / REFERENCE_FILE)
+        if voice.is_file():
+            _write_wav(voice, new / REFERENCE_FILE)
     return folder
 
 
 def config_for(base: Path, tokenizer: "Tokenizer") -> dict[str, Any]:
-    """Return the config.json of the base with the language and the text rows of the new model."""
-    read_config(base)  # says what is wrong with it, if anything is
+    """Return the config.json of the base with the language and text rows of the new model."""
+    read_config(base)  # raises when it is damaged
     config: dict[str, Any] = read_json(base / CONFIG_FILE)
-    spoken = [tokenizer.settings.language] if tokenizer.settings else []
+    added = [tokenizer.settings.language] if tokenizer.settings else []
     known = config.get("languages") or [language.code for language in languages.XTTS_LANGUAGES]
     vocabulary = tokenizer.vocabulary
     rows = {"gpt_number_text_tokens": vocabulary.size, "tokenizer_file": ""}
     rows |= {"gpt_start_text_token": vocabulary.ids[START], "gpt_stop_text_token": vocabulary.ids[STOP]}
-    return config | {"languages": list(dict.fromkeys([*known, *spoken])), "model_args": config["model_args"] | rows}
+    return config | {"languages": list(dict.fromkeys([*known, *added])), "model_args": config["model_args"] | rows}
 
 
-def _checked(state: Mapping[str, Tensor], base: Path, tokenizer: "Tokenizer") -> dict[str, Tensor]:
-    """Return the weights that belong to coqui's GPT, all of them and no other."""
-    gpt = {name: weight for name, weight in state.items() if not name.startswith(TWICE)}
+def _gpt_weights(state: Mapping[str, Tensor], base: Path, tokenizer: "Tokenizer") -> dict[str, Tensor]:
+    """Return the weights of coqui's GPT; all must be there, and no others."""
+    gpt = {name: weight for name, weight in state.items() if not name.startswith(DUPLICATES)}
     match = compare(meta_gpt(read_config(base).model_args, tokenizer.vocabulary), gpt)
     if not match.complete:
-        raise ModelFileError(f"These weights are not those of coqui's GPT: {match}.", hint=RELOAD_HINT)
+        raise ModelFileError(f"These weights do not fit coqui's GPT: {match}.", hint=RELOAD_HINT)
     return gpt
 
 
-def _plain(weight: Tensor, *, half: bool) -> Tensor:
-    """Return a tensor that torch.save writes without what else lies in its memory."""
+def _compact(weight: Tensor, *, half: bool) -> Tensor:
+    """Return a tensor that shares no memory, so torch.save writes nothing else."""
     weight = weight.detach().to("cpu", half_dtype(weight) if half else torch.float32).contiguous()
     return weight if weight.untyped_storage().nbytes() == _size(weight) else weight.clone()
 
@@ -120,11 +117,11 @@ def _size(weight: Tensor) -> int:
 def _save(weights: Mapping[str, Tensor], path: Path) -> None:
     try:
         torch.save({"model": dict(weights)}, path)
-    except RuntimeError as error:  # what torch's writer makes of a full disk
+    except RuntimeError as error:  # torch's error for a full disk
         raise StorageError(f"{path} cannot be written: {str(error).splitlines()[0]}.", hint=NO_SPACE_HINT) from error
 
 
-def _write_sound(source: Path, path: Path) -> None:
+def _write_wav(source: Path, path: Path) -> None:
     if source.suffix.lower() == path.suffix:
         path.write_bytes(source.read_bytes())
     else:

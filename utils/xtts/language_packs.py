@@ -1,7 +1,7 @@
-"""Language packs: what the text of a language goes through before the vocabulary sees it.
+"""Language packs: how the text of a language is prepared for the tokenizer.
 
-Amharic has a front end of its own, the 17 languages of XTTS keep coqui's cleaners, which they were trained with, and
-every other language is read as it is written. Nothing here loads coqui or the Amharic tables before a text asks for it.
+Amharic has its own front end, the 17 languages of XTTS use the cleaners of coqui that they were trained with, and any
+other language is used as written. coqui and the Amharic tables are loaded on first use.
 """
 
 import hashlib
@@ -20,19 +20,17 @@ if TYPE_CHECKING:
 
 TextMode = Literal["latin", "ipa", "fidel"]
 TEXT_MODES: tuple[TextMode, ...] = get_args(TextMode)
-Backend = Literal["rules", "epitran"]  # who speaks; a model of the letters themselves has the mode fidel
+Backend = Literal["rules", "epitran"]  # for graphemes, use the text mode fidel
 
-TOKEN_LIMIT = (
-    200  # what coqui's training accepts (max_text_length); 402 positions exist, but the upper half is untrained
-)
+TOKEN_LIMIT = 200  # coqui's max_text_length in training; the upper half of the 402 positions is untrained
 
 
 class LanguagePack(Protocol):
-    """What a language has to know about itself."""
+    """What the tokenizer needs to know about a language."""
 
     @property
     def name(self) -> str:
-        """Return the name of the pack, which is stored with a model."""
+        """Return the name of the pack, stored with a model."""
 
     @property
     def code(self) -> str:
@@ -40,36 +38,36 @@ class LanguagePack(Protocol):
 
     @property
     def character_limit(self) -> int:
-        """Return how many written characters one sentence may have."""
+        """Return the maximum characters of a sentence."""
 
     @property
     def token_limit(self) -> int:
-        """Return how many tokens one sentence may have."""
+        """Return the maximum tokens of a sentence."""
 
     @property
     def samples(self) -> tuple[str, ...]:
-        """Return a few sentences to try a model with."""
+        """Return sample sentences."""
 
     def normalise(self, text: str) -> str:
-        """Write numbers, abbreviations and signs out in words."""
+        """Spell out numbers, abbreviations and symbols."""
 
     def phonemise(self, text: str) -> str:
-        """Turn normalised text into the IPA; packs that know no sounds return it as it is."""
+        """Convert normalised text to IPA, if the pack supports it."""
 
     def render(self, normalised: str, phones: str, mode: TextMode) -> str:
-        """Return what the model reads in this text mode."""
+        """Return the model input in this text mode."""
 
     def symbols(self, mode: TextMode) -> frozenset[str]:
-        """Return every character that ``render`` may need; empty when the text itself decides."""
+        """Return every character that ``render`` may output; empty if unknown."""
 
     def plain(self, symbol: str) -> str | None:
-        """Spell a character that the vocabulary lacks with commoner ones, or say None where that would be a guess."""
+        """Spell a missing character with common ones, or return None where that would be a guess."""
 
     def resembling(self, token: str) -> str:
-        """Spell a new token with letters a Latin-reading model knows, to start its row from."""
+        """Spell a new token with Latin letters, to initialise its row."""
 
     def split(self, text: str) -> list[str]:
-        """Cut a text into sentences."""
+        """Split a text into sentences."""
 
 
 SENTENCE_MARKS = ".,;:?!-"
@@ -77,18 +75,18 @@ SENTENCE_MARKS = ".,;:?!-"
 
 @dataclass(frozen=True)
 class AmharicPack:
-    """Amharic through ``utils.amharic``.
+    """Amharic, with the front end of ``utils.amharic``.
 
     Attributes:
-        backend: Which grapheme-to-phoneme system speaks.
-        overrides: Pronunciations of a project's own words, by their written form.
+        backend: Grapheme-to-phoneme backend.
+        overrides: Custom pronunciations by word.
     """
 
     backend: Backend = "rules"
     overrides: Mapping[str, str] = field(default_factory=dict)
     name: str = "amharic"
     code: str = languages.AMHARIC.code
-    character_limit: int = 110  # 200 tokens at 1.7 a letter: the mean of tests/data/amharic_sentences.txt, no merges
+    character_limit: int = 110  # 200 tokens at 1.7 per letter, measured on 40 sentences
     token_limit: int = TOKEN_LIMIT
     samples: tuple[str, ...] = (
         "ሰላም፣ እንደምን አደራችሁ?",
@@ -102,19 +100,21 @@ class AmharicPack:
     )
 
     def normalise(self, text: str) -> str:
-        """Write numbers, abbreviations and signs out in Amharic words."""
+        """Spell out numbers, abbreviations and symbols in Amharic."""
         from utils.amharic import normalize
 
         return normalize(text)
 
     def phonemise(self, text: str) -> str:
-        """Turn normalised Amharic into the IPA."""
+        """Convert normalised Amharic to IPA."""
         from utils.amharic import phonemize
 
         try:
             return phonemize(text, backend=self.backend, overrides=self.overrides or None)
         except ValueError as error:
-            raise TextError(f"A pronunciation cannot be used: {error}.", hint="Correct the project's list.") from error
+            raise TextError(
+                f"Invalid pronunciation: {error}.", hint="Correct the pronunciations of the project."
+            ) from error
 
     def render(self, normalised: str, phones: str, mode: TextMode) -> str:
         """Return Latin letters, phonemes or Ethiopic letters."""
@@ -126,53 +126,53 @@ class AmharicPack:
         return to_latin(phones) if mode == "latin" else phones
 
     def symbols(self, mode: TextMode) -> frozenset[str]:
-        """Return the letters of this mode, and the marks of a sentence."""
+        """Return the letters of this mode and sentence marks."""
         return _amharic_symbols(mode)
 
     def plain(self, symbol: str) -> str | None:
-        """Spell marks only: a letter that the front end left over has to be reported, not guessed."""
+        """Spell marks only; a letter that the front end left is reported as unknown."""
         return _ascii(symbol) if unicodedata.category(symbol)[0] in "PZC" else None
 
     def resembling(self, token: str) -> str:
-        """Spell a phoneme or a piece of a word in Latin letters."""
+        """Spell a phoneme or subword in Latin letters."""
         from utils.amharic import phonemize, to_latin
 
         return to_latin(phonemize(token) if _is_ethiopic(token) else token)
 
     def split(self, text: str) -> list[str]:
-        """Cut at Ethiopic and Latin sentence ends, never inside an abbreviation."""
+        """Split at Ethiopic and Latin sentence ends, but not in abbreviations."""
         from utils.amharic import split_sentences
 
         return list(split_sentences(text))
 
 
 class _AsWritten:
-    """What packs share whose languages are read as they are written."""
+    """Base of packs whose languages are used as written."""
 
     def phonemise(self, text: str) -> str:
-        """Return the text: nothing is known about its sounds, or nothing need be."""
+        """Return the text unchanged."""
         return text
 
-    def render(self, normalised: str, phones: str, mode: TextMode) -> str:  # noqa: ARG002  every mode reads the letters
-        """Return the letters as they are."""
+    def render(self, normalised: str, phones: str, mode: TextMode) -> str:  # noqa: ARG002  the same in every mode
+        """Return the normalised text."""
         return normalised
 
     def symbols(self, mode: TextMode) -> frozenset[str]:  # noqa: ARG002
-        """Return nothing: the vocabulary was made for the language, or the text itself shows its letters."""
+        """Return nothing: the vocabulary covers the language, or the text shows its letters."""
         return frozenset()
 
     def plain(self, symbol: str) -> str | None:
-        """Spell a letter or mark in ASCII."""
+        """Spell a character in ASCII."""
         return _ascii(symbol)
 
     def split(self, text: str) -> list[str]:
-        """Cut at the sentence ends of any script; for its own languages coqui would load spaCy."""
-        return split_anywhere(text)
+        """Split at the sentence ends of any script; coqui would load spaCy."""
+        return split_sentences_of_any_script(text)
 
 
 @dataclass(frozen=True)
 class CoquiPack(_AsWritten):
-    """One of the 17 languages of XTTS, through the cleaners that it was trained with."""
+    """One of the 17 languages of XTTS, with the cleaners it was trained with."""
 
     code: str
     name: str = "coqui"
@@ -180,21 +180,21 @@ class CoquiPack(_AsWritten):
 
     @property
     def coqui_code(self) -> str:
-        """Return the code coqui's cleaners use: zh for zh-cn."""
+        """Return the code of coqui's cleaners, such as zh for zh-cn."""
         return self.code.partition("-")[0]
 
     @cached_property
     def character_limit(self) -> int:
-        """Return coqui's own limit for this language."""
+        """Return coqui's limit for this language."""
         return int(_coqui().char_limits[self.coqui_code])
 
     @property
     def samples(self) -> tuple[str, ...]:
-        """Return sentences of this language."""
+        """Return sample sentences."""
         return XTTS_SAMPLES[self.code]
 
     def normalise(self, text: str) -> str:
-        """Run coqui's cleaner of this language."""
+        """Run coqui's cleaner."""
         try:
             return str(_coqui().preprocess_text(text, self.coqui_code))
         except ImportError as error:
@@ -204,19 +204,19 @@ class CoquiPack(_AsWritten):
         except (ArithmeticError, LookupError, TypeError, ValueError, NotImplementedError) as error:
             raise TextError(
                 f"coqui's cleaner for {self.code} fails on {text[:60]!r}: {error}",
-                hint="Write its numbers out in words.",
+                hint="Write numbers as words.",
             ) from error
 
     def resembling(self, token: str) -> str:
-        """Return the token: no rows are added for these languages."""
+        """Return the token; no rows are added for these languages."""
         return token
 
 
 @dataclass(frozen=True)
 class GenericPack(_AsWritten):
-    """Any other language and script, read as it is written in lower case.
+    """Any other language and script, in lower case.
 
-    In the latin mode letters that the vocabulary lacks are spelled in ASCII; the other modes add them as symbols.
+    In Latin mode, letters missing from the vocabulary are spelled in ASCII; the other modes add them as symbols.
     """
 
     code: str
@@ -226,7 +226,7 @@ class GenericPack(_AsWritten):
     samples: tuple[str, ...] = ()
 
     def normalise(self, text: str) -> str:
-        """Compose the letters, lower the case and tidy the spaces."""
+        """Compose letters, lower the case and collapse spaces."""
         return " ".join(unicodedata.normalize("NFC", text).lower().split())
 
     def resembling(self, token: str) -> str:
@@ -256,15 +256,15 @@ XTTS_SAMPLES = {
 
 
 def pack_for(language: str, *, backend: Backend = "rules", overrides: Mapping[str, str] | None = None) -> LanguagePack:
-    """Return the pack of a language, by any of its names."""
-    found = languages.find(language)
-    if found == languages.AMHARIC:
+    """Return the pack of a language, by any name."""
+    match = languages.find(language)
+    if match == languages.AMHARIC:
         return AmharicPack(backend, overrides or {})
-    return CoquiPack(found.code) if found.in_xtts else GenericPack(found.code)
+    return CoquiPack(match.code) if match.in_xtts else GenericPack(match.code)
 
 
 def fingerprint(pack: LanguagePack) -> str:
-    """Hash what a pack makes of its samples: it changes when, and only when, the front end reads them differently."""
+    """Hash the output of a pack for its samples; it changes when the front end changes."""
     digest = hashlib.sha256(pack.name.encode())
     for sample in pack.samples:
         normalised = pack.normalise(sample)
@@ -273,18 +273,18 @@ def fingerprint(pack: LanguagePack) -> str:
     return digest.hexdigest()[:16]
 
 
-# A sentence ends at a mark followed by a space, or at one of the marks that are written without a space behind them.
+# A sentence ends at a mark followed by a space, or at a mark that is written without a space.
 SENTENCE_END = re.compile(r"(?<=[.!?…؟۔।።፧])[\"'”’»)\]]*\s+|(?<=[。！？])|\n+")
 
 
-def split_anywhere(text: str) -> list[str]:
-    """Cut a text of any script into sentences."""
-    return [sentence for piece in SENTENCE_END.split(text) if (sentence := piece.strip())]
+def split_sentences_of_any_script(text: str) -> list[str]:
+    """Split a text of any script into sentences."""
+    return [sentence for part in SENTENCE_END.split(text) if (sentence := part.strip())]
 
 
 @cache
 def _coqui() -> "VoiceBpeTokenizer":
-    """Load coqui's cleaners once; this imports torch."""
+    """Load coqui's cleaners; this imports torch."""
     from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
 
     return VoiceBpeTokenizer()
@@ -292,7 +292,7 @@ def _coqui() -> "VoiceBpeTokenizer":
 
 @cache
 def _amharic_symbols(mode: TextMode) -> frozenset[str]:
-    """Collect the characters of a mode: its letters, and the marks of a sentence."""
+    """Return letters and sentence marks of a mode."""
     from utils.amharic import alphabet, normalize
     from utils.amharic.latin import SYMBOLS
 
@@ -310,7 +310,7 @@ def _is_ethiopic(text: str) -> bool:
 
 
 def _ascii(symbol: str) -> str | None:
-    """Spell one character in lower-case ASCII; marks on a letter fall away, pictures have no spelling."""
+    """Spell a character in lower-case ASCII; combining marks are dropped, pictures have no spelling."""
     from anyascii import anyascii
 
     spelled = anyascii(symbol).lower()

@@ -1,7 +1,4 @@
-"""coqui's modules filled with the weights of a model folder: the GPT to train, and the whole model to speak with.
-
-A folder is laid out as the hub has it: model.pth, config.json, vocab.json, and beside them what sound needs.
-"""
+"""Build coqui's GPT and vocoder with the weights of a model folder in the layout of the hub."""
 
 import contextlib
 import dataclasses
@@ -34,16 +31,16 @@ if TYPE_CHECKING:
     from utils.xtts.tokenizer import Tokenizer
 
 GPT_PREFIX, VOCODER_PREFIX = "gpt.", "hifigan_decoder."
-TEXT_ROWS = ("text_embedding.weight", "text_head.weight", "text_head.bias")  # one row for each token of the vocabulary
-SAMPLED, BLOCK, TAIL = 64, 1 << 16, 1 << 20
+TEXT_ROWS = ("text_embedding.weight", "text_head.weight", "text_head.bias")  # one row per token
+FINGERPRINT_BLOCKS, BLOCK, TAIL = 64, 1 << 16, 1 << 20  # number and size in bytes
 
 
 def load_gpt(folder: Path, tokenizer: "Tokenizer | None" = None) -> "GPT":
-    """Build coqui's GPT in full precision and fill it with the weights of a folder.
+    """Build coqui's GPT in full precision and load the weights of a folder.
 
     Args:
-        folder: The model to start from.
-        tokenizer: How the trained model reads; its new tokens get rows. None: as the folder reads.
+        folder: The model.
+        tokenizer: Tokenizer of a new model; its new tokens get rows (default: the tokens of the folder).
     """
     old = Vocabulary.load(folder / VOCABULARY_FILE)
     new = tokenizer.vocabulary if tokenizer else old
@@ -59,18 +56,18 @@ def load_gpt(folder: Path, tokenizer: "Tokenizer | None" = None) -> "GPT":
 
 
 def match_gpt(folder: Path) -> StateDictMatch:
-    """Compare the GPT in a folder with its config and vocabulary, without reading the weights."""
+    """Compare the GPT of a folder with its config and vocabulary, without loading it."""
     wanted = meta_gpt(read_config(folder).model_args, Vocabulary.load(folder / VOCABULARY_FILE))
     return compare(wanted, gpt_state(folder))
 
 
 def gpt_state(folder: Path) -> dict[str, Tensor]:
-    """Return the weights of the GPT in a folder, as they are stored and without a prefix."""
+    """Return the stored weights of the GPT, without their prefix."""
     return strip_prefix(read_state_dict(folder / MODEL_FILE), GPT_PREFIX)
 
 
 def grown_rows(weights: Mapping[str, Tensor], old: Vocabulary, tokenizer: "Tokenizer") -> dict[str, Tensor]:
-    """Return the text rows for the vocabulary of a tokenizer; the noise of new rows differs between the three."""
+    """Return the text rows for the vocabulary of a tokenizer."""
     language = tokenizer.settings.language if tokenizer.settings else "en"
     if absent := [name for name in TEXT_ROWS if name not in weights]:
         raise ModelFileError(f"The model has no {absent[0]}.", hint=RELOAD_HINT)
@@ -82,12 +79,7 @@ def grown_rows(weights: Mapping[str, Tensor], old: Vocabulary, tokenizer: "Token
 
 
 def new_gpt(args: "XttsArgs", vocabulary: Vocabulary) -> nn.Module:
-    """Build coqui's GPT with its own random weights, as ``Xtts.init_models`` does.
-
-    Args:
-        args: The model_args of a config.json.
-        vocabulary: Decides about the number of text rows and the tokens at both ends of a text.
-    """
+    """Build coqui's GPT with random weights, as ``Xtts.init_models`` does."""
     from utils.xtts.modules import GPT
 
     with quiet_transformers():
@@ -112,7 +104,7 @@ def new_gpt(args: "XttsArgs", vocabulary: Vocabulary) -> nn.Module:
 
 @contextlib.contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Keep transformers from warning about tokens of GPT-2 that coqui never uses, each time a GPT is built."""
+    """Silence warnings of transformers about GPT-2 tokens that coqui never uses."""
     logger = logging.getLogger("transformers")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -123,13 +115,13 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def meta_gpt(args: "XttsArgs", vocabulary: Vocabulary) -> nn.Module:
-    """Build the GPT without memory behind its weights: nothing is drawn or filled, however large it is."""
+    """Build the GPT on the meta device, without memory for its weights."""
     with torch.device("meta"):
         return new_gpt(args, vocabulary)
 
 
 def read_config(folder: Path) -> "XttsConfig":
-    """Read config.json; what coqui's Trainer adds to it is left out."""
+    """Read config.json, without what coqui's Trainer adds to it."""
     from TTS.tts.configs.xtts_config import XttsArgs, XttsConfig
 
     path = folder / CONFIG_FILE
@@ -142,14 +134,14 @@ def read_config(folder: Path) -> "XttsConfig":
     except FileNotFoundError as error:
         raise ModelFileError(f"{path} is missing.", hint=RELOAD_HINT) from error
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise ModelFileError(f"{path} is no config of XTTS: {error!r}.", hint=RELOAD_HINT) from error
+        raise ModelFileError(f"{path} is not an XTTS config: {error!r}.", hint=RELOAD_HINT) from error
     if not config.model_args.gpt_use_perceiver_resampler:
-        raise ModelFileError(f"{path} belongs to XTTS v1, which cannot be trained here.", hint="Choose an XTTS v2.")
+        raise ModelFileError(f"{path} belongs to XTTS v1, which is not supported.", hint="Use an XTTS v2 model.")
     return config
 
 
 def load_vocoder(folder: Path) -> tuple[nn.Module, Tensor]:
-    """Return coqui's HifiDecoder, speaker encoder included, and what each band of a mel is divided by."""
+    """Return coqui's HifiDecoder with its speaker encoder, and the mel statistics."""
     from TTS.tts.layers.xtts.hifigan_decoder import HifiDecoder
 
     args = read_config(folder).model_args
@@ -166,34 +158,33 @@ def load_vocoder(folder: Path) -> tuple[nn.Module, Tensor]:
         )
     fill_vocoder(vocoder, weights, folder)
     if "mel_stats" not in weights:
-        raise ModelFileError(f"{folder / MODEL_FILE} holds no mel_stats.", hint=RELOAD_HINT)
+        raise ModelFileError(f"{folder / MODEL_FILE} has no mel_stats.", hint=RELOAD_HINT)
     return vocoder.eval(), weights["mel_stats"].float().clone()
 
 
 def fill_vocoder(vocoder: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
-    """Fill coqui's HifiDecoder; torch renames the norms of older files itself, so names are compared by torch."""
+    """Load weights into coqui's HifiDecoder; torch itself renames the norms of older files."""
     try:
         vocoder.load_state_dict(strip_prefix(weights, VOCODER_PREFIX))
     except RuntimeError as error:
-        said = str(error).splitlines()
+        reason = str(error).splitlines()
         raise ModelFileError(
-            f"The vocoder in {folder / MODEL_FILE} does not fit: {said[1:2]}", hint=RELOAD_HINT
+            f"The vocoder in {folder / MODEL_FILE} does not fit: {reason[1:2]}", hint=RELOAD_HINT
         ) from error
 
 
-def require_vocoder(weights: Mapping[str, Tensor], place: Path) -> None:
-    """Refuse weights that are a GPT alone."""
+def require_vocoder(weights: Mapping[str, Tensor], path: Path) -> None:
+    """Raise when the weights are only a GPT."""
     if not any(name.startswith(VOCODER_PREFIX) for name in weights):
         raise ModelFileError(
-            f"{place} holds a GPT without a vocoder.", hint="Give a whole model, as coqui-tts or ready/ has it."
+            f"{path} contains a GPT without a vocoder.", hint="Use a complete model, such as a ready folder."
         )
 
 
 def fingerprint(folder: Path) -> str:
-    """Tell models apart without reading them whole.
+    """Hash parts of model.pth and the vocabulary.
 
-    The end of a model.pth holds a checksum of each tensor; blocks spread over the file guard against files written
-    without them.
+    The end of a model.pth holds a checksum of each tensor; blocks spread over the file cover files without checksums.
     """
     path = folder / MODEL_FILE
     digest = hashlib.blake2b(digest_size=16)
@@ -201,9 +192,9 @@ def fingerprint(folder: Path) -> str:
         size = path.stat().st_size
         digest.update(str(size).encode())
         with path.open("rb") as file:
-            places = [round(index * max(size - BLOCK, 0) / SAMPLED) for index in range(SAMPLED)]
-            for place, length in [*((place, BLOCK) for place in places), (max(size - TAIL, 0), TAIL)]:
-                file.seek(place)
+            starts = [round(index * max(size - BLOCK, 0) / FINGERPRINT_BLOCKS) for index in range(FINGERPRINT_BLOCKS)]
+            for start, length in [*((start, BLOCK) for start in starts), (max(size - TAIL, 0), TAIL)]:
+                file.seek(start)
                 digest.update(file.read(length))
     except OSError as error:
         raise ModelFileError(f"{path} cannot be read: {error.strerror}.", hint=RELOAD_HINT) from error

@@ -1,7 +1,7 @@
-"""The weights in a model.pth: read without running code from the file, named as coqui's modules name them, and checked.
+"""Read the weights of a model.pth safely, under the names of coqui's modules, and compare them with a module.
 
-A published file, one that coqui's Trainer wrote and one of ours hold the same weights under different names and
-wrappings. Loading with ``strict=False`` would take none of them and say nothing; here every key is accounted for.
+Published files, files by coqui's Trainer and our own hold the same weights under different names. Loading them with
+``strict=False`` would silently load nothing, so every key is compared.
 """
 
 import pickle
@@ -15,17 +15,17 @@ from torch import Tensor, nn
 
 from utils.xtts.files import ModelFileError
 
-RELOAD_HINT = "Fetch the model again, or choose another file or folder."
-TRAINER = "xtts."  # coqui's Trainer saves the model inside its own module
-NOT_OURS = (
+RELOAD_HINT = "Download the model again, or choose another file or folder."
+TRAINER = "xtts."  # prefix in files by coqui's Trainer
+IGNORED = (
     "dvae.",
     "torch_mel_spectrogram_",
     "gpt.gpt_inference.",
     "gpt.gpt.wte.",
     "ema.",
-)  # beside or twice in a file
-ENOUGH = 0.95  # share of the parameters that a foreign file has to provide
-SHOWN = 3  # keys of each kind in a message
+)  # other modules, or second names of the same weights
+MIN_SHARE = 0.95  # of the parameters
+MAX_SHOWN = 3  # keys of each kind in a message
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class StateDictMatch:
     """How the weights of a file fit a module.
 
     Attributes:
-        matched: Parameters of the module that the file provides.
+        matched: Parameters that the file provides.
         wanted: Parameters of the module.
-        missing: Names that the file lacks.
-        unexpected: Names that the module lacks.
-        misshapen: Names whose shapes differ, with both shapes.
+        missing: Names missing from the file.
+        unexpected: Names not in the module.
+        misshapen: Names with different shapes, and both shapes.
     """
 
     matched: int
@@ -48,37 +48,37 @@ class StateDictMatch:
 
     @property
     def share(self) -> float:
-        """Return the share of the parameters that the file provides."""
+        """Return the share of parameters that the file provides."""
         return self.matched / max(self.wanted, 1)
 
     @property
     def complete(self) -> bool:
-        """Return whether every name and shape is the same."""
+        """Return whether all names and shapes match."""
         return not (self.missing or self.unexpected or self.misshapen)
 
     def __str__(self) -> str:
         kinds = {"missing": self.missing, "wrong shape": self.misshapen, "unknown": self.unexpected}
-        parts = [f"{len(names)} {kind} ({_few(names)})" for kind, names in kinds.items() if names]
+        parts = [f"{len(names)} {kind} ({_shorten(names)})" for kind, names in kinds.items() if names]
         return "; ".join([f"{self.share:.1%} of {self.wanted:,} parameters match", *parts])
 
 
 def read_state_dict(path: Path) -> dict[str, Tensor]:
-    """Read the weights of a whole model, on the CPU and mapped into memory rather than copied."""
+    """Read the weights of a model, memory-mapped on the CPU."""
     content = _load(path)
     weights = content.get("model", content) if isinstance(content, dict) else None
     if not isinstance(weights, dict) or not all(isinstance(weight, Tensor) for weight in weights.values()):
-        raise ModelFileError(f"{path} holds no weights of a model.", hint=RELOAD_HINT)
+        raise ModelFileError(f"{path} does not contain model weights.", hint=RELOAD_HINT)
     renamed = {str(name).removeprefix(TRAINER): weight for name, weight in weights.items()}
-    return {name: weight for name, weight in renamed.items() if not name.startswith(NOT_OURS)}
+    return {name: weight for name, weight in renamed.items() if not name.startswith(IGNORED)}
 
 
 def strip_prefix(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return the weights of one module of the model, without its prefix."""
+    """Return the weights of one submodule, without its prefix."""
     return {name.removeprefix(prefix): weight for name, weight in weights.items() if name.startswith(prefix)}
 
 
 def compare(module: nn.Module, weights: Mapping[str, Tensor]) -> StateDictMatch:
-    """Compare names and shapes, and count the parameters."""
+    """Compare the names and shapes of weights with a module."""
     wanted = module.state_dict()
     shared = [name for name in wanted if name in weights]
     fitting = [name for name in shared if wanted[name].shape == weights[name].shape]
@@ -95,26 +95,24 @@ def compare(module: nn.Module, weights: Mapping[str, Tensor]) -> StateDictMatch:
     )
 
 
-def require_match(match: StateDictMatch, source: str, *, enough: float = ENOUGH) -> StateDictMatch:
-    """Return a match that is good enough to go on with, or refuse it.
-
-    A wrong shape is refused whatever its share: text rows that are off by one token are a vocabulary of another model.
+def require_match(match: StateDictMatch, source: str, *, min_share: float = MIN_SHARE) -> StateDictMatch:
+    """Return the match, or raise when too many parameters are missing or any shape differs.
 
     Args:
-        match: How the weights fit.
-        source: What to call them in a message.
-        enough: Share of the parameters that has to be there.
+        match: Result of ``compare``.
+        source: Name of the weights for the message.
+        min_share: Minimum share of parameters.
     """
-    if match.share < enough or match.misshapen:
+    if match.share < min_share or match.misshapen:
         raise ModelFileError(
             f"{source} does not fit this model: {match}.",
-            hint="Choose the config.json and vocab.json that were saved with these weights, or another model.",
+            hint="Use the config.json and vocab.json that were saved with these weights, or another model.",
         )
     return match
 
 
 def load_into(module: nn.Module, weights: Mapping[str, Tensor], source: str) -> StateDictMatch:
-    """Copy weights into a module; what the file lacks stays as it is, and the report says so."""
+    """Load weights into a module; missing ones keep their values."""
     match = require_match(compare(module, weights), source)
     module.load_state_dict(
         {name: weight for name, weight in weights.items() if name not in match.unexpected}, strict=False
@@ -123,27 +121,27 @@ def load_into(module: nn.Module, weights: Mapping[str, Tensor], source: str) -> 
 
 
 def _load(path: Path) -> object:
-    """Unpickle a file that may hold tensors, plain values and coqui's config, and nothing that runs."""
+    """Unpickle a file with tensors, plain values and coqui's config, without running code."""
     try:
-        mapped = zipfile.is_zipfile(path)  # the older format of torch cannot be mapped
+        mapped = zipfile.is_zipfile(path)  # torch's older format cannot be mapped
         try:
             return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
-        except pickle.UnpicklingError:  # the published XTTS v2 files carry an XttsConfig object
+        except pickle.UnpicklingError:  # published XTTS v2 files contain an XttsConfig
             from TTS.tts.models.xtts import _legacy_safe_globals
 
             with _legacy_safe_globals():
                 return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except FileNotFoundError as error:
         raise ModelFileError(f"{path} is missing.", hint=RELOAD_HINT) from error
-    except Exception as error:  # torch raises half a dozen kinds for a damaged file
+    except Exception as error:  # torch raises many kinds of errors for damaged files
         raise ModelFileError(f"{path} cannot be read: {_reason(error)}.", hint=RELOAD_HINT) from error
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, pickle.UnpicklingError):
-        return "it is damaged, or holds something that would have to be run"
+        return "it is damaged or contains code"
     return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:160].rstrip('.')}"
 
 
-def _few(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+def _shorten(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:MAX_SHOWN]) + (", ..." if len(names) > MAX_SHOWN else "")

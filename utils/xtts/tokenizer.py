@@ -1,10 +1,10 @@
-"""From a written sentence to the ids that the model reads: one way, for training, speech and preview alike."""
+"""From text to token ids: one way for training, speech and preview."""
 
 import math
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,16 +16,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from utils.core import languages
 from utils.core.errors import VocabularyError
 from utils.core.storage import write_atomically
-from utils.xtts import subwords
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.language_packs import Backend, LanguagePack, TextMode, fingerprint, pack_for
-from utils.xtts.vocabulary import SPACE, UNKNOWN, Vocabulary
+from utils.xtts.vocabulary import SPACE, UNKNOWN, Vocabulary, learn_subwords
 
-SUBWORDS = 2000  # the size others found best for Ethiopic letters; 5 000 was worse
-PROBE = 4  # times the usual length of a sentence: what is longer than this is cut before it is read
-FILL = 0.85  # of the tokens a part may have, for parts of like length differ in tokens
-LONGEST_LETTER = 8  # signs of one letter with its marks; more are no language
-PLACES = (  # where a sentence is best cut, best first; the plain marks also stand inside numbers and abbreviations
+SUBWORDS = 2000  # reported best for Ethiopic letters; 5,000 was worse
+PROBE = 4  # longer sentences, in multiples of the character limit, are split before they are tokenized
+FILL = 0.85  # of the token limit, because parts of equal length differ in tokens
+MAX_MARKS = 8  # combining marks on one letter
+BREAKS = (  # where to split a sentence, best first; ASCII marks also occur in numbers and abbreviations
     re.compile(r"(?:[፤።፧፨؛。；！？।]|[.;?!…](?=[\"'”’»)\]]*\s))[\"'”’»)\]]*"),
     re.compile(r"[፣፥፦،，、：—–]|[,:](?=\s)"),
     re.compile(r"[\s፡]"),
@@ -33,15 +32,15 @@ PLACES = (  # where a sentence is best cut, best first; the plain marks also sta
 
 
 class TextSettings(BaseModel):
-    """How a model was taught to read its new language; stored beside its vocabulary.
+    """How text of the added language is processed; stored as text.json beside the vocabulary.
 
     Attributes:
-        language: Canonical code of the language that was added.
-        mode: Letters of the Latin alphabet, phonemes, or the letters of the language itself.
-        backend: Grapheme-to-phoneme system.
-        overrides: The project's own pronunciations.
+        language: Canonical code of the added language.
+        mode: Latin letters, phonemes, or the letters of the language.
+        backend: Grapheme-to-phoneme backend.
+        overrides: Custom pronunciations.
         pack: Name of the language pack.
-        front_end: Fingerprint of what that pack makes of its samples.
+        front_end: Fingerprint of the pack's output for its samples.
         vocabulary: Content hash of vocab.json.
     """
 
@@ -58,7 +57,7 @@ class TextSettings(BaseModel):
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """What became of one sentence on its way to the model."""
+    """A sentence at every step from text to token ids; ``unknown`` lists symbols missing from the vocabulary."""
 
     written: str
     normalised: str
@@ -70,12 +69,12 @@ class TokenizedText:
 
 
 class Tokenizer:
-    """A frozen vocabulary and the language packs in front of it.
+    """A frozen vocabulary with the language packs that prepare its text.
 
     Attributes:
         vocabulary: The tokens.
-        settings: How the added language is read; None for a model as published.
-        notices: What a user should know about a loaded model, in sentences.
+        settings: Settings of the added language; None for a published model.
+        notices: Warnings about a loaded model.
     """
 
     def __init__(self, vocabulary: Vocabulary, settings: TextSettings | None = None) -> None:
@@ -86,9 +85,9 @@ class Tokenizer:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Open the vocabulary and text settings of a model and check that they belong together.
+        """Load vocab.json and text.json of a model and check that they belong together.
 
-        A folder without text.json is a model as published, which reads the 17 languages of XTTS.
+        A folder without text.json is a published model with the 17 languages of XTTS.
         """
         vocabulary = Vocabulary.load(folder / VOCABULARY_FILE)
         path = folder / SETTINGS_FILE
@@ -102,7 +101,7 @@ class Tokenizer:
             ) from error
         vocabulary.verify(settings.vocabulary)
         tokenizer = cls(vocabulary, settings)
-        tokenizer.notices = tuple(differences(settings, tokenizer.pack(settings.language)))
+        tokenizer.notices = _front_end_notices(settings, tokenizer.pack(settings.language))
         return tokenizer
 
     def save(self, folder: Path) -> None:
@@ -112,54 +111,54 @@ class Tokenizer:
             write_atomically(folder / SETTINGS_FILE, self.settings.model_dump_json(indent=2))
 
     def tokenize(self, text: str, language: str) -> TokenizedText:
-        """Follow a text through normalising, phonemes and letters to its ids."""
+        """Normalise, phonemise and tokenize a text."""
         code = languages.canonical(language)
         pack = self.pack(code)
         normalised = pack.normalise(text)
         phones = pack.phonemise(normalised)
         mode = self.settings.mode if self.settings else "latin"
-        read = self._readable(pack.render(normalised, phones, mode), pack, mode)
-        entered = self._opening(code) + read.replace(" ", SPACE)
-        encoding = self.vocabulary.bpe.encode(entered)
+        model_text = self._supported(pack.render(normalised, phones, mode), pack, mode)
+        full = self._language_token(code) + model_text.replace(" ", SPACE)
+        encoding = self.vocabulary.bpe.encode(full)
         spans = zip(encoding.tokens, encoding.offsets, strict=True)
-        unknown = dict.fromkeys(entered[start:end] for token, (start, end) in spans if token == UNKNOWN)
+        unknown = dict.fromkeys(full[start:end] for token, (start, end) in spans if token == UNKNOWN)
         return TokenizedText(
-            text, normalised, phones, read, tuple(encoding.tokens), tuple(encoding.ids), tuple(unknown)
+            text, normalised, phones, model_text, tuple(encoding.tokens), tuple(encoding.ids), tuple(unknown)
         )
 
     def encode(self, text: str, language: str) -> list[int]:
-        """Return the ids of a text; a text that the vocabulary cannot hold is refused, never read with gaps."""
-        reading = self.tokenize(text, language)
-        if reading.unknown:
+        """Return the token ids of a text; raise when the vocabulary lacks a symbol."""
+        result = self.tokenize(text, language)
+        if result.unknown:
             raise VocabularyError(
-                f"{self.vocabulary.source} has no symbol for {' '.join(reading.unknown)} in {text[:60]!r}.",
-                hint="Write these signs in words, or leave them out.",
+                f"{self.vocabulary.source} has no symbol for {' '.join(result.unknown)} in {text[:60]!r}.",
+                hint="Write these symbols as words, or remove them.",
             )
-        return list(reading.ids)
+        return list(result.ids)
 
     def missing_letters(self, language: str) -> list[str]:
-        """List the letters of the text mode that the vocabulary lacks, whether a text holds them or not."""
+        """List the letters of the text mode that the vocabulary lacks."""
         mode = self.settings.mode if self.settings else "latin"
-        return self.vocabulary.lacking(self.pack(language).symbols(mode))
+        return self.vocabulary.missing_symbols(self.pack(language).symbols(mode))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the letters that ids stand for, without the language token."""
+        """Return the text of token ids, without the language token."""
         tokens = [self.vocabulary.bpe.id_to_token(number) or UNKNOWN for number in ids]
-        shown = {SPACE: " ", UNKNOWN: "\N{REPLACEMENT CHARACTER}"}
-        return "".join(shown.get(token, "" if token in self.vocabulary.special else token) for token in tokens)
+        special = {SPACE: " ", UNKNOWN: "\N{REPLACEMENT CHARACTER}"}
+        return "".join(special.get(token, "" if token in self.vocabulary.special else token) for token in tokens)
 
     def split(self, text: str, language: str) -> list[str]:
-        """Cut a text into sentences, and these into pieces that the model can read at once."""
+        """Split a text into sentences, and long sentences into parts within the token limit."""
         return [
-            reading.written
+            part.written
             for sentence in self.pack(language).split(text)
-            for reading in self.tokenize_parts(sentence, language)
+            for part in self.tokenize_parts(sentence, language)
         ]
 
     def tokenize_parts(self, sentence: str, language: str) -> list[TokenizedText]:
-        """Read a sentence in as few parts of like length as the model can hold; all but white space is kept.
+        """Tokenize a sentence in as few parts of equal length as the token limit allows.
 
-        What is far too long is not read as a whole first: its beginning tells how many tokens a letter takes.
+        The number of parts for a very long sentence is estimated from its beginning.
         """
         pack = self.pack(language)
         probe = self.tokenize(sentence[: PROBE * pack.character_limit], language)
@@ -168,40 +167,40 @@ class Tokenizer:
             return [probe]
         tokens = len(probe.ids) * max(1, len(sentence) / (PROBE * pack.character_limit))
         count = max(2, math.ceil(tokens / (FILL * pack.token_limit)))
-        return [reading for part in split_evenly(sentence, count) for reading in self.tokenize_parts(part, language)]
+        return [result for part in split_evenly(sentence, count) for result in self.tokenize_parts(part, language)]
 
     def pack(self, language: str) -> LanguagePack:
-        """Return the pack of a language, with the model's own settings where it is the added one."""
+        """Return the pack of a language, with the model's settings where it is the added language."""
         code = languages.canonical(language)
         if code not in self._packs:
             own = self.settings if self.settings and self.settings.language == code else None
             self._packs[code] = pack_for(code, backend=own.backend, overrides=own.overrides) if own else pack_for(code)
         return self._packs[code]
 
-    def _opening(self, code: str) -> str:
-        """Return the language token, which has to be in the vocabulary."""
+    def _language_token(self, code: str) -> str:
+        """Return the language token, which must be in the vocabulary."""
         language = languages.find(code)
         if language.token not in self.vocabulary.ids:
             raise VocabularyError(
-                f"{self.vocabulary.source} has no {language.token} token: this model does not speak {language.name}.",
-                hint="Choose a model that was trained for it.",
+                f"{self.vocabulary.source} has no {language.token} token: the model does not support {language.name}.",
+                hint="Choose a model that was trained on it.",
             )
         return language.token
 
-    def _readable(self, read: str, pack: LanguagePack, mode: TextMode) -> str:
-        """Spell what the vocabulary lacks with commoner letters, and disarm tokens that were typed as text."""
-        read = " ".join(read.split())
-        if "[" in read:
+    def _supported(self, text: str, pack: LanguagePack, mode: TextMode) -> str:
+        """Spell missing symbols with letters of the vocabulary, and unbracket special tokens typed as text."""
+        text = " ".join(text.split())
+        if "[" in text:
             for token in self.vocabulary.special:
-                read = read.replace(token, token[1:-1])
-        for symbol in set(read) - self._letters - pack.symbols(mode):
-            read = read.replace(symbol, self._known(pack.plain(symbol), symbol))
-        return read
+                text = text.replace(token, token[1:-1])
+        for symbol in set(text) - self._letters - pack.symbols(mode):
+            text = text.replace(symbol, self._spelling(pack.plain(symbol), symbol))
+        return text
 
-    def _known(self, plain: str | None, symbol: str) -> str:
-        """Return the part of a plain spelling that the vocabulary has, or else the symbol, to be reported."""
-        kept = "".join(letter for letter in plain or "" if letter in self._letters)
-        return kept if kept or plain == "" else symbol
+    def _spelling(self, plain: str | None, symbol: str) -> str:
+        """Return the part of a plain spelling that the vocabulary has, or the symbol, to be reported as unknown."""
+        spelling = "".join(letter for letter in plain or "" if letter in self._letters)
+        return spelling if spelling or plain == "" else symbol
 
     @cached_property
     def _letters(self) -> frozenset[str]:
@@ -218,36 +217,29 @@ def prepare_tokenizer(
     texts: Iterable[str] = (),
     allow_missing: bool = False,
 ) -> Tokenizer:
-    """Make the vocabulary of a new language from a published one, once, before training.
+    """Extend a published vocabulary for a new language, once, before training.
 
     Args:
-        base: The vocabulary as published.
+        base: Published vocabulary.
         language: The new language, by any name.
-        mode: What the model shall read.
-        backend: Grapheme-to-phoneme system.
-        overrides: The project's own pronunciations.
-        texts: The training text; it is read once, in bounded memory, and only where the mode learns from it.
-        allow_missing: Look on even when letters are missing, for a report; training never does.
+        mode: Text mode.
+        backend: Grapheme-to-phoneme backend.
+        overrides: Custom pronunciations.
+        texts: Training text; read once, in bounded memory, and only where the mode needs it.
+        allow_missing: Do not raise when letters are missing; for reports only.
     """
     pack = pack_for(language, backend=backend, overrides=overrides)
     vocabulary = base.with_language(languages.find(language).token)
     if mode == "latin":
         if not allow_missing:
-            refuse_missing(base, pack)
+            _require_latin_letters(base, pack)
     elif mode == "ipa":
-        vocabulary = vocabulary.with_symbols(pack.symbols(mode) or _letters_of(texts, pack))
+        vocabulary = vocabulary.with_symbols(pack.symbols(mode) or _symbols_in(texts, pack))
     else:
         letters = pack.symbols(mode)
-        learned = subwords.learn(texts, SUBWORDS, alphabet=filter(str.isalpha, letters), normalise=pack.normalise)
+        learned = learn_subwords(texts, SUBWORDS, alphabet=filter(str.isalpha, letters), normalise=pack.normalise)
         vocabulary = vocabulary.with_symbols(letters).with_subwords(learned)
-    return Tokenizer(vocabulary, settings_for(vocabulary, pack, mode, backend, overrides))
-
-
-def settings_for(
-    vocabulary: Vocabulary, pack: LanguagePack, mode: TextMode, backend: Backend, overrides: Mapping[str, str] | None
-) -> TextSettings:
-    """Write down how a language is read with a vocabulary."""
-    return TextSettings(
+    settings = TextSettings(
         language=pack.code,
         mode=mode,
         backend=backend,
@@ -256,59 +248,58 @@ def settings_for(
         front_end=fingerprint(pack),
         vocabulary=vocabulary.hash,
     )
+    return Tokenizer(vocabulary, settings)
 
 
-def differences(settings: TextSettings, pack: LanguagePack) -> Iterator[str]:
-    """Say where the front end of today differs from the one a model was trained with."""
-    today = fingerprint(pack)
-    if (pack.name, today) != (settings.pack, settings.front_end):
-        yield (
-            f"This model was trained with another version of the {settings.pack} text front end "
-            f"({settings.front_end}, now {today}): some words may sound different."
-        )
+def _front_end_notices(settings: TextSettings, pack: LanguagePack) -> tuple[str, ...]:
+    """Return a warning when the front end differs from the one a model was trained with."""
+    current = fingerprint(pack)
+    if (pack.name, current) == (settings.pack, settings.front_end):
+        return ()
+    versions = f"{settings.front_end}, now {current}"
+    return (f"This model was trained with another {settings.pack} text front end ({versions}); words may differ.",)
 
 
-def refuse_missing(base: Vocabulary, pack: LanguagePack) -> None:
-    """Refuse a vocabulary that lacks a letter of the Latin spelling."""
-    if lacking := base.lacking(pack.symbols("latin")):
+def _require_latin_letters(base: Vocabulary, pack: LanguagePack) -> None:
+    if missing := base.missing_symbols(pack.symbols("latin")):
         raise VocabularyError(
-            f"{base.source} lacks {len(lacking)} symbols of the Latin spelling: {' '.join(lacking)}",
+            f"{base.source} lacks {len(missing)} symbols of the Latin spelling: {' '.join(missing)}",
             hint="Use the vocab.json of XTTS v2, or the text mode ipa, which adds symbols.",
         )
 
 
-def _letters_of(texts: Iterable[str], pack: LanguagePack) -> set[str]:
-    found: set[str] = set()
+def _symbols_in(texts: Iterable[str], pack: LanguagePack) -> set[str]:
+    symbols: set[str] = set()
     for text in texts:
         normalised = pack.normalise(text)
-        found |= set(pack.render(normalised, pack.phonemise(normalised), "ipa"))
-    return found
+        symbols |= set(pack.render(normalised, pack.phonemise(normalised), "ipa"))
+    return symbols
 
 
 def split_evenly(sentence: str, count: int) -> list[str]:
-    """Cut a sentence into parts of like length: best at a clause, or else at a comma, a space, anywhere.
+    """Split a sentence into parts of similar length, best after a clause, else after a comma or a space.
 
-    A cut lies within a third of a part from its even place, so no part is much shorter than the others.
+    A split lies within a third of a part from its even position, so no part is much shorter than the others.
     """
     size = len(sentence) / min(count, len(sentence))
-    kinds = [[match.end() for match in places.finditer(sentence, 1, len(sentence) - 1)] for places in PLACES]
+    breaks = [[match.end() for match in pattern.finditer(sentence, 1, len(sentence) - 1)] for pattern in BREAKS]
     even = [size * number for number in range(1, min(count, len(sentence)))]
-    cuts = [0, *(_nearest(kinds, place, size / 3) or _between_letters(sentence, place) for place in even), None]
-    return [part for start, end in pairwise(cuts) if (part := sentence[start:end].strip())]
+    ends = [_nearest(breaks, position, size / 3) or _between_letters(sentence, position) for position in even]
+    return [part for start, end in pairwise([0, *ends, None]) if (part := sentence[start:end].strip())]
 
 
-def _nearest(kinds: Sequence[Sequence[int]], even: float, reach: float) -> int | None:
-    """Return the place of the best kind that lies within reach, and there the nearest."""
-    for places in kinds:
-        after = bisect_left(places, even)
-        near = [place for place in places[max(0, after - 1) : after + 1] if abs(place - even) < reach]
+def _nearest(breaks: Sequence[Sequence[int]], even: float, distance: float) -> int | None:
+    """Return the nearest break of the best kind within a distance."""
+    for positions in breaks:
+        after = bisect_left(positions, even)
+        near = [position for position in positions[max(0, after - 1) : after + 1] if abs(position - even) < distance]
         if near:
-            return min(near, key=lambda place: abs(place - even))
+            return min(near, key=lambda position: abs(position - even))
     return None
 
 
 def _between_letters(sentence: str, even: float) -> int:
-    """Return a place that parts no mark from its letter."""
-    place = max(1, int(even))
-    signs = enumerate(sentence[place : place + LONGEST_LETTER])
-    return place + next((step for step, sign in signs if not unicodedata.category(sign).startswith("M")), 0)
+    """Return a position that does not separate a combining mark from its letter."""
+    position = max(1, int(even))
+    letters = enumerate(sentence[position : position + MAX_MARKS])
+    return position + next((step for step, letter in letters if not unicodedata.category(letter).startswith("M")), 0)

@@ -1,12 +1,13 @@
-"""The vocabulary of XTTS: reading vocab.json, adding to it without moving a row, and growing the model to match.
+"""The vocabulary of XTTS: load vocab.json, add tokens without moving rows, and resize the model to match.
 
-The file is a `tokenizers` BPE model. It is edited as JSON, so that old rows keep their place and their way of writing,
-and every result is opened again by the `tokenizers` library before it is used.
+The file is a BPE model of the `tokenizers` library. It is edited as JSON, so that existing rows do not change.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,100 +22,115 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from utils.xtts.language_packs import LanguagePack
-    from utils.xtts.subwords import Subwords
 
 ORIGIN = "It should be the vocab.json that came with the XTTS v2 model."
 STOP, UNKNOWN, SPACE, START = "[STOP]", "[UNK]", "[SPACE]", "[START]"
 
-# The row that a new language token starts from. Italian writes long consonants as doubled letters and has few, even
-# vowels, as our Latin spelling of Amharic does; [ar] is the nearer relative, but only ever stood before Arabic letters.
-# A reasoned choice, not a measured one.
+# The row that a new language token starts from. Like our Latin spelling of Amharic, Italian doubles letters for long
+# consonants and has few vowels. Arabic is closer, but [ar] was only trained with Arabic letters. Not measured.
 NEAREST_LANGUAGE = "[it]"
-SPREAD = 0.05  # of the noise in new rows
+NOISE = 0.05  # in new rows, as a share of the deviation of existing rows
+
+
+# No digits and no common punctuation; unlike \w it includes combining marks.
+WORD = re.compile(r"[^\s\d!-/:-@\[-`{-~«»“”‘’…–—፠-፼।]+")
+DISTINCT_WORDS = 500_000  # while counting, about 100 MB
+LEARNED_WORDS = 200_000  # other words are too rare for a merge
+WORDS_FED = 5_000_000  # the library counts words itself, so frequencies are scaled down to this total
+
+
+@dataclass(frozen=True)
+class Subwords:
+    """Learned tokens, in order, and the merges that make them."""
+
+    tokens: tuple[str, ...]
+    merges: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """A frozen vocabulary; adding to it returns another one."""
+    """A frozen vocabulary; adding tokens returns a new one."""
 
     data: Mapping[str, Any]
     source: str = VOCABULARY_FILE
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a vocab.json and check that it has the structure of XTTS's."""
+        """Load vocab.json and check its structure."""
         try:
             data = read_json(path)
         except OSError as error:
             raise VocabularyError(
-                f"{path} cannot be read: {error.strerror}.", hint="Copy XTTS's vocab.json there."
+                f"{path} cannot be read: {error.strerror}.", hint="Copy the vocab.json of XTTS there."
             ) from error
         except ValueError as error:
             raise VocabularyError(
-                f"{path} is not valid JSON: {error}.", hint="Copy XTTS's vocab.json again."
+                f"{path} is not valid JSON: {error}.", hint="Copy the vocab.json of XTTS again."
             ) from error
         return cls(data, str(path)).checked()
 
     def checked(self) -> Self:
-        """Return itself, or say why this is no XTTS vocabulary."""
+        """Return itself, or raise when this is not an XTTS vocabulary."""
         data = self.data if isinstance(self.data, dict) else {}
         model, added = data.get("model"), data.get("added_tokens")
         if not isinstance(model, dict) or model.get("type") != "BPE" or not isinstance(added, list):
-            raise VocabularyError(f"{self.source} holds no BPE vocabulary.", hint=ORIGIN)
-        if absent := [token for token in (STOP, UNKNOWN, SPACE, START) if token not in self.ids]:
-            raise VocabularyError(f"{self.source} has no {' '.join(absent)} token.", hint=ORIGIN)
+            raise VocabularyError(f"{self.source} is not a BPE vocabulary.", hint=ORIGIN)
+        if missing := [token for token in (STOP, UNKNOWN, SPACE, START) if token not in self.ids]:
+            raise VocabularyError(f"{self.source} has no {' '.join(missing)} token.", hint=ORIGIN)
         return self
 
     def save(self, folder: Path) -> Path:
-        """Write vocab.json into a folder."""
+        """Write vocab.json."""
         path = folder / VOCABULARY_FILE
         write_atomically(path, json.dumps(self.data, ensure_ascii=False, indent=2))
         return path
 
     @cached_property
     def bpe(self) -> "Bpe":
-        """Return the library's tokenizer."""
+        """The tokenizer of the `tokenizers` library."""
         from tokenizers import Tokenizer
 
         try:
             return Tokenizer.from_str(json.dumps(self.data, ensure_ascii=False))
         except Exception as error:  # the library raises nothing more precise
-            raise VocabularyError(f"{self.source}: the tokenizers library refuses it: {error}", hint=ORIGIN) from error
+            raise VocabularyError(
+                f"{self.source}: the tokenizers library cannot load it: {error}", hint=ORIGIN
+            ) from error
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        """Map every token to its row."""
+        """Rows by token."""
         return self.bpe.get_vocab(with_added_tokens=True)
 
     @property
     def size(self) -> int:
-        """Return the number of rows that a model needs."""
+        """Return the number of rows."""
         return max(self.ids.values()) + 1
 
     @cached_property
     def hash(self) -> str:
-        """Hash the content; spaces and line ends of the file do not count."""
+        """Hash of the content, independent of whitespace in the file."""
         return hashlib.sha256(json.dumps(self.data, sort_keys=True).encode()).hexdigest()
 
     def verify(self, expected: str) -> None:
-        """Refuse a vocabulary that is not the one a model was made with."""
+        """Raise unless this is the vocabulary with this hash."""
         if self.hash != expected:
             raise VocabularyError(
-                f"{self.source} is not this model's vocabulary: its hash is {self.hash}, the model wants {expected}.",
-                hint=f"Put back the {VOCABULARY_FILE} that was saved together with the model.",
+                f"{self.source} is not this model's vocabulary: its hash is {self.hash}, not {expected}.",
+                hint=f"Restore the {VOCABULARY_FILE} that was saved with the model.",
             )
 
     @cached_property
     def special(self) -> frozenset[str]:
-        """Return the tokens that stand for no letters: [STOP], [en] and their like."""
+        """Special tokens such as [STOP] and [en]."""
         return frozenset(token["content"] for token in self.data["added_tokens"])
 
-    def lacking(self, symbols: Iterable[str]) -> list[str]:
-        """List the characters that would be read as [UNK]."""
+    def missing_symbols(self, symbols: Iterable[str]) -> list[str]:
+        """List the characters that would become [UNK]."""
         return sorted({symbol for symbol in symbols if symbol not in self.ids and not symbol.isspace()})
 
     def with_language(self, token: str) -> "Vocabulary":
-        """Add a language token as one symbol behind the last row."""
+        """Add a language token."""
         if token in self.ids:
             return self
         entry = {"id": self.size, "special": True, "content": token, "single_word": False}
@@ -124,15 +140,15 @@ class Vocabulary:
         return Vocabulary(data, self.source).checked()
 
     def with_symbols(self, symbols: Iterable[str]) -> "Vocabulary":
-        """Add the single characters that are lacking."""
-        return self._with_rows(self.lacking(symbols))
+        """Add characters that are missing."""
+        return self._with_rows(self.missing_symbols(symbols))
 
-    def with_subwords(self, learned: "Subwords") -> "Vocabulary":
-        """Add learned tokens together with the merges that produce them."""
+    def with_subwords(self, learned: Subwords) -> "Vocabulary":
+        """Add learned tokens with their merges."""
         data = _copied(self._with_rows(token for token in learned.tokens if token not in self.ids).data)
         merges = data["model"]["merges"]
         known = {_pair(merge) for merge in merges}
-        as_text = bool(merges) and isinstance(merges[0], str)  # files older than tokenizers 0.20 write "a b"
+        as_text = bool(merges) and isinstance(merges[0], str)  # the format before tokenizers 0.20
         merges += [" ".join(pair) if as_text else list(pair) for pair in learned.merges if pair not in known]
         return Vocabulary(data, self.source).checked()
 
@@ -143,7 +159,7 @@ class Vocabulary:
 
 
 def _copied(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy the parts of the JSON tree that are added to."""
+    """Copy the parts of the JSON that change."""
     model = dict(data["model"])
     model |= {"vocab": dict(model["vocab"]), "merges": list(model["merges"])}
     return {**data, "model": model, "added_tokens": list(data["added_tokens"])}
@@ -155,10 +171,10 @@ def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
 
 
 def related_tokens(old: Vocabulary, new: Vocabulary, pack: "LanguagePack") -> dict[str, list[str]]:
-    """Name, for every token that was added, the old tokens whose rows it starts from.
+    """Return for every new token the old tokens whose rows it starts from.
 
-    A language token starts from one existing language, a piece of a word from the tokens its Latin spelling has in the
-    old vocabulary, and what resembles nothing from all single letters.
+    A language token starts from one existing language, a subword from the old tokens of its Latin spelling, and any
+    other token from all single letters.
     """
     letters = [token for token in old.ids if len(token) == 1 and token.isalpha()]
     related = {}
@@ -174,19 +190,18 @@ def related_tokens(old: Vocabulary, new: Vocabulary, pack: "LanguagePack") -> di
 def resize_rows(weight: "Tensor", old: Vocabulary, new: Vocabulary, pack: "LanguagePack", *, seed: int = 0) -> "Tensor":
     """Return an embedding, a head or its bias with one row for each token of the new vocabulary.
 
-    Rows are carried over by token, never by number, and bit for bit. A new row is the mean of its related rows plus
-    noise of ``SPREAD`` times the deviation of the old rows, so that no two begin alike; a new language token begins
-    exactly where its neighbour stands.
+    Existing rows are copied by token. A new row is the mean of its related rows plus noise, so that no two rows are
+    equal; a new language token has no noise.
     """
     import torch
 
     _check_rows(weight, old)
     weight = weight.detach()
     resized = weight.new_zeros((new.size, *weight.shape[1:]))
-    kept = [token for token in new.ids if token in old.ids]
-    resized[[new.ids[token] for token in kept]] = weight[[old.ids[token] for token in kept]]
+    shared = [token for token in new.ids if token in old.ids]
+    resized[[new.ids[token] for token in shared]] = weight[[old.ids[token] for token in shared]]
     generator = torch.Generator().manual_seed(seed)
-    deviation = SPREAD * weight.float().std(dim=0)
+    deviation = NOISE * weight.float().std(dim=0)
     for token, relatives in related_tokens(old, new, pack).items():
         row = weight[[old.ids[name] for name in relatives]].float().mean(dim=0)
         if token not in new.special:
@@ -198,6 +213,48 @@ def resize_rows(weight: "Tensor", old: Vocabulary, new: Vocabulary, pack: "Langu
 def _check_rows(weight: "Tensor", vocabulary: Vocabulary) -> None:
     if weight.shape[0] != vocabulary.size:
         raise VocabularyError(
-            f"The model has {weight.shape[0]} text rows, {vocabulary.source} holds {vocabulary.size} tokens.",
-            hint="Load model.pth and vocab.json from the same folder.",
+            f"The model has {weight.shape[0]} text rows, but {vocabulary.source} has {vocabulary.size} tokens.",
+            hint="Use model.pth and vocab.json from the same folder.",
         )
+
+
+def learn_subwords(
+    texts: Iterable[str], size: int, *, alphabet: Iterable[str] = (), normalise: Callable[[str], str] = str
+) -> Subwords:
+    """Learn up to ``size`` subwords; only frequent words are normalised, which keeps large texts fast."""
+    normalised: Counter[str] = Counter()
+    for word, count in count_words(texts).most_common(LEARNED_WORDS):
+        for spoken in WORD.findall(normalise(word)):
+            normalised[spoken] += count
+    return _train_bpe(normalised, size, sorted(set(alphabet)))
+
+
+def count_words(texts: Iterable[str], limit: int = DISTINCT_WORDS) -> Counter[str]:
+    """Count words in bounded memory: at twice the limit, the rarer half is dropped."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(WORD.findall(text))
+        if len(counts) > 2 * limit:
+            counts = Counter(dict(counts.most_common(limit)))
+    return counts
+
+
+def _train_bpe(words: Mapping[str, int], size: int, alphabet: list[str]) -> Subwords:
+    """Train a BPE on counted words."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.Whitespace()
+    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False, min_frequency=2)
+    bpe.train_from_iterator(_repeat_words(words), trainer)
+    model = json.loads(bpe.to_str())["model"]
+    return Subwords(tuple(sorted(model["vocab"], key=model["vocab"].__getitem__)), tuple(map(tuple, model["merges"])))
+
+
+def _repeat_words(words: Mapping[str, int]) -> Iterator[str]:
+    """Yield every word as often as it was counted, scaled down for large texts."""
+    scale = max(1.0, sum(words.values()) / WORDS_FED)
+    for word, count in words.items():
+        times = max(2, round(count / scale)) if count > 1 else 1
+        for start in range(0, times, 10_000):
+            yield f"{word} " * min(10_000, times - start)
