@@ -68,7 +68,7 @@ def test_an_error_that_nobody_translated_is_shown_in_english() -> None:
 
 
 def test_names_and_figures_stay_as_they_are() -> None:
-    error = RunBusyError("20260101-train of የአበበ is at work.", hint="Stop it first.")
+    error = RunBusyError("20260101-train of የአበበ is running.", hint="Stop it first.")
     assert error_text.describe(error, "am") == f"የየአበበ ሥራ 20260101-train እየሄደ ነው። {CURE} መጀመሪያ ያቁሙት።"
 
 

@@ -43,9 +43,9 @@ def add_run(place: Project, status: runs.Status, name: str = "20260101-000000-tr
 
 
 def test_a_name_is_given_once(place: Project, tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=r"There is a project voice already\. Choose another name"):
+    with pytest.raises(StorageError, match="voice"):
         projects.create(" voice ", tmp_path)
-    with pytest.raises(StorageError, match=r"no project other\. There are: voice"):
+    with pytest.raises(StorageError, match="voice"):
         projects.find("other", tmp_path)
     with pytest.raises(StorageError, match="cannot be a folder name"):
         projects.create("../up", tmp_path)
@@ -95,7 +95,7 @@ def test_nothing_is_done_to_a_project_at_work(place: Project, tmp_path: Path, ac
         runs.State("train", runs.Status.STARTING, created=time.time(), heartbeat=time.time())
     )
     words = ["copy"] * (action != "delete")
-    with pytest.raises(RunBusyError, match=r"at work\. Stop it first"):
+    with pytest.raises(RunBusyError, match="running"):
         getattr(projects, action)(place, *words, output=tmp_path)
     assert list_projects(tmp_path) == ["voice"]
 
@@ -108,13 +108,13 @@ def test_a_deleted_project_comes_back_whole(place: Project, tmp_path: Path) -> N
     back = projects.restore(one.id, tmp_path)
     assert back.root.name == "voice-2"
     assert (back.dataset / "wavs" / "a.wav").read_bytes() == b"sound"
-    with pytest.raises(StorageError, match="no longer among the deleted"):
+    with pytest.raises(StorageError, match="trash"):
         projects.restore(one.id, tmp_path)
 
 
 @pytest.mark.parametrize("which", ["../voice", "", "1-voice", "/etc"])
 def test_only_a_deleted_project_is_brought_back(place: Project, tmp_path: Path, which: str) -> None:
-    with pytest.raises(StorageError, match="no longer among the deleted"):
+    with pytest.raises(StorageError, match="trash"):
         projects.restore(which, tmp_path)
 
 
