@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.dataset.recordings import generated, recording
 from utils.config import DatasetConfig
 from utils.core.paths import Project
-from utils.dataset.build import Report, build
+from utils.dataset.build import BuildReport, build
 from utils.dataset.clip import Clip, Cue, Recording, ScanResult, Scores, Span
 from utils.dataset.recognisers import Transcript
 from utils.media.audio import Samples
@@ -40,7 +40,7 @@ def recordings(folder: Path, count: int, *, seconds: float = 8.0, first: int = 0
     return ScanResult(tuple(made))
 
 
-def built(found: ScanResult, project: Project, settings: DatasetConfig = SETTINGS) -> Report:
+def built(found: ScanResult, project: Project, settings: DatasetConfig = SETTINGS) -> BuildReport:
     return build(found, project, settings, silent)
 
 

@@ -5,11 +5,11 @@ import signal
 import time
 
 from utils.core.errors import DataError
-from utils.dataset.build import Made, Task, make_clips
-from utils.dataset.workers import Report
+from utils.dataset.build import MadeClips, RecordingTask, make_clips
+from utils.dataset.workers import ReportShare
 
 
-def halfway(task: int, report: Report) -> int:
+def halfway(task: int, report: ReportShare) -> int:
     report(0.5)
     time.sleep(1.5)
     if task == 3:
@@ -17,7 +17,7 @@ def halfway(task: int, report: Report) -> int:
     return task * 10
 
 
-def die_on_talk1(task: Task, report: Report) -> Made:
+def die_on_talk1(task: RecordingTask, report: ReportShare) -> MadeClips:
     if task.recording.path.name == "talk1.wav":
         os.kill(os.getpid(), signal.SIGKILL)
     return make_clips(task, report)

@@ -13,7 +13,7 @@ from tests.dataset.building import SETTINGS, WORDS, built
 from tests.dataset.recordings import RATE, generated, recording
 from utils.core.paths import Project
 from utils.dataset import sources
-from utils.dataset.build import Report
+from utils.dataset.build import BuildReport
 from utils.dataset.statistics import account
 from utils.media.audio import Samples, resample
 
@@ -91,7 +91,7 @@ GOOD = ("0 first.wav", "z last.wav")
 
 
 @pytest.fixture(scope="module")
-def batch(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def batch(tmp_path_factory: pytest.TempPathFactory) -> BuildReport:
     """Return what came of a folder that holds all of them."""
     folder = tmp_path_factory.mktemp("batch")
     for name, (make, _) in (BAD | ODD).items():
@@ -105,14 +105,14 @@ def batch(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_in_the_ledger_with_its_reason(batch: Report, name: str) -> None:
+def test_a_bad_file_is_in_the_ledger_with_its_reason(batch: BuildReport, name: str) -> None:
     (fault,) = [entry.fault for entry in account(batch.contents).faults if Path(entry.source).name == name]
     assert BAD[name][1] in fault
     assert name in account(batch.contents).render()
 
 
 @pytest.mark.parametrize("name", [*GOOD, *ODD])
-def test_the_rest_of_the_batch_is_finished(batch: Report, name: str) -> None:
+def test_the_rest_of_the_batch_is_finished(batch: BuildReport, name: str) -> None:
     (entry,) = [entry for entry in account(batch.contents).entries if Path(entry.source).name == name]
     assert not entry.fault
     assert entry.seconds == pytest.approx(ODD[name][1] if name in ODD else SECONDS, abs=0.01)
@@ -120,7 +120,7 @@ def test_the_rest_of_the_batch_is_finished(batch: Report, name: str) -> None:
     assert entry.kept + sum(entry.aside.values()) + entry.between == pytest.approx(entry.seconds, abs=0.01)
 
 
-def test_nothing_else_is_in_the_ledger(batch: Report) -> None:
+def test_nothing_else_is_in_the_ledger(batch: BuildReport) -> None:
     names = {Path(entry.source).name for entry in account(batch.contents).entries}
     assert names == {*BAD, *ODD, *GOOD}
     assert (batch.added, len(batch.bad)) == (len(GOOD) + len(ODD), len(BAD))

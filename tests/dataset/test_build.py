@@ -17,7 +17,7 @@ from tests.dataset.recordings import generated, recording
 from utils.core.errors import DataError, StorageError
 from utils.core.paths import Project
 from utils.dataset.build import build
-from utils.dataset.clip import Problem, Recording, ScanResult
+from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.metadata import HEADER
 from utils.dataset.statistics import account
 from utils.dataset.store import Store
@@ -41,7 +41,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_recordings_become_a_dataset_that_others_read(place: Project, tmp_path: Path) -> None:
+def test_recordings_become_a_standard_dataset(place: Project, tmp_path: Path) -> None:
     report = built(recordings(tmp_path / "in", 3, seconds=20), place)
     rows = listed(place, "metadata_train.csv") + listed(place, "metadata_eval.csv")
     assert len(rows) == len(report.contents.kept) > 3
@@ -56,7 +56,7 @@ def test_recordings_become_a_dataset_that_others_read(place: Project, tmp_path: 
         assert row["speaker_name"].startswith("speaker")
 
 
-def test_every_second_is_accounted_for(place: Project, tmp_path: Path) -> None:
+def test_all_audio_is_accounted_for(place: Project, tmp_path: Path) -> None:
     found = recordings(tmp_path / "in", 2)
     ledger = account(built(found, place).contents)
     assert ledger.seconds == pytest.approx(16, abs=0.1)
@@ -111,28 +111,6 @@ def test_a_second_run_is_quick(place: Project, tmp_path: Path) -> None:
     assert took[1] < 0.02 * took[0], took
 
 
-def test_bad_files_are_named_and_the_others_are_finished(place: Project, tmp_path: Path) -> None:
-    good = recordings(tmp_path / "in", 2)
-    bad = {
-        "empty.wav": b"",
-        "text.mp3": b"this is no sound",
-        "header.wav": good.recordings[0].path.read_bytes()[:44],
-        "zeros.flac": bytes(5000),
-    }
-    for name, content in bad.items():
-        (tmp_path / name).write_bytes(content)
-    wrong = tuple(Recording(tmp_path / name, "speaker") for name in [*bad, "gone.wav"])
-    found = ScanResult((wrong[0], *good.recordings, *wrong[1:]), (Problem(tmp_path / "x.srt", "Nobody needs it."),))
-    report = built(found, place)
-    assert report.added == 2
-    told = account(report.contents).render()
-    assert {problem.path.name for problem in report.bad} == {*bad, "gone.wav", "x.srt"}
-    assert all(name in told for name in [*bad, "gone.wav", "x.srt", "Nobody needs it"])
-    assert account(Store(place.dataset).read()).render() == told
-    assert built(found, place).added == 0
-    assert account(Store(place.dataset).read()).render() == told
-
-
 def test_a_bad_file_that_was_removed_is_forgotten(place: Project, tmp_path: Path) -> None:
     good = recordings(tmp_path / "in", 1).recordings
     (tmp_path / "bad.wav").write_bytes(b"")
@@ -142,7 +120,7 @@ def test_a_bad_file_that_was_removed_is_forgotten(place: Project, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_pool_makes_the_same_dataset(place: Project, tmp_path: Path) -> None:
+def test_worker_processes_make_the_same_dataset(place: Project, tmp_path: Path) -> None:
     found = recordings(tmp_path / "in", 4)
     other = Project(tmp_path / "other")
     built(found, place)
@@ -150,7 +128,7 @@ def test_a_pool_makes_the_same_dataset(place: Project, tmp_path: Path) -> None:
     assert Store(place.dataset).read().clips == Store(other.dataset).read().clips
 
 
-def test_text_is_found_by_the_recogniser_only_where_there_is_none(place: Project, tmp_path: Path) -> None:
+def test_only_recordings_without_text_are_transcribed(place: Project, tmp_path: Path) -> None:
     with_text = recordings(tmp_path / "in", 1)
     silent_one = dataclasses.replace(recordings(tmp_path / "in", 1, first=5).recordings[0], cues=())
     says = Says()
@@ -166,14 +144,14 @@ def test_text_is_found_by_the_recogniser_only_where_there_is_none(place: Project
 @pytest.mark.parametrize(
     ("opinion", "reason"), [("ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን!", ""), ("ዝናቡ ሌሊቱን ሙሉ አደረ", "recognisers disagree")]
 )
-def test_a_second_opinion_decides_with_the_first(place: Project, tmp_path: Path, opinion: str, reason: str) -> None:
+def test_a_second_recogniser_can_exclude_a_clip(place: Project, tmp_path: Path, opinion: str, reason: str) -> None:
     bare = dataclasses.replace(recordings(tmp_path / "in", 1).recordings[0], cues=())
     clips = build(ScanResult((bare,)), place, SETTINGS, silent, recogniser=Says(), second=Says(opinion)).contents.clips
     assert {clip.reason for clip in clips.values()} == {reason}
     assert all(clip.scores.second_cer is not None for clip in clips.values())
 
 
-def test_without_a_recogniser_clips_wait_for_a_text(place: Project, tmp_path: Path) -> None:
+def test_without_a_recogniser_clips_have_no_text(place: Project, tmp_path: Path) -> None:
     found = recordings(tmp_path / "in", 1)
     contents = built(ScanResult((dataclasses.replace(found.recordings[0], cues=()),)), place).contents
     assert {clip.reason for clip in contents.clips.values()} == {"empty text"}
@@ -189,7 +167,7 @@ def test_a_recording_with_a_known_text_is_one_clip_without_its_silence(place: Pr
     assert clip.status == "kept"
 
 
-def test_the_same_sound_in_another_recording_is_a_duplicate(place: Project, tmp_path: Path) -> None:
+def test_the_same_audio_in_another_recording_is_a_duplicate(place: Project, tmp_path: Path) -> None:
     (found,) = recordings(tmp_path / "in", 1).recordings
     samples, rate = soundfile.read(found.path)
     soundfile.write(tmp_path / "again.flac", samples, rate, subtype="PCM_16")
@@ -200,9 +178,7 @@ def test_the_same_sound_in_another_recording_is_a_duplicate(place: Project, tmp_
     assert {clip.reason for clip in copies} == {"duplicate"}
 
 
-def test_signs_that_would_break_a_list_are_left_out_there_and_kept_in_the_manifest(
-    place: Project, tmp_path: Path
-) -> None:
+def test_characters_that_would_break_a_list_are_removed_only_there(place: Project, tmp_path: Path) -> None:
     found = recordings(tmp_path / "in", 2)
     text = '"ሰላም|ለሁላችሁም"\nዛሬ'
     odd = [
@@ -223,7 +199,7 @@ def test_another_language_is_refused(place: Project, tmp_path: Path) -> None:
         built(found, place, SETTINGS.model_copy(update={"language": "om"}))
 
 
-def test_progress_comes_with_the_time_that_is_left(place: Project, tmp_path: Path) -> None:
+def test_progress_is_emitted_with_the_time_left(place: Project, tmp_path: Path) -> None:
     events: list[dict[str, object]] = []
     build(
         recordings(tmp_path / "in", 3), place, SETTINGS, lambda kind, **fields: events.append({"kind": kind} | fields)
@@ -235,7 +211,7 @@ def test_progress_comes_with_the_time_that_is_left(place: Project, tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_stopped_build_goes_on_where_it_was(place: Project, tmp_path: Path, workers: int) -> None:
+def test_a_stopped_build_continues(place: Project, tmp_path: Path, workers: int) -> None:
     found = recordings(tmp_path / "in", 4)
     settings = SETTINGS.model_copy(update={"workers": workers})
 
@@ -244,7 +220,7 @@ def test_a_stopped_build_goes_on_where_it_was(place: Project, tmp_path: Path, wo
             raise StopRequested("save")
 
     with pytest.raises(StopRequested):
-        build(found, place, settings, silent, look=stop_after_the_first)
+        build(found, place, settings, silent, check_stop=stop_after_the_first)
     finished = len(Store(place.dataset).read().recordings)
     assert 0 < finished < 4
     report = built(found, place, settings)
@@ -252,7 +228,7 @@ def test_a_stopped_build_goes_on_where_it_was(place: Project, tmp_path: Path, wo
 
 
 @pytest.mark.slow
-def test_a_process_that_dies_takes_only_its_recording_with_it(
+def test_a_worker_that_dies_loses_only_its_recording(
     place: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = recordings(tmp_path / "in", 3)
@@ -272,7 +248,7 @@ def die_on_talk1(task: object, tell: object) -> object:
     return make_clips(task, tell)  # type: ignore[arg-type]
 
 
-def test_a_full_disk_is_said_and_what_is_finished_stays(small_disk: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_finished_recordings_stay(small_disk: Path, tmp_path: Path) -> None:
     place = Project(small_disk)
     found = recordings(tmp_path / "in", 3)
     with pytest.raises(StorageError, match="cannot be written"):

@@ -1,4 +1,4 @@
-"""Datasets that somebody made already are read whole, and never lead out of their folder."""
+"""Existing datasets are read completely, and never lead out of their folder."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ AB_ABEBE = [(name, text, "አበበ") for name, text, _ in AB]
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "crlf", "mojibake"])
-def test_every_way_of_writing_a_list_is_read(
+def test_every_format_of_a_list_is_read(
     folder: Path, text: str, expected: list[tuple[str, str, str]], encoding: str
 ) -> None:
     raw = {
@@ -91,7 +91,7 @@ def test_every_way_of_writing_a_list_is_read(
         (b"a|\xff\xe1\x88\xb0\xe1\x88\x8b\xe1\x88\x9d\n", ["a.wav"], "1 damaged"),
     ],
 )
-def test_a_line_that_cannot_be_used_is_told_with_its_number(
+def test_an_unusable_line_is_reported_with_its_number(
     folder: Path, text: str | bytes, kept: list[str], fact: str
 ) -> None:
     (folder / "wavs" / "link.wav").symlink_to(folder.parent / "outside.wav")
@@ -100,13 +100,13 @@ def test_a_line_that_cannot_be_used_is_told_with_its_number(
     assert [fact in problem.sentence for problem in found.problems] == [True]
 
 
-def test_a_line_without_text_stays_and_is_told(folder: Path) -> None:
+def test_a_line_without_text_stays_and_is_reported(folder: Path) -> None:
     found = listed(folder, "a|ሰላም\nb|\n")
     assert [recording.text for recording in found.recordings] == ["ሰላም", ""]
     assert found.recordings[1].warnings == ("metadata.csv, line 2: no text is given.",)
 
 
-def test_a_folder_is_read_by_all_its_lists_and_tells_of_sound_that_none_names(folder: Path) -> None:
+def test_all_lists_of_a_folder_are_read_and_unlisted_audio_is_reported(folder: Path) -> None:
     (folder / "metadata_train.csv").write_text(HEADER + "wavs/a.wav|ሰላም|አበበ\n", encoding="utf-8")
     (folder / "metadata_eval.csv").write_text(HEADER + "wavs/b.wav|ደህና|አበበ\n", encoding="utf-8")
     found = read_dataset(folder)
@@ -126,7 +126,7 @@ def test_an_empty_list_gives_nothing(folder: Path, text: str) -> None:
 
 @pytest.mark.parametrize("kind", ["parquet", "stream.arrow", "file.arrow"])
 @pytest.mark.parametrize("inside", [True, False])
-def test_a_table_is_read_with_its_sound_inside_or_beside(folder: Path, tmp_path: Path, kind: str, inside: bool) -> None:
+def test_a_table_is_read_with_audio_inside_or_beside(folder: Path, tmp_path: Path, kind: str, inside: bool) -> None:
     table(folder / "data" / f"train.{kind}", folder, inside=inside)
     found = read_dataset(folder, workspace=tmp_path / "fetched")
     assert [(recording.text, recording.speaker) for recording in found.recordings] == [("ሰላም", "1"), ("", "2")]
@@ -160,7 +160,7 @@ def table(path: Path, folder: Path, *, inside: bool) -> None:
         sink.write_table(rows)
 
 
-def test_sound_inside_a_table_needs_a_folder_to_go_to(folder: Path) -> None:
+def test_audio_inside_a_table_needs_a_workspace(folder: Path) -> None:
     table(folder / "data" / "train.parquet", folder, inside=True)
     found = read_dataset(folder)
     assert not found.recordings
@@ -174,7 +174,7 @@ def test_a_broken_table_is_refused(tmp_path: Path, name: str) -> None:
         read_dataset(tmp_path / name)
 
 
-def test_a_table_without_sound_or_text_is_refused_with_its_columns(tmp_path: Path) -> None:
+def test_a_table_without_audio_or_text_names_its_columns(tmp_path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -209,6 +209,6 @@ def test_the_hub_is_read_through_its_package(folder: Path, tmp_path: Path, monke
         ("talk.wav", "", False),
     ],
 )
-def test_a_dataset_is_told_from_a_folder_of_recordings(tmp_path: Path, name: str, content: str, expected: bool) -> None:
+def test_a_dataset_differs_from_a_folder_of_recordings(tmp_path: Path, name: str, content: str, expected: bool) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     assert is_dataset(tmp_path) is expected

@@ -222,7 +222,6 @@ time.sleep(60)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("pipe", ["alone", "shared"])
 def test_it_dies_with_its_parent(tmp_path: Path, pipe: str) -> None:
     words = [sys.executable, "-c", PARENT, str(tmp_path / "seen"), pipe]
@@ -252,7 +251,7 @@ def test_it_dies_with_its_parent(tmp_path: Path, pipe: str) -> None:
         ("somebody/whisper", "the folder of a model on this machine"),
     ],
 )
-def test_a_whisper_that_cannot_be_had_is_explained(
+def test_a_missing_whisper_model_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, sentence: str
 ) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))
@@ -262,7 +261,7 @@ def test_a_whisper_that_cannot_be_had_is_explained(
     assert sentence in str(caught.value)
 
 
-def test_a_whisper_that_is_not_converted_is_explained(tmp_path: Path) -> None:
+def test_an_unconverted_whisper_model_is_reported(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(RecognitionError, match=r"no model.bin and no tokenizer.json.*ct2-transformers-converter"):
         IsolatedRecogniser(RecogniserSpec(str(tmp_path))).start()

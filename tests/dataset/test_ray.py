@@ -69,7 +69,7 @@ def test_a_build_on_ray_that_was_stopped_goes_on_where_it_was(place: Project, tm
             raise StopRequested("save")
 
     with pytest.raises(StopRequested):
-        build(found, place, RAY, silent, look=stop_after_the_first)
+        build(found, place, RAY, silent, check_stop=stop_after_the_first)
     finished = len(Store(place.dataset).read().recordings)
     assert 0 < finished < 4
     report = built(found, place, RAY)

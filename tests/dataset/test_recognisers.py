@@ -45,7 +45,7 @@ def texts(heard: Sequence[Transcript]) -> list[str]:
 
 
 @pytest.mark.slow
-def test_whisper_hears_several_clips_as_it_hears_each(whisper_folder: Path, clips: list[Samples]) -> None:
+def test_whisper_transcribes_a_batch_like_single_clips(whisper_folder: Path, clips: list[Samples]) -> None:
     with IsolatedRecogniser(RecogniserSpec(str(whisper_folder), "cpu")) as recogniser:
         together = recogniser.transcribe(clips, "Amharic")
         alone = [recogniser.transcribe([clip], "am")[0] for clip in clips]
@@ -56,9 +56,7 @@ def test_whisper_hears_several_clips_as_it_hears_each(whisper_folder: Path, clip
 
 
 @pytest.mark.slow
-def test_whisper_is_told_the_language_and_guesses_one_it_does_not_know(
-    whisper_folder: Path, clips: list[Samples]
-) -> None:
+def test_whisper_uses_the_language_and_detects_unknown_ones(whisper_folder: Path, clips: list[Samples]) -> None:
     with IsolatedRecogniser(RecogniserSpec(str(whisper_folder), "cpu")) as recogniser:
         amharic, english, tigrinya = (
             texts(recogniser.transcribe(clips, name)) for name in ("amh_ET", "en", "Tigrinya")
@@ -68,7 +66,7 @@ def test_whisper_is_told_the_language_and_guesses_one_it_does_not_know(
 
 
 @pytest.mark.slow
-def test_word_times_are_kept_and_lie_inside_their_clip(whisper_folder: Path, clips: list[Samples]) -> None:
+def test_word_times_lie_inside_their_clip(whisper_folder: Path, clips: list[Samples]) -> None:
     with IsolatedRecogniser(RecogniserSpec(str(whisper_folder), "cpu", "float32")) as recogniser:
         heard = recogniser.transcribe(clips, "am")
     for one, clip in zip(heard, clips, strict=True):
@@ -85,7 +83,7 @@ def test_word_times_are_kept_and_lie_inside_their_clip(whisper_folder: Path, cli
         (RecogniserSpec("", "cpu"), "Klingonish", "Klingonish"),
     ],
 )
-def test_whisper_says_what_it_cannot_do(
+def test_whisper_reports_unsupported_settings(
     whisper_folder: Path, engine: RecogniserSpec, language: str, sentence: str
 ) -> None:
     engine = RecogniserSpec(str(whisper_folder), engine.device, engine.compute_type)
@@ -95,7 +93,7 @@ def test_whisper_says_what_it_cannot_do(
 
 
 @pytest.mark.slow
-def test_whisper_refuses_what_it_would_hear_in_part(whisper_folder: Path) -> None:
+def test_whisper_refuses_clips_longer_than_its_window(whisper_folder: Path) -> None:
     with (
         IsolatedRecogniser(RecogniserSpec(str(whisper_folder))) as recogniser,
         pytest.raises(RecognitionError, match=r"30\.1 s is too long"),
@@ -111,7 +109,7 @@ def test_whisper_refuses_what_it_would_hear_in_part(whisper_folder: Path) -> Non
         ("preprocessor_config.json", json.dumps({"feature_size": 128}), "80 mel bands"),
     ],
 )
-def test_a_folder_that_is_not_whole_is_explained(
+def test_an_incomplete_model_folder_is_reported(
     whisper_folder: Path, tmp_path: Path, name: str, content: str, sentence: str
 ) -> None:
     folder = Path(shutil.copytree(whisper_folder, tmp_path / "copy"))
@@ -125,7 +123,7 @@ def test_a_folder_that_is_not_whole_is_explained(
 
 
 @pytest.mark.slow
-def test_a_text_that_fills_the_output_is_heard_in_halves_and_trusted_no_more_than_a_loop(
+def test_a_text_that_fills_the_output_is_transcribed_in_halves_with_no_confidence(
     tmp_path: Path, clips: list[Samples]
 ) -> None:
     folder = make_whisper(tmp_path, endless=True)
@@ -137,7 +135,7 @@ def test_a_text_that_fills_the_output_is_heard_in_halves_and_trusted_no_more_tha
 
 
 @pytest.mark.slow
-def test_too_little_memory_halves_the_batch(
+def test_out_of_memory_halves_the_batch(
     whisper_folder: Path, clips: list[Samples], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from utils.dataset.recognisers.whisper import Whisper
@@ -233,7 +231,7 @@ def test_a_ctc_model_gives_a_second_opinion(tmp_path: Path, clips: list[Samples]
 
 
 @pytest.mark.slow
-def test_a_ctc_model_that_cannot_be_had_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_ctc_model_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(RecognitionError, match="the folder of a model on this machine"):

@@ -82,7 +82,7 @@ def test_half_an_hour_is_cut_without_loss(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("gain", [0.5, 0.03])
-def test_a_quiet_recording_is_heard_as_well(gain: float) -> None:
+def test_speech_is_found_in_a_quiet_recording(gain: float) -> None:
     known = recordings.recording(60, seed=2)
     quiet = Known((known.samples * gain).astype(np.float32), known.utterances)
     assert inside(quiet, cut_speech(heard(quiet.samples), quiet.seconds, SETTINGS)) >= 0.99
@@ -96,7 +96,7 @@ def test_speech_up_to_the_last_sample_is_kept() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_minute_without_a_pause_is_parted_at_its_quietest_places(seed: int) -> None:
+def test_a_minute_without_a_pause_is_split_at_its_quietest_places(seed: int) -> None:
     samples = recordings.babble(60, seed=seed)
     track = track_speech(blocks(samples))
     clips = cut_speech(segments_from(track, SETTINGS), 60, SETTINGS)
@@ -107,7 +107,7 @@ def test_a_minute_without_a_pause_is_parted_at_its_quietest_places(seed: int) ->
 
 
 @pytest.mark.parametrize(("longest", "padding"), [(1.0, 0.5), (1.0, 0.0), (2.5, 0.2), (11.6, 0.5)], ids=str)
-def test_parting_keeps_to_any_limit(longest: float, padding: float) -> None:
+def test_splitting_respects_any_limit(longest: float, padding: float) -> None:
     settings = DatasetConfig(min_seconds=0.5, max_seconds=longest, padding_seconds=padding)
     clips = cut_speech(heard(recordings.babble(30, seed=5), settings), 30, settings)
     assert max(clip.seconds for clip in clips) <= longest + 1e-6
@@ -155,7 +155,9 @@ def beeps(*spans: tuple[float, float], seconds: float) -> Samples:
         ({"energy_threshold_db": -5.0}, []),
     ],
 )
-def test_the_energy_slicer_obeys_its_settings(changes: dict[str, float], expected: list[tuple[float, float]]) -> None:
+def test_the_energy_segmenter_follows_its_settings(
+    changes: dict[str, float], expected: list[tuple[float, float]]
+) -> None:
     settings = DatasetConfig.parse({"segmenter": "energy", **changes})
     found = heard(beeps((0.5, 1.5), (1.9, 2.5), (3.2, 3.25), seconds=4), settings)
     assert [(span.start, span.end) for span in found] == [pytest.approx(span, abs=0.035) for span in expected]

@@ -48,27 +48,27 @@ def work(job: Job, config: DatasetConfig) -> None:
     from utils.dataset import build, sources, statistics
 
     project = job.run.project
-    found = sources.find_recordings(
+    scan = sources.find_recordings(
         config.input_list(),
         language=config.language,
         speaker=config.speaker,
         workspace=project.dataset / "recordings",
-        on_progress=functools.partial(_fetched, job),
+        on_progress=functools.partial(_report_download, job),
     )
-    if not found.recordings:
-        reasons = "; ".join(f"{problem.path}: {problem.sentence}" for problem in found.problems[:5])
+    if not scan.recordings:
+        reasons = "; ".join(f"{problem.path}: {problem.sentence}" for problem in scan.problems[:5])
         raise DataError(f"There is nothing to prepare. {reasons}", hint="Give audio or video files, or their folder.")
-    job.events.emit("found", recordings=len(found.recordings), problems=len(found.problems))
+    job.events.emit("found", recordings=len(scan.recordings), problems=len(scan.problems))
     with ExitStack() as stack:
-        recogniser, second = _recognisers(job, config, found, stack)
+        recogniser, second = _recognisers(job, config, scan, stack)
         report = build.build(
-            found,
+            scan,
             project,
             config,
             job.events.emit,
             recogniser=recogniser,
             second=second,
-            look=job.stop_if_requested,  # each recording is on disk as soon as it is finished
+            check_stop=job.stop_if_requested,  # finished recordings are stored
         )
     contents = report.contents
     job.events.emit("ledger", message=statistics.account(contents).render())
@@ -76,23 +76,23 @@ def work(job: Job, config: DatasetConfig) -> None:
     job.events.emit("prepared", added=report.added, known=report.known, bad=len(report.bad), clips=len(contents.kept))
 
 
-def _fetched(job: Job, name: str, share: float) -> None:
+def _report_download(job: Job, name: str, share: float) -> None:
     job.stop_if_requested()
     job.events.emit("fetched", name=name, percent=round(100 * share))
 
 
 def _recognisers(
-    job: Job, config: DatasetConfig, found: "ScanResult", stack: ExitStack
+    job: Job, config: DatasetConfig, scan: "ScanResult", stack: ExitStack
 ) -> tuple["Recogniser | None", "Recogniser | None"]:
     """Return the recognisers that are needed; each is loaded for the first clip."""
     from utils.dataset.pipeline import needs_transcription
     from utils.dataset.recognisers import CTC, RecogniserSpec
     from utils.dataset.recognisers.isolated import IsolatedRecogniser
 
-    def warn(sentence: str) -> None:
-        job.events.emit("warning", message=sentence)
+    def warn(message: str) -> None:
+        job.events.emit("warning", message=message)
 
-    if not config.transcribe or not any(map(needs_transcription, found.recordings)):
+    if not config.transcribe or not any(map(needs_transcription, scan.recordings)):
         return None, None
     first = stack.enter_context(IsolatedRecogniser(RecogniserSpec(config.whisper_model, config.device), warn=warn))
     if not config.second_model:

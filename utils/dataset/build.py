@@ -1,4 +1,4 @@
-"""Builds a dataset: goes through recordings and adds their clips. It can be killed at any moment.
+"""Build a dataset: process recordings one by one and add their clips. It can be killed at any moment.
 
 The audio of a recording's clips is written first; then one transaction adds the recording with its clips.
 """
@@ -11,10 +11,10 @@ import logging
 import re
 import shutil
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, DataError, StorageError
@@ -23,24 +23,30 @@ from utils.core.storage import file_lock, make_folder
 from utils.dataset import split
 from utils.dataset.clip import Clip, Problem, Recording, ScanResult
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
-from utils.dataset.pipeline import needs_transcription, process
-from utils.dataset.progress import Emit, Progress
+from utils.dataset.pipeline import needs_transcription, process_recording
 from utils.dataset.recognisers import Recogniser, RecognitionError
 from utils.dataset.records import Source
 from utils.dataset.store import LOCK, Dataset, Store
-from utils.dataset.workers import Outcome, available_cores, run_in_processes, run_on_ray, run_serially
+from utils.dataset.workers import Outcome, ReportShare, available_cores, run_in_processes, run_on_ray, run_serially
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.runs.job import StopRequested
 
 logger = logging.getLogger(__name__)
 CLIP_FILE = re.compile(r"([0-9a-f]{16})-\d{8,}-\d{8,}\.wav")
-TELL_SECONDS = 0.5  # between two words on one recording
-FATAL = (StopRequested, StorageError, RecognitionError)  # the next recording would meet the same
+PROGRESS_SECONDS = 0.5  # between two reports of progress
+FATAL = (StopRequested, StorageError, RecognitionError)  # would also stop the next recording
 
 
-class Task(NamedTuple):
-    """What a process needs to make the clips of one recording."""
+class Emit(Protocol):
+    """Receives events, as ``EventLog.emit`` does."""
+
+    def __call__(self, kind: str, **fields: object) -> None:
+        """Handle one event."""
+
+
+class RecordingTask(NamedTuple):
+    """What a worker needs to make the clips of one recording."""
 
     recording: Recording
     content: str
@@ -50,8 +56,8 @@ class Task(NamedTuple):
     changed: int
 
 
-class Made(NamedTuple):
-    """The clips of one recording, their audio on disk."""
+class MadeClips(NamedTuple):
+    """The clips of one recording, whose audio is on disk."""
 
     seconds: float
     warnings: tuple[str, ...]
@@ -59,15 +65,15 @@ class Made(NamedTuple):
 
 
 @dataclass
-class Report:
-    """What a build did.
+class BuildReport:
+    """The result of a build.
 
     Attributes:
-        contents: The dataset as it is now.
-        added: Recordings that are new.
-        known: Recordings that were there already.
-        bad: Files of which nothing came.
-        note: What a person should know about the split.
+        contents: The dataset.
+        added: Number of new recordings.
+        known: Number of recordings that were there before.
+        bad: Files that cannot be used.
+        note: About the evaluation split.
     """
 
     contents: Dataset
@@ -78,84 +84,112 @@ class Report:
 
 
 def build(
-    found: ScanResult,
+    scan: ScanResult,
     project: Project,
     settings: DatasetConfig,
     emit: Emit,
     *,
     recogniser: Recogniser | None = None,
     second: Recogniser | None = None,
-    look: Callable[[], None] = lambda: None,
-) -> Report:
-    """Add recordings to the dataset of a project; those that it has are left as they are.
+    check_stop: Callable[[], None] = lambda: None,
+) -> BuildReport:
+    """Add new recordings to the dataset of a project.
 
     Args:
-        found: The recordings.
-        project: Whose dataset it is.
-        settings: How they are cut and judged.
-        emit: Hears of progress and of every bad file.
-        recogniser: Finds the text where none is known.
-        second: Another opinion on that text.
-        look: Called often; what it raises ends the work, and the next build goes on from there.
+        scan: The recordings.
+        project: Whose dataset.
+        settings: How recordings are cut and clips filtered.
+        emit: Receives progress, warnings and unusable files.
+        recogniser: Transcribes recordings without text.
+        second: A second recogniser, to compare transcripts.
+        check_stop: Called often; what it raises ends the build, and the next build continues from there.
     """
     folder = project.dataset
     make_folder(folder / WAVS)
-    _refuse_other_language(folder, settings.language)
+    _check_language(folder, settings.language)
     with file_lock(folder / LOCK):
-        builder = _Builder(folder, settings, emit, look)
-        builder.take(found, recogniser, second)
+        builder = _Builder(folder, settings, emit, check_stop)
+        builder.process(scan, recogniser, second)
         builder.finish()
     return builder.report
 
 
 def make_clips(
-    task: Task,
-    tell: Callable[[float], None],
+    task: RecordingTask,
+    report: ReportShare,
     recogniser: Recogniser | None = None,
     second: Recogniser | None = None,
-) -> Made:
-    """Write the clips of one recording; runs in a process of the pool."""
-    processed = process(task.recording, task.content, task.settings, recogniser, second)
-    clips, told = [], time.monotonic()
-    for clip, samples in processed.pieces:
+) -> MadeClips:
+    """Write the clips of one recording; runs in a worker."""
+    processed = process_recording(task.recording, task.content, task.settings, recogniser, second)
+    clips, reported = [], time.monotonic()
+    for clip, samples in processed.clips:
         name = f"{WAVS}/{clip.id}.wav" if samples.size else ""
         if name:
             audio.save(task.folder / name, samples, RATE)
         clips.append(dataclasses.replace(clip, audio=name))
-        if time.monotonic() - told > TELL_SECONDS:
-            tell(clip.span.end / processed.seconds)
-            told = time.monotonic()
-    return Made(processed.seconds, processed.warnings, clips)
+        if time.monotonic() - reported > PROGRESS_SECONDS:
+            report(clip.span.end / processed.seconds)
+            reported = time.monotonic()
+    return MadeClips(processed.seconds, processed.warnings, clips)
+
+
+class BuildProgress:
+    """Adds up the progress of all files, weighted by their size, and emits it with the time left."""
+
+    def __init__(self, emit: Emit, sizes: Mapping[str, int]) -> None:
+        self.emit, self.sizes = emit, sizes
+        self.shares: dict[str, float] = {}
+        self.started, self.emitted = time.monotonic(), 0.0
+
+    def update(self, name: str, share: float) -> None:
+        """Set the share of a file; the last update is always emitted, the others twice a second."""
+        self.shares[name] = share
+        finished = sum(done >= 1 for done in self.shares.values())
+        now = time.monotonic()
+        if now - self.emitted < PROGRESS_SECONDS and finished < len(self.sizes):
+            return
+        self.emitted = now
+        total = sum(self.sizes.values()) or 1
+        done = sum(self.sizes[name] * min(1.0, share) for name, share in self.shares.items()) / total
+        left = (now - self.started) * (1 - done) / done if done else None
+        self.emit(
+            "progress",
+            step=finished,
+            total=len(self.sizes),
+            percent=round(100 * done, 1),
+            seconds_left=left and round(left),
+        )
 
 
 class _Builder:
-    """One build of one dataset, under its lock."""
+    """One build of a dataset, under its lock."""
 
-    def __init__(self, folder: Path, settings: DatasetConfig, emit: Emit, look: Callable[[], None]) -> None:
-        self.folder, self.settings, self.emit, self.look = folder, settings, emit, look
+    def __init__(self, folder: Path, settings: DatasetConfig, emit: Emit, check_stop: Callable[[], None]) -> None:
+        self.folder, self.settings, self.emit, self.check_stop = folder, settings, emit, check_stop
         self.store = Store(folder)
         self.contents = self.store.read()
-        self.report = Report(self.contents)
-        self.sounds = {clip.content for clip in self.contents.kept}
-        self.progress = Progress(emit)
-        _sweep(folder / WAVS, self.contents)
+        self.report = BuildReport(self.contents)
+        self.known_audio = {clip.content for clip in self.contents.kept}
+        self.progress = BuildProgress(emit, {})
+        _remove_unfinished(folder / WAVS, self.contents)
 
-    def take(self, found: ScanResult, recogniser: Recogniser | None, second: Recogniser | None) -> None:
-        """Work through what was found; a bad file does not stop the others."""
-        self._forget_what_is_gone()
-        for problem in found.problems:
+    def process(self, scan: ScanResult, recogniser: Recogniser | None, second: Recogniser | None) -> None:
+        """Add the clips of new recordings; an unusable file does not stop the others."""
+        self._forget_missing()
+        for problem in scan.problems:
             self._bad(problem.path, problem.sentence)
-        tasks = self._unseen(found.recordings)
-        with contextlib.closing(self._engine(tasks, recogniser, second)) as outcomes:  # ends processes before the lock
+        tasks = self._new_tasks(scan.recordings)
+        with contextlib.closing(self._run(tasks, recogniser, second)) as outcomes:  # ends processes before the lock
             for outcome in outcomes:
                 if isinstance(outcome.error, FATAL):
                     raise outcome.error
                 if outcome.result is None:
-                    self._bad(outcome.task.recording.path, _sentence(outcome.error))
+                    self._bad(outcome.task.recording.path, _reason(outcome.error))
                 else:
                     self._add(outcome.task, outcome.result)
-                self.look()
-                self.progress.reached(str(outcome.task.recording.path), 1.0)
+                self.check_stop()
+                self.progress.update(str(outcome.task.recording.path), 1.0)
 
     def finish(self) -> None:
         """Choose the split of the new clips and write the lists."""
@@ -170,11 +204,11 @@ class _Builder:
         write_lists(self.folder, self.settings.language)
         self.report.note = choice.note
 
-    def _unseen(self, recordings: Sequence[Recording]) -> list[Task]:
-        """Return what is not in the dataset; a file whose path, size and time are known is not even load_dataset."""
-        tasks: dict[str, Task] = {}
+    def _new_tasks(self, recordings: Sequence[Recording]) -> list[RecordingTask]:
+        """Return the tasks of new recordings; a file whose path, size and time are known is not opened."""
+        tasks: dict[str, RecordingTask] = {}
         for recording in recordings:
-            self.look()
+            self.check_stop()
             try:
                 task = self._task(recording)
             except OSError as error:
@@ -184,11 +218,11 @@ class _Builder:
                 self.report.known += 1
             else:
                 tasks[task.content] = task
-        self.progress.begin({str(task.recording.path): task.size for task in tasks.values()})
+        self.progress = BuildProgress(self.emit, {str(task.recording.path): task.size for task in tasks.values()})
         return list(tasks.values())
 
-    def _task(self, recording: Recording) -> Task | None:
-        """Return what there is to do for a recording, or None when the dataset has it."""
+    def _task(self, recording: Recording) -> RecordingTask | None:
+        """Return the task of a recording, or None if the dataset has it."""
         path = recording.path.absolute()
         stat = path.stat()
         last = self.contents.files.get(str(path))
@@ -198,38 +232,38 @@ class _Builder:
         if known := self.contents.recordings.get(content):
             self._note(Source(content, str(path), stat.st_size, stat.st_mtime_ns, known.seconds))
             return None
-        return Task(recording, content, self.folder, self.settings, stat.st_size, stat.st_mtime_ns)
+        return RecordingTask(recording, content, self.folder, self.settings, stat.st_size, stat.st_mtime_ns)
 
-    def _engine(
-        self, tasks: Sequence[Task], recogniser: Recogniser | None, second: Recogniser | None
-    ) -> Generator[Outcome[Task, Made], None, None]:
-        """Use all cores for what has its text; what a recogniser listens to waits for it, one after the other."""
-        silent = [task for task in tasks if recogniser is not None and needs_transcription(task.recording)]
+    def _run(
+        self, tasks: Sequence[RecordingTask], recogniser: Recogniser | None, second: Recogniser | None
+    ) -> Generator[Outcome[RecordingTask, MadeClips], None, None]:
+        """Process recordings with text on all cores, then transcribe the others one by one."""
+        without_text = [task for task in tasks if recogniser is not None and needs_transcription(task.recording)]
         others = [task for task in tasks if recogniser is None or not needs_transcription(task.recording)]
         workers = min(self.settings.workers or available_cores(), len(others))
         if self.settings.engine == "ray" and others:
-            yield from run_on_ray(make_clips, others, self.settings.workers, self._heard)
+            yield from run_on_ray(make_clips, others, self.settings.workers, self._report)
         elif workers > 1:
-            yield from run_in_processes(make_clips, others, workers, self._heard)
+            yield from run_in_processes(make_clips, others, workers, self._report)
         else:
-            yield from run_serially(make_clips, others, self._heard)
+            yield from run_serially(make_clips, others, self._report)
         yield from run_serially(
-            functools.partial(make_clips, recogniser=recogniser, second=second), silent, self._heard
+            functools.partial(make_clips, recogniser=recogniser, second=second), without_text, self._report
         )
 
-    def _heard(self, task: Task | None, share: float) -> None:
-        self.look()
+    def _report(self, task: RecordingTask | None, share: float) -> None:
+        self.check_stop()
         if task is not None:
-            self.progress.reached(str(task.recording.path), share)
+            self.progress.update(str(task.recording.path), share)
 
-    def _add(self, task: Task, made: Made) -> None:
-        """Commit a recording."""
+    def _add(self, task: RecordingTask, made: MadeClips) -> None:
+        """Store a recording with its clips."""
         if self.settings.engine == "ray":
-            _refuse_missing(self.folder, made.clips)
+            _check_shared_folder(self.folder, made.clips)
         source = Source(
             task.content, str(task.recording.path.absolute()), task.size, task.changed, made.seconds, "", made.warnings
         )
-        clips = [self._unless_known(clip) for clip in made.clips]
+        clips = [self._without_duplicate(clip) for clip in made.clips]
         self.store.add(source, clips)
         self.contents.clips.update({clip.id: clip for clip in clips})
         self.contents.recordings[task.content] = self.contents.files[source.path] = source
@@ -237,12 +271,12 @@ class _Builder:
         for warning in made.warnings:
             self.emit("warning", path=source.path, message=warning)
 
-    def _unless_known(self, clip: Clip) -> Clip:
+    def _without_duplicate(self, clip: Clip) -> Clip:
         """Exclude a clip whose exact audio is in the dataset already."""
-        if clip.status == "kept" and clip.content in self.sounds:
+        if clip.status == "kept" and clip.content in self.known_audio:
             return clip.excluded("duplicate")
         if clip.status == "kept":
-            self.sounds.add(clip.content)
+            self.known_audio.add(clip.content)
         return clip
 
     def _bad(self, path: Path, reason: str) -> None:
@@ -250,35 +284,35 @@ class _Builder:
         self._note(Source("", str(path), reason=reason))
         self.emit("bad", path=str(path), reason=reason)
 
-    def _forget_what_is_gone(self) -> None:
-        """Take bad files that are no longer there off the books: a name that was mistyped, a file that was removed."""
+    def _forget_missing(self) -> None:
+        """Forget unusable files that no longer exist, such as a mistyped name."""
         for source in self.contents.failed:
             if not Path(source.path).exists():
                 self._note(Source("", source.path))
 
     def _note(self, source: Source) -> None:
-        """Write a line on a file unless that is what was last said of it."""
+        """Store the state of a file if it has changed."""
         if self.contents.files.get(source.path) != source:
             self.store.note(source)
             self.contents.files[source.path] = source
 
 
 def content_hash(path: Path) -> str:
-    """Name a recording by what is in its file."""
+    """Return the hash that identifies a recording."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def _sentence(error: BaseException | None) -> str:
-    """Say why a recording gave no clips."""
+def _reason(error: BaseException | None) -> str:
+    """Return why a recording has no clips."""
     if isinstance(error, AmharicTtsError):
         return str(error)
-    logger.error("This should not happen; please report it.", exc_info=error)
+    logger.error("Internal error; please report it.", exc_info=error)
     return f"{type(error).__name__}: {error}. The log has the details; please report it."
 
 
-def _refuse_missing(folder: Path, clips: Sequence[Clip]) -> None:
-    """Refuse clips that a machine wrote to a disk of its own."""
+def _check_shared_folder(folder: Path, clips: Sequence[Clip]) -> None:
+    """Raise if a machine of the cluster wrote clips to a disk of its own."""
     for clip in clips:
         if clip.audio and not (folder / clip.audio).is_file():
             raise StorageError(
@@ -287,17 +321,17 @@ def _refuse_missing(folder: Path, clips: Sequence[Clip]) -> None:
             )
 
 
-def _refuse_other_language(folder: Path, language: str) -> None:
+def _check_language(folder: Path, language: str) -> None:
     if (folder / LANGUAGE_FILE).is_file() and (known := read_language(folder)) != language:
         raise DataError(
-            f"{folder} holds clips of language {known!r}, not {language!r}.", hint="Take another project for them."
+            f"{folder} holds clips of language {known!r}, not {language!r}.", hint="Use another project for them."
         )
 
 
-def _sweep(wavs: Path, contents: Dataset) -> None:
-    """Remove what a killed build left: unfinished files, and clips of recordings that were not finished."""
+def _remove_unfinished(wavs: Path, contents: Dataset) -> None:
+    """Remove the files of a killed build: unfinished ones, and clips of unfinished recordings."""
     for path in wavs.iterdir():
         if path.name.startswith(".saving-"):
-            shutil.rmtree(path, ignore_errors=True)  # a process that is about to end may still write there
+            shutil.rmtree(path, ignore_errors=True)  # a process that is ending may still write there
         elif (match := CLIP_FILE.fullmatch(path.name)) and match[1] not in contents.recordings:
             path.unlink(missing_ok=True)

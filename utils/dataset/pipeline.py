@@ -1,4 +1,4 @@
-"""One recording becomes clips: a pure function, the same in this process, in a pool or on another machine."""
+"""Turn one recording into clips: a pure function, whichever process or machine runs it."""
 
 import dataclasses
 import hashlib
@@ -20,65 +20,65 @@ from utils.media import audio, loudness
 from utils.media.audio import Samples
 from utils.media.rates import RATE
 
-BATCH = 16  # clips transcribed at a time: at most three minutes of sound in memory
+BATCH = 16  # clips transcribed at a time: at most three minutes of audio in memory
 
 
-class Piece(NamedTuple):
-    """A clip and its sound at ``RATE``."""
+class ClipAudio(NamedTuple):
+    """A clip and its audio at ``RATE``."""
 
     clip: Clip
     samples: Samples
 
 
 @dataclass(frozen=True)
-class Processed:
-    """What became of one recording.
+class ProcessedRecording:
+    """The clips of one recording.
 
     Attributes:
-        seconds: Its length.
-        warnings: What was odd about it.
-        pieces: Its clips, judged; they are made while one goes through them, so a long recording needs little memory.
+        seconds: Length of the recording.
+        warnings: About its text.
+        clips: Its clips after the quality filters; they are made one by one, so a long recording needs little memory.
     """
 
     seconds: float
     warnings: tuple[str, ...]
-    pieces: Iterator[Piece]
+    clips: Iterator[ClipAudio]
 
 
-def process(
+def process_recording(
     recording: Recording,
     content: str,
     settings: DatasetConfig,
     recogniser: Recogniser | None = None,
     second: Recogniser | None = None,
-) -> Processed:
-    """Cut a recording, find the text of its clips, measure and judge them.
+) -> ProcessedRecording:
+    """Cut a recording, transcribe, measure and filter its clips.
 
     Args:
-        recording: Where it is and what is known of it.
-        content: The hash of its file, which names its clips.
-        settings: How it is cut and judged.
-        recogniser: Finds the text of the clips that have none.
-        second: Another opinion on that text.
+        recording: The file, with its text if known.
+        content: The hash of the file, part of the names of its clips.
+        settings: How it is cut and filtered.
+        recogniser: Transcribes it if it has no text.
+        second: A second recogniser, to compare transcripts.
     """
     seconds = audio.duration(recording.path)
-    spoken = vad.speech_segments(recording.path, settings)
-    cues, warnings = _cues(recording, spoken, seconds, settings)
+    speech = vad.speech_segments(recording.path, settings)
+    cues, warnings = _cues(recording, speech, seconds, settings)
     drafts = (_draft(recording, content, cue) for cue in cues)
-    pieces: Iterator[Piece] = map(Piece, drafts, read_spans(recording.path, [cue.span for cue in cues]))
+    clips: Iterator[ClipAudio] = map(ClipAudio, drafts, read_spans(recording.path, [cue.span for cue in cues]))
     if recogniser is not None and needs_transcription(recording):
-        pieces = _transcribed(pieces, recogniser, second, settings.language)
-    judged = (_finished(piece, spoken, settings) for piece in pieces)
-    return Processed(seconds, (*recording.warnings, *warnings), judged)
+        clips = _transcribed(clips, recogniser, second, settings.language)
+    judged = (_finished(item, speech, settings) for item in clips)
+    return ProcessedRecording(seconds, (*recording.warnings, *warnings), judged)
 
 
 def needs_transcription(recording: Recording) -> bool:
-    """Tell whether nothing is known of what is said; speech that subtitles leave out is not for a recogniser."""
+    """Return whether a recording has no text at all; gaps in subtitles are not transcribed."""
     return not recording.text and not recording.cues
 
 
 def read_spans(path: Path, spans: Sequence[Span]) -> Iterator[Samples]:
-    """Yield the sound of each span, in order of their starts, in one pass over the file."""
+    """Yield the audio of each span, in order of their starts, in one pass over the file."""
     blocks = audio.stream(path, RATE)
     held, first = np.zeros(0, np.float32), 0
     for span in spans:
@@ -93,22 +93,22 @@ def read_spans(path: Path, spans: Sequence[Span]) -> Iterator[Samples]:
 
 
 def _cues(
-    recording: Recording, spoken: Sequence[Span], seconds: float, settings: DatasetConfig
+    recording: Recording, speech: Sequence[Span], seconds: float, settings: DatasetConfig
 ) -> tuple[list[Cue], list[str]]:
-    """Return the clips of a recording in order, with the text where it is known."""
+    """Return the spans of the clips in order, with their text if known."""
     if recording.cues:
-        cues, warnings = cutting.cut_cues(recording.cues, spoken, seconds, settings)
+        cues, warnings = cutting.cut_cues(recording.cues, speech, seconds, settings)
         return sorted(cues, key=lambda cue: cue.span.start), warnings
     if recording.text:
-        return [Cue(_trimmed(spoken, seconds, settings.padding_seconds), recording.text)], []
-    return [Cue(span, "") for span in cutting.cut_speech(spoken, seconds, settings)], []
+        return [Cue(_trimmed(speech, seconds, settings.padding_seconds), recording.text)], []
+    return [Cue(span, "") for span in cutting.cut_speech(speech, seconds, settings)], []
 
 
-def _trimmed(spoken: Sequence[Span], seconds: float, padding: float) -> Span:
-    """Return all of a recording but the silence around its speech."""
-    if not spoken:
+def _trimmed(speech: Sequence[Span], seconds: float, padding: float) -> Span:
+    """Return the recording without the silence around its speech."""
+    if not speech:
         return Span(0.0, seconds)
-    return Span(max(0.0, spoken[0].start - padding), min(seconds, spoken[-1].end + padding))
+    return Span(max(0.0, speech[0].start - padding), min(seconds, speech[-1].end + padding))
 
 
 def _draft(recording: Recording, content: str, cue: Cue) -> Clip:
@@ -124,49 +124,51 @@ def _draft(recording: Recording, content: str, cue: Cue) -> Clip:
 
 
 def _transcribed(
-    pieces: Iterator[Piece], recogniser: Recogniser, second: Recogniser | None, language: str
-) -> Iterator[Piece]:
-    """Find the text of clips, a batch at a time, and how far another recogniser agrees."""
-    while batch := list(islice(pieces, BATCH)):
-        sounds = [audio.resample(piece.samples, RATE, ASR_RATE) for piece in batch]
-        said = recogniser.transcribe(sounds, language)
-        others = [other.text for other in second.transcribe(sounds, language)] if second else [None] * len(said)
-        for piece, transcript, other in zip(batch, said, others, strict=True):
-            yield _with_text(piece, transcript, other)
+    clips: Iterator[ClipAudio], recogniser: Recogniser, second: Recogniser | None, language: str
+) -> Iterator[ClipAudio]:
+    """Transcribe clips in batches, and compare with the second recogniser."""
+    while batch := list(islice(clips, BATCH)):
+        batch_audio = [audio.resample(item.samples, RATE, ASR_RATE) for item in batch]
+        transcripts = recogniser.transcribe(batch_audio, language)
+        others = (
+            [other.text for other in second.transcribe(batch_audio, language)] if second else [None] * len(transcripts)
+        )
+        for item, transcript, other in zip(batch, transcripts, others, strict=True):
+            yield _with_text(item, transcript, other)
 
 
-def _with_text(piece: Piece, said: Transcript, other: str | None) -> Piece:
-    differing = None if other is None else second_cer(said.text, other)
-    scored = Scores(confidence=said.confidence, second_cer=differing)
-    return piece._replace(clip=dataclasses.replace(piece.clip, text=said.text.strip(), scores=scored))
+def _with_text(item: ClipAudio, transcript: Transcript, other: str | None) -> ClipAudio:
+    disagreement = None if other is None else second_cer(transcript.text, other)
+    scored = Scores(confidence=transcript.confidence, second_cer=disagreement)
+    return item._replace(clip=dataclasses.replace(item.clip, text=transcript.text.strip(), scores=scored))
 
 
-def _finished(piece: Piece, spoken: Sequence[Span], settings: DatasetConfig) -> Piece:
-    """Measure and judge a clip as it was recorded, then give its sound the form in which it is stored."""
-    clip, samples = piece
+def _finished(item: ClipAudio, speech: Sequence[Span], settings: DatasetConfig) -> ClipAudio:
+    """Measure and filter a clip, and process its audio for storage."""
+    clip, samples = item
     if not samples.size:
-        return Piece(clip.excluded("no sound"), samples)
-    measured = scores.measure(samples, RATE, _within(spoken, clip.span), clip.text)
-    heard = {"confidence": clip.scores.confidence, "second_cer": clip.scores.second_cer}
-    clip = dataclasses.replace(clip, scores=dataclasses.replace(measured, **heard))
+        return ClipAudio(clip.excluded("no sound"), samples)
+    measured = scores.measure(samples, RATE, _within(speech, clip.span), clip.text)
+    recognised = {"confidence": clip.scores.confidence, "second_cer": clip.scores.second_cer}
+    clip = dataclasses.replace(clip, scores=dataclasses.replace(measured, **recognised))
     samples = loudness.centred(samples)
     if settings.normalise_loudness:
         samples = loudness.levelled(samples, RATE, measured.loudness_lufs)
     samples = audio.faded(samples, RATE)
     clip = dataclasses.replace(clip, content=sound_hash(samples))
     reason = rules.judge(clip, settings)
-    return Piece(clip.excluded(reason) if reason else clip, samples)
+    return ClipAudio(clip.excluded(reason) if reason else clip, samples)
 
 
 def sound_hash(samples: Samples) -> str:
-    """Name a sound by its samples as they are stored."""
+    """Return a hash of the samples as stored."""
     return hashlib.sha256((np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes()).hexdigest()[:16]
 
 
-def _within(spoken: Sequence[Span], clip: Span) -> list[Span]:
-    """Return the speech inside a clip, counted from its start."""
-    first = bisect_right(spoken, clip.start, key=lambda span: span.end)
-    stop = bisect_left(spoken, clip.end, key=lambda span: span.start)
+def _within(speech: Sequence[Span], clip: Span) -> list[Span]:
+    """Return the speech within a clip, relative to its start."""
+    first = bisect_right(speech, clip.start, key=lambda span: span.end)
+    stop = bisect_left(speech, clip.end, key=lambda span: span.start)
     return [
-        Span(max(0.0, span.start - clip.start), min(clip.end, span.end) - clip.start) for span in spoken[first:stop]
+        Span(max(0.0, span.start - clip.start), min(clip.end, span.end) - clip.start) for span in speech[first:stop]
     ]

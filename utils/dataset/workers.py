@@ -21,7 +21,7 @@ from utils.core.paths import ROOT
 
 T = TypeVar("T")
 R = TypeVar("R")
-Report = Callable[[float], None]  # called by a task with the share that is done
+ReportShare = Callable[[float], None]  # called by a task with the share that is done
 OnProgress = Callable[[T | None, float], None]
 POLL_SECONDS = 0.5  # how often the caller can cancel
 CONNECT_SECONDS = 10.0
@@ -46,7 +46,7 @@ def available_cores() -> int:
 
 
 def run_serially(
-    work: Callable[[T, Report], R], tasks: Iterable[T], on_progress: OnProgress[T]
+    work: Callable[[T, ReportShare], R], tasks: Iterable[T], on_progress: OnProgress[T]
 ) -> Iterator[Outcome[T, R]]:
     """Yield the outcome of each task, run in this process; the arguments are those of ``run_in_processes``."""
     for task in tasks:
@@ -58,7 +58,7 @@ def run_serially(
 
 
 def run_in_processes(
-    work: Callable[[T, Report], R], tasks: Iterable[T], workers: int, on_progress: OnProgress[T]
+    work: Callable[[T, ReportShare], R], tasks: Iterable[T], workers: int, on_progress: OnProgress[T]
 ) -> Iterator[Outcome[T, R]]:
     """Yield the outcome of each task as it finishes.
 
@@ -98,7 +98,7 @@ def run_in_processes(
 class _Worker(Generic[T, R]):
     """One process and the pipe to it."""
 
-    def __init__(self, work: Callable[[T, Report], R]) -> None:
+    def __init__(self, work: Callable[[T, ReportShare], R]) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads; Windows has none
         self.pipe, child_end = context.Pipe()
         self.process = context.Process(target=_serve, args=(child_end, work), daemon=True)
@@ -128,7 +128,7 @@ class _Worker(Generic[T, R]):
         self.process.join()
 
 
-def _serve(pipe: Connection, work: Callable[[Any, Report], Any]) -> None:
+def _serve(pipe: Connection, work: Callable[[Any, ReportShare], Any]) -> None:
     """Run tasks from a pipe until its other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     if (parent := multiprocessing.parent_process()) is not None:
@@ -152,7 +152,7 @@ def _exit_with(sentinel: int) -> None:
 
 
 def run_on_ray(
-    work: Callable[[T, Report], R], tasks: Iterable[T], workers: int, on_progress: OnProgress[T]
+    work: Callable[[T, ReportShare], R], tasks: Iterable[T], workers: int, on_progress: OnProgress[T]
 ) -> Iterator[Outcome[T, R]]:
     """Yield the outcome of each task as it finishes; the arguments are those of ``run_in_processes``.
 
@@ -232,7 +232,7 @@ def _ray_outcome(ray: Any, reference: Any, task: T) -> Outcome[T, Any]:  # noqa:
     return Outcome(task, result, error)
 
 
-def _run_ray_task(work: Callable[[T, Report], R], task: T, reports: Any) -> tuple[R | None, Exception | None]:  # noqa: ANN401
+def _run_ray_task(work: Callable[[T, ReportShare], R], task: T, reports: Any) -> tuple[R | None, Exception | None]:  # noqa: ANN401
     """Run one task on some machine of the cluster."""
     task_id = importlib.import_module("ray").get_runtime_context().get_task_id()
     try:
