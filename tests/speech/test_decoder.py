@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.speech.small_decoder import GREEDY, SAMPLED, TEXTS, coqui_codes, prompt, sentence, sentences, talking_gpt
-from tests.training.small_gpt import START_AUDIO, STOP_AUDIO
+from tests.training.small_gpt import START_AUDIO
 from utils.config import SpeechConfig
 from utils.core.errors import SpeedupError, TextError
 from utils.speech.decoder import Decoder, Generation
@@ -85,13 +85,6 @@ def test_latents_are_those_of_coquis_second_pass(gpt: Any, decoder: Decoder, ids
     wanted = second_pass(gpt, ids, generation.codes)
     torch.testing.assert_close(latents_of(generation), wanted, atol=1e-3, rtol=0)
     assert wanted.abs().max() > 1  # a thousandth of it is little
-
-
-def test_the_stop_code_has_a_latent_as_in_coqui(decoder: Decoder) -> None:
-    generation = alone(decoder, sentence(limit=60), GREEDY)
-    assert generation.ended
-    assert generation.codes.index(STOP_AUDIO) == len(generation.codes) - 1
-    assert len(generation.latents) == len(generation.codes)
 
 
 def test_code_1_is_not_penalized_before_it_was_used() -> None:
@@ -238,10 +231,6 @@ def test_a_limit_beyond_the_model_is_the_models() -> None:
     generation = alone(Decoder.of(short), sentence(limit=10_000))
     assert len(generation.codes) == short.max_gen_mel_tokens
     assert not generation.ended
-
-
-def test_no_sentences_give_nothing(decoder: Decoder) -> None:
-    assert decoder.generate([], prompt(), GREEDY) == []
 
 
 def test_a_gpt_with_adapters_is_refused() -> None:

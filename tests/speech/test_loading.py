@@ -400,10 +400,6 @@ def test_what_can_be_opened_is_listed_finished_models_first(output: Path, base: 
     assert find_model(found[1].path) == found[1].path
 
 
-def test_a_project_lists_its_own_models(output: Path) -> None:
-    assert [one.path for one in list_models(output / "done")] == [output / "done" / "ready", TINY_MODEL]
-
-
 def test_the_small_voice_is_listed_once(tmp_path: Path) -> None:
     assert [one.path for one in list_models(tmp_path)] == [TINY_MODEL]
     random_model.build(tmp_path / MODELS.name / "tiny")  # as earlier versions did

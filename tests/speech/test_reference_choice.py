@@ -118,7 +118,3 @@ def test_noise_and_silence_have_no_pitch() -> None:
     noise = np.random.default_rng(0).standard_normal(reference_choice.PITCH_RATE).astype(np.float32)
     for sound in (noise, np.zeros_like(noise), noise[:100]):
         assert pitches(sound, reference_choice.PITCH_RATE).size == 0
-
-
-def test_nothing_to_rank_is_an_empty_list() -> None:
-    assert rank([]) == []

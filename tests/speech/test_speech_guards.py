@@ -1,7 +1,6 @@
 """The guards: what is usual passes, what is not is told in words that begin with the same word each time."""
 
 import re
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -137,11 +136,6 @@ def test_other_languages_have_their_own_limits(language: str, text: str) -> None
     assert limits != LIMITS
 
 
-def test_every_flag_has_a_weight() -> None:
-    words = {"broken", "nothing", "silent", "speechless", "endless", "loop", "short", "long", "pause", "noise"}
-    assert set(LIMITS.costs) == words | {"ending", "clipped"}
-
-
 @pytest.mark.parametrize(
     ("better", "worse"),
     [
@@ -163,10 +157,6 @@ def test_readings_are_compared(
     assert first > second
 
 
-def test_a_text_without_sounds_has_a_score() -> None:
-    assert np.isfinite(score((), reading("!"), AudioAnalysis(silence(0)), -1.0, LIMITS))
-
-
 @pytest.mark.parametrize("rate", [24_000, 16_000])
 @pytest.mark.parametrize(("before", "behind"), [(0.0, 0.0), (0.9, 1.3), (0.02, 0.5)])
 def test_trimming_leaves_the_speech_and_a_margin(rate: int, before: float, behind: float) -> None:
@@ -186,26 +176,6 @@ def test_trimming_cuts_no_sound_of_the_speech() -> None:
 def test_without_speech_nothing_is_cut(make: Callable[[], Samples]) -> None:
     samples = make()
     assert trim(AudioAnalysis(samples)) is samples
-
-
-def test_trimming_leaves_its_argument_alone() -> None:
-    samples = joined(speech(), silence(1.0))
-    before = samples.copy()
-    trim(AudioAnalysis(samples))
-    np.testing.assert_array_equal(samples, before)
-
-
-def test_listening_takes_less_than_20_ms_for_a_second() -> None:
-    samples = speech(8.0)
-
-    def took() -> float:
-        began = time.perf_counter()
-        heard = AudioAnalysis(samples)
-        trim(heard)
-        assert heard.levels.size
-        return time.perf_counter() - began
-
-    assert min(took() for _ in range(3)) / 8.0 < 0.020
 
 
 def test_seeds_of_tries_differ_and_come_again() -> None:

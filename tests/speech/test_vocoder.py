@@ -77,18 +77,6 @@ def test_pieces_joined_are_the_whole(codes: int, sizes: tuple[int, ...], vocoder
     np.testing.assert_allclose(np.concatenate(pieces(vocoder, vectors(codes), sizes)), whole, atol=SAME, rtol=0)
 
 
-def test_no_joint_clicks(vocoder: Vocoder) -> None:
-    found = pieces(vocoder, vectors(40), (7, 4))
-    bends = np.abs(np.diff(np.concatenate(found), 2))
-    joints = np.cumsum([len(piece) for piece in found])[:-1]
-    joints = joints[(joints > 1) & (joints < len(bends))]
-    at_joints = np.concatenate([bends[joint - 2 : joint + 1] for joint in joints])
-    whole = np.abs(np.diff(vocoder.sound(vectors(40), voice()), 2))
-    assert len(joints) > 5
-    assert at_joints.max() <= whole.max()
-    assert at_joints.mean() < 2 * whole.mean()
-
-
 def test_a_piece_costs_what_it_is_long_and_no_more(vocoder: Vocoder, monkeypatch: pytest.MonkeyPatch) -> None:
     worked: list[int] = []
     run = Vocoder.run
@@ -104,12 +92,6 @@ def test_a_piece_costs_what_it_is_long_and_no_more(vocoder: Vocoder, monkeypatch
     assert max(worked) <= Upsampling(TO_24_KHZ).count(10) + 2 * vocoder.network.reach + 1
     assert stream.latents is not None
     assert len(stream.latents) < 12
-
-
-def test_the_first_sound_comes_with_the_sixth_code(vocoder: Vocoder) -> None:
-    stream = vocoder.stream(voice())
-    assert len(stream.push(vectors(6))) > 0
-    assert vocoder.network.reach <= 15
 
 
 @pytest.mark.usefixtures("on_two_threads")
@@ -134,31 +116,11 @@ def test_bf16_sounds_the_same(decoder: Any, vocoder: Vocoder) -> None:
     assert 0 < distance(whole, half.sound(vectors(60), voice())) < 0.3
 
 
-@needs_bf16
-def test_pieces_in_bf16_are_the_whole_but_for_rounding(decoder: Any) -> None:
-    half = Vocoder.of(decoder, "bf16")
-    whole = half.sound(vectors(60), voice())
-    assert distance(whole, np.concatenate(pieces(half, vectors(60), (7,)))) < 0.1
-
-
-def test_voices_sound_different(vocoder: Vocoder) -> None:
-    sounds = [vocoder.sound(vectors(8), voice(seed)) for seed in (0, 1)]
-    assert np.abs(sounds[0] - sounds[1]).max() > 0.01
-
-
 def test_no_codes_are_no_sound(vocoder: Vocoder) -> None:
     stream = vocoder.stream(voice())
     assert vocoder.sound(vectors(3)[:0], voice()).shape == (0,)
     assert stream.push(vectors(3)[:0]).shape == (0,)
     assert stream.finish().shape == (0,)
-
-
-def test_a_finished_sentence_takes_no_more(vocoder: Vocoder) -> None:
-    stream = vocoder.stream(voice())
-    stream.push(vectors(3))
-    stream.finish()
-    with pytest.raises(ValueError, match="finished"):
-        stream.push(vectors(3))
 
 
 def test_the_vocoder_of_coqui_is_left_as_it_is() -> None:
@@ -185,23 +147,3 @@ def test_frames_are_those_of_torch(codes: int) -> None:
     upsampling = Upsampling(TO_24_KHZ)
     assert upsampling.count(codes) == wanted.shape[2]
     torch.testing.assert_close(upsampling.frames(latents, 0, 0, wanted.shape[2]), wanted[0].T, atol=SAME, rtol=0)
-
-
-@pytest.mark.parametrize("codes", [1, 2, 3, 4, 9, 50])
-def test_settled_frames_stay_whatever_follows(codes: int) -> None:
-    upsampling = Upsampling(TO_24_KHZ)
-    latents = torch.randn(codes + 3, 2, generator=torch.Generator().manual_seed(codes))
-    settled = upsampling.settled(codes)
-    if settled:
-        early = upsampling.frames(latents[:codes], 0, 0, settled)
-        assert torch.equal(early, upsampling.frames(latents, 0, 0, settled))
-    assert settled <= upsampling.count(codes)
-    assert upsampling.settled(codes + 3) > settled
-
-
-def test_a_frame_needs_no_code_before_its_first_one() -> None:
-    upsampling, latents = Upsampling(TO_24_KHZ), torch.randn(60, 2)
-    for frame in (0, 1, 7, 100, 200):
-        first = upsampling.first_code(frame)
-        whole = upsampling.frames(latents, 0, frame, 250)
-        assert torch.equal(upsampling.frames(latents[first:], first, frame, 250), whole)

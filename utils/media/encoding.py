@@ -39,25 +39,15 @@ class Chapter(NamedTuple):
 
 
 class AudioFormat(NamedTuple):
-    """How audio is stored.
+    """How audio is stored."""
 
-    Attributes:
-        container: FFmpeg's name of the container.
-        encoder: FFmpeg's name of the encoder.
-        mime: Media type.
-        bit_rate: Bits per second of a lossy format; 0 otherwise.
-        chapters: Whether players support chapters in it.
-        streams: Whether it can be played before it is complete.
-        deep: Encoder and sample format for 24 bits, if supported.
-    """
-
-    container: str
-    encoder: str
+    container: str  # FFmpeg's name of the container
+    encoder: str  # FFmpeg's name of the encoder
     mime: str
-    bit_rate: int = 0
-    chapters: bool = False
-    streams: bool = True
-    deep: tuple[str, str] | None = None
+    bit_rate: int = 0  # bits per second of a lossy format; 0 otherwise
+    chapters: bool = False  # whether players support chapters in it
+    streams: bool = True  # whether it can be played before it is complete
+    deep: tuple[str, str] | None = None  # encoder and sample format for 24 bits, if supported
 
 
 AUDIO_FORMATS = {

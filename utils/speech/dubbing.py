@@ -21,31 +21,19 @@ NOTICEABLE = 0.05  # seconds; about a frame of a film
 
 
 class DubbedCue(NamedTuple):
-    """The audio of a cue in the whole.
+    """The audio of a cue in the whole."""
 
-    Attributes:
-        start: Second at which it begins.
-        end: Second at which it ends.
-        speed: Factor by which it was sped up.
-        note: What a listener may notice; empty: nothing.
-    """
-
-    start: float
-    end: float
-    speed: float
-    note: str = ""
+    start: float  # second at which it begins
+    end: float  # second at which it ends
+    speed: float  # factor by which it was sped up
+    note: str = ""  # what a listener may notice; empty: nothing
 
 
 class Timeline(NamedTuple):
-    """The speech of all cues, each at its time.
+    """The speech of all cues, each at its time."""
 
-    Attributes:
-        samples: As long as the subtitles, or longer where the last words need it.
-        cues: One per subtitle.
-    """
-
-    samples: Samples
-    cues: tuple[DubbedCue, ...]
+    samples: Samples  # as long as the subtitles, or longer where the last words need it
+    cues: tuple[DubbedCue, ...]  # one per subtitle
 
     @property
     def notes(self) -> tuple[str, ...]:

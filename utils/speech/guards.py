@@ -36,40 +36,22 @@ DETECTOR = DatasetConfig(segmenter="vad", min_speech_seconds=0.06)  # a single s
 
 @dataclass(frozen=True)
 class SpeechLimits:
-    """What is usual. Speech is counted in sounds: phonemes where the language pack knows them, else letters.
+    """What is usual. Speech is counted in sounds: phonemes where the language pack knows them, else letters."""
 
-    Attributes:
-        fastest: Sounds per second of the fastest Amharic; more means that words are missing.
-        usual: Sounds per second of calm reading: espeak-ng reads 40 Amharic sentences at 10.6 to 13.3.
-        slowest: Sounds per second; slower than dictation means that something was added.
-        slack: Seconds that a text may last beyond that: a single word is drawn out.
-        pause: Seconds that each mark inside a text may add.
-        run: Repeats of one code: 0.9 s. No sound is held so long, and pauses are not one code.
-        loop: Codes that a repeated pattern may cover: 1.4 s.
-        rounds: Repeats that make a pattern a loop; a doubled word is none.
-        pattern: Codes of the longest pattern that is searched for: 1.5 s.
-        fewest: Minimum number of codes; fewer are no syllable.
-        silence: Seconds without sound inside a sentence: readers pause up to one second at a comma.
-        ending: Seconds after the last speech: more is trimmed, but often goes with a lost ending.
-        noise: dB below the speech; whatever is louder after its end is noise, not silence.
-        clipped: Share of samples at full scale; the same as for training clips.
-        costs: Weight of each flag in the score, by its first word.
-    """
-
-    fastest: float = 22.0
-    usual: float = 12.5
-    slowest: float = 6.0
-    slack: float = 0.6
-    pause: float = 0.6
-    run: int = 20
-    loop: int = 30
-    rounds: int = 4
-    pattern: int = 32
-    fewest: int = 3
-    silence: float = 1.2
-    ending: float = 0.8
-    noise: float = 35.0
-    clipped: float = 0.002
+    fastest: float = 22.0  # sounds per second of the fastest Amharic; more means that words are missing
+    usual: float = 12.5  # sounds per second of calm reading: espeak-ng reads 40 Amharic sentences at 10.6 to 13.3
+    slowest: float = 6.0  # sounds per second; slower than dictation means that something was added
+    slack: float = 0.6  # seconds that a text may last beyond that: a single word is drawn out
+    pause: float = 0.6  # seconds that each mark inside a text may add
+    run: int = 20  # repeats of one code: 0.9 s. No sound is held so long, and pauses are not one code
+    loop: int = 30  # codes that a repeated pattern may cover: 1.4 s
+    rounds: int = 4  # repeats that make a pattern a loop; a doubled word is none
+    pattern: int = 32  # codes of the longest pattern that is searched for: 1.5 s
+    fewest: int = 3  # minimum number of codes; fewer are no syllable
+    silence: float = 1.2  # seconds without sound inside a sentence: readers pause up to one second at a comma
+    ending: float = 0.8  # seconds after the last speech: more is trimmed, but often goes with a lost ending
+    noise: float = 35.0  # dB below the speech; whatever is louder after its end is noise, not silence
+    clipped: float = 0.002  # share of samples at full scale; the same as for training clips
     costs: dict[str, float] = field(
         default_factory=lambda: {
             "broken": 100.0,  # cannot be played

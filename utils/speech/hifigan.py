@@ -83,17 +83,11 @@ Branch = tuple[tuple[Convolution, Convolution], ...]
 
 @dataclass(frozen=True)
 class Stage:
-    """One upsampling step and its residual branches.
-
-    Attributes:
-        upsample: The transposed convolution.
-        branches: Chains of pairs of convolutions, which are summed.
-        margin: Samples beyond a part that the later stages need.
-    """
+    """One upsampling step and its residual branches."""
 
     upsample: TransposedConvolution
-    branches: tuple[Branch, ...]
-    margin: int
+    branches: tuple[Branch, ...]  # chains of pairs of convolutions, which are summed
+    margin: int  # samples beyond a part that the later stages need
 
     @property
     def reach(self) -> int:

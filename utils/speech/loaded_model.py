@@ -37,32 +37,18 @@ ReadWeights = Callable[[Sequence[str]], Mapping[str, Tensor]]
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """coqui's modules and what belongs to them.
+    """coqui's modules and what belongs to them."""
 
-    Attributes:
-        folder: Folder of config.json and speakers; for a checkpoint, that of its base.
-        gpt: coqui's GPT in eval mode.
-        vocoder: coqui's HifiDecoder with its speaker encoder.
-        mel_stats: Divisors of the mel bands.
-        tokenizer: The model's tokenizer.
-        name: Display name.
-        fingerprint: Hash that identifies the model.
-        languages: Codes of the languages it speaks.
-        about: Metadata: run, step, losses and the like.
-        notices: Messages for the user.
-        checkpoint: The checkpoint, if it is one.
-    """
-
-    folder: Path
+    folder: Path  # folder of config.json and speakers; for a checkpoint, that of its base
     gpt: nn.Module
-    vocoder: nn.Module
-    mel_stats: Tensor
+    vocoder: nn.Module  # coqui's HifiDecoder with its speaker encoder
+    mel_stats: Tensor  # divisors of the mel bands
     tokenizer: Tokenizer
     name: str
-    fingerprint: str
-    languages: tuple[str, ...]
-    about: Mapping[str, Any] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()
+    fingerprint: str  # hash that identifies the model
+    languages: tuple[str, ...]  # codes of the languages it speaks
+    about: Mapping[str, Any] = field(default_factory=dict)  # metadata: run, step, losses and the like
+    notices: tuple[str, ...] = ()  # messages for the user
     checkpoint: Checkpoint | None = None
 
     @cached_property

@@ -28,25 +28,15 @@ ModelKind = Literal["ready", "checkpoint", "base"]
 
 @dataclass(frozen=True)
 class ListedModel:
-    """A model that can be opened.
-
-    Attributes:
-        name: Display name.
-        path: Path to open.
-        kind: A finished model, a checkpoint of a run, or a base model.
-        when: Time of writing, in seconds since 1970.
-        size: Bytes on disk.
-        eval_loss: Loss over the evaluation clips, if known.
-        is_best: Whether it is the best checkpoint of its run.
-    """
+    """A model that can be opened."""
 
     name: str
     path: Path
     kind: ModelKind
-    when: float
+    when: float  # time of writing, in seconds since 1970
     size: int
-    eval_loss: float | None = None
-    is_best: bool = False
+    eval_loss: float | None = None  # loss over the evaluation clips, if known
+    is_best: bool = False  # whether it is the best checkpoint of its run
 
 
 def list_models(output: Path = OUTPUT, bases: Path | None = None) -> list[ListedModel]:

@@ -60,46 +60,28 @@ EVEN = 0.7  # of the longest line; every broken line but the last is at least th
 
 
 class Plan(NamedTuple):
-    """A text that is ready to be spoken.
-
-    Attributes:
-        sentences: Its sentences, in order.
-        notes: What was left out, for the user.
-    """
+    """A text that is ready to be spoken."""
 
     sentences: tuple[Sentence, ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what was left out, for the user
 
 
 class UnspeakableText(NamedTuple):
-    """Characters that cannot be spoken.
-
-    Attributes:
-        line: Line number, from 1.
-        characters: The characters as written.
-        refused: Whether the text is refused because of them; otherwise they are left out.
-    """
+    """Characters that cannot be spoken."""
 
     line: int
     characters: str
-    refused: bool
+    refused: bool  # whether the text is refused because of them; otherwise they are left out
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """A paragraph or a heading.
+    """A paragraph or a heading."""
 
-    Attributes:
-        text: Its text, without white space around the lines.
-        line: Number of its first line, from 1.
-        starts: Position of each of its lines in ``text``.
-        heading: Whether it is the title of a chapter.
-    """
-
-    text: str
-    line: int
-    starts: tuple[int, ...] = (0,)
-    heading: bool = False
+    text: str  # its text, without white space around the lines
+    line: int  # number of its first line, from 1
+    starts: tuple[int, ...] = (0,)  # position of each of its lines in ``text``
+    heading: bool = False  # whether it is the title of a chapter
 
     def line_at(self, position: int) -> int:
         """Return the line number of a position in the text."""

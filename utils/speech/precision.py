@@ -39,17 +39,9 @@ LAYERS, WIDTH = 8, 1024  # together larger than a processor's cache
 
 @dataclass(frozen=True)
 class PrecisionChoice:
-    """The device and the precision of each part of a model, with the reasons.
+    """The device and the precision of each part of a model, with the reasons."""
 
-    Attributes:
-        device: "cpu" or "cuda".
-        gpt: Precision of the GPT.
-        vocoder: Precision of the vocoder.
-        gpt_reason: Why, for the user.
-        vocoder_reason: Why, for the user.
-    """
-
-    device: str
+    device: str  # "cpu" or "cuda"
     gpt: Precision
     vocoder: Precision
     gpt_reason: str
@@ -58,17 +50,10 @@ class PrecisionChoice:
 
 @dataclass(frozen=True)
 class Measurement:
-    """How long the same work took in each precision.
+    """How long the same work took in each precision."""
 
-    Attributes:
-        gpt: Seconds of products with few rows and large weights.
-        vocoder: Seconds of a convolution.
-        date: Day of the measurement.
-        times: Number of occasions.
-    """
-
-    gpt: Seconds
-    vocoder: Seconds
+    gpt: Seconds  # seconds of products with few rows and large weights
+    vocoder: Seconds  # seconds of a convolution
     date: str
     times: int = 1
 

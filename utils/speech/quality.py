@@ -22,17 +22,11 @@ Spoken = Sequence[tuple[Sentence, Tensor]]  # sentences and their codes
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often two precisions of a GPT find the same next code most likely, given the same codes before it.
+    """How often two precisions of a GPT find the same next code most likely, given the same codes before it."""
 
-    Attributes:
-        positions: Codes that were compared.
-        share: Share on which both agree.
-        divergence: Mean Kullback-Leibler divergence of the scores, in nats.
-    """
-
-    positions: int
-    share: float
-    divergence: float
+    positions: int  # codes that were compared
+    share: float  # share on which both agree
+    divergence: float  # mean Kullback-Leibler divergence of the scores, in nats
 
     @property
     def is_enough(self) -> bool:

@@ -32,31 +32,18 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ReferenceScore:
-    """A clip and how good a reference it is.
-
-    Attributes:
-        path: The clip.
-        total: From 0 to 1.
-        sentence: The reasons, for the user.
-        seconds: Duration.
-        snr_db: Level of the speech over that of the pauses.
-        pitch: Median pitch in Hz.
-        pitch_spread: Standard deviation of the pitch in semitones.
-        clipping: Share of the samples at full scale.
-        speech_ratio: Share that is speech.
-        fault: Why it cannot be used; empty when it can.
-    """
+    """A clip and how good a reference it is."""
 
     path: Path
-    total: float = 0.0
-    sentence: str = ""
+    total: float = 0.0  # from 0 to 1
+    sentence: str = ""  # the reasons, for the user
     seconds: float = 0.0
-    snr_db: float | None = None
-    pitch: float | None = None
-    pitch_spread: float | None = None
-    clipping: float = 0.0
-    speech_ratio: float = 0.0
-    fault: str = ""
+    snr_db: float | None = None  # level of the speech over that of the pauses
+    pitch: float | None = None  # median pitch in Hz
+    pitch_spread: float | None = None  # standard deviation of the pitch in semitones
+    clipping: float = 0.0  # share of the samples at full scale
+    speech_ratio: float = 0.0  # share that is speech
+    fault: str = ""  # why it cannot be used; empty when it can
 
 
 class Scale(NamedTuple):

@@ -88,17 +88,11 @@ class Sampler:
 
 
 class Beams(NamedTuple):
-    """What the beams generated so far, one row per beam.
+    """What the beams generated so far, one row per beam."""
 
-    Attributes:
-        codes: Of shape (beams, n).
-        rows: Row of each step that holds the latent of that code.
-        logprobs: The model's own log-probabilities.
-    """
-
-    codes: Tensor
-    rows: Tensor
-    logprobs: Tensor
+    codes: Tensor  # of shape (beams, n)
+    rows: Tensor  # row of each step that holds the latent of that code
+    logprobs: Tensor  # the model's own log-probabilities
 
 
 class BeamSearch:

@@ -32,19 +32,12 @@ TAIL = 1.0  # seconds that are read beyond what is used, for the resampling filt
 
 @dataclass(frozen=True)
 class ConditioningSettings:
-    """How references are encoded, with coqui's names.
+    """How references are encoded, with coqui's names."""
 
-    Attributes:
-        gpt_cond_len: Seconds of all clips together that the GPT gets; 0 or less: all.
-        gpt_cond_chunk_len: Seconds of a chunk.
-        max_ref_len: Seconds of each clip that are used.
-        sound_norm_refs: Whether each clip is normalized to a peak of 0.75.
-    """
-
-    gpt_cond_len: int
-    gpt_cond_chunk_len: int
-    max_ref_len: int
-    sound_norm_refs: bool = False
+    gpt_cond_len: int  # seconds of all clips together that the GPT gets; 0 or less: all
+    gpt_cond_chunk_len: int  # seconds of a chunk
+    max_ref_len: int  # seconds of each clip that are used
+    sound_norm_refs: bool = False  # whether each clip is normalized to a peak of 0.75
 
     @classmethod
     def of(cls, folder: Path) -> "ConditioningSettings":

@@ -30,13 +30,9 @@ MIN_FRAMES = 24  # worth a thread of their own
 
 @dataclass(frozen=True)
 class Upsampling:
-    """The linear interpolations from codes to frames.
+    """The linear interpolations from codes to frames."""
 
-    Attributes:
-        scales: Factor of each interpolation.
-    """
-
-    scales: tuple[float, ...]
+    scales: tuple[float, ...]  # factor of each interpolation
 
     @classmethod
     def of(cls, decoder: nn.Module) -> "Upsampling":
@@ -116,20 +112,12 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Vocoder:
-    """Turns latents into audio at 24 kHz.
-
-    Attributes:
-        network: The HiFi-GAN generator.
-        upsampling: From codes to frames.
-        device: Where to compute.
-        threads: Share the parts of a sentence; None: there is only one thread.
-        workers: Number of threads.
-    """
+    """Turns latents into audio at 24 kHz."""
 
     network: Generator = field(repr=False)
-    upsampling: Upsampling
+    upsampling: Upsampling  # from codes to frames
     device: torch.device
-    threads: ThreadPoolExecutor | None
+    threads: ThreadPoolExecutor | None  # share the parts of a sentence; None: there is only one thread
     workers: int
 
     @classmethod

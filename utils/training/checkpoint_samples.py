@@ -27,23 +27,14 @@ SENTENCES = 3
 
 @dataclass(frozen=True)
 class CheckpointSamples:
-    """The sample sentences of a run.
+    """The sample sentences of a run."""
 
-    Attributes:
-        job: Receives the audio files and events.
-        texts: The sentences.
-        reference: Audio file of the voice: a clip of the evaluation list.
-        language: Language of the sentences.
-        seed: Seed of every sample.
-        device: Where to speak; a GPU without free memory is replaced by the CPU.
-    """
-
-    job: Job
+    job: Job  # receives the audio files and events
     texts: tuple[str, ...]
-    reference: Path
+    reference: Path  # audio file of the voice: a clip of the evaluation list
     language: str
     seed: int
-    device: str
+    device: str  # where to speak; a GPU without free memory is replaced by the CPU
 
     @classmethod
     def of(cls, job: Job, config: TrainConfig, clips: Material, device: torch.device) -> Self:
