@@ -12,6 +12,7 @@ import soundfile
 import torch
 
 from tests.training.small_gpt import liven
+from tests.xtts.exporting import plain_model
 from utils.config import DEFAULT_VOICE
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import PARTIAL
@@ -21,7 +22,6 @@ from utils.speech.loading import open_model
 from utils.speech.speaker_conditioning import ConditioningSettings
 from utils.speech.voices import STALE_SECONDS, VoiceCache, own_names, voice_from, voice_named
 from utils.xtts import random_model
-from utils.xtts.model import load_xtts
 
 PUBLISHED: dict[str, Any] = {"gpt_cond_len": 30, "gpt_cond_chunk_len": 4, "max_ref_len": 30, "sound_norm_refs": False}
 slow = pytest.mark.slow
@@ -39,7 +39,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 @pytest.fixture(scope="module")
 def coqui(model: LoadedModel) -> Any:
     """coqui's whole model with the same weights and its own attention."""
-    xtts = load_xtts(model.folder)
+    xtts = plain_model(model.folder)
     xtts.gpt.load_state_dict(model.gpt.state_dict(), strict=False)
     return xtts
 
@@ -64,28 +64,21 @@ def with_config(model: LoadedModel, folder: Path, **settings: object) -> LoadedM
 
 
 @pytest.mark.parametrize(
-    ("seconds", "settings", "kind"),
+    "case",
     [
         ([4.2], {}, ("wav", 22_050, 1)),  # the last chunk is too short to be used
         ([1.0, 1.5, 1.2], {"gpt_cond_len": 3, "gpt_cond_chunk_len": 2, "sound_norm_refs": True}, ("wav", 22_050, 1)),
         ([2.5], {"max_ref_len": 2}, ("wav", 44_100, 2)),
-        pytest.param([2.5], {"max_ref_len": 2}, ("flac", 16_000, 1), marks=slow),
-        pytest.param([2.5], {"max_ref_len": 2}, ("ogg", 24_000, 2), marks=slow),
-        pytest.param([9.0], {}, ("wav", 22_050, 1), marks=slow),
-        pytest.param([3.0], {"gpt_cond_len": 1, "gpt_cond_chunk_len": 2}, ("wav", 22_050, 1), marks=slow),
-        pytest.param([3.5], {"gpt_cond_len": 0, "gpt_cond_chunk_len": 1}, ("wav", 22_050, 1), marks=slow),  # all of it
-        pytest.param([3.0, 2.0], {"max_ref_len": 2}, ("wav", 22_050, 1), marks=slow),
+        pytest.param(([2.5], {"max_ref_len": 2}, ("flac", 16_000, 1)), marks=slow),
+        pytest.param(([2.5], {"max_ref_len": 2}, ("ogg", 24_000, 2)), marks=slow),
+        pytest.param(([9.0], {}, ("wav", 22_050, 1)), marks=slow),
+        pytest.param(([3.0], {"gpt_cond_len": 1, "gpt_cond_chunk_len": 2}, ("wav", 22_050, 1)), marks=slow),
+        pytest.param(([3.5], {"gpt_cond_len": 0, "gpt_cond_chunk_len": 1}, ("wav", 22_050, 1)), marks=slow),  # all
+        pytest.param(([3.0, 2.0], {"max_ref_len": 2}, ("wav", 22_050, 1)), marks=slow),
     ],
 )
 def test_a_voice_is_what_coqui_computes(
-    model: LoadedModel,
-    coqui: Any,
-    tmp_path: Path,
-    cache: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    seconds: list[float],
-    settings: dict[str, Any],
-    kind: tuple[str, int, int],
+    model: LoadedModel, coqui: Any, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, case: Any
 ) -> None:
     import torchaudio
 
@@ -94,7 +87,7 @@ def test_a_voice_is_what_coqui_computes(
         return torch.from_numpy(samples.T), rate
 
     monkeypatch.setattr(torchaudio, "load", read)
-    extension, rate, channels = kind
+    seconds, settings, (extension, rate, channels) = case
     paths = [clip(tmp_path, f"{n}.{extension}", length, rate, channels, seed=n) for n, length in enumerate(seconds)]
     config = {**PUBLISHED, **settings}
     voice = voice_from(with_config(model, tmp_path / "model", **config), paths, cache)
