@@ -21,7 +21,7 @@ from utils.core.paths import ROOT
 pytestmark = pytest.mark.slow
 PASSWORD = "a-password-of-one-s-own"
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-PAGE: list[str] = json.loads(re.findall(r"HEALTHCHECK .*?CMD (\[.*\])", DOCKERFILE, re.DOTALL)[0])
+PAGE: list[str] = json.loads(re.findall(r"HEALTHCHECK .*\n *CMD (.*)", DOCKERFILE)[0])
 SPEECH: list[str] = SERVICES["speech"]["healthcheck"]["test"][1:]
 
 
