@@ -17,7 +17,7 @@ if errorlevel 1 (
     echo Python 3.11 or 3.12 was not found. Install one of them, tick "Add to PATH", and start again.
     exit /b 1
   )
-  if exist .venv echo The folder .venv does not work; making it again.
+  if exist .venv echo The folder .venv is damaged; creating it again.
   if exist .venv rmdir /s /q .venv
   !FOUND! -m venv .venv
   if errorlevel 1 exit /b 1
@@ -58,7 +58,7 @@ rem pip believes the record of a package even when its files are gone, so the re
 set BROKEN=
 for /f "delims=" %%b in ('%VENV% -m utils.system.packages') do set BROKEN=%%b
 if not defined BROKEN exit /b 0
-echo Missing, damaged or of another version in .venv: !BROKEN!; mending.
+echo Missing, damaged or outdated packages: !BROKEN!. Installing them again.
 %VENV% -m pip uninstall -y !BROKEN! >nul 2>&1
 del .venv\installed.txt
 exit /b 0
@@ -71,7 +71,7 @@ where nvidia-smi >nul 2>&1
 if not errorlevel 1 if "%1"=="requirements.txt" call :install_cuda_torch
 %VENV% -m pip install --disable-pip-version-check -r %1
 if errorlevel 1 (
-  echo The installation broke off. Look at the lines above, then start again: it goes on where it was.
+  echo The installation failed. See the lines above, then start again to continue.
   exit /b 1
 )
 copy /y %1 %2.txt >nul

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# ./start.sh             open the page
-# ./start.sh test …      run the tests (more words go to pytest)
-# ./start.sh <verb> …    the same as python -m utils <verb> …
-# The first start makes .venv and installs requirements.txt; later starts only compare a stamp.
+# ./start.sh                 start the page
+# ./start.sh test …          run the tests with these pytest arguments
+# ./start.sh <command> …     the same as python -m utils <command> …
+# The first start creates .venv and installs requirements.txt; later starts only compare a stamp.
 set -euo pipefail
 here=${BASH_SOURCE[0]}
 while [ -L "$here" ]; do
@@ -13,11 +13,11 @@ CDPATH='' cd -- "$(dirname "$here")"
 
 say() { printf '%s\n' "$*" >&2; }
 
-# two starts at the same time: the second one waits; the system frees the lock when its holder dies
+# a second start waits for the first; the system frees the lock when its holder dies
 wait_for_other_starts() {
   command -v flock >/dev/null && [ -w . ] || return 0
   exec 9>.venv.lock
-  flock -n 9 || { say "Another start is installing; waiting for it …"; flock 9; }
+  flock -n 9 || { say "Another start is installing; waiting …"; flock 9; }
 }
 
 find_python() {
@@ -25,11 +25,11 @@ find_python() {
   for name in "${PYTHON:-}" python3.11 python3.12 python3 python; do
     [ -n "$name" ] && "$name" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null && { printf '%s' "$name"; return; }
   done
-  say "Python 3.11 or 3.12 was not found. Install one of them (on Debian and Ubuntu also the package python3-venv), or name it: PYTHON=/path/to/python3.11 ./start.sh"
+  say "Python 3.11 or 3.12 was not found. Install one of them (on Debian and Ubuntu also the package python3-venv), or set PYTHON=/path/to/python3.11 ./start.sh"
   exit 1
 }
 
-# a Python that was exchanged, or killed while it was given pip, does not work; pip itself is asked only before it is needed
+# a Python that was replaced, or whose pip installation was killed, does not work
 works() {
   .venv/bin/python -c 'import sys, importlib.util as u; sys.exit(not ((3, 11) <= sys.version_info < (3, 13) and u.find_spec("pip")))' &&
     { [ -e .venv/.installed ] || .venv/bin/python -m pip --version; }
@@ -45,32 +45,32 @@ uv_install() {
 
 pip_install() {
   .venv/bin/python -m pip install --disable-pip-version-check "$@" >&2 || {
-    say "The installation broke off. Look at the lines above, then run the same command again: it goes on where it was."
+    say "The installation failed. See the lines above, then run the same command again to continue."
     exit 1
   }
 }
 
-# install <list> <stamp file>: once for each content of the list
+# install LIST STAMP: once per content of the list
 install() {
   local wanted
   wanted=$(stamp_of constraints.txt "$1")
   [ "$(cat "$2" 2>/dev/null)" = "$wanted" ] && return
   say "Installing $1 (the first time about 6 GB; several minutes) …"
-  uv_install -r "$1" || { say "uv could not do it; pip tries …"; pip_install -r "$1"; }
+  uv_install -r "$1" || { say "uv failed; trying pip …"; pip_install -r "$1"; }
   printf '%s' "$wanted" > "$2"
 }
 
 wait_for_other_starts
 if ! works; then
   python=$(find_python)
-  [ -e .venv ] && say "The folder .venv does not work; making it again."
+  [ -e .venv ] && say "The folder .venv is damaged; creating it again."
   rm -rf .venv
-  "$python" -m venv .venv || { rm -rf .venv; say "Python could not make .venv; look at the lines above."; exit 1; }
+  "$python" -m venv .venv || { rm -rf .venv; say "Python could not create .venv; see the lines above."; exit 1; }
 fi
 if [ -e .venv/.installed ]; then
   broken=$(.venv/bin/python -m utils.system.packages)
   if [ -n "$broken" ]; then
-    say "Missing, damaged or of another version in .venv: $broken; mending."
+    say "Missing, damaged or outdated packages: $broken. Installing them again."
     rm -f .venv/.installed .venv/.installed-tests
     # shellcheck disable=SC2086  # a list of words
     pip_install -c constraints.txt --force-reinstall --no-deps $broken

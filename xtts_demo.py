@@ -1,4 +1,4 @@
-"""Open the page in the browser; it works on this computer and stays on it unless told otherwise."""
+"""Start the page. It is reachable from this computer only, unless --host or --share is given."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ VARIABLE = "AMHARIC_TTS_AUTH"
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Start the page, say where it is, and stay until Ctrl-C."""
+    """Start the page and run until Ctrl-C."""
     arguments = parser().parse_args(words)
     try:
         serve(arguments)
@@ -28,46 +28,46 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Name what can be chosen; everything else is chosen on the page."""
-    found = argparse.ArgumentParser(description=__doc__)
-    found.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this computer only)")
-    found.add_argument("--port", type=port, default=PORT, help=f"first port to try (default: {PORT})")
-    found.add_argument("--share", action="store_true", help="make a public link through gradio's servers")
-    secret = f"ask visitors for this; in the variable {VARIABLE} other users of this computer cannot read it"
-    found.add_argument("--auth", default="", metavar="USER:PASSWORD", help=secret)
-    found.add_argument("--output", type=Path, default=OUTPUT, help="folder of the projects (default: output/)")
-    return found
+    """Return the parser of the command line."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this computer only)")
+    arguments.add_argument("--port", type=port, default=PORT, help=f"first port to try (default: {PORT})")
+    arguments.add_argument("--share", action="store_true", help="create a public link through Gradio's servers")
+    secret = f"login for visitors; use the variable {VARIABLE} to hide it from other users of this computer"
+    arguments.add_argument("--auth", default="", metavar="USER:PASSWORD", help=secret)
+    arguments.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
+    return arguments
 
 
 def port(word: str) -> int:
-    """Read the number of a port."""
+    """Parse a port number."""
     if not word.isdecimal() or not 1 <= int(word) <= LAST_PORT:
-        raise argparse.ArgumentTypeError(f"{word} is no port; choose one from 1 to {LAST_PORT}")
+        raise argparse.ArgumentTypeError(f"{word} is not a port; use 1-{LAST_PORT}")
     return int(word)
 
 
 def serve(arguments: argparse.Namespace) -> None:
-    """Check who may come in before anything slow is loaded, then open the page."""
+    """Check the login before loading anything slow, then start the page."""
     exposed = arguments.share or not is_loopback(arguments.host)
-    given = os.environ.pop(VARIABLE, "")  # what the page starts has no use for it
+    given = os.environ.pop(VARIABLE, "")  # child processes must not inherit it
     who = access.credentials(arguments.auth or given, exposed=exposed)
     gradio_patches.skip_stub_files()
-    from utils.ui import app  # gradio takes seconds: --help and a wrong --auth need not wait
+    from utils.ui import app  # slow; not needed for --help
 
     page, address = app.launch(
         arguments.output, host=arguments.host, port=arguments.port, share=arguments.share, who=who
     )
     moved = address.port != arguments.port
-    write(f"{f'Port {arguments.port} is taken; the' if moved else 'The'} page is at {address.url}")
+    write(f"{f'Port {arguments.port} is in use; the' if moved else 'The'} page is at {address.url}")
     if address.shared:
         write(f"Public link: {address.shared}")
     if who and who.generated:
-        write(f"Visitors need the user {who.user} and the password {who.password}")
+        write(f"Login for visitors: user {who.user}, password {who.password}")
     page.block_thread()
 
 
 def write(sentence: str) -> None:
-    """Write one line to the terminal at once."""
+    """Print one line at once."""
     sys.stdout.write(f"{sentence}\n")
     sys.stdout.flush()
 

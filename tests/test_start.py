@@ -104,11 +104,11 @@ def test_the_first_start_makes_the_environment_and_the_next_ones_do_not(checkout
 @pytest.mark.parametrize(
     ("harm", "said"),
     [
-        (lambda venv: (venv / "bin" / "python").unlink(), "does not work; making it again"),
+        (lambda venv: (venv / "bin" / "python").unlink(), "is damaged; creating it again"),
         (lambda venv: (venv / ".installed").unlink(), "Installing requirements.txt"),
         (
             lambda venv: shutil.rmtree(next(venv.glob("lib/python*/site-packages/pip"))),
-            "does not work; making it again",
+            "is damaged; creating it again",
         ),
         (lambda venv: (venv.parent / "requirements.txt").write_text("# new\n"), "Installing requirements.txt"),
     ],
@@ -134,9 +134,9 @@ def test_a_package_that_lost_its_files_is_installed_again(installed: Path, gone:
     shutil.rmtree(lost) if lost.is_dir() else lost.unlink()
     mended = start(installed, **offline)
     assert (mended.returncode, mended.stdout) == (0, "page\n"), mended.stderr
-    assert "stand-in==1.0; mending" in mended.stderr
+    assert "stand-in==1.0. Installing" in mended.stderr
     assert lost.exists()
-    assert "mending" not in start(installed).stderr
+    assert "Installing them again" not in start(installed).stderr
 
 
 @pytest.mark.slow

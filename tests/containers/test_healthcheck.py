@@ -48,7 +48,7 @@ def test_the_page_answers_without_a_password(page: Served) -> None:
 def test_a_password_from_the_environment_is_neither_printed_nor_in_the_list_of_processes(page: Served) -> None:
     told = psutil.Process(page.process.pid)
     assert PASSWORD not in " ".join([*told.cmdline(), *page.lines])
-    assert not any("Visitors need" in line for line in page.lines)
+    assert not any("Login for visitors" in line for line in page.lines)
 
 
 def test_a_page_that_is_gone_is_not_healthy() -> None:

@@ -49,10 +49,10 @@ def make_model(folder: Path, *, leave_out: str = "", cut: str = "") -> None:
 @pytest.mark.parametrize(
     ("leave_out", "cut", "verdict", "said"),
     [
-        ("", "", "pass", "v2.0.2 is whole"),
+        ("", "", "pass", "v2.0.2 is complete"),
         ("vocab.json", "", "fail", "vocab.json is missing"),
-        ("", "model.pth", "fail", "model.pth is cut short"),
-        ("", "vocab.json", "fail", "vocab.json is cut short"),
+        ("", "model.pth", "fail", "model.pth is truncated"),
+        ("", "vocab.json", "fail", "vocab.json is truncated"),
     ],
 )
 def test_a_broken_base_model_is_found(

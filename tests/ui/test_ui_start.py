@@ -58,7 +58,7 @@ def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:
         other.listen()
         taken = other.getsockname()[1]
         with serving(tmp_path / "output", "--port", str(taken)) as page:
-            assert page.lines == [f"Port {taken} is taken; the page is at {page.url}\n"]
+            assert page.lines == [f"Port {taken} is in use; the page is at {page.url}\n"]
 
 
 @pytest.mark.slow

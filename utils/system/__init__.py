@@ -1,1 +1,1 @@
-"""Check this computer."""
+"""Diagnostics of this computer."""

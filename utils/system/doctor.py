@@ -1,4 +1,4 @@
-"""Looks at this computer and says what works, what does not, and how to mend it."""
+"""Diagnostics: what works on this computer, what does not, and how to fix it."""
 
 import platform
 import shutil
@@ -26,13 +26,13 @@ INSTALL_AGAIN = "Run start.sh (Windows: start.bat) again; it installs what is mi
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found.
+    """The result of a check.
 
     Attributes:
-        name: What was looked at.
-        verdict: pass, warn (something is slower or missing but the rest works) or fail.
-        detail: What was found, in figures where there are any.
-        cure: How to mend it; empty when nothing is to be mended.
+        name: What was checked.
+        verdict: pass, warn (something is slower or missing, but the rest works) or fail.
+        detail: What was found.
+        cure: How to fix it; empty if there is nothing to fix.
     """
 
     name: str
@@ -42,11 +42,11 @@ class Finding:
 
 
 def examine(output: Path) -> Iterator[Finding]:
-    """Run every check; a check that breaks is itself a finding."""
+    """Run every check; a check that raises an error is a failure too."""
     for check in CHECKS:
         try:
             yield from check(output)
-        except Exception as error:  # noqa: BLE001  # whatever breaks a check is what the doctor is asked to report
+        except Exception as error:  # noqa: BLE001  # any error in a check is a result
             name = (check.__doc__ or check.__name__).partition("\n")[0]
             yield Finding(name, "fail", f"{type(error).__name__}: {error}", INSTALL_AGAIN)
 
@@ -59,42 +59,42 @@ def python_version(_output: Path) -> Iterator[Finding]:
 
 
 def packages(_output: Path) -> Iterator[Finding]:
-    """Every pinned package is here in its version."""
+    """Every pinned package is installed in its version."""
     pins = pinned.pins()
     others = {
         name: have for name, wanted in pins.items() if not pinned.as_pinned(have := pinned.installed(name), wanted)
     }
     for name, have in others.items():
         if have is None:
-            yield Finding(name, "fail", f"missing or damaged, {pins[name]} is wanted", INSTALL_AGAIN)
+            yield Finding(name, "fail", f"missing or damaged; {pins[name]} is required", INSTALL_AGAIN)
         else:
             yield Finding(name, "warn", f"{have}, tested with {pins[name]}", INSTALL_AGAIN)
-    right = f"{len(pins) - len(others)} of {len(pins)} as pinned in requirements.txt"
-    yield Finding("Packages", "warn" if others else "pass", right)
+    matching = f"{len(pins) - len(others)} of {len(pins)} match requirements.txt"
+    yield Finding("Packages", "warn" if others else "pass", matching)
 
 
 def torch_device(_output: Path) -> Iterator[Finding]:
-    """Torch finds a device to compute on."""
+    """PyTorch finds a device."""
     import torch
 
     built = f"torch {torch.__version__}"
     if torch.cuda.is_available():
-        card = torch.cuda.get_device_properties(0)
-        yield Finding("Device", "pass", f"{card.name}, compute capability {card.major}.{card.minor}, {built}")
+        gpu = torch.cuda.get_device_properties(0)
+        yield Finding("Device", "pass", f"{gpu.name}, compute capability {gpu.major}.{gpu.minor}, {built}")
         free, total = torch.cuda.mem_get_info()
         enough: Verdict = "pass" if total >= 6 * GIB else "warn"
-        cure = "" if enough == "pass" else "Speech may fit; full training will not."
+        cure = "" if enough == "pass" else "Inference may fit; full fine-tuning will not."
         yield Finding("GPU memory", enough, f"{free / GIB:.1f} of {total / GIB:.1f} GiB free", cure)
     elif _has_nvidia_driver():
-        cure = "This torch cannot use it: delete the folder .venv and start again, or update the driver."
-        yield Finding("Device", "warn", f"CPU only ({built}), although an NVIDIA driver is here", cure)
+        cure = "Delete the folder .venv and start again to install another PyTorch, or update the driver."
+        yield Finding("Device", "warn", f"CPU only ({built}), although an NVIDIA driver is installed", cure)
     else:
-        cure = "Preparing data and small trials work; for training the full model use a machine with an NVIDIA GPU."
+        cure = "Data preparation and tests with the tiny model work; use an NVIDIA GPU to fine-tune the full model."
         yield Finding("Device", "warn", f"CPU, {torch.get_num_threads()} threads, {built}", cure)
 
 
 def precision(_output: Path) -> Iterator[Finding]:
-    """Half precision is faster here, which is measured and not looked up."""
+    """Half precision is faster on this device, as measured."""
     import torch
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -108,11 +108,11 @@ def precision(_output: Path) -> Iterator[Finding]:
         torch.set_float32_matmul_precision(before)
         yield _speed_finding("TF32", tf32, plain)
     else:
-        yield Finding("TF32", "warn", "not on a CPU", "Nothing to do: the switch is off here.")
+        yield Finding("TF32", "warn", "not available on a CPU", "Nothing to do: the setting is ignored on a CPU.")
 
 
 def matrix_speed(dtype: "torch.dtype", device: "torch.device") -> float:
-    """Time a matrix product and return GFLOP/s, the best of a few."""
+    """Return the speed of a matrix product in GFLOP/s, the best of four."""
     import torch
 
     size = 4096 if device.type == "cuda" else 256  # some CPUs need seconds for a larger one in bf16
@@ -121,29 +121,29 @@ def matrix_speed(dtype: "torch.dtype", device: "torch.device") -> float:
     for _ in range(4):
         began = time.perf_counter()
         product = left @ left
-        product[0, 0].item()  # waits until the device is done
+        product[0, 0].item()  # waits for the device
         best = min(best, time.perf_counter() - began)
     return 2 * size**3 / best / 1e9
 
 
 def _speed_finding(name: str, speed: float, plain: float) -> Finding:
-    detail = f"{speed:.0f} GFLOP/s against {plain:.0f} in fp32"
+    detail = f"{speed:.0f} GFLOP/s, fp32 {plain:.0f}"
     if speed > 1.1 * plain:
         return Finding(name, "pass", detail)
-    return Finding(name, "warn", f"{detail}: no gain", f"Leave {name} off on this device.")
+    return Finding(name, "warn", f"{detail}: not faster", f"Turn {name} off on this device.")
 
 
 def memory_and_disk(output: Path) -> Iterator[Finding]:
     """There is enough memory and disk."""
     memory = psutil.virtual_memory()
     small = memory.total < 7.5 * GIB
-    cure = "Close other programs; use the tiny base." if small else ""
+    cure = "Close other programs, or use the tiny model." if small else ""
     yield Finding(
         "RAM", "warn" if small else "pass", f"{memory.available / GIB:.1f} of {memory.total / GIB:.1f} GiB free", cure
     )
     free = shutil.disk_usage(_existing(output)).free / GIB
     tight = free < 10
-    cure = "Free some space: the model needs 2 GiB and a resume state 5 GiB." if tight else ""
+    cure = "Free some space: the model needs 2 GiB and resume data 5 GiB." if tight else ""
     yield Finding("Disk", "warn" if tight else "pass", f"{free:.1f} GiB free at {output}", cure)
 
 
@@ -152,15 +152,18 @@ def write_access(output: Path) -> Iterator[Finding]:
     try:
         output.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=output):
-            yield Finding("Output folder", "pass", f"{output} can be written")
+            yield Finding("Output folder", "pass", f"{output} is writable")
     except OSError as error:
         yield Finding(
-            "Output folder", "fail", f"{output}: {error.strerror}", "Choose another with --output, or mend its rights."
+            "Output folder",
+            "fail",
+            f"{output}: {error.strerror}",
+            "Use --output, or correct its permissions.",
         )
 
 
 def media(_output: Path) -> Iterator[Finding]:
-    """Sound can be written and decoded again."""
+    """Audio can be written and decoded."""
     import numpy as np
 
     from utils.media import audio
@@ -174,30 +177,30 @@ def media(_output: Path) -> Iterator[Finding]:
     yield Finding(
         "Media decoding",
         "pass" if same else "fail",
-        "a tone came back the same" if same else "a tone came back changed",
+        "a test tone was decoded correctly" if same else "a test tone was decoded incorrectly",
     )
 
 
 def browser(_output: Path) -> Iterator[Finding]:
-    """A browser is here for the page's own tests."""
+    """A browser is installed for the browser tests."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
-    cure = "" if found else "Only the browser tests need it: install Debian's package chromium."
+    cure = "" if found else "Only the browser tests need it: install the package chromium."
     yield Finding("Chromium for tests", "pass" if found else "warn", found or "not found", cure)
 
 
 def base_model(_output: Path) -> Iterator[Finding]:
-    """A published base model is here and whole, and its licence was accepted."""
+    """A base model is installed and complete, and its licence was accepted."""
     folders = sorted(path for path in paths.MODELS.glob("*/") if path.name not in BUILT_IN)
     if not folders:
-        cure = f"Put {', '.join(HUB_FILES)} into {paths.MODELS / 'v2.0.2'}."
-        yield Finding("Base model", "warn", "no published XTTS is here", cure)
+        cure = "Download it in the System tab, or with: python -m utils download-model."
+        yield Finding("Base model", "warn", "not installed", cure)
     for folder in folders:
         yield _model_finding(folder)
     accepted = paths.LICENCE_CONSENT.exists()
     cure = (
         ""
         if accepted
-        else "The weights are for non-commercial use (Coqui Public Model License); you accept it before the first use."
+        else "The licence (Coqui Public Model License) is non-commercial; you are asked before the first use."
     )
     yield Finding(
         "Licence of the model", "pass" if accepted else "warn", "accepted" if accepted else "not accepted yet", cure
@@ -208,10 +211,10 @@ def _model_finding(folder: Path) -> Finding:
     missing = [name for name in HUB_FILES if not (folder / name).exists()]
     torn = [name for name in HUB_FILES if name not in missing and not looks_complete(folder / name)]
     if not missing and not torn:
-        return Finding("Base model", "pass", f"{folder.name} is whole")
-    faults = [*(f"{name} is missing" for name in missing), *(f"{name} is cut short" for name in torn)]
+        return Finding("Base model", "pass", f"{folder.name} is complete")
+    problems = [*(f"{name} is missing" for name in missing), *(f"{name} is truncated" for name in torn)]
     return Finding(
-        "Base model", "fail", f"{folder.name}: {', '.join(faults)}", f"Copy these files into {folder} again."
+        "Base model", "fail", f"{folder.name}: {', '.join(problems)}", f"Copy these files into {folder} again."
     )
 
 

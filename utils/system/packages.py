@@ -1,6 +1,6 @@
-"""Which pinned packages are missing, damaged or of another version; start.sh and start.bat ask this before pip.
+"""Pinned packages that are missing, damaged or of another version; start.sh and start.bat run this before pip.
 
-Its own imports are the standard library's, so that it answers in an environment where nothing else works.
+It imports only the standard library, so that it works in a damaged environment.
 """
 
 import importlib.metadata
@@ -12,31 +12,31 @@ from collections.abc import Iterator
 from utils.core import paths
 
 PIN = re.compile(r"^([A-Za-z0-9_.-]+)==(\S+)", re.MULTILINE)
-MODULES = {"coqui-tts": "TTS", "PyYAML": "yaml", "nvidia-ml-py": "pynvml"}  # the others import as they are called
+MODULES = {"coqui-tts": "TTS", "PyYAML": "yaml", "nvidia-ml-py": "pynvml"}  # others have the name of their package
 
 
 def pins() -> dict[str, str]:
-    """Read name and version of every package in requirements.txt."""
+    """Return name and version of every package in requirements.txt."""
     return dict(PIN.findall(paths.REQUIREMENTS.read_text(encoding="utf-8")))
 
 
 def installed(name: str) -> str | None:
-    """Return the version of a package that is here, as it was released; None when it is missing or damaged."""
+    """Return the installed version of a package; None if it is missing or damaged."""
     try:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
     found = importlib.util.find_spec(MODULES.get(name, name.replace("-", "_")))
-    return version if found and found.origin else None  # pip believes the record even when the files are gone
+    return version if found and found.origin else None  # pip trusts its records even if the files are gone
 
 
 def as_pinned(have: str | None, wanted: str) -> bool:
-    """Tell whether a version is the pinned one, of whatever build."""
+    """Tell whether a version is the pinned one, in any build."""
     return have is not None and have.partition("+")[0] == wanted
 
 
 def broken() -> Iterator[str]:
-    """Name what has to be installed again."""
+    """Return the requirements that must be installed again."""
     return (f"{name}=={wanted}" for name, wanted in pins().items() if not as_pinned(installed(name), wanted))
 
 
