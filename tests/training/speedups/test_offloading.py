@@ -9,7 +9,7 @@ import torch
 from tests.training.small_gpt import small_gpt
 from tests.training.speedups.lessons import farthest, learn
 from utils.training.speedups import SpeedupError
-from utils.training.speedups.offloading import OffloadedAdamW
+from utils.training.speedups.adamw import OffloadedAdamW
 
 pytestmark = pytest.mark.slow
 

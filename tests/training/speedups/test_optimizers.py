@@ -11,9 +11,8 @@ from tests.training.small_gpt import small_gpt
 from tests.training.speedups.lessons import farthest, learn, loss
 from utils.config import TrainConfig
 from utils.training.speedups import SpeedupError
-from utils.training.speedups.offloading import OffloadedAdamW
+from utils.training.speedups.adamw import OffloadedAdamW, StepInBackward
 from utils.training.speedups.optimizers import BETAS, EPS, make_optimizer, parameter_groups
-from utils.training.speedups.step_in_backward import StepInBackward
 
 CPU = torch.device("cpu")
 GPU = torch.device("cuda")

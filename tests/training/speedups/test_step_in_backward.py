@@ -10,7 +10,7 @@ from torch import nn
 
 from tests.training.small_gpt import small_gpt
 from tests.training.speedups.lessons import farthest, learn, loss
-from utils.training.speedups.step_in_backward import StepInBackward
+from utils.training.speedups.adamw import StepInBackward
 
 pytestmark = pytest.mark.slow
 

@@ -1,19 +1,29 @@
-"""torch's own AdamW applied to one weight, for the optimisers that do not hold all weights at the same time."""
+"""AdamW with less GPU memory: with its state in RAM, or applied during the backward pass.
 
-from collections.abc import Mapping
+``OffloadedAdamW`` keeps moments and arithmetic on the CPU. ``StepInBackward`` updates each weight as soon as its
+gradient exists, so that two gradients never exist at the same time. Both apply torch's own AdamW one weight at a time.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim import Optimizer
 from torch.optim.adamw import adamw
 
+from utils.core.errors import SpeedupError
+
 State = dict[str, Tensor]
+CPU = torch.device("cpu")
 
 
-def new_state(weight: Tensor, home: torch.device) -> State:
-    """Return moments of zero, named as torch.optim.AdamW names them, so that either reads the other's checkpoints."""
-    moments = (torch.zeros(weight.shape, dtype=torch.float32, device=home) for _ in range(2))
-    return {"step": torch.zeros((), device=home), **dict(zip(("exp_avg", "exp_avg_sq"), moments, strict=True))}
+def new_state(weight: Tensor, device: torch.device) -> State:
+    """Return zero moments with the names of torch.optim.AdamW, so that their checkpoints are interchangeable."""
+    moments = (torch.zeros(weight.shape, dtype=torch.float32, device=device) for _ in range(2))
+    return {"step": torch.zeros((), device=device), **dict(zip(("exp_avg", "exp_avg_sq"), moments, strict=True))}
 
 
 def apply_adamw(
@@ -22,23 +32,23 @@ def apply_adamw(
     state: State,
     group: Mapping[str, Any],
     divisor: Tensor | None = None,
-    leave_out: Tensor | None = None,
+    skip: Tensor | None = None,
 ) -> None:
     """Update one weight in place.
 
     Args:
-        weight: What is trained.
+        weight: The parameter.
         gradient: Its gradient; may be divided in place.
-        state: What ``new_state`` made.
+        state: Result of ``new_state``.
         group: Its parameter group: lr, betas, eps, weight_decay and fused.
-        divisor: What the gradient is divided by.
-        leave_out: 1 where nothing may be changed, else 0. Like the divisor it stays on its device: no waiting.
+        divisor: Divides the gradient.
+        skip: 1 to change nothing, else 0. It stays on its device like the divisor, to avoid synchronization.
     """
-    if not group["fused"]:  # only the fused kernel knows these two
-        if leave_out is not None and bool(leave_out):
+    if not group["fused"]:  # only the fused kernel supports these two
+        if skip is not None and bool(skip):
             return
         gradient = gradient if divisor is None else gradient.div_(divisor)
-        divisor = leave_out = None
+        divisor = skip = None
     beta1, beta2 = group["betas"]
     adamw(
         [weight],
@@ -50,7 +60,7 @@ def apply_adamw(
         foreach=False,
         fused=group["fused"],
         grad_scale=divisor,
-        found_inf=leave_out,
+        found_inf=skip,
         amsgrad=False,
         beta1=beta1,
         beta2=beta2,
@@ -59,3 +69,188 @@ def apply_adamw(
         eps=group["eps"],
         maximize=False,
     )
+
+
+class OffloadedAdamW(Optimizer):
+    """AdamW with its state in RAM; arguments as for torch.optim.AdamW.
+
+    Each update copies one weight and its gradient to the CPU, updates the weight there and copies it back, while the
+    next one is being transferred. No copy of the weights stays in RAM. On a CPU, weights are updated in place, bit for
+    bit as by torch.optim.AdamW. ``staged`` forces the copies, for tests.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        *,
+        fused: bool = True,
+        staged: bool | None = None,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "fused": fused})
+        if any(weight.dtype != torch.float32 for group in self.param_groups for weight in group["params"]):
+            raise SpeedupError(
+                "offload_optimizer: a weight is not float32.", hint="Load the model in float32 and use mixed precision."
+            )
+        self.staged = staged
+        self._buffers: tuple[_StagingBuffer, _StagingBuffer] | None = None
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401 - as torch
+        """Update every weight that has a gradient, and drop the gradient."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        due = [(weight, group) for group in self.param_groups for weight in group["params"] if weight.grad is not None]
+        here = [pair for pair in due if not self._is_staged(pair[0])]
+        for weight, group in here:
+            apply_adamw(weight, weight.grad, self._state(weight), group)
+            weight.grad = None
+        if away := [pair for pair in due if self._is_staged(pair[0])]:
+            self._update_away(away)
+        return loss
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load a state; its moments stay on the CPU, while torch would move them to the weights' device."""
+        super().load_state_dict({**state_dict, "state": {}})
+        weights = (weight for group in self.param_groups for weight in group["params"])
+        numbers = (number for group in state_dict["param_groups"] for number in group["params"])
+        for number, weight in zip(numbers, weights, strict=True):
+            if number in state_dict["state"]:
+                self.state[weight] = {name: part.to(CPU) for name, part in state_dict["state"][number].items()}
+
+    def _is_staged(self, weight: Tensor) -> bool:
+        return weight.device.type != "cpu" if self.staged is None else self.staged
+
+    def _state(self, weight: Tensor) -> State:
+        state: State = self.state[weight]
+        if not state:
+            state.update(new_state(weight, CPU))
+        return state
+
+    def _update_away(self, due: list[tuple[Tensor, dict[str, Any]]]) -> None:
+        """Update weights of another device; transfers overlap with the computation."""
+        first = due[0][0]
+        backend = torch.get_device_module(first.device)
+        if self._buffers is None:
+            size = max(weight.numel() for group in self.param_groups for weight in group["params"])
+            self._buffers = _StagingBuffer(size, first.device), _StagingBuffer(size, first.device)
+            self._stream = backend.Stream()
+        self._stream.wait_stream(backend.current_stream())
+        with backend.stream(self._stream):
+            for buffer, (weight, group) in self._arriving(due):
+                apply_adamw(buffer.weight, buffer.gradient, self._state(weight), group)
+                weight.copy_(buffer.weight, non_blocking=True)
+        backend.current_stream().wait_stream(self._stream)
+
+    def _arriving(
+        self, due: list[tuple[Tensor, dict[str, Any]]]
+    ) -> Iterator[tuple["_StagingBuffer", tuple[Tensor, dict[str, Any]]]]:
+        """Yield each pair with the buffer that holds it, after starting the next transfer."""
+        assert self._buffers is not None  # noqa: S101 - made by the only caller
+        self._buffers[0].fetch(due[0][0])
+        for number, pair in enumerate(due):
+            if number + 1 < len(due):
+                self._buffers[(number + 1) % 2].fetch(due[number + 1][0])
+            buffer = self._buffers[number % 2]
+            buffer.wait()
+            pair[0].grad = None  # the copy is complete
+            yield buffer, pair
+
+
+class _StagingBuffer:
+    """CPU buffer for one weight and its gradient; all its transfers use one stream."""
+
+    def __init__(self, size: int, device: torch.device) -> None:
+        pinned = device.type == "cuda"  # pinned memory is copied asynchronously
+        self._weight = torch.empty(size, pin_memory=pinned)
+        self._gradient = torch.empty(size, pin_memory=pinned)
+        self._arrived = torch.get_device_module(device).Event()
+        self.weight = self.gradient = self._weight
+
+    def fetch(self, weight: Tensor) -> None:
+        """Start copying a weight and its gradient."""
+        self.weight = self._weight[: weight.numel()].view(weight.shape)
+        self.gradient = self._gradient[: weight.numel()].view(weight.shape)
+        self.weight.copy_(weight, non_blocking=True)
+        self.gradient.copy_(weight.grad, non_blocking=True)  # type: ignore[arg-type]
+        self._arrived.record()
+
+    def wait(self) -> None:
+        """Wait for both copies."""
+        self._arrived.synchronize()
+
+
+class StepInBackward(Optimizer):
+    """AdamW inside the backward pass; ``step`` does nothing.
+
+    The total gradient norm is known only after the first weights are updated. So each of n gradients is clipped to
+    ``clip / sqrt(n)``; together they never exceed the limit. Weights with a gradient that is not finite are skipped, as
+    ``last_norm`` and ``skipped`` show. Both count from the last ``zero_grad``.
+
+    Attributes:
+        loss_scale: Factor of the loss before the backward pass (fp16); the gradients are divided by it.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        *,
+        clip: float = math.inf,
+        fused: bool = True,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "fused": fused})
+        indexed = [(number, weight) for number, group in enumerate(self.param_groups) for weight in group["params"]]
+        self.loss_scale = 1.0
+        self.limit = clip / math.sqrt(len(indexed))
+        self._squares: list[Tensor] = []
+        self._skipped: list[Tensor] = []
+        self._hooks = [
+            weight.register_post_accumulate_grad_hook(partial(self._update, number)) for number, weight in indexed
+        ]
+
+    def close(self) -> None:
+        """Remove the hooks from the weights."""
+        while self._hooks:
+            self._hooks.pop().remove()
+
+    @property
+    def last_norm(self) -> float:
+        """Norm of the whole gradient before clipping; not finite if any element is not."""
+        return math.sqrt(float(torch.stack(self._squares).sum())) if self._squares else 0.0
+
+    @property
+    def skipped(self) -> int:
+        """Number of weights skipped because their gradient was not finite."""
+        return int(torch.stack(self._skipped).sum()) if self._skipped else 0
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401 - as torch
+        """Return the closure's loss; its backward pass has updated the weights."""
+        return None if closure is None else closure()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:  # noqa: FBT001, FBT002 - as torch declares it
+        """Reset the statistics of the last backward pass."""
+        super().zero_grad(set_to_none)
+        self._squares, self._skipped = [], []
+
+    @torch.no_grad()
+    def _update(self, group: int, weight: Tensor) -> None:
+        """Apply a gradient without synchronizing with the device."""
+        gradient, weight.grad = weight.grad, None
+        assert gradient is not None  # noqa: S101 - torch calls this because there is one
+        if not self.state[weight]:
+            self.state[weight] = new_state(weight, weight.device)
+        norm = torch.linalg.vector_norm(gradient, dtype=torch.float32) / self.loss_scale
+        skip = torch.isfinite(norm).logical_not().float()
+        divisor = (norm / self.limit).clamp(min=1.0) * self.loss_scale
+        apply_adamw(weight, gradient, self.state[weight], self.param_groups[group], divisor, skip)
+        self._squares.append(norm.square())
+        self._skipped.append(skip)

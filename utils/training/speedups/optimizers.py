@@ -14,8 +14,7 @@ from torch.optim import AdamW, Optimizer
 from utils.config import TrainConfig
 from utils.core.change import Change
 from utils.core.errors import SpeedupError
-from utils.training.speedups.offloading import OffloadedAdamW
-from utils.training.speedups.step_in_backward import StepInBackward
+from utils.training.speedups.adamw import OffloadedAdamW, StepInBackward
 
 BETAS = (0.9, 0.96)
 EPS = 1e-8
