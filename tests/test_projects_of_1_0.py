@@ -84,4 +84,4 @@ def test_what_was_spoken_is_in_the_history(project: Path) -> None:
     (take,) = takes.newest(Project(project))
     assert take.text == TEXT
     assert len(take.pieces) == 2
-    assert takes.sound(Project(project), take).size / 24_000 > 1
+    assert takes.load_audio(Project(project), take).size / 24_000 > 1

@@ -45,7 +45,7 @@ def story(path: Path) -> object:
 def a_take(path: Path) -> object:
     """List the takes and open one, as the inference tab does."""
     project = Project(path.parents[2])
-    return takes.newest(project), takes.find(project, path.parent.name).flags
+    return takes.newest(project), takes.load(project, path.parent.name).flags
 
 
 def write_story(path: Path) -> None:
@@ -68,7 +68,7 @@ def write_story(path: Path) -> None:
     ("place", "write", "read", "refuses"),
     [
         ("runs/1-train/events.jsonl", write_story, story, False),  # a damaged line is passed over
-        (f"{takes.FOLDER}/1/{takes.ABOUT}", lambda path: path.write_text(json.dumps(TAKE)), a_take, True),
+        (f"{takes.FOLDER}/1/{takes.METADATA}", lambda path: path.write_text(json.dumps(TAKE)), a_take, True),
     ],
 )
 def test_the_page_reads_or_refuses(

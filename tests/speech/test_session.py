@@ -92,7 +92,7 @@ def test_a_running_request_is_cancelled_within_a_code(session: SpeechSession) ->
 def test_closing_the_events_cancels_the_request(session: SpeechSession) -> None:
     events = session.submit(endless, CONFIG).events()
     assert next(events) == "started"
-    events.close()  # type: ignore[attr-defined]
+    events.close()
     assert session.users == 0
 
 
@@ -124,7 +124,7 @@ def test_a_cancelled_task_cleans_up_between_its_turns(session: SpeechSession) ->
 
     events = session.submit(task, CONFIG).events()
     assert next(events) == "first"
-    events.close()  # type: ignore[attr-defined]
+    events.close()
     assert closed.wait(10)
 
 

@@ -56,7 +56,7 @@ def prepare(browser: Browser, served: Served) -> None:
         expect(page.locator("#optimized")).to_contain_text("is now the finished model", timeout=PATIENCE)
         open_tab(page, t("inference.tab", "en"))
         page.locator("#speak").click()
-        expect(page.locator("#speak-status")).to_contain_text("s of sound", timeout=PATIENCE)
+        expect(page.locator("#speak-status")).to_contain_text("s of audio", timeout=PATIENCE)
 
 
 def take(browser: Browser, served: Served, folder: Path, language: str) -> None:

@@ -14,8 +14,7 @@ from utils.runs import find_run
 from utils.ui import error_text
 from utils.ui.form import read_form
 from utils.ui.page import show_errors
-from utils.ui.tabs.inference import pronunciation
-from utils.ui.tabs.inference.model_session import Studio
+from utils.ui.tabs.inference.text import tokenizer_of
 from utils.ui.tabs.system import downloads
 from utils.workspace import comparisons, reference_clips, takes
 
@@ -34,20 +33,19 @@ def commonest(folder: Path) -> list[Any]:
     return [
         lambda: validate_name("../up"),
         lambda: find_run(place, "r1"),
-        lambda: Studio(folder).load(""),
-        lambda: Studio(folder).using().__enter__(),
-        lambda: pronunciation.tokenizer_of(str(folder)),
+        lambda: tokenizer_of(""),
+        lambda: tokenizer_of(str(folder)),
         lambda: reference_clips.candidates(place),
-        lambda: takes.find(place, "gone"),
+        lambda: takes.load(place, "gone"),
         lambda: takes.restore(place),
-        lambda: comparisons.prepared(place, ["a", "b"], ""),
+        lambda: comparisons.create_comparison(place, ["a", "b"], ""),
         lambda: downloads.pause(folder),
         lambda: project("a/../../b", folder),
         lambda: write_atomically(folder, "text"),
     ]
 
 
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", range(11))
 def test_the_commonest_errors_are_told_in_amharic_with_their_cure(tmp_path: Path, number: int) -> None:
     told = error_text.describe(raised(commonest(tmp_path)[number]), "am")
     assert "በእንግሊዝኛ" not in told, told

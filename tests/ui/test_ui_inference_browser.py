@@ -48,8 +48,9 @@ def open_inference(page: Page) -> None:
 
 
 def set_tries(page: Page) -> None:
-    page.get_by_label("number input for Tries").fill("1")  # a model of random weights never ends by itself
-    page.get_by_label("number input for Tries").press("Tab")
+    tries = page.get_by_label("number input for Attempts per sentence")
+    tries.fill("1")  # a model of random weights never ends by itself
+    tries.press("Tab")
 
 
 def speak(page: Page, text: str) -> None:
@@ -58,25 +59,26 @@ def speak(page: Page, text: str) -> None:
 
 
 def wait_until_spoken(page: Page) -> None:
-    expect(page.locator("#speak-status")).to_contain_text("s of sound", timeout=PATIENCE)
+    expect(page.locator("#speak-status")).to_contain_text("s of audio", timeout=PATIENCE)
 
 
 def loudness(page: Page) -> float:
     """Fetch the WAV of the take in the browser and return its loudest sample."""
     source = page.locator("#take-files a", has_text="WAV").get_attribute("href") or ""
     script = """async url => { const bytes = await (await fetch(url)).arrayBuffer();
-        return Math.max(...new Int16Array(bytes.slice(44, 44 + (bytes.byteLength - 44 & ~1))).slice(0, 100000)); }"""
+        const samples = new Int16Array(bytes.slice(44, 44 + (bytes.byteLength - 44 & ~1)));
+        return Math.max(...samples.slice(0, 100000).map(Math.abs)); }"""
     return float(page.evaluate(script, source))
 
 
 def test_amharic_is_spoken_mended_kept_and_downloaded(tab: Seen, speaking: Served) -> None:
     page = tab.page
-    expect(page.locator("#model-card")).to_contain_text("Latin letters made from its sounds")
+    expect(page.locator("#model-card")).to_contain_text("phonetic Latin letters")
     page.locator("#load-model").click()
     expect(page.locator("#model-card")).to_contain_text("loaded in", timeout=PATIENCE)
     speak(page, TEXT)
     wait_until_spoken(page)
-    expect(page.locator("#take-sound").get_by_test_id("waveform-What was spoken")).to_be_visible()
+    expect(page.locator("#take-sound").get_by_test_id("waveform-Result")).to_be_visible()
     expect(page.locator("#take-files")).to_contain_text("WAV")
     assert loudness(page) > 100
     page.locator("#sentences input").first.check()
@@ -95,7 +97,7 @@ def test_amharic_is_spoken_mended_kept_and_downloaded(tab: Seen, speaking: Serve
     page.reload()
     page.get_by_role("tab", name="Inference").click()
     expect(page.locator("#takes")).to_contain_text("ሰላም ለሁሉም ሰው")
-    expect(page.locator("#take-sound").get_by_test_id("waveform-What was spoken")).to_be_visible()
+    expect(page.locator("#take-sound").get_by_test_id("waveform-Result")).to_be_visible()
     page.locator("#restore-settings").click()
     expect(page.locator("#speech-text textarea")).to_have_value("ሰላም ለሁሉም ሰው። ዛሬ ሰኞ ነው።")
     assert len(takes.names(speaking.project())) >= 1
@@ -105,14 +107,14 @@ def test_amharic_is_spoken_mended_kept_and_downloaded(tab: Seen, speaking: Serve
 
 def test_sound_is_heard_while_it_comes_and_stops_at_once(tab: Seen) -> None:
     page = tab.page
-    page.get_by_label("Play while speaking").check()
+    page.get_by_label("Stream audio").check()
     speak(page, LONG)
     page.wait_for_function("() => (window.amharicStream?.seconds ?? 0) > 0.5", timeout=PATIENCE)
     begun = time.perf_counter()
     page.locator("#stop").click()
     expect(page.locator("#speak")).to_be_enabled()
     assert time.perf_counter() - begun < 3
-    expect(page.locator("#speak-status")).to_contain_text(re.compile("kept|before the first sentence"))
+    expect(page.locator("#speak-status")).to_contain_text(re.compile("are saved|before the first sentence"))
     assert page.evaluate("() => window.amharicStream.context") is None
     assert tab.complaints == []
 
@@ -136,7 +138,7 @@ def test_a_deleted_take_comes_back(tab: Seen, speaking: Served) -> None:
     expect(page.locator("#takes-status")).to_contain_text("deleted")
     assert len(takes.names(speaking.project())) == len(before) - 1
     page.locator("#undo-delete").click()
-    expect(page.locator("#takes-status")).to_contain_text("there again")
+    expect(page.locator("#takes-status")).to_contain_text("restored")
     assert takes.names(speaking.project()) == before
 
 
@@ -148,16 +150,16 @@ def test_two_visitors_share_the_model_and_stop_only_their_own(tab: Seen, speakin
     other.get_by_label("number input for Sentences at a time").fill("1")  # others have their turn after each batch
     other.get_by_label("number input for Sentences at a time").press("Tab")
     speak(other, LONG)
-    expect(other.locator("#speak-status")).to_contain_text("sentences are spoken", timeout=PATIENCE)
+    expect(other.locator("#speak-status")).to_contain_text("sentences ·", timeout=PATIENCE)
     speak(tab.page, TEXT * 24)  # for as long as it takes the card to notice
-    expect(tab.page.locator("#model-card")).to_contain_text("by 2 now", timeout=PATIENCE)
+    expect(tab.page.locator("#model-card")).to_contain_text("2 requests", timeout=PATIENCE)
     expect(tab.page.locator("#unload-model")).to_be_disabled()
     wait_until_spoken(tab.page)
     expect(other.locator("#stop")).to_be_enabled()
     other.locator("#stop").click()
     expect(other.locator("#speak")).to_be_enabled()
     speak(other, LONG)
-    expect(other.locator("#speak-status")).to_contain_text("sentences are spoken", timeout=PATIENCE)
+    expect(other.locator("#speak-status")).to_contain_text("sentences ·", timeout=PATIENCE)
     expect(tab.page.locator("#unload-model")).to_be_disabled(timeout=PATIENCE)
     other.context.close()  # whoever leaves speaks no longer
     expect(tab.page.locator("#unload-model")).to_be_enabled(timeout=15_000)  # a quarter of what the text takes

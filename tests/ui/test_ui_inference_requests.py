@@ -19,9 +19,8 @@ from utils.core.paths import Project
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.ui import app
-from utils.ui.tabs.inference import speech_tasks
 from utils.ui.tabs.inference import tab as inference
-from utils.workspace import comparisons, disk_usage, takes
+from utils.workspace import batch_speech, comparisons, disk_usage, takes
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +80,7 @@ def test_a_program_finds_the_events_loads_a_model_and_fetches_amharic(client: Cl
     assert taken >= {"text", "project", *SpeechConfig.model_fields}
     assert "In memory" in client.predict(asked["model"], "cpu", "fp32", "en", api_name="/load_model")
     status, _, _, fetched, *_ = client.predict(text="ሰላም ለዓለም።", api_name="/speak", **asked)
-    assert "Spoken" in status
+    assert "s of audio" in status
     sound, rate = soundfile.read(fetched)
     assert rate == OUTPUT_RATE
     assert abs(sound).max() > 0.01
@@ -91,11 +90,11 @@ def test_a_text_becomes_a_take_whose_seed_makes_it_again(client: Client, output:
     project = Project(output / "default")
     for _ in range(2):
         status, _, _, sound = client.predict(text="ሰላም ለዓለም።", seed=7, api_name="/speak", **asked)
-        assert "Spoken" in status
+        assert "s of audio" in status
         assert Path(sound).stat().st_size > 1000
     one, other = takes.newest(project)[:2]
     assert one.settings["seed"] == 7
-    assert np.array_equal(takes.sound(project, one), takes.sound(project, other))
+    assert np.array_equal(takes.load_audio(project, one), takes.load_audio(project, other))
 
 
 def test_subtitles_are_spoken_in_their_time(
@@ -104,7 +103,7 @@ def test_subtitles_are_spoken_in_their_time(
     path = tmp_path / "film.srt"
     path.write_text(SRT, encoding="utf-8")
     status, *_ = client.predict(file=handle_file(path), api_name="/speak_subtitles", **asked)
-    assert "Spoken" in status
+    assert "s of audio" in status
     take = takes.newest(Project(output / "default"))[0]
     assert take.kind == "subtitles"
     assert take.pieces[0].start == pytest.approx(1.0)
@@ -116,8 +115,8 @@ def test_many_lines_become_numbered_files_with_a_list(
 ) -> None:
     path = tmp_path / "lines.txt"
     path.write_text("ሰላም።\nΩΩ\nዛሬ ሰኞ ነው።\n", encoding="utf-8")
-    assert "has begun" in client.predict(file=handle_file(path), ending=".ogg", api_name="/speak_lines", **asked)
-    folder = output / "default" / speech_tasks.BATCHES
+    assert "Started" in client.predict(file=handle_file(path), ending=".ogg", api_name="/speak_lines", **asked)
+    folder = output / "default" / batch_speech.FOLDER
     archive = wait_for(lambda: next(iter(folder.glob("*.zip")), None))
     wait_for(lambda: not [one for one in folder.iterdir() if one.is_dir()])
     with zipfile.ZipFile(archive) as packed:
@@ -138,7 +137,7 @@ def test_two_models_are_compared_and_judged_without_names(client: Client, output
     pair, left, total = comparisons.next_pair(project, name, "Abebe")
     assert pair is not None
     assert (left, total) == (1, 1)
-    comparisons.vote(project, name, pair.token, "left", "Abebe")
+    comparisons.save_vote(project, name, pair.token, "left", "Abebe")
     tally = client.predict("default", name, "Abebe", "en", api_name="/next_pair")[3]
     assert "(1 to 0" in tally or "(0 to 1" in tally
 
@@ -173,7 +172,7 @@ def test_an_uploaded_clip_is_kept_in_the_project(
     picked, _ = client.predict([handle_file(clip)], "default", "en", api_name="/use_voice")
     assert Path(picked["value"]).is_relative_to(output / "default" / "voices")
     status, *_ = client.predict(text="ሰላም።", reference=picked["value"], api_name="/speak", **asked)
-    assert "Spoken" in status
+    assert "s of audio" in status
     bad = tmp_path / "bad.wav"
     bad.write_text("no sound", encoding="utf-8")
     assert "alert" in client.predict([handle_file(bad)], "default", "en", api_name="/use_voice")[1]
@@ -182,7 +181,7 @@ def test_an_uploaded_clip_is_kept_in_the_project(
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"model": ""}, "No model is chosen"),
+        ({"model": ""}, "No model is selected"),
         ({"model": "/nowhere"}, "does not exist"),
         ({"text": ""}, "no text to speak"),
         ({"text": "Ω"}, "cannot read Ω"),

@@ -148,8 +148,8 @@ def speak(page: Page) -> None:
     page.get_by_label("number input for Tries").press("Tab")
     page.locator("#speech-text textarea").fill(TEXT)
     page.locator("#speak").click()
-    expect(page.locator("#speak-status")).to_contain_text("s of sound", timeout=PATIENCE)
-    expect(page.locator("#take-sound").get_by_test_id("waveform-What was spoken")).to_be_visible()
+    expect(page.locator("#speak-status")).to_contain_text("s of audio", timeout=PATIENCE)
+    expect(page.locator("#take-sound").get_by_test_id("waveform-Result")).to_be_visible()
     expect(page.locator("#sentences")).to_contain_text(TEXT)
 
 

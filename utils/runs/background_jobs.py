@@ -1,73 +1,112 @@
-"""Long work of a project that goes on when its visitor leaves, one of a kind at a time."""
+"""Background jobs of a project: they continue when the visitor leaves, one of each kind at a time."""
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from utils.core.errors import AmharicTtsError, RunBusyError
-from utils.runs.tasks import Work
+
+STOP_SECONDS = 3.0  # for what a stopped job still writes
 
 logger = logging.getLogger(__name__)
 
 
-class Errand:
-    """One long work and the last that was heard of it.
+class JobStoppedError(Exception):
+    """Somebody stopped the job."""
+
+
+@dataclass(frozen=True)
+class JobProgress:
+    """How far a job is; a total of 0 means that the end is unknown."""
+
+    step: int = 0
+    total: int = 0
+    message: str = ""
+
+
+class BackgroundJob:
+    """A task in its own thread, with its progress, its result or its error.
 
     Args:
-        task: Does it, and yields what is worth telling.
+        task: Does the work and returns the result; it calls ``report`` and ``check`` of the job that it gets.
     """
 
-    def __init__(self, task: Callable[[], Iterator[Any]]) -> None:
-        self.work: Work[Any] = Work(task)
-        self.last: Any = None
+    def __init__(self, task: Callable[["BackgroundJob"], object]) -> None:
+        self.progress = JobProgress()
+        self.result: object = None
         self.error: Exception | None = None
-        self._listener = threading.Thread(target=self._listen, name="errand", daemon=True)
-        self._listener.start()
+        self._task = task
+        self._stop = threading.Event()
+        self._started = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="job", daemon=True)
+        self._thread.start()
 
     @property
-    def is_over(self) -> bool:
-        """Tell whether it has ended."""
-        return not self._listener.is_alive()
+    def seconds(self) -> float:
+        """Return the time since it started."""
+        return time.monotonic() - self._started
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether it is still running."""
+        return self._thread.is_alive()
+
+    def report(self, step: int = 0, total: int = 0, message: str = "") -> None:
+        """Publish the progress; called by the task."""
+        self.check()
+        self.progress = JobProgress(step, total, message)
+
+    def check(self) -> None:
+        """Raise ``JobStoppedError`` if somebody stopped the job; called by the task."""
+        if self._stop.is_set():
+            raise JobStoppedError
 
     def stop(self) -> None:
-        """End it, and wait a moment for what it still writes."""
-        self.work.break_off()
-        self.work.wait(3.0)
+        """Stop it, and wait a moment for what it still writes."""
+        self._stop.set()
+        self.wait(STOP_SECONDS)
 
-    def _listen(self) -> None:
+    def wait(self, seconds: float) -> None:
+        """Wait until it has ended, but not longer than this."""
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
         try:
-            for item in self.work.news():
-                self.last = item if item is not None else self.last
-        except Exception as error:  # it is shown, and logged when it is a fault of ours
+            self.result = self._task(self)
+        except JobStoppedError:
+            return
+        except Exception as error:
             self.error = error
             if not isinstance(error, AmharicTtsError):
-                logger.exception("A long work of the page failed.")
+                logger.exception("A background job failed.")
 
 
-class Errands:
-    """The long works of all projects."""
+class BackgroundJobs:
+    """The newest job of each kind of each project."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str], Errand] = {}
+        self._jobs: dict[tuple[str, str], BackgroundJob] = {}
         self._lock = threading.Lock()
 
-    def begin(self, project: str, kind: str, task: Callable[[], Iterator[Any]]) -> Errand:
-        """Begin one, unless one of its kind is going on in this project."""
+    def start(self, project: str, kind: str, task: Callable[[BackgroundJob], object]) -> BackgroundJob:
+        """Start a job, unless one of its kind is running in this project."""
         with self._lock:
-            if (known := self._known.get((project, kind))) and not known.is_over:
-                raise RunBusyError("It is going on already.", hint="Wait until it ends, or stop it.")
-            found = self._known[project, kind] = Errand(task)
-            return found
+            job = self.get(project, kind)
+            if job and job.is_running:
+                raise RunBusyError("This is already running.", hint="Wait until it ends, or stop it.")
+            self._jobs[project, kind] = job = BackgroundJob(task)
+            return job
 
-    def look(self, project: str, kind: str) -> Errand | None:
-        """Return the one that was begun last."""
-        return self._known.get((project, kind))
+    def get(self, project: str, kind: str) -> BackgroundJob | None:
+        """Return the newest job of a kind."""
+        return self._jobs.get((project, kind))
 
     def stop(self, project: str, kind: str) -> bool:
-        """End the one that is going on; tell whether there was any."""
-        found = self.look(project, kind)
-        if found is None or found.is_over:
+        """Stop the running job of a kind; return whether there was one."""
+        job = self.get(project, kind)
+        if job is None or not job.is_running:
             return False
-        found.stop()
+        job.stop()
         return True

@@ -6,7 +6,7 @@ have a turn, for example between two sentences. All tasks run in one thread, so 
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -98,7 +98,7 @@ class SpeechRequest(Generic[T]):
         self.session.remove(self)
         self._events.put(None)
 
-    def events(self) -> Iterator[T | None]:
+    def events(self) -> Generator[T | None, None, None]:
         """Yield each event, and None four times a second while there is none; raise the error of the task.
 
         Whoever stops iterating cancels the request.

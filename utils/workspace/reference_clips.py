@@ -1,4 +1,4 @@
-"""Reference clips of a project: kept when they are uploaded or recorded, chosen from its dataset by their scores."""
+"""Reference clips of a project: uploads and recordings, and the best clips of its dataset."""
 
 import functools
 import re
@@ -19,103 +19,99 @@ from utils.media import audio
 T = TypeVar("T")
 
 FOLDER = "voices"
-SHORTEST, LONGEST = 3.0, 12.0  # seconds of a clip of the dataset that may be a reference
-LOOKED_AT, SCORED = 400, 24  # clips whose length is read, and that are listened to
-SHOWN_LETTERS = 40
+MIN_SECONDS, MAX_SECONDS = 3.0, 12.0  # of a clip of the dataset
+MAX_MEASURED, MAX_SCORED = 400, 24  # clips whose duration is read, and clips that are scored
+TITLE_LETTERS = 40
 
 
 @dataclass(frozen=True)
-class Clip:
+class ScoredClip:
     """A clip of the dataset as a reference.
 
     Attributes:
-        path: The clip.
-        total: From 0 to 1.
-        sentence: Why, in words.
-        text: What is said in it.
+        path: The audio file.
+        score: From 0 to 1.
+        reason: Why, in words.
+        text: Its transcript.
     """
 
     path: Path
-    total: float
-    sentence: str
+    score: float
+    reason: str
     text: str
 
     @property
     def title(self) -> str:
-        """Describe it in a line."""
-        return f"{self.total:.0%} · {self.sentence} · {self.text[:SHOWN_LETTERS]}"
+        """Describe it in one line."""
+        return f"{self.score:.0%} · {self.reason} · {self.text[:TITLE_LETTERS]}"
 
 
-def keep(project: Project, path: Path) -> Path:
-    """Copy a sound file into the project; the same sound is kept once, and what is no sound is refused."""
-    seconds = audio.duration(path)
-    if seconds <= 0:
-        raise AudioError(f"{path.name} holds no sound.", hint="Choose another file, or record again.")
+def add(project: Project, path: Path) -> Path:
+    """Copy an audio file into the project; the same content is stored once."""
+    if audio.duration(path) <= 0:
+        raise AudioError(f"{path.name} contains no audio.", hint="Choose another file, or record again.")
     folder = project.root / FOLDER
     make_folder(folder)
-    plain = re.sub(r"[^\w-]+", "_", path.stem).strip("_")[:40] or "voice"
-    target = folder / f"{plain}-{hash_file(path)[:8]}{path.suffix.lower()}"
+    stem = re.sub(r"[^\w-]+", "_", path.stem).strip("_")[:40] or "voice"
+    target = folder / f"{stem}-{hash_file(path)[:8]}{path.suffix.lower()}"
     if not target.exists():
         link_or_copy_atomically(path, target)
     return target
 
 
-def kept(project: Project) -> list[Path]:
-    """List what was uploaded and recorded, newest first."""
+def stored(project: Project) -> list[Path]:
+    """List uploads and recordings, newest first."""
     folder = project.root / FOLDER
-    if not folder.is_dir():
-        return []
-    found = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
-    return sorted(found, key=lambda path: -path.stat().st_mtime)
+    paths = [path for path in folder.glob("[!.]*") if path.is_file()]
+    return sorted(paths, key=lambda path: -path.stat().st_mtime)
 
 
-def reference(paths: Sequence[Path | str]) -> str:
-    """Name several clips of one speaker as the settings do."""
+def join_reference(paths: Sequence[Path | str]) -> str:
+    """Name several clips of one speaker in the format of ``SpeechConfig.reference``."""
     return f" {SEPARATOR} ".join(map(str, paths))
 
 
-def choices(project: Project, own: Sequence[str]) -> list[tuple[str, str]]:
-    """List voices as (what a person sees, value): those of the model, then those of the project."""
-    return [*((name, name) for name in own), *((path.name, str(path)) for path in kept(project))]
+def choices(project: Project, model_voices: Sequence[str]) -> list[tuple[str, str]]:
+    """List voices as (label, value): those of the model, then those of the project."""
+    return [*((name, name) for name in model_voices), *((path.name, str(path)) for path in stored(project))]
 
 
 def candidates(project: Project) -> list[tuple[Path, str]]:
-    """Choose clips of the dataset that are long enough, spread over all, each with its text."""
+    """Return clips of the dataset with their texts: of suitable duration, spread evenly over the dataset."""
     path = project.dataset / FILES["train"]
     if not path.is_file():
         raise DataError("This project has no dataset yet.", hint="Create one in the Data tab, or upload a clip.")
-    rows = [row for row in read_list(path) if not row.fault]
-    looked = _spread(rows, LOOKED_AT)
-    lengths = [(row, header_seconds(row.path) or 0.0) for row in looked]
-    fitting = [row for row, seconds in lengths if SHORTEST <= seconds <= LONGEST]
-    good = fitting or [row for row, seconds in lengths if seconds]
-    if not good:
+    rows = _spread([row for row in read_list(path) if not row.fault], MAX_MEASURED)
+    durations = [(row, header_seconds(row.path) or 0.0) for row in rows]
+    suitable = [row for row, seconds in durations if MIN_SECONDS <= seconds <= MAX_SECONDS]
+    readable = suitable or [row for row, seconds in durations if seconds]
+    if not readable:
         raise DataError("No clip of the dataset can be read.", hint="Check the dataset in the Data tab.")
-    return [(row.path.resolve(), row.text) for row in _spread(good, SCORED)]
+    return [(row.path.resolve(), row.text) for row in _spread(readable, MAX_SCORED)]
 
 
-def scored(clips: Sequence[tuple[Path, str]]) -> Iterator[Clip]:
-    """Listen to clips and yield each that can be used with its score."""
+def score_clips(clips: Sequence[tuple[Path, str]]) -> Iterator[ScoredClip]:
+    """Score clips and yield those that can be used."""
     for path, text in clips:
-        total, sentence, fault = _score(path, path.stat().st_mtime_ns)
-        if not fault:
-            yield Clip(path, total, sentence, text)
+        score, reason, error = _score(path, path.stat().st_mtime_ns)
+        if not error:
+            yield ScoredClip(path, score, reason, text)
 
 
-def sentence_of(path: Path) -> str:
-    """Say how good a reference a clip is."""
+def describe(path: Path) -> str:
+    """Describe how good a reference a clip is."""
     return _score(path, path.stat().st_mtime_ns)[1]
 
 
 @functools.lru_cache(maxsize=2048)
-def _score(path: Path, changed: int) -> tuple[float, str, str]:  # noqa: ARG001  # listened to again after a change
+def _score(path: Path, changed: int) -> tuple[float, str, str]:  # noqa: ARG001  # scored again after a change
     from utils.speech.reference_choice import score
 
-    found = score(path)
-    return found.total, found.sentence, found.fault
+    result = score(path)
+    return result.total, result.sentence, result.fault
 
 
 def _spread(items: Sequence[T], count: int) -> list[T]:
     if count >= len(items):
         return list(items)
-    return [items[place * len(items) // count] for place in range(count)]
+    return [items[index * len(items) // count] for index in range(count)]

@@ -1,8 +1,8 @@
-"""Takes: everything that was spoken in a project, kept on disk until somebody deletes it, and a while longer.
+"""Takes: everything that was spoken in a project, stored until it is deleted.
 
-takes/<name>/take.wav    the sound
+takes/<name>/take.wav    the audio
 takes/<name>/take.json   its sentences, settings and model
-takes/.deleted/          the newest that were deleted, to be taken back
+takes/.deleted/          the newest deleted takes, which can be restored
 """
 
 import functools
@@ -13,36 +13,40 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from utils.config import SpeechConfig
 from utils.core.errors import AudioError, DataError
 from utils.core.paths import Project, resolve_inside, validate_name
 from utils.core.storage import make_folder, read_json, storage_error, timestamp_name, write_atomically
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.types import join, start_times
+from utils.speech.session import Started
+from utils.speech.types import Sentence, Utterance, join, start_times
 from utils.xtts.tokenizer import TokenizedText
 
-FOLDER, SOUND, ABOUT, DELETED = "takes", "take.wav", "take.json", ".deleted"
-SHOWN, KEPT_DELETED = 100, 20
+FOLDER, AUDIO, METADATA, DELETED = "takes", "take.wav", "take.json", ".deleted"
+MAX_LISTED, MAX_DELETED = 100, 20
 FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Sentence:
+class TakeSentence:
     """One sentence of a take.
 
     Attributes:
-        reading: What became of its letters.
-        seed: Makes the same sound again.
+        reading: Its text, phonemes and tokens.
+        seed: Makes the same audio again.
         flags: What the guards found.
         tries: How often it was spoken.
-        start: Second at which it begins.
-        seconds: How long it is.
+        start: Second at which it starts.
+        seconds: Its duration.
         pause: Seconds of silence after it.
         paragraph: Number of its paragraph.
-        chapter: Title of the chapter that begins with it.
+        chapter: Title of the chapter that starts with it.
     """
 
     reading: TokenizedText
@@ -57,34 +61,21 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Said:
-    """A sentence with its sound."""
-
-    sentence: Sentence
-    samples: Samples
-
-    @property
-    def pause(self) -> float:
-        """Return the seconds of silence after it."""
-        return self.sentence.pause
-
-
-@dataclass(frozen=True)
 class Take:
-    """What was spoken at once.
+    """A text that was spoken.
 
     Attributes:
         kind: "speech", "stream" or "subtitles".
-        text: What was to be said.
+        text: The text.
         model: Name of the model.
         voice: Name of the voice.
         settings: All settings of speech.
         pieces: Its sentences.
-        notes: What a listener should know, in sentences.
-        took: Seconds of work.
-        seconds: How long it is.
-        made: When, in seconds since 1970.
-        name: Its folder; empty before it is kept.
+        notes: Remarks for the listener.
+        took: Seconds of computing.
+        seconds: Its duration.
+        made: When it was made, in seconds since 1970.
+        name: Its folder; empty before it is saved.
         unfinished: Whether it was stopped before its end.
     """
 
@@ -93,7 +84,7 @@ class Take:
     model: str
     voice: str
     settings: dict[str, Any]
-    pieces: tuple[Sentence, ...]
+    pieces: tuple[TakeSentence, ...]
     notes: tuple[str, ...] = ()
     took: float = 0.0
     seconds: float = 0.0
@@ -103,7 +94,7 @@ class Take:
 
     @property
     def real_time_factor(self) -> float:
-        """Return seconds of work for one second of sound."""
+        """Return the seconds of computing per second of audio."""
         return self.took / self.seconds if self.seconds else 0.0
 
     @property
@@ -112,141 +103,168 @@ class Take:
         return tuple((number, flag) for number, piece in enumerate(self.pieces, 1) for flag in piece.flags)
 
 
-def joined(said: Sequence[Said]) -> tuple[tuple[Sentence, ...], Samples]:
-    """Put sentences together with their pauses, and say when each begins."""
-    placed = (
-        replace(one.sentence, start=start, seconds=one.samples.size / OUTPUT_RATE)
-        for one, start in zip(said, start_times(said), strict=True)
-    )
-    return tuple(placed), join(said)
+class RecordedTake(NamedTuple):
+    """A take with its audio, before it is saved."""
+
+    take: Take
+    samples: Samples
 
 
-def keep(project: Project, take: Take, samples: Samples) -> Take:
+def new_take(
+    kind: str, text: str, config: SpeechConfig, started: Started, sentences: Sequence[Utterance], took: float = 0.0
+) -> RecordedTake:
+    """Make a take of the sentences that were spoken so far, with its audio."""
+    settings = config.model_dump(mode="json")
+    take = Take(kind, text, started.model, started.voice, settings, _pieces(sentences), started.notes, took)
+    return RecordedTake(replace(take, unfinished=len(sentences) < started.total), join(sentences))
+
+
+def save(project: Project, take: Take, samples: Samples) -> Take:
     """Write a take under a new name."""
     if not samples.size:
-        raise AudioError("Nothing was spoken, so there is nothing to keep.", hint="Speak again.")
-    return rewrite(project, replace(take, name=f"{timestamp_name(take.made)}-{secrets.token_hex(2)}"), samples)
+        raise AudioError("Nothing was spoken, so there is nothing to save.", hint="Press Speak again.")
+    return _write(project, replace(take, name=f"{timestamp_name(take.made)}-{secrets.token_hex(2)}"), samples)
 
 
-def rewrite(project: Project, take: Take, samples: Samples) -> Take:
-    """Write a take under its name; the sound comes first, so that no take is without one."""
-    folder = project.root / FOLDER / take.name
-    make_folder(folder)
-    take = replace(take, seconds=samples.size / OUTPUT_RATE)
-    audio.save(folder / SOUND, samples, OUTPUT_RATE)
-    write_atomically(folder / ABOUT, json.dumps({"format": FORMAT, **asdict(take)}, ensure_ascii=False, indent=1))
-    return take
-
-
-def folder_of(project: Project, name: object) -> Path:
-    """Return the folder of a take, which has to be there."""
+def take_folder(project: Project, name: object) -> Path:
+    """Return the folder of an existing take."""
     folder = resolve_inside(project.root / FOLDER, validate_name(name))
-    if not (folder / ABOUT).is_file():
-        raise DataError(f"There is no take {name} any longer.", hint="Choose another one.")
+    if not (folder / METADATA).is_file():
+        raise DataError(f"The take {name} no longer exists.", hint="Choose another one.")
     return folder
 
 
-def find(project: Project, name: object) -> Take:
+def load(project: Project, name: object) -> Take:
     """Read a take."""
-    return _read(folder_of(project, name) / ABOUT)
+    path = take_folder(project, name) / METADATA
+    try:
+        return _parse(path, path.stat().st_mtime_ns)
+    except OSError as error:
+        raise DataError(f"Cannot read {path}: {error.strerror}.", hint="Choose another take.") from error
 
 
 def names(project: Project) -> list[str]:
-    """List the takes by name, newest first; those without a description are left out."""
-    folder = project.root / FOLDER
-    if not folder.is_dir():
-        return []
-    return sorted((path.parent.name for path in folder.glob(f"[!.]*/{ABOUT}")), reverse=True)
+    """List the takes by name, newest first."""
+    return sorted((path.parent.name for path in (project.root / FOLDER).glob(f"[!.]*/{METADATA}")), reverse=True)
 
 
 def newest(project: Project) -> list[Take]:
     """Read the newest takes; damaged ones are left out."""
-    found = []
-    for name in names(project)[:SHOWN]:
+    takes = []
+    for name in names(project)[:MAX_LISTED]:
         try:
-            found.append(find(project, name))
+            takes.append(load(project, name))
         except DataError:  # damaged, or deleted at this moment: the others are still there
             continue
-    return found
+    return takes
 
 
-def sounds(project: Project, take: Take) -> list[Said]:
-    """Cut the sound of a take into its sentences again."""
-    whole = sound(project, take)
-    edges = [(round(one.start * OUTPUT_RATE), round((one.start + one.seconds) * OUTPUT_RATE)) for one in take.pieces]
-    return [Said(one, whole[begin:end]) for one, (begin, end) in zip(take.pieces, edges, strict=True)]
+def load_audio(project: Project, take: Take) -> Samples:
+    """Read the audio of a take."""
+    return audio.load(take_folder(project, take.name) / AUDIO, OUTPUT_RATE)
 
 
-def sound(project: Project, take: Take) -> Samples:
-    """Read the whole sound of a take."""
-    return audio.load(folder_of(project, take.name) / SOUND, OUTPUT_RATE)
+def load_sentences(project: Project, take: Take) -> list[Utterance]:
+    """Cut the audio of a take into its sentences again."""
+    samples = load_audio(project, take)
+    return [
+        Utterance(
+            Sentence(piece.reading, piece.seed, pause=piece.pause, paragraph=piece.paragraph, chapter=piece.chapter),
+            samples[round(piece.start * OUTPUT_RATE) : round((piece.start + piece.seconds) * OUTPUT_RATE)],
+            np.zeros(0, np.int64),
+            ended=True,
+            flags=piece.flags,
+            tries=piece.tries,
+            start=piece.start,
+        )
+        for piece in take.pieces
+    ]
 
 
-def replaced(project: Project, take: Take, number: int, by: Sequence[Said]) -> Take:
-    """Put other sounds in the place of a sentence, and write the take anew."""
-    said = sounds(project, take)
-    old, new = said[number].sentence, list(by)
-    first, last = new[0], new[-1]
-    new[0] = Said(replace(first.sentence, paragraph=old.paragraph, chapter=old.chapter), first.samples)
-    new[-1] = Said(replace(new[-1].sentence, pause=old.pause), last.samples)
-    pieces, samples = joined([*said[:number], *new, *said[number + 1 :]])
-    text = take.text.replace(old.reading.written, " ".join(one.sentence.reading.written for one in new), 1)
-    return rewrite(project, replace(take, pieces=pieces, text=text), samples)
+def replace_sentence(project: Project, take: Take, index: int, replacement: Sequence[Utterance]) -> Take:
+    """Replace one sentence of a take and write it again."""
+    sentences, new = load_sentences(project, take), list(replacement)
+    old = sentences[index].sentence
+    first = replace(new[0].sentence, paragraph=old.paragraph, chapter=old.chapter)
+    new[0] = replace(new[0], sentence=first)
+    new[-1] = replace(new[-1], sentence=replace(new[-1].sentence, pause=old.pause))
+    text = take.text.replace(old.text, " ".join(one.sentence.text for one in new), 1)
+    sentences[index : index + 1] = new
+    return _write(project, replace(take, pieces=_pieces(sentences), text=text), join(sentences))
 
 
 def delete(project: Project, name: object) -> str:
-    """Lay a take aside; the newest of those that were deleted can be taken back."""
-    folder, aside = folder_of(project, name), project.root / FOLDER / DELETED
-    make_folder(aside)
+    """Move a take to the deleted ones; the newest of them can be restored."""
+    folder, deleted_folder = take_folder(project, name), project.root / FOLDER / DELETED
+    make_folder(deleted_folder)
     try:
-        folder.replace(aside / f"{time.time_ns()}~{folder.name}")
+        folder.replace(deleted_folder / f"{time.time_ns()}~{folder.name}")
     except OSError as error:
         raise storage_error(folder, error) from error
-    for path in deleted(project)[KEPT_DELETED:]:
+    for path in deleted(project)[MAX_DELETED:]:
         shutil.rmtree(path, ignore_errors=True)
     return folder.name
 
 
 def deleted(project: Project) -> list[Path]:
-    """List the takes that can be taken back, the last that was deleted first."""
-    aside = project.root / FOLDER / DELETED
-    return sorted(aside.iterdir(), reverse=True) if aside.is_dir() else []
+    """List the deleted takes, newest first."""
+    return sorted((project.root / FOLDER / DELETED).glob("*"), reverse=True)
 
 
 def restore(project: Project) -> str:
-    """Take back what was deleted last; return its name."""
-    found = deleted(project)
-    if not found:
-        raise DataError("No deleted take is left.", hint="Only the newest of them are kept.")
-    name = found[0].name.partition("~")[2]
+    """Restore the take that was deleted last; return its name."""
+    folders = deleted(project)
+    if not folders:
+        raise DataError("No deleted take can be restored.", hint="Only the newest are stored.")
+    name = folders[0].name.partition("~")[2]
     try:
-        found[0].replace(project.root / FOLDER / name)
+        folders[0].replace(project.root / FOLDER / name)
     except OSError as error:
-        raise storage_error(found[0], error) from error
+        raise storage_error(folders[0], error) from error
     return name
 
 
-def _read(path: Path) -> Take:
-    try:
-        return _parsed(path, path.stat().st_mtime_ns)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.", hint="Choose another take.") from error
+def _pieces(sentences: Sequence[Utterance]) -> tuple[TakeSentence, ...]:
+    return tuple(
+        TakeSentence(
+            one.sentence.tokenized,
+            one.sentence.seed,
+            one.flags,
+            one.tries,
+            start,
+            one.seconds,
+            one.pause,
+            one.sentence.paragraph,
+            one.sentence.chapter,
+        )
+        for one, start in zip(sentences, start_times(sentences), strict=True)
+    )
+
+
+def _write(project: Project, take: Take, samples: Samples) -> Take:
+    """Write a take; the audio comes first, so that no take is without it."""
+    folder = project.root / FOLDER / take.name
+    make_folder(folder)
+    take = replace(take, seconds=samples.size / OUTPUT_RATE)
+    audio.save(folder / AUDIO, samples, OUTPUT_RATE)
+    write_atomically(folder / METADATA, json.dumps({"format": FORMAT, **asdict(take)}, ensure_ascii=False, indent=1))
+    return take
 
 
 @functools.lru_cache(maxsize=512)
-def _parsed(path: Path, changed: int) -> Take:  # noqa: ARG001  # what is asked again after a change
+def _parse(path: Path, changed: int) -> Take:  # noqa: ARG001  # read again after a change
     try:
         data = read_json(path)
         data.pop("format")
-        pieces = tuple(_sentence(one) for one in data.pop("pieces"))
+        pieces = tuple(_parse_sentence(piece) for piece in data.pop("pieces"))
         return Take(**data | {"pieces": pieces, "notes": tuple(data["notes"])})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is damaged.", hint="Delete this take.") from error
 
 
-def _sentence(data: dict[str, Any]) -> Sentence:
-    text = data.pop("reading")
-    if "read" in text:  # its name in version 1.0
-        text["model_text"] = text.pop("read")
-    lists = {name: tuple(text[name]) for name in ("tokens", "ids", "unknown")}
-    return Sentence(TokenizedText(**text | lists), **data | {"flags": tuple(data["flags"])})
+def _parse_sentence(data: dict[str, Any]) -> TakeSentence:
+    reading = data.pop("reading")
+    if "read" in reading:  # the name in version 1.0
+        reading["model_text"] = reading.pop("read")
+    lists = {name: tuple(reading[name]) for name in ("tokens", "ids", "unknown")}
+    return TakeSentence(TokenizedText(**reading | lists), **data | {"flags": tuple(data["flags"])})

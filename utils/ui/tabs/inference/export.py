@@ -1,45 +1,30 @@
-"""Taking things away: a model in one file, and the dataset."""
+"""Export: the selected model or the dataset as one archive, made in the background."""
 
 import contextlib
 import re
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from utils.core.errors import AmharicTtsError, RunError
+from utils.core.errors import RunError
 from utils.core.paths import Project
 from utils.core.storage import make_folder
-from utils.runs import child_commands
+from utils.runs.background_jobs import BackgroundJob
+from utils.runs.processes import read_lines
 from utils.ui.i18n import t
 from utils.ui.page import RAW_INPUTS
-from utils.ui.tabs.inference import render
-from utils.ui.tabs.inference.context import Room, Sight, fault
-from utils.ui.tabs.inference.job_panel import Heard, begin, state_of, stop_button
+from utils.ui.tabs.inference.context import Context, Snapshot, downloads, job_status, start_job, stop_button
 from utils.ui.views import note
 
-PACK = "pack"
+KIND = "pack"
+MAX_ARCHIVES = 6
 
 
-@dataclass(frozen=True)
-class Line:
-    """What the packing process printed last."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Archive:
-    """What was packed."""
-
-    path: Path
-
-
-def build_downloads(room: Room) -> dict[str, Any]:
-    """Lay out the buttons; return what the clock fills."""
+def build_export(context: Context) -> dict[str, Any]:
+    """Lay out the buttons; return the widgets that the timer updates."""
     gr.Markdown(t("inference.export_about"))
     half = gr.Checkbox(
         value=True,
@@ -50,91 +35,69 @@ def build_downloads(room: Room) -> dict[str, Any]:
     with gr.Row():
         model = gr.Button(t("inference.export_model"), elem_id="pack-model")
         dataset = gr.Button(t("inference.export_dataset"), elem_id="pack-dataset")
-        stop = stop_button(room, PACK)
-    status = gr.HTML(elem_id="pack-status")
+        stop = stop_button(context, KIND)
+    status, page = gr.HTML(elem_id="pack-status"), context.page
 
-    def pack_model(project: str, model: str | None, half: bool, language: str) -> str:  # noqa: FBT001  # gradio gives values by place
-        return _begun(
-            room, project, language, lambda place: model_task(place, model or "", room.page.output, half=half)
-        )
+    def pack_model(project: str, model: str | None, half: bool, language: str) -> str:  # noqa: FBT001  # by position
+        def prepare() -> Callable[[BackgroundJob], Path]:
+            if not model:
+                raise RunError("No model is selected.", hint="Select one at the top of this tab.")
+            target = _target(context.project(project), _model_name(Path(model)))
+            arguments = ["export", model, "--out", str(target), "--zip", "--half" if half else "--no-half"]
+            return lambda job: _run(job, arguments, page.output, target.with_name(f"{target.name}.zip"))
+
+        return start_job(context, project, KIND, language, prepare)
 
     def pack_dataset(project: str, language: str) -> str:
-        return _begun(room, project, language, lambda place: dataset_task(place, project, room.page.output))
+        def prepare() -> Callable[[BackgroundJob], Path]:
+            target = _target(context.project(project), "dataset").with_suffix(".zip")
+            arguments = ["dataset", "export", "zip", str(target), "--project", project]
+            return lambda job: _run(job, arguments, page.output, target)
 
-    page = room.page
-    model.click(
-        pack_model,
-        [page.project, room.form["model"], half, page.language],
-        status,
-        api_name="pack_model",
-        show_progress="hidden",
-        **RAW_INPUTS,
-    )
-    dataset.click(
-        pack_dataset,
-        [page.project, page.language],
-        status,
-        api_name="pack_dataset",
-        show_progress="hidden",
-        **RAW_INPUTS,
-    )
+        return start_job(context, project, KIND, language, prepare)
+
+    inputs = [page.project, context.form["model"], half, page.language]
+    model.click(pack_model, inputs, status, api_name="pack_model", show_progress="hidden", **RAW_INPUTS)
+    inputs = [page.project, page.language]
+    dataset.click(pack_dataset, inputs, status, api_name="pack_dataset", show_progress="hidden", **RAW_INPUTS)
     return {"pack": status, "pack_stop": stop}
 
 
-def _begun(room: Room, project: str, language: str, make: Any) -> str:  # noqa: ANN401  # makes a task of a project
-    try:
-        place = room.open(project)
-    except AmharicTtsError as error:
-        return fault(error, language)
-    return begin(room, project, PACK, lambda: make(place), language)
+def _run(job: BackgroundJob, arguments: Sequence[str], output: Path, archive: Path) -> Path:
+    """Run a command that makes an archive, with the lines that it prints as progress."""
+    for line in read_lines(["-m", "utils", *arguments, "--output", str(output)], check=job.check):
+        job.report(message=line)
+    return archive
 
 
-def model_task(place: Project, model: str, output: Path, *, half: bool) -> Iterator[Line | Archive]:
-    """Pack a model with all that others need to speak with it."""
-    if not model:
-        raise RunError("No model is chosen.", hint="Choose one at the top of this tab.")
-    target = _target(place, _name_of(Path(model)))
-    for line in child_commands.run(child_commands.export_words(model, target, output, half=half)):
-        yield Line(line)
-    yield Archive(target.with_name(f"{target.name}.zip"))
+def export_state(context: Context, snapshot: Snapshot) -> dict[str, Any]:
+    """Return updates for the running job and the newest archives."""
+
+    def describe(archive: Path) -> str:
+        return t("inference.exported", snapshot.language, name=archive.name)
+
+    status, stop = job_status(context.jobs.get(snapshot.name, KIND), snapshot.language, describe)
+    archives = sorted(_archives(snapshot.project.exports), reverse=True)[:MAX_ARCHIVES]
+    links = downloads((path, f"{path.name} ({size / 1e6:.1f} MB)") for _, path, size in archives)
+    return {
+        "pack": status + (links if archives else note(t("inference.no_exports", snapshot.language))),
+        "pack_stop": stop,
+    }
 
 
-def dataset_task(place: Project, project: str, output: Path) -> Iterator[Line | Archive]:
-    """Pack the clips that were kept, with their lists."""
-    target = _target(place, "dataset").with_suffix(".zip")
-    for line in child_commands.run(child_commands.dataset_words(project, target, output)):
-        yield Line(line)
-    yield Archive(target)
-
-
-def pack_state(room: Room, sight: Sight) -> dict[str, Any]:
-    """Say how far the packing is, and offer what was packed before."""
-    status, stop = state_of(room.errands.look(sight.name, PACK), sight.language, _heard)
-    packed = sorted(_packed(sight.place.exports), reverse=True)[:6]
-    shown = [render.link(path, f"{path.name} ({size / 1e6:.1f} MB)") for _, path, size in packed]
-    offered = render.downloads(shown) if shown else note(t("inference.no_exports", sight.language))
-    return {"pack": status + offered, "pack_stop": stop}
-
-
-def _packed(folder: Path) -> Iterator[tuple[float, Path, int]]:
-    """Yield when each archive was packed, where it lies and its bytes; the System tab may delete one at this moment."""
+def _archives(folder: Path) -> Iterator[tuple[float, Path, int]]:
+    """Yield the time, path and size of each archive."""
     for path in folder.glob("*.zip"):
-        with contextlib.suppress(FileNotFoundError):
-            found = path.stat()
-            yield found.st_mtime, path, found.st_size
+        with contextlib.suppress(FileNotFoundError):  # the System tab may delete one at this moment
+            stat = path.stat()
+            yield stat.st_mtime, path, stat.st_size
 
 
-def _heard(item: object, language: str) -> Heard | None:
-    if isinstance(item, Archive):
-        return Heard(t("inference.exported", language, name=item.path.name), is_result=True)
-    return Heard(item.text) if isinstance(item, Line) else None
+def _target(project: Project, name: str) -> Path:
+    make_folder(project.exports)
+    return project.exports / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def _target(place: Project, name: str) -> Path:
-    make_folder(place.exports)
-    return place.exports / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
-
-
-def _name_of(model: Path) -> str:
-    named = model.parent.name if model.name == "ready" else "-".join((*model.parts[-3:-2], model.name))
-    return re.sub(r"[^\w.-]+", "_", named).strip("._") or "model"
+def _model_name(model: Path) -> str:
+    name = model.parent.name if model.name == "ready" else "-".join((*model.parts[-3:-2], model.name))
+    return re.sub(r"[^\w.-]+", "_", name).strip("._") or "model"

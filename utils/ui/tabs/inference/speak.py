@@ -1,31 +1,34 @@
-"""Speaking: the button, what is going on, and sound while it comes."""
+"""Speak: the buttons, progress, audio while it is spoken, and the take that is saved."""
 
+import base64
+import json
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import gradio as gr
+import numpy as np
 from gradio.events import Dependency
 
 from utils.config import SpeechConfig
 from utils.core.paths import Project
+from utils.media.encoding import to_pcm16
 from utils.media.rates import OUTPUT_RATE
-from utils.runs.tasks import Work
+from utils.runs.background_jobs import JobProgress
+from utils.speech import session
+from utils.speech.session import SpeechRequest, Started
+from utils.speech.types import Utterance
 from utils.ui.i18n import t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS
-from utils.ui.tabs.inference import render, speech_tasks
-from utils.ui.tabs.inference.context import Room, fault, news, settings
-from utils.ui.tabs.inference.playback import Listener
-from utils.ui.tabs.inference.speech_tasks import News
+from utils.ui.tabs.inference.context import Context, progress_html, settings, shown_error, uploaded_file, visitor
+from utils.ui.tabs.inference.takes import audio_path, take_choices
 from utils.ui.views import message_box
-from utils.workspace import takes
-from utils.workspace.takes import Take
+from utils.workspace import batch_speech, takes
+from utils.workspace.takes import RecordedTake
 
-if TYPE_CHECKING:
-    from gradio.blocks import Block
-
-SPEAKING = "speak"
+RESENT_CHUNKS = 6  # the browser may skip an update, so each one repeats the newest chunks
 
 PLAY = """chunk => {
   const state = window.amharicStream ??= { context: null, at: 0, key: "", played: -1 };
@@ -35,59 +38,129 @@ PLAY = """chunk => {
     state.context?.close();
     Object.assign(state, { context: new AudioContext({ sampleRate: RATE }), at: 0, key, played: -1, seconds: 0 });
   }
-  parts.forEach((part, place) => {
-    if (first + place <= state.played) return;
-    state.played = first + place;
+  parts.forEach((part, index) => {
+    if (first + index <= state.played) return;
+    state.played = first + index;
     const bytes = Uint8Array.from(atob(part), letter => letter.charCodeAt(0));
-    const whole = new Int16Array(bytes.buffer);
-    const sound = state.context.createBuffer(1, whole.length, RATE);
-    const room = sound.getChannelData(0);
-    whole.forEach((value, index) => { room[index] = value / 32768; });
+    const samples = new Int16Array(bytes.buffer);
+    const buffer = state.context.createBuffer(1, samples.length, RATE);
+    const channel = buffer.getChannelData(0);
+    samples.forEach((value, position) => { channel[position] = value / 32768; });
     const source = state.context.createBufferSource();
-    source.buffer = sound;
+    source.buffer = buffer;
     source.connect(state.context.destination);
     state.at = Math.max(state.at, state.context.currentTime + 0.05);
     source.start(state.at);
-    state.at += sound.duration;
-    state.seconds += sound.duration;
+    state.at += buffer.duration;
+    state.seconds += buffer.duration;
   });
 }""".replace("RATE", str(OUTPUT_RATE))
-HUSH = """() => { const state = window.amharicStream; state?.context?.close(); if (state) state.context = null; }"""
+SILENCE = """() => { const state = window.amharicStream; state?.context?.close(); if (state) state.context = null; }"""
+
+
+@dataclass
+class TakeRecorder:
+    """Collects the events of one request: its progress, its newest audio, and the take that it becomes.
+
+    Attributes:
+        kind: The kind of the take.
+        text: The text.
+        config: The settings of speech.
+        started: The first event.
+        sentences: The sentences that are complete.
+        subtitles: The take of subtitles, once it is complete.
+        done: How many sentences or cues are complete.
+        chunks: How many chunks of audio there were.
+    """
+
+    kind: str
+    text: str
+    config: SpeechConfig
+    started: Started | None = None
+    sentences: list[Utterance] = field(default_factory=list)
+    subtitles: RecordedTake | None = None
+    done: int = 0
+    chunks: int = 0
+    _newest: deque[str] = field(default_factory=lambda: deque(maxlen=RESENT_CHUNKS))
+    _key: str = field(default_factory=lambda: str(time.time_ns()))  # tells the browser that this is another text
+    _started_at: float = 0.0
+
+    def add(self, event: object) -> None:
+        """Add an event of the request."""
+        match event:
+            case Started():
+                self.started, self._started_at = event, time.monotonic()
+            case Utterance():
+                self.sentences.append(event)
+                self.done = len(self.sentences)
+            case JobProgress():
+                self.done = event.step
+            case np.ndarray():
+                if event.size:
+                    self._newest.append(base64.b64encode(to_pcm16(event)).decode())
+                    self.chunks += 1
+            case RecordedTake():
+                self.subtitles = event
+
+    def player_json(self) -> str:
+        """Return the newest chunks for the player in the browser."""
+        if not self.chunks:
+            return ""
+        parts = list(self._newest)
+        return json.dumps({"key": self._key, "first": self.chunks - len(parts), "parts": parts})
+
+    def progress(self, seconds: float, stage: str, language: str) -> str:
+        """Show how far it is; before it starts, the stage."""
+        if self.started is None:
+            return progress_html(f"{t(stage, language)} · {seconds:.0f} s")
+        values = {"step": self.done, "total": self.started.total}
+        sentence = t("inference.sentences_progress", language, **values)
+        return progress_html(f"{sentence} · {seconds:.0f} s", self.done, self.started.total)
+
+    def take(self) -> RecordedTake | None:
+        """Return the take; None when no sentence is complete."""
+        took = time.monotonic() - self._started_at
+        if self.subtitles:
+            return self.subtitles._replace(take=replace(self.subtitles.take, took=took))
+        if self.started is None or not self.sentences:
+            return None
+        return takes.new_take(self.kind, self.text, self.config, self.started, self.sentences, took)
 
 
 @dataclass(frozen=True)
-class Player:
-    """The widgets that speaking fills: what goes on, the newest sound, the takes, the whole."""
+class SpeakWidgets:
+    """The widgets that a speaking request fills."""
 
     status: gr.HTML
     chunk: gr.Textbox
     takes: gr.Radio
-    sound: gr.Audio
+    audio: gr.Audio
     speak: gr.Button
     stop: gr.Button
 
     @property
     def outputs(self) -> list[Any]:
-        """Return them in the order in which handlers fill them."""
-        return [self.status, self.chunk, self.takes, self.sound, self.speak, self.stop]
+        """Return them in the order of ``_update``."""
+        return [self.status, self.chunk, self.takes, self.audio, self.speak, self.stop]
 
-    def free_after(self, spoken: Dependency) -> None:
-        """Unlock speaking when it is over; not with its last news, for gradio ignores a click until then."""
-
-        def free() -> list[Any]:
-            return [gr.update(interactive=True), gr.update(interactive=False)]
-
-        spoken.then(free, None, [self.speak, self.stop], **PRIVATE_EVENT)
-
-
-def shown(status: str, chunk: object = None, found: object = None, sound: object = None) -> Any:  # noqa: ANN401  # what gradio takes
-    """Return what a handler that speaks fills; what is None is left alone."""
-    left = [gr.skip() if one is None else one for one in (chunk, found, sound)]
-    return status, *left, gr.update(interactive=False), gr.update(interactive=True)
+    def enable_after(self, event: Dependency) -> None:
+        """Enable Speak after the last update, not with it: gradio ignores clicks until then."""
+        event.then(
+            lambda: [gr.update(interactive=True), gr.update(interactive=False)],
+            None,
+            [self.speak, self.stop],
+            **PRIVATE_EVENT,
+        )
 
 
-def build_buttons() -> tuple[gr.Button, gr.Button, gr.Checkbox]:
-    """Lay out the buttons."""
+def _update(status: str, chunk: object = None, choices: object = None, audio: object = None) -> tuple[Any, ...]:
+    """Return updates for ``SpeakWidgets.outputs``; None leaves a widget alone."""
+    optional = [gr.skip() if value is None else value for value in (chunk, choices, audio)]
+    return status, *optional, gr.update(interactive=False), gr.update(interactive=True)
+
+
+def build_speak() -> tuple[gr.Button, gr.Button, gr.Checkbox, gr.HTML, gr.Textbox, gr.Audio]:
+    """Lay out the buttons, progress and player."""
     with gr.Row():
         speak = gr.Button(t("inference.speak"), variant="primary", min_width=140, elem_id="speak")
         stop = gr.Button(t("inference.stop"), variant="stop", min_width=100, interactive=False, elem_id="stop")
@@ -96,104 +169,114 @@ def build_buttons() -> tuple[gr.Button, gr.Button, gr.Checkbox]:
         info=t("inference.stream_hint"),
         elem_id="stream",
     )
-    return speak, stop, stream
-
-
-def build_status() -> tuple[gr.HTML, gr.Textbox, gr.Audio]:
-    """Lay out progress and player."""
     status = gr.HTML(elem_id="speak-status")
     chunk = gr.Textbox(
-        visible="hidden",
-        elem_id="stream-chunk",
-        label=t("inference.stream_player"),
-        info=t("inference.player_hint"),
+        visible="hidden", elem_id="stream-chunk", label=t("inference.stream_player"), info=t("inference.player_hint")
     )
-    sound = gr.Audio(
+    audio = gr.Audio(
         label=t("inference.result"), type="filepath", interactive=False, elem_id="take-sound", buttons=["download"]
     )
-    return status, chunk, sound
+    return speak, stop, stream, status, chunk, audio
 
 
-def tie_speak(room: Room, player: Player, text: gr.Textbox, stream: gr.Checkbox) -> None:
-    """Speak the text on a click, and stop at once on another."""
+def bind_speak(context: Context, widgets: SpeakWidgets, text: gr.Textbox, stream: gr.Checkbox) -> None:
+    """Speak the text on a click, and stop on another."""
 
     def speak(
         request: gr.Request, text: str | None, stream: object, page_language: str, project: str, **values: object
     ) -> Iterator[tuple[Any, ...]]:
-        def begin(_: Project, config: SpeechConfig) -> tuple[Listener, Work[News]]:
-            task = speech_tasks.stream if stream else speech_tasks.speak
-            listener = Listener("stream" if stream else "speech", text or "", config)
-            return listener, Work(lambda: task(room.studio, text or "", config))
+        def start(config: SpeechConfig) -> tuple[TakeRecorder, SpeechRequest[Any]]:
+            function = session.stream if stream else session.speak
+            recorder = TakeRecorder("stream" if stream else "speech", text or "", config)
+            return recorder, context.submit(request, lambda model: function(model, text or "", config), config)
 
-        yield from followed(room, request, project, page_language, values, begin)
+        yield from follow(context, project, page_language, values, start)
 
-    given: dict[str, Block] = {**room.given, "text": text, "stream": stream}
-    spoken = player.speak.click(
+    spoken = widgets.speak.click(
         speak,
-        inputs_kwargs=given,
-        outputs=player.outputs,
+        inputs_kwargs={**context.inputs, "text": text, "stream": stream},
+        outputs=widgets.outputs,
         api_name="speak",
         show_progress="hidden",
         concurrency_limit=8,
         trigger_mode="once",
         **RAW_INPUTS,
     )
-    player.free_after(spoken)
+    widgets.enable_after(spoken)
 
     def stop_speaking(request: gr.Request) -> None:
-        room.studio.stop(f"{visitor(request)} {SPEAKING}")
+        context.session.cancel(visitor(request))
 
-    player.stop.click(stop_speaking, None, None, js=HUSH, api_name="stop", **QUIET_EVENT)
-    player.chunk.change(None, player.chunk, None, js=PLAY)
-
-
-Begin = Callable[[Project, SpeechConfig], tuple[Listener, Work[News]]]
+    widgets.stop.click(stop_speaking, None, None, js=SILENCE, api_name="stop", **QUIET_EVENT)
+    widgets.chunk.change(None, widgets.chunk, None, js=PLAY)
 
 
-def followed(
-    room: Room, request: gr.Request, project: str, language: str, values: dict[str, Any], begin: Begin
+def build_subtitles(context: Context, widgets: SpeakWidgets) -> None:
+    """Lay out the file and the button for subtitles."""
+    gr.Markdown(t("inference.subtitles_about"))
+    types = [".srt", ".vtt", ".ass", ".ssa"]
+    file = gr.File(label=t("common.subtitles"), file_types=types, file_count="single", height=120, elem_id="srt")
+    button = gr.Button(t("inference.speak_subtitles"), elem_id="speak-subtitles")
+
+    def speak_subtitles(
+        request: gr.Request, file: object, page_language: str, project: str, **values: object
+    ) -> Iterator[tuple[Any, ...]]:
+        def start(config: SpeechConfig) -> tuple[TakeRecorder, SpeechRequest[Any]]:
+            path = uploaded_file(context, file, t("inference.subtitles_missing", page_language))
+            recorder = TakeRecorder("subtitles", path.stem, config)
+            return recorder, context.submit(request, lambda model: batch_speech.dub(model, path, config), config)
+
+        yield from follow(context, project, page_language, values, start)
+
+    spoken = button.click(
+        speak_subtitles,
+        inputs_kwargs={**context.inputs, "file": file},
+        outputs=widgets.outputs,
+        api_name="speak_subtitles",
+        show_progress="hidden",
+        concurrency_limit=8,
+        **RAW_INPUTS,
+    )
+    widgets.enable_after(spoken)
+
+
+def follow(
+    context: Context,
+    project: str,
+    language: str,
+    values: dict[str, Any],
+    start: Callable[[SpeechConfig], tuple[TakeRecorder, SpeechRequest[Any]]],
 ) -> Iterator[tuple[Any, ...]]:
-    """Follow a speaking until its end or until it is stopped, and keep what was spoken as a take."""
-    yield shown(render.working(t("inference.getting_ready", language)), "")
+    """Follow a request until it ends or is stopped, and save what was spoken as a take."""
+    yield _update(progress_html(t("inference.waiting", language)), "")
     try:
-        place, config = room.open(project), settings(values)
-        listener, work = begin(place, config)
-        count = 0
-        for item in news(room, visitor(request), SPEAKING, work):
-            listener.hear(item)
-            chunk = listener.chunk() if listener.count > count else None
-            count = listener.count
-            yield shown(listener.progress(work.seconds, language), chunk)
-        yield kept(place, listener, language)
-    except Exception as error:  # noqa: BLE001  # it is shown in its place
-        yield shown(fault(error, language))
+        place = context.project(project)
+        recorder, request = start(settings(values))
+        sent = 0
+        for event in request.events():
+            recorder.add(event)
+            chunk = recorder.player_json() if recorder.chunks > sent else None
+            sent = recorder.chunks
+            yield _update(recorder.progress(request.seconds, stage(context), language), chunk)
+        yield _save(place, recorder, language)
+    except Exception as error:  # noqa: BLE001  # shown
+        yield _update(shown_error(error, language))
 
 
-def kept(place: Project, listener: Listener, language: str) -> Any:  # noqa: ANN401  # what gradio takes
-    """Keep what was spoken and show it."""
-    made = listener.take()
-    if made is None:
-        sentence = t("inference.stopped_empty", language)
-        return shown(message_box("warning", sentence))
-    take = takes.keep(place, *made)
-    sentence = t("inference.spoken", language, **figures(take))
+def stage(context: Context) -> str:
+    """Return what happens before a text is started."""
+    return "inference.loading_model" if context.session.loading else "inference.waiting"
+
+
+def _save(project: Project, recorder: TakeRecorder, language: str) -> tuple[Any, ...]:
+    """Save what was spoken and show it."""
+    recorded = recorder.take()
+    if recorded is None or not recorded.samples.size:
+        return _update(message_box("warning", t("inference.stopped_empty", language)))
+    take = takes.save(project, *recorded)
+    figures = {"seconds": f"{take.seconds:.1f}", "took": f"{take.took:.1f}"}
+    sentence = t("inference.spoken", language, **figures)
     if take.unfinished:
         sentence = t("inference.stopped_kept", language)
-    found = takes.newest(place)
-    choices = gr.update(choices=[(render.take_title(one, language), one.name) for one in found], value=take.name)
-    return shown(message_box("success", sentence), None, choices, str(sound_of(place, take)))
-
-
-def figures(take: Take) -> dict[str, str]:
-    """Return how long a take is and how long it took."""
-    return {"seconds": f"{take.seconds:.1f}", "took": f"{take.took:.1f}"}
-
-
-def sound_of(place: Project, take: Take) -> Path:
-    """Return the file of a take."""
-    return takes.folder_of(place, take.name) / takes.SOUND
-
-
-def visitor(request: gr.Request | None) -> str:
-    """Tell visitors apart."""
-    return str(request.session_hash) if request is not None and request.session_hash else "program"
+    choices = gr.update(choices=take_choices(project, language), value=take.name)
+    return _update(message_box("success", sentence), None, choices, str(audio_path(project, take)))

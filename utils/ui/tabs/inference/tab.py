@@ -1,105 +1,113 @@
-"""Speaking, in the order in which a person works: model, voice, text, settings, sound, takes, comparison, files."""
+"""The Inference tab, in the order of work: model, voice, text, settings, speak, takes, and what takes longer."""
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError
-from utils.runs.background_jobs import Errands
+from utils.core.paths import OUTPUT, VOICES
+from utils.runs.background_jobs import BackgroundJobs
 from utils.speech.models import list_models
+from utils.speech.session import Check, SpeechSession
 from utils.ui.i18n import heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
-from utils.ui.tabs.inference import render
-from utils.ui.tabs.inference.batch import batch_state, build_batch, build_subtitles
+from utils.ui.tabs.inference.batch import batch_state, build_batch
 from utils.ui.tabs.inference.compare import build_compare, compare_state
-from utils.ui.tabs.inference.context import Room, Sight
-from utils.ui.tabs.inference.export import build_downloads, pack_state
-from utils.ui.tabs.inference.model import build_model, model_state, nothing_open
-from utils.ui.tabs.inference.model_session import Studio
-from utils.ui.tabs.inference.speak import Player, build_buttons, build_status, tie_speak
-from utils.ui.tabs.inference.takes import build_history, build_sound_and_sentences, listed, tie_history
-from utils.ui.tabs.inference.text_input import build_settings, build_text
+from utils.ui.tabs.inference.context import CSS, Context, Snapshot
+from utils.ui.tabs.inference.export import build_export, export_state
+from utils.ui.tabs.inference.model import build_model, model_state, no_project_state
+from utils.ui.tabs.inference.speak import SpeakWidgets, bind_speak, build_speak, build_subtitles
+from utils.ui.tabs.inference.takes import bind_history, build_history, build_take, history_state
+from utils.ui.tabs.inference.text import build_settings, build_text
 from utils.ui.tabs.inference.voice import build_voice
+
+if TYPE_CHECKING:
+    from utils.speech.synthesizer import Synthesizer
+
+MAX_ACTIVE, MAX_WAITING = 8, 24  # requests of all visitors
 
 
 def build(page: PageContext) -> gr.Tab:
     """Lay out the tab."""
     tab = gr.Tab(t("inference.tab"), id="inference", elem_id="inference-tab")
     with tab:
-        room = Room(page, Studio(page.output), Errands())
-        gr.HTML(f"<style>{render.CSS}</style>")
+        context = Context(page, new_session(page.output), BackgroundJobs())
+        gr.HTML(f"<style>{CSS}</style>")
         gr.Markdown(heading("inference.model"))
-        widgets = build_model(room)
+        widgets = build_model(context)
         gr.Markdown(heading("inference.voice"))
-        widgets["reference"] = build_voice(room)
+        widgets["reference"] = build_voice(context)
         gr.Markdown(heading("common.text"))
-        text = build_text(room)
+        text = build_text(context)
         gr.Markdown(heading("inference.voice_settings"))
-        build_settings(room)
-        player, history = build_speaking(room, text)
-        widgets |= {"speak": player.speak, **history, **build_more(room, player)}
-        tie_clock(room, widgets)
+        build_settings(context)
+        speak, history = _build_speaking(context, text)
+        widgets |= {"speak": speak.speak, **history}
+        with gr.Accordion(t("common.subtitles"), open=False):
+            build_subtitles(context, speak)
+        with gr.Accordion(t("inference.batch"), open=False):
+            widgets |= build_batch(context)
+        with gr.Accordion(t("inference.compare_models"), open=False):
+            widgets |= build_compare(context)
+        with gr.Accordion(t("inference.export"), open=False):
+            widgets |= build_export(context)
+        _bind_timer(context, widgets)
     return tab
 
 
-def build_speaking(room: Room, text: gr.Textbox) -> tuple[Player, dict[str, Any]]:
-    """Lay out buttons, progress, the chosen take and all takes; return what the clock fills too."""
+def new_session(output: Path) -> SpeechSession:
+    """Make the session of the page."""
+
+    def load(config: SpeechConfig, check: Check) -> "Synthesizer":
+        from utils.speech.synthesizer import Synthesizer
+
+        voices = output / VOICES.relative_to(OUTPUT)
+        return Synthesizer.load(
+            config.model, config.device, config.precision, cache=voices, output=output, on_step=check
+        )
+
+    return SpeechSession(load, MAX_ACTIVE, MAX_WAITING)
+
+
+def _build_speaking(context: Context, text: gr.Textbox) -> tuple[SpeakWidgets, dict[str, Any]]:
+    """Lay out buttons, progress, the selected take and the history; return the widgets that the timer updates."""
     gr.Markdown(heading("inference.speak"))
-    speak, stop, stream = build_buttons()
-    status, chunk, sound = build_status()
-    facts = gr.Column()
+    speak, stop, stream, status, chunk, audio = build_speak()
+    below = gr.Column()
     gr.Markdown(heading("inference.takes"))
-    history = gr.HTML(elem_id="takes-status")
-    chosen, actions = build_history()
-    with facts:
-        view = build_sound_and_sentences(room, chosen, sound)
-    player = Player(status, chunk, chosen, sound, speak, stop)
-    tie_speak(room, player, text, stream)
-    tie_history(view, text, actions, history)
-    return player, {"chosen": chosen, **actions}
+    history_status = gr.HTML(elem_id="takes-status")
+    chosen, buttons = build_history()
+    with below:
+        take = build_take(context, chosen, audio)
+    widgets = SpeakWidgets(status, chunk, chosen, audio, speak, stop)
+    bind_speak(context, widgets, text, stream)
+    bind_history(take, text, buttons, history_status)
+    return widgets, {"chosen": chosen, **buttons}
 
 
-def build_more(room: Room, player: Player) -> dict[str, Any]:
-    """Lay out what takes longer, unfolded when it is wanted; return what the clock fills."""
-    with gr.Accordion(t("common.subtitles"), open=False):
-        build_subtitles(room, player)
-    widgets: dict[str, Any] = {}
-    with gr.Accordion(t("inference.batch"), open=False):
-        widgets |= build_batch(room)
-    with gr.Accordion(t("inference.compare_models"), open=False):
-        widgets |= build_compare(room)
-    with gr.Accordion(t("inference.export"), open=False):
-        widgets |= build_downloads(room)
-    return widgets
-
-
-def tie_clock(room: Room, widgets: dict[str, Any]) -> None:
-    """Show on every tick what is new to a visitor: of models, memory, voices, takes and long works."""
+def _bind_timer(context: Context, widgets: dict[str, Any]) -> None:
+    """Update at each tick what is new to a visitor: models, memory, voices, takes and jobs."""
 
     @show_errors
-    def look(
+    def refresh(
         seen: dict[str, Any], project: str, model: str | None, take: str | None, comparison: str | None, language: str
     ) -> list[Any]:
         try:
-            sight = Sight(project, room.open(project), list_models(room.page.output), language)
-            made = {
-                **model_state(room, sight, model or "", seen),
-                **listed(sight.place, take, language),
-                **batch_state(room, sight),
-                **compare_state(room, sight, comparison),
-                **pack_state(room, sight),
+            snapshot = Snapshot(project, context.project(project), list_models(context.page.output), language)
+            state = {
+                **model_state(context, snapshot, model or "", seen),
+                **history_state(snapshot.project, take, language),
+                **batch_state(context, snapshot),
+                **compare_state(context, snapshot, comparison),
+                **export_state(context, snapshot),
             }
         except AmharicTtsError as error:
-            made = nothing_open(room, error, language)
-        return changed_updates(seen, made, widgets)
+            state = no_project_state(context, error, language)
+        return changed_updates(seen, state, widgets)
 
-    seen, page = gr.State({}), room.page
-    chosen = [widgets[name] for name in ("model", "chosen", "comparisons")]
-    gr.on(
-        [*page.refresh, widgets["model"].change],
-        look,
-        [seen, page.project, *chosen, page.language],
-        [seen, *widgets.values()],
-        **RAW_INPUTS,
-        **PRIVATE_EVENT,
-    )
+    seen, page = gr.State({}), context.page
+    inputs = [seen, page.project, widgets["model"], widgets["chosen"], widgets["comparisons"], page.language]
+    events = [*page.refresh, widgets["model"].change]
+    gr.on(events, refresh, inputs, [seen, *widgets.values()], **RAW_INPUTS, **PRIVATE_EVENT)

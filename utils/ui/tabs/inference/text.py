@@ -1,0 +1,234 @@
+"""The text: its box, a preview of what the model reads, and the settings of speech."""
+
+import functools
+import secrets
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from utils.config import SpeechConfig
+from utils.core.errors import AmharicTtsError, ConfigError, TextError
+from utils.core.languages import AMHARIC
+from utils.speech.planning import find_unspeakable, plan
+from utils.ui import error_text
+from utils.ui.i18n import t
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS
+from utils.ui.tabs.inference.context import SAMPLES, Context
+from utils.ui.views import cell, error_box, note, table
+from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
+from utils.xtts.language_packs import pack_for
+from utils.xtts.tokenizer import TokenizedText, Tokenizer
+
+MAX_LETTERS = 20_000  # read while somebody types
+MAX_ROWS = 60
+MAIN_SETTINGS = ("speed", "temperature", "seed", "candidates", "tries")
+
+
+def build_text(context: Context) -> gr.Textbox:
+    """Lay out the text box with its counter and its preview."""
+    with gr.Row():
+        with gr.Column(scale=3, min_width=280):
+            text = gr.Textbox(
+                SAMPLES[0],
+                label=t("inference.text"),
+                info=t("inference.text_hint"),
+                lines=5,
+                max_lines=20,
+                elem_id="speech-text",
+            )
+        with gr.Column(scale=1, min_width=240):
+            context.build_fields("language")
+            sample = gr.Dropdown(
+                list(dict.fromkeys((*SAMPLES, *pack_for(AMHARIC.code).samples))),
+                value=None,
+                label=t("inference.example_sentence"),
+                info=t("inference.replaces_text"),
+                interactive=True,
+                elem_id="sample-sentence",
+            )
+    counter = gr.HTML(elem_id="counter")
+    with gr.Accordion(t("common.pronunciation_preview"), open=False):
+        preview = gr.HTML(elem_id="text-readings")
+    # not "input", which fires again on blur and would overwrite newer text; not "select", which is for the mouse alone
+    sample.change(lambda chosen: chosen or gr.skip(), sample, text, **RAW_INPUTS, **PRIVATE_EVENT)
+    _bind_preview(context, text, counter, preview)
+    return text
+
+
+def build_settings(context: Context) -> None:
+    """Lay out all settings of speech that no other part has."""
+    with gr.Column(elem_classes="settings"):
+        context.build_fields(*MAIN_SETTINGS)
+    random_seed = gr.Button(t("inference.random_seed"), min_width=140, size="sm", elem_id="random-seed")
+    with gr.Accordion(t("inference.more_settings"), open=False), gr.Column(elem_classes="settings"):
+        context.build_fields()
+    random_seed.click(lambda: secrets.randbelow(2**32), None, context.form["seed"], **PRIVATE_EVENT)
+
+
+def _bind_preview(context: Context, text: gr.Textbox, counter: gr.HTML, table: gr.HTML) -> None:
+    def read_text(text: str | None, model: str | None, language: str | None, page_language: str) -> tuple[str, str]:
+        preview = _preview(context, text or "", model or "", language or AMHARIC.code)
+        return counter_html(preview, _estimate_seconds(preview), page_language), preview_html(preview, page_language)
+
+    language, model = context.form["language"], context.form["model"]
+    events: list[Any] = [text.change, language.change, model.change, context.page.blocks.load]  # type: ignore[attr-defined]
+    inputs, outputs = [text, model, language, context.page.language], [counter, table]
+    gr.on(
+        events,
+        read_text,
+        inputs,
+        outputs,
+        api_name="read_text",
+        trigger_mode="always_last",
+        **RAW_INPUTS,
+        **QUIET_EVENT,
+    )
+    context.page.language.change(read_text, inputs, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+
+
+@dataclass(frozen=True)
+class TextPreview:
+    """How a model reads a text.
+
+    Attributes:
+        readings: Each sentence.
+        unreadable: Characters that the model cannot read; the text is refused because of them.
+        skipped: Characters without sound.
+        max_tokens: The limit of a sentence.
+        error: Why the text cannot be spoken.
+        is_complete: Whether all of the text was read.
+    """
+
+    readings: tuple[TokenizedText, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    max_tokens: int = 0
+    error: AmharicTtsError | None = None
+    is_complete: bool = True
+
+
+def _preview(context: Context, text: str, model: str, language: str) -> TextPreview:
+    """Read a text with the vocabulary of the selected model, or of the model in memory if only that is known."""
+    if not text.strip():
+        return TextPreview()
+    loaded = context.session.loaded
+    try:
+        tokenizer = tokenizer_of(model)
+    except AmharicTtsError as error:
+        if loaded is None or loaded.choice[0] != model:
+            return TextPreview(error=error)
+        tokenizer = loaded.synthesizer.model.tokenizer
+    try:
+        return preview_text(text, tokenizer, language)
+    except AmharicTtsError as error:
+        return TextPreview(error=error)
+
+
+def preview_text(text: str, tokenizer: Tokenizer, language: str) -> TextPreview:
+    """Read a text; one that cannot be spoken is read nevertheless, with the reason."""
+    pack, part, error = tokenizer.pack(language), text[:MAX_LETTERS], None
+    try:
+        readings = tuple(
+            sentence.tokenized for sentence in plan(part, tokenizer, SpeechConfig(language=language)).sentences
+        )
+    except TextError as problem:
+        error = problem
+        try:
+            parts = pack.split(part)
+            readings = tuple(reading for one in parts for reading in tokenizer.tokenize_parts(one, language))
+        except TextError:  # refused by the normalisation itself: there is nothing to show
+            readings = ()
+    problems = find_unspeakable(part, tokenizer, language) if part.strip() else ()
+    unreadable = dict.fromkeys(problem.characters for problem in problems if problem.refused)
+    skipped = dict.fromkeys(problem.characters for problem in problems if not problem.refused)
+    is_complete = len(part) == len(text)
+    return TextPreview(readings, tuple(unreadable), tuple(skipped), pack.token_limit, error, is_complete)
+
+
+def tokenizer_of(model: str) -> Tokenizer:
+    """Open the vocabulary of a model by its folder, without loading the model."""
+    if not model.strip():
+        raise ConfigError("No model is selected.", hint="Select one in the list, or train one first.")
+    folder = Path(model).expanduser()
+    versions = tuple(_modified(folder / name) for name in (VOCABULARY_FILE, SETTINGS_FILE))
+    if not versions[0]:
+        raise ConfigError("The vocabulary of this model is unknown until it is loaded.", hint="Press Load.")
+    return _open_tokenizer(folder, versions)
+
+
+@functools.lru_cache(maxsize=8)
+def _open_tokenizer(folder: Path, versions: tuple[int, ...]) -> Tokenizer:  # noqa: ARG001  # opened again after a change
+    return Tokenizer.load(folder)
+
+
+def _modified(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _estimate_seconds(preview: TextPreview) -> float | None:
+    """Estimate the duration, once torch was loaded for a model anyway."""
+    guards: Any = sys.modules.get("utils.speech.guards")
+    if guards is None or not preview.readings:
+        return None
+    return float(sum(guards.sounds(reading) for reading in preview.readings) / guards.SpeechLimits().usual)
+
+
+def counter_html(preview: TextPreview, seconds: float | None, language: str) -> str:
+    """Count sentences and tokens, and show which characters are not supported."""
+    if not preview.readings:
+        return note(error_text.describe(preview.error, language)) if preview.error else ""
+    longest = max(len(reading.ids) for reading in preview.readings)
+    values = {"count": len(preview.readings), "longest": longest, "limit": preview.max_tokens}
+    parts = [t("inference.sentence_count", language, **values)]
+    if seconds is not None:
+        parts.append(t("inference.estimated_length", language, seconds=f"{seconds:.0f}"))
+    if not preview.is_complete:
+        parts.append(t("inference.text_truncated", language))
+    html = note(" · ".join(parts))
+    if preview.unreadable:
+        marks = " ".join(f"<mark>{escape(character)}</mark>" for character in preview.unreadable)
+        reason = escape(t("inference.unsupported_characters", language))
+        html += f'<div class="message error" role="alert"><p>{reason} {marks}</p></div>'
+    elif preview.error:
+        html += error_box(preview.error, language)
+    if preview.skipped:
+        html += note(t("inference.skipped_characters", language, signs=" ".join(preview.skipped)))
+    return html
+
+
+def preview_html(preview: TextPreview, language: str) -> str:
+    """Show each sentence on its way to the model."""
+    if not preview.readings:
+        return note(t("common.nothing_to_explain", language))
+    titles = [
+        t(title, language)
+        for title in ("common.written", "common.normalised", "common.sounds", "common.model_reads", "inference.tokens")
+    ]
+    rows = [_row(reading, preview.unreadable) for reading in preview.readings[:MAX_ROWS]]
+    hidden = len(preview.readings) - MAX_ROWS
+    rest = note(t("inference.more_sentences", language, count=hidden)) if hidden > 0 else ""
+    return table(titles, rows, classes="stack") + rest
+
+
+def _row(reading: TokenizedText, unreadable: Sequence[str]) -> list[str]:
+    return [
+        f"<td>{_mark(reading.written, (*unreadable, *reading.unknown))}</td>",
+        cell(reading.normalised),
+        cell(reading.phones),
+        f'<td class="reads">{_mark(reading.model_text, reading.unknown)}</td>',
+        cell(f"{len(reading.ids)}: {' '.join(reading.tokens)}", classes="reads"),
+    ]
+
+
+def _mark(text: str, strings: Iterable[str]) -> str:
+    """Mark characters in a text."""
+    marked = {character for string in strings for character in string if not character.isspace()}
+    return "".join(f"<mark>{escape(letter)}</mark>" if letter in marked else escape(letter) for letter in text)

@@ -1,0 +1,172 @@
+"""Speech for whole files: subtitles, each cue at its time, and one audio file for each line of a text file."""
+
+import csv
+import io
+import shutil
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from utils.config import SpeechConfig
+from utils.core.batching import batched
+from utils.core.errors import DataError, TextError
+from utils.core.paths import Project
+from utils.core.storage import atomic_writer, make_unique_folder, timestamp_name, write_atomically
+from utils.dataset.subtitles import read_cues
+from utils.dataset.text_files import read_any_encoding
+from utils.media.encoding import Tags, write_audio
+from utils.media.rates import OUTPUT_RATE
+from utils.runs.background_jobs import BackgroundJob, JobProgress
+from utils.speech.dubbing import fit_to_cues
+from utils.speech.session import RequestCancelledError, SpeechSession, Started
+from utils.speech.types import silence
+from utils.workspace.takes import RecordedTake, Take, TakeSentence
+from utils.xtts.tokenizer import TokenizedText
+
+if TYPE_CHECKING:
+    from utils.speech.synthesizer import Synthesizer
+
+FOLDER, TABLE = "batches", "list.csv"
+MAX_LINES = 10_000
+COLUMNS = ("number", "file", "text", "seconds", "seed", "flags", "fault")
+
+
+def dub(
+    model: "Synthesizer", subtitles: Path, config: SpeechConfig
+) -> Iterator[Started | JobProgress | RecordedTake | None]:
+    """Speak subtitles, each cue at its time; a task for ``SpeechSession`` whose last event is the take."""
+    parsed = read_cues(subtitles)
+    spoken = [number for number, cue in enumerate(parsed.cues) if any(map(str.isalnum, cue.text))]
+    voice = model.voice(config.reference).name
+    yield Started(len(spoken), model.model.name, voice)
+    sounds = [silence(0)] * len(parsed.cues)
+    for numbers in batched(spoken, config.batch_size):
+        speeches = model.speak_many([parsed.cues[number].text for number in numbers], config)
+        for number, speech in zip(numbers, speeches, strict=True):
+            sounds[number] = speech.samples
+        yield JobProgress(spoken.index(numbers[-1]) + 1, len(spoken))
+        yield None
+    timeline = fit_to_cues(parsed.cues, sounds)
+    pieces = tuple(
+        TakeSentence(
+            TokenizedText(cue.text, "", "", "", (), (), ()),
+            config.seed,
+            (f"timing: {placed.note}",) if placed.note else (),
+            start=placed.start,
+            seconds=placed.end - placed.start,
+        )
+        for cue, placed in zip(parsed.cues, timeline.cues, strict=True)
+    )
+    settings, notes = config.model_dump(mode="json"), (*parsed.warnings, *timeline.notes)
+    take = Take("subtitles", subtitles.stem, model.model.name, voice, settings, pieces, notes)
+    yield RecordedTake(take, timeline.samples)
+
+
+def read_lines(path: Path) -> list[str]:
+    """Read a text file with one text per line."""
+    lines = [line.strip() for line in read_any_encoding(path).text.splitlines() if line.strip()]
+    if not lines:
+        raise DataError(f"{path.name} contains no text.", hint="Write one text per line.")
+    if len(lines) > MAX_LINES:
+        raise DataError(f"{path.name} has {len(lines)} lines; the limit is {MAX_LINES}.", hint="Split the file.")
+    return lines
+
+
+@dataclass(frozen=True)
+class SpokenBatch:
+    """The archive of a batch, and how many of its texts could not be spoken."""
+
+    archive: Path
+    spoken: int = 0
+    failed: int = 0
+
+
+def speak_lines(
+    job: BackgroundJob,
+    session: SpeechSession,
+    project: Project,
+    lines: Sequence[str],
+    suffix: str,
+    config: SpeechConfig,
+) -> SpokenBatch | None:
+    """Speak many texts into numbered files and pack them with a list."""
+    result = None
+
+    def task(model: "Synthesizer") -> Iterator[JobProgress | SpokenBatch | None]:
+        return _speak_lines(model, project, lines, suffix, config)
+
+    with closing(session.submit(task, config).events()) as events:
+        for event in events:
+            job.check()
+            if isinstance(event, JobProgress):
+                job.report(event.step, event.total)
+            result = event if isinstance(event, SpokenBatch) else result
+    return result
+
+
+def _speak_lines(
+    model: "Synthesizer", project: Project, lines: Sequence[str], suffix: str, config: SpeechConfig
+) -> Iterator[JobProgress | SpokenBatch | None]:
+    folder = make_unique_folder(project.root / FOLDER / timestamp_name(time.time()))
+    rows: list[dict[str, object]] = []
+    try:
+        for batch in batched(list(enumerate(lines, 1)), config.batch_size):
+            rows += _speak_batch(model, batch, folder, suffix, config)
+            yield JobProgress(len(rows), len(lines))
+            yield None
+        failed = sum(bool(row["fault"]) for row in rows)
+        yield SpokenBatch(_pack(folder, rows), len(rows) - failed, failed)
+    except (RequestCancelledError, GeneratorExit):  # stopped: keep what is done
+        if rows:
+            _pack(folder, rows)
+        raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _speak_batch(
+    model: "Synthesizer", lines: Sequence[tuple[int, str]], folder: Path, suffix: str, config: SpeechConfig
+) -> Iterator[dict[str, object]]:
+    """Speak some lines together, write their files and yield a row of the list for each."""
+    errors = {number: error for number, text in lines if (error := _text_error(model, text, config))}
+    texts = [text for number, text in lines if number not in errors]
+    speeches = iter(model.speak_many(texts, config) if texts else [])
+    for number, text in lines:
+        row: dict[str, object] = dict.fromkeys(COLUMNS, "") | {"number": number, "text": text}
+        if number in errors:
+            yield row | {"fault": errors[number]}
+            continue
+        speech = next(speeches)
+        flags = "; ".join(speech.flags)
+        if not speech.samples.size:
+            yield row | {"fault": "The model said nothing.", "flags": flags}
+            continue
+        path = folder / f"{number:05}{suffix}"
+        write_audio(path, speech.samples, OUTPUT_RATE, tags=Tags(text[:80], model.model.name, speech.voice))
+        yield row | {"file": path.name, "seconds": f"{speech.seconds:.2f}", "seed": speech.seed, "flags": flags}
+
+
+def _text_error(model: "Synthesizer", text: str, config: SpeechConfig) -> str:
+    try:
+        model.plan(text, config)
+    except TextError as error:
+        return str(error)
+    return ""
+
+
+def _pack(folder: Path, rows: Sequence[dict[str, object]]) -> Path:
+    """Write the list and pack it with the audio files."""
+    table = io.StringIO()
+    writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomically(folder / TABLE, "\ufeff" + table.getvalue())  # the mark tells spreadsheets that it is UTF-8
+    archive = folder.with_name(f"{folder.name}.zip")
+    with atomic_writer(archive) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(folder.iterdir()):
+            packed.write(path, path.name)
+    return archive
