@@ -87,18 +87,6 @@ def test_adapters_in_frozen_layers_do_not_train() -> None:
     assert trained == {"2"}
 
 
-def test_nothing_is_on_before() -> None:
-    on = optimizer().what_is_on(small_gpt())
-    assert {reading: value for reading, value in on.items() if value not in {0, "off"}} == {
-        "attention of gpt": "2 x sdpa (math)",  # transformers' default; dropout excludes the faster kernel of a CPU
-        "attention of conditioning_encoder": "6 x eager (none)",
-        "attention of conditioning_perceiver": "2 x eager (none)",
-        "kernels allowed": "cudnn, efficient, flash, math",
-        "weights": "torch.float32",
-        "TF32": on["TF32"],  # torch begins with convolutions on
-    }
-
-
 def test_a_kernel_needs_fused_attention() -> None:
     with pytest.raises(SpeedupError, match="math is a fused kernel, and enable_sdpa is off"):
         optimizer(attention_kernel="math").apply(small_gpt())
@@ -155,12 +143,6 @@ def test_loading_fits_the_machine(device: str, cores: int, workers: int, pinned:
     assert settings["persistent_workers"] == (workers > 0)
     data: Any = range(4)
     torch.utils.data.DataLoader(data, **settings)  # type: ignore[arg-type]  # torch accepts them together
-
-
-def test_a_machine_is_switched_without_a_configuration() -> None:
-    machine, gpt = UnslothStyleOptimizations("cpu"), small_gpt()
-    assert machine.enable_tf32().detail.startswith("not supported")
-    assert machine.compile_model(gpt, backend="eager").changed == compilation.compiled(gpt) == 2
 
 
 def test_the_limit_of_memory_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:

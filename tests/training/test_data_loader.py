@@ -13,7 +13,6 @@ from torch import Tensor
 from tests.dataset.building import clip as made_clip
 from tests.training.made_clips import MadeClips, made_lengths
 from tests.training.small_gpt import small_gpt
-from utils.config import TrainConfig
 from utils.core.errors import DataError
 from utils.core.paths import ROOT
 from utils.dataset.clip import Clip
@@ -167,12 +166,6 @@ def test_an_evaluation_is_the_same_every_time_and_for_every_batch_size() -> None
     assert batches[0] == batches[1]
 
 
-def test_processes_evaluate_equally_many_batches() -> None:
-    ranks = [list(eval_batches(MadeClips(LENGTHS), TOKENS, BatchSpec(4, rank=rank, world=3))) for rank in range(3)]
-    assert len({len(batches) for batches in ranks}) == 1
-    assert sum(batch.clips for batches in ranks for batch in batches) == 45
-
-
 # --- the feature store ---
 
 
@@ -226,12 +219,6 @@ def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store
     assert select_clips(store, clips[4:], ClipLimits()).source.lengths.samples.size == 0
     with pytest.raises(DataError, match="holds nothing"):
         FeatureSource(store, clips)
-
-
-@pytest.mark.parametrize(("compiled", "codes"), [(False, 0), (True, 220)])
-def test_limits_are_those_of_the_settings_and_of_the_model(compiled: bool, codes: int) -> None:
-    config = TrainConfig(max_audio_length=9, max_text_length=150, max_mel_length=220, use_compile=compiled)
-    assert ClipLimits.from_config(config, small_gpt(layers=1)) == ClipLimits(9, 150, codes, 402, 603)
 
 
 PASS = """

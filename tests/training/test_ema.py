@@ -48,17 +48,6 @@ def test_the_share_rises_to_the_decay() -> None:
     assert shares == pytest.approx([min(0.5, (1 + n) / (10 + n)) for n in range(12)])
 
 
-def test_a_rising_share_has_its_closed_form() -> None:
-    model = One(1.0)
-    assert follow(Ema(model, 0.999), model, [0.0, 0.0]) == pytest.approx(1 / 10 * 2 / 11)
-
-
-def test_after_300_updates_little_of_the_base_model_is_left() -> None:
-    model, other = One(1.0), One(1.0)
-    assert follow(Ema(model, 0.999), model, [0.0] * 300) < 1e-6
-    assert follow(Ema(other, 0.999, ramp=False), other, [0.0] * 300) == pytest.approx(0.741, abs=1e-3)
-
-
 def state(model: nn.Module) -> dict[str, Tensor]:
     return {name: part.clone() for name, part in model.state_dict().items()}
 

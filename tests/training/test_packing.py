@@ -70,21 +70,10 @@ def test_a_clip_is_spelled_out_as_coqui_does_it() -> None:
     assert batch.mel.dtype == torch.float16
 
 
-def test_the_model_needs_what_the_clips_say(model: PackedGpt) -> None:
-    assert SpecialTokens.from_model(model.gpt) == TOKENS
-
-
 def test_a_batch_is_the_sum_of_its_clips(model: PackedGpt) -> None:
     clips = examples()
     alone = [pack([clip], TOKENS, masked=MASKED[row : row + 1]) for row, clip in enumerate(clips)]
     assert_same(learnt(model, [pack(clips, TOKENS, masked=MASKED)]), learnt(model, alone))
-
-
-@pytest.mark.parametrize("shape", [{"length": 200}, {"rows": 8}, {"length": 160, "rows": 6}])
-def test_padding_changes_nothing(model: PackedGpt, shape: dict[str, int]) -> None:
-    padded = pack(examples(), TOKENS, masked=MASKED, **shape)
-    assert padded.padded == shape.get("length", 117) * shape.get("rows", 5)
-    assert_same(learnt(model, [padded]), learnt(model, [pack(examples(), TOKENS, masked=MASKED)]))
 
 
 def test_what_stands_in_the_padding_is_not_looked_at(model: PackedGpt, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,12 +102,6 @@ def test_halves_add_up_down_to_single_clips(model: PackedGpt) -> None:
         assert sum(one.audio_count for one in batches) == whole.audio_count
     with pytest.raises(RunError, match="max_audio_length"):
         batches[0].halves()
-
-
-def test_halves_leave_out_rows_without_a_clip(model: PackedGpt) -> None:
-    halves = pack(examples(), TOKENS, masked=MASKED, rows=8, length=160).halves()
-    assert [(half.clips, half.padded) for half in halves] == [(3, 480), (2, 320)]
-    assert_same(learnt(model, list(halves)), learnt(model, [pack(examples(), TOKENS, masked=MASKED)]))
 
 
 def test_a_batch_without_clips_teaches_nothing_and_fails_nowhere(model: PackedGpt) -> None:

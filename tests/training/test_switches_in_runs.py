@@ -10,7 +10,7 @@ from torch._dynamo.utils import counters
 from tests.training.running import events, go_on, settings, trained, weights
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.runs import Run, create
+from utils.runs import Run
 from utils.training.data_loader import Update
 from utils.training.packing import PackedBatch
 from utils.training.step import TrainStep
@@ -224,10 +224,3 @@ def test_settings_that_changed_are_refused_at_a_resume(tmp_path: Path, dataset: 
     assert events(run, "train")[-1]["step"] == 4
     with pytest.raises(AmharicTtsError, match="settings"):
         go_on(run, train, settings(tmp_path, dataset, max_steps=6, learning_rate=1e-4))
-
-
-def test_two_runs_of_one_project_do_not_work_at_the_same_time(tmp_path: Path, dataset: Path) -> None:
-    config = settings(tmp_path, dataset)
-    create("train", config, Project(tmp_path))
-    with pytest.raises(AmharicTtsError, match="running"):
-        create("train", config, Project(tmp_path))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from utils.cli.runs import progress_bar
-from utils.training.throughput import WARM_UP, WINDOW, Throughput
+from utils.training.throughput import Throughput
 
 
 class Clock:
@@ -49,13 +49,6 @@ def test_rates_come_from_the_clock() -> None:
     }
 
 
-def test_slow_first_updates_do_not_count() -> None:
-    clock = Clock()
-    meter = Throughput(100, clock=clock)
-    assert run(meter, clock, 0, WARM_UP, work=60)["seconds_left"] is None
-    assert run(meter, clock, WARM_UP, WARM_UP + 1)["seconds_left"] == 2.0 * (100 - WARM_UP - 1)
-
-
 def test_the_time_left_is_right_after_a_resume() -> None:
     clock = Clock()
     meter = Throughput(1000, clock=clock)
@@ -65,14 +58,6 @@ def test_the_time_left_is_right_after_a_resume() -> None:
     assert meter.seconds == 5000.0 + 20.0
     meter.add_earlier(7.0)
     assert meter.seconds == 5000.0 + 20.0 + 7.0
-
-
-def test_the_time_left_follows_a_change_of_pace() -> None:
-    clock = Clock()
-    meter = Throughput(10_000, clock=clock)
-    run(meter, clock, 0, 50)
-    told = run(meter, clock, 50, 50 + WINDOW, wait=0.0, work=1.0)
-    assert told["seconds_left"] == 10_000 - 50 - WINDOW
 
 
 def test_evaluations_slow_no_rate_but_are_counted_in_the_time_left() -> None:
@@ -85,17 +70,6 @@ def test_evaluations_slow_no_rate_but_are_counted_in_the_time_left() -> None:
     assert told["samples_per_second"] == 2.0
     assert told["data_share"] == 0.25
     assert told["seconds_left"] == 2.0 * 89 + 30 * 8
-
-
-def test_positions_of_all_processes_are_counted() -> None:
-    clock = Clock()
-    told = run(Throughput(100, processes=2, clock=clock), clock, 0, 10)
-    assert (told["samples_per_second"], told["tokens_per_second"]) == (2.0, 75.0)
-
-
-def test_the_last_update_leaves_no_time() -> None:
-    clock = Clock()
-    assert run(Throughput(1, clock=clock), clock, 0, 1)["seconds_left"] == 0.0
 
 
 @pytest.mark.parametrize(("done", "bar"), [(1, " 10%  1 of 10"), (9, " 90%  9 of 10, about 0:00:02 left")])

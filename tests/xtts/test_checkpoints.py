@@ -53,15 +53,6 @@ def test_weights_are_kept_in_half_precision(tmp_path: Path) -> None:
     assert read_state(tmp_path / "checkpoints" / "step_1", torch.float32)["gpt.h.0.weight"].dtype == torch.float32
 
 
-def test_the_same_step_is_written_anew(tmp_path: Path) -> None:
-    made(tmp_path, 5)
-    write(tmp_path, state(9.0), CheckpointInfo(step=5, epoch=2.0))
-    (one,) = list_checkpoints(tmp_path)
-    assert one.info
-    assert one.info.epoch == 2.0
-    assert read_state(one.folder)["gpt.h.0.weight"][0, 0] == 9
-
-
 def test_the_index_starts_with_the_newest_and_knows_the_best_and_its_recordings(tmp_path: Path) -> None:
     made(tmp_path, 9, 100, 20)
     mark_best(tmp_path, 20, loss=1.0)
@@ -74,11 +65,6 @@ def test_the_index_starts_with_the_newest_and_knows_the_best_and_its_recordings(
         (20, True, 1),
         (9, False, 0),
     ]
-
-
-def test_a_run_without_checkpoints_has_none(tmp_path: Path) -> None:
-    assert list_checkpoints(tmp_path / "nowhere") == []
-    assert checkpoints.best_step(tmp_path) is None
 
 
 def cut_model(folder: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from utils.xtts.dtypes import choose_precision, processor_flags
+from utils.xtts.dtypes import choose_precision
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,3 @@ def test_other_devices_are_refused_with_a_reason(device: str) -> None:
 def test_who_does_not_want_it_does_not_get_it() -> None:
     found = choose_precision("cuda", wanted=False, capability=(9, 0))
     assert (found.dtype, found.reason) == ("no", "mixed precision is off")
-
-
-def test_the_processor_is_read() -> None:
-    assert choose_precision("cpu") == choose_precision("cpu", processor=processor_flags())

@@ -10,7 +10,7 @@ from torch._dynamo.testing import CompileCounter
 
 from tests.training.small_gpt import small_gpt
 from utils.training.speedups import SpeedupError
-from utils.training.speedups.compilation import SHAPES, check_compiler, compile_blocks, compiled
+from utils.training.speedups.compilation import check_compiler, compile_blocks, compiled
 
 LENGTHS = (10, 20)
 
@@ -46,11 +46,6 @@ def test_all_layers_share_one_graph_for_each_length() -> None:
     assert counter.frame_count == len(LENGTHS)
     assert counter.op_count > 0
     assert list(gpt.state_dict()) == names
-
-
-def test_torch_does_not_give_up_after_a_few_lengths() -> None:
-    compile_blocks(small_gpt(), "cpu", backend="eager")
-    assert torch._dynamo.config.recompile_limit >= SHAPES
 
 
 def test_a_machine_without_a_compiler_says_so_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,20 +8,7 @@ import torch.nn.functional as F  # noqa: N812
 
 from tests.training.small_gpt import small_gpt
 from utils.core.errors import SpeedupError
-from utils.training.speedups.dropout import (
-    ByteDropout,
-    attended,
-    dropped,
-    keep_mask,
-    set_dropout,
-    threshold,
-    use_byte_dropout,
-)
-
-
-@pytest.mark.parametrize(("share", "limit"), [(0.0, 0), (0.1, 26), (0.5, 128), (0.999, 255)])
-def test_a_share_is_rounded_to_a_256th(share: float, limit: int) -> None:
-    assert threshold(share) == limit
+from utils.training.speedups.dropout import ByteDropout, attended, dropped, keep_mask, use_byte_dropout
 
 
 @pytest.mark.parametrize("limit", [26, 128])
@@ -38,13 +25,6 @@ def test_the_gradient_passes_where_the_number_passed() -> None:
     torch.autograd.backward(left.sum())
     assert numbers.grad is not None
     assert torch.equal(numbers.grad == 0, left == 0)
-
-
-def test_a_seed_repeats_what_is_dropped() -> None:
-    torch.manual_seed(1)
-    first = keep_mask(torch.Size((7, 9)), 100)
-    torch.manual_seed(1)
-    assert torch.equal(keep_mask(torch.Size((7, 9)), 100), first)
 
 
 def attentions(limit: int) -> list[list[torch.Tensor]]:
@@ -89,15 +69,6 @@ def test_every_place_of_the_gpt_is_exchanged_and_evaluation_is_untouched() -> No
     assert use_byte_dropout(gpt).changed == 2 * 3 + 1
     assert list(gpt.state_dict()) == keys
     assert torch.equal(gpt.eval().gpt(inputs_embeds=hidden).last_hidden_state, plain)
-
-
-def test_training_without_a_share_equals_evaluation() -> None:
-    gpt = small_gpt()
-    hidden = torch.randn(2, 12, 64)
-    plain = copy.deepcopy(gpt).eval().gpt(inputs_embeds=hidden, use_cache=False).last_hidden_state
-    set_dropout(gpt, 0.0)
-    use_byte_dropout(gpt)
-    torch.testing.assert_close(gpt.train().gpt(inputs_embeds=hidden, use_cache=False).last_hidden_state, plain)
 
 
 def test_training_with_a_share_differs_each_time_and_repeats_with_a_seed() -> None:

@@ -37,8 +37,3 @@ def test_all_may_run_for_a_while() -> None:
     with every_kernel():
         assert allowed() == EVERY
     assert allowed() == {"math"}
-
-
-@pytest.mark.parametrize(("dropout", "expected"), [(0.0, "flash"), (0.1, "math")])
-def test_torch_is_asked_for_its_choice(dropout: float, expected: str) -> None:
-    assert selected_kernel("cpu", torch.float32, 64, dropout=dropout, causal=False) == expected

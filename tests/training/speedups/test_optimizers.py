@@ -12,7 +12,7 @@ from tests.training.speedups.lessons import farthest, learn, loss
 from utils.config import TrainConfig
 from utils.training.speedups import SpeedupError
 from utils.training.speedups.adamw import OffloadedAdamW, StepInBackward
-from utils.training.speedups.optimizers import BETAS, EPS, make_optimizer, parameter_groups
+from utils.training.speedups.optimizers import make_optimizer, parameter_groups
 
 CPU = torch.device("cpu")
 GPU = torch.device("cuda")
@@ -85,14 +85,6 @@ def test_the_settings_choose_the_optimiser(switches: dict[str, Any], kind: type,
     before = gpt.text_head.weight.detach().clone()
     learn(gpt, optimizer, 1)
     assert not torch.equal(gpt.text_head.weight, before)
-
-
-@pytest.mark.parametrize("switches", [{}, {"offload_optimizer": True}, {"step_in_backward": True}])
-def test_betas_and_eps_are_those_of_coquis_recipe(switches: dict[str, Any]) -> None:
-    optimizer, _ = make_optimizer(small_gpt(), config(**switches), CPU)
-    assert (
-        {(group["betas"], group["eps"]) for group in optimizer.param_groups} == {(BETAS, EPS)} == {((0.9, 0.96), 1e-8)}
-    )
 
 
 def test_the_fused_kernel_equals_the_plain_one() -> None:

@@ -49,14 +49,6 @@ def test_the_gradients_of_all_weights_together_are_never_longer_than_the_limit()
     assert optimizer.last_norm == pytest.approx(4000)
 
 
-def test_a_gradient_within_its_share_is_applied_whole() -> None:
-    short, long = nn.Parameter(torch.zeros(1)), nn.Parameter(torch.zeros(1))
-    optimizer = StepInBackward([short, long], **SETTINGS, clip=math.sqrt(2))
-    torch.autograd.backward((0.5 * short + 5 * long).sum())
-    applied = [float(optimizer.state[weight]["exp_avg"] / (1 - 0.9)) for weight in (short, long)]
-    assert applied == pytest.approx([0.5, 1.0], rel=1e-5)
-
-
 @pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("fault", [math.nan, math.inf])
 def test_a_gradient_that_is_not_finite_changes_nothing(fused: bool, fault: float) -> None:
@@ -82,19 +74,6 @@ def test_a_scaled_loss_gives_the_same_update(fused: bool) -> None:
     optimizer.loss_scale = 1024.0
     torch.autograd.backward(loss(scaled) * 1024)
     assert farthest(plain, scaled) < 1e-6
-
-
-def test_a_schedule_moves_its_rate() -> None:
-    weight = nn.Parameter(torch.zeros(1))
-    optimizer = StepInBackward([weight], lr=1.0, weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda update: 0.5**update)
-    places = []
-    for _ in range(3):
-        torch.autograd.backward(weight.sum())
-        optimizer.step()
-        schedule.step()
-        places.append(float(weight.detach()))
-    assert places == pytest.approx([-1.0, -1.5, -1.75], abs=1e-5)
 
 
 def test_a_resumed_run_ends_as_an_unbroken_one() -> None:
