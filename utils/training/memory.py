@@ -137,7 +137,7 @@ def fit_batch(
         clip: Size of the longest clip; by default the longest that the settings allow.
     """
     splits = list(_splits(config, clip or ClipSize.from_config(config)))
-    estimates = {0: estimate(splits[0], device, size, clip)}  # one batch per step needs no gradients beside it
+    estimates = {0: estimate(splits[0], device, size, clip)}  # a single batch needs no gradients of earlier ones
 
     def fits(number: int) -> bool:
         estimates[number] = estimate(splits[number], device, size, clip)

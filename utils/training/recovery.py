@@ -1,6 +1,6 @@
 """Continue a run from a checkpoint when its resume state is damaged.
 
-A checkpoint holds no optimizer state, so the optimizer starts afresh. The learning rate continues where it was.
+A checkpoint holds no optimizer state, so the optimizer is reset. The learning rate continues where it was.
 """
 
 from collections.abc import Callable, Iterator

@@ -99,7 +99,7 @@ class RunSaver:
         return self._apply(snapshot)
 
     def _recover(self, error: DamagedError) -> TrainState:
-        """Continue from the newest checkpoint because the resume state is damaged; the optimizer starts afresh."""
+        """Continue from the newest checkpoint because the resume state is damaged; the optimizer is reset."""
         step = self.step
         if is_sharded(step.model):
             raise error
@@ -114,7 +114,7 @@ class RunSaver:
         self.emit(
             "warning",
             message=f"{error.message} Continuing from the checkpoint of update {state.update}. "
-            "The optimizer starts afresh, so the loss may rise briefly.",
+            "The optimizer was reset, so the loss may rise briefly.",
         )
         return state
 

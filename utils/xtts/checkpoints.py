@@ -136,8 +136,8 @@ def write(
 def list_checkpoints(run: Path) -> list[Checkpoint]:
     """List the checkpoints of a run, newest first; damaged ones have an ``error``."""
     best = best_step(run)
-    found = ((path, path.name.removeprefix(PREFIX)) for path in (run / FOLDER).glob(f"{PREFIX}*"))
-    steps = {int(number): path for path, number in found if number.isdecimal()}
+    folders_by_step = ((path, path.name.removeprefix(PREFIX)) for path in (run / FOLDER).glob(f"{PREFIX}*"))
+    steps = {int(number): path for path, number in folders_by_step if number.isdecimal()}
     return [_read_checkpoint(steps[step], step, is_best=step == best) for step in sorted(steps, reverse=True)]
 
 

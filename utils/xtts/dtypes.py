@@ -82,7 +82,7 @@ def _on_gpu(capability: tuple[int, int]) -> Precision:
 
 
 def _on_cpu(flags: Collection[str]) -> Precision:
-    found = [flag for flag in BF16_FLAGS if flag in flags]
-    if found:
-        return Precision("bf16", scaler=False, reason=f"this CPU supports bf16 ({found[0]})")
+    supported = [flag for flag in BF16_FLAGS if flag in flags]
+    if supported:
+        return Precision("bf16", scaler=False, reason=f"this CPU supports bf16 ({supported[0]})")
     return Precision("no", scaler=False, reason=f"this CPU does not support bf16 (neither {' nor '.join(BF16_FLAGS)})")

@@ -16,10 +16,10 @@ def use_tf32(device: torch.device | str, *, enabled: bool = True, capability: tu
     kind = torch.device(device)
     if kind.type != "cuda":
         return Change(NAME, 0, f"not supported by this device: {kind.type}")
-    found = capability or torch.cuda.get_device_capability(kind)
-    if found < CAPABILITY:
+    version = capability or torch.cuda.get_device_capability(kind)
+    if version < CAPABILITY:
         return Change(
-            NAME, 0, f"not supported by this device: compute capability {found[0]}.{found[1]}, TF32 needs 8.0"
+            NAME, 0, f"not supported by this device: compute capability {version[0]}.{version[1]}, TF32 needs 8.0"
         )
     before = tf32_state()
     torch.backends.cuda.matmul.allow_tf32 = enabled
