@@ -200,4 +200,4 @@ def test_two_checkpoints_are_compared(tmp_path: Path) -> None:
     assert found.settings == {"lr": (1, 2), "ema": (None, True)}
     assert found.losses["eval_loss"] == (3.0, 2.0)
     assert found.moved == {"gpt": (4.0, 1.0), "text_head": (0.0, 0.0)}
-    assert found.unlike == ("new",)
+    assert found.mismatched == ("new",)

@@ -73,8 +73,8 @@ def compare(place: Project, arguments: argparse.Namespace) -> int:
         print(f"{setting}: {str(before)[:SETTINGS_SHOWN]} | {str(after)[:SETTINGS_SHOWN]}")
     for part, (length, share) in found.moved.items():
         print(f"{part}: weights changed by {length:.4g} (norm), {share:.3%}")
-    if found.unlike:
-        print(f"Not comparable: {len(found.unlike)} weights, such as {found.unlike[0]}.")
+    if found.mismatched:
+        print(f"Not comparable: {len(found.mismatched)} weights, such as {found.mismatched[0]}.")
     return 0
 
 

@@ -1,1 +1,1 @@
-"""From features to finished updates: what is read, in which order, and how it is packed for the model."""
+"""Training: data loading, the loop, resume state and recovery, memory estimates."""

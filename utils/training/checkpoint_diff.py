@@ -22,30 +22,30 @@ class Comparison:
         settings: Settings that differ, with both values; None if one has no such setting.
         losses: Losses of both.
         moved: For each part of the model, the norm of the difference, absolute and relative to the weights' norm.
-        unlike: Weights that only one of them has, or with a different shape.
+        mismatched: Weights that only one of them has, or with a different shape.
     """
 
     settings: dict[str, tuple[object, object]]
     losses: dict[str, tuple[float | None, float | None]]
     moved: dict[str, tuple[float, float]]
-    unlike: tuple[str, ...]
+    mismatched: tuple[str, ...]
 
 
 def compare(first: Checkpoint, second: Checkpoint) -> Comparison:
     """Compare two checkpoints, one weight at a time."""
-    one, two = _about(first), _about(second)
-    names = sorted(one.settings.keys() | two.settings.keys())
-    settings = {name: (one.settings.get(name), two.settings.get(name)) for name in names}
-    moved, unlike = _moved(first, second)
+    before, after = _info(first), _info(second)
+    names = sorted(before.settings.keys() | after.settings.keys())
+    settings = {name: (before.settings.get(name), after.settings.get(name)) for name in names}
+    moved, mismatched = _moved(first, second)
     return Comparison(
         settings={name: pair for name, pair in settings.items() if pair[0] != pair[1]},
-        losses={name: (getattr(one, name), getattr(two, name)) for name in LOSSES},
+        losses={name: (getattr(before, name), getattr(after, name)) for name in LOSSES},
         moved=moved,
-        unlike=unlike,
+        mismatched=mismatched,
     )
 
 
-def _about(checkpoint: Checkpoint) -> CheckpointInfo:
+def _info(checkpoint: Checkpoint) -> CheckpointInfo:
     if checkpoint.info is None:
         raise RunError(checkpoint.error, hint="Choose another checkpoint.")
     return checkpoint.info
@@ -57,14 +57,14 @@ def _moved(first: Checkpoint, second: Checkpoint) -> tuple[dict[str, tuple[float
         one: Any = stack.enter_context(safe_open(first.folder / MODEL, framework="pt"))
         two: Any = stack.enter_context(safe_open(second.folder / MODEL, framework="pt"))
         shared = sorted(set(one.keys()) & set(two.keys()))
-        unlike = set(one.keys()) ^ set(two.keys())
+        mismatched = set(one.keys()) ^ set(two.keys())
         for name in shared:
             before, after = one.get_tensor(name).float(), two.get_tensor(name).float()
             if before.shape != after.shape:
-                unlike.add(name)
+                mismatched.add(name)
                 continue
             part = squares[name.partition(".")[0]]
             part[0] += float((after - before).square().sum())
             part[1] += float(before.square().sum())
     moved = {part: (math.sqrt(gap), math.sqrt(gap / (own or 1.0))) for part, (gap, own) in squares.items()}
-    return moved, tuple(sorted(unlike))
+    return moved, tuple(sorted(mismatched))
