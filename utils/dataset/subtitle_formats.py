@@ -1,7 +1,7 @@
 """Parse subtitle files into raw cues: times and lines exactly as written.
 
-SRT and VTT are parsed here. pysubs2 rejects times without milliseconds, takes a last line that is a number for the
-number of the next cue, and takes VTT notes and cue names for text. pysubs2 parses ASS, SSA, TTML and SAMI.
+pysubs2 parses ASS, SSA, TTML and SAMI. SRT and VTT are parsed here, because pysubs2 silently drops cues whose times
+have no milliseconds and last lines that are numbers, and takes VTT notes and cue names for text.
 """
 
 import re
@@ -50,7 +50,8 @@ def _parse_timed_lines(lines: list[str], *, is_vtt: bool) -> ParsedSubtitles:
     parsed = ParsedSubtitles([], [])
     for (number, match), end in zip(times, ends, strict=False):
         block = lines[number + 1 : end]
-        text = _vtt_text(block) if is_vtt else _srt_text(block, lines[number - 1] if number else "", end == len(lines))
+        line_above = lines[number - 1] if number else ""
+        text = _vtt_text(block) if is_vtt else _srt_text(block, line_above, is_last=end == len(lines))
         if match:
             parsed.cues.append(RawCue(_seconds(*match.groups()[:4]), _seconds(*match.groups()[4:]), text))
         else:
@@ -67,7 +68,7 @@ def _seconds(hours: str | None, minutes: str, seconds: str, fraction: str | None
     return int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds) + float(f"0.{fraction or 0}")
 
 
-def _srt_text(block: list[str], line_above: str, is_last: bool) -> tuple[str, ...]:  # noqa: FBT001
+def _srt_text(block: list[str], line_above: str, *, is_last: bool) -> tuple[str, ...]:
     """Drop the number of the next cue: it follows an empty line, or continues the numbering."""
     if not is_last and block and NUMBER.fullmatch(block[-1]):
         continues = NUMBER.fullmatch(line_above) and int(block[-1]) == int(line_above) + 1
