@@ -64,9 +64,7 @@ def seen(found: ScanResult, folder: Path) -> dict[str, int]:
         ("film.mp4 film2.mp4 film2.am.srt", {"film.mp4": 0, "film2.mp4": 1}),
     ],
 )
-def test_subtitles_are_paired_by_the_name_without_their_language(
-    tmp_path: Path, files: str, expected: dict[str, int]
-) -> None:
+def test_subtitles_are_paired_by_name_without_language(tmp_path: Path, files: str, expected: dict[str, int]) -> None:
     assert seen(find_recordings([place(tmp_path, files)], language="am"), tmp_path) == expected
 
 
@@ -112,7 +110,7 @@ def test_one_of_a_pair_brings_the_other(tmp_path: Path, named: str) -> None:
     }
 
 
-def test_one_recording_and_one_subtitle_belong_together_whatever_they_are_called(tmp_path: Path) -> None:
+def test_one_recording_and_one_subtitle_file_are_paired_whatever_their_names(tmp_path: Path) -> None:
     place(tmp_path, "talk.wav words.srt")
     found = find_recordings([tmp_path / "talk.wav", tmp_path / "words.srt"], language="am")
     assert seen(found, tmp_path) == {"talk.wav": 1}
@@ -139,7 +137,7 @@ def test_a_text_file_of_the_same_name_is_the_transcript(tmp_path: Path) -> None:
     assert {recording.speaker for recording in found.recordings} == {"አበበ"}
 
 
-def test_datasets_inside_a_folder_are_read_by_their_lists(tmp_path: Path) -> None:
+def test_datasets_inside_a_folder_are_read_from_their_lists(tmp_path: Path) -> None:
     place(tmp_path, "talk.wav set/wavs/a.wav set/wavs/b.wav")
     (tmp_path / "set" / "metadata.csv").write_text("a|ሰላም\n", encoding="utf-8")
     found = find_recordings([tmp_path], language="am")

@@ -1,4 +1,4 @@
-"""Subtitles as people have them become cues that one can trust, and every change is told."""
+"""Subtitle files become clean cues, and every change is a warning."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def as_cp1252(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("raw", "told"),
+    ("raw", "facts"),
     [
         (GOOD.encode(), ""),
         (GOOD.encode("utf-8-sig"), ""),
@@ -52,15 +52,15 @@ def as_cp1252(text: str) -> str:
         (GOOD.replace("ደህና\n", "- ደህና\n- ").replace("ሰላም", "&gt;&gt; ሰላም&lrm;").encode(), ""),
     ],
 )
-def test_every_way_of_writing_gives_the_same_cues(tmp_path: Path, raw: bytes, told: str) -> None:
+def test_every_encoding_and_style_gives_the_same_cues(tmp_path: Path, raw: bytes, facts: str) -> None:
     found = reading(tmp_path, raw)
     assert plain(found) == GOOD_CUES
-    assert [warning for warning in found.warnings if told not in warning] == []
-    assert bool(found.warnings) == bool(told)
+    assert [warning for warning in found.warnings if facts not in warning] == []
+    assert bool(found.warnings) == bool(facts)
 
 
 @pytest.mark.parametrize(
-    ("text", "cues", "told"),
+    ("text", "cues", "facts"),
     [
         pytest.param(
             srt(("0:0:5", "0:0:6", "ሁለት"), ("0:0:1", "0:0:2", "አንድ")),
@@ -151,13 +151,13 @@ def test_every_way_of_writing_gives_the_same_cues(tmp_path: Path, raw: bytes, to
         ),
     ],
 )  # fmt: skip
-def test_a_flawed_file_gives_right_cues_and_a_clear_warning(
-    tmp_path: Path, text: str, cues: list[tuple[float, float, str]], told: list[str]
+def test_a_damaged_file_gives_clean_cues_and_a_warning(
+    tmp_path: Path, text: str, cues: list[tuple[float, float, str]], facts: list[str]
 ) -> None:
     found = reading(tmp_path, text)
     assert plain(found) == cues
-    assert [piece for piece in told if not any(piece in warning for warning in found.warnings)] == []
-    assert bool(found.warnings) == bool(told)
+    assert [piece for piece in facts if not any(piece in warning for warning in found.warnings)] == []
+    assert bool(found.warnings) == bool(facts)
     assert all(warning.startswith("film.am.srt: ") for warning in found.warnings)
 
 
@@ -187,24 +187,24 @@ Language: am
 """  # noqa: W293 - the blanks are in the files of the best-known site
 
 
-def test_rolling_captions_are_taken_once(tmp_path: Path) -> None:
+def test_rolling_captions_are_read_once(tmp_path: Path) -> None:
     found = reading(tmp_path, ROLLING, "talk.am.vtt")
     assert plain(found) == [(0, 2, "ሰላም ለሁላችሁ"), (2.01, 4, "ዛሬ ዛሬ ነው"), (4.01, 6, "ነገ አይደለም")]
     assert any("roll" in warning for warning in found.warnings)
 
 
-def test_captions_that_grow_word_by_word_are_taken_once(tmp_path: Path) -> None:
+def test_captions_that_grow_word_by_word_are_read_once(tmp_path: Path) -> None:
     words = "አንድ ሁለት ሦስት አራት".split()
     text = srt(*((f"0:0:{n}", f"0:0:{n + 1}", " ".join(words[: n + 1])) for n in range(4)))
     assert [cue.text for cue in reading(tmp_path, text).cues] == words
 
 
-def test_words_that_are_said_twice_stay_twice(tmp_path: Path) -> None:
+def test_repeated_words_stay(tmp_path: Path) -> None:
     text = srt(("0:0:0", "0:0:1", "አዎ"), ("0:0:1", "0:0:2", "አዎ"), ("0:0:2", "0:0:3", "ነው"), ("0:0:3", "0:0:4", "ይሁን"))
     assert [cue.text for cue in reading(tmp_path, text).cues] == ["አዎ", "አዎ", "ነው", "ይሁን"]
 
 
-def test_notes_names_and_styles_of_vtt_are_no_speech(tmp_path: Path) -> None:
+def test_notes_names_and_styles_of_vtt_are_not_text(tmp_path: Path) -> None:
     text = (
         "WEBVTT\n\nSTYLE\n::cue { color: white }\n\nintro\n00:01.000 --> 00:02.000 line:0\n<v Abebe>ሰላም</v>\n\n"
         "NOTE checked\nby hand\n\n2nd\n00:03.000 --> 00:04.000\nደህና\n1998\n"
@@ -241,7 +241,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("starts", "seconds", "fitted", "told"),
+    ("starts", "seconds", "fitted", "facts"),
     [
         pytest.param([1, 5], 10, [1, 5], "", id="all inside"),
         pytest.param([3601, 3605], 10, [1, 5], "1 h", id="an hour ahead"),
@@ -279,18 +279,18 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         pytest.param([1, 9.5], 10, [1, 9.5], "", id="half a second beyond"),
     ],
 )
-def test_cues_are_held_against_the_length_of_the_recording(
-    starts: list[float], seconds: float, fitted: list[float], told: str
+def test_cues_are_fitted_to_the_length_of_the_recording(
+    starts: list[float], seconds: float, fitted: list[float], facts: str
 ) -> None:
     cues = tuple(Cue(Span(start, start + 1), f"ቃል {start}") for start in sorted(starts))
     found = fit_to_recording(SubtitleCues(cues, ("before",)), seconds, "film.srt")
     assert [cue.span.start for cue in found.cues] == fitted
     assert all(cue.span.end <= seconds for cue in found.cues)
     assert found.warnings[0] == "before"
-    assert [told in warning for warning in found.warnings[1:]] == ([True] if told else [])
+    assert [facts in warning for warning in found.warnings[1:]] == ([True] if facts else [])
 
 
-def test_a_cue_that_reaches_far_beyond_the_end_is_cut_and_told() -> None:
+def test_a_cue_that_ends_long_after_the_recording_is_cut() -> None:
     found = fit_to_recording(SubtitleCues((Cue(Span(8, 14), "ቃል"),)), 10, "film.srt")
     assert found.cues == (Cue(Span(8, 10), "ቃል"),)
     assert "(10.0 s): 1 cue (0:00:08.0)" in found.warnings[0]

@@ -32,12 +32,12 @@ NASTY = "<img src=x onerror=alert(1)>"
 # Settings
 
 
-def test_every_setting_stands_on_the_tab_once() -> None:
+def test_every_setting_is_on_the_tab_once() -> None:
     shown = ["inputs", *settings_form.FIELDS]
     assert sorted(shown) == sorted(DatasetConfig.model_fields)
 
 
-def test_the_form_begins_with_the_settings_of_the_newest_run(tmp_path: Path) -> None:
+def test_the_form_starts_with_the_settings_of_the_newest_run(tmp_path: Path) -> None:
     project = Project(tmp_path)
     assert start.last_settings(project) == DatasetConfig()
     for name, seconds in (("20260101-000000-prepare", 2.0), ("20260102-000000-prepare", 3.0)):
@@ -57,7 +57,7 @@ def make_run(project: Project, name: str, status: Status = Status.FINISHED) -> R
 # Places
 
 
-def test_uploads_are_kept_in_the_project_under_their_own_names(tmp_path: Path) -> None:
+def test_uploads_are_saved_under_their_names(tmp_path: Path) -> None:
     project, files = Project(tmp_path / "p"), talks(tmp_path / "in", 1)
     found = uploads.save_uploads(project, list(map(str, files)))
     assert found == uploads.UploadResult(("talk0.wav", "talk0.am.srt"))
@@ -69,7 +69,7 @@ def test_uploads_are_kept_in_the_project_under_their_own_names(tmp_path: Path) -
     )
 
 
-def test_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
+def test_two_files_of_the_same_name_are_both_saved(tmp_path: Path) -> None:
     project, (media, *_) = Project(tmp_path / "p"), talks(tmp_path / "in", 1)
     other = tmp_path / "other" / media.name
     other.parent.mkdir()
@@ -88,7 +88,7 @@ def test_two_files_of_one_name_are_both_kept(tmp_path: Path) -> None:
         ("odd.srt", b"no cues in here", "odd.srt"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+def test_unusable_uploads_are_refused_with_a_reason(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     found = uploads.save_uploads(Project(tmp_path / "p"), [str(path)])
@@ -99,9 +99,7 @@ def test_what_cannot_be_used_is_refused_with_a_sentence(tmp_path: Path, name: st
     assert uploads.read_inputs(Project(tmp_path / "p")) == []
 
 
-def test_a_full_disk_has_a_cure_that_fits_and_names_no_folder_of_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def apart(*_: object) -> None:
         raise OSError(errno.EXDEV, "Invalid cross-device link")
 
@@ -114,7 +112,7 @@ def test_a_full_disk_has_a_cure_that_fits_and_names_no_folder_of_ours(
     assert uploads.list_uploads(Project(tmp_path / "p")) == []
 
 
-def test_where_gradio_keeps_an_upload_is_said_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_do_not_show_temporary_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path, _: str) -> None:
         raise DataError(f"{path} is odd.", hint=f"Look at {path}.")
 
@@ -123,7 +121,7 @@ def test_where_gradio_keeps_an_upload_is_said_nowhere(tmp_path: Path, monkeypatc
     assert str(fault) == "odd.wav is odd. Look at odd.wav."
 
 
-def test_removing_the_last_file_takes_the_folder_off_the_list(tmp_path: Path) -> None:
+def test_removing_the_last_file_removes_its_input(tmp_path: Path) -> None:
     project, files = Project(tmp_path / "p"), talks(tmp_path / "in", 1)
     uploads.save_uploads(project, list(map(str, files)))
     uploads.remove_uploads(project, ["talk0.wav"])
@@ -140,7 +138,7 @@ def test_no_file_outside_the_project_is_removed(tmp_path: Path) -> None:
     assert victim.is_file()
 
 
-def test_places_are_kept_once_each(tmp_path: Path) -> None:
+def test_inputs_are_stored_once_each(tmp_path: Path) -> None:
     project = Project(tmp_path)
     assert uploads.write_inputs(project, " /a | https://example.test/x \n/a\n|") == ["/a", "https://example.test/x"]
     assert uploads.add_input(project, "/b") == ["/a", "https://example.test/x", "/b"]
@@ -166,7 +164,7 @@ def test_places_are_kept_once_each(tmp_path: Path) -> None:
         (None, "/c", ["/a", "/b"], ["/c"]),
     ],
 )
-def test_what_others_made_of_the_places_stays(
+def test_an_edit_keeps_the_changes_of_others(
     tmp_path: Path, shown: str | None, text: str, there: list[str], after: list[str]
 ) -> None:
     project = Project(tmp_path)
@@ -174,7 +172,7 @@ def test_what_others_made_of_the_places_stays(
     assert uploads.write_inputs(project, text, shown) == after == uploads.read_inputs(project)
 
 
-def test_places_that_are_added_and_dropped_at_once_are_all_heard(tmp_path: Path) -> None:
+def test_simultaneous_changes_of_the_inputs_are_all_stored(tmp_path: Path) -> None:
     project = Project(tmp_path)
     uploads.write_inputs(project, uploads.join_inputs(f"/old/{number}" for number in range(20)))
     with ThreadPoolExecutor(8) as visitors:
@@ -184,13 +182,13 @@ def test_places_that_are_added_and_dropped_at_once_are_all_heard(tmp_path: Path)
     assert sorted(uploads.read_inputs(project)) == sorted(f"/new/{number}" for number in range(20))
 
 
-def test_where_nothing_changes_no_project_is_made(tmp_path: Path) -> None:
+def test_without_a_change_no_project_is_created(tmp_path: Path) -> None:
     uploads.write_inputs(Project(tmp_path / "p"), "", "/a")
     uploads.remove_input(Project(tmp_path / "p"), "/a")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_subtitles_are_paired_before_the_start(tmp_path: Path) -> None:
+def test_a_preview_pairs_subtitles(tmp_path: Path) -> None:
     talks(tmp_path, 2)
     (tmp_path / "lonely.srt").write_text("1\n", encoding="utf-8")
     (tmp_path / "read.wav").write_bytes(b"x")
@@ -208,15 +206,13 @@ def test_subtitles_are_paired_before_the_start(tmp_path: Path) -> None:
     ("place", "reason"),
     [("/no/such/place", "does not exist"), ("a|b", "has a |"), (".", "no audio and no video")],
 )
-def test_a_place_that_cannot_be_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, reason: str
-) -> None:
+def test_an_invalid_input_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, reason: str) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=reason.replace("|", r"\|")):
         uploads.preview(place)
 
 
-def test_an_existing_dataset_is_counted(tmp_path: Path) -> None:
+def test_a_preview_counts_the_clips_of_a_dataset(tmp_path: Path) -> None:
     media, *_ = talks(tmp_path, 1)
     lines = ["audio_file|text|speaker_name", f"{media.name}|ሰላም|a", "gone.wav|ሰላም|a"]
     (tmp_path / "metadata.csv").write_text("\n".join(lines), encoding="utf-8")
@@ -226,7 +222,7 @@ def test_an_existing_dataset_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["https://example.test/talk", "hf:owner/name"])
-def test_what_has_to_be_fetched_is_said(place: str) -> None:
+def test_a_preview_of_a_remote_input_says_so(place: str) -> None:
     assert uploads.preview(place).is_remote
     assert "downloaded" in render.looked(uploads.preview(place), "en")
 
@@ -234,7 +230,7 @@ def test_what_has_to_be_fetched_is_said(place: str) -> None:
 # Starting
 
 
-def test_the_reasons_against_a_start(tmp_path: Path) -> None:
+def test_reasons_why_a_preparation_cannot_start(tmp_path: Path) -> None:
     project = Project(tmp_path)
     assert "Add recordings first" in start.obstacle(project, " ", "en")
     assert start.obstacle(project, "/a", "en") == ""
@@ -243,7 +239,7 @@ def test_the_reasons_against_a_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("verb", "refused"), [("prepare", True), ("train", True), ("rehearse", False)])
-def test_no_clip_is_changed_while_a_run_is_at_work_on_them(tmp_path: Path, verb: str, refused: bool) -> None:
+def test_clips_cannot_change_during_a_run(tmp_path: Path, verb: str, refused: bool) -> None:
     project = Project(tmp_path)
     make_run(project, f"20260101-000000-{verb}", Status.STARTING)
     if refused:
@@ -253,7 +249,7 @@ def test_no_clip_is_changed_while_a_run_is_at_work_on_them(tmp_path: Path, verb:
         start.refuse_while_busy(project)
 
 
-def test_progress_and_complaints_come_from_the_events(tmp_path: Path) -> None:
+def test_progress_and_problems_come_from_the_events(tmp_path: Path) -> None:
     run = make_run(Project(tmp_path), "20260101-000000-prepare", Status.STARTING)
     with EventLog(run.events) as log:
         log.emit("bad", path="/in/odd.wav", reason=f"It is odd {NASTY}.")
