@@ -77,11 +77,11 @@ class Context:
         """Return the inputs of a handler that speaks, by name."""
         return {"project": self.page.project, "page_language": self.page.language, **self.form}
 
-    def submit(self, request: gr.Request, task: Task[Any], config: SpeechConfig) -> SpeechRequest[Any]:
-        """Queue a task for a visitor; it cancels the one that is still running for the same visitor."""
+    def submit(self, task: Task[Any], config: SpeechConfig, owner: str = "") -> SpeechRequest[Any]:
+        """Queue a task; it cancels the one that is still running for the same owner."""
         if not config.model:
             raise RunError("No model is selected.", hint="Select one in the list, or train one first.")
-        return self.session.submit(task, config, owner=visitor(request))
+        return self.session.submit(task, config, owner=owner)
 
 
 @dataclass(frozen=True)

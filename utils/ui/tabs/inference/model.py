@@ -46,10 +46,10 @@ def build_model(context: Context) -> dict[str, Any]:
 
 
 def _bind_buttons(context: Context, load: gr.Button, unload: gr.Button, card: gr.HTML) -> None:
-    def load_model(request: gr.Request, model: str | None, device: str, precision: str, language: str) -> Iterator[str]:
+    def load_model(model: str | None, device: str, precision: str, language: str) -> Iterator[str]:
         try:
             config = SpeechConfig.parse({"model": model or "", "device": device, "precision": precision})
-            for _ in context.submit(request, lambda _: iter(()), config).events():
+            for _ in context.submit(lambda _: iter(()), config).events():
                 yield model_html(context.session, config.model, language)
             yield model_html(context.session, config.model, language)
         except Exception as error:  # noqa: BLE001  # shown

@@ -188,7 +188,7 @@ def bind_speak(context: Context, widgets: SpeakWidgets, text: gr.Textbox, stream
         def start(config: SpeechConfig) -> tuple[TakeRecorder, SpeechRequest[Any]]:
             function = session.stream if stream else session.speak
             recorder = TakeRecorder("stream" if stream else "speech", text or "", config)
-            return recorder, context.submit(request, lambda model: function(model, text or "", config), config)
+            return recorder, context.submit(lambda model: function(model, text or "", config), config, visitor(request))
 
         yield from follow(context, project, page_language, values, start)
 
@@ -224,7 +224,9 @@ def build_subtitles(context: Context, widgets: SpeakWidgets) -> None:
         def start(config: SpeechConfig) -> tuple[TakeRecorder, SpeechRequest[Any]]:
             path = uploaded_file(context, file, t("inference.subtitles_missing", page_language))
             recorder = TakeRecorder("subtitles", path.stem, config)
-            return recorder, context.submit(request, lambda model: batch_speech.dub(model, path, config), config)
+            return recorder, context.submit(
+                lambda model: batch_speech.dub(model, path, config), config, visitor(request)
+            )
 
         yield from follow(context, project, page_language, values, start)
 

@@ -22,7 +22,7 @@ from utils.speech.types import Speech, Utterance, join, silence
 from utils.ui.error_text import translate
 from utils.ui.i18n import t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, show_errors
-from utils.ui.tabs.inference.context import Context, downloads, flag_text, progress_html, settings, shown_error
+from utils.ui.tabs.inference.context import Context, downloads, flag_text, progress_html, settings, shown_error, visitor
 from utils.ui.views import cards, message_box, note
 from utils.workspace import takes
 from utils.workspace.takes import Take, TakeSentence
@@ -319,7 +319,7 @@ def _bind_again(widgets: TakeWidgets, button: gr.Button, text: gr.Textbox, outpu
             old = takes.load(context.project(project), take)
             number = _sentence_number(old, sentence)
             config = with_new_seed(settings(values), old.pieces[number].seed)
-            speech = context.submit(request, lambda model: session.speak(model, text or "", config), config)
+            speech = context.submit(lambda model: session.speak(model, text or "", config), config, visitor(request))
             total, spoken = 1, list[Utterance]()
             for event in speech.events():
                 total = event.total if isinstance(event, session.Started) else total
