@@ -17,12 +17,14 @@ from utils.evaluation.blind_test import (
     tally,
 )
 from utils.evaluation.report import EvaluationReport
-from utils.evaluation.results import Utterance
+from utils.evaluation.results import EvaluatedUtterance
 
 
 def report(*names: str, count: int = 10) -> EvaluationReport:
     spoken = tuple(
-        Utterance(f"{name}-{number}", name, f"sentence {number}", "am", "", f"s{number}", wav=f"{name}/{number}.wav")
+        EvaluatedUtterance(
+            f"{name}-{number}", name, f"sentence {number}", "am", "", f"s{number}", wav=f"{name}/{number}.wav"
+        )
         for name in names
         for number in range(count)
     )
@@ -52,7 +54,7 @@ def test_a_pair_is_one_sentence_and_its_token_hides_the_models() -> None:
 
 def test_a_failed_sentence_is_not_paired() -> None:
     both = report("A", "B", count=2)
-    failed = Utterance("x", "B", "sentence 3", "am", "", "s3", error="It cannot be spoken.")
+    failed = EvaluatedUtterance("x", "B", "sentence 3", "am", "", "s3", error="It cannot be spoken.")
     assert len(blind_pairs(EvaluationReport(both.folder, (*both.utterances, failed), both.checkpoints), 1)) == 2
 
 

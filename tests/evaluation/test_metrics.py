@@ -12,7 +12,7 @@ from utils.evaluation.metrics import (
     mel_cepstral_distance,
     warped_distances,
 )
-from utils.evaluation.results import METRICS, Utterance
+from utils.evaluation.results import METRICS, EvaluatedUtterance
 from utils.evaluation.significance import MIN_PAIRS, compare, confidence_interval, difference
 from utils.media.audio import Samples, resample
 
@@ -98,9 +98,9 @@ def test_too_short_a_sound_has_no_distance() -> None:
         assert mel_cepstra(samples).shape == (0, 13)
 
 
-def results(name: str, values: list[float | None], **fixed: float) -> list[Utterance]:
+def results(name: str, values: list[float | None], **fixed: float) -> list[EvaluatedUtterance]:
     return [
-        Utterance(f"{name}{number}", name, "ሰላም", "am", "", f"s{number}", cer=value, **fixed)  # type: ignore[arg-type]
+        EvaluatedUtterance(f"{name}{number}", name, "ሰላም", "am", "", f"s{number}", cer=value, **fixed)  # type: ignore[arg-type]
         for number, value in enumerate(values)
     ]
 

@@ -21,7 +21,7 @@ from utils.config import SpeechConfig
 from utils.core.errors import TextError
 from utils.core.paths import ROOT
 from utils.media.audio import Samples
-from utils.speech.planning import Plan
+from utils.speech.planning import SpeechPlan
 
 if TYPE_CHECKING:
     from utils.speech.session import Check
@@ -50,7 +50,7 @@ class FakeModel:
     def voices(self) -> tuple[str, ...]:
         return ("Abebe", "Almaz")
 
-    def stream(self, text: str | Plan, config: SpeechConfig) -> Iterator[Samples]:
+    def stream(self, text: str | SpeechPlan, config: SpeechConfig) -> Iterator[Samples]:
         assert isinstance(text, str)
         if UNREADABLE in text:
             raise TextError(f"/secret/place/vocab.json has no symbol for {UNREADABLE}.", hint="Write it in words.")
@@ -62,7 +62,7 @@ class FakeModel:
                 raise ZeroDivisionError(f"while speaking {word}")
             yield CHUNK * np.float32(config.speed / 2)
 
-    def utterances(self, text: str | Plan, config: SpeechConfig) -> Iterator[FakeSentence]:
+    def utterances(self, text: str | SpeechPlan, config: SpeechConfig) -> Iterator[FakeSentence]:
         for chunk in self.stream(text, config):
             yield FakeSentence(chunk, flags=("too short",) if "doubtful" in str(text) else ())
 

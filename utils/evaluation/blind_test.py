@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from utils.core.errors import DataError
 from utils.core.events import EventLog, iter_events
 from utils.evaluation.report import EvaluationReport
-from utils.evaluation.results import Utterance, digest
+from utils.evaluation.results import EvaluatedUtterance, digest
 
 FILE = "votes.jsonl"
 SIGNIFICANCE = 0.05
@@ -142,6 +142,6 @@ def remaining_pairs(pairs: Sequence[BlindPair], votes: Iterable[Vote], voter: st
     return [pair for pair in pairs if pair.token not in done]
 
 
-def _pair(folder: Path, left: Utterance, right: Utterance, seed: int) -> BlindPair:
+def _pair(folder: Path, left: EvaluatedUtterance, right: EvaluatedUtterance, seed: int) -> BlindPair:
     token = digest("pair", seed, sorted((left.key, right.key)))
     return BlindPair(token, left.text, folder / left.wav, folder / right.wav, left.checkpoint, right.checkpoint)

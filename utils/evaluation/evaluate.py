@@ -22,7 +22,7 @@ from utils.evaluation import report as reports
 from utils.evaluation.candidates import Candidate, LoadedModel
 from utils.evaluation.metrics import error_rates, mel_cepstral_distance
 from utils.evaluation.report import EvaluationReport
-from utils.evaluation.results import ResultsLog, Utterance, digest, file_digest
+from utils.evaluation.results import EvaluatedUtterance, ResultsLog, digest, file_digest
 from utils.evaluation.sentences import EvaluationSentence
 from utils.media import audio
 from utils.media.audio import Samples
@@ -126,9 +126,9 @@ def _speak_all(log: ResultsLog, task: _Task, on_progress: OnProgress) -> None:
 
 def _speak(
     model: LoadedModel, name: str, sentence: EvaluationSentence, key: str, folder: Path, config: SpeechConfig
-) -> Utterance:
+) -> EvaluatedUtterance:
     """Speak one sentence, save its audio, and measure everything that needs no transcript."""
-    utterance = Utterance(
+    utterance = EvaluatedUtterance(
         key, name, sentence.text, sentence.language, sentence.voice, _identity(sentence), recording=sentence.recording
     )
     settings = config.model_copy(update={"reference": sentence.reference, "language": sentence.language})
@@ -171,7 +171,7 @@ def _trimmed(samples: Samples) -> Samples:
     return guards.trim(guards.AudioAnalysis(samples))
 
 
-def _save_audio(samples: Samples, folder: Path, utterance: Utterance) -> str:
+def _save_audio(samples: Samples, folder: Path, utterance: EvaluatedUtterance) -> str:
     """Save audio under a readable name; return its path relative to the folder."""
     name = f"{_file_name(utterance.text, 30)}_{utterance.key[:8]}.wav"
     path = Path(WAVS, _file_name(utterance.checkpoint, 60), name)
@@ -239,7 +239,7 @@ def _report(log: ResultsLog, task: _Task, recogniser: Recogniser | None, not_tra
     )
 
 
-def _with_error_rates(utterance: Utterance, transcript: str | None, recogniser: str) -> Utterance:
+def _with_error_rates(utterance: EvaluatedUtterance, transcript: str | None, recogniser: str) -> EvaluatedUtterance:
     rates = None if transcript is None else error_rates(utterance.text, transcript, utterance.language)
     return replace(
         utterance,
@@ -250,7 +250,9 @@ def _with_error_rates(utterance: Utterance, transcript: str | None, recogniser: 
     )
 
 
-def _notes(results: Sequence[Utterance], missing: int, not_transcribed: str, encoders: set[str]) -> Iterator[str]:
+def _notes(
+    results: Sequence[EvaluatedUtterance], missing: int, not_transcribed: str, encoders: set[str]
+) -> Iterator[str]:
     """Say what is missing from the report and why."""
     if missing:
         yield f"{missing} sentences are not spoken yet. Run the same command again to continue."

@@ -12,7 +12,7 @@ import numpy as np
 
 from utils.core.errors import DataError
 from utils.core.storage import atomic_writer, read_json, write_atomically
-from utils.evaluation.results import METRICS, Metric, Utterance
+from utils.evaluation.results import METRICS, EvaluatedUtterance, Metric
 from utils.evaluation.significance import compare
 
 if TYPE_CHECKING:
@@ -42,19 +42,19 @@ class EvaluationReport:
     """
 
     folder: Path
-    utterances: tuple[Utterance, ...]
+    utterances: tuple[EvaluatedUtterance, ...]
     checkpoints: tuple[str, ...]
     notes: tuple[str, ...] = ()
     recording_error_rates: dict[str, float] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     missing: int = 0
 
-    def of(self, checkpoint: str) -> list[Utterance]:
+    def of(self, checkpoint: str) -> list[EvaluatedUtterance]:
         """Return the utterances of one model."""
         return [result for result in self.utterances if result.checkpoint == checkpoint]
 
 
-def badness(utterance: Utterance) -> float:
+def badness(utterance: EvaluatedUtterance) -> float:
     """Score an utterance for sorting: the sum of its problems, each counted up to 2."""
     if utterance.error:
         return 10.0
@@ -62,12 +62,12 @@ def badness(utterance: Utterance) -> float:
     return sum(min(2.0, problem) for problem in problems if problem is not None)
 
 
-def sorted_by_badness(utterances: Iterable[Utterance]) -> tuple[Utterance, ...]:
+def sorted_by_badness(utterances: Iterable[EvaluatedUtterance]) -> tuple[EvaluatedUtterance, ...]:
     """Sort utterances, worst first."""
     return tuple(sorted(utterances, key=badness, reverse=True))
 
 
-def summary(utterances: Sequence[Utterance]) -> dict[str, float | None]:
+def summary(utterances: Sequence[EvaluatedUtterance]) -> dict[str, float | None]:
     """Return the mean of each metric; for the speed the median, because the first sentence also warms up."""
     means: dict[str, float | None] = {}
     for metric in METRICS:
@@ -104,7 +104,7 @@ def load(folder: Path) -> EvaluationReport:
         data = read_json(path)
         return EvaluationReport(
             folder,
-            tuple(map(Utterance.parse, data["utterances"])),
+            tuple(map(EvaluatedUtterance.parse, data["utterances"])),
             tuple(data["checkpoints"]),
             tuple(data["notes"]),
             data["recording_error_rates"] if "recording_error_rates" in data else data["yardstick"],  # as 1.0 wrote it
@@ -158,7 +158,7 @@ def _by_voice(report: EvaluationReport) -> list[str]:
     return ["\n".join(_aligned(["by voice", "sentences", *(metric.title for metric in METRICS)], rows))]
 
 
-def _row(name: str, utterances: Sequence[Utterance]) -> list[str]:
+def _row(name: str, utterances: Sequence[EvaluatedUtterance]) -> list[str]:
     means = summary(utterances)
     failed = sum(bool(result.error) for result in utterances)
     count = f"{len(utterances)}, {failed} failed" if failed else str(len(utterances))
@@ -176,7 +176,7 @@ def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-def _line(result: Utterance) -> str:
+def _line(result: EvaluatedUtterance) -> str:
     sentence = result.text if len(result.text) <= MAX_LETTERS else f"{result.text[:MAX_LETTERS]}…"
     shown = [metric for metric in METRICS if metric.name in {"cer", "duration_error"}]
     values = [f"{metric.title} {metric.format(value)}" for metric in shown if (value := metric.value(result))]

@@ -19,7 +19,7 @@ RENAMED = {"heard": "transcript", "fault": "error"}  # fields as version 1.0 wro
 
 
 @dataclass(frozen=True)
-class Utterance:
+class EvaluatedUtterance:
     """One sentence spoken by one model. Values that were not measured are None.
 
     Attributes:
@@ -105,7 +105,7 @@ class Metric(NamedTuple):
     better: Literal["lower", "higher"]
     scale: float
     unit: str
-    value: Callable[[Utterance], float | None]
+    value: Callable[[EvaluatedUtterance], float | None]
 
     def format(self, value: float | None) -> str:
         """Format a value."""
@@ -133,7 +133,7 @@ class ResultsLog:
     def __init__(self, folder: Path) -> None:
         make_folder(folder)
         self.folder = folder
-        self._utterances: dict[str, Utterance] = {}
+        self._utterances: dict[str, EvaluatedUtterance] = {}
         self._transcripts: dict[tuple[str, str], str] = {}
         self.encoders: dict[str, str] = {}
         for event in iter_events(folder / LOG_FILE):
@@ -148,12 +148,12 @@ class ResultsLog:
     ) -> None:
         self._log.close()
 
-    def utterance(self, key: str) -> Utterance | None:
+    def utterance(self, key: str) -> EvaluatedUtterance | None:
         """Return a measurement, unless its audio file was deleted."""
         result = self._utterances.get(key)
         return None if result and result.wav and not (self.folder / result.wav).is_file() else result
 
-    def add(self, utterance: Utterance) -> None:
+    def add(self, utterance: EvaluatedUtterance) -> None:
         """Add a measurement."""
         self._utterances[utterance.key] = utterance
         self._log.emit("spoken", **asdict(utterance))
@@ -179,7 +179,7 @@ class ResultsLog:
 
     def _load(self, event: Event) -> None:
         if event["kind"] == "spoken":
-            utterance = Utterance.parse(event)
+            utterance = EvaluatedUtterance.parse(event)
             self._utterances[utterance.key] = utterance
         elif event["kind"] == "heard":
             self._transcripts[str(event["key"]), str(event["recogniser"])] = str(event["text"])

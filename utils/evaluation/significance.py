@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from utils.evaluation.results import METRICS, Metric, Utterance
+from utils.evaluation.results import METRICS, EvaluatedUtterance, Metric
 
 DRAWS, BLOCK = 10_000, 100
 CONFIDENCE = 0.95
@@ -55,7 +55,7 @@ class Difference:
         return f"{metric.title}: {self.winner} is better than {loser} by {shown}."
 
 
-def compare(utterances: Sequence[Utterance], seed: int = 0) -> list[Difference]:
+def compare(utterances: Sequence[EvaluatedUtterance], seed: int = 0) -> list[Difference]:
     """Compare every two models in every metric that both have."""
     names = list(dict.fromkeys(result.checkpoint for result in utterances))
     return [
@@ -67,7 +67,7 @@ def compare(utterances: Sequence[Utterance], seed: int = 0) -> list[Difference]:
 
 
 def difference(
-    utterances: Sequence[Utterance], metric: Metric, first: str, second: str, seed: int = 0
+    utterances: Sequence[EvaluatedUtterance], metric: Metric, first: str, second: str, seed: int = 0
 ) -> Difference | None:
     """Compare two models in one metric; None when they share no sentence that has it."""
     one, other = (_values(utterances, metric, name) for name in (first, second))
@@ -88,7 +88,7 @@ def confidence_interval(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", 
     return float(low), float(high)
 
 
-def _values(utterances: Sequence[Utterance], metric: Metric, name: str) -> dict[str, float]:
+def _values(utterances: Sequence[EvaluatedUtterance], metric: Metric, name: str) -> dict[str, float]:
     """Return the values of one model by sentence."""
     values = ((result.sentence, metric.value(result)) for result in utterances if result.checkpoint == name)
     return {sentence: value for sentence, value in values if value is not None}

@@ -82,7 +82,7 @@ Branch = tuple[tuple[Convolution, Convolution], ...]
 
 
 @dataclass(frozen=True)
-class Stage:
+class UpsamplingStage:
     """One upsampling step and its residual branches."""
 
     upsample: TransposedConvolution
@@ -112,7 +112,7 @@ def _chain(x: Tensor, activated: Tensor, branch: Branch) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Generator:
+class HifiGan:
     """The HiFi-GAN generator in one precision.
 
     Attributes:
@@ -125,7 +125,7 @@ class Generator:
 
     dtype: torch.dtype
     before: Convolution
-    stages: tuple[Stage, ...]
+    stages: tuple[UpsamplingStage, ...]
     after: Convolution
     voices: tuple[tuple[Tensor, Tensor], ...]
 
@@ -140,7 +140,7 @@ class Generator:
             blocks = generator.resblocks[index * kernels : (index + 1) * kernels]
             branches = tuple(_pairs(block, dtype, device) for block in blocks)
             upsample = TransposedConvolution.of(generator.ups[index], dtype, device, kernels if index else 1)
-            stages.append(Stage(upsample, branches, margin))
+            stages.append(UpsamplingStage(upsample, branches, margin))
             margin = upsample.reach(margin + stages[-1].reach)
         conditions = list(generator.conds) if generator.cond_in_each_up_layer else [None] * len(stages)
         pairs = zip([generator.conv_pre, *generator.ups], [generator.cond_layer, *conditions], strict=True)

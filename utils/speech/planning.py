@@ -59,7 +59,7 @@ MIN_FULL = 35  # characters; shorter lines are verse or a list, not the lines of
 EVEN = 0.7  # of the longest line; every broken line but the last is at least that long
 
 
-class Plan(NamedTuple):
+class SpeechPlan(NamedTuple):
     """A text that is ready to be spoken."""
 
     sentences: tuple[Sentence, ...]
@@ -99,7 +99,7 @@ class _Part(NamedTuple):
     chapter: str | None
 
 
-def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> Plan:
+def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> SpeechPlan:
     """Split a text into sentences; each gets a seed of its own, so that it can be spoken again alone.
 
     Raises:
@@ -125,7 +125,8 @@ def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> Plan:
         )
         for number, (part, following) in enumerate(zip_longest(parts, parts[1:]))
     )
-    return Plan(tuple(sentences), (f"Left out because it cannot be spoken: {_listed(problems)}.",) if problems else ())
+    notes = (f"Left out because it cannot be spoken: {_listed(problems)}.",) if problems else ()
+    return SpeechPlan(tuple(sentences), notes)
 
 
 def find_unspeakable(text: str, tokenizer: Tokenizer, language: str) -> tuple[UnspeakableText, ...]:

@@ -17,7 +17,7 @@ from utils.config import SpeechConfig
 CANDIDATES = 2  # per beam, because one of them may end the sentence
 
 
-class Choice(NamedTuple):
+class SampledCodes(NamedTuple):
     """The codes chosen in one step, one per row, and the model's own log-probability of each."""
 
     codes: Tensor
@@ -68,7 +68,7 @@ class Sampler:
         chances = chances.masked_fill(before >= self.top_p, 0.0)
         return chances / chances.sum(1, keepdim=True), codes
 
-    def choose(self, scores: Tensor, numbers: Sequence[float]) -> Choice:
+    def choose(self, scores: Tensor, numbers: Sequence[float]) -> SampledCodes:
         """Choose a code for each row and mark it as used.
 
         Args:
@@ -84,7 +84,7 @@ class Sampler:
             codes = order.gather(1, (reached < goal).sum(1, keepdim=True))
         self.used.scatter_(1, codes, value=True)
         logprobs = scores.gather(1, codes) - scores.logsumexp(1, keepdim=True)
-        return Choice(codes.squeeze(1), logprobs.squeeze(1))
+        return SampledCodes(codes.squeeze(1), logprobs.squeeze(1))
 
 
 class Beams(NamedTuple):

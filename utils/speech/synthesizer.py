@@ -27,7 +27,7 @@ from utils.speech.dubbing import Timeline, fit_to_cues
 from utils.speech.guards import SpeechLimits
 from utils.speech.loaded_model import LoadedModel
 from utils.speech.loading import open_model
-from utils.speech.planning import Plan, plan
+from utils.speech.planning import SpeechPlan, plan
 from utils.speech.precision import PrecisionChoice, choose
 from utils.speech.types import DEFAULTS, Sentence, Speech, Utterance, Voice, join, silence, start_times
 from utils.speech.vocoder import Vocoder
@@ -100,13 +100,13 @@ class Synthesizer:
         """Return a voice by name, from audio files separated by |, or the model's default voice."""
         return voices.voice_named(self.model, reference, self.cache)
 
-    def plan(self, text: str, config: SpeechConfig = DEFAULTS) -> Plan:
+    def plan(self, text: str, config: SpeechConfig = DEFAULTS) -> SpeechPlan:
         """Split a text into sentences; a text that the model cannot read is refused."""
         limits = SpeechLimits.of(config.language)
         sentences, notes = plan(text, self.model.tokenizer, config)
-        return Plan(tuple(replace(one, max_codes=max_codes(one, limits)) for one in sentences), notes)
+        return SpeechPlan(tuple(replace(one, max_codes=max_codes(one, limits)) for one in sentences), notes)
 
-    def speak(self, text: str | Plan, config: SpeechConfig = DEFAULTS, **settings: object) -> Speech:
+    def speak(self, text: str | SpeechPlan, config: SpeechConfig = DEFAULTS, **settings: object) -> Speech:
         """Speak a text of any length.
 
         Args:
@@ -117,7 +117,7 @@ class Synthesizer:
         return self.speak_many([text], config, **settings)[0]
 
     def speak_many(
-        self, texts: Sequence[str | Plan], config: SpeechConfig = DEFAULTS, **settings: object
+        self, texts: Sequence[str | SpeechPlan], config: SpeechConfig = DEFAULTS, **settings: object
     ) -> list[Speech]:
         """Speak several texts; their sentences share batches."""
         stopwatch, config = Stopwatch(), overridden(config, settings)
@@ -127,13 +127,9 @@ class Synthesizer:
         speeches = [self.join(list(islice(utterances, len(one.sentences))), config, one.notes) for one in plans]
         return [replace(speech, timings=stopwatch.timings()) for speech in speeches]
 
-    def utterances(self, text: str | Plan, config: SpeechConfig = DEFAULTS) -> Generator[Utterance, None, None]:
+    def utterances(self, text: str | SpeechPlan, config: SpeechConfig = DEFAULTS) -> Generator[Utterance, None, None]:
         """Speak a text and yield each sentence when its batch is done; closing the iterator stops the work."""
         return self._speak(self._planned(text, config).sentences, config, Stopwatch())
-
-    def speak_again(self, sentence: Sentence, config: SpeechConfig = DEFAULTS) -> Utterance:
-        """Speak one sentence again, with the seed of the settings."""
-        return next(self._speak([replace(sentence, seed=config.seed)], config, Stopwatch()))
 
     def join(self, utterances: Sequence[Utterance], config: SpeechConfig, notes: tuple[str, ...] = ()) -> Speech:
         """Join utterances with the pauses between them."""
@@ -154,7 +150,7 @@ class Synthesizer:
         return fit_to_cues(cues, sounds, seconds=seconds)
 
     def stream(
-        self, text: str | Plan, config: SpeechConfig = DEFAULTS, **settings: object
+        self, text: str | SpeechPlan, config: SpeechConfig = DEFAULTS, **settings: object
     ) -> Generator[Samples, None, None]:
         """Yield audio while a text is being spoken; closing the iterator stops the work.
 
@@ -181,7 +177,7 @@ class Synthesizer:
             yield stretcher.push(sound.finish())
         yield stretcher.finish()
 
-    def _planned(self, text: str | Plan, config: SpeechConfig) -> Plan:
+    def _planned(self, text: str | SpeechPlan, config: SpeechConfig) -> SpeechPlan:
         return self.plan(text, config) if isinstance(text, str) else text
 
     def _speak(

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from utils.media.audio import Samples
-from utils.speech.hifigan import Generator
+from utils.speech.hifigan import HifiGan
 from utils.speech.precision import require
 from utils.speech.quantized import DTYPES, Precision
 from utils.xtts.narrow import without_silent_channels
@@ -102,7 +102,7 @@ def _settled(size: int, scale: float) -> int:
     return count
 
 
-class Part(NamedTuple):
+class PaddedFrames(NamedTuple):
     """Frames, with the number of those that are only margin on each side."""
 
     frames: Tensor
@@ -114,7 +114,7 @@ class Part(NamedTuple):
 class Vocoder:
     """Turns latents into audio at 24 kHz."""
 
-    network: Generator = field(repr=False)
+    network: HifiGan = field(repr=False)
     upsampling: Upsampling  # from codes to frames
     device: torch.device
     threads: ThreadPoolExecutor | None  # share the parts of a sentence; None: there is only one thread
@@ -125,7 +125,7 @@ class Vocoder:
         """Copy the weights of coqui's HifiDecoder."""
         require("vocoder", precision, device)
         target = torch.device(device)
-        network = Generator.of(without_silent_channels(decoder), DTYPES[precision], target)
+        network = HifiGan.of(without_silent_channels(decoder), DTYPES[precision], target)
         workers = torch.get_num_threads() if target.type == "cpu" else 1
         threads = _single_threads(workers) if workers > 1 else None
         return cls(network, Upsampling.of(decoder), target, threads, workers)
@@ -153,7 +153,7 @@ class Vocoder:
         """Return the biases of a voice for the network."""
         return self.network.biases(embedding)
 
-    def run(self, sentences: Sequence[Part], biases: list[Tensor]) -> list[Samples]:
+    def run(self, sentences: Sequence[PaddedFrames], biases: list[Tensor]) -> list[Samples]:
         """Return the audio of frames, without their margins."""
         split = [list(self._split(sentence)) for sentence in sentences]
         parts = [part for each in split for part in each]
@@ -162,17 +162,17 @@ class Vocoder:
         return [_joined([next(sounds) for _ in each]) for each in split]
 
     @torch.inference_mode()
-    def _run_part(self, part: Part, biases: list[Tensor]) -> Samples:
+    def _run_part(self, part: PaddedFrames, biases: list[Tensor]) -> Samples:
         sound: Samples = self.network(*part, biases).cpu().numpy()
         return sound
 
     @torch.inference_mode()
-    def _whole(self, latents: Tensor) -> Part:
+    def _whole(self, latents: Tensor) -> PaddedFrames:
         count = self.upsampling.count(len(latents))
         latents = latents.to(self.device, torch.float32)
-        return Part(self.upsampling.frames(latents, 0, 0, count) if count else latents, 0, 0)
+        return PaddedFrames(self.upsampling.frames(latents, 0, 0, count) if count else latents, 0, 0)
 
-    def _split(self, whole: Part) -> Iterator[Part]:
+    def _split(self, whole: PaddedFrames) -> Iterator[PaddedFrames]:
         """Split frames into parts of similar size, at least one per thread if that is worth it."""
         frames, reach = whole.frames, self.network.reach
         size = len(frames) - whole.left - whole.right
@@ -181,7 +181,7 @@ class Vocoder:
         edges = [whole.left + size * number // count for number in range(count + 1)] if count else []
         for first, last in pairwise(edges):
             start, stop = max(0, first - reach), min(len(frames), last + reach)
-            yield Part(frames[start:stop], first - start, stop - last)
+            yield PaddedFrames(frames[start:stop], first - start, stop - last)
 
 
 class VocoderStream:
@@ -223,7 +223,7 @@ class VocoderStream:
             return np.zeros(0, np.float32)
         vocoder, start = self.vocoder, max(0, self.done - self.vocoder.network.reach)
         frames = vocoder.upsampling.frames(self.latents, self.dropped, start, end)
-        sound = vocoder.run([Part(frames, self.done - start, end - last)], self.biases)[0]
+        sound = vocoder.run([PaddedFrames(frames, self.done - start, end - last)], self.biases)[0]
         self.done = last
         first = vocoder.upsampling.first_code(max(0, last - vocoder.network.reach))
         self.latents, self.dropped = self.latents[first - self.dropped :].clone(), first

@@ -13,7 +13,7 @@ from utils.core.events import Event, iter_events
 from utils.core.paths import Project
 from utils.core.storage import write_atomically
 from utils.evaluation.report import EvaluationReport, summary
-from utils.evaluation.results import METRICS, Utterance
+from utils.evaluation.results import METRICS, EvaluatedUtterance
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.runs import Run
@@ -65,7 +65,7 @@ def write_page(
     return path
 
 
-def _sentence(folder: Path, after: Utterance, before: Utterance) -> str:
+def _sentence(folder: Path, after: EvaluatedUtterance, before: EvaluatedUtterance) -> str:
     """Show both models side by side."""
     sides = "".join(
         f"<div>{title}{_audio(folder, result)}</div>" for title, result in ((BEFORE, before), (AFTER, after))
@@ -73,7 +73,7 @@ def _sentence(folder: Path, after: Utterance, before: Utterance) -> str:
     return f'<h2 class="am" lang="am">{html.escape(after.text)}</h2><div class="pair">{sides}</div>'
 
 
-def _audio(folder: Path, result: Utterance) -> str:
+def _audio(folder: Path, result: EvaluatedUtterance) -> str:
     if not result.wav:
         return f'<p class="note">{html.escape(result.error or "; ".join(result.flags) or "no audio")}</p>'
     path = folder / result.wav

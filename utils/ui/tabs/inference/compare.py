@@ -9,7 +9,7 @@ import gradio as gr
 from utils.core.paths import Project
 from utils.evaluation.blind_test import CHOICES, Choice
 from utils.evaluation.report import EvaluationReport
-from utils.evaluation.results import Utterance
+from utils.evaluation.results import EvaluatedUtterance
 from utils.runs.background_jobs import BackgroundJob
 from utils.ui.i18n import t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, show_errors
@@ -133,7 +133,7 @@ def report_html(report: EvaluationReport, language: str) -> str:
     return table(titles, [*rows, medians]) + "".join(note(text) for text in report.notes)
 
 
-def _cell(utterance: Utterance | None, folder: Path, name: str, language: str) -> str:
+def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str, language: str) -> str:
     if utterance is None or not utterance.wav:
         return cell((utterance and utterance.error) or "–")
     factor = f"{utterance.real_time_factor:.2f}" if utterance.real_time_factor else "–"
