@@ -20,7 +20,6 @@ from utils.dataset.clip import Scores, Span
 from utils.dataset.export import export
 from utils.dataset.merge import merge
 from utils.dataset.metadata import write_lists
-from utils.dataset.plots import draw
 from utils.dataset.records import Source
 from utils.dataset.store import Store, load_dataset
 from utils.dataset.validate import check
@@ -201,9 +200,9 @@ def test_an_empty_list_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_a_dataset_is_counted(tmp_path: Path) -> None:
-    found = statistics.count(load_dataset(dataset(tmp_path)), "am")
+    found = statistics.count(Store(dataset(tmp_path)), "am")
     assert found.clips == {"train": 2, "eval": 2}
-    assert (found.recordings, found.speakers, found.aside) == (2, {"speaker": 16.0}, {"noisy": 8.0})
+    assert (found.recordings, found.speakers, found.excluded) == (2, {"speaker": 16.0}, {"noisy": 8.0})
     assert found.phonemes["ə"] >= 4
     assert "pʼ" in found.missing
     text = statistics.report(found)
@@ -211,8 +210,8 @@ def test_a_dataset_is_counted(tmp_path: Path) -> None:
 
 
 def test_the_pictures_are_drawn(tmp_path: Path) -> None:
-    found = statistics.count(load_dataset(dataset(tmp_path / "a")), "am")
-    draw(found, tmp_path / "plot.png")
+    found = statistics.count(Store(dataset(tmp_path / "a")), "am")
+    statistics.draw(found, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "plot.png"]
 
@@ -264,7 +263,7 @@ def test_fifty_thousand_clips_are_counted_and_accounted_for_in_ten_seconds(tmp_p
         book.add(Source(f"r{number}", f"/in/{number}.wav", 1, 1, 800.0), [*clips[:-1], clips[-1].excluded("noisy")])
     begin = time.perf_counter()
     contents = load_dataset(tmp_path)
-    text = statistics.report(statistics.count(contents, "am")) + statistics.account(contents).render()
+    text = statistics.report(statistics.count(book, "am")) + statistics.account(contents).render()
     took = time.perf_counter() - begin
     assert len(contents.clips) == 50_000
     assert "noisy" in text

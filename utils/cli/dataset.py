@@ -68,16 +68,16 @@ def stats(folder: Path, arguments: argparse.Namespace) -> int:
     """Show hours, speakers, lengths, speech rate, noise, phonemes, and audio usage."""
     from utils.dataset import statistics
     from utils.dataset.metadata import read_language
-    from utils.dataset.store import load_dataset
+    from utils.dataset.store import open_store
 
-    contents = load_dataset(folder)
-    found = statistics.count(contents, read_language(folder))
-    print(statistics.report(found))
-    print(statistics.account(contents).render())
+    store = open_store(folder)
+    counts = statistics.count(store, read_language(folder))
+    print(statistics.report(counts))
+    print(statistics.account(store.read()).render())
+    if message := store.meta("migration"):
+        print(message)
     if arguments.plot:
-        from utils.dataset.plots import draw
-
-        draw(found, arguments.plot)
+        statistics.draw(counts, arguments.plot)
         print(f"Plots written to {arguments.plot}.")
     return 0
 
@@ -103,10 +103,10 @@ def resplit(folder: Path, arguments: argparse.Namespace) -> int:
     """Choose new evaluation clips; do not do this between two runs that train the same model."""
     from utils.dataset.editor import resplit as split_anew
     from utils.dataset.statistics import split_counts
-    from utils.dataset.store import load_dataset
+    from utils.dataset.store import open_store
 
     note = split_anew(folder, arguments.eval_share, arguments.by)
-    print(" ".join(f"{name} {value}" for name, value in split_counts(load_dataset(folder)).items()), note)
+    print(" ".join(f"{name} {value}" for name, value in split_counts(open_store(folder)).items()), note)
     return 0
 
 

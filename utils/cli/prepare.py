@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 def work(job: Job, config: DatasetConfig) -> None:
     """Find the recordings and create their clips."""
     from utils.dataset import build, sources, statistics
+    from utils.dataset.store import Store
 
     project = job.run.project
     scan = sources.find_recordings(
@@ -72,7 +73,7 @@ def work(job: Job, config: DatasetConfig) -> None:
         )
     contents = report.contents
     job.events.emit("ledger", message=statistics.account(contents).render())
-    job.events.emit("split", **statistics.split_counts(contents), message=report.note)
+    job.events.emit("split", **statistics.split_counts(Store(project.dataset)), message=report.note)
     job.events.emit("prepared", added=report.added, known=report.known, bad=len(report.bad), clips=len(contents.kept))
 
 

@@ -214,7 +214,8 @@ class Store:
     def meta(self, name: str) -> Any:  # noqa: ANN401  # a number or text
         """Read a value of the store, such as ``revision``, which grows with every change."""
         with self.reading() as db:
-            return db.execute("SELECT value FROM meta WHERE name = ?", [name]).fetchone()[0]
+            row = db.execute("SELECT value FROM meta WHERE name = ?", [name]).fetchone()
+        return row[0] if row else None
 
     def set_meta(self, name: str, value: object) -> None:
         """Set a value of the store; this is no change of the dataset."""

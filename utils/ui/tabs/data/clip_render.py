@@ -3,24 +3,39 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
+
+import numpy as np
 
 from utils.core.errors import AmharicTtsError
 from utils.dataset.clip import APPROVED, Clip
 from utils.dataset.lengths import LIMIT
 from utils.dataset.queries import ClipPage
 from utils.media import audio
+from utils.media.audio import Samples
 from utils.ui import error_text
 from utils.ui.error_text import translate
 from utils.ui.i18n import t
-from utils.ui.tabs.data.plots import waveform
 from utils.ui.views import cell, note, table
 
 WAVE_RATE = 8000  # samples a second; the outline needs no more
 MOST_LETTERS = 160  # of a text in the table
 
+WAVE_WIDTH, WAVE_HEIGHT = 600, 120
+
 CSS = """
+.wave { position: relative; margin: 6px 0; --start: 0; --end: 1; --split: -1; --at: -1; overflow: hidden;
+  border: 1px solid var(--border-color-primary); border-radius: 4px; background: var(--block-background-fill); }
+.wave svg { display: block; width: 100%; height: 110px; }
+.wave path { fill: #047857; } .dark .wave path { fill: #34d399; }
+.wave i { position: absolute; top: 0; bottom: 0; pointer-events: none; }
+.wave .before { left: 0; width: calc(var(--start) * 100%); background: #64748b88; }
+.wave .after { right: 0; width: calc((1 - var(--end)) * 100%); background: #64748b88; }
+.wave .cut { left: calc(var(--split) * 100%); border-left: 2px dashed #b45309; }
+.wave .now { left: calc(var(--at) * 100%); border-left: 2px solid #1d4ed8; }
+.dark .wave .cut { border-color: #fbbf24; } .dark .wave .now { border-color: #93c5fd; }
 #clips table.facts td { padding-block: 3px; vertical-align: middle; }
 #clips tr.chosen { outline: 2px solid #047857; outline-offset: -2px; }
 .dark #clips tr.chosen { outline-color: #34d399; }
@@ -260,3 +275,30 @@ def address(folder: Path, clip: Clip) -> str:
 def _clock(seconds: float) -> str:
     minutes, rest = divmod(seconds, 60)
     return f"{int(minutes)}:{rest:05.2f}"
+
+
+def waveform(samples: Samples, label: str) -> str:
+    """Draw the outline of a sound, with the marks that the sliders move."""
+    return (
+        f'<div class="wave"><svg viewBox="0 0 {WAVE_WIDTH} {WAVE_HEIGHT}" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escape(label)}"><path d="{outline(samples)}"/></svg>'
+        '<i class="before"></i><i class="after"></i><i class="cut"></i><i class="now"></i></div>'
+    )
+
+
+def outline(samples: Samples) -> str:
+    """Return the path around the loudest points of each stretch."""
+    if not samples.size:
+        return "M0 0"
+    edges = np.linspace(0, samples.size, min(WAVE_WIDTH, samples.size) + 1).astype(int)
+    parts = [samples[begin:end] for begin, end in pairwise(edges)]
+    top = max(1e-3, float(np.abs(samples).max()))
+    middle = WAVE_HEIGHT / 2
+    step = WAVE_WIDTH / len(parts)
+    upper = [
+        f"{number * step:.0f} {middle - middle * float(part.max()) / top:.1f}" for number, part in enumerate(parts)
+    ]
+    lower = [
+        f"{number * step:.0f} {middle - middle * float(part.min()) / top:.1f}" for number, part in enumerate(parts)
+    ]
+    return f"M{'L'.join([*upper, *reversed(lower)])}Z"

@@ -13,7 +13,6 @@ from utils.runs import ACTIVE, Run, State
 from utils.ui import views
 from utils.ui.error_text import translate
 from utils.ui.i18n import t
-from utils.ui.tabs.data import plots
 from utils.ui.views import cell, details, message_box, note, table
 from utils.workspace.uploads import InputPreview, MediaPair
 
@@ -21,9 +20,11 @@ MOST_ROWS = 100
 MOST_FAULTS = 20
 NO_CLIPS = "data.no_clips"
 
-CSS = (
-    plots.CSS
-    + """
+CSS = """
+.sounds { display: flex; flex-wrap: wrap; gap: 4px; margin: 4px 0; padding: 0 !important; list-style: none !important; }
+.sounds li { font-size: 12px; border: 1px solid var(--border-color-primary); border-radius: 4px; padding: 1px 6px;
+  margin: 0 !important; }
+.sounds li.none { border-color: #b91c1c; font-weight: 700; }
 .share { display: flex; height: 14px; border-radius: 4px; overflow: hidden; margin: 6px 0; }
 .share i { display: block; min-width: 1px; }
 .share .kept, .key .kept::before { background: #047857; }
@@ -34,7 +35,6 @@ CSS = (
   margin-inline-end: 5px; vertical-align: -1px; }
 #sentence textarea { font-size: 1.5rem; line-height: 1.7; }
 """
-)
 
 
 def looked(found: InputPreview, language: str) -> str:
@@ -199,14 +199,8 @@ def _entries(found: Ledger, language: str) -> str:
 
 
 def counted(found: Statistics, language: str) -> str:
-    """Show the statistics with their pictures."""
-    drawn = [
-        plots.histogram(t("data.clip_length", language), found.seconds, t("data.unit_seconds", language), language),
-        plots.histogram(t("data.speaking_rate", language), found.pace, "", language),
-        plots.histogram(t("data.snr", language), found.snr, "dB", language),
-        plots.sounds(t("common.sounds", language), found.phonemes, language),
-    ]
-    return plots.pictures(drawn) + _facts(found, language) + _sounds(found, language)
+    """Show the statistics that are no charts."""
+    return _facts(found, language) + _sounds(found, language)
 
 
 def _facts(found: Statistics, language: str) -> str:
@@ -235,7 +229,16 @@ def speakers(found: Statistics) -> Sequence[tuple[str, float]]:
 def _sounds(found: Statistics, language: str) -> str:
     if not found.phonemes:
         return ""
-    return details(t("data.phone_counts", language), plots.sound_list(found.phonemes))
+    return details(t("data.phone_counts", language), sound_list(found.phonemes))
+
+
+def sound_list(counts: Mapping[str, int]) -> str:
+    """List sounds with how often each occurs."""
+    items = (
+        f"<li{'' if count else ' class=none'}>{escape(sound)} × {count}</li>"
+        for sound, count in sorted(counts.items(), key=lambda item: item[1])
+    )
+    return f'<ul class="sounds">{"".join(items)}</ul>'
 
 
 def reading(found: Progress, language: str) -> str:

@@ -1,12 +1,14 @@
 """What came of it: the account of every second, the statistics, and merging with another project."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import numpy as np
+import pandas as pd
 
 from utils.core import paths
 from utils.core.errors import AmharicTtsError, DataError
@@ -22,6 +24,9 @@ from utils.ui.i18n import t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
 from utils.ui.tabs.data import render, start
 from utils.ui.views import error_box, message_box, note
+
+BINS = 30
+DISTRIBUTIONS = ("data.clip_length", "data.speaking_rate", "data.snr")
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,8 @@ class BackgroundCounts:
 def count_all(store: Store) -> Counts:
     """Count what a dataset holds, and where every second of its recordings went."""
     with store.reading():
-        revision, dataset = store.meta("revision"), store.read()
-    return Counts(revision, statistics.count(dataset, read_language(store.folder)), statistics.account(dataset))
+        language = read_language(store.folder)
+        return Counts(store.meta("revision"), statistics.count(store, language), statistics.account(store.read()))
 
 
 def build_result(page: PageContext) -> None:
@@ -75,33 +80,66 @@ def build_result(page: PageContext) -> None:
     with gr.Accordion(t("data.audio_usage"), open=True):
         ledger = gr.HTML(elem_id="ledger")
     with gr.Accordion(t("data.statistics"), open=False):
+        with gr.Row():
+            charts: list[Any] = [distribution_plot(label) for label in DISTRIBUTIONS]
+        charts.append(gr.BarPlot(phoneme_table({}), "sound", "count", label=t("common.sounds"), sort="-y", height=220))
         counted = gr.HTML(elem_id="statistics")
     seen, names = gr.State({}), ("summary", "ledger", "counted")
 
     def look(project: str, language: str, before: Mapping[str, Any]) -> list[Any]:
         """Show of the dataset what has changed since this visitor looked last."""
         try:
-            shown = _result(Store(page.open(project).dataset), background, language)
+            store = Store(page.open(project).dataset)
+            counts = background.latest(store) if store.exists else None
+            shown = _result(store, counts, language)
         except AmharicTtsError as error:  # asked on every tick: it stays in its place
-            shown = note(error_text.describe(error, language)), "", ""
-        return changed_updates(before, dict(zip(names, shown, strict=True)), names)
+            shown, counts = (note(error_text.describe(error, language)), "", ""), None
+        version = [project, counts.revision] if counts else None
+        drawn = chart_values(counts.statistics if counts else None)
+        charted = [gr.skip()] * len(drawn) if before.get("charts", [""]) == version else drawn
+        first, *updates = changed_updates(before, dict(zip(names, shown, strict=True)), names)
+        return [{**first, "charts": version}, *updates, *charted]
 
     gr.on(
         page.refresh,
         show_errors(look),
         [page.project, page.language, seen],
-        [seen, summary, ledger, counted],
+        [seen, summary, ledger, counted, *charts],
         **RAW_INPUTS,
         **PRIVATE_EVENT,
     )
 
 
-def _result(store: Store, background: BackgroundCounts, language: str) -> tuple[str, str, str]:
+def distribution_plot(label: str) -> gr.LinePlot:
+    """Return an empty chart of how many clips have which value."""
+    return gr.LinePlot(
+        distribution([]), "value", "clips", label=t(label), x_title=" ", y_title=" ", height=200, min_width=240
+    )
+
+
+def distribution(values: Sequence[float]) -> pd.DataFrame:
+    """Count values in bins, as points of a chart."""
+    counts, edges = np.histogram(np.asarray(values, np.float64), BINS) if values else ([], np.zeros(1))
+    return pd.DataFrame({"value": (edges[:-1] + edges[1:]) / 2, "clips": counts})
+
+
+def phoneme_table(counts: Mapping[str, int]) -> pd.DataFrame:
+    """Return the counts of sounds as bars of a chart."""
+    return pd.DataFrame({"sound": list(counts), "count": list(counts.values())})
+
+
+def chart_values(counts: Statistics | None) -> list[pd.DataFrame]:
+    """Return the values of all charts."""
+    if counts is None:
+        return [*[distribution([])] * len(DISTRIBUTIONS), phoneme_table({})]
+    return [*map(distribution, (counts.seconds, counts.pace, counts.snr)), phoneme_table(counts.phonemes)]
+
+
+def _result(store: Store, found: Counts | None, language: str) -> tuple[str, str, str]:
     """Return summary, ledger and statistics."""
     if not store.exists:
         return note(t(render.NO_CLIPS, language)), "", ""
     summary = render.summary(queries.totals(store), queries.count_recordings(store), language)
-    found = background.latest(store)
     if found is None:
         counting = note(t("data.counting", language))
         return summary, counting, counting
