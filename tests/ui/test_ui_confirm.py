@@ -12,7 +12,6 @@ from gradio.state_holder import SessionState
 
 from tests.ui.serving import emptied
 from utils.core.paths import list_projects
-from utils.ui.i18n import t
 from utils.workspace import projects
 
 SKIPPED = {"__type__": "update"}
@@ -61,28 +60,28 @@ def test_the_selection_of_a_deleted_project_survives_a_refresh(visitor: Visitor,
 @pytest.mark.parametrize(
     ("ask", "yes", "chosen", "other"),
     [
-        ("delete-project", t("project.confirm_delete"), {"project": "first"}, {"project": "second"}),
+        ("delete-project", "project-question-confirm", {"project": "first"}, {"project": "second"}),
         (
             "data-delete",
-            t("runs.confirm_delete"),
+            "data-run-question-confirm",
             {"project": "first", "data_runs": "r1"},
             {"project": "first", "data_runs": "r2"},
         ),
         (
             "data-delete",
-            t("runs.confirm_delete"),
+            "data-run-question-confirm",
             {"project": "first", "data_runs": "r1"},
             {"project": "second", "data_runs": "r1"},
         ),
         (
             "delete-version",
-            t("system.confirm_delete_version"),
+            "download-question-confirm",
             {"download_version": "main"},
             {"download_version": "v2.0.3"},
         ),
         (
             "free-space",
-            t("system.confirm_delete_files"),
+            "free-question-confirm",
             {"project": "first", "spare_kind": "features"},
             {"project": "second", "spare_kind": "features"},
         ),
@@ -108,5 +107,5 @@ def test_confirming_deletes_and_another_selection_hides_the_question(visitor: Vi
     withdraw = next(event for event in visitor.blocks.fns.values() if event.outputs == [box] and len(event.inputs) > 1)
     assert visitor.send(withdraw, project="first")[box] == SKIPPED
     assert visitor.send(withdraw, project="second")[box]["visible"] is False
-    visitor.send(visitor.event(t("project.confirm_delete"), "click"), language="en", project="first")
+    visitor.send(visitor.event("project-question-confirm", "click"), language="en", project="first")
     assert list_projects(output) == ["second"]

@@ -235,7 +235,7 @@ def test_reasons_why_a_preparation_cannot_start(tmp_path: Path) -> None:
     assert "Add recordings first" in start.obstacle(project, " ", "en")
     assert start.obstacle(project, "/a", "en") == ""
     make_run(project, "20260101-000000-prepare", Status.STARTING)
-    assert "is at work" in start.obstacle(project, "/a", "en")
+    assert "prepare" in start.obstacle(project, "/a", "en")
 
 
 @pytest.mark.parametrize(("verb", "refused"), [("prepare", True), ("train", True), ("rehearse", False)])

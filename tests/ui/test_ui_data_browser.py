@@ -207,7 +207,7 @@ def test_clips_are_not_changed_while_a_run_is_at_work(shown: Seen, served: Serve
     run.write_state(state)
     page.locator("#exclude").click()
     expect(page.get_by_test_id("toast-body")).to_contain_text("cannot be changed now")
-    expect(page.locator("#prepare-reason")).to_contain_text("is at work")
+    expect(page.locator("#prepare-reason")).to_contain_text("is running")
     expect(page.locator("#prepare")).to_be_disabled()
 
 

@@ -98,8 +98,6 @@ def test_the_language_of_a_text_is_not_that_of_the_page() -> None:
 
 
 def test_a_fault_of_the_program_is_told_as_one() -> None:
-    assert error_text.describe(ZeroDivisionError("by zero"), "en").startswith(
-        "This is a fault of the program: ZeroDivision"
-    )
+    assert "ZeroDivisionError: by zero" in error_text.describe(ZeroDivisionError("by zero"), "en")
     assert "ZeroDivisionError" in error_text.describe(ZeroDivisionError("by zero"), "am")
     assert error_text.describe(ZeroDivisionError("by zero"), "am").startswith("ይህ የፕሮግራሙ ስሕተት ነው")

@@ -185,7 +185,7 @@ def test_an_uploaded_clip_is_kept_in_the_project(
         ({"model": "/nowhere"}, "does not exist"),
         ({"text": ""}, "no text to speak"),
         ({"text": "Ω"}, "cannot read Ω"),
-        ({"reference": "nobody"}, "no sound file and no voice"),
+        ({"reference": "nobody"}, "no voice"),
         ({"tries": 0}, "tries"),
         ({"project": "../up"}, "folder name"),
     ],

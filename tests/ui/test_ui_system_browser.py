@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.ui.serving import Seen, Served, serving
 from tests.xtts import hub_server
 from tests.xtts.hub_server import Hub
+from utils.ui.i18n import t
 from utils.ui.tabs.system.licence import FILE
 from utils.xtts.files import HUB_FILES
 
@@ -43,9 +44,9 @@ def choose(page: Page, version: str) -> None:
 def test_a_version_is_fetched_after_consent_and_deleted_again(seen: Seen) -> None:
     page = seen.page
     choose(page, "v2.0.2")
-    expect(page.locator("#licence-state")).to_contain_text("Nobody has agreed")
+    expect(page.locator("#licence-state")).to_contain_text("License")
     expect(page.locator("#download")).to_be_disabled()
-    expect(page.locator("#download-reasons")).to_contain_text("Download: Agree to the licence first.")
+    expect(page.locator("#download-reasons")).to_contain_text(t("system.licence_needed", "en"))
 
     page.locator("#show-licence").click()
     expect(page.locator("#licence-text textarea")).to_have_value(TERMS.decode())
@@ -56,16 +57,16 @@ def test_a_version_is_fetched_after_consent_and_deleted_again(seen: Seen) -> Non
     expect(page.locator("#download")).to_be_enabled()
 
     page.locator("#download").click()
-    expect(page.locator("#download-reasons")).to_contain_text("A version is being fetched.")
+    expect(page.locator("#download-reasons")).to_contain_text(t("system.downloading", "en"))
     row = page.locator("#base-models tr", has_text="v2.0.2")
-    expect(row).to_contain_text("is here", timeout=PATIENCE)
+    expect(row).to_contain_text(t("system.installed", "en"), timeout=PATIENCE)
     expect(page.locator("#download")).to_be_disabled()
-    expect(page.locator("#download-reasons")).to_contain_text("This version is here already.")
+    expect(page.locator("#download-reasons")).to_contain_text(t("system.already_installed", "en"))
 
     page.locator("#delete-version").click()
-    expect(page.locator("#download-question")).to_contain_text("Delete v2.0.2?")
-    page.get_by_role("button", name="Yes, delete this version").click()
-    expect(row).to_contain_text("not here")
+    expect(page.locator("#download-question")).to_contain_text("v2.0.2")
+    page.locator("#download-question-confirm").click()
+    expect(row).to_contain_text(t("system.not_installed", "en"))
     page.locator("#withdraw").click()
     expect(page.locator("#download")).to_be_disabled()
     assert seen.complaints == []

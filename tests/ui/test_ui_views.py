@@ -141,7 +141,7 @@ def test_a_hundred_runs_are_listed_within_a_poll(tmp_path: Path) -> None:
 def test_the_worst_finding_comes_first() -> None:
     found = [Finding("a", "pass", ""), Finding("b", "fail", ""), Finding("c", "warn", "")]
     shown = views.findings(found, "en")
-    assert shown.index("✗ fail") < shown.index("! warn") < shown.index("✓ pass")
+    assert shown.index("✗") < shown.index("!") < shown.index("✓")
 
 
 def test_what_cannot_be_read_is_a_dash() -> None:

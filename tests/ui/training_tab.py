@@ -4,6 +4,8 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
+from utils.ui.i18n import t
+
 PATIENCE = 240_000  # milliseconds; the child loads torch, and other programs share the machine
 REACHED = """least => {
   const told = document.querySelector("#training-run-facts")?.innerText.match(/Step (\\d+) of/);
@@ -18,7 +20,7 @@ def open_tab(page: Page, name: str) -> None:
 
 
 def open_training(page: Page) -> None:
-    open_tab(page, "Fine-tuning")
+    open_tab(page, t("training.tab", "en"))
     expect(page.locator("#preset")).to_be_visible()
     page.wait_for_function("() => window.trainingFormIsBack")  # what is typed before is no draft yet
 
@@ -39,7 +41,7 @@ def facts(page: Page) -> Locator:
 def choose_tiny(page: Page, **changes: str) -> None:
     """Take the preset for trials, and change some of its fields."""
     page.locator("#preset input").click()
-    page.locator("#preset").get_by_text("Trial on a CPU (tiny)").click()
+    page.locator("#preset").get_by_text(t("preset.tiny_cpu.title", "en")).click()
     expect(page.locator("#preset-about")).to_contain_text("tiny_cpu.yaml")
     expect(field(page, "num_epochs")).to_have_value("7")
     for name, value in changes.items():

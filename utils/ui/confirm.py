@@ -75,8 +75,8 @@ def build_confirmation(elem_id: str, confirm: str, cancel: str) -> Confirmation:
     with gr.Column(visible=False) as box:
         question = gr.HTML(elem_id=elem_id)
         with gr.Row():
-            yes = gr.Button(t(confirm), variant="stop", min_width=150)
-            no = gr.Button(t(cancel), min_width=150)
+            yes = gr.Button(t(confirm), variant="stop", min_width=150, elem_id=f"{elem_id}-confirm")
+            no = gr.Button(t(cancel), min_width=150, elem_id=f"{elem_id}-cancel")
     return Confirmation(box, question, yes, no, gr.State(None))
 
 

@@ -112,6 +112,9 @@ SCRIPT = """
     }
     document.querySelectorAll(".toast-title").forEach(translate);
     for (const empty of document.querySelectorAll("div.empty[aria-label]")) empty.removeAttribute("aria-label");
+    for (const mark of document.querySelectorAll("svg [role='graphics-symbol']:not([aria-label])")) {  // of charts
+      mark.removeAttribute("role");
+    }
     for (const head of document.querySelectorAll(".toast-header[role]")) {  // its close button stays one
       head.removeAttribute("role");
       head.removeAttribute("tabindex");

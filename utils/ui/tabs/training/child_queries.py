@@ -63,7 +63,7 @@ def plan(config: dict[str, object]) -> Result:
         "peak": configured.peak,
         "available": configured.available,
         "parts": [[name, size, memory.PARTS[name]] for name, size in configured.parts.items() if size],
-        "tiers": [_tier(name, settings, device) for name in TIERS],
+        "tiers": [row for name in TIERS if (row := _tier(name, settings, device))],
         "tuned": None,
         "advice": "",
     }
@@ -77,12 +77,15 @@ def plan(config: dict[str, object]) -> Result:
 
 
 def _tier(name: str, settings: TrainConfig, device: "Device") -> list[object]:
-    """Estimate a preset with the model and the clips of the form."""
+    """Estimate a preset with the model and the clips of the form; nothing for one that the model does not support."""
     from utils.training import memory
 
     same = {field: getattr(settings, field) for field in ("version", "custom_model", "max_audio_length")}
     config = memory.changed(load_preset(name), same)
-    estimate = memory.estimate(config, device)
+    try:
+        estimate = memory.estimate(config, device)
+    except AmharicTtsError:  # such as more frozen layers than a small model has
+        return []
     return [name, config.batch_size, config.grad_acumm, estimate.peak, estimate.fits]
 
 
