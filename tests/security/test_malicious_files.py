@@ -126,12 +126,6 @@ def test_a_model_with_a_program_is_refused_by_its_name(
     assert caught.value.hint
 
 
-def test_the_program_would_have_run_where_nobody_takes_care(tmp_path: Path) -> None:
-    saved_by_torch(tmp_path / "model.pth", tmp_path / "ran")
-    torch.load(tmp_path / "model.pth", weights_only=False)
-    assert (tmp_path / "ran").is_dir()
-
-
 def packed(path: Path) -> None:
     """Write what torch would read as 40 MB in a file that is far smaller."""
     plain = path.with_suffix(".plain")

@@ -124,8 +124,3 @@ def test_no_call_shows_or_changes_anything_outside(
         path: text for path, text in before.items() if path.startswith(outside)
     }
     assert {path.name for path in output.parent.iterdir()} == {"output", "outside"}
-
-
-def test_there_is_something_to_call(events: list[BlockFunction]) -> None:
-    names = {event.api_name for event in events}
-    assert {"delete_run", "delete_project", "show_take", "guide", "free_space", "preset"} <= names

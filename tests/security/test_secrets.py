@@ -110,13 +110,3 @@ def test_the_password_of_the_page_can_stand_in_a_variable_and_goes_no_further(mo
     who = opened(monkeypatch, "--share")
     assert (who.user, who.password, who.generated) == ("abebe", SECRET, False)
     assert xtts_demo.VARIABLE not in os.environ
-
-
-def test_a_flag_goes_before_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(xtts_demo.VARIABLE, f"abebe:{SECRET}")
-    assert opened(monkeypatch, "--auth", "almaz:another").password == "another"
-
-
-def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(xtts_demo.VARIABLE, "")
-    assert opened(monkeypatch, "--host", "0.0.0.0").generated

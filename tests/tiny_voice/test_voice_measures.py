@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from tools.tiny_voice import checks, report
+from tools.tiny_voice import checks
 from tools.tiny_voice.audio import render
 from tools.tiny_voice.corpus import read_sentences
 from tools.tiny_voice.speakers import PROGRAM, SPEAKERS
@@ -38,18 +38,6 @@ def test_another_voice_at_another_pace_is_nearest_to_the_same_sentence() -> None
     assert np.mean([one == number for number, one in enumerate(found)]) >= 0.9
 
 
-def test_a_sound_without_anything_is_nearest_to_nothing() -> None:
-    noise = np.random.default_rng(0).standard_normal(OUTPUT_RATE).astype(np.float32)
-    assert checks.nearest([np.zeros(10, np.float32)], [noise], QUIET) == [-1]
-
-
-def test_the_figures_are_shown_beside_what_is_asked() -> None:
-    table = report.checked(FIGURES)
-    assert "| nearest to its own rendering | 94% | 90% |" in table
-    assert "| endless of 200 sentences | 1 | 0 |" in table
-    assert "6.21" in table
-
-
 TUNED = {
     "sentences": 50,
     "retrieved": 0.9,
@@ -62,13 +50,6 @@ TUNED = {
     "pitch_before": 4.0,
     "pitch_after": None,
 }
-
-
-def test_before_and_after_are_shown_beside_what_is_asked() -> None:
-    table = report.tuned(TUNED)
-    assert "| nearest to its own rendering | 94% | 90% | 85% |" in table
-    assert "| distance of the voice (1 - cosine) | 0.31 | 0.12 | smaller |" in table
-    assert "| distance of the pitch (semitones) | 4.0 | none heard | smaller |" in table
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """A training that was killed ends with the same numbers as one that was not."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tools.tiny_voice.stages import Progress, format_duration
-from tools.tiny_voice.training_loop import CURVE, Figures, TrainingLoop, load_trained
+from tools.tiny_voice.stages import Progress
+from tools.tiny_voice.training_loop import Figures, TrainingLoop, load_trained
 
 STEPS = 12
 
@@ -46,30 +45,8 @@ def test_it_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     assert found["loss"] == figures["loss"]
 
 
-def test_a_finished_training_is_not_repeated(tmp_path: Path) -> None:
-    practised(tmp_path)
-    module, _ = practised(tmp_path, killed_at=0)
-    assert not module.training
-
-
-def test_the_curve_lies_beside_the_state(tmp_path: Path) -> None:
-    _, figures = practised(tmp_path)
-    curve = json.loads((tmp_path / CURVE).read_text(encoding="utf-8"))
-    assert [point["step"] for point in curve] == list(range(1, STEPS + 1))
-    assert set(curve[-1]) == {"step", "loss", "largest", "judged"}
-    assert figures["judged"] == curve[-1]["judged"]
-
-
 def test_what_was_learnt_is_found_again(tmp_path: Path) -> None:
     module, _ = practised(tmp_path)
     found = load_trained(nn.Linear(3, 3), tmp_path)
     assert torch.equal(found.get_parameter("weight"), module.get_parameter("weight"))
     assert not found.get_parameter("weight").requires_grad
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.4, "0 s"), (59.4, "59 s"), (61, "1 min 01 s"), (3_725, "1 h 02 min"), (90_000, "25 h 00 min")],
-)
-def test_times_are_written_for_people(seconds: float, words: str) -> None:
-    assert format_duration(seconds) == words

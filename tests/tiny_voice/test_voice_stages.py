@@ -61,12 +61,6 @@ def test_what_comes_after_a_change_is_done_again(bench: Bench) -> None:
     assert bench.run(OTHER) == ["first", "second", "third"]
 
 
-def test_a_changed_file_counts_too(bench: Bench) -> None:
-    bench.run()
-    bench.file.write_text("b", encoding="utf-8")
-    assert bench.run() == ["first", "second", "third"]
-
-
 def test_an_interrupted_stage_finds_what_it_had_done(bench: Bench) -> None:
     bench.fails = True
     with pytest.raises(KeyboardInterrupt):

@@ -157,12 +157,6 @@ def test_an_adapter_is_merged_or_published_alone(tiny_folder: Path, amharic: Tok
 
 
 @pytest.mark.slow
-def test_training_files_are_kept_on_request(ready: LoadedModel, tmp_path: Path) -> None:
-    published = publish(ready, tmp_path / "voice", PublishOptions(for_training=True), "")
-    assert {path.name for path in published.folder.iterdir()} == PUBLISHED_FILES | {"dvae.pth", "mel_stats.pth"}
-
-
-@pytest.mark.slow
 def test_a_weight_too_large_for_half_precision_is_refused(ready: LoadedModel, tmp_path: Path) -> None:
     gpt = copy.deepcopy(ready.gpt)
     gpt.get_submodule("mel_head").get_parameter("bias").data.fill_(1e6)

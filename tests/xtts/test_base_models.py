@@ -99,12 +99,6 @@ def test_a_hub_that_hangs_up_once_is_asked_again(source: ModelSource, hub: Hub, 
     assert hub.hang_up[name] == 0
 
 
-def test_a_hub_that_goes_on_hanging_up_is_not_reached(source: ModelSource, hub: Hub) -> None:
-    hub.hang_up["config.json"] = 2
-    with pytest.raises(UnreachableError, match=r"config\.json"):
-        base_folder("main", source=source)
-
-
 def test_a_killed_download_is_continued_by_the_next_start(source: ModelSource, hub: Hub, tiny_folder: Path) -> None:
     content = (tiny_folder / "model.pth").read_bytes()
     folder = source.models / "main"

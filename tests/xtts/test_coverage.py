@@ -66,12 +66,6 @@ def test_tokens_per_second_need_recordings(tokenizer: Tokenizer, tmp_path: Path)
     assert coverage.tokens_per_second == pytest.approx(len(tokenizer.encode("ሰላም", "am")) / 2.0)
 
 
-def test_without_recordings_the_pace_is_not_known(tokenizer: Tokenizer) -> None:
-    coverage = measure_coverage(tokenizer, [TextRow(1, "ሰላም")], "am")
-    assert coverage.tokens_per_second is None
-    assert "unknown" in report(coverage).splitlines()[4]
-
-
 @pytest.mark.parametrize(
     ("content", "rows"),
     [
@@ -99,10 +93,3 @@ def test_a_broken_recording_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.wav").write_text("no audio")
     with pytest.raises(DataError, match=r"a\.wav"):
         list(read_rows(write_list(tmp_path, "a.wav|ሰላም|x")))
-
-
-def test_a_list_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "metadata.csv"
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DataError, match=r"metadata\.csv"):
-        list(read_rows(path))

@@ -47,12 +47,6 @@ def test_the_mode_fidel_keeps_the_letters_and_spells_the_numbers() -> None:
     assert not re.search(r"[0-9።ə]", text)
 
 
-def test_latin_letters_of_amharic_are_lower_case_and_plain() -> None:
-    letters = AmharicPack().symbols("latin")
-    assert set("əïšžčñq'’") <= letters
-    assert "".join(letters) == "".join(letters).lower()
-
-
 def test_a_project_can_say_how_a_word_sounds() -> None:
     plain, own = AmharicPack(), AmharicPack(overrides={"ገና": "ɡənːa"})
     assert read(plain, "ገና ነው") != read(own, "ገና ነው")
@@ -100,10 +94,6 @@ def test_a_cleaner_without_its_package_says_which(code: str, package: str, monke
         pack_for(code).normalise(pack_for(code).samples[0])
 
 
-def test_coquis_limits_are_kept() -> None:
-    assert (pack_for("de").character_limit, pack_for("zh").character_limit) == (253, 82)
-
-
 @pytest.mark.parametrize(("code", "text"), [("en", "9" * 400), ("hi", "12")], ids=["too large", "no Hindi numbers"])
 def test_numbers_that_coqui_cannot_read_are_an_error_with_a_cure(code: str, text: str) -> None:
     with pytest.raises(TextError, match=code):
@@ -122,11 +112,6 @@ def test_numbers_that_coqui_cannot_read_are_an_error_with_a_cure(code: str, text
 )
 def test_sentences_of_any_script_are_found(text: str, sentences: list[str]) -> None:
     assert split_sentences_of_any_script(text) == sentences
-
-
-def test_long_texts_are_split_without_spacy() -> None:
-    assert len(pack_for("en").split("A short sentence stands here. " * 40)) == 40
-    assert "spacy" not in sys.modules
 
 
 @pytest.mark.parametrize("code", ["am", "en", "ti"])

@@ -12,7 +12,6 @@ from utils.xtts import random_model
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.model import load_gpt, match_gpt
 from utils.xtts.random_model import small_vocabulary
-from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 
 pytestmark = pytest.mark.slow
 
@@ -65,18 +64,6 @@ def test_the_vocabulary_has_the_tokens_of_xtts_in_their_places() -> None:
     assert [vocabulary.ids[token] for token in ("[STOP]", "[UNK]", "[SPACE]")] == [0, 1, 2]
     assert {language.token for language in languages.XTTS_LANGUAGES} | {"[START]"} <= vocabulary.special
     assert small_vocabulary(6681).size == 6681
-
-
-@pytest.mark.parametrize("mode", ["latin", "ipa", "fidel"])
-def test_every_text_mode_can_be_prepared_from_it(mode: str) -> None:
-    tokenizer = prepare_tokenizer(small_vocabulary(), "am", mode=mode, texts=["ሰላም ለዓለም"])  # type: ignore[arg-type]
-    assert tokenizer.encode("ሰላም፣ እንደምን ነህ?", "am")
-
-
-def test_english_is_read_without_gaps() -> None:
-    reading = Tokenizer(small_vocabulary()).tokenize("The children walked home, along 3 rivers.", "en")
-    assert reading.unknown == ()
-    assert "the" in reading.tokens
 
 
 @pytest.mark.slow

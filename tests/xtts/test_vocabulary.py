@@ -26,11 +26,6 @@ def test_a_language_is_one_token_behind_the_last_row(base: Vocabulary) -> None:
     assert old_rows_kept(base, extended)
 
 
-def test_adding_twice_adds_once(base: Vocabulary) -> None:
-    once = base.with_language("[am]").with_symbols("ɨʔ")
-    assert once.with_language("[am]").with_symbols("ʔɨ").hash == once.hash
-
-
 def test_missing_symbols_are_listed_and_added(base: Vocabulary) -> None:
     assert base.missing_symbols("aɨ ʔ’") == ["ɨ", "ʔ"]
     extended = base.with_symbols("aɨʔ")
@@ -93,22 +88,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: str) -> None
         Vocabulary.load(path)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(VocabularyError, match=r"vocab\.json cannot be read"):
-        Vocabulary.load(tmp_path / "vocab.json")
-
-
 # --- growing the model ---
-
-
-@pytest.mark.parametrize("shape", [(6,), ()], ids=["embedding", "bias"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_old_rows_stay_bit_for_bit(base: Vocabulary, shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    extended = base.with_language("[am]").with_symbols("ɨʔː")
-    weight = torch.randn(base.size, *shape).to(dtype)
-    resized = resize_rows(weight, base, extended, pack_for("am"))
-    assert (resized.shape, resized.dtype) == ((base.size + 4, *shape), dtype)
-    assert torch.equal(resized[: base.size], weight)
 
 
 def test_rows_are_carried_over_by_token_not_by_number(base: Vocabulary) -> None:
@@ -178,14 +158,6 @@ def test_words_are_counted_in_bounded_memory() -> None:
     counts = count_words((f"ሰላም {text}" for text in rare), limit=500)
     assert len(counts) <= 1000 + 51
     assert counts["ሰላም"] == 100
-
-
-@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"model": ' * 100_000, b"\xff{}"])
-def test_a_vocabulary_that_is_no_json_is_refused(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "vocab.json"
-    path.write_bytes(content)
-    with pytest.raises(VocabularyError, match="JSON"):
-        Vocabulary.load(path)
 
 
 @pytest.mark.parametrize("change", [{"model": "BPE"}, {"model": None}, {"added_tokens": None}, {"added_tokens": {}}])
