@@ -159,15 +159,6 @@ def test_two_starts_at_the_same_time_make_one_environment(checkout: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_link_to_the_script_starts_the_same(checkout: Path, tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "voice").symlink_to("../chain")
-    (tmp_path / "chain").symlink_to(checkout / "start.sh")
-    done = subprocess.run([tmp_path / "bin" / "voice", "doctor"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "verb doctor\n"), done.stderr
-
-
-@pytest.mark.slow
 def test_an_installation_that_breaks_off_is_said_and_goes_on_next_time(installed: Path) -> None:
     (installed / ".venv" / ".installed").unlink()
     (installed / "requirements.txt").write_text("no-such-package-of-ours==1.0\n", encoding="utf-8")

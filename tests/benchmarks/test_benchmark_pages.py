@@ -1,13 +1,11 @@
 """The benchmarks page, README's figures and the plots are what the result files say, and each file tells enough."""
 
 import re
-import sys
-import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
-from benchmarks import archive, bars, claims, record, render
+from benchmarks import archive, claims, render
 from benchmarks.archive import NOT_RECORDED, Finding
 from benchmarks.programs import BENCHMARKS, named
 from utils.core.paths import ROOT
@@ -46,20 +44,6 @@ def test_every_result_file_belongs_to_a_benchmark() -> None:
     assert {(one.benchmark, one.device) for one in EVERY} <= known
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["serving.py"], "python benchmarks/serving.py"),
-        (["/some where/speech.py", "--results", "/of/mine", "--rounds", "1"], "python benchmarks/speech.py --rounds 1"),
-    ],
-)
-def test_the_command_of_a_finding_leads_into_no_folder_of_its_machine(
-    words: list[str], told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", words)
-    assert record.typed() == told
-
-
 def test_what_was_not_measured_is_listed_with_its_command() -> None:
     missing = PAGE.partition(f"### {render.NOT_YET.capitalize()}")[2]
     for one in BENCHMARKS:
@@ -73,12 +57,6 @@ def test_readme_shows_each_claim_with_its_command_and_says_what_no_gpu_has_shown
     for claim in shown:
         assert f"| {claim.figure(claim.ours)} | **{claim.told}**{claim.remark} | `{claim.command}` |" in README
     assert (f"On a GPU: **{render.NOT_YET}**" in README) is (not on_gpu)
-
-
-def test_no_figure_of_speed_stands_outside_the_rendered_part_of_readme() -> None:
-    before, _, rest = README.partition("<!-- benchmarks: made by")
-    written = before + rest.partition("<!-- benchmarks: end -->")[2]
-    assert re.findall(r"\d[\d.]* ?(?:x\b|times|%|MiB)(?! 1024)", written) == []
 
 
 def test_ratios_come_from_figures_that_were_not_rounded() -> None:
@@ -108,24 +86,6 @@ def test_the_last_result_of_each_machine_is_shown_the_newest_first(
     assert [one.path.stem for one in archive.of(named("training"), archive.findings(tmp_path))] == expected
 
 
-@pytest.mark.parametrize(
-    ("data", "told"),
-    [
-        ({}, f"machine, 2026-01-01, versions {NOT_RECORDED}"),
-        ({"hardware": "A Machine", "software": "torch 9"}, "A Machine, 2026-01-01, torch 9"),
-    ],
-)
-def test_what_a_file_lacks_is_said(data: dict[str, object], told: str) -> None:
-    assert render.surroundings(finding("speech_1x64_machine_2026-01-01", **data)) == told
-
-
-@pytest.mark.parametrize(
-    ("data", "told"), [({"took": 12.3}, "12 s"), ({"took": 600.0}, "10 min"), ({"rows": []}, NOT_RECORDED)]
-)
-def test_durations_are_told_where_they_were_recorded(data: dict[str, object], told: str) -> None:
-    assert render.duration(finding("speech_1x64_machine_2026-01-01", **data)) == told
-
-
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     for name in ("README.md", render.PAGE):
@@ -140,30 +100,6 @@ def test_a_figure_changed_by_hand_is_stale(copy: Path) -> None:
     readme.write_text(readme.read_text(encoding="utf-8").replace(told, "99.99 x"), encoding="utf-8")
     assert set(render.stale(copy)) == {"README.md", render.SPEED, render.MEMORY, render.SWITCHES}
     assert told in render.rendered(copy)[readme]
-
-
-def test_a_page_without_markers_is_refused(copy: Path) -> None:
-    (copy / "README.md").write_text("# Nothing\n", encoding="utf-8")
-    with pytest.raises(SystemExit, match=r"README\.md wants these two lines"):
-        render.rendered(copy)
-
-
-@pytest.mark.parametrize("name", [render.SPEED, render.MEMORY, render.SWITCHES])
-def test_a_plot_is_light_has_a_title_and_keeps_its_bars_inside(name: str) -> None:
-    root = ET.fromstring((ROOT / name).read_text(encoding="utf-8"))
-    shapes = [shape.attrib for shape in root.iter(f"{{{bars.NAMESPACE}}}rect")]
-    assert shapes[0]["fill"] == "#ffffff"
-    assert root.find(f".//{{{bars.NAMESPACE}}}title") is not None
-    assert len(shapes) > 3
-    assert all(float(shape["x"]) + float(shape["width"]) < bars.WIDTH for shape in shapes)
-
-
-def test_a_bar_is_as_long_as_its_value_says() -> None:
-    drawn = bars.chart("title", "note", [bars.Bar("a", 1, "1 x", "ours"), bars.Bar("b", 4, "4 <x>", "theirs")], 2)
-    one, four = (float(found) for found in re.findall(r'width="([\d.]+)" height="18"', drawn))
-    assert four == pytest.approx(4 * one, abs=0.5)
-    assert "4 &lt;x&gt;" in drawn
-    assert "stroke-dasharray" in drawn
 
 
 def test_links_of_the_page_lead_somewhere() -> None:

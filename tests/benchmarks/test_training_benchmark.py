@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import record, training, training_report, training_switches
-from benchmarks.training_data import LANGUAGE, LETTERS_PER_SECOND, RATE, TEXT_ROWS, babble, sentence, write_clips
-from benchmarks.training_findings import Comparison, Measured, SwitchRow, SwitchTable
+from benchmarks import training, training_switches
+from benchmarks.training_data import LANGUAGE, TEXT_ROWS, sentence, write_clips
+from benchmarks.training_findings import Comparison, Measured
 from benchmarks.training_plan import Memory, Plan, Round
 from utils.config import TrainConfig
 from utils.core.paths import ROOT
@@ -37,17 +37,6 @@ def test_clips_are_2_to_9_seconds_long_in_the_list_and_in_the_manifest(dataset: 
     assert len({clip.content for clip in clips}) == 3
 
 
-def test_texts_and_sounds_are_as_long_as_they_should_be_and_the_same_for_a_seed() -> None:
-    first, again = (np.random.default_rng(5) for _ in range(2))
-    text = sentence(6.0, first)
-    assert len(text) == pytest.approx(6 * LETTERS_PER_SECOND, abs=10)
-    wave = babble(1.5, first)
-    assert wave.shape == (1.5 * RATE,)
-    assert 0.3 < np.abs(wave).max() < 0.5
-    assert text == sentence(6.0, again)
-    assert np.array_equal(wave, babble(1.5, again))
-
-
 def test_both_sides_read_the_same_ids(tmp_path: Path) -> None:
     from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
 
@@ -70,12 +59,6 @@ def test_every_row_is_a_valid_configuration_that_differs_from_the_baseline(name:
     assert all(getattr(config, field) == value for field, value in settings.items())
     default = TrainConfig(grad_acumm=1, enable_mixed_precision=False)
     assert (config == default) == (name == "baseline")
-
-
-def test_half_of_the_layers_means_half_of_those_of_the_plan() -> None:
-    assert training_switches.settings_of("half of the layers frozen", Plan(layers=6)) == {
-        "freeze_first_n_gpt_layers": 3
-    }
 
 
 def test_what_is_slow_on_a_cpu_is_left_out_there_with_a_reason_unless_it_is_asked_for() -> None:
@@ -107,28 +90,6 @@ def test_figures_follow_from_the_medians_of_the_rounds(comparison: Comparison) -
     assert comparison.memory_share == 0.5
     assert comparison.speed_with_features == pytest.approx(1 / (0.5 + 12 / 16 / 3))
     assert comparison.ratio_with_features == pytest.approx(4 / 3 / 0.8)
-
-
-def test_the_page_shows_what_the_json_holds(comparison: Comparison, tmp_path: Path) -> None:
-    page = training_report.comparison_page(comparison)
-    path = record.save("name", training_report.comparison_data(comparison), page, tmp_path)
-    assert path.read_text(encoding="utf-8") == page
-    data = json.loads((tmp_path / "name.json").read_text(encoding="utf-8"))
-    assert data["ratio"] == 2.5
-    assert data["plan"]["layers"] == 6
-    assert "| clips a second, median of the rounds | 0.800 | 2.000 | 2.50 x |" in page
-    assert "| peak RAM, MiB | 2000 | 1000 | 50% |" in page
-    assert "| the same after 4 updates | 6.0000 | 5.7000 | -5.00% |" in page
-
-
-def test_a_refused_switch_has_a_reason_and_no_figure() -> None:
-    rows = [
-        SwitchRow("baseline", {}, 1.0, 500.0, 6.0),
-        SwitchRow("torch.compile", {"use_compile": True}, note="refused: not here"),
-    ]
-    page = training_report.switch_page(SwitchTable(Plan(), 100, rows, "a machine", "a command", "2026-01-01"))
-    assert "| baseline | 1.00 x | 500 | 6.0000 | +0.00% |  |" in page
-    assert "| torch.compile |  |  |  |  | refused: not here |" in page
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,6 @@ def test_a_few_sentences_hold_every_sound(tmp_path: Path, capsys: pytest.Capture
     assert "every sound" in last
 
 
-def test_a_project_with_recordings_and_no_clips_yet_is_asked_for_every_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "voice" / "dataset" / "recordings").mkdir(parents=True)
-    assert main(["prompts", "--count", "3", "--project", "voice", "--output", str(tmp_path)]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 4
-
-
 def test_a_list_is_written_that_the_preparation_reads(tmp_path: Path) -> None:
     from utils.dataset.existing_datasets import is_dataset
 

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -63,13 +62,6 @@ def test_a_run_counts_to_its_end(place: Project) -> None:
     assert steps(run) == [1, 2, 3, 4]
     assert kinds(run)[-1] == "ended"
     assert RehearsalConfig.load(run.config) == SHORT
-
-
-def test_a_double_click_starts_one_run(place: Project) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        started = list(pool.map(lambda _: runs.start("rehearse", LONG, place), range(8)))
-    assert set(started) == {runs.list_runs(place)[0]}
-    assert len(runs.list_runs(place)) == 1
 
 
 STARTER = """
@@ -274,19 +266,6 @@ def test_a_stop_file_of_any_content_saves(place: Project, wish: bytes) -> None:
 
 
 @pytest.mark.slow
-def test_stop_now_does_not_save_in_a_slow_step_either(place: Project) -> None:
-    run = runs.start("rehearse", RehearsalConfig(seconds=60, ticks_per_second=0.5), place)
-    wait_for(lambda: "started" in kinds(run))
-    assert runs.stop_now(run, grace=0.1).status is Status.STOPPED
-    assert "saved" not in kinds(run)
-
-
-def test_a_start_that_never_came_to_a_process_can_be_stopped(place: Project) -> None:
-    run = fake(place, working(pid=0, identity="", machine="", status=Status.STARTING))
-    assert runs.stop_now(run, grace=0.1).status is Status.STOPPED
-
-
-@pytest.mark.slow
 def test_a_page_that_dies_before_its_run_says_who_it_is_leaves_one_run(place: Project) -> None:
     spawn_and_die = (
         "import os, sys\nfrom pathlib import Path\nfrom utils.runs import run as runs\n"
@@ -321,14 +300,6 @@ def test_a_run_is_not_resumed_beside_another_of_its_kind(place: Project) -> None
     assert first.current_state().status is Status.STOPPED
 
 
-def test_what_a_killed_delete_left_goes_with_the_next_start(place: Project) -> None:
-    left = place.runs / ".deleted-20260101-000000-rehearse-1"
-    left.mkdir(parents=True)
-    (left / "model.pth").write_bytes(b"large")
-    runs.start("rehearse", SHORT, place)
-    assert not left.exists()
-
-
 @pytest.mark.slow
 def test_a_full_disk_keeps_no_run_alive(small_disk: Path) -> None:
     place = Project(small_disk / "project")
@@ -337,13 +308,6 @@ def test_a_full_disk_keeps_no_run_alive(small_disk: Path) -> None:
     fill(small_disk)
     assert runs.stop_now(run).status not in runs.ACTIVE
     assert identity(pid) == ""
-
-
-def test_a_state_from_a_later_version_is_read(place: Project) -> None:
-    run = fake(place, working(status=Status.FINISHED))
-    text = run.state_file.read_text(encoding="utf-8").replace("{", '{"colour": "red",', 1)
-    run.state_file.write_text(text, encoding="utf-8")
-    assert run.current_state().status is Status.FINISHED
 
 
 @pytest.mark.slow
@@ -397,19 +361,6 @@ def test_a_run_is_found_by_name_only_inside_the_project(place: Project) -> None:
         runs.find_run(place, "other")
     with pytest.raises(StorageError):
         runs.find_run(place, "../project")
-
-
-@pytest.mark.parametrize(
-    ("name", "verb"),
-    [
-        ("20260101-120000-prepare", "prepare"),
-        ("20260101-120000-prepare-2", "prepare"),
-        ("20260101-120000-download-model-3", "download-model"),
-        ("odd", ""),
-    ],
-)
-def test_a_run_says_by_its_name_what_it_does(tmp_path: Path, name: str, verb: str) -> None:
-    assert Run(tmp_path / name).verb == verb
 
 
 def test_runs_are_found_by_what_they_do_and_whether_they_are_at_work(place: Project) -> None:
