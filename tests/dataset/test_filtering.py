@@ -53,13 +53,13 @@ def test_a_dry_run_counts_by_reason_and_changes_nothing(tmp_path: Path) -> None:
     folder = mixed(tmp_path)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert str(refilter(folder, STRICT, apply=False)).splitlines() == [
-        "to be set aside           1 clips, 4.0 s",
+        "to be excluded            1 clips, 4.0 s",
         "  noisy                   1 clips, 4.0 s",
-        "to come back              1 clips, 4.0 s",
+        "to be restored            1 clips, 4.0 s",
         "  noisy                   1 clips, 4.0 s",
-        "aside for another reason  1 clips, 4.0 s",
+        "excluded, new reason      1 clips, 4.0 s",
         "  empty text              1 clips, 4.0 s",
-        "kept then                 2 clips, 8.0 s",
+        "kept afterwards           2 clips, 8.0 s",
     ]
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
@@ -111,7 +111,7 @@ def test_a_clip_comes_back_when_the_other_with_its_sound_leaves(tmp_path: Path) 
 
 def test_a_side_that_loses_all_its_clips_is_named(tmp_path: Path) -> None:
     folder = dataset(tmp_path, noisy(0, 30.0), noisy(1, 15.0, split="eval"))
-    assert "No clip is left on the side eval." in str(refilter(folder, STRICT, apply=False))
+    assert "eval split has no clips" in str(refilter(folder, STRICT, apply=False))
 
 
 def test_a_text_that_was_mended_is_judged_by_its_own_pace(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
-"""Judge the clips of a finished dataset again by other limits: what fails is set aside, what passes comes back.
+"""Apply other quality filters to a finished dataset: clips that fail are excluded, clips that pass are restored.
 
-Whether a clip was set aside by a rule or by hand is told by its reason: the rules have fixed words, which nobody can
-give by hand (``editing.set_aside``). What was set aside for any other reason, duplicates among it, stays where it is,
-and so does what a person has listened to and approved.
+Only clips that a filter excluded can come back. Clips that a person excluded or approved, and duplicates, stay as they
+are; the reason tells them apart, because a person cannot use the words of a filter (``editor.exclude``).
 """
 
 import dataclasses
@@ -43,11 +42,11 @@ class Plan:
         """Write the counts and seconds by reason, as lines for a person."""
         pairs = list(zip(self.before, self.after, strict=True))
         lines = [
-            *_by_reason("to be set aside", [new for old, new in pairs if old.status == "kept"]),
-            *_by_reason("to come back", [old for old, new in pairs if new.status == "kept"]),
-            *_by_reason("aside for another reason", [new for old, new in pairs if old.status == new.status]),
-            f"{'kept then':<26}{_sum(self.kept)}",
-            *(f"No clip is left on the side {side}. Choose anew with: dataset resplit." for side in self.lost),
+            *_by_reason("to be excluded", [new for old, new in pairs if old.status == "kept"]),
+            *_by_reason("to be restored", [old for old, new in pairs if new.status == "kept"]),
+            *_by_reason("excluded, new reason", [new for old, new in pairs if old.status == new.status]),
+            f"{'kept afterwards':<26}{_sum(self.kept)}",
+            *(f"The {side} split has no clips left. Choose a new one with: dataset resplit." for side in self.lost),
         ]
         return "\n".join(lines)
 

@@ -83,7 +83,7 @@ class Ledger:
         told = (
             f"In {_minutes(self.seconds)} min, kept {_minutes(self.kept)},"
             f" pauses between clips {_minutes(self.between)},"
-            f" set aside {_minutes(sum(aside.values()))}{': ' if reasons else ''}{reasons}."
+            f" excluded {_minutes(sum(aside.values()))}{': ' if reasons else ''}{reasons}."
         )
         faults = "; ".join(f"{entry.source} ({entry.fault.rstrip('.')})" for entry in self.faults)
         return f"{told} Not used: {faults}." if faults else told
