@@ -1,12 +1,10 @@
-"""Sound in and out: anything FFmpeg reads becomes mono float32 at the wanted rate.
+"""Read and write audio: any format that FFmpeg reads becomes mono float32 at the requested sample rate.
 
-Every file is decoded by the FFmpeg libraries inside the ``av`` package, whatever its name ends in, so no system package
-is needed and all formats behave alike. ``load`` takes a file or a part of it, ``stream`` goes through a long one.
+The FFmpeg libraries in the ``av`` package decode every file, so no system package is needed and all formats behave
+alike. ``load`` reads a file or a part of it, ``stream`` reads a long file in blocks.
 
-Time 0 is the first sound sample of the file, and both readers share one time axis: a hole in a recording (lost packets,
-damaged bytes) is filled with silence, so that what lies behind it keeps its place. A file that was cut off gives the
-sound it has. Channels are averaged: a voice on one of two channels comes out at half its level, the same throughout,
-and nothing is clipped.
+Time 0 is the first sample of the file. Gaps in a recording (lost packets, damaged bytes) are filled with silence, so
+that what follows keeps its time. A truncated file yields the audio that is left. Channels are averaged.
 """
 
 import logging
@@ -34,17 +32,17 @@ Samples = npt.NDArray[np.float32]
 logger = logging.getLogger(__name__)
 
 RUN_UP = 1.0  # seconds decoded before the wanted part: MP3 and Opus need some past before their output is exact
-FADE_SECONDS = 0.005  # short enough to be no fade to the ear, long enough to be no click
-FILTER_REACH = 0.1  # seconds on each side that the resampling filter may look at, with room to spare
-SHORTEST_HOLE, LONGEST_HOLE = 0.05, 600.0  # seconds; less is rounding of timestamps, more a broken timestamp
-SYSTEM_ERROR = 2  # libsndfile's number for "the operating system refused"
+FADE_SECONDS = 0.005  # too short to be heard, long enough to prevent a click
+FILTER_REACH = 0.1  # seconds on each side that affect the resampling filter, with a margin
+SHORTEST_HOLE, LONGEST_HOLE = 0.05, 600.0  # seconds; shorter: rounding, longer: a broken timestamp
+SYSTEM_ERROR = 2  # libsndfile: error of the operating system
 EXPORT_AGAIN = "Export it again from the program that made it, for example as WAV or FLAC."
 MONO = (b"\x01\x00\x01\x00", b"\x03\x00\x01\x00", b"\xfe\xff\x01\x00")  # in a WAV: of integers, floats, either
 
 
 @dataclass(frozen=True)
 class AudioInfo:
-    """What is known of a file's sound without decoding all of it."""
+    """Properties of an audio file that are known without decoding all of it."""
 
     seconds: float
     rate: int
@@ -55,17 +53,17 @@ class AudioInfo:
 
 
 def probe(path: Path | str) -> AudioInfo:
-    """Describe the sound of a file by its header and its last packets.
+    """Read the properties of a file from its header and its last packets.
 
-    The length in the header only says where to look: the end is found by decoding the last two seconds. Where nothing
-    is there (a cut file), all packets are read, undecoded. So the length is that of the sound that can be read.
+    The length in the header is only a hint: the last two seconds are decoded. If there is nothing (a truncated file),
+    all packets are read without decoding. So the length is that of the audio that can be read.
     """
     with _opened(Path(path)) as reader:
         return reader.info()
 
 
 def duration(path: Path | str) -> float:
-    """Return the seconds of sound in a file; ``probe`` says how they are found."""
+    """Return the length of a file in seconds; see ``probe``."""
     return probe(path).seconds
 
 
@@ -76,15 +74,15 @@ def load(path: Path | str, rate: int, start: float | None = None, end: float | N
     whole milliseconds: there a Vorbis track, or the sound behind a hole, can be off by one.)
 
     Args:
-        path: Any file with sound in it, video included.
+        path: An audio or video file.
         rate: Samples per second of the result.
-        start: First second wanted; the beginning by default.
-        end: Second to stop before; the end of the file by default, or when it lies beyond.
+        start: Start in seconds; the beginning by default.
+        end: End in seconds; the end of the file by default.
     """
     path, first = Path(path), round((start or 0.0) * rate)
     stop = None if end is None else round(end * rate)
     if first < 0 or (stop is not None and stop <= first):
-        raise AudioError(f"{path}: nothing lies between {start} s and {end} s.", hint="The end must follow the start.")
+        raise AudioError(f"{path}: no audio between {start} s and {end} s.", hint="The end must follow the start.")
     parts = list(_resampled(path, rate, first, stop))
     if not parts:
         raise AudioError(f"{path} ends before {start} s.", hint="Choose a start inside the recording.")
@@ -105,7 +103,7 @@ def resample(samples: Samples, from_rate: int, to_rate: int) -> Samples:
 
 
 def faded(samples: Samples, rate: int) -> Samples:
-    """Return a copy that begins and ends at zero, so that no edge clicks."""
+    """Return a copy with short fades at both ends, so that the edges do not click."""
     size = min(round(FADE_SECONDS * rate), samples.size // 2)
     ramp = np.linspace(0, 1, size, endpoint=False, dtype=np.float32)
     result = samples.copy()
@@ -119,13 +117,13 @@ def save(path: Path | str, samples: Samples, rate: int, subtype: str = "PCM_16")
 
     Args:
         path: Ends in .wav or .flac; its folder must exist.
-        samples: One dimension, finite; what lies beyond +-1 is held at the limit.
+        samples: One channel, finite; values beyond +-1 are clipped.
         rate: Samples per second.
         subtype: How a sample is stored: PCM_16, PCM_24, or FLOAT (WAV only).
     """
     path = Path(path)
     if path.suffix.lower() not in {".wav", ".flac"}:
-        raise AudioError(f"{path}: sound is written as WAV or FLAC.", hint="End the name in .wav or .flac.")
+        raise AudioError(f"{path}: audio is saved as WAV or FLAC.", hint="Use a name that ends in .wav or .flac.")
     if samples.ndim != 1:
         raise AudioError(f"{path}: expected one channel, got an array of shape {samples.shape}.")
     _refuse_non_finite(path, samples, 0, rate)
@@ -139,7 +137,7 @@ def save(path: Path | str, samples: Samples, rate: int, subtype: str = "PCM_16")
 
 
 def _write(path: Path, samples: Samples, rate: int, subtype: str) -> None:
-    """Write a file and read its header back, because a full disk does not always fail the write."""
+    """Write a file and read its header, because writing to a full disk does not always fail."""
     try:
         soundfile.write(path, samples, rate, subtype=subtype)
         complete = soundfile.info(path).frames == samples.size
@@ -150,7 +148,7 @@ def _write(path: Path, samples: Samples, rate: int, subtype: str) -> None:
             raise AudioError(f"{path.name} cannot be written as {subtype} at {rate} Hz: {error}") from error
         complete = False
     if not complete:
-        raise OSError("the system took only a part of it")
+        raise OSError("it was written only in part")
 
 
 def _resampled(path: Path, rate: int, first: int, stop: int | None) -> Iterator[Samples]:
@@ -217,7 +215,7 @@ def _refuse_non_finite(path: Path, samples: Samples, position: int, rate: int) -
 
 @contextmanager
 def _opened(path: Path) -> Iterator["_Reader"]:
-    """Open a file for decoding; whatever is wrong with it comes out as an AudioError."""
+    """Open a file for decoding; every problem is raised as AudioError."""
     try:
         _refuse_non_files(path)
         with path.open("rb") as file, _container(file) as container:

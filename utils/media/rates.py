@@ -1,4 +1,4 @@
-"""The numbers that XTTS is built on: samples a second, and samples of a frame and of a code."""
+"""The sample rates of XTTS, and the lengths of its mel frames and audio codes."""
 
 RATE = 22_050  # samples a second of the sound that it hears and learns from
 OUTPUT_RATE = 24_000  # of the sound that its vocoder writes
