@@ -23,7 +23,7 @@ FLAGS = (
     "--disable-component-update --disable-sync"
 ).split()
 START_SECONDS = 60.0
-GRADIOS_OWN = "Method not implemented."  # a warning of its upload
+GRADIOS_OWN = ("Method not implemented.", "The input spec uses Vega-Lite")  # warnings of its upload and its charts
 
 
 class Served:
@@ -132,7 +132,7 @@ class Seen:
     strangers: list[str] = field(default_factory=list)
 
     def hear(self, message: ConsoleMessage) -> None:
-        if message.type in {"error", "warning"} and GRADIOS_OWN not in message.text:
+        if message.type in {"error", "warning"} and not any(own in message.text for own in GRADIOS_OWN):
             self.complaints.append(f"{message.type}: {message.text}")
 
     def judge(self, request: Request) -> None:

@@ -106,16 +106,15 @@ class LiveView:
         return note(device.describe(known, language) if known else t("training.detecting_device", language))
 
 
-def frame(rows: Sequence[ChartRow]) -> pd.DataFrame:
-    """Return the points of a chart as its value."""
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+def frame(rows: Sequence[ChartRow]) -> pd.DataFrame | None:
+    """Return the points of a chart as its value; None for an empty chart."""
+    return pd.DataFrame(rows, columns=list(COLUMNS)) if rows else None
 
 
 def line_plot(title: str, elem_id: str | None = None) -> gr.LinePlot:
     """Return an empty chart of values by step."""
     step, value, curve = COLUMNS
     return gr.LinePlot(
-        frame([]),
         x=step,
         y=value,
         color=curve,
@@ -232,7 +231,7 @@ def connect_comparison(view: LiveView, chosen: gr.Dropdown, chart: gr.LinePlot, 
     page = view.page
 
     @show_errors
-    def compare(project: str, names: list[str] | None, language: str) -> tuple[pd.DataFrame, str]:
+    def compare(project: str, names: list[str] | None, language: str) -> tuple[pd.DataFrame | None, str]:
         place = page.open(project)
         found = [runs.find_run(place, name) for name in (names or [])[: comparison.MAX_RUNS]]
         compared = [
