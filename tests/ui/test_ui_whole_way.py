@@ -18,6 +18,7 @@ from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.runs import Run
 from utils.speech.captions import srt
+from utils.ui.i18n import t
 from utils.workspace import sample_project
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -109,8 +110,8 @@ def watch(page: Page) -> None:
     drawn = str(curve.get_attribute("d"))
     wait_for_step(page, step + 1)
     expect(curve).not_to_have_attribute("d", drawn)
-    expect(page.locator(".switch-hint").first).to_contain_text("In this run: 12 changed")
-    expect(page.locator("#what-is-on")).to_contain_text("What is really on in this run")
+    expect(page.locator(".switch-hint").first).to_contain_text(t("training.changed_in_run", "en", count=12))
+    expect(page.locator("#what-is-on")).to_contain_text(t("training.active_optimizations", "en"))
     heard = page.locator("#samples audio").first
     expect(heard).to_be_visible(timeout=PATIENCE)
     kind = heard.evaluate("async (sound) => (await fetch(sound.src)).headers.get('content-type')")
