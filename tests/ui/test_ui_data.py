@@ -272,7 +272,7 @@ def test_limits_name_the_clips_beyond_them() -> None:
     assert len(bulk_edit.beyond(clips, "snr", 15)) == 3
     assert len(bulk_edit.beyond(clips, "long", 3.9)) == 9
     assert bulk_edit.beyond(clips, "short", 3.9) == []
-    with pytest.raises(DataError, match="Nothing to measure"):
+    with pytest.raises(DataError, match="No measure"):
         bulk_edit.beyond(clips, "beauty", 1)
 
 
@@ -282,13 +282,13 @@ def test_limits_name_the_clips_beyond_them() -> None:
 def test_every_second_is_in_the_ledger(tmp_path: Path) -> None:
     many_clips(tmp_path, 20, each=10)
     found = render.ledger(statistics.account(load_dataset(tmp_path)), "en")
-    assert all(text in found for text in ("Pauses between clips", "Not in use: noisy", "100 %"))
+    assert all(text in found for text in ("Pauses between clips", "Excluded: noisy", "100 %"))
 
 
 def test_statistics_name_the_missing_sounds(tmp_path: Path) -> None:
     many_clips(tmp_path, 20, each=10)
     shown = render.counted(statistics.count(Store(tmp_path), "am"), "en")
-    assert "Sounds that are missing" in shown
+    assert "Phonemes missing" in shown
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0], [float(number) for number in range(100)]])
@@ -332,4 +332,4 @@ def test_every_locked_button_says_why(changes: dict[str, object], locked: set[st
 def test_while_a_run_is_at_work_no_button_acts_and_one_sentence_says_so() -> None:
     found = clip_render.abilities(one(0), None, busy=True)
     assert all(found.named.values())
-    assert disabled_reasons(found.named, "en").count("A run is at work") == 1
+    assert disabled_reasons(found.named, "en").count("A run is using the clips") == 1

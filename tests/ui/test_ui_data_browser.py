@@ -47,7 +47,7 @@ def upload(page: Page, name: str, files: list[Path]) -> None:
 
 def by_loudness(page: Page) -> None:
     """Choose the segmenter that takes the hum of the tests for speech."""
-    page.get_by_role("button", name="Cutting into clips").click()
+    page.get_by_role("button", name="Segmentation").click()
     page.get_by_label("Segmenter").click()
     page.get_by_role("option", name="energy").click()
 
@@ -58,7 +58,7 @@ def prepare(page: Page, files: list[Path]) -> None:
     upload(page, "upload-media", [path for path in files if path.suffix == ".wav"])
     expect(page.locator("#uploads")).to_contain_text("talk0.wav")
     upload(page, "upload-subtitles", [path for path in files if path.suffix == ".srt"])
-    expect(page.locator("#uploads")).to_contain_text("its subtitles")
+    expect(page.locator("#uploads")).to_contain_text("subtitles")
     by_loudness(page)
     expect(page.locator("#prepare")).to_be_enabled()
     page.locator("#prepare").click()
@@ -120,9 +120,9 @@ def test_subtitles_become_clips_that_are_edited_set_aside_and_taken_back(
     page.locator("#clip-text textarea").fill("አዲስ ጽሑፍ ነው")
     page.locator("#save-text").click()
     expect(page.locator("#clip-view h3")).to_have_text("አዲስ ጽሑፍ ነው")
-    expect(page.locator("#undo")).to_have_text("Undo: change of a text")
+    expect(page.locator("#undo")).to_have_text("Undo text edit")
     page.locator("#exclude").click()
-    expect(page.locator("#clip-view")).to_contain_text("✗ not what is said")
+    expect(page.locator("#clip-view")).to_contain_text("✗ wrong transcript")
     expect(page.locator("#clips")).not_to_contain_text("አዲስ ጽሑፍ ነው")
     assert len(load_dataset(folder).kept) == count - 1
     page.locator("#undo").click()
@@ -133,7 +133,7 @@ def test_subtitles_become_clips_that_are_edited_set_aside_and_taken_back(
     page.reload()
     expect(page.locator("#clips table")).to_contain_text("አዲስ ጽሑፍ ነው")
     expect(page.locator("#clips table")).to_contain_text("✓ approved")
-    expect(page.locator("#undo")).to_have_text("Undo: approval")
+    expect(page.locator("#undo")).to_have_text("Undo approval")
     expect(page.locator("#inputs :is(input, textarea)")).to_have_value("recordings/uploads")
     expect(page.locator("#uploads")).to_contain_text("talk1.am.srt (am)")
     assert shown.complaints == []
@@ -146,29 +146,29 @@ def test_clips_are_cut_joined_and_ticked(shown: Seen, served: Served, tmp_path: 
     count = len(load_dataset(folder).kept)
     choose(page)
     page.locator("#split").click()
-    expect(page.locator("#undo")).to_have_text("Undo: splitting")
+    expect(page.locator("#undo")).to_have_text("Undo split")
     assert len(load_dataset(folder).kept) == count + 1
     page.locator("#merge-next").click()
-    expect(page.locator("#undo")).to_have_text("Undo: joining")
+    expect(page.locator("#undo")).to_have_text("Undo merge")
     assert len(load_dataset(folder).kept) == count
     page.locator("#mark-start input[type=number]").fill("0.2")
     page.locator("#mark-start input[type=number]").press("Tab")
     page.locator("#trim").click()
-    expect(page.locator("#undo")).to_have_text("Undo: trimming")
-    for before in ("joining", "splitting", ""):
+    expect(page.locator("#undo")).to_have_text("Undo trim")
+    for before in ("merge", "split", ""):
         page.locator("#undo").click()
-        expect(page.locator("#undo")).to_have_text(f"Undo: {before}" if before else "Undo the last change")
+        expect(page.locator("#undo")).to_have_text(f"Undo {before}" if before else "Undo last change")
     assert len(load_dataset(folder).kept) == count
-    page.get_by_role("button", name="Many clips at once").click()
+    page.get_by_role("button", name="Edit many clips").click()
     for number in range(2):
         page.locator("#clips input[data-tick]").nth(number).check()
     page.locator("#bulk-aside").click()
-    expect(page.locator("#undo")).to_have_text("Undo: setting aside")
+    expect(page.locator("#undo")).to_have_text("Undo exclusion")
     assert len(load_dataset(folder).kept) == count - 2
-    page.get_by_label("Which clips").click()
+    page.get_by_label("Filter").click()
     page.get_by_role("option", name="All clips").click()
-    page.get_by_label("Set aside for").click()
-    page.get_by_role("option", name="checked by ear (2)").click()
+    page.get_by_label("Exclusion reason").click()
+    page.get_by_role("option", name="reviewed (2)").click()
     expect(page.locator("#pager")).to_contain_text("2 clips")
     assert shown.complaints == []
 
@@ -187,7 +187,7 @@ def test_bad_files_are_refused_in_place(shown: Seen, served: Served, tmp_path: P
     page.locator("#folder-path :is(input, textarea)").fill("/no/such/folder")
     page.locator("#folder-add").click()
     expect(page.locator("#folder-contents")).to_contain_text("does not exist")
-    page.get_by_role("button", name="Cutting into clips").click()
+    page.get_by_role("button", name="Segmentation").click()
     page.locator("#inputs :is(input, textarea)").fill("/no/such/folder")
     page.get_by_label("Loudness threshold").fill("-200")
     page.locator("#prepare").click()
@@ -241,7 +241,7 @@ def read_two_sentences(page: Page, served: Served) -> None:
     page.locator("#microphone-audio button.record-button").click()
     page.wait_for_timeout(2500)
     page.locator("#microphone-audio button.stop-button").click()
-    expect(page.locator("#take-message")).to_contain_text("Saved: take take-0001")
+    expect(page.locator("#take-message")).to_contain_text("Recording saved: take-0001")
     (take,) = voice_recordings.takes(served.project())
     assert take.text == first
     assert take.seconds > 1
@@ -259,24 +259,24 @@ def test_two_projects_become_one(shown: Seen, served: Served) -> None:
     many_clips(other.dataset, 20, each=10, first=2)
     page = shown.page
     page.reload()
-    page.get_by_role("button", name="Add the clips of another project").click()
-    picker = page.get_by_label("Project whose clips are added")
+    page.get_by_role("button", name="Add clips from another project").click()
+    picker = page.get_by_label("Source project")
     picker.click()
     expect(page.get_by_role("option", name="other")).to_be_attached()
     picker.press("ArrowDown")
     picker.press("Enter")
     expect(picker).to_have_value("other")
     page.locator("#merge-ask").click()
-    expect(page.locator("#merge-said")).to_contain_text("Nothing was changed yet.")
+    expect(page.locator("#merge-said")).to_contain_text("Preview only. Nothing has changed.")
     page.locator("#merge-do").click()
-    expect(page.locator("#merge-said")).to_contain_text("This was done.")
+    expect(page.locator("#merge-said")).to_contain_text("Done.")
 
 
 def test_the_tab_speaks_amharic(shown: Seen, served: Served) -> None:
     many_clips(served.project().dataset, 20, each=10)
     page = shown.page
     page.get_by_label("አማርኛ").check()
-    expect(page.get_by_role("button", name="ደረጃ 1 - የውሂብ ስብስብ ፍጠር")).to_be_visible()
+    expect(page.get_by_role("button", name="የውሂብ ስብስብ ፍጠር")).to_be_visible()
     expect(page.locator("#clips")).to_contain_text("በጥቅም ላይ")
     expect(page.locator("#summary")).to_contain_text("ቅጂዎች")
     assert shown.complaints == []

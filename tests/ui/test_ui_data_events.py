@@ -105,7 +105,7 @@ def test_a_reason_that_no_clip_has_any_longer_filters_nothing(blocks: gr.Blocks)
         _, table, pager, choice, *_ = asked(blocks, "clips", **given, reason=reason, clip="")
         assert total in pager
         assert "<tr" in table
-        assert choice["choices"] == [("Every reason", ""), ("noisy (2)", "noisy")]
+        assert choice["choices"] == [("Any reason", ""), ("noisy (2)", "noisy")]
         assert (choice.get("value") == "") == reset
 
 

@@ -368,5 +368,5 @@ def _new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str)
         content=sound_hash(samples),
         scores=scores.measure(samples, RATE, vad.speech_segments(folder / path, DatasetConfig()), text),
         status="kept" if text else "excluded",
-        reason="" if text else "no words left for it",
+        reason="" if text else "no text left",
     )

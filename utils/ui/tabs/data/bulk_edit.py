@@ -33,8 +33,8 @@ MEASURES: Mapping[str, tuple[str, Callable[[Clip], float | None]]] = {
     "slow": ("data.rate_below", lambda clip: clip.scores.chars_per_second),
     "fast": ("data.rate_above", lambda clip: _negative(clip.scores.chars_per_second)),
 }
-REASONS = ("checked by ear", *HEARD_REASONS)
-BY_LIMIT = "beyond a limit of mine"
+REASONS = ("reviewed", *HEARD_REASONS)
+BY_LIMIT = "beyond a limit"
 
 
 def _negative(value: float | None) -> float | None:
@@ -44,7 +44,7 @@ def _negative(value: float | None) -> float | None:
 def beyond(clips: list[Clip], measure: str, limit: float) -> list[str]:
     """Name the clips in use that lie beyond a limit; what was not measured is not judged."""
     if measure not in MEASURES:
-        raise DataError("Nothing to measure is chosen.", hint="Choose what the limit is for.")
+        raise DataError("No measure is selected.", hint="Select a measure.")
     of = MEASURES[measure][1]
     edge = -limit if measure in {"long", "fast"} else limit
     return [clip.id for clip in clips if clip.status == "kept" and (value := of(clip)) is not None and value < edge]
@@ -106,10 +106,10 @@ def _tie_limit(desk: Desk, button: gr.Button, measure: gr.Dropdown, limit: gr.Nu
     def act(place: Project, of: Values) -> Edit:
         store = Store(place.dataset)
         if not store.exists or not isinstance(of["limit"], int | float):
-            raise DataError("There are no clips, or there is no limit.", hint="Fill in a number.")
+            raise DataError("There are no clips, or no limit is set.", hint="Enter a number as the limit.")
         names = beyond(store.clips("status = 'kept'"), str(of["measure"]), of["limit"])
         if not names:
-            raise DataError("No clip in use lies beyond this limit.", hint="Choose another limit.")
+            raise DataError("No clip in use is beyond this limit.", hint="Choose another limit.")
         return editor.exclude(place.dataset, names, BY_LIMIT)
 
     tie_action(desk, button, act, {"measure": measure, "limit": limit}, "set_aside_beyond")

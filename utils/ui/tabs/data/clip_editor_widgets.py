@@ -21,7 +21,7 @@ ORDERS = {
     "shortest": "data.shortest_first",
     "noisiest": "data.noisiest_first",
 }
-HEARD_REASONS = ("not what is said", "noise", "another voice", "cut off", "music")
+HEARD_REASONS = ("wrong transcript", "noise", "another speaker", "cut off", "music")
 
 
 def filters() -> dict[str, Any]:

@@ -196,7 +196,7 @@ def times(of: Values, *names: str) -> list[float]:
     """Return what some marks stand at; a program may send anything."""
     found = [of[name] for name in names]
     if not all(isinstance(one, int | float) for one in found):
-        raise DataError("A time is missing.", hint="Say where, in seconds from the start of the clip.")
+        raise DataError("A time is missing.", hint="Enter it in seconds from the start of the clip.")
     return found
 
 
@@ -204,5 +204,5 @@ def ticked_names(names: object) -> list[str]:
     """Return the ticked clips; without any, say so."""
     found = [str(name) for name in names] if isinstance(names, list) else []
     if not found:
-        raise DataError("No clip is ticked.", hint="Tick clips in the list first.")
+        raise DataError("No clip is selected.", hint="Select clips in the list first.")
     return found

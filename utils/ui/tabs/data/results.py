@@ -195,7 +195,7 @@ def build_merge(page: PageContext, around: gr.Accordion) -> None:
 def add_dataset(page: PageContext, project: str, name: str | None, *, dry_run: bool) -> Plan:
     """Merge the dataset of another project into this one."""
     if not name:
-        raise DataError("No project is chosen.", hint="Choose the one whose clips are added.")
+        raise DataError("No source project is selected.", hint="Select the source project.")
     target, source = page.open(project), page.open(name)
     if not dry_run:
         start.refuse_while_busy(target)

@@ -114,7 +114,7 @@ def _build_inputs(form: DataForm) -> None:
 
 def _check_url(url: str) -> None:
     if not is_url(url):
-        raise DataError(f"{url} is not a web address.", hint="An address starts with https://.")
+        raise DataError(f"{url} is not a URL.", hint="Enter a URL that starts with http:// or https://.")
     if not uploads.can_download():
         raise DataError("The package yt-dlp is not installed.", hint="Install it with: pip install yt-dlp.")
 
@@ -132,7 +132,7 @@ def _build_add_buttons(
     def render_contents(text: str, language: str) -> str:
         text = text.strip()
         if not text:
-            raise DataError("The box is empty.", hint="Fill in the box above the button.")
+            raise DataError("Nothing was entered.", hint="Enter a path or URL above the button.")
         check(text)
         return render.looked(uploads.preview(text), language)
 
