@@ -1,4 +1,4 @@
-# docker build -t amharic-xtts .                                  for a processor alone
+# docker build -t amharic-xtts .                                  CPU only
 # docker build -t amharic-xtts:cuda --build-arg TORCH=cuda .      for NVIDIA cards
 # docker run --rm -p 127.0.0.1:7860:7860 -v "$PWD/output:/app/output" amharic-xtts
 # docker run --rm -v "$PWD/output:/app/output" amharic-xtts train --project mine --config configs/tiny_cpu.yaml
@@ -7,15 +7,15 @@ FROM python:3.11.14-slim-bookworm
 SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
 WORKDIR /app
 
-# The number of whoever owns the folder output/ outside, so that both can write there.
+# User ID of the owner of output/ on the host, so that host and container can both write there.
 ARG USER_ID=1000
 RUN useradd --uid "$USER_ID" --create-home voice
 
-# The lists come before the code: a change of the code installs nothing again.
+# Copied before the code, so that a code change does not reinstall packages.
 COPY requirements.txt constraints.txt ./
 
-# PyPI's torch brings its own CUDA, so both kinds begin with the same image; uv knows where the smaller build is, as it
-# does in start.bat. The last line is the stamp by which start.sh knows that nothing is left to install.
+# PyPI's torch includes CUDA, so both variants use the same base image; for the CPU, uv finds the smaller build, as in
+# start.bat. The last line writes the stamp that tells start.sh that everything is installed.
 ARG TORCH=cpu
 RUN python -m venv .venv; \
     case "$TORCH" in \
@@ -37,7 +37,7 @@ COPY docs ./docs
 COPY configs ./configs
 COPY utils ./utils
 
-# Only output/ can be written, and all that is worth keeping lies there: projects, models, what recognisers fetch.
+# Only output/ is writable. It holds everything worth keeping: projects, models, and what recognisers download.
 RUN python -m compileall -q utils xtts_demo.py; \
     install -d -o voice -g voice output
 ENV PYTHONUTF8=1 \
@@ -48,11 +48,11 @@ VOLUME ["/app/output"]
 USER voice
 EXPOSE 7860
 
-# The first page answers before anybody has typed the password.
+# The login page answers without a password.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=120s --retries=3 \
     CMD [".venv/bin/python", "-c", "import http.client as h; c = h.HTTPConnection('127.0.0.1', 7860, timeout=5); c.request('GET', '/'); raise SystemExit(c.getresponse().status != 200)"]
 
-# In a container the page has to listen to its whole network, so it asks for a password: the USER:PASSWORD of
+# In a container the page must listen on all addresses, so it asks for a password: the USER:PASSWORD of
 # AMHARIC_TTS_AUTH, or a new one that it prints.
 ENTRYPOINT ["./start.sh"]
 CMD ["--host", "0.0.0.0"]

@@ -1,14 +1,14 @@
 @echo off
 rem start.bat             open the page
-rem start.bat test ...    run the tests (more words go to pytest)
-rem start.bat VERB ...    the same as python -m utils VERB ...
-rem The first start makes .venv and installs requirements.txt; later starts only compare a stamp.
+rem start.bat test ...    run the tests; further arguments go to pytest
+rem start.bat COMMAND ... the same as python -m utils COMMAND ...
+rem The first start creates .venv and installs requirements.txt; later starts only compare a stamp.
 setlocal enabledelayedexpansion
 cd /d "%~dp0"
 set PYTHONUTF8=1
 set VENV=.venv\Scripts\python.exe
 
-rem a Python that was exchanged, or killed while it was given pip, does not work
+rem a Python that was replaced, or whose pip installation was killed, does not work
 %VENV% -c "import sys, importlib.util as u; sys.exit(not ((3, 11) <= sys.version_info < (3, 13) and u.find_spec('pip')))" >nul 2>&1
 if not errorlevel 1 if not exist .venv\installed.txt %VENV% -m pip --version >nul 2>&1
 if errorlevel 1 (
@@ -54,7 +54,7 @@ for %%p in ("py -3.11" "py -3.12" "python3" "python") do (
 exit /b 0
 
 :forget_broken
-rem pip believes the record of a package even when its files are gone, so the record goes too
+rem pip trusts the record of a package even if its files are missing, so remove the record too
 set BROKEN=
 for /f "delims=" %%b in ('%VENV% -m utils.system.packages') do set BROKEN=%%b
 if not defined BROKEN exit /b 0
@@ -64,7 +64,7 @@ del .venv\installed.txt
 exit /b 0
 
 :install
-rem %1 list of packages, %2 the copy that was installed last
+rem %1 package list, %2 copy of the list that was installed last
 fc /b %1 %2.txt >nul 2>&1 && fc /b constraints.txt %2-constraints.txt >nul 2>&1 && exit /b 0
 echo Installing %1 (the first time several GB and minutes) ...
 where nvidia-smi >nul 2>&1
@@ -79,7 +79,7 @@ copy /y constraints.txt %2-constraints.txt >nul
 exit /b 0
 
 :install_cuda_torch
-rem PyPI's torch for Windows has no CUDA; uv knows where the build for this driver is
+rem PyPI's torch for Windows has no CUDA; uv finds the build for this driver
 %VENV% -m pip install --disable-pip-version-check uv
 for /f "tokens=1" %%t in ('findstr /b /c:"torch==" /c:"torchaudio==" requirements.txt') do set TORCH=!TORCH! %%t
 %VENV% -m uv pip install --python %VENV% --torch-backend=auto !TORCH!
