@@ -109,7 +109,7 @@ def _goes_on_with_a_warning(subject: Subject, from_update: int) -> None:
     subject.check_goes_on(from_update)
     subject.until(lambda: len(subject.told("saved")) > saves, "it does not save")
     told = [str(event["message"]) for event in subject.told("warning")[warnings:]]
-    if not any(f"checkpoint of update {from_update};" in sentence for sentence in told):
+    if not any(f"checkpoint of update {from_update}." in sentence for sentence in told):
         raise Lost(f"it did not say that it goes on from checkpoint {from_update}: {told}")
     subject.kill()
     subject.check()

@@ -212,7 +212,7 @@ def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store
     assert [clip.id for clip in chosen.source.clips] == ["r0-0", "r0-2"]
     assert chosen.source.lengths.codes.tolist() == [22, 40]
     assert {clip.id: reason.split(": ")[-1] for clip, reason in chosen.excluded} == {
-        "r0-4": "its sound or its text could not be encoded",
+        "r0-4": "its audio or text could not be encoded",
         "r0-1": "longer than 11.6 s (max_audio_length)",
         "r0-3": "shorter than 0.5 s",
     }
@@ -228,7 +228,7 @@ import numpy as np
 import torch
 from tests.training.test_data_loader import TOKENS, fill, made_clip
 from utils.dataset.features import Features
-from utils.training.batches import Share, UpdatePlan
+from utils.training.batches import BatchSpec, UpdatePlan
 from utils.training.clips import FeatureSource
 from utils.training.data_loader import UpdateLoader
 torch.set_num_threads(1)
@@ -237,7 +237,7 @@ def anonymous():
     return int(line.split()[1]) / 1024
 clips = [made_clip(row, text=f"t{row % 50}") for row in range(int(sys.argv[2]))]
 source = FeatureSource(Features.open(Path(sys.argv[1]), "a", "t"), clips)
-loader = UpdateLoader(source, UpdatePlan(source.lengths, 16), TOKENS, Share(8))
+loader = UpdateLoader(source, UpdatePlan(source.lengths, 16), TOKENS, BatchSpec(8))
 peak, first, total = 0.0, anonymous(), 0
 for update in loader.run(0, len(loader.plan)):
     total += update.clips

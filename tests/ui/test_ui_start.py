@@ -64,7 +64,7 @@ def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_page_that_others_can_reach_asks_for_a_new_password(tmp_path: Path) -> None:
     with serving(tmp_path / "output", "--host", "0.0.0.0", "--port", "7970") as page:
-        password = page.wait_for(r"user amharic and the password (\S+)")
+        password = page.wait_for(r"user amharic, password (\S+)")
         connection = http.client.HTTPConnection("127.0.0.1", urlsplit(page.url).port or 0, timeout=10)
         connection.request("GET", "/config")
         assert connection.getresponse().status == 401

@@ -98,7 +98,7 @@ def test_the_adapter_alone_brings_a_fresh_model_to_the_same_output(dora: bool) -
     [
         ({"targets": "attention"}, "does not fit"),
         ({"dora": True}, "does not fit"),
-        ({"alpha": 9.0}, "another strength"),
+        ({"alpha": 9.0}, "scale: 2.0"),
     ],
 )
 def test_an_adapter_of_other_settings_is_refused_and_nothing_is_changed(settings: dict[str, Any], words: str) -> None:
