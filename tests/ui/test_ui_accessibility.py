@@ -85,6 +85,7 @@ def visit(browser: Browser, place: Served) -> Visit:
         open_tab(page, name)
         for width, height in WIDTHS.items():
             page.set_viewport_size({"width": width, "height": height})
+            settle(page)
             seen.findings[name, width, "light"] = grave(page, ALL_RULES)
             colour(page, dark=True)
             seen.findings[name, width, "dark"] = grave(page, CONTRAST)  # no other rule looks at colours

@@ -106,7 +106,7 @@ def train(page: Page, project: Project) -> Run:
 def watch(page: Page) -> None:
     """The curve moves, each switch says what it did, and a sentence can be heard."""
     step = wait_for_step(page, 2)
-    curve = page.locator("#curves path.line").first
+    curve = page.locator("#loss-audio-chart .mark-line path").first
     drawn = str(curve.get_attribute("d"))
     wait_for_step(page, step + 1)
     expect(curve).not_to_have_attribute("d", drawn)

@@ -121,8 +121,8 @@ SCRIPT = """
     }
   };
   const soon = () => { if (!waiting) { waiting = true; setTimeout(patch, 250); } };
-  new MutationObserver(soon).observe(document.documentElement, {childList: true, subtree: true});
-  new MutationObserver(soon).observe(document.documentElement, {attributeFilter: ["lang"]});
+  const changes = {childList: true, subtree: true, attributeFilter: ["lang", "role"]};  // a resized chart sets roles again
+  new MutationObserver(soon).observe(document.documentElement, changes);
   soon();
 })();
 """
