@@ -31,7 +31,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
 def test_a_key_written_twice_is_named(tmp_path: Path) -> None:
     path = tmp_path / "twice.tsv"
     path.write_text("a\t1\nb\t2\na\t3\n", encoding="utf-8")
-    with pytest.raises(TableError, match=r"twice\.tsv:3: 'a' is written twice"):
+    with pytest.raises(TableError, match=r"twice\.tsv:3: 'a' appears twice"):
         read_mapping(path)
 
 

@@ -68,7 +68,7 @@ def test_recordings_are_prepared_and_every_second_is_told(tmp_path: Path, capsys
     assert main(words("prepare", str(tmp_path / "in"), *PREPARE, "--no-transcribe", output=tmp_path / "out")) == 0
     text = capsys.readouterr().out
     assert "progress step=3 total=3" in text
-    assert re.search(r"ledger message=In 0\.3 min, kept 0\.\d", text)
+    assert re.search(r"ledger message=Input 0\.3 min: in use 0\.\d", text)
     assert "broken.wav cannot be decoded" in text
     assert "prepared added=2 known=0 bad=1" in text
     assert main(words("prepare", str(tmp_path / "in"), *PREPARE, "--no-transcribe", output=tmp_path / "out")) == 0

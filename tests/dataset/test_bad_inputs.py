@@ -75,11 +75,11 @@ def at_rate(rate: int, path: Path) -> None:
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "a 0-byte.wav": (no_bytes, "is empty (0 bytes)"),
     "b text.wav": (text, "cannot be decoded"),
-    "c header alone.wav": (header_alone, "holds no sound"),
-    "d cut header.wav": (cut_in_its_header, "cut off or damaged"),
-    "e nan.wav": (not_a_number, "not a finite number at 4.000 s"),
+    "c header alone.wav": (header_alone, "contains no audio"),
+    "d cut header.wav": (cut_in_its_header, "truncated or damaged"),
+    "e nan.wav": (not_a_number, "an invalid sample at 4.000 s"),
     "f folder.wav": (Path.mkdir, "is a folder without"),
-    "g film.mp4": (video_without_sound, "has no sound"),
+    "g film.mp4": (video_without_sound, "contains no audio"),
 }
 ODD: dict[str, tuple[Callable[[Path], object], float]] = {  # all the sound that there is gets used
     "h cut.wav": (cut_in_the_middle, SECONDS / 2),

@@ -56,7 +56,7 @@ def test_a_dry_run_of_a_merge_changes_nothing_and_says_what_would(tmp_path: Path
     mine, other = dataset(tmp_path / "a"), dataset(tmp_path / "b", ("r1", "r2"))
     before = sorted((path.name, path.stat().st_mtime_ns) for path in mine.rglob("*"))
     plan = merge(mine, other, dry_run=True)
-    assert str(plan).startswith("1 recordings with 3 clips come in (0.1 min kept). 1 recordings are there already")
+    assert str(plan).startswith("1 new recordings with 3 clips (0.1 min in use). 1 recordings already exist")
     assert sorted((path.name, path.stat().st_mtime_ns) for path in mine.rglob("*")) == before
 
 
@@ -129,7 +129,7 @@ def test_parquet_holds_the_audio_and_says_so(tmp_path: Path) -> None:
 
 def test_an_export_overwrites_nothing_and_leaves_nothing_half_done(tmp_path: Path) -> None:
     folder = dataset(tmp_path / "a")
-    with pytest.raises(StorageError, match="is there already"):
+    with pytest.raises(StorageError, match="already exists"):
         export(folder, folder, "ljspeech")
     (folder / "wavs" / "r0-1.wav").unlink()
     with pytest.raises(StorageError):
@@ -149,12 +149,12 @@ def test_a_good_dataset_has_no_faults(tmp_path: Path) -> None:
     [
         ("wavs/gone.wav|ሰላም|s", "No such audio file: wavs/gone.wav."),
         ("|ሰላም|s", "No such audio file: the cell is empty."),
-        ("wavs/broken.wav|ሰላም|s", "wavs/broken.wav is no readable audio."),
+        ("wavs/broken.wav|ሰላም|s", "wavs/broken.wav is not a readable audio file."),
         ("wavs/r0-2.wav|  |s", "The text is empty."),
         ("wavs/r0-2.wav|ሰላም", "2 cells instead of 3."),
-        ("wavs/r0-0.wav|ሰላም|s", "wavs/r0-0.wav stands in metadata_train.csv:2 already."),
+        ("wavs/r0-0.wav|ሰላም|s", "wavs/r0-0.wav is already in metadata_train.csv:2."),
         ("wavs/long.wav|ሰላም|s", "wavs/long.wav lasts 12.00 s, over 11.6."),
-        ("wavs/r0-2.wav|ሰላም r1 0|speaker", "metadata_eval.csv:2: Its text stands in metadata_train.csv:4 too."),
+        ("wavs/r0-2.wav|ሰላም r1 0|speaker", "metadata_eval.csv:2: The same text is in metadata_train.csv:4."),
         ("../outside.wav|ሰላም|s", "../outside.wav lies outside"),
         ("{absolute}|ሰላም|s", "outside.wav lies outside"),
     ],
@@ -206,7 +206,7 @@ def test_a_dataset_is_counted(tmp_path: Path) -> None:
     assert found.phonemes["ə"] >= 4
     assert "pʼ" in found.missing
     text = statistics.report(found)
-    assert all(part in text for part in ("clips kept           4", "missing", "--max-audio-length 4", "noisy 0.1 min"))
+    assert all(part in text for part in ("clips in use         4", "missing", "--max-audio-length 4", "noisy 0.1 min"))
 
 
 def test_the_pictures_are_drawn(tmp_path: Path) -> None:

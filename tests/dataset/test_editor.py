@@ -165,8 +165,8 @@ def test_one_clip_is_reverted_whatever_was_edited_since(folder: Path) -> None:
         (lambda folder, name: editor.exclude(folder, [name], ""), "cannot be the reason"),
         (editor.revert, "not been changed"),
         (lambda folder, _: editor.rename_speakers(folder, {"speaker0": "x", "nobody": "y"}), "'nobody'"),
-        (lambda folder, _: editor.rename_speakers(folder, {"speaker0": ""}), "cannot be the name"),
-        (lambda folder, _: editor.rename_speakers(folder, {"speaker0": "a|b"}), "cannot be the name"),
+        (lambda folder, _: editor.rename_speakers(folder, {"speaker0": ""}), "not a valid speaker name"),
+        (lambda folder, _: editor.rename_speakers(folder, {"speaker0": "a|b"}), "not a valid speaker name"),
     ],
 )
 def test_an_edit_that_fails_changes_nothing(folder: Path, edit: Callable[[Path, str], object], reason: str) -> None:

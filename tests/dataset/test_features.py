@@ -165,7 +165,7 @@ def test_what_cannot_be_encoded_is_said_and_the_rest_is_done(setting: Setting) -
     assert [sum(clip.id in problem for problem in problems) for clip in clips] == [1, 1, 1, 1, 0]
     store = setting.open()
     assert [clip in store for clip in clips] == [False, False, False, False, True]
-    with pytest.raises(DataError, match="holds nothing for content0"):
+    with pytest.raises(DataError, match="has no features for content0"):
         store[clips[0]]
 
 

@@ -57,7 +57,7 @@ def test_the_parts_add_up_to_the_recordings() -> None:
 
 def test_one_paragraph_tells_it() -> None:
     assert filled().render() == (
-        "In 3.0 min, kept 1.5, pauses between clips 0.9, excluded 0.6: too short 0.3, noisy 0.3."
+        "Input 3.0 min: in use 1.5, pauses between clips 0.9, excluded 0.6: too short 0.3, noisy 0.3."
         " Not used: c.mp3 (It is empty (0 bytes))."
     )
 
@@ -65,7 +65,7 @@ def test_one_paragraph_tells_it() -> None:
 def test_nothing_set_aside_needs_no_reasons() -> None:
     ledger = Ledger()
     ledger.add("a.wav", 60, [clip(0, 60)])
-    assert ledger.render() == "In 1.0 min, kept 1.0, pauses between clips 0.0, excluded 0.0."
+    assert ledger.render() == "Input 1.0 min: in use 1.0, pauses between clips 0.0, excluded 0.0."
 
 
 @pytest.mark.slow

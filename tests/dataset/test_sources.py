@@ -164,7 +164,7 @@ def test_the_same_file_is_used_once(tmp_path: Path) -> None:
     [
         ("a.wav", "missing.wav", "No such file"),
         ("a.wav empty/readme.md", "empty", "No audio"),
-        ("a.wav lost.am.srt b.wav", ".", "No recording has the name"),
+        ("a.wav lost.am.srt b.wav", ".", "No recording has this name"),
         ("a.wav broken.parquet", "broken.parquet", "cannot be read as a table"),
         ("a.wav", "http://127.0.0.1/talk.mp3", "no folder for it"),
         ("a.wav", "hf:owner/name", "no folder for it"),
@@ -193,7 +193,7 @@ def test_broken_subtitles_are_reported_and_the_recording_stays(tmp_path: Path) -
     (tmp_path / "a.srt").write_text("nothing", encoding="utf-8")
     found = find_recordings([tmp_path], language="am")
     assert seen(found, tmp_path) == {"a.wav": 0}
-    assert "holds no cue" in found.problems[0].sentence
+    assert "no timed cues" in found.problems[0].sentence
 
 
 def test_a_recording_that_cannot_be_decoded_keeps_its_cues(tmp_path: Path) -> None:

@@ -231,7 +231,7 @@ def test_ass_gives_the_spoken_lines_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("raw", [b"", b"no times in here\n", b"\x00\x01\x02\xff" * 50, b"[Script Info]\n[Events]\n"])
 def test_a_file_without_cues_is_refused(tmp_path: Path, raw: bytes) -> None:
-    with pytest.raises(DataError, match="holds no cue"):
+    with pytest.raises(DataError, match="no timed cues"):
         reading(tmp_path, raw)
 
 

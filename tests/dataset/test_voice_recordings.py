@@ -57,10 +57,10 @@ def test_a_take_is_read_back_as_it_was_spoken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("samples", "reason"),
     [
-        (np.zeros(RATE, np.float32), "Nothing is heard"),
-        (np.zeros(0, np.float32), "Nothing is heard"),
+        (np.zeros(RATE, np.float32), "recording is silent"),
+        (np.zeros(0, np.float32), "recording is silent"),
         (spoken(0.2), "too short"),
-        (spoken(13.0), "a clip holds"),
+        (spoken(13.0), "the maximum is"),
     ],
 )
 def test_a_take_of_which_no_clip_would_come_is_refused(tmp_path: Path, samples: Samples, reason: str) -> None:
@@ -87,7 +87,7 @@ def test_the_newest_take_is_removed_first(tmp_path: Path) -> None:
     assert voice_recordings.undo_last(project).text == SENTENCES[1]
     assert [take.text for take in voice_recordings.takes(project)] == [SENTENCES[0]]
     voice_recordings.undo_last(project)
-    with pytest.raises(DataError, match="no take"):
+    with pytest.raises(DataError, match="no recording"):
         voice_recordings.undo_last(project)
     assert [path.name for path in voice_recordings.folder(project).iterdir() if path.name != ".lock"] == []
 

@@ -100,6 +100,6 @@ def test_silence_stays_silence() -> None:
 
 @pytest.mark.parametrize("speed", [0.49, 2.01, 0.0, -1.0, float("nan")])
 def test_an_impossible_speed_is_refused(speed: float) -> None:
-    with pytest.raises(AudioError, match="times as fast") as caught:
+    with pytest.raises(AudioError, match="is not supported") as caught:
         stretch(tone(0.1), RATE, speed)
     assert caught.value.hint

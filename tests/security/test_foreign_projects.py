@@ -33,7 +33,7 @@ def test_a_clip_cannot_have_another_file_read_or_packed(tmp_path: Path, audio: s
     (tmp_path / "secret.wav").write_text("secret", encoding="utf-8")
     theirs, mine = made(tmp_path / "theirs" / "dataset", audio=audio), made(tmp_path / "mine")
     for action in (lambda: merge(mine, theirs, dry_run=False), lambda: export(theirs, tmp_path / "out.zip", "zip")):
-        with pytest.raises(DataError, match="lies outside the dataset"):
+        with pytest.raises(DataError, match="is outside the dataset"):
             action()
     assert not (tmp_path / "out.zip").exists()
     assert {path.name for path in (mine / WAVS).iterdir()} == {"r0-0.wav"}
@@ -42,7 +42,7 @@ def test_a_clip_cannot_have_another_file_read_or_packed(tmp_path: Path, audio: s
 @pytest.mark.parametrize("name", NAMES_OUT)
 def test_a_clip_cannot_have_another_file_written(tmp_path: Path, name: str) -> None:
     theirs = made(tmp_path / "theirs", id=name)
-    with pytest.raises(DataError, match="lies outside the dataset"):
+    with pytest.raises(DataError, match="is outside the dataset"):
         export(theirs, tmp_path / "out" / "lj", "ljspeech")
     assert list(tmp_path.rglob("*planted*")) == []
 

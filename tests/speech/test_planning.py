@@ -118,7 +118,7 @@ def test_the_line_is_known_inside_a_joined_paragraph(tokenizer: Tokenizer) -> No
         ("😀 👍🏽 👨‍👩‍👧", "en", "Nothing in the text can be spoken"),
         ("። ፤ — «»", "am", "Nothing in the text can be spoken"),
         ("ሰላም።\n\nሰላም 你好 ነው።", "am", r"cannot read 你 \(line 3\), 好 \(line 3\)"),
-        ("你好", "am", r"cannot read 你 \(line 1\), 好 \(line 1\)\. Write it in the letters of Amharic"),
+        ("你好", "am", r"cannot read 你 \(line 1\), 好 \(line 1\)\. Write it in Amharic letters"),
         ("ሰላም", "sw", r"no \[sw\] token"),
     ],
 )

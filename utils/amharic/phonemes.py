@@ -30,7 +30,7 @@ def phonemize(text: str, backend: str = "rules", overrides: Mapping[str, str] | 
     try:
         speak = _BACKENDS[backend]
     except KeyError:
-        raise ValueError(f"no backend {backend!r}; choose one of {', '.join(_BACKENDS)}") from None
+        raise ValueError(f"unknown backend {backend!r}; choose one of {', '.join(_BACKENDS)}") from None
     return speak(text, overrides)
 
 

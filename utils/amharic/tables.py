@@ -32,7 +32,7 @@ def read_mapping(path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for number, (key, value) in numbered_rows(path, 2):
         if key in found:
-            raise TableError(f"{path}:{number}: {key!r} is written twice; remove one of the two lines")
+            raise TableError(f"{path}:{number}: {key!r} appears twice; remove one of the two lines")
         found[key] = value
     return found
 

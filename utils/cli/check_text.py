@@ -63,6 +63,6 @@ def published_vocabulary() -> Path:
     if not found:
         raise VocabularyError(
             f"There is no vocab.json in {paths.MODELS}.",
-            hint="Name a vocab.json of XTTS v2 with --vocab, or a trained model with --model.",
+            hint="Give a vocab.json of XTTS v2 with --vocab, or a trained model with --model.",
         )
     return found[-1]

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Evaluate in the foreground and print the report."""
     config = read_flags(arguments, SpeechConfig)
     if arguments.checkpoints and config.model:
-        raise ConfigError("Models are named by --model and by --checkpoints.", hint="Use --checkpoints only.")
+        raise ConfigError("Models are given with both --model and --checkpoints.", hint="Use --checkpoints only.")
     if arguments.count < 1:
         raise ConfigError(f"--count must be at least 1, not {arguments.count}.")
     sentences = select_sentences(arguments, config)

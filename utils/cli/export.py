@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the model, the folder and its content."""
     from utils.core.paths import OUTPUT
 
-    parser.add_argument("model", help="a ready model, project, run, checkpoint, base version or coqui folder")
+    parser.add_argument("model", help="finished model, project, run, checkpoint, base version or Coqui model folder")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="target folder")
     parser.add_argument("--base", default="", help="base model of a checkpoint, if it was moved")
     parser.add_argument(

@@ -68,7 +68,7 @@ def check_public(url: str, *, allow_private: bool = False) -> None:
     parts = _http_parts(url)
     if parts.password:
         raise DownloadError(
-            f"The address of {parts.hostname} contains a password, which settings and logs would store.",
+            f"The URL of {parts.hostname} contains a password, which settings and logs would store.",
             hint="Download the recording yourself and add the file.",
         )
     if allow_private:
@@ -78,10 +78,10 @@ def check_public(url: str, *, allow_private: bool = False) -> None:
     except (OSError, UnicodeError) as error:
         if parts.scheme in getproxies():  # then the proxy resolves the name
             return
-        hint = "Check the address and the connection."
+        hint = "Check the URL and your connection."
         raise DownloadError(f"{parts.hostname} was not found ({error}).", hint=hint) from error
     if not all(_is_public(str(entry[4][0])) for entry in resolved):
-        raise DownloadError(f"{url} leads to a private network.", hint="Add the file itself instead of an address.")
+        raise DownloadError(f"{url} is on a private network.", hint="Add the file itself instead of a URL.")
 
 
 def _http_parts(url: str) -> SplitResult:
@@ -122,7 +122,7 @@ def public_connections_only() -> Iterator[None]:
             if threading.get_ident() == caller and host not in proxies:
                 for entry in resolved:
                     if not _is_public(str(entry[4][0])):
-                        raise OSError(f"{host} leads to a private network")
+                        raise OSError(f"{host} is on a private network")
             return resolved
 
         socket.getaddrinfo = guarded

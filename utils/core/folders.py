@@ -123,7 +123,9 @@ def remove_folder(target: Path) -> None:
     except FileNotFoundError:
         return  # another process was faster
     except OSError as error:
-        raise StorageError(f"{target} cannot be deleted: {error.strerror}.", hint="Close what has it open.") from error
+        raise StorageError(
+            f"{target} cannot be deleted: {error.strerror}.", hint="Close the programs that use it."
+        ) from error
     shutil.rmtree(gone, ignore_errors=True)
 
 

@@ -14,7 +14,7 @@ from utils.dataset.clip import Clip, Span, Split
 from utils.dataset.lengths import header_seconds
 from utils.dataset.store import Store
 
-CURE = "Make a dataset with: python -m utils prepare."
+CURE = "Create a dataset with: python -m utils prepare."
 
 
 @dataclass(frozen=True)
@@ -61,18 +61,19 @@ def read(config: TrainConfig, project: Project) -> Material:
     metadata.write_lists(project.dataset)
     for path in paths.values():
         if not path.is_file():
-            raise DataError(f"There is no list {path}.", hint=CURE)
+            raise DataError(f"The list {path} does not exist.", hint=CURE)
     folder = paths["train"].resolve().parent
     if paths["eval"].resolve().parent != folder:
         raise DataError(
-            f"{paths['train']} and {paths['eval']} lie in two folders.", hint="Put both lists beside their wavs/."
+            f"{paths['train']} and {paths['eval']} are in different folders.",
+            hint="Put both lists in the folder that contains wavs/.",
         )
     known = _known(folder)
     faults: list[str] = []
     sides = {split: tuple(_clips(path, split, known, faults)) for split, path in paths.items()}
     for split, path in paths.items():
         if not sides[split]:
-            raise DataError(f"{path} names no clip that can be used. {' '.join(faults[:3])}", hint=CURE)
+            raise DataError(f"{path} has no usable clips. {' '.join(faults[:3])}", hint=CURE)
     _refuse_shared(sides["train"], sides["eval"])
     return Material(folder, sides["train"], sides["eval"], tuple(faults))
 
@@ -114,5 +115,5 @@ def _refuse_shared(train: tuple[Clip, ...], held_back: tuple[Clip, ...]) -> None
     if both:
         name = next(clip.audio for clip in held_back if clip.content in both)
         raise DataError(
-            f"{len(both)} clips are in both lists, {name} for one.", hint="Take them out of the evaluation list."
+            f"{len(both)} clips are in both lists, such as {name}.", hint="Remove them from the evaluation list."
         )

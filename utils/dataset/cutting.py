@@ -136,7 +136,7 @@ def _usable(cues: Sequence[Cue], seconds: float) -> tuple[list[Cue], list[str]]:
     for cue in sorted(cues, key=lambda cue: (cue.span.start, cue.span.end)):
         span = Span(max(0.0, cue.span.start), min(seconds, cue.span.end))
         if not cue.text.strip():
-            warnings.append(f"The subtitle at {format_time(cue.span.start)} is empty; it was left out.")
+            warnings.append(f"The subtitle at {format_time(cue.span.start)} is empty and was skipped.")
         elif cue.span.start >= seconds:
             end = format_time(seconds)
             warnings.append(_left_out(cue, f"is after the end of the recording ({end})"))
@@ -148,7 +148,7 @@ def _usable(cues: Sequence[Cue], seconds: float) -> tuple[list[Cue], list[str]]:
 
 
 def _left_out(cue: Cue, reason: str) -> str:
-    return f"The subtitle at {format_time(cue.span.start)} {reason}; it was left out: {cue.text}"
+    return f"The subtitle at {format_time(cue.span.start)} {reason} and was skipped: {cue.text}"
 
 
 def _align(cues: Sequence[Cue], speech: Sequence[Span], settings: DatasetConfig, warnings: list[str]) -> list[_Segment]:

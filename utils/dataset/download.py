@@ -70,20 +70,22 @@ class _Downloader:
             direct = [_attempt(self._download_one, loader, entry) for entry in entries if not _is_link(entry)]
         links = [str(entry["url"]) for entry in entries if _is_link(entry)]
         if links and not depth:
-            raise DownloadError(f"{url} is a list of lists of lists.", hint="Enter the address of one list.")
+            raise DownloadError(f"{url} nests playlists too deeply.", hint="Enter the URL of a single playlist.")
         return _combined([*direct, *(_attempt(self.download, link, depth - 1) for link in links)])
 
     def _download_one(self, loader: Any, info: Info) -> DownloadedFiles:  # noqa: ANN401 - the package is optional
         title = str(info.get("title") or info.get("id"))
         if info.get("is_live"):
-            raise DownloadError(f"{title} is a live stream.", hint="Wait until it has ended and is a recording.")
+            raise DownloadError(f"{title} is a live stream.", hint="Wait until the stream has ended.")
         name = choose_captions(info, self.language)
         offered = {**(info.get("automatic_captions") or {}), **(info.get("subtitles") or {})}
         info["requested_subtitles"] = {name: _preferred_format(offered[name])} if name else {}
         loader.process_info(info)
         media = Path(str(info.get("filepath") or loader.prepare_filename(info)))
         if not media.is_file():
-            raise DownloadError(f"{title} did not arrive completely.", hint="Try again; it continues where it stopped.")
+            raise DownloadError(
+                f"{title} was downloaded only in part.", hint="Try again; the download resumes where it stopped."
+            )
         files = (Path(str(file["filepath"])) for file in info["requested_subtitles"].values() if file.get("filepath"))
         warnings = () if name else (f"{title} has no captions in {self.language}.",)
         return DownloadedFiles((media,), tuple(file for file in files if file.is_file()), warnings)
@@ -100,7 +102,7 @@ class _Downloader:
                     yield loader
             except yt_dlp.utils.YoutubeDLError as error:
                 reason = str(error).removeprefix("ERROR: ").rstrip(".")
-                raise DownloadError(f"{url} cannot be downloaded: {reason}.", hint="Check the address.") from error
+                raise DownloadError(f"{url} cannot be downloaded: {reason}.", hint="Check the URL.") from error
 
     def _options(self, url: str) -> Info:
         prefix = hashlib.sha256(url.encode()).hexdigest()[:10]  # two sites may have files of the same name

@@ -123,7 +123,7 @@ def set_text(folder: Path, name: str, text: str) -> Edit:
     """Correct the transcript of a clip. Scores that depend on the old one are dropped."""
     text = " ".join(text.split())
     if not text:
-        raise DataError("The text is empty.", hint="To leave the clip out, exclude it.")
+        raise DataError("The text is empty.", hint="To remove the clip, exclude it.")
 
     def change(clip: Clip) -> Clip:
         pace = scores.letters(text) / clip.span.seconds if clip.span.seconds else None
@@ -170,7 +170,7 @@ def trim(folder: Path, name: str, start: float, end: float) -> Edit:
         if end - start < SHORTEST:
             raise DataError(f"A clip must last at least {SHORTEST:g} s.", hint="Move start and end further apart.")
         if end - start > seconds - 0.005:
-            raise DataError("Start and end are those of the clip.", hint="Move one of them first.")
+            raise DataError("Start and end are unchanged.", hint="Move one of them first.")
         part = _part(folder, clip, start, end, clip.text)
         session.put([clip.excluded(TRIMMED), part])
     return Edit("trim", (session.after[part.id],))
@@ -195,11 +195,11 @@ def merge_next(folder: Path, name: str) -> Edit:
         clip = _audible(session.clip(name))
         other = next_clip(session.store, clip)
         if other is None:
-            raise DataError("No kept clip follows this one in its recording.", hint="Choose an earlier clip.")
+            raise DataError("No clip in use follows this one in its recording.", hint="Choose an earlier clip.")
         span = Span(clip.span.start, max(clip.span.end, other.span.end))
         if span.seconds > LIMIT:
             raise DataError(
-                f"Together they last {span.seconds:.1f} s, and a clip holds {LIMIT:g} s.",
+                f"Together they last {span.seconds:.1f} s; the maximum is {LIMIT:g} s.",
                 hint="Trim one of them first.",
             )
         merged = _new_clip(folder, clip, span, _from_recording(clip, span), f"{clip.text} {other.text}".strip())
@@ -219,7 +219,7 @@ def rename_speakers(folder: Path, names: Mapping[str, str]) -> dict[str, int]:
     """
     for new in names.values():
         if not new or plain(new) != new:
-            raise DataError(f"{new!r} cannot be the name of a speaker.", hint='Leave out |, " and extra spaces.')
+            raise DataError(f"{new!r} is not a valid speaker name.", hint='Leave out |, " and extra spaces.')
     with editing(folder, "speaker") as session:
         clips = session.store.clips("1")
         known = sorted({clip.speaker for clip in clips})
@@ -347,7 +347,7 @@ def _from_recording(clip: Clip, span: Span) -> Samples:
     if not path.is_file() or content_hash(path) != clip.recording:
         raise DataError(
             f"The recording {path} is missing or was changed, so the pause between the clips cannot be read.",
-            hint="Put it back.",
+            hint="Restore it.",
         )
     samples = loudness.centred(next(read_spans(path, [span])))
     return loudness.levelled(samples, RATE, scores.loudness(samples, RATE))

@@ -43,7 +43,9 @@ def read_dataset(path: Path, *, speaker: str = "speaker", workspace: Path | None
     lists = _lists(path)
     files = lists or _tables(path) or sorted(file for folder in path.rglob("*/") for file in _tables(folder))
     if not files:
-        raise DataError(f"{path} holds no list and no table of clips.", hint="Name the list metadata.csv.")
+        raise DataError(
+            f"{path} contains neither a list nor a table of clips.", hint="Rename the list to metadata.csv."
+        )
     result = _without_repeats([_read_file(file, speaker, workspace) for file in files])
     return ScanResult(result.recordings, (*result.problems, *_unlisted(path, result))) if lists else result
 
@@ -66,7 +68,7 @@ def read_hub(name: str, workspace: Path, *, speaker: str = "speaker") -> ScanRes
         # before version 4 the package could run code of the dataset
         splits: Mapping[str, Any] = datasets.load_dataset(path, configuration or None, trust_remote_code=False)
     except (OSError, ValueError, RuntimeError) as error:  # everything that the package raises
-        hint = "Check the name and the connection; a configuration is named after a colon."
+        hint = "Check the name and your connection. To select a configuration, add it after a colon."
         raise DataError(f"hf:{name} cannot be loaded: {error}", hint=hint) from error
     reader = _TableReader(Path(f"hf:{name}"), workspace, _existing_file, speaker)
     return _without_repeats([reader.read(_raw_batches(split)) for split in splits.values()])
@@ -138,7 +140,7 @@ def _unlisted(folder: Path, result: ScanResult) -> Iterator[Problem]:
     others = sorted(path for path in below if path.suffix.lower() in AUDIO_SUFFIXES and path not in listed)
     if others:
         names = abbreviate(path.name for path in others)
-        yield Problem(folder, f"{len(others)} audio files are on no line: {names}.")
+        yield Problem(folder, f"{len(others)} audio files are not in the list: {names}.")
 
 
 def _file_batches(path: Path) -> Iterator[Any]:
@@ -192,7 +194,7 @@ class _TableReader:
         for batch in batches:
             names = list(batch.schema.names)
             if (columns := find_columns(names)) is None:
-                hint = "One has to be called audio or audio_file, one text, sentence or transcription."
+                hint = "One must be named audio or audio_file, and one text, sentence or transcription."
                 raise DataError(f"{self.source} has the columns {', '.join(names)}.", hint=hint)
             texts = [None if at is None else batch.column(at) for at in (columns.text, columns.other_text)]
             speakers = None if columns.speaker is None else batch.column(columns.speaker)
@@ -217,7 +219,7 @@ class _TableReader:
             return _store(raw, Path(str(name or "")).suffix, self.workspace)
         written = name or raw
         if not isinstance(written, str):
-            raise DataError("it has no audio.", hint="A cell holds a path, the bytes of a file, or both.")
+            raise DataError("it has no audio.", hint="A cell must contain a path, the bytes of a file, or both.")
         return self.find_file(written)
 
 

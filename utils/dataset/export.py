@@ -35,9 +35,9 @@ def export(folder: Path, target: Path, shape: Shape) -> Path:
     """
     kept = load_dataset(folder).kept
     if not kept:
-        raise DataError(f"{folder} has no kept clips.", hint="See why with: python -m utils dataset stats.")
+        raise DataError(f"{folder} has no clips in use.", hint="See why with: python -m utils dataset stats.")
     if target.exists():
-        raise StorageError(f"{target} is there already.", hint="Name another place; nothing is overwritten.")
+        raise StorageError(f"{target} already exists.", hint="Choose another path; existing files are not overwritten.")
     temporary = target.with_name(f".{target.name}.partial")
     _remove(temporary)
     try:

@@ -174,7 +174,9 @@ def build(
         thorough: Hash the mel frames of what is there too; it means reading all of it.
     """
     if nameless := next((clip.id for clip in clips if not clip.content), ""):
-        raise DataError(f"Clip {nameless} has no content hash.", hint="Make the dataset with: python -m utils prepare.")
+        raise DataError(
+            f"Clip {nameless} has no content hash.", hint="Create the dataset with: python -m utils prepare."
+        )
     features = Features(dataset, encoder.fingerprint, text_fingerprint(tokenizer, language))
     features.folder.mkdir(parents=True, exist_ok=True)
     with file_lock(features.folder / ".lock"):
@@ -253,7 +255,7 @@ def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> _Batch:
         if wave.size >= encoder.min_samples and bool(np.isfinite(wave).all()):
             batch.waves[clip.content] = wave
         else:
-            batch.problems.append(f"{clip.id}: {clip.audio} is too short, or holds numbers that are no sound.")
+            batch.problems.append(f"{clip.id}: {clip.audio} is too short, or contains invalid samples.")
     return batch
 
 

@@ -81,7 +81,7 @@ class Ledger:
         aside = self.aside
         reasons = ", ".join(f"{reason} {_minutes(seconds)}" for reason, seconds in aside.items())
         told = (
-            f"In {_minutes(self.seconds)} min, kept {_minutes(self.kept)},"
+            f"Input {_minutes(self.seconds)} min: in use {_minutes(self.kept)},"
             f" pauses between clips {_minutes(self.between)},"
             f" excluded {_minutes(sum(aside.values()))}{': ' if reasons else ''}{reasons}."
         )

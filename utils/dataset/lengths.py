@@ -36,7 +36,7 @@ def measure(place: Path) -> tuple[list[Row], Lengths]:
     rows = [row for path in list_files(place) for row in read_list(path)]
     found = [header_seconds(row.path) for row in rows]
     if not rows:
-        raise DataError(f"{place} names no clips.", hint="Choose a dataset folder or a metadata list.")
+        raise DataError(f"{place} has no clips.", hint="Choose a dataset folder or a metadata list.")
     seconds = tuple(value for value in found if value is not None)
     return rows, Lengths(seconds, tuple(row for row, value in zip(rows, found, strict=True) if value is None))
 
@@ -87,7 +87,7 @@ def report(lengths: Lengths) -> str:
             f"suggested            --max-audio-length {suggested(lengths.seconds):g}",
         ]
         over = sum(value > LIMIT for value in lengths.seconds)
-        lines += [f"over {LIMIT} s          {over} clips, which XTTS cannot hold"] if over else []
+        lines += [f"over {LIMIT} s          {over} clips, which XTTS cannot use"] if over else []
     return "\n".join(lines)
 
 

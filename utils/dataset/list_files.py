@@ -60,7 +60,7 @@ def read_listing(path: Path) -> Listing:
     text = read_any_encoding(path)
     lines, problems = _split_cells(text.text)
     if max((len(cells) for _, cells in lines), default=0) < 2:
-        raise DataError(f"{path} holds no line of two cells or more.", hint="Each line is: file|text|speaker.")
+        raise DataError(f"{path} has no line with two or more columns.", hint="Each line is: file|text|speaker.")
     columns = find_columns(lines[0][1])
     body = lines[1:] if columns else lines
     width = len(lines[0][1]) if columns else _usual_width(body)
@@ -159,7 +159,7 @@ class AudioFinder:
         """Return the file that a list names; raise if it is missing or outside the folder."""
         name = written.replace("\\", "/")
         if not name or "\0" in name:
-            raise DataError("no audio file is named.")
+            raise DataError("no audio file is given.")
         if (path := self._find(Path(name))) is None:
             raise DataError(f"no such audio file: {written}.", hint=f"Paths are relative to {self.folder}.")
         return path
@@ -179,7 +179,7 @@ class AudioFinder:
                 except StorageError:  # a link that leads elsewhere
                     is_outside = True
         if is_outside:
-            raise DataError(f"{name} lies outside the folder of the list.", hint="Copy the audio beside the list.")
+            raise DataError(f"{name} is outside the folder of the list.", hint="Copy the audio files next to the list.")
         return None
 
 

@@ -33,13 +33,13 @@ class Plan:
     def __str__(self) -> str:
         clips = [clip for _, group in self.recordings for clip in group]
         minutes = sum(clip.span.seconds for clip in clips if clip.status == "kept") / 60
-        sentences = [f"{len(self.recordings)} recordings with {len(clips)} clips come in ({minutes:.1f} min kept)."]
+        sentences = [f"{len(self.recordings)} new recordings with {len(clips)} clips ({minutes:.1f} min in use)."]
         if self.known:
-            sentences.append(f"{self.known} recordings are there already and stay as they are.")
+            sentences.append(f"{self.known} recordings already exist and stay unchanged.")
         if self.duplicates:
-            sentences.append(f"{self.duplicates} clips are there already and are set aside as duplicates.")
+            sentences.append(f"{self.duplicates} clips already exist and are excluded as duplicates.")
         if self.missing:
-            sentences.append(f"{len(self.missing)} clips have no audio file and are left out: {self.missing[0]} …")
+            sentences.append(f"{len(self.missing)} clips have no audio file and are skipped: {self.missing[0]} …")
         return " ".join(sentences)
 
 
@@ -52,10 +52,13 @@ def merge(target: Path, other: Path, *, dry_run: bool) -> Plan:
         dry_run: Only say what would happen.
     """
     if target.resolve() == other.resolve():
-        raise DataError(f"{target} cannot be merged with itself.", hint="Name another dataset.")
+        raise DataError(f"{target} cannot be merged with itself.", hint="Choose another dataset.")
     mine, theirs = read_language(target), read_language(other)
     if mine != theirs:
-        raise DataError(f"{target} is of language {mine!r}, {other} of {theirs!r}.", hint="Keep them apart.")
+        raise DataError(
+            f"{target} is in language {mine!r}, but {other} is in {theirs!r}.",
+            hint="Use a separate project for each language.",
+        )
     if dry_run:
         return plan(load_dataset(target), other)
     store = open_store(target)

@@ -57,7 +57,7 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
         if len(cells) != len(columns) or (number == 1 and tuple(cells) != columns):
             raise DataError(
                 f"{path}:{number}: expected the columns {','.join(columns)}.",
-                hint="Remove the line; if it is the first, the file is of another program.",
+                hint="Remove the line; if it is the first, the file is from another program.",
             )
         if number > 1:
             yield [_unescape(cell) for cell in cells]

@@ -63,7 +63,7 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
     if not all(isinstance(value, str) for value in texts):
         raise DataError(f"Clip {name!r} is damaged: a text is a number.", hint=RESTORE)
     if _leads_out(name, audio):
-        raise DataError(f"Clip {name!r} lies outside the dataset: {audio!r}.", hint="Do not use this dataset.")
+        raise DataError(f"Clip {name!r} is outside the dataset: {audio!r}.", hint="Do not use this dataset.")
     return Clip(name, recording, source, span, speaker, text, audio, content, scores, split, status, reason)
 
 

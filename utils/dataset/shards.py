@@ -18,7 +18,7 @@ from utils.core.storage import PARTIAL, atomic_writer, make_folder
 
 KEY = "key"
 ENDING = ".arrow"
-HINT = "Run python -m utils features again: it makes anew what is missing or damaged."
+HINT = "Run python -m utils features again to recompute missing or damaged features."
 
 Array = npt.NDArray[Any]
 
@@ -92,7 +92,7 @@ class Shards:
     def find(self, key: str) -> Place:
         """Return where the row of a key lies."""
         if (place := self._places.get(key)) is None:
-            raise DataError(f"{self.folder} holds nothing for {key}.", hint=HINT)
+            raise DataError(f"{self.folder} has no features for {key}.", hint=HINT)
         shard, number = divmod(place, 1 << 32)
         return Place(self._shards[shard], number)
 
@@ -149,7 +149,7 @@ class Shards:
             raise Damaged(f"{path} is damaged: {error}.", hint=HINT) from error
         checked = ((name, column) for name, column in _columns(batch) if thorough or name not in self.bulky)
         if not fits or any(noted.get(name) != column.digest() for name, column in checked):
-            raise Damaged(f"{path} is damaged: it does not hold what was written.", hint=HINT)
+            raise Damaged(f"{path} is damaged: its content has changed.", hint=HINT)
         return batch
 
 

@@ -118,14 +118,16 @@ class _Scan:
         pairs = pair(self.media, self.subtitles)
         recordings = [self._recording(path, pairs.subtitles.get(path, [])) for path in self.media]
         for path in pairs.unmatched:
-            self.add_problem(path, "No recording has the name of this file. Name both alike: talk.mp4, talk.am.srt.")
+            self.add_problem(
+                path, "No recording has this name. Give both files the same name, such as talk.mp4 and talk.am.srt."
+            )
         listed = {recording.path for part in self.datasets for recording in part.recordings}
         others = tuple(recording for recording in recordings if recording.path not in listed)
         return ScanResult.joined([*self.datasets, ScanResult(others, tuple(self.problems))])
 
     def _workspace(self, name: str) -> Path:
         if self.workspace is None:
-            raise DataError(f"{name} has to be downloaded, and no folder for it was given.")
+            raise DataError(f"{name} must be downloaded, but no folder for it was given.")
         return self.workspace
 
     def _add_folder(self, root: Path) -> None:
@@ -177,7 +179,7 @@ class _Scan:
             read = self._read_cues(subtitle.path, path)
             if read.cues:
                 if unused := [other.path.name for other in subtitles if other not in (*foreign, subtitle)]:
-                    warnings.append(f"{subtitle.path.name} was used; also there: {abbreviate(unused)}.")
+                    warnings.append(f"{subtitle.path.name} was used instead of: {abbreviate(unused)}.")
                 return Recording(path, self.speaker, cues=read.cues, warnings=(*warnings, *read.warnings))
             warnings += read.warnings
         text, more = _read_transcript(path)
@@ -203,7 +205,7 @@ def _read_transcript(media: Path) -> tuple[str, tuple[str, ...]]:
             continue
         read = read_any_encoding(path)
         if is_garbled(read.text):
-            return "", (f"{path.name}: characters are lost; its text was ignored.",)
+            return "", (f"{path.name}: some characters are damaged; its text was ignored.",)
         return " ".join(read.text.split()), tuple(f"{path.name}: {warning}" for warning in read.warnings)
     return "", ()
 

@@ -51,9 +51,12 @@ def _grouping(kept: Sequence[Clip], by: By) -> tuple[Callable[[Clip], str] | Non
     if by == "speaker" and len({clip.speaker for clip in kept}) > 1:
         return (lambda clip: clip.speaker), ""
     if len({clip.recording for clip in kept}) > 1:
-        note = "" if by == "recording" else "There is one speaker, so the evaluation is split by recording."
+        note = "" if by == "recording" else "There is only one speaker, so evaluation clips are chosen by recording."
         return (lambda clip: clip.recording), note
-    return None, "There is one recording, so its last part is the evaluation: its sound is close to the training."
+    return (
+        None,
+        "There is only one recording, so its end is held out for evaluation. It is similar to the training clips.",
+    )
 
 
 def _by_group(

@@ -119,13 +119,13 @@ def report(statistics: Statistics) -> str:
     """Format the counts as lines of text."""
     lines = [
         f"recordings           {statistics.recordings}",
-        f"clips kept           {len(statistics.seconds)}, {sum(statistics.seconds) / 3600:.2f} h",
+        f"clips in use         {len(statistics.seconds)}, {sum(statistics.seconds) / 3600:.2f} h",
         f"split                {_join(statistics.clips, str) or 'none'}",
         f"speakers             {_join(statistics.speakers, _minutes)}",
         f"excluded             {_join(statistics.excluded, _minutes) or 'nothing'}",
     ]
     if statistics.pace:
-        lines.append(f"letters per second   {_spread(statistics.pace)}")
+        lines.append(f"characters/s         {_spread(statistics.pace)}")
     if statistics.snr:
         lines.append(f"SNR (dB)             {_spread(statistics.snr)}")
     if total := len(statistics.phonemes):
@@ -145,8 +145,8 @@ def draw(statistics: Statistics, path: Path) -> None:
 
     figure = Figure(figsize=(11, 7), layout="constrained")
     (seconds, pace), (snr, phonemes) = figure.subplots(2, 2)
-    _histogram(seconds, statistics.seconds, "Duration of the clips", "seconds")
-    _histogram(pace, statistics.pace, "Pace", "letters per second")
+    _histogram(seconds, statistics.seconds, "Clip length", "seconds")
+    _histogram(pace, statistics.pace, "Speaking rate", "characters per second")
     _histogram(snr, statistics.snr, "Noise", "SNR in dB")
     phonemes.set(title="Phonemes", ylabel="occurrences", yscale="symlog")
     phonemes.bar(range(len(statistics.phonemes)), list(statistics.phonemes.values()))

@@ -48,10 +48,10 @@ def read_cues(path: Path) -> SubtitleCues:
         hint = "Save the subtitles as SRT, for example with Subtitle Edit."
         raise DataError(f"{path}: {error}", hint=hint) from error
     if not parsed.cues:
-        raise DataError(f"{path} holds no cue with times.", hint="Check that it is a subtitle file and not empty.")
+        raise DataError(f"{path} contains no timed cues.", hint="Check that it is a subtitle file and not empty.")
     warnings = [
         *text.warnings,
-        *(f"Line {line} has no readable times; left out: {text[:80]!r}." for line, text in parsed.unreadable),
+        *(f"Line {line} has no readable times and was skipped: {text[:80]!r}." for line, text in parsed.unreadable),
     ]
     cues: Sequence[RawCue] = parsed.cues
     for step in (_clean_text, _sort, _drop_empty, _drop_negative, _drop_repeated, _drop_garbled):
@@ -72,7 +72,7 @@ def fit_to_recording(subtitles: SubtitleCues, seconds: float, name: str) -> Subt
     cues = _remove_hours(list(subtitles.cues), seconds, warnings.append)
     if late := [cue for cue in cues if cue.span.start >= seconds]:
         warnings.append(
-            f"Left out, after the end of the recording ({seconds:.1f} s): {_describe(late)}, of {len(cues)}. "
+            f"Skipped, after the end of the recording ({seconds:.1f} s): {_describe(late)}, of {len(cues)}. "
             "Do the subtitles belong to this recording?"
         )
     if long := [cue for cue in cues if cue.span.start < seconds < cue.span.end - SLACK]:
@@ -134,7 +134,7 @@ def _drop_negative(cues: Sequence[RawCue], warn: Warn) -> list[RawCue]:
     """Drop cues that end before they start; their start is not reliable either."""
     if negative := [cue for cue in cues if cue.end <= cue.start]:
         texts = abbreviate((repr(" ".join(cue.lines)[:40]) for cue in negative), 3)
-        warn(f"Left out, because they end before they start: {_describe(negative)}: {texts}.")
+        warn(f"Skipped, because they end before they start: {_describe(negative)}: {texts}.")
     return [cue for cue in cues if cue.end > cue.start]
 
 
@@ -142,11 +142,11 @@ def _drop_repeated(cues: Sequence[RawCue], warn: Warn) -> list[RawCue]:
     """Drop duplicates, and the lines that each cue of rolling captions repeats from the one before."""
     unique = list(dict.fromkeys(cues))
     if len(unique) < len(cues):
-        warn(f"Duplicates left out: {_describe((Counter(cues) - Counter(unique)).elements())}.")
+        warn(f"Duplicates skipped: {_describe((Counter(cues) - Counter(unique)).elements())}.")
     repeated = [_repeated_words(earlier, later) for earlier, later in pairwise(unique)]
     if sum(map(bool, repeated)) < max(2, len(repeated) / 2):
         return unique
-    warn("These are rolling captions; repeated lines were left out.")
+    warn("These are rolling captions; repeated lines were removed.")
     rest = (cue._replace(lines=_words(cue)[count:]) for cue, count in zip(unique, [0, *repeated], strict=True))
     return [cue._replace(lines=(" ".join(cue.lines),)) for cue in rest if cue.lines]
 
@@ -167,7 +167,7 @@ def _words(cue: RawCue) -> tuple[str, ...]:
 def _drop_garbled(cues: Sequence[RawCue], warn: Warn) -> list[RawCue]:
     garbled = {cue: None for cue in cues if is_garbled(" ".join(cue.lines))}  # in order
     if garbled:
-        warn(f"Left out, because characters are lost: {_describe(garbled)}.")
+        warn(f"Skipped, because characters are damaged: {_describe(garbled)}.")
     return [cue for cue in cues if cue not in garbled]
 
 

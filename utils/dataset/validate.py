@@ -65,10 +65,10 @@ def _repeated(row: Row, seen: dict[str, Row], texts: dict[tuple[str, str], Row])
     """Find files that stand there twice, and texts that a speaker says in both lists: no fair evaluation."""
     first = seen.setdefault(row.audio, row)
     if first is not row:
-        yield f"{row.audio} stands in {first.list.name}:{first.line} already."
+        yield f"{row.audio} is already in {first.list.name}:{first.line}."
     same = texts.setdefault((row.speaker, row.text), row)
     if same.list != row.list and row.text.strip() and first is row:
-        yield f"Its text stands in {same.list.name}:{same.line} too."
+        yield f"The same text is in {same.list.name}:{same.line}."
 
 
 def _sound_faults(row: Row, max_seconds: float, expected: float | None) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _sound_faults(row: Row, max_seconds: float, expected: float | None) -> Itera
         yield f"{row.audio} lies outside {folder}: the dataset cannot be moved."
     seconds = header_seconds(row.path)
     if not seconds:
-        yield f"{row.audio} is no readable audio."
+        yield f"{row.audio} is not a readable audio file."
     elif seconds > max_seconds + ROUNDING:
         yield f"{row.audio} lasts {seconds:.2f} s, over {max_seconds:g}."
     elif expected is not None and abs(seconds - expected) > ROUNDING:

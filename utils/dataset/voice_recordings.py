@@ -27,7 +27,7 @@ FAINTEST = 0.01  # of full scale: what stays below is a muted microphone
 FRAME_SECONDS = 0.02
 SOUND = 0.03  # of the loudest frame (-30 dB): where a take begins and ends
 FULL_SCALE, MOST_CLIPPED = 0.99, 0.002  # what a preparation sets aside as clipped by default
-TOO_LOUD = "It is too loud, and its peaks are cut off. Speak more softly or move away from the microphone."
+TOO_LOUD = "The recording is too loud and clipped. Speak more softly or move away from the microphone."
 WEIGHED = 500  # texts; more hardly change which sentence adds most
 
 
@@ -83,7 +83,7 @@ def save_take(project: Project, sentence: str, samples: Samples, rate: int) -> T
     """
     text = " ".join(sentence.split())
     if not text:
-        raise DataError("There is no sentence to read.", hint="Choose the next one, or write one.")
+        raise DataError("There is no sentence to read.", hint="Select the next one, or enter your own.")
     warning = examine(samples, rate)
     here = folder(project)
     make_folder(here)
@@ -97,13 +97,13 @@ def save_take(project: Project, sentence: str, samples: Samples, rate: int) -> T
 def examine(samples: Samples, rate: int) -> str:
     """Refuse a take of which no clip would come; return a sentence about one that is doubtful."""
     if float(np.abs(samples).max(initial=0.0)) < FAINTEST:
-        raise AudioError("Nothing is heard.", hint="Check that the right microphone is chosen and is not muted.")
+        raise AudioError("The recording is silent.", hint="Check that the right microphone is selected and not muted.")
     seconds = sounding(samples, rate)
     if seconds < SHORTEST:
         raise AudioError("It is too short.", hint="Read the whole sentence, then stop the recording.")
     if seconds > LIMIT:
         raise AudioError(
-            f"It lasts {seconds:.1f} s, and a clip holds {LIMIT:g} s.", hint="Read faster, or skip this sentence."
+            f"It lasts {seconds:.1f} s; the maximum is {LIMIT:g} s.", hint="Read faster, or skip this sentence."
         )
     return TOO_LOUD if float(np.mean(np.abs(samples) >= FULL_SCALE)) > MOST_CLIPPED else ""
 
@@ -126,7 +126,7 @@ def undo_last(project: Project) -> Take:
     """Remove the newest take; clips that were made of it stay in the dataset."""
     here = folder(project)
     if not (found := takes(project)):
-        raise DataError("There is no take to remove.", hint="Record a sentence first.")
+        raise DataError("There is no recording to delete.", hint="Record a sentence first.")
     last = found[-1]
     try:
         with file_lock(here / ".lock"):

@@ -117,7 +117,7 @@ class _Worker(Generic[T, R]):
             kind, value = self.pipe.recv()
         except (EOFError, OSError):
             self.process.join()
-            return Outcome(task, None, WorkerDiedError(f"the process that read it died ({self.process.exitcode})"))
+            return Outcome(task, None, WorkerDiedError(f"the process that read it crashed ({self.process.exitcode})"))
         if kind == "progress":
             return float(value)
         return Outcome(task, None, value) if kind == "error" else Outcome(task, value)
@@ -228,7 +228,7 @@ def _ray_outcome(ray: Any, reference: Any, task: T) -> Outcome[T, Any]:  # noqa:
     except ray.exceptions.RayTaskError as failure:  # the result could not be sent
         return Outcome(task, None, failure)
     except ray.exceptions.RayError as failure:
-        return Outcome(task, None, WorkerDiedError(f"the process that read it died ({type(failure).__name__})"))
+        return Outcome(task, None, WorkerDiedError(f"the process that read it crashed ({type(failure).__name__})"))
     return Outcome(task, result, error)
 
 

@@ -33,7 +33,7 @@ from utils.speech.types import Speech
 WAVS = "wavs"
 BATCH = 8  # clips transcribed at a time
 NOT_SETTINGS = {"model", "reference", "language"}  # part of the model and the sentence instead
-NO_RECOGNISER = "no recogniser was named (for example --asr large-v3)"
+NO_RECOGNISER = "no recogniser was given (for example --asr large-v3)"
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def built_in_sentences(language: str) -> list[EvaluationSentence]:
         texts = (*SHORT, *LONG, *texts, *choose(PROMPTS))
     if not texts:
         name = languages.find(code).name
-        raise DataError(f"There are no built-in sentences in {name}.", hint="Name a text file with --sentences.")
+        raise DataError(f"There are no built-in sentences in {name}.", hint="Give a text file with --sentences.")
     return [EvaluationSentence(text, code) for text in dict.fromkeys(texts)]
 
 
@@ -61,7 +61,7 @@ def sentences_from_file(path: Path, language: str) -> list[EvaluationSentence]:
     """Read a text file with one sentence per line, or a metadata list with its recordings."""
     code = languages.canonical(language)
     if not path.is_file():
-        raise DataError(f"{path} does not exist.", hint="Name a text file with one sentence per line.")
+        raise DataError(f"{path} does not exist.", hint="Give a text file with one sentence per line.")
     lines = [line.strip() for line in read_any_encoding(path).text.split("\n")]
     if lines[0] == HEADER:
         return sentences_from_clips(path, code)

@@ -82,7 +82,7 @@ def load(path: Path | str, rate: int, start: float | None = None, end: float | N
     path, first = Path(path), round((start or 0.0) * rate)
     stop = None if end is None else round(end * rate)
     if first < 0 or (stop is not None and stop <= first):
-        raise AudioError(f"{path}: no audio between {start} s and {end} s.", hint="The end must follow the start.")
+        raise AudioError(f"{path}: no audio between {start} s and {end} s.", hint="The end must be after the start.")
     parts = list(_resampled(path, rate, first, stop))
     if not parts:
         raise AudioError(f"{path} ends before {start} s.", hint="Choose a start inside the recording.")
@@ -210,7 +210,7 @@ def _equal_blocks(parts: Iterable[Samples], size: int) -> Iterator[Samples]:
 def _refuse_non_finite(path: Path, samples: Samples, position: int, rate: int) -> None:
     if not np.isfinite(samples).all():
         where = (position + int(np.argmin(np.isfinite(samples)))) / rate
-        raise AudioError(f"{path} holds a sample that is not a finite number at {where:.3f} s.", hint=EXPORT_AGAIN)
+        raise AudioError(f"{path} contains an invalid sample at {where:.3f} s.", hint=EXPORT_AGAIN)
 
 
 @contextmanager
@@ -221,10 +221,12 @@ def _opened(path: Path) -> Iterator["_Reader"]:
         with path.open("rb") as file, _container(file) as container:
             yield _Reader(path, container)
     except av.error.FFmpegError as error:
-        hint = f"It is no sound or video file, or it is cut off or damaged. {EXPORT_AGAIN}"
+        hint = f"It is not an audio or video file, or it is truncated or damaged. {EXPORT_AGAIN}"
         raise AudioError(f"{path} cannot be decoded ({error.strerror}).", hint=hint) from error
     except OSError as error:
-        raise AudioError(f"{path} cannot be read ({error.strerror}).", hint="Check the disk and its rights.") from error
+        raise AudioError(
+            f"{path} cannot be read ({error.strerror}).", hint="Check the disk and the permissions of the file."
+        ) from error
 
 
 def _container(file: BinaryIO) -> av.container.InputContainer:
@@ -254,7 +256,7 @@ class _Reader:
 
     def __init__(self, path: Path, container: av.container.InputContainer) -> None:
         if not container.streams.audio:
-            raise AudioError(f"{path} has no sound.", hint="Choose a recording, or a video with a sound track.")
+            raise AudioError(f"{path} contains no audio.", hint="Choose an audio file, or a video with an audio track.")
         self.path = path
         self.container = container
         self.stream = container.streams.audio[0]
@@ -263,7 +265,7 @@ class _Reader:
         self.frames = self._decoded()
         self.head = list(islice(self.frames, 2))
         if not self.head:
-            raise AudioError(f"{path} holds no sound that can be decoded.", hint=EXPORT_AGAIN)
+            raise AudioError(f"{path} contains no audio that can be decoded.", hint=EXPORT_AGAIN)
 
     def info(self) -> AudioInfo:
         """Describe the file."""
@@ -302,10 +304,10 @@ class _Reader:
             for frame in frames:
                 self.rate = self.rate or frame.sample_rate
                 if frame.sample_rate != self.rate:
-                    raise AudioError(f"{self.path} changes its sample rate on the way.", hint=EXPORT_AGAIN)
+                    raise AudioError(f"{self.path} changes its sample rate partway.", hint=EXPORT_AGAIN)
                 yield frame
         if damaged:
-            logger.warning("%s: %d damaged pieces were left out.", self.path, damaged)
+            logger.warning("%s: %d damaged packets were skipped.", self.path, damaged)
 
     def _near(self, first: int) -> Iterator[av.AudioFrame]:
         """Yield frames from a little before a sample, by seeking where that pays."""
@@ -346,7 +348,7 @@ class _Reader:
             position += part.size
             shortest = SHORTEST_HOLE
         if missing:
-            logger.warning("%s: %.2f s of it are missing and became silence.", self.path, missing / self.rate)
+            logger.warning("%s: %.2f s are missing and were replaced by silence.", self.path, missing / self.rate)
 
     def _end(self) -> int:
         """Find the number of samples: the header says where to look, the last frames say the truth."""

@@ -31,7 +31,7 @@ class Stretcher:
     def __init__(self, rate: int, speed: float) -> None:
         if not MIN_SPEED <= speed <= MAX_SPEED:
             raise AudioError(
-                f"Speech cannot be made {speed:g} times as fast.", hint=f"Choose from {MIN_SPEED:g} to {MAX_SPEED:g}."
+                f"A speed of {speed:g} is not supported.", hint=f"Choose a speed from {MIN_SPEED:g} to {MAX_SPEED:g}."
             )
         self.speed = speed
         self.rate = rate

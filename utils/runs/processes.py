@@ -138,7 +138,7 @@ def query(arguments: Sequence[str], parse: Callable[[str], T], *, timeout: float
         return parse(output.decode("utf-8", "replace"))
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         reason = (errors.decode("utf-8", "replace").strip().splitlines() or ["no readable output"])[-1]
-        hint = "Try again; python -m utils doctor finds what is missing."
+        hint = "Try again. To find out what is missing, run: python -m utils doctor."
         raise ChildError(f"The process failed: {reason}.", hint=hint) from error
 
 

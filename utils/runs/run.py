@@ -262,11 +262,14 @@ def delete(run: Run) -> None:
         try:
             run.folder.rename(deleted)
         except OSError as error:
-            raise RunBusyError(f"{run.name} is in use: {error.strerror}.", hint="Close what has it open.") from error
+            raise RunBusyError(
+                f"{run.name} is in use: {error.strerror}.", hint="Close the programs that use it."
+            ) from error
     _sweep(run.folder.parent)
     if deleted.exists():
         raise RunBusyError(
-            f"Some files of {run.name} are left in {deleted}.", hint="Close what has them open, then start a run."
+            f"Some files of {run.name} are left in {deleted}.",
+            hint="Close the programs that use them, then start a run.",
         )
 
 

@@ -125,7 +125,7 @@ def _documentation(schema: type[SpeechBody]) -> dict[str, Any]:
         status: {"description": reason, "content": {"application/json": {}}} for status, reason in ERRORS.items()
     }
     types: dict[str, dict[str, Any]] = {name: {} for name in [*MEDIA_TYPES.values(), EVENT_STREAM]}
-    responses[200] = {"description": "The audio, sent while it is being made.", "content": types}
+    responses[200] = {"description": "The audio, streamed as it is generated.", "content": types}
     body = {"required": True, "content": {"application/json": {"schema": schema.model_json_schema()}}}
     return {"responses": responses, "openapi_extra": {"requestBody": body}, "response_class": Response}
 
@@ -303,7 +303,7 @@ class _AudioResponse(StreamingResponse):
 
 async def _not_found(_request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    messages = {404: "Unknown address; see /docs.", 405: "Method not allowed; see /docs."}
+    messages = {404: "Unknown path; see /docs.", 405: "Method not allowed; see /docs."}
     return RequestError(status, "not_found", messages.get(status, "The request failed.")).response()
 
 

@@ -18,7 +18,7 @@ MIN_KEY_LENGTH = 16
 PUBLIC_PATHS = frozenset({"/health", "/docs", "/openapi.json"})
 BODY_SECONDS = 30.0
 DRAIN_BYTES, DRAIN_SECONDS = 8 << 20, 2.0  # read of a refused request, so that its client gets to read the response
-HINT = 'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
+HINT = 'Create one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
 
 
 def api_key(file: str, host: str) -> str:
@@ -27,7 +27,7 @@ def api_key(file: str, host: str) -> str:
     if not key and not is_loopback(host):
         raise ConfigError(
             f"Other computers can reach {host}, and no API key is set.",
-            hint=f"Set {KEY_VARIABLE}, or name a file with --api-key-file. {HINT}",
+            hint=f"Set {KEY_VARIABLE}, or give a file with --api-key-file. {HINT}",
         )
     if key and (len(key) < MIN_KEY_LENGTH or not key.isascii() or not key.isprintable() or " " in key):
         raise ConfigError(

@@ -99,7 +99,7 @@ class VoiceFolder:
 
     def __init__(self, folder: Path | None) -> None:
         if folder is not None and not folder.is_dir():
-            raise ConfigError(f"{folder} is not a folder.", hint="Name the folder of voices with --voices.")
+            raise ConfigError(f"{folder} is not a folder.", hint="Give the voices folder with --voices.")
         self.folder = folder
 
     def references(self, model_voices: Sequence[str]) -> dict[str, str]:

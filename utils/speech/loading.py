@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from utils.xtts.modules import GPT
 
 OTHER_FILES = (*REQUIRED_FILES, SETTINGS_FILE, SPEAKERS_FILE, REFERENCE_FILE, ABOUT_FILE)  # besides the weights
-MOVED = "Put it back, or name it as base: the vocoder comes from there."
+MOVED = "Restore it, or give it as the base model: the vocoder comes from there."
 ANOTHER = "Choose another checkpoint."
 
 
@@ -200,7 +200,8 @@ def _find_base(folder: Path, info: CheckpointInfo, base: str | Path | None, sour
     """Return the model that it was trained from: the given one, its old path, or where models are kept now."""
     if base is None and not info.base:
         raise RunError(
-            f"{folder} does not say which model it was trained from.", hint="Name it as base: a folder or a version."
+            f"{folder} does not say which model it was trained from.",
+            hint="Give a folder or a version as the base model.",
         )
     recorded = current_base_path(Path(info.base))
     paths = [recorded, source.models / recorded.name] if base is None else [find_model(base, source=source)]
@@ -215,7 +216,9 @@ def _load_tokenizer(folder: Path, info: CheckpointInfo, origin: Path) -> Tokeniz
     own = bool(info.vocabulary_hash) or (folder / VOCABULARY_FILE).is_file()
     tokenizer = Tokenizer.load(folder if own else origin)
     if info.vocabulary_hash and tokenizer.vocabulary.hash != info.vocabulary_hash:
-        raise VocabularyError(f"{folder} has another vocabulary than its weights were trained with.", hint=ANOTHER)
+        raise VocabularyError(
+            f"{folder} has a different vocabulary from the one its weights were trained with.", hint=ANOTHER
+        )
     return tokenizer
 
 
@@ -250,7 +253,8 @@ def _merged(
         raise DamagedError(f"{folder / ADAPTER_CONFIG} is damaged: {error!r}.", hint="Copy it again.") from error
     except SpeedupError as error:
         raise ModelFileError(
-            f"{folder} does not fit {origin}: {error.message}", hint="Name the model that it was trained from as base."
+            f"{folder} does not fit {origin}: {error.message}",
+            hint="Give the model that it was trained from as the base model.",
         ) from error
     for name, layer in list(adapted_layers(gpt)):
         layer.merge(safe_merge=True)
@@ -266,4 +270,4 @@ def _adapter_settings(folder: Path, info: CheckpointInfo) -> dict[str, Any]:
     try:
         return dict(read_json(path))
     except (OSError, ValueError, TypeError) as error:
-        raise DamagedError(f"{path} cannot be read: {error}.", hint="Put it beside the adapter again.") from error
+        raise DamagedError(f"{path} cannot be read: {error}.", hint="Put it next to the adapter again.") from error

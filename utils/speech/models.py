@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NEEDED = (MODEL_FILE, *REQUIRED_FILES)
 VERSIONS: tuple[str, ...] = get_args(TrainConfig.model_fields["version"].annotation)
 TRAINED_FILES = (checkpoints.MANIFEST, checkpoints.MODEL, ADAPTER, ADAPTER_CONFIG)
-HINT = "Name a finished model, a checkpoint, a run, a project, a base version or a coqui folder."
+HINT = "Choose a finished model, checkpoint, run, project, base version or Coqui model folder."
 
 ModelKind = Literal["ready", "checkpoint", "base"]
 

@@ -109,7 +109,7 @@ def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> SpeechPlan:
     if refused := [problem for problem in problems if problem.refused]:
         raise TextError(
             f"This model cannot read {_listed(refused)}.",
-            hint=f"Write it in the letters of {languages.find(config.language).name}, or remove it.",
+            hint=f"Write it in {languages.find(config.language).name} letters, or remove it.",
         )
     if not parts:
         shown = f"Nothing in the text can be spoken: {text[:MAX_SHOWN]!r}."
@@ -125,7 +125,7 @@ def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> SpeechPlan:
         )
         for number, (part, following) in enumerate(zip_longest(parts, parts[1:]))
     )
-    notes = (f"Left out because it cannot be spoken: {_listed(problems)}.",) if problems else ()
+    notes = (f"Skipped because it cannot be spoken: {_listed(problems)}.",) if problems else ()
     return SpeechPlan(tuple(sentences), notes)
 
 

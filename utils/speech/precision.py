@@ -103,7 +103,9 @@ def require(part: Part, precision: str, device: str, capability: tuple[int, int]
         SpeedupError: With the alternatives.
     """
     if part == "vocoder" and precision == "int8":
-        raise SpeedupError("int8 makes soft sounds hiss in the vocoder.", hint="Choose bf16 or fp32 for the vocoder.")
+        raise SpeedupError(
+            "int8 adds noise to quiet speech in the vocoder.", hint="Choose bf16 or fp32 for the vocoder."
+        )
     if torch.device(device).type == "cuda":
         _require_on_gpu(precision, capability)
     elif precision == "fp16":

@@ -32,7 +32,7 @@ HEARTBEAT_SECONDS = 0.25
 CLOSE_SECONDS = 5.0
 FIRST_ESTIMATE = 2.0  # seconds per request, before any was measured
 NEWEST_WEIGHT = 0.2  # of the newest request in the running mean
-UNCHECKED = "It was streamed, so no guard has listened to it and no doubtful sentence was repeated."
+UNCHECKED = "Streamed audio is not checked automatically, and doubtful sentences are not repeated."
 
 
 class RequestCancelledError(Exception):
@@ -43,7 +43,7 @@ class SessionClosedError(RunError):
     """The session takes no more requests."""
 
     def __init__(self) -> None:
-        super().__init__("Speech is being shut down.", hint="Start it again.")
+        super().__init__("The speech engine is shutting down.", hint="Start it again.")
 
 
 class QueueFullError(RunBusyError):

@@ -54,7 +54,7 @@ def voice_named(model: LoadedModel, name: str = "", cache: Path | None = None) -
         if not _exists(path):
             raise ConfigError(f"There is no audio file and no voice {str(path)[:200]!r}.", hint=_advice(str(path), own))
     if not paths:
-        raise ConfigError(f"{name!r} does not name a voice.", hint=_advice(name, own))
+        raise ConfigError(f"{name!r} is not a voice.", hint=_advice(name, own))
     return voice_from(model, paths, cache)
 
 
@@ -91,7 +91,7 @@ def _key(model: LoadedModel, settings: ConditioningSettings, paths: Sequence[Pat
     digest = hashlib.blake2b(f"1 {model.fingerprint} {asdict(settings)}".encode(), digest_size=16)
     for path in paths:
         if path.is_dir():
-            raise AudioError(f"{path} is a folder, not an audio file.", hint="Name the files in it, separated by |.")
+            raise AudioError(f"{path} is a folder, not an audio file.", hint="List its files, separated by |.")
         try:
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "blake2b").digest())
@@ -109,7 +109,7 @@ def _speakers(model: LoadedModel) -> dict[str, tuple[Tensor, Tensor]]:
     try:
         speakers = {str(name): (one["gpt_cond_latent"], one["speaker_embedding"]) for name, one in stored.items()}
     except (AttributeError, KeyError, TypeError, IndexError) as error:
-        raise ModelFileError(f"{path} holds no voices.", hint=RELOAD_HINT) from error
+        raise ModelFileError(f"{path} contains no voices.", hint=RELOAD_HINT) from error
     wanted = tuple(latent_shapes(model).values())
     for name, latents in speakers.items():
         if tuple(tuple(latent.shape) for latent in latents) != wanted:

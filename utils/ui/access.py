@@ -38,7 +38,7 @@ def credentials(auth: str, *, exposed: bool) -> Credentials | None:
         return Credentials("amharic", secrets.token_urlsafe(12), generated=True) if exposed else None
     user, _, password = auth.partition(":")
     if not user or not password:
-        raise ConfigError("--auth has to look like user:password.", hint="Give both, with a colon between them.")
+        raise ConfigError("--auth must have the form user:password.", hint="Separate user and password with a colon.")
     return Credentials(user, password)
 
 
@@ -47,14 +47,16 @@ def free_port(host: str, wanted: int) -> int:
     for port in range(wanted, min(wanted + PORTS_TRIED, 65_536)):
         if _is_free(host, port):
             return port
-    raise ConfigError(f"No port from {wanted} on is free on {host}.", hint="Choose another one with --port.")
+    raise ConfigError(f"There is no free port from {wanted} upwards on {host}.", hint="Choose another one with --port.")
 
 
 def _is_free(host: str, port: int) -> bool:
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise ConfigError(f"{host} is no address of this computer: {error.strerror}.", hint="See --host.") from error
+        raise ConfigError(
+            f"{host} is not an address of this computer: {error.strerror}.", hint="See --host."
+        ) from error
     with socket.socket(family, kind) as probe:
         if sys.platform != "win32":  # there the option would let two programs share the port
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -105,9 +107,9 @@ def refusal(scope: Scope, *, local: bool) -> str:
     headers = Headers(scope=scope)
     foreign = foreign_header(headers, local=local, check_origin=scope["method"] != "GET")
     if foreign == "host":
-        return f"This page answers only as localhost, not as {headers.get('host', '')}."
+        return f"This page accepts requests for localhost only, not for {headers.get('host', '')}."
     if foreign == "origin":
-        return f"{headers['origin']} may not send anything to this page."
+        return f"{headers['origin']} is not allowed to send requests to this page."
     if ELSEWHERE.search(scope["path"]):
-        return "This page fetches nothing from elsewhere."
+        return "This page does not load files from other servers."
     return ""

@@ -83,4 +83,4 @@ def build_confirmation(elem_id: str, confirm: str, cancel: str) -> Confirmation:
 def refuse_other(asked: object, *values: object) -> None:
     """Refuse to act on something else than the question was about."""
     if asked is not None and asked != list(values):
-        raise ConfigError("The selection has changed; nothing was deleted.", hint="Click the button again.")
+        raise ConfigError("The selection has changed; nothing was deleted.", hint="Press the button again.")

@@ -143,7 +143,7 @@ def _speak_batch(
         speech = next(speeches)
         flags = "; ".join(speech.flags)
         if not speech.samples.size:
-            yield row | {"fault": "The model said nothing.", "flags": flags}
+            yield row | {"fault": "The model generated no speech.", "flags": flags}
             continue
         path = folder / f"{number:05}{suffix}"
         write_audio(path, speech.samples, OUTPUT_RATE, tags=Tags(text[:80], model.model.name, speech.voice))

@@ -155,7 +155,9 @@ def evaluation_table(path: Path) -> str:
         rows = {str(name): dict(row) for name, row in report["summary"].items()}
         notes = [str(note) for note in report.get("notes", [])]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} is not a report: {error!r}.", hint="Name a report.json of evaluate.") from error
+        raise DataError(
+            f"{path} is not a report: {error!r}.", hint="Choose a report.json written by evaluate."
+        ) from error
     columns = [name for name in METRICS if any(row.get(name) is not None for row in rows.values())]
     lines = ["## Evaluation", "", f"| model | {' | '.join(METRICS[name] for name in columns)} |"]
     lines.append("|---" * (len(columns) + 1) + "|")

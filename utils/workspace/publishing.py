@@ -201,7 +201,7 @@ def _check_target(opened: "LoadedModel", folder: Path) -> None:
     target = folder.resolve()
     for source in {_source(opened).resolve(), opened.folder.resolve()}:
         if target == source or source.is_relative_to(target):
-            raise StorageError(f"{folder} holds the model itself.", hint="Choose another folder with --out.")
+            raise StorageError(f"{folder} contains the model itself.", hint="Choose another folder with --out.")
     if target.exists() and not target.is_dir():
         raise StorageError(f"{folder} is a file.", hint="Choose a folder with --out.")
     exported = any((target / name).exists() for name in (MODEL_FILE, ADAPTER))

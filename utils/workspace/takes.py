@@ -130,7 +130,7 @@ def take_folder(project: Project, name: object) -> Path:
     """Return the folder of an existing take."""
     folder = resolve_inside(project.root / FOLDER, validate_name(name))
     if not (folder / METADATA).is_file():
-        raise DataError(f"The take {name} no longer exists.", hint="Choose another one.")
+        raise DataError(f"Take {name} no longer exists.", hint="Choose another one.")
     return folder
 
 
@@ -215,7 +215,7 @@ def restore(project: Project) -> str:
     """Restore the take that was deleted last; return its name."""
     folders = deleted(project)
     if not folders:
-        raise DataError("No deleted take can be restored.", hint="Only the newest are stored.")
+        raise DataError("No deleted take can be restored.", hint="Only the most recent ones are kept.")
     name = folders[0].name.partition("~")[2]
     try:
         folders[0].replace(project.root / FOLDER / name)

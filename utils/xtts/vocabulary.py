@@ -61,7 +61,7 @@ class Vocabulary:
             data = read_json(path)
         except OSError as error:
             raise VocabularyError(
-                f"{path} cannot be read: {error.strerror}.", hint="Copy the vocab.json of XTTS there."
+                f"{path} cannot be read: {error.strerror}.", hint="Copy the vocab.json of XTTS to this path."
             ) from error
         except ValueError as error:
             raise VocabularyError(

@@ -138,7 +138,7 @@ class IsolatedRecogniser:
                     if device == "cpu" and restarted:
                         raise RecognitionError(
                             f"{self.name}: {failure} It happened twice with the same clips.",
-                            hint="The memory is probably full. Choose a smaller model or close other programs.",
+                            hint="Memory is probably full. Choose a smaller model or close other programs.",
                         ) from failure
                     restarted = device == "cpu"
                     self._prepare_restart(device, failure)
@@ -239,7 +239,7 @@ class RecogniserProcess:
     def _exit_reason(self, *, timed_out: bool, seconds: float) -> str:
         code = self._process.wait()
         if timed_out:
-            return f"Its process did not reply within {seconds:.0f} s and was ended."
+            return f"Its process did not reply within {seconds:.0f} s and was stopped."
         self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 2000))
         lines = [line.strip() for line in self._log.read().decode("utf-8", "replace").split("\n")]
         last = next(filter(None, reversed(lines)), "no output")

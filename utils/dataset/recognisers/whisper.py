@@ -42,7 +42,7 @@ class Whisper:
         longest = max((clip.size for clip in clips), default=0) / RATE
         if longest > WINDOW_SECONDS:
             raise RecognitionError(
-                f"A clip of {longest:.1f} s is too long for {self.name}; it takes {WINDOW_SECONDS} s."
+                f"A clip of {longest:.1f} s is too long for {self.name}; the maximum is {WINDOW_SECONDS} s."
             )
         code = self._language_code(language)
         try:

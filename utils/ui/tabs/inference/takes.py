@@ -353,7 +353,7 @@ def _bind_accept(widgets: TakeWidgets, accept: gr.Button, status: gr.HTML) -> No
     @show_errors
     def replace_sentence(project: str, name: str | None, new: NewSentence | None, language: str) -> tuple[Any, ...]:
         if new is None or new.take != name:
-            raise ConfigError("No sentence was spoken again.", hint="Select one and speak it again first.")
+            raise ConfigError("No sentence has been spoken again yet.", hint="Select one and speak it again first.")
         place = widgets.context.project(project)
         take = takes.replace_sentence(place, takes.load(place, name), new.number, new.spoken)
         for path in takes.take_folder(place, take.name).iterdir():  # made from the old audio

@@ -117,7 +117,7 @@ def cancel(output: Path) -> None:
     """Cancel the download and delete unfinished files."""
     run = current(output)
     if run is None:
-        raise RunError("No download is running.", hint="Choose a version and click Download.")
+        raise RunError("No download is running.", hint="Choose a version and press Download.")
     runs.stop_now(run)
     for path in _unfinished_files(version_of(run)):
         path.unlink(missing_ok=True)
@@ -127,7 +127,7 @@ def cancel(output: Path) -> None:
 def _active(output: Path) -> runs.Run:
     run = current(output)
     if run is None or run.current_state().status not in runs.ACTIVE:
-        raise RunError("No download is running.", hint="Choose a version and click Download.")
+        raise RunError("No download is running.", hint="Choose a version and press Download.")
     return run
 
 

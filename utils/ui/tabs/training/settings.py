@@ -114,7 +114,7 @@ def preset_description(name: str, language: str) -> str:
 def load_preset(name: str) -> TrainConfig:
     """Read a preset."""
     if name not in PRESETS:
-        raise ConfigError(f"There is no preset {name!r}.", hint=f"There are: {', '.join(PRESETS)}.")
+        raise ConfigError(f"There is no preset {name!r}.", hint=f"Available presets: {', '.join(PRESETS)}.")
     return TrainConfig.load(CONFIGS / f"{name}.yaml")
 
 
