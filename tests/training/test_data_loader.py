@@ -217,7 +217,7 @@ def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store
         "r0-3": "shorter than 0.5 s",
     }
     assert select_clips(store, clips[4:], ClipLimits()).source.lengths.samples.size == 0
-    with pytest.raises(DataError, match="holds nothing"):
+    with pytest.raises(DataError, match="has no features"):
         FeatureSource(store, clips)
 
 
