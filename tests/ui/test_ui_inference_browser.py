@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.ui.serving import OneTab, Seen, Served, opened, serving
+from utils.config import SpeechConfig
 from utils.workspace import takes
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -48,7 +49,7 @@ def open_inference(page: Page) -> None:
 
 
 def set_tries(page: Page) -> None:
-    tries = page.get_by_label("number input for Attempts per sentence")
+    tries = page.get_by_label(f"number input for {SpeechConfig.model_fields['tries'].title}")
     tries.fill("1")  # a model of random weights never ends by itself
     tries.press("Tab")
 
@@ -147,8 +148,9 @@ def test_two_visitors_share_the_model_and_stop_only_their_own(tab: Seen, speakin
     other.goto(speaking.url)
     open_inference(other)
     other.get_by_role("button", name="More settings").click()
-    other.get_by_label("number input for Sentences at a time").fill("1")  # others have their turn after each batch
-    other.get_by_label("number input for Sentences at a time").press("Tab")
+    batch_size = other.get_by_label(f"number input for {SpeechConfig.model_fields['batch_size'].title}")
+    batch_size.fill("1")  # others have their turn after each batch
+    batch_size.press("Tab")
     speak(other, LONG)
     expect(other.locator("#speak-status")).to_contain_text("sentences ·", timeout=PATIENCE)
     speak(tab.page, TEXT * 24)  # for as long as it takes the card to notice

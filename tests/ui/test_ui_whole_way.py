@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.ui.serving import Seen, Served
 from tests.ui.training_tab import PATIENCE, button, choose_tiny, facts, field, open_tab, open_training, wait_for_step
 from utils import runs
-from utils.config import TrainConfig
+from utils.config import SpeechConfig, TrainConfig
 from utils.core.paths import Project
 from utils.dataset.clip import Cue, Span
 from utils.dataset.subtitles import read_cues
@@ -145,8 +145,9 @@ def speak(page: Page) -> None:
     """The finished model is chosen by itself, and speaks."""
     open_tab(page, "Inference")
     expect(page.locator("#model input")).to_have_value(re.compile(f"{NAME} · finished model"))
-    page.get_by_label("number input for Tries").fill("1")  # after so few updates it never ends by itself
-    page.get_by_label("number input for Tries").press("Tab")
+    tries = page.get_by_label(f"number input for {SpeechConfig.model_fields['tries'].title}")
+    tries.fill("1")  # after so few updates it never ends by itself
+    tries.press("Tab")
     page.locator("#speech-text textarea").fill(TEXT)
     page.locator("#speak").click()
     expect(page.locator("#speak-status")).to_contain_text("s of audio", timeout=PATIENCE)
