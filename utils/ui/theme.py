@@ -121,7 +121,7 @@ SCRIPT = """
     }
   };
   const soon = () => { if (!waiting) { waiting = true; setTimeout(patch, 250); } };
-  const changes = {childList: true, subtree: true, attributeFilter: ["lang", "role"]};  // a resized chart sets roles again
+  const changes = {childList: true, subtree: true, attributeFilter: ["lang", "role"]};
   new MutationObserver(soon).observe(document.documentElement, changes);
   soon();
 })();
