@@ -186,7 +186,7 @@ def test_a_dataset_is_split_again_exported_and_merged(
     assert len(load_dataset(Project(output / "default").dataset).recordings) == 3
     assert main(words("dataset", "merge", theirs, output=output)) == 0
     assert len(load_dataset(Project(output / "default").dataset).recordings) == 4
-    assert "1 recordings with" in capsys.readouterr().out
+    assert "1 new recordings with" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_a_file_becomes_sound_captions_and_chapters(
     said = capsys.readouterr()
     assert "book.wav: " in said.out
     assert "3/3" in said.err
-    assert "Left out" in said.err
+    assert "Skipped" in said.err
     assert (tmp_path / "book.srt").read_text(encoding="utf-8").count("-->") == 3
     assert "ምዕራፍ አንድ" in (tmp_path / "book.json").read_text(encoding="utf-8")
 

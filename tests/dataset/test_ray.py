@@ -95,7 +95,7 @@ def test_a_ray_worker_that_dies_takes_only_its_recording_with_it(
     report = built(recordings(tmp_path / "in", 3), place, RAY)
     ((path, sentence),) = [(problem.path.name, problem.sentence) for problem in report.bad]
     assert (report.added, path) == (2, "talk1.wav")
-    assert "died" in sentence
+    assert "crashed" in sentence
 
 
 def test_a_missing_ray_is_said_with_its_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

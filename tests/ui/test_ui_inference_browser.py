@@ -166,7 +166,7 @@ def test_two_visitors_share_the_model_and_stop_only_their_own(tab: Seen, speakin
     other.context.close()  # whoever leaves speaks no longer
     expect(tab.page.locator("#unload-model")).to_be_enabled(timeout=15_000)  # a quarter of what the text takes
     tab.page.locator("#unload-model").click()
-    expect(tab.page.locator("#model-card")).to_contain_text("No model is in memory")
+    expect(tab.page.locator("#model-card")).to_contain_text("No model is loaded")
 
 
 def test_the_tab_speaks_amharic_too_and_fits_a_telephone(browser: Browser, speaking: Served) -> None:

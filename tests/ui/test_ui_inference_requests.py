@@ -201,4 +201,4 @@ def test_what_cannot_work_is_one_sentence_in_its_place(
 
 def test_unloading_empties_the_memory(client: Client, asked: dict[str, Any]) -> None:
     assert "In memory" in client.predict(asked["model"], "cpu", "fp32", "en", api_name="/load_model")
-    assert "No model is in memory" in client.predict(asked["model"], "en", api_name="/unload_model")
+    assert "No model is loaded" in client.predict(asked["model"], "en", api_name="/unload_model")
