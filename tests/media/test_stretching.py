@@ -1,3 +1,4 @@
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -6,10 +7,10 @@ import pytest
 from tests.speech.made_speech import tone, voiced
 from utils.core.errors import AudioError
 from utils.media.audio import Samples
-from utils.media.stretching import Stretcher, stretch
+from utils.media.stretching import Stretcher, best_match, stretch
 
 RATE = 24_000
-SPEEDS = [0.5, 0.97, 1.35, 2.0]
+SPEEDS = [0.5, 0.8, 0.97, 1.1, 1.35, 2.0]
 
 
 def pitch(samples: Samples, near: float) -> float:
@@ -42,7 +43,7 @@ def speechlike(seconds: float) -> Samples:
 
 
 @pytest.mark.parametrize("speed", SPEEDS)
-@pytest.mark.parametrize("voice", [70.0, 220.0])
+@pytest.mark.parametrize("voice", [70.0, 120.0, 220.0, 400.0])
 def test_the_pitch_stays_and_nothing_clicks(voice: float, speed: float) -> None:
     sound = voiced(voice, 1.0)
     bent = stretch(sound, RATE, speed)
@@ -53,13 +54,13 @@ def test_the_pitch_stays_and_nothing_clicks(voice: float, speed: float) -> None:
     assert level.min() > 0.85 * level.max()
 
 
-@pytest.mark.parametrize("speed", [0.5, 2.0])
+@pytest.mark.parametrize("speed", [0.5, 0.8, 1.35, 2.0])
 def test_the_timbre_of_speech_stays(speed: float) -> None:
     sound = speechlike(4.0)
     assert np.abs(envelope(stretch(sound, RATE, speed)) - envelope(sound)).max() < 1.5  # dB
 
 
-@pytest.mark.parametrize("size", [0, 1, 719, 24_001])
+@pytest.mark.parametrize("size", [0, 1, 100, 719, 720, 24_001])
 @pytest.mark.parametrize("speed", [*SPEEDS, 1.0])
 def test_the_length_is_right_to_the_sample(size: int, speed: float) -> None:
     bent = stretch(tone(2.0)[:size], RATE, speed)
@@ -67,7 +68,7 @@ def test_the_length_is_right_to_the_sample(size: int, speed: float) -> None:
     assert bent.dtype == np.float32
 
 
-@pytest.mark.parametrize("speed", [0.5, 2.0])
+@pytest.mark.parametrize("speed", [0.5, 0.8, 1.35, 2.0])
 def test_what_is_heard_keeps_its_place(speed: float) -> None:
     sound = np.zeros(3 * RATE, np.float32)
     for begin in (0.5, 1.4, 2.3):
@@ -75,18 +76,25 @@ def test_what_is_heard_keeps_its_place(speed: float) -> None:
     bent = stretch(sound, RATE, speed)
     loud = np.convolve(np.abs(bent), np.full(240, 1 / 240), "same") > 0.1
     borders = np.flatnonzero(np.diff(loud.astype(int))) / RATE  # a sound that began or ended twice would have more
-    assert borders * speed == pytest.approx(
-        [0.5, 0.7, 1.4, 1.6, 2.3, 2.5], abs=0.03
-    )  # the filter's window is 0.043 s long
+    assert borders * speed == pytest.approx([0.5, 0.7, 1.4, 1.6, 2.3, 2.5], abs=0.012)
 
 
-@pytest.mark.parametrize("speed", [0.5, 1.0, 1.35])
+@pytest.mark.parametrize("speed", [0.5, 0.93, 1.0, 1.35, 2.0])
 @pytest.mark.parametrize("part", [1, 700, 5_000])
 def test_parts_joined_are_the_whole(speed: float, part: int) -> None:
     sound = speechlike(0.5 if part == 1 else 2.0)
     stretcher = Stretcher(RATE, speed)
     parts = [stretcher.push(sound[begin : begin + part]) for begin in range(0, sound.size, part)]
     assert np.array_equal(np.concatenate([*parts, stretcher.finish()]), stretch(sound, RATE, speed))
+
+
+def test_a_stream_keeps_little() -> None:
+    stretcher = Stretcher(RATE, 1.3)
+    kept = []
+    for _ in range(40):
+        stretcher.push(speechlike(0.25))
+        kept.append(stretcher._input.size)
+    assert max(kept) < 0.35 * RATE
 
 
 @pytest.mark.parametrize("rate", [8_000, 22_050, 48_000])
@@ -96,6 +104,7 @@ def test_any_rate_will_do(rate: int) -> None:
 
 def test_silence_stays_silence() -> None:
     assert not stretch(np.zeros(RATE, np.float32), RATE, 1.5).any()
+    assert best_match(np.zeros(900, np.float32), np.zeros(701, np.float32)) == 100
 
 
 @pytest.mark.parametrize("speed", [0.49, 2.01, 0.0, -1.0, float("nan")])
@@ -103,3 +112,10 @@ def test_an_impossible_speed_is_refused(speed: float) -> None:
     with pytest.raises(AudioError, match="is not supported") as caught:
         stretch(tone(0.1), RATE, speed)
     assert caught.value.hint
+
+
+def test_it_is_much_faster_than_the_speech() -> None:
+    sound = speechlike(10.0)
+    begin = time.process_time()
+    stretch(sound, RATE, 0.8)
+    assert time.process_time() - begin < 10.0 / 12  # 100 to 600 times as fast on a quiet machine
