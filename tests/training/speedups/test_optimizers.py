@@ -87,6 +87,12 @@ def test_the_settings_choose_the_optimiser(switches: dict[str, Any], kind: type,
     assert not torch.equal(gpt.text_head.weight, before)
 
 
+@pytest.mark.parametrize("switches", [{}, {"offload_optimizer": True}, {"step_in_backward": True}])
+def test_betas_and_eps_are_those_of_coquis_recipe(switches: dict[str, Any]) -> None:
+    optimizer, _ = make_optimizer(small_gpt(), config(**switches), CPU)
+    assert {(group["betas"], group["eps"]) for group in optimizer.param_groups} == {((0.9, 0.96), 1e-8)}
+
+
 def test_the_fused_kernel_equals_the_plain_one() -> None:
     plain, fused = small_gpt(), small_gpt()
     optimizers = [
