@@ -4,7 +4,6 @@ from TTS.tts.layers.tortoise.arch_utils import AttentionBlock, QKVAttentionLegac
 from TTS.tts.layers.tortoise.autoregressive import ConditioningEncoder, LearnedPositionEmbeddings
 from TTS.tts.layers.xtts.gpt import GPT
 from TTS.tts.layers.xtts.perceiver_encoder import Attend, Attention, PerceiverResampler
-from TTS.tts.models.xtts import wav_to_mel_cloning
 
 __all__ = [
     "GPT",
@@ -15,5 +14,4 @@ __all__ = [
     "LearnedPositionEmbeddings",
     "PerceiverResampler",
     "QKVAttentionLegacy",
-    "wav_to_mel_cloning",
 ]
