@@ -104,7 +104,7 @@ def test_what_was_said_before_ctrl_c_is_written(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "no text"),
+        ([], "text is empty"),
         (["ሰላም", "--out", "x.xyz"], "x.xyz"),
         (["ሰላም", "--model", "nowhere"], "nowhere"),
         (["--file", "missing.txt"], "missing.txt"),

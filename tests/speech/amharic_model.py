@@ -32,7 +32,7 @@ def build(folder: Path, layers: int = 1) -> Path:
 def narrow_vocoder(path: Path, size: VocoderSize) -> None:
     """Replace the vocoder by a narrow one that is cheap to run; the speaker encoder stays."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+        torch.manual_seed(6)  # with most other seeds the sound is nearly constant
         weights = widen(new_vocoder(size), size)
     stored = torch.load(path, weights_only=True)
     speaks = {name: weight for name, weight in weights.items() if not name.startswith("speaker_encoder.")}

@@ -110,8 +110,8 @@ def test_the_line_is_known_inside_a_joined_paragraph(tokenizer: Tokenizer) -> No
 @pytest.mark.parametrize(
     ("text", "language", "complaint"),
     [
-        ("", "am", "There is no text to speak"),
-        (" \n\t\n", "am", "There is no text to speak"),
+        ("", "am", "The text is empty"),
+        (" \n\t\n", "am", "The text is empty"),
         ("\ufeff\u200b\u202e\x00", "am", "Nothing in the text can be spoken"),
         ("...?!", "am", "Nothing in the text can be spoken"),
         ("😀😀", "am", "Nothing in the text can be spoken"),

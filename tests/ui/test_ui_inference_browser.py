@@ -67,8 +67,7 @@ def loudness(page: Page) -> float:
     """Fetch the WAV of the take in the browser and return its loudest sample."""
     source = page.locator("#take-files a", has_text="WAV").get_attribute("href") or ""
     script = """async url => { const bytes = await (await fetch(url)).arrayBuffer();
-        const samples = new Int16Array(bytes.slice(44, 44 + (bytes.byteLength - 44 & ~1)));
-        return Math.max(...samples.slice(0, 100000).map(Math.abs)); }"""
+        return Math.max(...new Int16Array(bytes.slice(44, 44 + (bytes.byteLength - 44 & ~1))).slice(0, 100000)); }"""
     return float(page.evaluate(script, source))
 
 

@@ -183,7 +183,7 @@ def test_an_uploaded_clip_is_kept_in_the_project(
     [
         ({"model": ""}, "No model is selected"),
         ({"model": "/nowhere"}, "does not exist"),
-        ({"text": ""}, "no text to speak"),
+        ({"text": ""}, "text is empty"),
         ({"text": "Ω"}, "cannot read Ω"),
         ({"reference": "nobody"}, "no voice"),
         ({"tries": 0}, "tries"),

@@ -62,7 +62,7 @@ def published_vocabulary() -> Path:
     found = sorted(path for path in paths.MODELS.glob("*/vocab.json") if path.parent.name not in BUILT_IN)
     if not found:
         raise VocabularyError(
-            f"There is no vocab.json in {paths.MODELS}.",
+            f"vocab.json is missing from {paths.MODELS}.",
             hint="Give a vocab.json of XTTS v2 with --vocab, or a trained model with --model.",
         )
     return found[-1]

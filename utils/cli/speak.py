@@ -57,7 +57,7 @@ def text_of(arguments: argparse.Namespace) -> str:
         return read_any_encoding(arguments.file).text
     text: str = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
-        raise TextError("There is no text to speak.", hint='Add the text: python -m utils speak "ሰላም".')
+        raise TextError("The text is empty.", hint='Add the text: python -m utils speak "ሰላም".')
     return text
 
 

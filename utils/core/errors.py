@@ -25,7 +25,7 @@ class AmharicTtsError(Exception):
 
     Args:
         message: What happened and where.
-        hint: How to fix it, as a sentence; empty when there is no sensible advice.
+        hint: How to fix it, as a sentence; empty if there is no advice.
     """
 
     def __init__(self, message: str, *, hint: str = "") -> None:

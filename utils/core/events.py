@@ -71,7 +71,7 @@ def read_events(path: Path, offset: int = 0, limit: int = BLOCK) -> EventBatch:
     block = read_block(path, offset, limit)
     end = block.rfind(b"\n") + 1
     if not end and len(block) == limit:
-        end = limit  # a line longer than a block is no event: skip it
+        end = limit  # a line longer than a block is not an event: skip it
     parsed = (parse_line(line) for line in block[:end].split(b"\n"))
     return EventBatch([event for event in parsed if event is not None], offset + end)
 
@@ -116,7 +116,7 @@ def read_block(path: Path, offset: int, limit: int) -> bytes:
 
 
 def parse_line(line: bytes) -> Event | None:
-    """Parse one line; None if it is no event."""
+    """Parse one line; None if it is not an event."""
     try:
         event = json.loads(line)
     except (ValueError, RecursionError):

@@ -113,7 +113,7 @@ def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> SpeechPlan:
         )
     if not parts:
         shown = f"Nothing in the text can be spoken: {text[:MAX_SHOWN]!r}."
-        raise TextError(shown if text.strip() else "There is no text to speak.", hint="Write at least one word.")
+        raise TextError(shown if text.strip() else "The text is empty.", hint="Write at least one word.")
     sentences = (
         Sentence(
             tokenized=part.tokenized,
