@@ -1,6 +1,7 @@
 """The guards: what is usual passes, what is not is told in words that begin with the same word each time."""
 
 import re
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -184,3 +185,16 @@ def test_seeds_of_tries_differ_and_come_again() -> None:
     assert len(made) == 1000
     assert all(0 <= seed < 2**32 for seed in made)
     assert next_seed(2**32 - 1, 3) == next_seed(2**32 - 1, 3)
+
+
+def test_analysing_takes_less_than_20_ms_per_second_of_audio() -> None:
+    samples = speech(8.0)
+
+    def seconds() -> float:
+        began = time.perf_counter()
+        analysis = AudioAnalysis(samples)
+        trim(analysis)
+        assert analysis.levels.size
+        return time.perf_counter() - began
+
+    assert min(seconds() for _ in range(3)) / 8.0 < 0.020

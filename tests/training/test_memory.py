@@ -1,6 +1,7 @@
 """The memory estimate: what it counts on the real modules, and how it splits a batch."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed._tools.mem_tracker import MemTracker
 
 from tests.training.small_gpt import small_gpt
 from utils.config import TrainConfig
@@ -16,6 +19,7 @@ from utils.training import memory
 from utils.training.clips import ClipLengths
 from utils.training.memory import GIB, Device, NotEnoughMemoryError
 from utils.training.memory_test import MemoryTest, PeakMemory
+from utils.training.memory_trace import trace_update
 from utils.training.model_size import ClipSize, ModelSize, random_batch, random_gpt
 from utils.training.packing import PackedGpt, SpecialTokens
 from utils.training.speedups import kernels
@@ -71,6 +75,43 @@ def test_what_autograd_keeps_on_a_cpu_is_what_the_trace_counts(settings: dict[st
     kept = kept_bytes(PackedGpt(gpt).train(), batch)
     estimate = memory.estimate(config, CPU, ModelSize.from_model(gpt), CLIP)
     assert kept <= estimate.parts["activations"] + estimate.parts["gradients"] <= 1.6 * kept + 2**24
+
+
+@pytest.mark.parametrize(
+    ("settings", "frames"),
+    [
+        ({}, 516),
+        ({"enable_sdpa": False}, 516),
+        ({"enable_mixed_precision": True}, 516),
+        ({"enable_grad_checkpoint": True}, 516),
+        ({"enable_grad_checkpoint": True, "checkpoint_every": 2}, 516),
+        ({"enable_grad_checkpoint": True, "enable_mixed_precision": True}, 516),
+        ({"enable_grad_checkpoint": True}, 1500),
+        ({"enable_grad_checkpoint": True, "enable_sdpa": False}, 1500),
+    ],
+    ids=str,
+)
+def test_the_peak_of_a_step_is_what_torch_tracks(settings: dict[str, Any], frames: int) -> None:
+    plain = {"enable_mixed_precision": False, "enable_ema": False, "dropout": 0, "enable_byte_dropout": False}
+    config = TrainConfig.parse(plain | {"batch_size": 3, "grad_acumm": 1} | settings)
+    size = ModelSize(layers=8, dim=256, heads=4, text_rows=300)
+    clip = replace(ClipSize.from_config(config), frames=frames)
+    parts = trace_update(config, size, clip, on_gpu=False, half=config.enable_mixed_precision)
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        gpt = random_gpt(size)
+        set_dropout(gpt, config.dropout)
+        TrainingOptimizer(config, "cpu").apply(gpt)
+        model = PackedGpt(gpt).train()
+        batch = random_batch(SpecialTokens.from_model(gpt), clip, 3)
+        batch = replace(batch, mel=torch.empty_like(batch.mel), numbers=torch.empty_like(batch.numbers))
+        tracker = MemTracker()
+        tracker.track_external(model)
+        with tracker:
+            with torch.autocast("cpu", torch.bfloat16, enabled=config.enable_mixed_precision):
+                sums = model(batch)
+            (sums.text + sums.audio).backward()
+    tracked = tracker.get_tracker_snapshot("peak")[torch.device("cpu")]["Total"]
+    assert 0.95 < (parts["weights"] + parts["gradients"] + parts["activations"]) / tracked < 1.15
 
 
 def kept_bytes(model: nn.Module, batch: Any) -> int:
