@@ -375,3 +375,10 @@ def test_runs_are_found_by_what_they_do_and_whether_they_are_at_work(place: Proj
     assert [run.verb for run in runs.list_runs(place, "train", "rehearse")] == ["rehearse", "train"]
     found = [runs.active_run(place, *verbs) for verbs in ((), ("train",), ("rehearse",))]
     assert [run and run.verb for run in found] == ["prepare", "train", None]
+
+
+def test_a_state_from_a_later_version_is_read(place: Project) -> None:
+    run = fake(place, working(status=Status.FINISHED))
+    text = run.state_file.read_text(encoding="utf-8").replace("{", '{"colour": "red",', 1)
+    run.state_file.write_text(text, encoding="utf-8")
+    assert run.current_state().status is Status.FINISHED
