@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,7 +114,8 @@ def emptied(output: Path) -> None:
     stop_runs(output)
     for folder in output.iterdir():
         if not folder.name.startswith(".") or folder.name == TRASH:
-            shutil.rmtree(folder)
+            # moved away first: a page that still reads the database would create a journal meanwhile
+            shutil.rmtree(folder.rename(output.parent / f"deleted-{uuid.uuid4()}"))
 
 
 def stop_runs(output: Path) -> None:
