@@ -10,8 +10,7 @@ from pathlib import Path
 
 from utils.config import Config, DatasetConfig, DownloadConfig, RehearsalConfig, SpeechConfig, TrainConfig
 from utils.core.paths import ROOT
-from utils.ui.error_text import GAP
-from utils.ui.i18n import TABLES, Row, field_area, read_table
+from utils.ui.i18n import GAP, TABLES, Row, field_area, read_table
 from utils.ui.tabs.system.settings import PageSettings
 
 CONFIGS: tuple[type[Config], ...] = (

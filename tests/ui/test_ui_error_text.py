@@ -11,8 +11,8 @@ from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError
 from utils.core.paths import Project, project, validate_name
 from utils.core.storage import write_atomically
 from utils.runs import find_run
-from utils.ui import error_text
 from utils.ui.form import read_form
+from utils.ui.i18n import describe_error
 from utils.ui.page import show_errors
 from utils.ui.tabs.inference.text import tokenizer_of
 from utils.ui.tabs.system import downloads
@@ -47,27 +47,27 @@ def commonest(folder: Path) -> list[Any]:
 
 @pytest.mark.parametrize("number", range(11))
 def test_the_commonest_errors_are_told_in_amharic_with_their_cure(tmp_path: Path, number: int) -> None:
-    told = error_text.describe(raised(commonest(tmp_path)[number]), "am")
+    told = describe_error(raised(commonest(tmp_path)[number]), "am")
     assert "በእንግሊዝኛ" not in told, told
     assert CURE in told
 
 
 def test_faults_of_a_form_are_told_one_by_one() -> None:
     error = raised(lambda: read_form({"seconds": 0, "ticks_per_second": "many"}, RehearsalConfig))
-    first, second = error_text.describe(error, "am").split("; ")
+    first, second = describe_error(error, "am").split("; ")
     assert first.startswith("seconds፦ 0")
     assert second == "ticks_per_second፦ 'many' ቁጥር አይደለም"
 
 
 def test_an_error_that_nobody_translated_is_shown_in_english() -> None:
     error = ConfigError("The moon is full.", hint="Wait two weeks.")
-    assert error_text.describe(error, "am") == f"The moon is full. {CURE} Wait two weeks."
-    assert error_text.describe(error, "en") == "The moon is full. Wait two weeks."
+    assert describe_error(error, "am") == f"The moon is full. {CURE} Wait two weeks."
+    assert describe_error(error, "en") == "The moon is full. Wait two weeks."
 
 
 def test_names_and_figures_stay_as_they_are() -> None:
     error = RunBusyError("20260101-train of የአበበ is running.", hint="Stop it first.")
-    assert error_text.describe(error, "am") == f"የየአበበ ሥራ 20260101-train እየሄደ ነው። {CURE} መጀመሪያ ያቁሙት።"
+    assert describe_error(error, "am") == f"የየአበበ ሥራ 20260101-train እየሄደ ነው። {CURE} መጀመሪያ ያቁሙት።"
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,6 @@ def test_the_language_of_a_text_is_not_that_of_the_page() -> None:
 
 
 def test_a_fault_of_the_program_is_told_as_one() -> None:
-    assert "ZeroDivisionError: by zero" in error_text.describe(ZeroDivisionError("by zero"), "en")
-    assert "ZeroDivisionError" in error_text.describe(ZeroDivisionError("by zero"), "am")
-    assert error_text.describe(ZeroDivisionError("by zero"), "am").startswith("ይህ የፕሮግራሙ ስሕተት ነው")
+    assert "ZeroDivisionError: by zero" in describe_error(ZeroDivisionError("by zero"), "en")
+    assert "ZeroDivisionError" in describe_error(ZeroDivisionError("by zero"), "am")
+    assert describe_error(ZeroDivisionError("by zero"), "am").startswith("ይህ የፕሮግራሙ ስሕተት ነው")

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from utils.config import Config
 from utils.core.languages import AMHARIC, OTHER_LANGUAGES, XTTS_LANGUAGES, canonical
-from utils.ui.i18n import field_description, field_title, phrase
+from utils.ui.i18n import field_text, field_title, phrase
 
 C = TypeVar("C", bound=Config)
 
@@ -89,7 +89,7 @@ def info(config: type[Config], name: str) -> str:
     """Return the field's description with its bounds in brackets."""
     limits = range_text(bounds(config.model_fields[name]))
     suffix = f" [{limits}]" if limits else ""
-    return phrase(lambda language: field_description(config, name, language) + suffix)
+    return phrase(lambda language: field_text(config, name, "description", language) + suffix)
 
 
 def range_text(limits: Mapping[str, float]) -> str:

@@ -2,18 +2,23 @@
 
 Every phrase has a stable id. The tables in strings/ hold id, English and Amharic, one phrase per line. The English of a
 setting is its pydantic field's title and description; the table has only its translation, under an id such as
-``train.num_epochs.title``.
+``train.num_epochs.title``. Errors are written in English where they arise; the tables know many of them, names and
+numbers left open, and the others are shown in English.
 """
 
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from utils.config import Config
+from utils.core.errors import AmharicTtsError, ConfigError
 
 LANGUAGES = {"en": "English", "am": "አማርኛ"}
 TABLES = Path(__file__).parent / "strings"
+GAP = re.compile(r"\{[^{}]*\}")
+MIN_LITERAL = 10  # characters outside the gaps, below which a pattern would match almost anything
 
 
 class Row(NamedTuple):
@@ -24,16 +29,14 @@ class Row(NamedTuple):
     amharic: str
 
 
+def read_table(path: Path) -> list[Row]:
+    lines = path.read_text(encoding="utf-8").splitlines()[1:]  # below the heading
+    return [Row(*line.split("\t")) for line in lines if line]
+
+
 @cache
 def phrases() -> dict[str, Row]:
-    """Return the rows of all tables by id."""
     return {row.id: row for table in sorted(TABLES.glob("*.tsv")) for row in read_table(table)}
-
-
-def read_table(path: Path) -> list[Row]:
-    """Read a table; its first line is a heading."""
-    lines = path.read_text(encoding="utf-8").splitlines()[1:]
-    return [Row(*line.split("\t")) for line in lines if line]
 
 
 class Phrase(str):
@@ -71,22 +74,62 @@ def heading(key: str, *, level: int = 2) -> str:
 
 
 def field_title(config: type[Config], name: str, language: str = "") -> str:
-    """Return the title of a setting."""
     if not language:
         return phrase(lambda chosen: field_title(config, name, chosen))
-    return _of_field(config, name, "title", config.model_fields[name].title or name, language)
+    return field_text(config, name, "title", language) or name
 
 
-def field_description(config: type[Config], name: str, language: str) -> str:
-    """Return the description of a setting."""
-    return _of_field(config, name, "description", config.model_fields[name].description or "", language)
-
-
-def _of_field(config: type[Config], name: str, part: str, english: str, language: str) -> str:
+def field_text(config: type[Config], name: str, part: Literal["title", "description"], language: str) -> str:
     row = phrases().get(f"{field_area(config)}.{name}.{part}")
-    return row.amharic if row and language == "am" else english
+    return row.amharic if row and language == "am" else getattr(config.model_fields[name], part) or ""
 
 
 def field_area(config: type[Config]) -> str:
     """Return the first part of the ids of a config's fields: ``train`` for TrainConfig."""
     return config.__name__.removesuffix("Config").removesuffix("Settings").lower()
+
+
+def describe_error(error: BaseException, language: str) -> str:
+    """Return an error with its hint; an exception of another kind is an internal error."""
+    if not isinstance(error, AmharicTtsError):
+        return t("errors.internal", language, what=f"{type(error).__name__}: {error}")
+    if language == "en":
+        return str(error)
+    if isinstance(error, ConfigError) and error.problems:
+        return "; ".join(describe_problems(error, language))
+    message = translate(error.message, language)
+    return f"{message} {t('common.cure', language)}፦ {translate(error.hint, language)}" if error.hint else message
+
+
+def describe_problems(error: AmharicTtsError, language: str) -> list[str]:
+    """Return each problem of a form or a file by itself, the name of its setting first; else the error in one line."""
+    if not isinstance(error, ConfigError) or not error.problems:
+        return [describe_error(error, language)]
+    return [translate(problem, language) for problem in error.problems]
+
+
+def translate(text: str, language: str) -> str:
+    """Translate text that was written in English below the page; return it as it is when no table has it."""
+    if language == "en":
+        return text
+    if text in _translations():
+        return _translations()[text]
+    for pattern, gaps, translation in _patterns():
+        if match := pattern.fullmatch(text):
+            values = dict(zip(gaps, match.groups(), strict=True))
+            return GAP.sub(lambda gap, values=values: values[gap[0]], translation)  # type: ignore[misc]
+    return text
+
+
+@cache
+def _translations() -> dict[str, str]:
+    return {row.english: row.amharic for row in phrases().values()}
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], list[str], str]]:
+    """Return the phrases with gaps as patterns, the most literal first."""
+    rows = [(GAP.split(english), GAP.findall(english), amharic) for english, amharic in _translations().items()]
+    rows = [row for row in rows if row[1] and len("".join(row[0])) >= MIN_LITERAL]
+    rows.sort(key=lambda row: -len("".join(row[0])))
+    return [(re.compile("(.+?)".join(map(re.escape, parts)), re.DOTALL), gaps, other) for parts, gaps, other in rows]

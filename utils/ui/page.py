@@ -1,4 +1,4 @@
-"""What the tabs share: the open project, the language, kinds of events, and errors in handlers."""
+"""What the tabs share: the open project, the language, kinds of events, errors in handlers, and confirmations."""
 
 import functools
 import inspect
@@ -13,22 +13,18 @@ from typing import Any, ParamSpec, TypeVar
 import gradio as gr
 
 from utils.core import paths
-from utils.core.errors import AmharicTtsError
-from utils.ui import error_text
-from utils.ui.i18n import LANGUAGES
+from utils.core.errors import AmharicTtsError, ConfigError
+from utils.ui.i18n import LANGUAGES, describe_error, t
+from utils.ui.views import note
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 # For events that come often or without a click: no spinner, no queue.
 QUIET_EVENT: dict[str, Any] = {"show_progress": "hidden", "queue": False}
-PRIVATE_EVENT: dict[str, Any] = {
-    "api_visibility": "private",
-    **QUIET_EVENT,
-}  # not part of the API
-RAW_INPUTS: dict[str, Any] = {
-    "preprocess": False
-}  # values are checked below the page, not against the choices of one browser tab
+PRIVATE_EVENT: dict[str, Any] = {"api_visibility": "private", **QUIET_EVENT}
+# Values are checked below the page, not against the choices of one browser tab.
+RAW_INPUTS: dict[str, Any] = {"preprocess": False}
 ERROR_SECONDS = 30.0  # long enough to read the hint and follow it
 
 logger = logging.getLogger(__name__)
@@ -36,20 +32,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PageContext:
-    """What a tab needs to know of the page.
+    """What a tab needs to know of the page."""
 
-    Attributes:
-        output: The folder of the projects.
-        project: The widget with the open project.
-        language: The widget with the language of the page.
-        clock: Ticks every few seconds while the tab is visible.
-        blocks: The whole page.
-    """
-
-    output: Path
+    output: Path  # the folder of the projects
     project: gr.Dropdown
     language: gr.Radio
-    clock: gr.Timer
+    clock: gr.Timer  # ticks every few seconds while the tab is visible
     blocks: gr.Blocks
 
     @property
@@ -58,7 +46,6 @@ class PageContext:
         return [self.blocks.load, self.clock.tick, self.language.change, self.project.change]
 
     def open(self, name: str) -> paths.Project:
-        """Return the project of this name."""
         return paths.project(name, self.output)
 
 
@@ -75,38 +62,33 @@ def show_errors(function: Callable[P, R]) -> Callable[P, R]:
         bound.arguments.update({name: "" for name in texts if bound.arguments.get(name, "") is None})
         return bound
 
+    @contextmanager
+    def errors_shown(args: Sequence[object], kwargs: Mapping[str, object]) -> Iterator[None]:
+        try:
+            yield
+        except gr.Error:
+            raise
+        except Exception as error:
+            if not isinstance(error, AmharicTtsError):
+                logger.exception("A handler of the page failed.")
+            given = {**signature.bind_partial(*args).arguments, **kwargs}
+            language = given.get("page_language", given.get("language"))
+            known = language if isinstance(language, str) and language in LANGUAGES else "en"
+            raise page_error(describe_error(error, known)) from error
+
     @functools.wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _errors_shown(signature, args, kwargs):
+        with errors_shown(args, kwargs):
             bound = bind(*args, **kwargs)
             return function(*bound.args, **bound.kwargs)
 
     @functools.wraps(function)
     def guarded_steps(*args: P.args, **kwargs: P.kwargs) -> Iterator[Any]:
-        with _errors_shown(signature, args, kwargs):
+        with errors_shown(args, kwargs):
             bound = bind(*args, **kwargs)
             yield from function(*bound.args, **bound.kwargs)  # type: ignore[misc]  # a generator function
 
     return guarded_steps if inspect.isgeneratorfunction(function) else guarded  # type: ignore[return-value]
-
-
-@contextmanager
-def _errors_shown(signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]) -> Iterator[None]:
-    try:
-        yield
-    except gr.Error:
-        raise
-    except Exception as error:
-        if not isinstance(error, AmharicTtsError):
-            logger.exception("A handler of the page failed.")
-        raise page_error(error_text.describe(error, _language(signature, args, kwargs))) from error
-
-
-def _language(signature: inspect.Signature, args: Sequence[object], kwargs: Mapping[str, object]) -> str:
-    """Return the language that a handler was given; English when it was given none."""
-    given = {**signature.bind_partial(*args).arguments, **kwargs}
-    language = given.get("page_language", given.get("language"))
-    return language if isinstance(language, str) and language in LANGUAGES else "en"
 
 
 def page_error(sentence: str) -> gr.Error:
@@ -122,9 +104,72 @@ def notify(sentence: str) -> None:
 def changed_updates(before: Mapping[str, Any], after: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
     """Return what a visitor sees now, and an update for each name; unchanged ones are skipped."""
     fresh = {name: value for name, value in after.items() if before.get(name) != value}
-    updates = [_update(fresh[name]) if name in fresh else gr.skip() for name in names]
-    return [{**before, **fresh}, *updates]
+    updates = [gr.update(**value) if isinstance(value, dict) else value for value in fresh.values()]
+    by_name = dict(zip(fresh, updates, strict=True))
+    return [{**before, **fresh}, *(by_name.get(name, gr.skip()) for name in names)]
 
 
-def _update(value: Any) -> Any:  # noqa: ANN401  # gradio's updates have no type
-    return gr.update(**value) if isinstance(value, dict) else value
+@dataclass(frozen=True)
+class Confirmation:
+    """A question with two buttons before something is deleted; hidden until it is asked."""
+
+    box: gr.Column
+    question: gr.HTML
+    confirm: gr.Button
+    cancel: gr.Button
+    subject: gr.State  # the values that the question was asked about; None in a call over the API, which is not asked
+
+    def connect(
+        self,
+        button: gr.Button,
+        subject: Sequence[Any],
+        language: gr.Radio,
+        sentence: Callable[..., str],
+        action: Callable[..., Any],
+        outputs: Any,  # noqa: ANN401  # one widget or several
+        **event: Any,  # noqa: ANN401  # of many kinds
+    ) -> None:
+        """Ask on a click, act when confirmed, and hide the question when the selection changes.
+
+        Args:
+            button: Asks the question.
+            subject: The widgets that say what it is about.
+            language: Of the page.
+            sentence: Makes the question from the values of the subject and the language.
+            action: Acts; is given the same values and the subject of the question, which ``refuse_other`` checks.
+            outputs: Of the action.
+            event: More settings of the action's event.
+        """
+
+        def ask(language: str, *values: object) -> tuple[Any, ...]:
+            return note(sentence(*values, language)), gr.update(visible=True), list(values)
+
+        def hide_when_changed(asked: object, *values: object) -> Any:  # noqa: ANN401  # gradio's updates have no type
+            return gr.skip() if asked == list(values) else hide()
+
+        def hide() -> Any:  # noqa: ANN401  # gradio's updates have no type
+            return gr.update(visible=False)
+
+        asked = [self.question, self.box, self.subject]
+        button.click(show_errors(ask), [language, *subject], asked, **RAW_INPUTS, **PRIVATE_EVENT)
+        self.cancel.click(hide, None, self.box, **PRIVATE_EVENT)
+        changes = [widget.change for widget in subject]
+        gr.on(changes, hide_when_changed, [self.subject, *subject], self.box, **RAW_INPUTS, **PRIVATE_EVENT)
+        confirmed = self.confirm.click(action, [*subject, language, self.subject], outputs, **event)
+        confirmed.then(hide, None, self.box, **PRIVATE_EVENT)
+
+
+def build_confirmation(elem_id: str, confirm: str, cancel: str) -> Confirmation:
+    """Lay out a question; ``confirm`` and ``cancel`` are the ids of the phrases on its buttons."""
+    with gr.Column(visible=False) as box:
+        question = gr.HTML(elem_id=elem_id)
+        with gr.Row():
+            yes = gr.Button(t(confirm), variant="stop", min_width=150, elem_id=f"{elem_id}-confirm")
+            no = gr.Button(t(cancel), min_width=150, elem_id=f"{elem_id}-cancel")
+    return Confirmation(box, question, yes, no, gr.State(None))
+
+
+def refuse_other(asked: object, *values: object) -> None:
+    """Refuse to act on something else than the question was about."""
+    if asked is not None and asked != list(values):
+        raise ConfigError("The selection has changed; nothing was deleted.", hint="Press the button again.")

@@ -15,10 +15,19 @@ from utils import runs
 from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import make_folder
-from utils.ui import error_text
-from utils.ui.confirm import Confirmation, build_confirmation, refuse_other
-from utils.ui.i18n import t
-from utils.ui.page import ERROR_SECONDS, PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, notify, show_errors
+from utils.ui.i18n import describe_error, t
+from utils.ui.page import (
+    ERROR_SECONDS,
+    PRIVATE_EVENT,
+    RAW_INPUTS,
+    Confirmation,
+    PageContext,
+    build_confirmation,
+    changed_updates,
+    notify,
+    refuse_other,
+    show_errors,
+)
 from utils.ui.tabs.system import settings
 from utils.ui.views import disabled_reasons, note, progress
 from utils.workspace import projects, sample_project, uploads
@@ -97,7 +106,7 @@ def connect_picker(page: PageContext, sample: gr.Button) -> None:
         try:
             opened, is_new = open_project(page.output, name)
         except AmharicTtsError as error:
-            gr.Warning(escape(error_text.describe(error, language)), duration=ERROR_SECONDS)
+            gr.Warning(escape(describe_error(error, language)), duration=ERROR_SECONDS)
             return gr.update()  # keep what was typed; do not open another project instead
         if is_new:
             notify(t("project.created", language, name=opened))

@@ -9,10 +9,18 @@ import gradio as gr
 from utils import runs
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.ui import error_text, views
-from utils.ui.confirm import Confirmation, build_confirmation, refuse_other
-from utils.ui.i18n import t
-from utils.ui.page import QUIET_EVENT, RAW_INPUTS, PageContext, notify, show_errors
+from utils.ui import views
+from utils.ui.i18n import describe_error, t
+from utils.ui.page import (
+    QUIET_EVENT,
+    RAW_INPUTS,
+    Confirmation,
+    PageContext,
+    build_confirmation,
+    notify,
+    refuse_other,
+    show_errors,
+)
 
 ListRuns = Callable[[Project], list[runs.Run]]
 RenderFacts = Callable[[runs.Run, runs.State, str], str]
@@ -59,7 +67,7 @@ class RunPanel:
             return choices, *self._details(chosen, language)
         except AmharicTtsError as error:
             nothing = [gr.update(interactive=False)] * 4
-            return gr.update(choices=[], value=None), views.note(error_text.describe(error, language)), "", "", *nothing
+            return gr.update(choices=[], value=None), views.note(describe_error(error, language)), "", "", *nothing
 
     def _details(self, chosen: runs.Run | None, language: str) -> tuple[Any, ...]:
         if chosen is None:
@@ -69,7 +77,7 @@ class RunPanel:
             try:
                 facts, log = self.render_facts(chosen, state, language), self.read_log(chosen)
             except AmharicTtsError as error:  # a damaged file of one run; it can still be deleted
-                facts, log = views.note(error_text.describe(error, language)), ""
+                facts, log = views.note(describe_error(error, language)), ""
             actions = views.RUN_ACTIONS[state.status]
         buttons = [gr.update(interactive=not reason) for reason in actions.by_label.values()]
         return facts, log, views.disabled_reasons(actions.by_label, language), *buttons

@@ -4,7 +4,7 @@ import json
 
 import gradio as gr
 
-from utils.ui.error_text import translate
+from utils.ui.i18n import translate
 
 # System fonts only, so nothing is downloaded: Ethiopic fonts of Linux, Windows, SIL and macOS after a Latin one.
 ETHIOPIC = ("Noto Sans Ethiopic", "Nyala", "Ebrima", "Abyssinica SIL", "Kefa")

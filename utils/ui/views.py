@@ -10,8 +10,7 @@ from utils.core.events import Event, as_integer, as_number, format_event, read_e
 from utils.runs import ACTIVE, Run, State, Status
 from utils.runs.monitor import Reading
 from utils.system.doctor import Finding
-from utils.ui import error_text
-from utils.ui.i18n import t
+from utils.ui.i18n import describe_error, t
 
 Kind = Literal["success", "warning", "error"]  # of a message; the class of its box
 
@@ -55,7 +54,7 @@ def message_box(kind: Kind, *sentences: str, aloud: bool = True) -> str:
 
 def error_box(error: BaseException, language: str) -> str:
     """Return a box with an error and its hint."""
-    return message_box("error", error_text.describe(error, language))
+    return message_box("error", describe_error(error, language))
 
 
 def message_list(kind: Kind, title: str, sentences: Iterable[str]) -> str:

@@ -13,9 +13,8 @@ from utils.dataset import editor, filtering
 from utils.dataset.clip import Clip
 from utils.dataset.editor import Edit
 from utils.dataset.store import Store
-from utils.ui.error_text import translate
 from utils.ui.form import read_form
-from utils.ui.i18n import t
+from utils.ui.i18n import t, translate
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, show_errors
 from utils.ui.tabs.data import clip_render, start
 from utils.ui.tabs.data.clip_editor import Desk

@@ -11,9 +11,7 @@ from utils.core.errors import AmharicTtsError
 from utils.dataset import editor, queries
 from utils.dataset.queries import View
 from utils.dataset.store import Store
-from utils.ui import error_text
-from utils.ui.error_text import translate
-from utils.ui.i18n import heading, t
+from utils.ui.i18n import describe_error, heading, t, translate
 from utils.ui.page import PageContext
 from utils.ui.tabs.data import clip_render, render, start
 from utils.ui.tabs.data.clip_editor_widgets import HEARD_REASONS, buttons, filters, mark_values, marks, reason_picker
@@ -143,14 +141,14 @@ class Desk:
         try:
             return state_of(given, self.open(given))
         except AmharicTtsError as error:
-            return error_text.describe(error, given.page_language)
+            return describe_error(error, given.page_language)
 
     def listed(self, given: Given, number: int) -> list[Any]:
         """Show one page of clips; what cannot be read is said in its place, because this is asked on every tick."""
         try:
             return self._listed(given, self.open(given), number)
         except AmharicTtsError as error:
-            message = error_text.describe(error, given.page_language)
+            message = describe_error(error, given.page_language)
             return _unlisted(message, message)
 
     def _listed(self, given: Given, store: Store, number: int) -> list[Any]:
@@ -180,7 +178,7 @@ class Desk:
             clip = store.find([name]).get(name) if name and store.exists else None
             following = editor.next_clip(store, clip) if clip else None
         except AmharicTtsError as error:
-            return self._unedited(error_text.describe(error, given.page_language), given.page_language)
+            return self._unedited(describe_error(error, given.page_language), given.page_language)
         if clip is None:
             return self._unedited(t("data.choose_clip_first", given.page_language), given.page_language)
         busy = start.at_work(self.page.open(given.project)) is not None

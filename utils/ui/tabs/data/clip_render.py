@@ -15,9 +15,7 @@ from utils.dataset.lengths import LIMIT
 from utils.dataset.queries import ClipPage
 from utils.media import audio
 from utils.media.audio import Samples
-from utils.ui import error_text
-from utils.ui.error_text import translate
-from utils.ui.i18n import t
+from utils.ui.i18n import describe_error, t, translate
 from utils.ui.views import cell, note, table
 
 WAVE_RATE = 8000  # samples a second; the outline needs no more
@@ -233,7 +231,7 @@ def details(clip: Clip, folder: Path, language: str) -> str:
     try:
         wave = waveform(audio.load(folder / clip.audio, WAVE_RATE), t("data.clip_waveform", language))
     except AmharicTtsError as error:
-        return head + facts + note(error_text.describe(error, language))
+        return head + facts + note(describe_error(error, language))
     return head + facts + wave + player
 
 

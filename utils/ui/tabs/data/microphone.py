@@ -10,8 +10,7 @@ from utils.core.paths import Project
 from utils.dataset import prompts, voice_recordings
 from utils.dataset.store import Store
 from utils.media import audio
-from utils.ui import error_text
-from utils.ui.i18n import t
+from utils.ui.i18n import describe_error, t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, notify, show_errors
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.settings_form import DataForm
@@ -80,11 +79,11 @@ def build_recording(form: DataForm, tab: gr.Tab) -> None:
         try:
             take = save_recording(opened, text, path)
         except AmharicTtsError as error:  # the sentence stays for another try
-            reason = t("data.take_rejected", language, reason=error_text.describe(error, language))
+            reason = t("data.take_rejected", language, reason=describe_error(error, language))
             unchanged = [gr.skip()] * (3 + len(form.input_widgets))
             return gr.skip(), None, message_box("error", reason), show_progress(opened, language), *unchanged
         saved = t("data.take_saved", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
-        messages = message_box("success", saved) + message_box("warning", error_text.translate(take.warning, language))
+        messages = message_box("success", saved) + message_box("warning", translate(take.warning, language))
         shown = (
             gr.skip(),
             gr.skip(),

@@ -11,8 +11,7 @@ from utils.dataset.statistics import Statistics
 from utils.dataset.voice_recordings import Progress
 from utils.runs import ACTIVE, Run, State
 from utils.ui import views
-from utils.ui.error_text import translate
-from utils.ui.i18n import t
+from utils.ui.i18n import t, translate
 from utils.ui.views import cell, details, message_box, note, table
 from utils.workspace.uploads import InputPreview, MediaPair
 

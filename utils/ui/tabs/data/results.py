@@ -19,8 +19,7 @@ from utils.dataset.merge import Plan, merge
 from utils.dataset.metadata import read_language
 from utils.dataset.statistics import Statistics
 from utils.dataset.store import Store
-from utils.ui import error_text
-from utils.ui.i18n import t
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
 from utils.ui.tabs.data import render, start
 from utils.ui.views import error_box, message_box, note
@@ -93,7 +92,7 @@ def build_result(page: PageContext) -> None:
             counts = background.latest(store) if store.exists else None
             shown = _result(store, counts, language)
         except AmharicTtsError as error:  # asked on every tick: it stays in its place
-            shown, counts = (note(error_text.describe(error, language)), "", ""), None
+            shown, counts = (note(describe_error(error, language)), "", ""), None
         version = [project, counts.revision] if counts else None
         drawn = chart_values(counts.statistics if counts else None)
         charted = [gr.skip()] * len(drawn) if before.get("charts", [""]) == version else drawn

@@ -12,9 +12,8 @@ from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, DataError
 from utils.dataset.sources import MEDIA
 from utils.dataset.subtitle_formats import SUFFIXES as SUBTITLES
-from utils.ui import error_text
 from utils.ui.form import build_form
-from utils.ui.i18n import t
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, show_errors
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.microphone import build_recording
@@ -182,7 +181,7 @@ def show_uploads(page: PageContext, project: str, kind: str, language: str) -> t
         else:
             shown = render.pairs(uploads.pair_files(files), language)
     except AmharicTtsError as error:  # runs after every change, so it is shown here and not as a pop-up
-        return note(error_text.describe(error, language)), gr.update(choices=[], value=[])
+        return note(describe_error(error, language)), gr.update(choices=[], value=[])
     return shown, gr.update(choices=[path.name for path in files], value=[])
 
 
@@ -215,7 +214,7 @@ class UploadList:
             opened = page.open(project)
             saved = uploads.save_uploads(opened, files or [], kind)
             added = t("data.files_added", language, count=len(saved.names)) if saved.names else ""
-            errors = (error_text.describe(error, language) for error in saved.errors)
+            errors = (describe_error(error, language) for error in saved.errors)
             messages = message_box("success", added) + message_box("error", *errors)
             return None, messages, *show_uploads(page, project, kind, language), *form.show_inputs(opened)
 

@@ -6,8 +6,7 @@ from typing import Any
 import gradio as gr
 
 from utils.core.errors import AmharicTtsError
-from utils.ui import error_text
-from utils.ui.i18n import heading, t
+from utils.ui.i18n import describe_error, describe_problems, heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
 from utils.ui.run_panel import RunPanel, build_run_panel, command_box
 from utils.ui.tabs.data import clip_render, render, start
@@ -66,9 +65,7 @@ def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, message: gr.H
             config = start.complete(values, page.open(project))
             started = panel.started(lambda opened: start.start(config, opened), project, page_language)
         except AmharicTtsError as error:
-            return *[gr.skip()] * len(panel.outputs), message_box(
-                "error", *error_text.describe_each(error, page_language)
-            )
+            return *[gr.skip()] * len(panel.outputs), message_box("error", *describe_problems(error, page_language))
         return *started, ""
 
     button.click(
@@ -90,7 +87,7 @@ def _tie_reason(form: DataForm, panel: RunPanel, button: gr.Button, reason: gr.H
         try:
             obstacle = start.obstacle(page.open(project), inputs_text, language)
         except AmharicTtsError as error:  # runs on every tick, so it is shown here and not as a pop-up
-            obstacle = error_text.describe(error, language)
+            obstacle = describe_error(error, language)
         state = {"button": {"interactive": not obstacle}, "reason": note(obstacle)}
         return changed_updates(before, state, ("button", "reason"))
 
@@ -114,6 +111,6 @@ def _tie_command(form: DataForm, show: gr.Button, command: gr.Textbox, message: 
             opened = page.open(project)
             return start.command(start.complete(values, opened), opened), ""
         except AmharicTtsError as error:
-            return "", message_box("error", *error_text.describe_each(error, page_language))
+            return "", message_box("error", *describe_problems(error, page_language))
 
     show.click(write, inputs_kwargs=form.given, outputs=[command, message], api_name="prepare_command", **RAW_INPUTS)

@@ -11,9 +11,8 @@ from utils.core.errors import AmharicTtsError
 from utils.core.languages import find
 from utils.speech.models import ListedModel
 from utils.speech.session import ActiveModel, SpeechSession
-from utils.ui import error_text
 from utils.ui.form import info
-from utils.ui.i18n import field_title, t
+from utils.ui.i18n import describe_error, field_title, t
 from utils.ui.page import RAW_INPUTS, show_errors
 from utils.ui.tabs.inference.context import Context, Snapshot, progress_html, shown_error
 from utils.ui.tabs.inference.text import tokenizer_of
@@ -84,7 +83,7 @@ def model_state(context: Context, snapshot: Snapshot, model: str, seen: Mapping[
         try:
             reason, preview = "", describe_reading(tokenizer_of(model), language)
         except AmharicTtsError as error:
-            reason = error_text.describe(error, language)
+            reason = describe_error(error, language)
     voices = reference_clips.choices(snapshot.project, model_voices(session))
     is_idle = not session.loading and not session.users
     return {

@@ -19,8 +19,7 @@ from utils.media.rates import OUTPUT_RATE
 from utils.speech import session
 from utils.speech.captions import captions, srt, vtt
 from utils.speech.types import Speech, Utterance, join, silence
-from utils.ui.error_text import translate
-from utils.ui.i18n import t
+from utils.ui.i18n import t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, show_errors
 from utils.ui.tabs.inference.context import Context, downloads, flag_text, progress_html, settings, shown_error, visitor
 from utils.ui.views import cards, message_box, note

@@ -15,8 +15,7 @@ from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
 from utils.core.languages import AMHARIC
 from utils.speech.planning import find_unspeakable, plan
-from utils.ui import error_text
-from utils.ui.i18n import t
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS
 from utils.ui.tabs.inference.context import SAMPLES, Context
 from utils.ui.views import cell, error_box, note, table
@@ -184,7 +183,7 @@ def _estimate_seconds(preview: TextPreview) -> float | None:
 def counter_html(preview: TextPreview, seconds: float | None, language: str) -> str:
     """Count sentences and tokens, and show which characters are not supported."""
     if not preview.readings:
-        return note(error_text.describe(preview.error, language)) if preview.error else ""
+        return note(describe_error(preview.error, language)) if preview.error else ""
     longest = max(len(reading.ids) for reading in preview.readings)
     values = {"count": len(preview.readings), "longest": longest, "limit": preview.max_tokens}
     parts = [t("inference.sentence_count", language, **values)]

@@ -9,11 +9,19 @@ import gradio as gr
 from utils import runs
 from utils.config import DownloadConfig
 from utils.core.errors import AmharicTtsError
-from utils.ui import error_text
-from utils.ui.confirm import Confirmation, build_confirmation, refuse_other
 from utils.ui.form import build_form
-from utils.ui.i18n import t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, notify, show_errors
+from utils.ui.i18n import describe_error, t
+from utils.ui.page import (
+    PRIVATE_EVENT,
+    RAW_INPUTS,
+    Confirmation,
+    PageContext,
+    build_confirmation,
+    changed_updates,
+    notify,
+    refuse_other,
+    show_errors,
+)
 from utils.ui.tabs.system import downloads
 from utils.ui.tabs.system.downloads import BaseModel, DownloadProgress
 from utils.ui.views import cell, disabled_reasons, note, progress, table, time_left
@@ -102,7 +110,7 @@ def _progress(run: runs.Run, language: str) -> str:
     try:
         version, current = downloads.version_of(run), downloads.progress(run)
     except AmharicTtsError as error:
-        return note(error_text.describe(error, language))
+        return note(describe_error(error, language))
     status = f"{version} · {t(f'status.{state.status}', language)} {state.message}"
     if current is None or state.status is runs.Status.FINISHED:
         return note(status)

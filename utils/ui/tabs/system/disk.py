@@ -8,9 +8,17 @@ import gradio as gr
 from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import list_projects, project
-from utils.ui.confirm import Confirmation, build_confirmation, refuse_other
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, notify, show_errors
+from utils.ui.page import (
+    PRIVATE_EVENT,
+    RAW_INPUTS,
+    Confirmation,
+    PageContext,
+    build_confirmation,
+    notify,
+    refuse_other,
+    show_errors,
+)
 from utils.ui.views import cell, note, table
 from utils.workspace import disk_usage, projects
 from utils.workspace.disk_usage import DiskUsage

@@ -12,8 +12,7 @@ import gradio as gr
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.dataset import metadata
-from utils.ui import error_text
-from utils.ui.i18n import t
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import QUIET_EVENT, RAW_INPUTS, show_errors
 from utils.ui.tabs.training.settings_form import TrainForm
 from utils.ui.views import note
@@ -118,7 +117,7 @@ def build_forecast(form: TrainForm) -> None:
         try:
             result = forecast(values, page.open(project))
         except AmharicTtsError as error:  # shown in place: it is calculated at every change
-            return note(error_text.describe(error, page_language))
+            return note(describe_error(error, page_language))
         return note(summary(result, page_language))
 
     changes = [page.project.change, page.language.change, *(widget.change for widget in widgets.values())]  # type: ignore[attr-defined]

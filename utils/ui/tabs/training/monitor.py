@@ -12,8 +12,7 @@ from utils import runs
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.ui import error_text
-from utils.ui.i18n import heading, t
+from utils.ui.i18n import describe_error, heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, notify, show_errors
 from utils.ui.run_panel import RunPanel
 from utils.ui.tabs.training import comparison, device, queries, render, settings
@@ -64,7 +63,7 @@ class LiveView:
             place = self.page.open(project)
             state = self._read(place, run, language, dict(zip(START_FIELDS, start_values, strict=True)), checkpoint)
         except AmharicTtsError as error:  # shown in place: this runs on every tick
-            state = {"messages": note(error_text.describe(error, language))}
+            state = {"messages": note(describe_error(error, language))}
         updates = changed_updates(shown, state, self.widgets)
         return [frame(update) if isinstance(update, list) else update for update in updates]
 
@@ -102,7 +101,7 @@ class LiveView:
     def _device(self, language: str) -> str:
         known = self.device.get()
         if self.device.error:
-            return note(error_text.describe(self.device.error, language))
+            return note(describe_error(self.device.error, language))
         return note(device.describe(known, language) if known else t("training.detecting_device", language))
 
 

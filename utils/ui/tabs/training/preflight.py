@@ -10,8 +10,7 @@ from utils.core.errors import AmharicTtsError, RunBusyError
 from utils.core.languages import canonical
 from utils.system.doctor import Finding, Verdict
 from utils.ui import views
-from utils.ui.error_text import translate
-from utils.ui.i18n import t
+from utils.ui.i18n import t, translate
 from utils.ui.page import RAW_INPUTS, PageContext, show_errors
 from utils.ui.tabs.training import queries, settings
 from utils.ui.tabs.training.queries import Result

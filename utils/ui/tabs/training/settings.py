@@ -12,8 +12,7 @@ from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.paths import CONFIGS, UPLOADS, Project
 from utils.core.storage import make_folder, write_atomically
 from utils.dataset import metadata
-from utils.ui import error_text
-from utils.ui.i18n import field_title, t
+from utils.ui.i18n import describe_problems, field_title, t
 from utils.ui.views import error_box, message_list
 from utils.xtts.files import BUILT_IN
 from utils.xtts.licence import LICENCE, LicenceError, licence_accepted
@@ -181,7 +180,7 @@ def settings_error(error: AmharicTtsError, language: str) -> str:
     """Return a box with an error: each problem of a form or a file on a line, under the title of its field."""
     if not isinstance(error, ConfigError):
         return error_box(error, language)
-    problems = [_with_title(problem, language) for problem in error_text.describe_each(error, language)]
+    problems = [_with_title(problem, language) for problem in describe_problems(error, language)]
     return message_list("error", t("training.invalid_settings", language), problems)
 
 
