@@ -35,7 +35,7 @@ PAGE = Path(__file__).with_name("API.md")
 PYTHON = {  # file, and what of it is for other programs
     "utils/gpt_train.py": ("train_gpt", "TrainResult"),
     "utils/training_optimizations.py": ("TrainingOptimizer", "UnslothStyleOptimizations"),
-    "utils/core/change.py": ("Change",),
+    "utils/core/events.py": ("Change",),
     "utils/speech/synthesizer.py": ("Synthesizer",),
     "utils/speech/types.py": ("Speech", "Utterance", "Sentence"),
     "utils/amharic/normalization.py": ("normalize",),

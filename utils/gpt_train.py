@@ -12,8 +12,8 @@ from torch import nn
 
 from utils import runs
 from utils.config import TrainConfig
-from utils.core.change import Change
 from utils.core.errors import ConfigError
+from utils.core.events import Change
 from utils.core.paths import Project
 from utils.dataset import clip_lists
 from utils.dataset.clip_lists import Material

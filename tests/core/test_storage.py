@@ -12,9 +12,16 @@ from pathlib import Path
 import pytest
 
 from utils.core.errors import StorageError
-from utils.core.folders import link_or_copy, link_or_copy_atomically
 from utils.core.paths import TINY_MODEL
-from utils.core.storage import file_lock, make_unique_folder, read_json, timestamp_name, write_atomically
+from utils.core.storage import (
+    file_lock,
+    link_or_copy,
+    link_or_copy_atomically,
+    make_unique_folder,
+    read_json,
+    timestamp_name,
+    write_atomically,
+)
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.soak.subject import Lost, Subject
 from utils import runs
-from utils.core.folders import DamagedError
+from utils.core.storage import DamagedError
 from utils.xtts import checkpoints
 
 YEAR = 365 * 86_400.0

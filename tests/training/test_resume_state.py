@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from transformers.optimization import Adafactor
 
-from utils.core import folders
+from utils.core import storage
 from utils.core.errors import StorageError
-from utils.core.folders import DamagedError
+from utils.core.storage import DamagedError
 from utils.training import resume_state
 from utils.training.resume_state import Snapshot, capture_rng, load, restore_rng, save
 from utils.xtts import checkpoints
@@ -202,7 +202,7 @@ def test_a_disk_that_fills_up_during_a_save_leaves_the_old_state(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(small_disk / "resume", snapshot(weights={"w": torch.ones(1000)}))
-    monkeypatch.setattr(folders, "require_space", lambda *_: None)
+    monkeypatch.setattr(storage, "require_space", lambda *_: None)
     with pytest.raises(StorageError, match="No space left"):
         save(small_disk / "resume", snapshot(update=4, weights={"w": torch.ones(200_000)}))
     assert load(small_disk / "resume").update == 3
@@ -292,4 +292,4 @@ def test_a_state_whose_plain_part_is_damaged_is_named(tmp_path: Path, change: di
 def test_a_file_that_the_manifest_does_not_name_is_not_taken_for_whole(tmp_path: Path) -> None:
     save(tmp_path / "resume", snapshot())
     with pytest.raises(DamagedError, match="has changed since it was written"):
-        folders.verify_hashes(tmp_path / "resume", checkpoints.RESUME_STATE, [checkpoints.RESUME_STATE])
+        storage.verify_hashes(tmp_path / "resume", checkpoints.RESUME_STATE, [checkpoints.RESUME_STATE])

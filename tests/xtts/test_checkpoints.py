@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from utils.core import folders
+from utils.core import storage
 from utils.core.errors import AmharicTtsError, RunError, StorageError
 from utils.training.checkpoint_diff import compare
 from utils.xtts import checkpoints
@@ -151,7 +151,7 @@ def test_what_is_in_use_elsewhere_is_pruned_the_next_time(tmp_path: Path, monkey
     def in_use(target: Path) -> None:
         raise StorageError("in use")
 
-    monkeypatch.setattr(folders, "remove_folder", in_use)
+    monkeypatch.setattr(storage, "remove_folder", in_use)
     assert prune(tmp_path, keep=1) == []
     monkeypatch.undo()
     assert prune(tmp_path, keep=1) == [1]

@@ -17,8 +17,7 @@ from tools.tiny_voice.speakers import SPEAKERS
 from tools.tiny_voice.stages import BuildContext
 from tools.tiny_voice.vocoder import load_vocoder
 from tools.tiny_voice.widen import widen
-from utils.core.folders import replace_folder
-from utils.core.storage import write_atomically
+from utils.core.storage import replace_folder, write_atomically
 from utils.dataset.lengths import header_seconds
 from utils.media import audio
 from utils.media.rates import RATE

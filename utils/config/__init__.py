@@ -4,10 +4,9 @@ The form, the flags, the YAML files and the reference page are generated from th
 """
 
 from utils.config.base import SEPARATOR, Config, Language, Text, describe, printable, read_yaml
-from utils.config.dataset import DatasetConfig
-from utils.config.jobs import DownloadConfig, FeaturesConfig, RehearsalConfig
+from utils.config.dataset import DatasetConfig, FeaturesConfig
 from utils.config.speech import DEFAULT_VOICE, ServeConfig, SpeechConfig
-from utils.config.train import TrainConfig
+from utils.config.train import DownloadConfig, RehearsalConfig, TrainConfig
 
 __all__ = [
     "DEFAULT_VOICE",

@@ -5,10 +5,10 @@ import reprlib
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypedDict, TypeVar, Unpack
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
 from utils.core.errors import ConfigError
@@ -24,8 +24,24 @@ def printable(text: str) -> str:
 
 SEPARATOR = "|"  # between the values of a setting that takes several
 
+T = TypeVar("T")
 Language = Annotated[str, AfterValidator(canonical)]
 Text = Annotated[str, AfterValidator(printable)]
+
+
+class Bounds(TypedDict, total=False):
+    """What pydantic checks of a setting."""
+
+    ge: float
+    gt: float
+    le: float
+    lt: float
+    min_length: int
+
+
+def setting(default: T, title: str, description: str, **bounds: Unpack[Bounds]) -> T:
+    """Declare a setting: a pydantic field that cannot lack the texts that form, flag and reference page show."""
+    return Field(default, title=title, description=description, **bounds)
 
 
 class Config(BaseModel):
@@ -54,9 +70,8 @@ class Config(BaseModel):
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a YAML file."""
-        return cls.parse(
-            read_yaml(path), source=str(path), hint="Correct the file; settings left out have their default."
-        )
+        hint = "Correct the file; settings left out have their default."
+        return cls.parse(read_yaml(path), source=str(path), hint=hint)
 
     def to_yaml(self) -> str:
         """Write every setting, defaults included."""
@@ -68,11 +83,13 @@ def read_yaml(path: Path) -> dict[str, object]:
     try:
         values = yaml.load(path.read_text(encoding="utf-8-sig"), _Loader)  # noqa: S506  # a SafeLoader
     except OSError as error:
-        raise ConfigError(
-            f"{path} cannot be read: {error.strerror}.", hint="Check its name and permissions."
-        ) from error
+        hint = "Check its name and permissions."
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an impossible date or number
-        raise ConfigError(f"{path} is not valid YAML: {_where(error)}.", hint="Correct the file.") from error
+        where = " ".join(str(error).split())
+        if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+            where = f"line {error.problem_mark.line + 1}: {error.problem}"
+        raise ConfigError(f"{path} is not valid YAML: {where}.", hint="Correct the file.") from error
     if values is None:
         return {}
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
@@ -92,13 +109,6 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _where(error: Exception) -> str:
-    """Describe a YAML error in one line."""
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
-        return f"line {error.problem_mark.line + 1}: {error.problem}"
-    return " ".join(str(error).split())
-
-
 def describe(problem: ErrorDetails, known: Iterable[str]) -> str:
     """Describe what is wrong with one setting: its name, the value and the rule."""
     name = ".".join(map(str, problem["loc"])) or "settings"
@@ -106,13 +116,10 @@ def describe(problem: ErrorDetails, known: Iterable[str]) -> str:
         near = difflib.get_close_matches(name, known, n=1)
         return f"{name}: unknown setting" + (f" (did you mean {near[0]}?)" if near else "")
     rule = problem["msg"].removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
-    return f"{name}: {rule}" if name == "settings" else f"{name}: {_shortened(problem['input'])} {rule}"
-
-
-def _shortened(value: object) -> str:
-    """Quote a value, shortened if it is long."""
-    if isinstance(value, int) and value.bit_length() > 256:
-        return "an enormous number"
+    if name == "settings":
+        return f"{name}: {rule}"
+    value = problem["input"]
     short = reprlib.Repr()
     short.maxstring, short.maxother, short.maxlevel = 120, 120, 2
-    return short.repr(value)
+    is_enormous = isinstance(value, int) and value.bit_length() > 256  # converting it to text takes minutes
+    return f"{name}: {'an enormous number' if is_enormous else short.repr(value)} {rule}"

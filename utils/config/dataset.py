@@ -1,150 +1,100 @@
-"""Settings of data preparation."""
+"""Settings of data preparation and of encoding clips."""
 
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from utils.config.base import SEPARATOR, Config, Language, Text
+from utils.config.base import SEPARATOR, Config, Language, Text, setting
 
 
 class DatasetConfig(Config):
     """How to turn recordings into clips with text."""
 
-    inputs: Text = Field(
-        "",
-        title="Recordings",
-        description="Files, folders or URLs, separated by |. Subtitles with the same name are used.",
+    inputs: Text = setting(
+        "", "Recordings", "Files, folders or URLs, separated by |. Subtitles with the same name are used."
     )
-    language: Language = Field("am", title="Language", description="Language spoken in the recordings.")
-    speaker: Text = Field(
-        "speaker", title="Default speaker name", description="Used for recordings without a speaker name."
-    )
+    language: Language = setting("am", "Language", "Language spoken in the recordings.")
+    speaker: Text = setting("speaker", "Default speaker name", "Used for recordings without a speaker name.")
 
-    segmenter: Literal["vad", "energy"] = Field(
-        "vad", title="Segmenter", description="Cut by voice activity detection (vad) or by loudness (energy)."
+    segmenter: Literal["vad", "energy"] = setting(
+        "vad", "Segmenter", "Cut by voice activity detection (vad) or by loudness (energy)."
     )
-    vad_threshold: float = Field(
+    vad_threshold: float = setting(
         0.5,
+        "Speech threshold",
+        "Probability above which audio counts as speech; lower values keep more.",
         ge=0.05,
         le=0.95,
-        title="Speech threshold",
-        description="Probability above which audio counts as speech; lower values keep more.",
     )
-    energy_threshold_db: float = Field(
+    energy_threshold_db: float = setting(
         -40.0,
+        "Loudness threshold (dB)",
+        "Louder audio counts as speech. Used by the energy segmenter only.",
         ge=-90,
         le=-5,
-        title="Loudness threshold (dB)",
-        description="Louder audio counts as speech. Used by the energy segmenter only.",
     )
-    min_seconds: float = Field(
-        1.0, ge=0.3, le=11.6, title="Minimum clip length (s)", description="Shorter clips are excluded."
+    min_seconds: float = setting(1.0, "Minimum clip length (s)", "Shorter clips are excluded.", ge=0.3, le=11.6)
+    max_seconds: float = setting(
+        11.6, "Maximum clip length (s)", "Longer speech is split; XTTS cannot use clips over 11.6 s.", ge=1.0, le=11.6
     )
-    max_seconds: float = Field(
-        11.6,
-        ge=1.0,
-        le=11.6,
-        title="Maximum clip length (s)",
-        description="Longer speech is split; XTTS cannot use clips over 11.6 s.",
+    padding_seconds: float = setting(0.15, "Padding (s)", "Silence kept before and after the speech.", ge=0.0, le=0.5)
+    min_pause_seconds: float = setting(
+        0.1, "Minimum pause (s)", "Shorter silences are part of the speech.", ge=0.05, le=2.0
     )
-    padding_seconds: float = Field(
-        0.15, ge=0.0, le=0.5, title="Padding (s)", description="Silence kept before and after the speech."
+    min_speech_seconds: float = setting(
+        0.1, "Minimum speech (s)", "Shorter sounds between two pauses count as clicks.", ge=0.0, le=2.0
     )
-    min_pause_seconds: float = Field(
-        0.1,
-        ge=0.05,
-        le=2.0,
-        title="Minimum pause (s)",
-        description="Shorter silences are part of the speech.",
-    )
-    min_speech_seconds: float = Field(
-        0.1,
-        ge=0.0,
-        le=2.0,
-        title="Minimum speech (s)",
-        description="Shorter sounds between two pauses count as clicks.",
-    )
-    merge_pause_seconds: float = Field(
+    merge_pause_seconds: float = setting(
         0.5,
+        "Merge pauses below (s)",
+        "Segments with a shorter pause between them are joined, up to the maximum clip length.",
         ge=0.0,
         le=5.0,
-        title="Merge pauses below (s)",
-        description="Segments with a shorter pause between them are joined, up to the maximum clip length.",
     )
 
-    transcribe: bool = Field(
-        True, title="Transcribe", description="Transcribe files without subtitles; otherwise they are excluded."
+    transcribe: bool = setting(True, "Transcribe", "Transcribe files without subtitles; otherwise they are excluded.")
+    whisper_model: Text = setting("large-v3", "Whisper model", "Model size, or folder of a converted model.")
+    second_model: Text = setting(
+        "", "Second model", "Name or folder of a CTC model such as MMS whose transcripts are compared; blank = none."
     )
-    whisper_model: Text = Field(
-        "large-v3", title="Whisper model", description="Model size, or folder of a converted model."
-    )
-    second_model: Text = Field(
-        "",
-        title="Second model",
-        description="Name or folder of a CTC model such as MMS whose transcripts are compared; blank = none.",
-    )
-    device: Literal["auto", "cuda", "cpu"] = Field("auto", title="Device", description="Device for transcription.")
+    device: Literal["auto", "cuda", "cpu"] = setting("auto", "Device", "Device for transcription.")
 
-    min_speech_ratio: float = Field(
-        0.3, ge=0, le=1, title="Minimum speech share", description="Minimum share of a clip that is speech."
+    min_speech_ratio: float = setting(
+        0.3, "Minimum speech share", "Minimum share of a clip that is speech.", ge=0, le=1
     )
-    min_snr_db: float = Field(
-        10.0,
-        ge=-20,
-        le=100,
-        title="Minimum SNR (dB)",
-        description="Minimum signal-to-noise ratio, measured in the pauses.",
+    min_snr_db: float = setting(
+        10.0, "Minimum SNR (dB)", "Minimum signal-to-noise ratio, measured in the pauses.", ge=-20, le=100
     )
-    max_clipping: float = Field(
-        0.002,
-        ge=0,
-        le=1,
-        title="Maximum clipping",
-        description="Maximum share of samples at full scale.",
+    max_clipping: float = setting(0.002, "Maximum clipping", "Maximum share of samples at full scale.", ge=0, le=1)
+    min_chars_per_second: float = setting(
+        1.0, "Minimum characters per second", "Slower clips probably lack text.", ge=0, le=100
     )
-    min_chars_per_second: float = Field(
-        1.0,
-        ge=0,
-        le=100,
-        title="Minimum characters per second",
-        description="Slower clips probably lack text.",
+    max_chars_per_second: float = setting(
+        25.0, "Maximum characters per second", "Faster clips probably lack audio.", gt=0, le=100
     )
-    max_chars_per_second: float = Field(
-        25.0,
-        gt=0,
-        le=100,
-        title="Maximum characters per second",
-        description="Faster clips probably lack audio.",
-    )
-    min_confidence: float = Field(
-        0.3, ge=0, le=1, title="Minimum confidence", description="Minimum confidence of the transcription."
-    )
-    max_second_cer: float = Field(
+    min_confidence: float = setting(0.3, "Minimum confidence", "Minimum confidence of the transcription.", ge=0, le=1)
+    max_second_cer: float = setting(
         0.3,
+        "Maximum disagreement between recognisers",
+        "Maximum character error rate between the two transcripts.",
         ge=0,
         le=10,
-        title="Maximum disagreement between recognisers",
-        description="Maximum character error rate between the two transcripts.",
     )
 
-    normalise_loudness: bool = Field(
-        True, title="Normalize loudness", description="Bring every clip to -23 LUFS with peaks below -1 dB."
+    normalise_loudness: bool = setting(
+        True, "Normalize loudness", "Bring every clip to -23 LUFS with peaks below -1 dB."
     )
-    eval_share: float = Field(
-        0.05, gt=0, le=0.5, title="Evaluation share", description="Share of the audio held out for evaluation."
-    )
-    split_by: Literal["recording", "speaker", "time"] = Field(
+    eval_share: float = setting(0.05, "Evaluation share", "Share of the audio held out for evaluation.", gt=0, le=0.5)
+    split_by: Literal["recording", "speaker", "time"] = setting(
         "recording",
-        title="Split by",
-        description="What is held out: whole recordings, whole speakers, or the end of each recording (time).",
+        "Split by",
+        "What is held out: whole recordings, whole speakers, or the end of each recording (time).",
     )
-    workers: int = Field(
-        0, ge=0, le=256, title="Processes", description="Recordings processed in parallel; 0 = one per CPU core."
-    )
-    engine: Literal["local", "ray"] = Field(
+    workers: int = setting(0, "Processes", "Recordings processed in parallel; 0 = one per CPU core.", ge=0, le=256)
+    engine: Literal["local", "ray"] = setting(
         "local",
-        title="Engine",
-        description="local = processes of this machine; ray = the Ray cluster in RAY_ADDRESS (pip install ray). Its "
+        "Engine",
+        "local = processes of this machine; ray = the Ray cluster in RAY_ADDRESS (pip install ray). Its "
         "machines need the recordings and the project in a shared folder. Transcription stays on this machine.",
     )
 
@@ -158,3 +108,11 @@ class DatasetConfig(Config):
     def input_list(self) -> list[str]:
         """Return the inputs as a list."""
         return [source.strip() for source in self.inputs.split(SEPARATOR) if source.strip()]
+
+
+class FeaturesConfig(Config):
+    """How to encode clips for training."""
+
+    model: Text = setting("", "Model folder", "Folder with dvae.pth, mel_stats.pth and vocab.json.")
+    device: Literal["auto", "cuda", "cpu"] = setting("auto", "Device", "Device for the DVAE.")
+    thorough: bool = setting(False, "Verify all", "Read all stored features again and recompute damaged ones.")

@@ -33,16 +33,11 @@ def read_flags(arguments: argparse.Namespace, config: type[C]) -> C:
 
 def command_line(verb: str, config: Config) -> str:
     """Return the command that does the same as a config."""
-    words = [f"python -m utils {verb}"]
-    for name, field in type(config).model_fields.items():
-        value = getattr(config, name)
-        if value != field.default:
-            words.append(format_flag(name, value))
-    return " ".join(words)
+    changed = {name: value for name, value in config if value != type(config).model_fields[name].default}
+    return " ".join([f"python -m utils {verb}", *(_format_flag(name, value) for name, value in changed.items())])
 
 
-def format_flag(name: str, value: object) -> str:
-    """Format one setting as a flag."""
+def _format_flag(name: str, value: object) -> str:
     if isinstance(value, bool):
         return flag(name) if value else flag(name).replace("--", "--no-", 1)
     joint = "=" if str(value).startswith("-") else " "
@@ -50,7 +45,6 @@ def format_flag(name: str, value: object) -> str:
 
 
 def flag(name: str) -> str:
-    """Return the flag of a field."""
     return "--" + name.replace("_", "-")
 
 
@@ -62,12 +56,12 @@ def flag_help(field: FieldInfo) -> str:
 
 
 def _bounds(field: FieldInfo) -> str:
-    bounds = {type(rule).__name__: getattr(rule, type(rule).__name__.lower(), None) for rule in field.metadata}
-    if "Ge" in bounds and "Le" in bounds:
-        low, high = (f"{bounds[kind]:,.10g}" for kind in ("Ge", "Le"))
-        return f"{low} to {high}" if "-" in low else f"{low}-{high}"
-    words = {"Ge": "at least", "Gt": "above", "Le": "at most", "Lt": "below"}
-    return ", ".join(f"{word} {bounds[kind]:,.10g}" for kind, word in words.items() if kind in bounds)
+    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+    bounds = {kind: getattr(rule, kind) for kind in words for rule in field.metadata if hasattr(rule, kind)}
+    texts = {kind: f"{bound:,.10g}" for kind, bound in bounds.items()}
+    if "ge" in texts and "le" in texts:
+        return f"{texts['ge']} to {texts['le']}" if "-" in texts["ge"] else f"{texts['ge']}-{texts['le']}"
+    return ", ".join(f"{words[kind]} {text}" for kind, text in texts.items())
 
 
 def _options(field: FieldInfo) -> dict[str, Any]:
@@ -76,5 +70,5 @@ def _options(field: FieldInfo) -> dict[str, Any]:
         return {"action": argparse.BooleanOptionalAction}
     if get_origin(field.annotation) is Literal:
         return {"metavar": "{" + ",".join(map(str, get_args(field.annotation))) + "}"}
-    kind = field.annotation
-    return {"metavar": {int: "N", float: "X"}.get(kind, "TEXT") if isinstance(kind, type) else "TEXT"}
+    kinds: dict[object, str] = {int: "N", float: "X"}
+    return {"metavar": kinds.get(field.annotation, "TEXT")}

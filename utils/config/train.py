@@ -1,10 +1,10 @@
-"""Settings of a fine-tuning run."""
+"""Settings of a fine-tuning run, of downloading its base model, and of a test run."""
 
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from utils.config.base import Config, Language, Text
+from utils.config.base import Config, Language, Text, setting
 
 Version = Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny", "tiny-random"]
 
@@ -12,254 +12,187 @@ Version = Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny", "tiny-
 class TrainConfig(Config):
     """How to fine-tune a model."""
 
-    custom_model: Text = Field(
-        "",
-        title="Custom checkpoint (optional)",
-        description="Folder or .pth file to start from; blank = the base version.",
+    custom_model: Text = setting(
+        "", "Custom checkpoint (optional)", "Folder or .pth file to start from; blank = the base version."
     )
-    version: Version = Field(
+    version: Version = setting(
         "v2.0.2",
-        title="Base version",
-        description="Published XTTS version to start from; tiny is the small built-in voice, tiny-random is for tests.",
+        "Base version",
+        "Published XTTS version to start from; tiny is the small built-in voice, tiny-random is for tests.",
     )
-    language: Language = Field("am", title="Language", description="Language spoken in the clips.")
-    use_amharic_g2p: bool = Field(
-        True,
-        title="Amharic G2P",
-        description="Convert Amharic to phonetic Latin letters before training.",
-    )
-    train_csv: Text = Field(
-        "", title="Training list", description="Path to metadata_train.csv; blank = the project's list."
-    )
-    eval_csv: Text = Field(
-        "", title="Evaluation list", description="Path to metadata_eval.csv; blank = the project's list."
-    )
-    output_path: Text = Field(
-        "output",
-        title="Project folder",
-        description="Contains the dataset, runs and finished models. The page uses the open project.",
+    language: Language = setting("am", "Language", "Language spoken in the clips.")
+    use_amharic_g2p: bool = setting(True, "Amharic G2P", "Convert Amharic to phonetic Latin letters before training.")
+    train_csv: Text = setting("", "Training list", "Path to metadata_train.csv; blank = the project's list.")
+    eval_csv: Text = setting("", "Evaluation list", "Path to metadata_eval.csv; blank = the project's list.")
+    output_path: Text = setting(
+        "output", "Project folder", "Contains the dataset, runs and finished models. The page uses the open project."
     )
 
-    num_epochs: int = Field(10, ge=1, le=1000, title="Epochs", description="Passes over the training clips.")
-    max_steps: int = Field(
-        0,
-        ge=0,
-        le=10_000_000,
-        title="Maximum steps",
-        description="Stop after this many optimizer steps; 0 = train for all epochs.",
+    num_epochs: int = setting(10, "Epochs", "Passes over the training clips.", ge=1, le=1000)
+    max_steps: int = setting(
+        0, "Maximum steps", "Stop after this many optimizer steps; 0 = train for all epochs.", ge=0, le=10_000_000
     )
-    batch_size: int = Field(8, ge=1, le=512, title="Batch size", description="Clips on the device at a time.")
-    grad_acumm: int = Field(2, ge=1, le=512, title="Gradient accumulation", description="Batches per optimizer step.")
-    batch_tokens: int = Field(
+    batch_size: int = setting(8, "Batch size", "Clips on the device at a time.", ge=1, le=512)
+    grad_acumm: int = setting(2, "Gradient accumulation", "Batches per optimizer step.", ge=1, le=512)
+    batch_tokens: int = setting(
         0,
+        "Tokens per batch",
+        "Fill batches up to this many positions, padding included, instead of by clips; 0 = by clips.",
         ge=0,
         le=1_000_000,
-        title="Tokens per batch",
-        description="Fill batches up to this many positions, padding included, instead of by clips; 0 = by clips.",
     )
-    max_audio_length: float = Field(
-        11.6,
-        ge=1.0,
-        le=11.6,
-        title="Maximum clip length (s)",
-        description="Longer clips are excluded, never cut.",
+    max_audio_length: float = setting(
+        11.6, "Maximum clip length (s)", "Longer clips are excluded, never cut.", ge=1.0, le=11.6
     )
-    max_text_length: int = Field(
-        200,
-        ge=10,
-        le=400,
-        title="Maximum text length (tokens)",
-        description="Clips with longer text are excluded, never cut.",
+    max_text_length: int = setting(
+        200, "Maximum text length (tokens)", "Clips with longer text are excluded, never cut.", ge=10, le=400
     )
-    mask_reference: bool = Field(
-        True,
-        title="Mask the reference",
-        description="Compute no loss on the part of a clip that is used as the voice reference.",
+    mask_reference: bool = setting(
+        True, "Mask the reference", "Compute no loss on the part of a clip that is used as the voice reference."
     )
-    num_workers: int = Field(
+    num_workers: int = setting(
         0,
+        "Data loading workers",
+        "Processes that load training data; 0 = a thread of the training process.",
         ge=0,
         le=64,
-        title="Data loading workers",
-        description="Processes that load training data; 0 = a thread of the training process.",
     )
 
-    learning_rate: float = Field(
-        5e-6, gt=0, le=1e-2, title="Learning rate", description="Peak learning rate of the schedule."
+    learning_rate: float = setting(5e-6, "Learning rate", "Peak learning rate of the schedule.", gt=0, le=1e-2)
+    weight_decay: float = setting(
+        1e-2, "Weight decay", "Pulls weights towards zero to prevent overfitting.", ge=0, le=1
     )
-    weight_decay: float = Field(
-        1e-2, ge=0, le=1, title="Weight decay", description="Pulls weights towards zero to prevent overfitting."
+    lr_scheduler: Literal["cosine", "linear", "constant"] = setting(
+        "cosine", "Schedule", "How the learning rate falls after warm-up."
     )
-    lr_scheduler: Literal["cosine", "linear", "constant"] = Field(
-        "cosine", title="Schedule", description="How the learning rate falls after warm-up."
+    warmup_steps: int = setting(
+        100, "Warm-up steps", "Steps over which the learning rate rises from 0.", ge=0, le=100_000
     )
-    warmup_steps: int = Field(
-        100, ge=0, le=100_000, title="Warm-up steps", description="Steps over which the learning rate rises from 0."
-    )
-    warmup_share: float = Field(
+    warmup_share: float = setting(
         0.1,
+        "Maximum warm-up share",
+        "Limits warm-up to this share of the run, so that short runs reach the full rate.",
         ge=0,
         le=1,
-        title="Maximum warm-up share",
-        description="Limits warm-up to this share of the run, so that short runs reach the full rate.",
     )
-    embedding_warmup_steps: int = Field(
+    embedding_warmup_steps: int = setting(
         0,
+        "Text embedding warm-up",
+        "Train only the text embeddings for this many steps first; useful for a new language.",
         ge=0,
         le=100_000,
-        title="Text embedding warm-up",
-        description="Train only the text embeddings for this many steps first; useful for a new language.",
     )
-    gradient_clip: float = Field(
-        1.0, gt=0, le=1000, title="Gradient clipping norm", description="Larger gradients are scaled down to this norm."
+    gradient_clip: float = setting(
+        1.0, "Gradient clipping norm", "Larger gradients are scaled down to this norm.", gt=0, le=1000
     )
-    dropout: float = Field(
-        0.1, ge=0, lt=1, title="Dropout", description="Share of activations dropped at random during training."
+    dropout: float = setting(0.1, "Dropout", "Share of activations dropped at random during training.", ge=0, lt=1)
+    enable_byte_dropout: bool = setting(
+        True, "Fast dropout (CPU)", "On a CPU, draw the dropout masks of eight values at once."
     )
-    enable_byte_dropout: bool = Field(
-        True, title="Fast dropout (CPU)", description="On a CPU, draw the dropout masks of eight values at once."
+    label_smoothing: float = setting(
+        0.0, "Label smoothing", "Probability spread over all other audio codes.", ge=0, lt=1
     )
-    label_smoothing: float = Field(
-        0.0, ge=0, lt=1, title="Label smoothing", description="Probability spread over all other audio codes."
+    text_loss_weight: float = setting(
+        0.01, "Text loss weight", "Weight of the text loss; the audio loss has weight 1.", ge=0, le=10
     )
-    text_loss_weight: float = Field(
-        0.01, ge=0, le=10, title="Text loss weight", description="Weight of the text loss; the audio loss has weight 1."
-    )
-    seed: int = Field(0, ge=0, lt=2**32, title="Seed", description="The same seed, data and device give the same run.")
+    seed: int = setting(0, "Seed", "The same seed, data and device give the same run.", ge=0, lt=2**32)
 
-    enable_grad_checkpoint: bool = Field(
-        False,
-        title="Gradient Checkpointing",
-        description="Uses less memory by computing activations a second time.",
+    enable_grad_checkpoint: bool = setting(
+        False, "Gradient Checkpointing", "Uses less memory by computing activations a second time."
     )
-    checkpoint_every: int = Field(
-        1,
-        ge=1,
-        le=30,
-        title="Checkpoint every (layers)",
-        description="1 = every layer, 2 = every second layer, and so on.",
+    checkpoint_every: int = setting(
+        1, "Checkpoint every (layers)", "1 = every layer, 2 = every second layer, and so on.", ge=1, le=30
     )
-    enable_sdpa: bool = Field(
+    enable_sdpa: bool = setting(
         True,
-        title="Fast Attention (SDPA)",
-        description="Use PyTorch's fused attention in the GPT, the conditioning encoder and the perceiver.",
+        "Fast Attention (SDPA)",
+        "Use PyTorch's fused attention in the GPT, the conditioning encoder and the perceiver.",
     )
-    attention_kernel: Literal["auto", "flash", "efficient", "math", "flash_attention_2"] = Field(
-        "auto",
-        title="Attention kernel",
-        description="auto = PyTorch chooses; flash_attention_2 needs the flash-attn package.",
+    attention_kernel: Literal["auto", "flash", "efficient", "math", "flash_attention_2"] = setting(
+        "auto", "Attention kernel", "auto = PyTorch chooses; flash_attention_2 needs the flash-attn package."
     )
-    enable_mixed_precision: bool = Field(
-        True, title="Mixed Precision (FP16/BF16)", description="Compute in half precision where the device supports it."
+    enable_mixed_precision: bool = setting(
+        True, "Mixed Precision (FP16/BF16)", "Compute in half precision where the device supports it."
     )
-    enable_tf32: bool = Field(True, title="TF32", description="Faster, less precise matrix math on recent NVIDIA GPUs.")
-    enable_fused_optimizer: bool = Field(True, title="Fused optimizer", description="Update all weights in one kernel.")
-    enable_fused_gelu: bool = Field(
-        True, title="Fused GELU", description="Compute each GELU activation in one kernel; faster and uses less memory."
+    enable_tf32: bool = setting(True, "TF32", "Faster, less precise matrix math on recent NVIDIA GPUs.")
+    enable_fused_optimizer: bool = setting(True, "Fused optimizer", "Update all weights in one kernel.")
+    enable_fused_gelu: bool = setting(
+        True, "Fused GELU", "Compute each GELU activation in one kernel; faster and uses less memory."
     )
-    optimizer: Literal["adamw", "adamw_8bit", "adafactor"] = Field(
-        "adamw", title="Optimizer", description="adamw_8bit needs a GPU and bitsandbytes; adafactor uses least memory."
+    optimizer: Literal["adamw", "adamw_8bit", "adafactor"] = setting(
+        "adamw", "Optimizer", "adamw_8bit needs a GPU and bitsandbytes; adafactor uses least memory."
     )
-    offload_optimizer: bool = Field(
-        False, title="Optimizer on the CPU", description="Keep the optimizer state in RAM and update the weights there."
+    offload_optimizer: bool = setting(
+        False, "Optimizer on the CPU", "Keep the optimizer state in RAM and update the weights there."
     )
-    step_in_backward: bool = Field(
+    step_in_backward: bool = setting(
         False,
-        title="Optimizer step in backward",
-        description="Apply and free each gradient at once. Needs gradient accumulation 1; clips each weight by itself.",
+        "Optimizer step in backward",
+        "Apply and free each gradient at once. Needs gradient accumulation 1; clips each weight by itself.",
     )
-    use_compile: bool = Field(
-        False,
-        title="torch.compile",
-        description="Compile the GPT layers for a few fixed lengths; the first steps take minutes.",
+    use_compile: bool = setting(
+        False, "torch.compile", "Compile the GPT layers for a few fixed lengths; the first steps take minutes."
     )
-    max_mel_length: int = Field(
+    max_mel_length: int = setting(
         0,
+        "Maximum audio length (codes)",
+        "Largest length for torch.compile; 0 = the longest clip of the dataset.",
         ge=0,
         le=605,
-        title="Maximum audio length (codes)",
-        description="Largest length for torch.compile; 0 = the longest clip of the dataset.",
     )
-    enable_ema: bool = Field(False, title="EMA", description="Keep a moving average of the weights and export it.")
-    ema_decay: float = Field(
-        0.999, gt=0, lt=1, title="EMA decay", description="Share of the average that each step keeps."
-    )
-    ema_device: Literal["auto", "cpu"] = Field(
-        "auto", title="EMA device", description="Where the average is stored; cpu saves GPU memory."
+    enable_ema: bool = setting(False, "EMA", "Keep a moving average of the weights and export it.")
+    ema_decay: float = setting(0.999, "EMA decay", "Share of the average that each step keeps.", gt=0, lt=1)
+    ema_device: Literal["auto", "cpu"] = setting(
+        "auto", "EMA device", "Where the average is stored; cpu saves GPU memory."
     )
 
-    freeze_first_n_gpt_layers: int = Field(
-        0, ge=0, le=30, title="Frozen GPT layers", description="The first layers of the GPT that are not trained."
+    freeze_first_n_gpt_layers: int = setting(
+        0, "Frozen GPT layers", "The first layers of the GPT that are not trained.", ge=0, le=30
     )
-    freeze_conditioning: bool = Field(
-        False, title="Freeze conditioning", description="Don't train the speaker encoder."
+    freeze_conditioning: bool = setting(False, "Freeze conditioning", "Don't train the speaker encoder.")
+    enable_lora: bool = setting(
+        False, "LoRA", "Train small adapter matrices and the text embeddings instead of all weights."
     )
-    enable_lora: bool = Field(
-        False, title="LoRA", description="Train small adapter matrices and the text embeddings instead of all weights."
-    )
-    use_dora: bool = Field(False, title="DoRA", description="LoRA that also learns the magnitude of each weight.")
-    lora_rank: int = Field(16, ge=1, le=512, title="LoRA rank", description="Width of the adapter matrices.")
-    lora_alpha: float = Field(
-        32.0, gt=0, le=1024, title="LoRA alpha", description="Strength of the adapter, divided by its rank."
-    )
-    lora_dropout: float = Field(
-        0.0, ge=0, lt=1, title="LoRA dropout", description="Share of the adapter inputs dropped at random."
-    )
-    lora_targets: Literal["attention", "all"] = Field(
-        "all", title="LoRA targets", description="Adapt only the attention layers, or the feed-forward layers too."
+    use_dora: bool = setting(False, "DoRA", "LoRA that also learns the magnitude of each weight.")
+    lora_rank: int = setting(16, "LoRA rank", "Width of the adapter matrices.", ge=1, le=512)
+    lora_alpha: float = setting(32.0, "LoRA alpha", "Strength of the adapter, divided by its rank.", gt=0, le=1024)
+    lora_dropout: float = setting(0.0, "LoRA dropout", "Share of the adapter inputs dropped at random.", ge=0, lt=1)
+    lora_targets: Literal["attention", "all"] = setting(
+        "all", "LoRA targets", "Adapt only the attention layers, or the feed-forward layers too."
     )
 
-    max_memory_fraction: float = Field(
-        1.0, gt=0, le=1, title="GPU memory limit", description="Maximum share of the GPU memory that the run may use."
+    max_memory_fraction: float = setting(
+        1.0, "GPU memory limit", "Maximum share of the GPU memory that the run may use.", gt=0, le=1
     )
-    num_processes: int = Field(
-        1, ge=1, le=64, title="Training processes", description="Processes on this machine, one per GPU."
-    )
-    sharding: Literal["none", "fsdp"] = Field(
-        "none", title="Sharding", description="fsdp distributes weights and optimizer state over the processes."
+    num_processes: int = setting(1, "Training processes", "Processes on this machine, one per GPU.", ge=1, le=64)
+    sharding: Literal["none", "fsdp"] = setting(
+        "none", "Sharding", "fsdp distributes weights and optimizer state over the processes."
     )
 
-    save_step: int = Field(1000, ge=1, title="Save every (steps)", description="Steps between two checkpoints.")
-    save_n_checkpoints: int = Field(
-        1,
-        ge=1,
-        le=100,
-        title="Checkpoints to keep",
-        description="Recent checkpoints to keep; the best one is always kept.",
+    save_step: int = setting(1000, "Save every (steps)", "Steps between two checkpoints.", ge=1)
+    save_n_checkpoints: int = setting(
+        1, "Checkpoints to keep", "Recent checkpoints to keep; the best one is always kept.", ge=1, le=100
     )
-    eval_step: int = Field(
-        0,
-        ge=0,
-        le=1_000_000,
-        title="Evaluate every (steps)",
-        description="Steps between two evaluations; 0 = after each epoch.",
+    eval_step: int = setting(
+        0, "Evaluate every (steps)", "Steps between two evaluations; 0 = after each epoch.", ge=0, le=1_000_000
     )
-    sample_texts: Text = Field(
+    sample_texts: Text = setting(
         "",
-        title="Sample sentences",
-        description="Spoken at each checkpoint, separated by |; blank = three from the evaluation list, - = none.",
+        "Sample sentences",
+        "Spoken at each checkpoint, separated by |; blank = three from the evaluation list, - = none.",
     )
-    early_stopping_patience: int = Field(
-        0,
-        ge=0,
-        le=1000,
-        title="Early stopping",
-        description="Stop after this many evaluations without improvement; 0 = never.",
+    early_stopping_patience: int = setting(
+        0, "Early stopping", "Stop after this many evaluations without improvement; 0 = never.", ge=0, le=1000
     )
-    tracker: Literal["none", "tensorboard", "wandb", "trackio"] = Field(
-        "none", title="Tracker", description="Also send metrics to this service."
+    tracker: Literal["none", "tensorboard", "wandb", "trackio"] = setting(
+        "none", "Tracker", "Also send metrics to this service."
     )
 
     @model_validator(mode="after")
     def settings_that_agree(self) -> Self:
         """Refuse combinations that cannot work; nothing is switched off silently."""
-        if reasons := [reason for is_conflict, reason in self._conflicts() if is_conflict]:
-            raise ValueError("; ".join(reasons))
-        return self
-
-    def _conflicts(self) -> list[tuple[bool, str]]:
         in_backward = self.step_in_backward
-        return [
+        conflicts = [
             (in_backward and self.grad_acumm > 1, "step_in_backward needs grad_acumm 1"),
             (in_backward and self.num_processes > 1, "step_in_backward works with one process only"),
             (in_backward and self.batch_tokens > 0, "step_in_backward needs batch_tokens 0"),
@@ -273,3 +206,24 @@ class TrainConfig(Config):
             (self.sharding == "fsdp" and self.enable_lora, "enable_lora does not work with sharding"),
             (self.sharding == "fsdp" and self.offload_optimizer, "offload_optimizer does not work with sharding"),
         ]  # fmt: skip
+        if reasons := [reason for is_conflict, reason in conflicts if is_conflict]:
+            raise ValueError("; ".join(reasons))
+        return self
+
+
+class DownloadConfig(Config):
+    """Which base model to download."""
+
+    version: Version = setting(
+        "v2.0.2",
+        "Base version",
+        "XTTS version to download; tiny is the small built-in voice, tiny-random is for tests.",
+    )
+    models: Text = setting("", "Models folder", "Where to save the model; blank = the default folder.")
+
+
+class RehearsalConfig(Config):
+    """How long a test run takes."""
+
+    seconds: float = setting(20.0, "Seconds", "Length of the test run.", ge=0.1, le=86_400)
+    ticks_per_second: float = setting(2.0, "Ticks per second", "Events written per second.", gt=0, le=100)

@@ -31,30 +31,27 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def parse_url(url: str) -> SplitResult:
+def foreign_header(
+    headers: Mapping[str, str], *, local: bool, check_origin: bool = True
+) -> Literal["", "host", "origin"]:
+    """Return the header that shows that another web site sent a request to this (local) server; empty when none does.
+
+    The names of the headers are in lower case.
+    """
+    host, origin = headers.get("host", ""), headers.get("origin")
+    if local and not is_loopback(_split(f"//{host}").hostname or ""):
+        return "host"
+    if check_origin and origin and _split(origin).netloc != headers.get("x-forwarded-host", host):
+        return "origin"
+    return ""
+
+
+def _split(url: str) -> SplitResult:
     """Split a URL into its parts; all are empty when it is malformed."""
     try:
         return urlsplit(url)
     except ValueError:
         return SplitResult("", "", "", "", "")
-
-
-def foreign_header(
-    headers: Mapping[str, str], *, local: bool, check_origin: bool = True
-) -> Literal["", "host", "origin"]:
-    """Return the header that shows that another web site sent a request; empty when none does.
-
-    Args:
-        headers: Of the request, with names in lower case.
-        local: Whether the server is for this computer only.
-        check_origin: Whether requests of other origins are refused.
-    """
-    host, origin = headers.get("host", ""), headers.get("origin")
-    if local and not is_loopback(parse_url(f"//{host}").hostname or ""):
-        return "host"
-    if check_origin and origin and parse_url(origin).netloc != headers.get("x-forwarded-host", host):
-        return "origin"
-    return ""
 
 
 def is_url(text: str) -> bool:
@@ -65,7 +62,13 @@ def is_url(text: str) -> bool:
 
 def check_public(url: str, *, allow_private: bool = False) -> None:
     """Refuse a URL that is not http(s), or that leads to this machine or its own network."""
-    parts = _http_parts(url)
+    parts = _split(url)
+    try:
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is not a number
+        usable = False
+    if not usable:
+        raise DownloadError(f"{url} cannot be downloaded.", hint="It must start with http:// or https://.")
     if parts.password:
         raise DownloadError(
             f"The URL of {parts.hostname} contains a password, which settings and logs would store.",
@@ -82,17 +85,6 @@ def check_public(url: str, *, allow_private: bool = False) -> None:
         raise DownloadError(f"{parts.hostname} was not found ({error}).", hint=hint) from error
     if not all(_is_public(str(entry[4][0])) for entry in resolved):
         raise DownloadError(f"{url} is on a private network.", hint="Add the file itself instead of a URL.")
-
-
-def _http_parts(url: str) -> SplitResult:
-    parts = parse_url(url)
-    try:
-        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is not a number
-        usable = False
-    if not usable:
-        raise DownloadError(f"{url} cannot be downloaded.", hint="It must start with http:// or https://.")
-    return parts
 
 
 def _is_public(address: str) -> bool:

@@ -21,12 +21,7 @@ from collections.abc import Sequence
 
 
 class AmharicTtsError(Exception):
-    """Base of every error that the user can do something about.
-
-    Args:
-        message: What happened and where.
-        hint: How to fix it, as a sentence; empty if there is no advice.
-    """
+    """Base of every error that the user can do something about: what happened and where, and how to fix it."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -38,17 +33,11 @@ class AmharicTtsError(Exception):
 
 
 class ConfigError(AmharicTtsError):
-    """A setting is unknown, malformed or out of bounds.
-
-    Args:
-        message: What happened and where.
-        hint: How to fix it.
-        problems: One sentence for each bad setting, which begins with its name.
-    """
+    """A setting is unknown, malformed or out of bounds."""
 
     def __init__(self, message: str, *, hint: str = "", problems: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint)
-        self.problems = problems
+        self.problems = problems  # one sentence for each bad setting, which begins with its name
 
 
 class AudioError(AmharicTtsError):

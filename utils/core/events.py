@@ -1,5 +1,6 @@
 """Event logs: one JSON object per line, appended by a run and read by whoever follows it."""
 
+import errno
 import json
 import math
 import os
@@ -7,30 +8,40 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from utils.core.errors import StorageError
-from utils.core.storage import storage_error
+from utils.core.storage import storage_errors
 
 Event = dict[str, object]
 BLOCK = 1 << 20  # bytes read at a time: bounds the memory of a reader, whatever the size of the log
 MAX_INTEGER = 2**53  # floats beyond it skip integers; no event counts that far
 
 
-class EventLog:
-    """Appends events; each line reaches the file completely or is ignored by readers.
+@dataclass(frozen=True)
+class Change:
+    """What an optimization changed, counted while it was changed.
 
-    Args:
-        path: The events.jsonl of a run.
+    Attributes:
+        name: The setting that asked for it.
+        changed: How many live objects are different now; 0 when there was nothing to do.
+        detail: What they are, or why there were none.
     """
+
+    name: str
+    changed: int
+    detail: str = ""
+
+
+class EventLog:
+    """Appends events; each line reaches the file completely or is ignored by readers."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._is_torn = _ends_torn(path)
-        try:
+        size = _size(path)
+        self._is_torn = size > 0 and read_block(path, size - 1, 1) != b"\n"  # the last line was not written whole
+        with storage_errors(path):
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
-        except OSError as error:
-            raise storage_error(path, error) from error
 
     def emit(self, kind: str, **fields: object) -> None:
         """Append one event with the current time."""
@@ -39,16 +50,12 @@ class EventLog:
         if self._is_torn:
             line = b"\n" + line
         self._is_torn = True
-        try:
-            written = os.write(self._descriptor, line)
-        except OSError as error:
-            raise storage_error(self.path, error) from error
-        if written < len(line):
-            raise storage_error(self.path, OSError(28, "No space left on device"))
+        with storage_errors(self.path):
+            if os.write(self._descriptor, line) < len(line):
+                raise OSError(errno.ENOSPC, "No space left on device")
         self._is_torn = False
 
     def close(self) -> None:
-        """Close the file."""
         os.close(self._descriptor)
 
     def __enter__(self) -> Self:
@@ -58,8 +65,7 @@ class EventLog:
         self.close()
 
 
-@dataclass(frozen=True)
-class EventBatch:
+class EventBatch(NamedTuple):
     """Events read at once, and the offset at which to read on."""
 
     events: list[Event]
@@ -86,8 +92,9 @@ def iter_events(path: Path) -> Iterator[Event]:
 
 def format_event(event: Event) -> str:
     """Format an event as one line of text; nested values are left out, because such events have a message too."""
-    fields = (f"{name}={value}" for name, value in event.items() if _is_printed(name, value))
-    return " ".join([str(event["kind"]), *fields])
+    fields = {name: value for name, value in event.items() if name not in {"time", "kind"}}
+    shown = [f"{name}={value}" for name, value in fields.items() if value != "" and not isinstance(value, dict)]
+    return " ".join([str(event["kind"]), *shown])
 
 
 def tail_offset(path: Path, size: int = BLOCK) -> int:
@@ -136,18 +143,9 @@ def as_integer(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MAX_INTEGER else None
 
 
-def _is_printed(name: str, value: object) -> bool:
-    return name not in {"time", "kind"} and value != "" and not isinstance(value, dict)
-
-
 def _finite(value: object) -> object:
     """Turn NaN and infinity into strings, because JSON has no numbers for them."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _ends_torn(path: Path) -> bool:
-    size = _size(path)
-    return size > 0 and read_block(path, size - 1, 1) != b"\n"
 
 
 def _size(path: Path) -> int:

@@ -10,28 +10,18 @@ from utils.core.errors import UnknownLanguageError
 
 @dataclass(frozen=True)
 class Language:
-    """A language.
+    """A language and its names."""
 
-    Attributes:
-        code: The code used in files, flags and language tokens.
-        name: English name.
-        native_name: Name in the language itself.
-        aliases: Other spellings, in lower case.
-        whisper_code: Its code in Whisper; None if Whisper does not know the language and has to guess.
-        in_xtts: Whether the published XTTS v2 speaks it.
-    """
-
-    code: str
+    code: str  # used in files, flags and language tokens
     name: str
     native_name: str
-    aliases: tuple[str, ...] = ()
-    whisper_code: str | None = None
-    in_xtts: bool = False
+    aliases: tuple[str, ...] = ()  # in lower case
+    whisper_code: str | None = None  # None if Whisper does not know the language and has to guess
+    in_xtts: bool = False  # whether the published XTTS v2 speaks it
 
     @property
     def token(self) -> str:
-        """Return the token that starts every text in this language."""
-        return f"[{self.code}]"
+        return f"[{self.code}]"  # starts every text in this language
 
 
 AMHARIC = Language("am", "Amharic", "አማርኛ", ("amh", "amharinya", "amarigna", "amarinya"), "am")
@@ -86,29 +76,23 @@ def find(name: str) -> Language:
     if wanted in known:
         return known[wanted]
     if not (tag := TAG.fullmatch(wanted)):
-        raise UnknownLanguageError(f"Unknown language {name!r}.", hint=_advice(wanted, known))
+        near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
+        names = dict.fromkeys(f"{known[spelling].name} ({known[spelling].code})" for spelling in near)
+        meant = f"Did you mean {' or '.join(names)}? " if names else ""
+        hint = f"{meant}Give a name such as Amharic or a code such as am."
+        raise UnknownLanguageError(f"Unknown language {name!r}.", hint=hint)
     code = tag[1]
     return known.get(code) or Language(code, code, code, (), code if code in WHISPER_CODES else None)
 
 
 def canonical(name: str) -> str:
-    """Return the code of a language from any of its names."""
     return find(name).code
 
 
 @cache
 def _by_alias() -> dict[str, Language]:
-    """Map every spelling, in lower case, to its language."""
     return {
         spelling.casefold(): language
         for language in (AMHARIC, *XTTS_LANGUAGES, *OTHER_LANGUAGES)
         for spelling in (language.code, language.name, language.native_name, *language.aliases)
     }
-
-
-def _advice(wanted: str, known: dict[str, Language]) -> str:
-    """Suggest the nearest known languages."""
-    near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
-    names = dict.fromkeys(f"{known[spelling].name} ({known[spelling].code})" for spelling in near)
-    meant = f"Did you mean {' or '.join(names)}? " if names else ""
-    return f"{meant}Give a name such as Amharic or a code such as am."

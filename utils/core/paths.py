@@ -32,32 +32,26 @@ class Project:
 
     @property
     def dataset(self) -> Path:
-        """Clips and their lists."""
         return self.root / "dataset"
 
     @property
-    def recordings(self) -> Path:
-        """Uploaded and downloaded recordings."""
+    def recordings(self) -> Path:  # uploaded and downloaded
         return self.dataset / "recordings"
 
     @property
-    def runs(self) -> Path:
-        """One folder per run."""
+    def runs(self) -> Path:  # one folder per run
         return self.root / "runs"
 
     @property
-    def ready(self) -> Path:
-        """The finished model."""
+    def ready(self) -> Path:  # the finished model
         return self.root / "ready"
 
     @property
-    def exports(self) -> Path:
-        """Packed models and datasets, which can be created again."""
+    def exports(self) -> Path:  # packed models and datasets, which can be created again
         return self.root / "exports"
 
     @property
-    def evaluation(self) -> Path:
-        """Reports of ``evaluate``."""
+    def evaluation(self) -> Path:  # reports
         return self.root / "evaluation"
 
 
@@ -67,7 +61,6 @@ def project(name: str, output: Path = OUTPUT) -> Project:
 
 
 def list_projects(output: Path = OUTPUT) -> list[str]:
-    """List the projects by name."""
     if not output.is_dir():
         return []
     return sorted(path.name for path in output.iterdir() if path.is_dir() and not path.name.startswith("."))

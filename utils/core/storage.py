@@ -1,75 +1,76 @@
-"""Crash-safe files: written completely or not at all, and locks that the system frees when their holder dies."""
+"""Crash-safe files and folders: written completely or not at all. Locks that the system frees when their holder dies.
+
+Everything is written under a hidden name, then renamed. A kill can leave hidden folders beside ``step_5``:
+``.step_5.new-TIME`` was being written, ``.step_5.old-TIME`` was being replaced, ``.step_5.gone-TIME`` was being
+deleted. There are two ways to write a folder. ``replace_folder`` suits any folder: its next call restores the old one
+where a kill came between the renames. ``write_folder`` also writes a manifest with the size and hash of every file, so
+that ``newest_complete`` always finds the newest complete version.
+"""
 
 import contextlib
 import errno
+import hashlib
 import json
+import math
 import os
+import re
 import secrets
+import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from utils.core.errors import StorageError
+from utils.core.paths import TINY_MODEL
 
 T = TypeVar("T")
+Digests = dict[str, str]
+
 PARTIAL = ".partial"
-NO_SPACE_HINT = "Free some space or choose another folder. Existing files are unchanged."
+LEFTOVER = re.compile(r"\.(?P<name>.+)\.((?P<kind>new|old|gone)-\d+|before)")  # .before was written by version 1.0
 RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # virus scanners close a file within this time
+FORMAT = 1  # of manifests
+RESERVE = 1.01  # file systems need a little for themselves
+JSON_RESERVE = 1 << 18  # bytes for the JSON files beside the tensors
+
+NO_SPACE_HINT = "Free some space or choose another folder. Existing files are unchanged."
+FREE_SPACE_HINT = (
+    "Free some space, delete checkpoints (python -m utils checkpoints delete) or set a smaller save_n_checkpoints. "
+    "What was saved before is unchanged."
+)
+CHOOSE_ANOTHER = "Choose another one; this one cannot be repaired."
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a text file; on any failure the old one is unchanged."""
-    with atomic_writer(path) as file:
-        file.write(text.encode())
+class DamagedError(StorageError):
+    """A folder does not contain what was written to it."""
+
+
+def storage_error(path: Path, error: OSError) -> StorageError:
+    """Turn a failed write into an error for the user."""
+    return StorageError(f"{path} cannot be written: {error.strerror or error}.", hint=NO_SPACE_HINT)
 
 
 @contextlib.contextmanager
-def atomic_writer(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that replaces another once it is complete and on disk."""
-    temporary: Path | None = None
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turn every failed write within the block into an error for the user."""
     try:
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL}")
-        with temporary.open("xb") as file:  # not mkstemp, whose files only their owner can read
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        retry_while_in_use(lambda: temporary.replace(path))
-    except BaseException as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise storage_error(path, error) from error
-        raise
-
-
-def make_folder(path: Path) -> None:
-    """Create a folder with its parents."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
+        yield
     except OSError as error:
         raise storage_error(path, error) from error
 
 
-def make_unique_folder(path: Path) -> Path:
-    """Create a new folder; append a number to its name if it exists already."""
-    make_folder(path.parent)
-    folder, number = path, 2
-    while True:
+def retry_while_in_use(action: Callable[[], T]) -> T:
+    """Retry while Windows refuses access because another program has the file open."""
+    for pause in RETRY_SECONDS:
         try:
-            folder.mkdir()
-        except FileExistsError:
-            folder, number = path.with_name(f"{path.name}-{number}"), number + 1
-        except OSError as error:
-            raise storage_error(folder, error) from error
-        else:
-            return folder
-
-
-def timestamp_name(seconds: float) -> str:
-    """Format a time, in seconds since 1970, as a file name that sorts by time."""
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(seconds))}-{int(seconds % 1 * 1000):03}"
+            return action()
+        except PermissionError:
+            if sys.platform != "win32":
+                raise
+            time.sleep(pause)
+    return action()
 
 
 def read_text(path: Path) -> str:
@@ -85,30 +86,37 @@ def read_json(path: Path) -> Any:  # noqa: ANN401  # any JSON value
         raise ValueError("too deeply nested") from error
 
 
-def retry_while_in_use(action: Callable[[], T]) -> T:
-    """Retry while Windows refuses access because another program has the file open."""
-    for pause in RETRY_SECONDS:
-        try:
-            return action()
-        except PermissionError:
-            if sys.platform != "win32":
-                raise
-            time.sleep(pause)
-    return action()
+def write_atomically(path: Path, text: str) -> None:
+    """Replace a text file; on any failure the old one is unchanged."""
+    with atomic_writer(path) as file:
+        file.write(text.encode())
 
 
-def storage_error(path: Path, error: OSError) -> StorageError:
-    """Turn a failed write into an error for the user."""
-    return StorageError(f"{path} cannot be written: {error.strerror or error}.", hint=NO_SPACE_HINT)
+@contextlib.contextmanager
+def atomic_writer(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that replaces another once it is complete and on disk."""
+    with storage_errors(path), _replacing(path) as temporary, temporary.open("xb") as file:
+        yield file  # not of mkstemp, whose files only their owner can read
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """Give the path of a hidden file, which then replaces another."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL}")
+    try:
+        yield temporary
+        retry_while_in_use(lambda: temporary.replace(path))
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def file_lock(path: Path) -> Iterator[None]:
     """Hold a lock across threads and processes; the system frees it when its holder dies."""
-    try:
+    with storage_errors(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise storage_error(path, error) from error
     try:
         _acquire(descriptor)
         yield
@@ -131,3 +139,261 @@ else:
 
     def _acquire(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder with its parents, unless it exists."""
+    with storage_errors(path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def make_unique_folder(path: Path) -> Path:
+    """Create a new folder; append a number to its name if it exists already."""
+    make_folder(path.parent)
+    folder, number = path, 2
+    with storage_errors(path):
+        while True:
+            try:
+                folder.mkdir()
+            except FileExistsError:
+                folder, number = path.with_name(f"{path.name}-{number}"), number + 1
+            else:
+                return folder
+
+
+def timestamp_name(seconds: float) -> str:
+    """Format a time, in seconds since 1970, as a file name that sorts by time."""
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(seconds))}-{int(seconds % 1 * 1000):03}"
+
+
+@contextlib.contextmanager
+def replace_folder(path: Path, ours: Collection[str] | None = None) -> Iterator[Path]:
+    """Give an empty folder to fill, which then replaces another; on failure the old one is unchanged.
+
+    Args:
+        path: The folder to replace.
+        ours: Names that are replaced or deleted; all other files belong to the user and move over. None: no file does.
+    """
+    make_folder(path.parent)
+    new = _beside(path, "new")
+    with storage_errors(path):
+        try:
+            _restore(path, ours)
+            new.mkdir()
+            yield new
+            _flush(new)
+            _swap(new, path)
+            _restore(path, ours)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+
+
+def _restore(path: Path, ours: Collection[str] | None) -> None:
+    """Put the old folder back where no new one took its place; otherwise delete it, except for the user's files."""
+    for old in (leftover for leftover, kind in _leftovers(path) if kind == "old"):
+        if not path.exists():
+            old.rename(path)
+            continue
+        for entry in list(old.iterdir()) if ours is not None else []:
+            if entry.name not in (ours or ()) and not (path / entry.name).exists():
+                entry.rename(path / entry.name)
+        shutil.rmtree(old, ignore_errors=True)  # the next call deletes what cannot be deleted now
+
+
+def write_folder(
+    target: Path, manifest: str, fill: Callable[[Path], Digests], about: Mapping[str, Any], *, needed: int
+) -> Path:
+    """Write a folder with a manifest, which replaces the one that is there; on failure that one is unchanged.
+
+    Args:
+        target: The folder.
+        manifest: Name of its manifest, a JSON file.
+        fill: Writes the files; returns the SHA-256 of those that it has hashed while writing.
+        about: What else the manifest contains.
+        needed: Bytes that will be written.
+    """
+    make_folder(target.parent)
+    repair(target, manifest)
+    require_space(target, needed, FREE_SPACE_HINT)
+    previous = newest_complete(target, manifest)
+    serial = 1 + int(read_manifest(previous, manifest)["serial"]) if previous else 1
+    with replace_folder(target) as new:
+        digests, files = fill(new), {}
+        for path in _flush(new):  # before the manifest, which says that they are complete
+            name = path.relative_to(new).as_posix()
+            files[name] = {"size": path.stat().st_size, "sha256": digests.get(name) or hash_file(path)}
+        content = {"format": FORMAT, "serial": serial, **about, "files": files}
+        write_atomically(new / manifest, json.dumps(content, indent=1, ensure_ascii=False))
+    return target
+
+
+def remove_folder(target: Path) -> None:
+    """Delete a folder; its name is free at once, even if some files cannot be deleted yet."""
+    gone = _beside(target, "gone")
+    try:
+        retry_while_in_use(lambda: target.rename(gone))
+    except FileNotFoundError:
+        return  # another process was faster
+    except OSError as error:
+        hint = "Close the programs that use it."
+        raise StorageError(f"{target} cannot be deleted: {error.strerror}.", hint=hint) from error
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+def repair(target: Path, manifest: str) -> None:
+    """Put the newest complete version in place and delete what a kill has left; only the writer may call this."""
+    newest = newest_complete(target, manifest)
+    if newest is not None and newest != target:
+        _swap(newest, target)
+    for path, _ in _leftovers(target):
+        shutil.rmtree(path, ignore_errors=True)  # Windows cannot delete what is open; the next call does
+
+
+def repair_all(parent: Path, manifest: str) -> None:
+    """Repair every folder in a parent, and delete half-written files."""
+    matches = (LEFTOVER.fullmatch(path.name) for path in parent.glob(".*"))
+    for name in {match["name"] for match in matches if match}:
+        repair(parent / name, manifest)
+    for path in parent.glob(f".*{PARTIAL}"):
+        path.unlink(missing_ok=True)
+
+
+def newest_complete(target: Path, manifest: str) -> Path | None:
+    """Find the newest complete version of a folder, in place or beside it, without changing anything."""
+    serials = {}
+    for path in (target, *(path for path, kind in _leftovers(target) if kind != "gone")):
+        with contextlib.suppress(DamagedError):
+            serials[path] = int(read_manifest(path, manifest)["serial"])
+    return max(serials, key=serials.__getitem__, default=None)
+
+
+def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
+    """Read the manifest of a folder and check the sizes of its files."""
+    path = folder / manifest
+    try:
+        about = read_json(path)
+        version, files = about["format"], about["files"].items()
+        sizes = {name: int(file["size"]) for name, file in files if file["sha256"]}
+        int(about["serial"])
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise DamagedError(f"{path} cannot be read: {type(error).__name__} {error}.", hint=CHOOSE_ANOTHER) from error
+    if version != FORMAT:
+        raise DamagedError(f"{path} has format {version}; this version reads {FORMAT}.", hint="Use the same version.")
+    for name, size in sizes.items():
+        try:
+            actual = (folder / name).stat().st_size
+        except OSError as error:
+            raise DamagedError(f"{folder / name} is missing.", hint=CHOOSE_ANOTHER) from error
+        if actual != size:
+            raise DamagedError(f"{folder / name} has {actual} bytes instead of {size}.", hint=CHOOSE_ANOTHER)
+    return dict(about)
+
+
+def verify_hashes(folder: Path, manifest: str, names: Iterable[str] = ()) -> None:
+    """Compare the content of files with the manifest; all files unless some are named."""
+    files = read_manifest(folder, manifest)["files"]
+    for name in names or files:
+        if name not in files or hash_file(folder / name) != files[name]["sha256"]:
+            hint = "Choose another one and check the disk."
+            raise DamagedError(f"{folder / name} has changed since it was written.", hint=hint)
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DamagedError(f"{path} cannot be read: {error.strerror}.", hint=CHOOSE_ANOTHER) from error
+
+
+def require_space(target: Path, needed: int, hint: str = NO_SPACE_HINT) -> None:
+    """Refuse to start writing what does not fit on the disk."""
+    make_folder(target.parent)
+    needed = math.ceil(needed * RESERVE) + JSON_RESERVE
+    free = shutil.disk_usage(target.parent).free
+    if free < needed:
+        raise StorageError(f"{target} needs {needed / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are free.", hint=hint)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Hard-link a file that never changes, or copy it where the system cannot link.
+
+    Files of the program itself are always copied, so that writing to a finished model cannot change the program.
+    """
+    origin = source.resolve()
+    if not origin.is_relative_to(TINY_MODEL):
+        with contextlib.suppress(OSError):  # another disk, or a file system without hard links
+            os.link(origin, target)
+            return
+    status = origin.stat()
+    require_space(target, status.st_size)
+    shutil.copyfile(origin, target)  # without its permissions: the copy of a read-only file is writable
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def link_or_copy_atomically(source: Path, target: Path) -> None:
+    """The same, so that the target appears as a whole or not at all; an existing one is replaced."""
+    with storage_errors(target), _replacing(target) as temporary:
+        link_or_copy(source, temporary)
+
+
+def symlink_or_copy(source: Path, target: Path) -> None:
+    """Point to a file that stays where it is, or copy it where the system has no links."""
+    if target.exists():
+        wanted, present = source.stat(), target.stat()
+        same_copy = (wanted.st_size, wanted.st_mtime_ns) == (present.st_size, present.st_mtime_ns)
+        if same_copy or source.samefile(target):
+            return
+    target.unlink(missing_ok=True)
+    try:
+        target.symlink_to(source.resolve())
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _swap(new: Path, target: Path) -> None:
+    """Put a complete folder in the place of another, which stays beside it; one of them can always be found."""
+    old = _beside(target, "old")
+    if target.exists():
+        retry_while_in_use(lambda: target.rename(old))
+    try:
+        retry_while_in_use(lambda: new.rename(target))
+    except OSError:
+        if old.exists():
+            old.rename(target)
+        raise
+    _sync_folder(target.parent)
+
+
+def _flush(folder: Path) -> list[Path]:
+    """Wait until every file of a folder is on the disk itself; return the files."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    for path in files:
+        with path.open("rb" if os.name == "posix" else "rb+") as file:  # a link to a read-only file is read-only too
+            os.fsync(file.fileno())
+    _sync_folder(folder)
+    return files
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make renames in a folder survive a power cut; Windows does so itself."""
+    if sys.platform != "win32":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _beside(target: Path, kind: str) -> Path:
+    """Name a hidden folder beside a target; by time, because containers reuse process ids."""
+    return target.with_name(f".{target.name}.{kind}-{time.time_ns()}")
+
+
+def _leftovers(target: Path) -> list[tuple[Path, str]]:
+    """List the hidden folders beside a target with their kind."""
+    if not target.parent.is_dir():
+        return []
+    matches = ((path, LEFTOVER.fullmatch(path.name)) for path in sorted(target.parent.iterdir()))
+    return [(path, match["kind"] or "old") for path, match in matches if match and match["name"] == target.name]

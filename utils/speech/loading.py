@@ -14,9 +14,16 @@ from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
 
 from utils.core.errors import RunError, SpeedupError, VocabularyError
-from utils.core.folders import DamagedError, hash_file, read_manifest, symlink_or_copy, verify_hashes
 from utils.core.paths import OUTPUT
-from utils.core.storage import make_folder, read_json
+from utils.core.storage import (
+    DamagedError,
+    hash_file,
+    make_folder,
+    read_json,
+    read_manifest,
+    symlink_or_copy,
+    verify_hashes,
+)
 from utils.speech.loaded_model import LoadedModel, check_rows, fill, read_from_file, with_vocoder
 from utils.speech.models import TRAINED_FILES, find_model, missing_files
 from utils.xtts.base_models import ModelSource

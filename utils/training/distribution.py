@@ -16,8 +16,8 @@ from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
 from utils.config import TrainConfig
-from utils.core.change import Change
 from utils.core.errors import ConfigError
+from utils.core.events import Change
 from utils.core.paths import Project
 from utils.runs import Run, create
 from utils.training.tracking import is_missing, logging_folder

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LRScheduler
 
 from utils.core.errors import AmharicTtsError
-from utils.core.folders import DamagedError, verify_hashes
+from utils.core.storage import DamagedError, verify_hashes
 from utils.training.loop import TrainState
 from utils.xtts import checkpoints
 from utils.xtts.adapters import adapted_layers, load_adapter, merged_state

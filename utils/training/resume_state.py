@@ -14,16 +14,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from utils.core.folders import (
+from utils.core.storage import (
     DamagedError,
     Digests,
     newest_complete,
+    read_json,
     read_manifest,
     repair,
     verify_hashes,
+    write_atomically,
     write_folder,
 )
-from utils.core.storage import read_json, write_atomically
 from utils.xtts.checkpoints import RESUME_STATE
 from utils.xtts.tensors import flatten_tree, read_tensors, total_bytes, unflatten_tree, write_tensors
 

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from utils.config import TrainConfig
 from utils.core.errors import RunError
-from utils.core.folders import DamagedError
-from utils.core.storage import write_atomically
+from utils.core.storage import DamagedError, write_atomically
 from utils.runs import Run
 from utils.training import recovery, resume_state
 from utils.training.checkpoint_samples import CheckpointSamples

@@ -12,9 +12,17 @@ from pathlib import Path
 
 from utils import runs
 from utils.core.errors import RunBusyError, StorageError
-from utils.core.folders import link_or_copy, remove_folder, require_space
 from utils.core.paths import OUTPUT, Project, list_projects, project, resolve_inside
-from utils.core.storage import file_lock, make_folder, retry_while_in_use, storage_error, write_atomically
+from utils.core.storage import (
+    file_lock,
+    link_or_copy,
+    make_folder,
+    remove_folder,
+    require_space,
+    retry_while_in_use,
+    storage_error,
+    write_atomically,
+)
 
 TRASH = ".trash"
 DOWNLOADS = ".downloads"

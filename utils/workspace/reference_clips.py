@@ -9,9 +9,8 @@ from typing import TypeVar
 
 from utils.config import SEPARATOR
 from utils.core.errors import AudioError, DataError
-from utils.core.folders import hash_file, link_or_copy_atomically
 from utils.core.paths import Project
-from utils.core.storage import make_folder
+from utils.core.storage import hash_file, link_or_copy_atomically, make_folder
 from utils.dataset.lengths import header_seconds
 from utils.dataset.metadata import FILES, read_list
 from utils.media import audio

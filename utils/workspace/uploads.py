@@ -14,9 +14,16 @@ from typing import NamedTuple
 from utils.config import SEPARATOR
 from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, DataError
-from utils.core.folders import hash_file, link_or_copy_atomically
 from utils.core.paths import Project, resolve_inside
-from utils.core.storage import file_lock, make_folder, read_text, storage_error, write_atomically
+from utils.core.storage import (
+    file_lock,
+    hash_file,
+    link_or_copy_atomically,
+    make_folder,
+    read_text,
+    storage_error,
+    write_atomically,
+)
 from utils.dataset import pairing, voice_recordings
 from utils.dataset.existing_datasets import TABLES, is_dataset, read_dataset
 from utils.dataset.list_files import read_listing

@@ -13,8 +13,8 @@ from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.lora import LoraLayer
 from torch import Tensor, nn
 
-from utils.core.change import Change
 from utils.core.errors import SpeedupError
+from utils.core.events import Change
 from utils.xtts.checkpoints import LORA_PREFIX
 
 Targets = Literal["attention", "all"]

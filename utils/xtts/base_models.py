@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.core.folders import require_space, symlink_or_copy
 from utils.core.paths import LICENCE_CONSENT, MODELS, TINY_MODEL
-from utils.core.storage import file_lock, make_folder, read_json, write_atomically
+from utils.core.storage import file_lock, make_folder, read_json, require_space, symlink_or_copy, write_atomically
 from utils.xtts import random_model
 from utils.xtts.files import (
     DVAE_FILE,

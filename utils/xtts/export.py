@@ -12,8 +12,7 @@ from torch import Tensor
 
 from utils.core import languages
 from utils.core.errors import StorageError
-from utils.core.folders import link_or_copy, replace_folder, require_space
-from utils.core.storage import NO_SPACE_HINT, read_json
+from utils.core.storage import NO_SPACE_HINT, link_or_copy, read_json, replace_folder, require_space
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.xtts.files import (

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from utils.core.errors import RunError
-from utils.core.folders import DamagedError
+from utils.core.storage import DamagedError
 from utils.xtts.checkpoints import Checkpoint, read_state
 
 

@@ -19,8 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from utils.core import languages
-from utils.core.folders import replace_folder
-from utils.core.storage import file_lock, make_folder, read_text
+from utils.core.storage import file_lock, make_folder, read_text, replace_folder
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from utils.core.change import Change
 from utils.core.errors import SpeedupError
+from utils.core.events import Change
 from utils.training.speedups import kernels
 from utils.training.speedups.dropout import DroppingAttention
 from utils.xtts import conditioning

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from utils.core.change import Change
 from utils.core.errors import SpeedupError
+from utils.core.events import Change
 
 NAME = "use_compile"
 Backend = str | Callable[..., Any]

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from transformers.models.gpt2.modeling_gpt2 import GPT2Attention
 
-from utils.core.change import Change
 from utils.core.errors import SpeedupError
+from utils.core.events import Change
 
 VALUES = 256  # of a byte
 

@@ -5,8 +5,8 @@ from typing import Self
 
 from torch import nn
 
-from utils.core.change import Change
 from utils.core.errors import SpeedupError
+from utils.core.events import Change
 from utils.xtts.adapters import TEXT_ROWS
 
 

@@ -3,8 +3,8 @@
 from torch import nn
 from transformers.activations import NewGELUActivation
 
-from utils.core.change import Change
 from utils.core.errors import SpeedupError
+from utils.core.events import Change
 
 
 class FusedGelu(nn.GELU):

@@ -15,8 +15,8 @@ import torch.nn.functional as F  # noqa: N812 - as torch's documents have it
 from torch.backends import cuda as switches  # they apply to CPUs too
 from torch.nn.attention import SDPBackend
 
-from utils.core.change import Change
 from utils.core.errors import SpeedupError
+from utils.core.events import Change
 
 Kernel = Literal["auto", "flash", "efficient", "math", "flash_attention_2"]
 

@@ -5,7 +5,7 @@ It applies to what autocast leaves in float32, and to everything if mixed precis
 
 import torch
 
-from utils.core.change import Change
+from utils.core.events import Change
 
 CAPABILITY = (8, 0)  # Ampere
 NAME = "enable_tf32"

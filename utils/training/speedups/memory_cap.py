@@ -4,7 +4,7 @@ import sys
 
 import torch
 
-from utils.core.change import Change
+from utils.core.events import Change
 
 NAME = "max_memory_fraction"
 GIB = 2**30

@@ -12,8 +12,8 @@ from torch import nn
 from torch.optim import AdamW, Optimizer
 
 from utils.config import TrainConfig
-from utils.core.change import Change
 from utils.core.errors import SpeedupError
+from utils.core.events import Change
 from utils.training.speedups.adamw import OffloadedAdamW, StepInBackward
 
 BETAS = (0.9, 0.96)

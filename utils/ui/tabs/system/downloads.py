@@ -11,9 +11,8 @@ from utils.config import DownloadConfig
 from utils.core import paths
 from utils.core.errors import RunBusyError, RunError
 from utils.core.events import Event, as_integer, as_number
-from utils.core.folders import remove_folder
 from utils.core.paths import list_projects, project
-from utils.core.storage import PARTIAL
+from utils.core.storage import PARTIAL, remove_folder
 from utils.ui.views import newest_events
 from utils.workspace.disk_usage import size_of
 from utils.workspace.projects import downloads_project
