@@ -9,7 +9,7 @@ from pathlib import Path
 from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import OUTPUT
-from utils.ui import access, gradio_patches
+from utils.ui import gradio_server
 
 PORT = 7860
 LAST_PORT = 65_535
@@ -50,8 +50,8 @@ def serve(arguments: argparse.Namespace) -> None:
     """Check the login before loading anything slow, then start the page."""
     exposed = arguments.share or not is_loopback(arguments.host)
     given = os.environ.pop(VARIABLE, "")  # child processes must not inherit it
-    who = access.credentials(arguments.auth or given, exposed=exposed)
-    gradio_patches.skip_stub_files()
+    who = gradio_server.credentials(arguments.auth or given, exposed=exposed)
+    gradio_server.skip_stub_files()
     from utils.ui import app  # slow; not needed for --help
 
     page, address = app.launch(

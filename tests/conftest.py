@@ -10,7 +10,7 @@ import hypothesis
 import pytest
 
 from tests.soak.mounting import NotHere, mounted
-from utils.ui import gradio_patches
+from utils.ui import gradio_server
 
 if TYPE_CHECKING:
     from utils.xtts.tokenizer import Tokenizer
@@ -26,7 +26,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 # took a third of the time of collecting them.
 gc.set_threshold(20_000, 50, 100)
 
-gradio_patches.skip_stub_files()  # as the page does
+gradio_server.skip_stub_files()  # as the page does
 
 
 def pytest_collection_finish() -> None:

@@ -17,7 +17,7 @@ from utils.config.base import Config
 from utils.core.errors import ConfigError
 from utils.core.paths import Project
 from utils.server import auth
-from utils.ui import access
+from utils.ui import gradio_server
 
 SECRET = "s3cret-that-nobody-else-shall-read"
 VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", auth.KEY_VARIABLE, xtts_demo.VARIABLE)
@@ -70,7 +70,7 @@ def test_no_setting_holds_a_secret_itself(kind: type[Config]) -> None:
 @pytest.mark.parametrize("given", [SECRET, f"{SECRET}:", f":{SECRET}"])
 def test_a_password_that_is_refused_is_not_repeated(given: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        access.credentials(given, exposed=True)
+        gradio_server.credentials(given, exposed=True)
     assert SECRET not in str(caught.value)
 
 
@@ -90,11 +90,11 @@ def test_no_flag_takes_the_key_of_the_server() -> None:
     assert [name for name in ServeConfig.model_fields if "key" in name] == ["api_key_file"]
 
 
-def opened(monkeypatch: pytest.MonkeyPatch, *words: str) -> access.Credentials:
+def opened(monkeypatch: pytest.MonkeyPatch, *words: str) -> gradio_server.Credentials:
     """Start the page as far as its gradio; return who may come in."""
-    asked: list[access.Credentials] = []
+    asked: list[gradio_server.Credentials] = []
 
-    def launch(*_: object, who: access.Credentials, **__: object) -> None:
+    def launch(*_: object, who: gradio_server.Credentials, **__: object) -> None:
         asked.append(who)
         raise ConfigError("Far enough.")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from utils.ui import access, app
+from utils.ui import app, gradio_server
 
 SET = ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE", "NO_PROXY")
 
@@ -22,7 +22,7 @@ def environment() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def launched(output: Path, port: int, who: access.Credentials | None = None) -> Iterator[app.Address]:
+def launched(output: Path, port: int, who: gradio_server.Credentials | None = None) -> Iterator[app.Address]:
     """The page, answering on a port or on the next one that is free."""
     with environment():
         blocks, found = app.launch(output, host="127.0.0.1", port=port, share=False, who=who)

@@ -6,7 +6,7 @@ import pytest
 
 from utils.core.addresses import is_loopback
 from utils.core.errors import ConfigError
-from utils.ui.access import credentials, free_port, refusal
+from utils.ui.gradio_server import credentials, free_port, refusal
 
 
 @pytest.mark.parametrize(

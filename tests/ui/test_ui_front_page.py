@@ -8,7 +8,7 @@ import gradio
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from utils.ui.gradio_patches import PATCHES, FrontPage
+from utils.ui.gradio_server import PATCHES, FrontPage
 
 LOCAL = {"host": "127.0.0.1:7860"}
 

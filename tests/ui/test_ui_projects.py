@@ -171,14 +171,6 @@ def test_the_deleted_ones_are_offered_the_last_one_first(place: Project, tmp_pat
     assert allowed(offered)[-1]
 
 
-def test_a_copy_reports_its_steps_and_its_error(place: Project, tmp_path: Path) -> None:
-    copy = panel.Copy(place, "copy", tmp_path)
-    assert list(copy.steps())
-    assert copy.name == "copy"
-    with pytest.raises(StorageError, match="copy"):
-        list(panel.Copy(place, "copy", tmp_path).steps())
-
-
 def test_a_projects_state_is_left_as_it_was(place: Project, tmp_path: Path) -> None:
     (run,) = runs.list_runs(place)
     before = dataclasses.asdict(run.current_state())

@@ -14,12 +14,11 @@ from gradio_client import Client  # type: ignore[import-untyped]
 from tests.ui import inside
 from utils import runs
 from utils.core.paths import ROOT, Project
-from utils.ui import access, app
-from utils.ui import projects as header
+from utils.ui import app, gradio_server
 
 pytestmark = pytest.mark.slow
 
-WHO = access.Credentials("abebe", "a secret")
+WHO = gradio_server.Credentials("abebe", "a secret")
 
 
 @pytest.fixture(scope="module")
@@ -156,9 +155,16 @@ def test_no_run_outside_the_project_can_be_named(address: app.Address, run: obje
 @pytest.mark.parametrize("name", ["../up", "\U00010280" * 64, 5, ["a"], {"a": 1}])
 def test_a_name_that_is_none_makes_no_project(address: app.Address, output: Path, name: object) -> None:
     before = list(output.iterdir())
-    answer = Client(address.url, verbose=False).predict(name, "en", api_name="/open_project")
-    assert "value" not in answer
+    client = Client(address.url, verbose=False)
+    assert "value" not in client.predict(name, "en", api_name="/open_project")
     assert list(output.iterdir()) == before
+
+
+def test_a_project_is_made_once_and_found_again(address: app.Address, output: Path) -> None:
+    client = Client(address.url, verbose=False)
+    for _ in range(2):
+        assert client.predict(" አንድ ", "en", api_name="/open_project")["value"] == "አንድ"
+    assert [path.name for path in output.iterdir() if path.name.strip() == "አንድ"] == ["አንድ"]
 
 
 def test_a_run_with_a_damaged_file_can_still_be_chosen_and_deleted(address: app.Address, output: Path) -> None:
@@ -201,10 +207,3 @@ def test_a_taken_port_is_left_to_its_owner(tmp_path: Path) -> None:
         taken = other.getsockname()[1]
         with inside.launched(tmp_path, taken) as found:
             assert found.port > taken
-
-
-def test_a_project_is_found_again_or_made(tmp_path: Path) -> None:
-    assert header.project_names(tmp_path) == ["default"]
-    assert header.open_project(tmp_path, " አንድ ") == ("አንድ", True)
-    assert header.open_project(tmp_path, "አንድ") == ("አንድ", False)
-    assert header.project_names(tmp_path) == ["አንድ"]

@@ -30,7 +30,7 @@ def test_the_page_comes_without_renewing_the_stubs_of_gradio(tmp_path: Path) -> 
     look = f"import xtts_demo; print(xtts_demo.main(['--output', {str(nowhere)!r}])); import gradio"
     look += "; print(gradio.component_meta.create_or_modify_pyi.__module__)"
     done = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["1", "utils.ui.gradio_patches"], done.stderr
+    assert done.stdout.split() == ["1", "utils.ui.gradio_server"], done.stderr
 
 
 @pytest.mark.parametrize("component", [gr.Audio, gr.Button, gr.Dropdown, gr.HTML, gr.Textbox])

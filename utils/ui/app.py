@@ -1,5 +1,6 @@
 """The page: header, tabs, languages, and the server that shows it."""
 
+import json
 import os
 import threading
 from collections.abc import Sequence
@@ -16,9 +17,9 @@ from utils.core import paths
 from utils.core.addresses import is_loopback
 from utils.core.storage import make_folder
 from utils.runs import monitor
-from utils.ui import access, theme, views
-from utils.ui.gradio_patches import FrontPage
-from utils.ui.i18n import LANGUAGES, Phrase, heading, t
+from utils.ui import views
+from utils.ui.gradio_server import Credentials, FrontPage, RequestGuard, free_port
+from utils.ui.i18n import LANGUAGES, Phrase, heading, t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, PageContext, show_errors
 from utils.ui.projects import build_panel, build_picker, connect_picker, project_names
 from utils.ui.tabs import pronunciation
@@ -34,8 +35,12 @@ if TYPE_CHECKING:
 
 TICK_SECONDS = 2.0
 TABS = (data, pronunciation, training, inference, system)  # in the order of work
-
 RESTORED = "window.amharicRestored"  # set in the browser once project, language and tab are restored
+
+CSS, SCRIPT = (Path(__file__).with_name(name) for name in ("page.css", "page.js"))
+GRADIO_WORDS = ("Drop File Here", "Drop Audio Here", "- or -", "Click to Upload", "Error", "Warning", "Info")
+# System fonts only, so nothing is downloaded: Ethiopic fonts of Linux, Windows, SIL and macOS after a Latin one.
+ETHIOPIC = ("Noto Sans Ethiopic", "Nyala", "Ebrima", "Abyssinica SIL", "Kefa")
 
 Update = dict[str, Any]
 
@@ -106,41 +111,25 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
             label=t("common.interface_language"),
             elem_id="language",
         )
-    saved = save_choices(project, language)
-    readings = gr.HTML(elem_id="readings")
-    page = PageContext(output, project, language, gr.Timer(TICK_SECONDS), blocks)
-    build_panel(page)
-    connect_readings(page, readings)
-    connect_picker(page, sample)
-    return page, saved
-
-
-def save_choices(project: gr.Dropdown, language: gr.Radio) -> list[gr.BrowserState]:
-    """Save project, language and tab in the browser.
-
-    These events must come first: a browser handles the events of one widget in order, and a change of language
-    updates the whole page.
-    """
-    saved = [browser_state("project"), browser_state("language"), browser_state("tab")]
+    # The key is fixed, so what the browser saves outlives the page; it hides nothing.
+    names = ("project", "language", "tab")
+    saved = [gr.BrowserState("", storage_key=f"amharic-{name}", secret="open") for name in names]  # noqa: S106
+    # These events must come first: a browser handles the events of one widget in order, and a change of language
+    # updates the whole page.
     project.change(None, project, saved[0], js="project => project")
     language.change(None, language, None, js="language => { document.documentElement.lang = language; }")
     language.change(None, language, saved[1], js="language => language")
-    return saved
-
-
-def browser_state(name: str) -> gr.BrowserState:
-    """Return a value that the browser saves; the key is fixed so that it outlives the page, and hides nothing."""
-    return gr.BrowserState("", storage_key=f"amharic-{name}", secret="open")  # noqa: S106
-
-
-def connect_readings(page: PageContext, readings: gr.HTML) -> None:
-    """Show processor, memory, disk and GPU on every tick."""
+    readings = gr.HTML(elem_id="readings")
+    page = PageContext(output, project, language, gr.Timer(TICK_SECONDS), blocks)
+    build_panel(page)
 
     @show_errors
     def read(language: str) -> str:
-        return views.readings(monitor.read_once(page.output), language)
+        return views.readings(monitor.read_once(output), language)
 
-    gr.on(page.refresh, read, page.language, readings, api_name="readings", **QUIET_EVENT)
+    gr.on(page.refresh, read, language, readings, api_name="readings", **QUIET_EVENT)
+    connect_picker(page, sample)
+    return page, saved
 
 
 def connect_state(
@@ -153,7 +142,7 @@ def connect_state(
     phrases = phrases_of(page.blocks)
     widgets = list(phrases)
 
-    def translate(language: str) -> list[Update]:
+    def in_language(language: str) -> list[Update]:
         return [
             gr.update() | {name: phrase.in_language(language) for name, phrase in texts.items()}
             for texts in phrases.values()
@@ -168,7 +157,7 @@ def connect_state(
         language = language if language in LANGUAGES else settings.read(page.output).language
         if language == page.language.value:
             return [opened, *shown, *[gr.skip()] * (1 + len(widgets))]
-        return [opened, *shown, language, *translate(language)]
+        return [opened, *shown, language, *in_language(language)]
 
     def ticking(tab: object) -> list[Update]:
         return [gr.update(active=item.id == tab) for item in built]
@@ -176,7 +165,7 @@ def connect_state(
     page.blocks.load(restore, saved, [page.project, tabs, *clocks, page.language, *widgets], **PRIVATE_EVENT).then(
         None, js=f"() => {{ {RESTORED} = true; }}"
     )
-    page.language.input(translate, page.language, widgets, **PRIVATE_EVENT)
+    page.language.input(in_language, page.language, widgets, **PRIVATE_EVENT)
     for tab in built:
         # The first tab is also selected when the page is built, which is no choice of the visitor.
         tab.select(None, saved[2], saved[2], js=f"before => {RESTORED} ? '{tab.id}' : before")
@@ -185,11 +174,11 @@ def connect_state(
 
 def phrases_of(blocks: gr.Blocks) -> dict[Block, dict[str, Phrase]]:
     """Return the phrases with which each widget was built, by the name of its parameter."""
-    found = {
+    phrases = {
         block: {name: value for name, value in block.constructor_args.items() if isinstance(value, Phrase)}
         for block in blocks.blocks.values()
     }
-    return {block: phrases for block, phrases in found.items() if phrases}
+    return {block: texts for block, texts in phrases.items() if texts}
 
 
 @dataclass(frozen=True)
@@ -198,30 +187,28 @@ class Address:
 
     url: str
     port: int
-    shared: str = ""
+    shared: str = ""  # the public link
 
 
-def launch(
-    output: Path, *, host: str, port: int, share: bool, who: access.Credentials | None
-) -> tuple[gr.Blocks, Address]:
+def launch(output: Path, *, host: str, port: int, share: bool, who: Credentials | None) -> tuple[gr.Blocks, Address]:
     """Serve the page and return at once."""
     output = output.resolve()  # child processes work in another folder
     local = is_loopback(host) and not share
     os.environ["NO_PROXY"] = ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1", "localhost"]))
     blocks = build(output)
     threading.Thread(target=empty_trash, args=[output], name="empty-trash", daemon=True).start()
-    port = access.free_port(host, port)
-    middleware = [Middleware(access.RequestGuard, local=local), Middleware(FrontPage, public=not who)]
+    port = free_port(host, port)
+    words = json.dumps({word: translate(word, "am") for word in GRADIO_WORDS}, ensure_ascii=False)
     _, url, shared = blocks.launch(
         server_name=host,
         server_port=port,
         share=share,
         auth=(who.user, who.password) if who else None,
         allowed_paths=[str(output)],
-        app_kwargs={"middleware": middleware},
-        theme=theme.theme(),
-        css=theme.CSS,
-        head=theme.head(),
+        app_kwargs={"middleware": [Middleware(RequestGuard, local=local), Middleware(FrontPage, public=not who)]},
+        theme=theme(),
+        css=CSS.read_text(encoding="utf-8"),
+        head=f"<script>window.gradioWords = {words};\n{SCRIPT.read_text(encoding='utf-8')}</script>",
         footer_links=[],
         run_history=False,
         enable_monitoring=False,
@@ -232,6 +219,28 @@ def launch(
         prevent_thread_lock=True,
     )
     return blocks, Address(url.rstrip("/"), port, shared or "")
+
+
+def theme() -> gr.themes.Base:
+    """Make the theme. White text on its buttons has a contrast above 4.5."""
+    return gr.themes.Default(
+        primary_hue="emerald",
+        secondary_hue="slate",
+        neutral_hue="slate",
+        font=("system-ui", "Segoe UI", "Noto Sans", *ETHIOPIC, "sans-serif"),
+        font_mono=("ui-monospace", "Consolas", "Noto Sans Mono", *ETHIOPIC, "monospace"),
+    ).set(
+        button_primary_background_fill="*primary_700",
+        button_primary_background_fill_dark="*primary_700",
+        button_primary_background_fill_hover="*primary_800",
+        button_primary_background_fill_hover_dark="*primary_600",
+        button_cancel_background_fill="#b91c1c",
+        block_info_text_color="*neutral_600",
+        block_info_text_color_dark="*neutral_300",
+        body_text_color_subdued="*neutral_600",
+        body_text_color_subdued_dark="*neutral_300",
+        color_accent="*primary_700",
+    )
 
 
 def empty_trash(output: Path) -> None:

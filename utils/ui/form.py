@@ -22,19 +22,13 @@ SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 def build_form(
     config: type[Config], *, only: Collection[str] = (), values: Config | None = None
 ) -> dict[str, Component]:
-    """Return one widget for each field, in the order of declaration.
-
-    Args:
-        config: The class of the settings.
-        only: The fields to include; empty for all.
-        values: Initial values; None for the defaults.
-    """
-    fields = {name: field for name, field in config.model_fields.items() if not only or name in only}
-    if unknown := set(only) - set(fields):
+    """Return one widget for each field, or for some only, in the order of declaration, with values or the defaults."""
+    if unknown := set(only) - config.model_fields.keys():
         raise KeyError(f"{config.__name__} has no field {', '.join(sorted(unknown))}")
     return {
         name: widget(config, name, getattr(values, name) if values is not None else field.default)
-        for name, field in fields.items()
+        for name, field in config.model_fields.items()
+        if not only or name in only
     }
 
 
@@ -50,27 +44,25 @@ def read_form(values: Mapping[str, object], config: type[C]) -> C:
 def widget(config: type[Config], name: str, value: Any) -> Component:  # noqa: ANN401  # the type is the field's
     """Return the widget of a field; the config checks the bounds, so that all errors are reported together."""
     field = config.model_fields[name]
-    label, description = field_title(config, name), info(config, name)
-    options: dict[str, Any] = {"value": value, "label": label, "info": description, "interactive": True}
     kind = field.annotation
+    options: dict[str, Any] = {
+        "value": value,
+        "label": field_title(config, name),
+        "info": info(config, name),
+        "interactive": True,
+    }
     if kind is bool:
         return gr.Checkbox(**options)
     if get_origin(kind) is Literal:
         return gr.Dropdown([(str(choice), choice) for choice in get_args(kind)], **options)
-    if is_language(field):
+    if any(isinstance(rule, AfterValidator) and rule.func is canonical for rule in field.metadata):
         return gr.Dropdown(language_choices(), allow_custom_value=True, **options)
-    if kind in {int, float}:
-        return number(field, options)
-    return gr.Textbox(max_lines=1, **options)
-
-
-def number(field: FieldInfo, options: Mapping[str, Any]) -> Component:
-    """Return a slider for a short range, else a number box."""
-    low, high = bounds(field).get("ge"), bounds(field).get("le")
-    whole = field.annotation is int
+    if kind not in {int, float}:
+        return gr.Textbox(max_lines=1, **options)
+    low, high = (bounds(field).get(sign) for sign in ("ge", "le"))
     if low is not None and high is not None and high - low <= MAX_SLIDER_STEPS:
-        return gr.Slider(low, high, step=1 if whole else fine_step(high - low), **options)
-    return gr.Number(precision=0 if whole else None, **options)
+        return gr.Slider(low, high, step=1 if kind is int else fine_step(high - low), **options)
+    return gr.Number(precision=0 if kind is int else None, **options)
 
 
 def fine_step(span: float) -> float:
@@ -81,32 +73,26 @@ def fine_step(span: float) -> float:
 def bounds(field: FieldInfo) -> dict[str, float]:
     """Return the bounds of a field by their pydantic names."""
     return {
-        kind: getattr(rule, kind) for rule in field.metadata for kind in SIGNS if type(rule).__name__.lower() == kind
+        sign: getattr(rule, sign) for rule in field.metadata for sign in SIGNS if type(rule).__name__.lower() == sign
     }
 
 
 def info(config: type[Config], name: str) -> str:
     """Return the field's description with its bounds in brackets."""
-    limits = range_text(bounds(config.model_fields[name]))
-    suffix = f" [{limits}]" if limits else ""
+    limits = bounds(config.model_fields[name])
+    suffix = f" [{range_text(limits)}]" if limits else ""
     return phrase(lambda language: field_text(config, name, "description", language) + suffix)
 
 
 def range_text(limits: Mapping[str, float]) -> str:
     """Return bounds as text that needs no translation: 1-512, or > 0."""
+
+    def plain(value: float) -> str:  # without an exponent: 4 294 967 296
+        return (f"{value:,.0f}" if float(value).is_integer() else f"{value:,g}").replace(",", "\u202f")
+
     if limits.keys() == {"ge", "le"} and limits["ge"] >= 0:
         return f"{plain(limits['ge'])}-{plain(limits['le'])}"
     return ", ".join(f"{SIGNS[kind]}\u00a0{plain(value)}" for kind, value in limits.items())
-
-
-def plain(value: float) -> str:
-    """Return a bound without an exponent: 4 294 967 296."""
-    return (f"{value:,.0f}" if float(value).is_integer() else f"{value:,g}").replace(",", "\u202f")
-
-
-def is_language(field: FieldInfo) -> bool:
-    """Tell whether a field holds a language code."""
-    return any(isinstance(rule, AfterValidator) and rule.func is canonical for rule in field.metadata)
 
 
 def language_choices() -> list[tuple[str, str]]:

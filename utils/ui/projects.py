@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -20,7 +19,6 @@ from utils.ui.page import (
     ERROR_SECONDS,
     PRIVATE_EVENT,
     RAW_INPUTS,
-    Confirmation,
     PageContext,
     build_confirmation,
     changed_updates,
@@ -31,7 +29,7 @@ from utils.ui.page import (
 from utils.ui.tabs.system import settings
 from utils.ui.views import disabled_reasons, note, progress
 from utils.workspace import projects, sample_project, uploads
-from utils.workspace.projects import CopyProgress, DeletedProject
+from utils.workspace.projects import CopyProgress
 
 FIRST_PROJECT = "default"  # the command line's default too
 POLL_SECONDS = 0.2
@@ -41,37 +39,9 @@ Update = dict[str, Any]
 copies = ThreadPoolExecutor(4, thread_name_prefix="copy")  # a copy continues when its visitor leaves
 
 
-@dataclass(frozen=True)
-class ProjectPanel:
-    """The widgets that manage projects."""
-
-    name: gr.Textbox
-    create: gr.Button
-    duplicate: gr.Button
-    rename: gr.Button
-    delete: gr.Button
-    deleted: gr.Dropdown
-    restore: gr.Button
-    reasons: gr.HTML
-    progress: gr.HTML
-
-    @property
-    def live(self) -> dict[str, Any]:
-        """Return the widgets that follow the disk, by the names of ``available_actions``."""
-        return {name: widget for name, widget in vars(self).items() if name not in {"name", "progress"}}
-
-
 def project_names(output: Path) -> list[str]:
     """List the projects; an empty folder offers the name that the first run will create."""
     return paths.list_projects(output) or [FIRST_PROJECT]
-
-
-def open_project(output: Path, name: str) -> tuple[str, bool]:
-    """Return the project's name as its folder has it, and whether it was created."""
-    root = paths.project(name, output).root
-    is_new = not root.is_dir()
-    make_folder(root)
-    return root.name, is_new
 
 
 def open_update(page: PageContext, name: str) -> Update:
@@ -104,13 +74,15 @@ def connect_picker(page: PageContext, sample: gr.Button) -> None:
     @show_errors
     def choose(name: str, language: str) -> Update:
         try:
-            opened, is_new = open_project(page.output, name)
+            root = paths.project(name, page.output).root
+            is_new = not root.is_dir()
+            make_folder(root)
         except AmharicTtsError as error:
             gr.Warning(escape(describe_error(error, language)), duration=ERROR_SECONDS)
             return gr.update()  # keep what was typed; do not open another project instead
         if is_new:
-            notify(t("project.created", language, name=opened))
-        return open_update(page, opened)
+            notify(t("project.created", language, name=root.name))
+        return open_update(page, root.name)
 
     @show_errors
     def create_sample(language: str) -> Update:
@@ -129,6 +101,10 @@ def connect_picker(page: PageContext, sample: gr.Button) -> None:
 
 def build_panel(page: PageContext) -> None:
     """Lay out the project management, collapsed, and connect it."""
+
+    def button(key: str, elem_id: str, variant: Any = "secondary") -> gr.Button:  # noqa: ANN401  # gradio's literal
+        return gr.Button(t(key), variant=variant, interactive=False, min_width=140, elem_id=elem_id)
+
     with gr.Accordion(t("project.manage"), open=False, elem_id="manage-projects"):
         name = gr.Textbox(
             label=t("project.name"),
@@ -138,135 +114,27 @@ def build_panel(page: PageContext) -> None:
             elem_id="project-name",
         )
         with gr.Row():
-            create = gr.Button(t("project.new"), interactive=False, min_width=140, elem_id="new-project")
-            duplicate = gr.Button(t("project.duplicate"), interactive=False, min_width=140, elem_id="duplicate-project")
-            rename = gr.Button(t("project.rename"), interactive=False, min_width=140, elem_id="rename-project")
-            delete = gr.Button(
-                t("project.delete"), variant="stop", interactive=False, min_width=140, elem_id="delete-project"
-            )
-        reasons, copy_progress = gr.HTML(elem_id="project-reasons"), gr.HTML(elem_id="project-progress")
+            live: dict[str, Any] = {
+                "create": button("project.new", "new-project"),
+                "duplicate": button("project.duplicate", "duplicate-project"),
+                "rename": button("project.rename", "rename-project"),
+                "delete": button("project.delete", "delete-project", "stop"),
+            }
+        live["reasons"] = gr.HTML(elem_id="project-reasons")
+        copying = gr.HTML(elem_id="project-progress")
         confirmation = build_confirmation("project-question", "project.confirm_delete", "project.cancel_delete")
         with gr.Row(elem_classes="beside"):
-            deleted = gr.Dropdown(
+            live["deleted"] = gr.Dropdown(
                 [],
                 label=t("common.deleted_projects"),
                 info=t("project.deleted_hint"),
                 interactive=True,
                 elem_id="deleted-projects",
             )
-            restore = gr.Button(t("project.restore"), interactive=False, min_width=140, elem_id="restore-project")
-    panel = ProjectPanel(name, create, duplicate, rename, delete, deleted, restore, reasons, copy_progress)
-    _connect_live(page, panel)
-    _connect_create_and_copy(page, panel)
-    _connect_delete_and_restore(page, panel, confirmation)
+            live["restore"] = button("project.restore", "restore-project")
+    connect_live(page, name, live)
+    connect_create_and_copy(page, name, copying, live)
 
-
-def available_actions(output: Path, project: str, name: str, language: str) -> dict[str, Any]:
-    """Return updates of the buttons for the open project, and why some are disabled."""
-    try:
-        place = paths.project(project, output)
-        exists, busy = place.root.is_dir(), runs.active_run(place) is not None
-    except AmharicTtsError:  # shown where the name was typed
-        exists, busy = False, False
-    missing = "" if exists else "project.empty"
-    unnamed = "" if name.strip() else "project.name_missing"
-    running = "project.is_running" if busy else ""
-    why = {
-        "project.new": unnamed,
-        "project.duplicate": missing or running or unnamed,
-        "project.rename": missing or running or unnamed,
-        "project.delete": missing or running,
-    }
-    deleted = projects.list_deleted(output)
-    choices = [(_deleted_label(item), item.id) for item in deleted]
-    buttons = ({"interactive": not reason} for reason in why.values())
-    return {
-        **dict(zip(("create", "duplicate", "rename", "delete"), buttons, strict=True)),
-        "deleted": {"choices": choices, "value": choices[0][1] if choices else None},
-        "restore": {"interactive": bool(deleted)},
-        "reasons": disabled_reasons(why, language) + note("" if deleted else t("project.none_deleted", language)),
-    }
-
-
-def _deleted_label(item: DeletedProject) -> str:
-    return f"{item.name} · {datetime.fromtimestamp(item.time).astimezone():%Y-%m-%d %H:%M}"
-
-
-def _connect_live(page: PageContext, panel: ProjectPanel) -> None:
-    shown = gr.State({})
-
-    def refresh(project: str, name: str, language: str, before: Mapping[str, Any]) -> list[Any]:
-        """Send only what has changed, so that the selection of a deleted project stays."""
-        return changed_updates(before, available_actions(page.output, project, name, language), panel.live)
-
-    gr.on(
-        [*page.refresh, panel.name.input],
-        show_errors(refresh),
-        [page.project, panel.name, page.language, shown],
-        [shown, *panel.live.values()],
-        **RAW_INPUTS,
-        **PRIVATE_EVENT,
-    )
-
-
-def _connect_create_and_copy(page: PageContext, panel: ProjectPanel) -> None:
-    @show_errors
-    def create(name: str, language: str) -> tuple[Any, ...]:
-        made = projects.create(name, page.output).root.name
-        notify(t("project.created", language, name=made))
-        return open_update(page, made), ""
-
-    @show_errors
-    def rename(project: str, name: str, language: str) -> tuple[Any, ...]:
-        renamed = projects.rename(projects.find(project, page.output), name, page.output).root.name
-        notify(t("project.renamed", language, old=project, new=renamed))
-        return open_update(page, renamed), ""
-
-    @show_errors
-    def duplicate(project: str, name: str, language: str) -> Iterator[tuple[Any, ...]]:
-        copy = Copy(projects.find(project, page.output), name, page.output)
-        for step in copy.steps():
-            label = t("project.copying", language, done=step.done, total=step.total)
-            yield gr.skip(), gr.skip(), progress(label, step.done, step.total)
-        notify(t("project.copied", language, name=copy.name, old=project))
-        yield open_update(page, copy.name), "", ""
-
-    outputs = [page.project, panel.name]
-    panel.create.click(create, [panel.name, page.language], outputs, api_name="create_project", **RAW_INPUTS)
-    named = [page.project, panel.name, page.language]
-    panel.rename.click(rename, named, outputs, api_name="rename_project", **RAW_INPUTS)
-    panel.duplicate.click(
-        duplicate, named, [*outputs, panel.progress], api_name="duplicate_project", concurrency_limit=None, **RAW_INPUTS
-    )
-
-
-class Copy:
-    """A copy of a project that is made in the background."""
-
-    def __init__(self, source: paths.Project, name: str, output: Path) -> None:
-        self._step = CopyProgress(0, 0)
-        self._future = copies.submit(projects.duplicate, source, name, output, self._on_step)
-
-    def _on_step(self, step: CopyProgress) -> None:
-        self._step = step
-
-    def steps(self) -> Iterator[CopyProgress]:
-        """Yield each new step until the copy is done; raise its error."""
-        shown = None
-        while not self._future.done():
-            if self._step != shown:
-                shown = self._step
-                yield shown
-            time.sleep(POLL_SECONDS)
-        self._future.result()
-
-    @property
-    def name(self) -> str:
-        """Return the name of the finished copy."""
-        return self._future.result().root.name
-
-
-def _connect_delete_and_restore(page: PageContext, panel: ProjectPanel, confirmation: Confirmation) -> None:
     def ask(project: str, language: str) -> str:
         return t("project.ask_delete", language, name=project)
 
@@ -285,6 +153,97 @@ def _connect_delete_and_restore(page: PageContext, panel: ProjectPanel, confirma
         return open_update(page, restored)
 
     confirmation.connect(
-        panel.delete, [page.project], page.language, ask, delete, page.project, api_name="delete_project", **RAW_INPUTS
+        live["delete"],
+        [page.project],
+        page.language,
+        ask,
+        delete,
+        page.project,
+        api_name="delete_project",
+        **RAW_INPUTS,
     )
-    panel.restore.click(restore, [panel.deleted, page.language], page.project, api_name="restore_project", **RAW_INPUTS)
+    which = [live["deleted"], page.language]
+    live["restore"].click(restore, which, page.project, api_name="restore_project", **RAW_INPUTS)
+
+
+def connect_live(page: PageContext, name: gr.Textbox, live: Mapping[str, Any]) -> None:
+    """Follow the disk; only what has changed is sent, so that the selection of a deleted project stays."""
+    shown = gr.State({})
+
+    def refresh(project: str, name: str, language: str, before: Mapping[str, Any]) -> list[Any]:
+        return changed_updates(before, available_actions(page.output, project, name, language), live)
+
+    gr.on(
+        [*page.refresh, name.input],
+        show_errors(refresh),
+        [page.project, name, page.language, shown],
+        [shown, *live.values()],
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
+    )
+
+
+def available_actions(output: Path, project: str, name: str, language: str) -> dict[str, Any]:
+    """Return updates of the buttons for the open project, and why some are disabled."""
+    try:
+        opened = paths.project(project, output)
+        exists, busy = opened.root.is_dir(), runs.active_run(opened) is not None
+    except AmharicTtsError:  # shown where the name was typed
+        exists, busy = False, False
+    missing = "" if exists else "project.empty"
+    unnamed = "" if name.strip() else "project.name_missing"
+    running = "project.is_running" if busy else ""
+    why = {
+        "project.new": unnamed,
+        "project.duplicate": missing or running or unnamed,
+        "project.rename": missing or running or unnamed,
+        "project.delete": missing or running,
+    }
+    choices = [
+        (f"{item.name} · {datetime.fromtimestamp(item.time).astimezone():%Y-%m-%d %H:%M}", item.id)
+        for item in projects.list_deleted(output)
+    ]
+    buttons = ({"interactive": not reason} for reason in why.values())
+    return {
+        **dict(zip(("create", "duplicate", "rename", "delete"), buttons, strict=True)),
+        "deleted": {"choices": choices, "value": choices[0][1] if choices else None},
+        "restore": {"interactive": bool(choices)},
+        "reasons": disabled_reasons(why, language) + note("" if choices else t("project.none_deleted", language)),
+    }
+
+
+def connect_create_and_copy(page: PageContext, name: gr.Textbox, copying: gr.HTML, buttons: Mapping[str, Any]) -> None:
+    """Create, rename or copy a project under the name in the box."""
+
+    @show_errors
+    def create(name: str, language: str) -> tuple[Any, ...]:
+        made = projects.create(name, page.output).root.name
+        notify(t("project.created", language, name=made))
+        return open_update(page, made), ""
+
+    @show_errors
+    def rename(project: str, name: str, language: str) -> tuple[Any, ...]:
+        renamed = projects.rename(projects.find(project, page.output), name, page.output).root.name
+        notify(t("project.renamed", language, old=project, new=renamed))
+        return open_update(page, renamed), ""
+
+    @show_errors
+    def duplicate(project: str, name: str, language: str) -> Iterator[tuple[Any, ...]]:
+        steps = [CopyProgress(0, 0)]
+        copy = copies.submit(projects.duplicate, projects.find(project, page.output), name, page.output, steps.append)
+        while not copy.done():
+            step = steps[-1]
+            label = t("project.copying", language, done=step.done, total=step.total)
+            yield gr.skip(), gr.skip(), progress(label, step.done, step.total)
+            time.sleep(POLL_SECONDS)
+        copied = copy.result().root.name
+        notify(t("project.copied", language, name=copied, old=project))
+        yield open_update(page, copied), "", ""
+
+    outputs = [page.project, name]
+    named = [page.project, name, page.language]
+    buttons["create"].click(create, [name, page.language], outputs, api_name="create_project", **RAW_INPUTS)
+    buttons["rename"].click(rename, named, outputs, api_name="rename_project", **RAW_INPUTS)
+    buttons["duplicate"].click(
+        duplicate, named, [*outputs, copying], api_name="duplicate_project", concurrency_limit=None, **RAW_INPUTS
+    )

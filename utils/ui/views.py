@@ -1,12 +1,11 @@
 """HTML of the shared parts of the page, made from plain values; does not import gradio."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from html import escape
 from typing import Literal
 
-from utils.core.events import Event, as_integer, as_number, format_event, read_events, read_tail, tail_offset
+from utils.core.events import Event, as_integer, as_number, format_event, read_events, tail_offset
 from utils.runs import ACTIVE, Run, State, Status
 from utils.runs.monitor import Reading
 from utils.system.doctor import Finding
@@ -30,7 +29,6 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, classes: str 
 
 
 def cell(text: str, *, classes: str = "") -> str:
-    """Return a table cell with plain text."""
     return f'<td class="{classes}">{escape(text)}</td>' if classes else f"<td>{escape(text)}</td>"
 
 
@@ -42,10 +40,7 @@ def note(text: str) -> str:
 def message_box(kind: Kind, *sentences: str, aloud: bool = True) -> str:
     """Return a box with sentences; nothing without any.
 
-    Args:
-        kind: Its colour.
-        sentences: In the language of the page.
-        aloud: Whether a screen reader announces them; not for what is refreshed while a run is active.
+    Screen readers announce it, unless ``aloud`` is off for what is refreshed while a run is active.
     """
     lines = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences if sentence)
     role = f' role="{"alert" if kind == "error" else "status"}"' if aloud else ""
@@ -99,9 +94,7 @@ def cards(values: Mapping[str, str], language: str) -> str:
 def disabled_reasons(why: Mapping[str, str], language: str) -> str:
     """Return why buttons are disabled, each reason once, after the buttons that it applies to.
 
-    Args:
-        why: Id of the reason by id of the button's label; empty when the button is enabled.
-        language: Of the page.
+    ``why`` holds the id of the reason by the id of the button's label; it is empty when the button is enabled.
     """
     buttons: dict[str, list[str]] = {}
     for label, reason in why.items():
@@ -115,49 +108,30 @@ def disabled_reasons(why: Mapping[str, str], language: str) -> str:
 def findings(found: Sequence[Finding], language: str) -> str:
     """Return the findings of the doctor as a table, the worst first."""
     order = list(reversed(SIGNS))
-    rows = [
-        (
-            cell(
-                f"{SIGNS[finding.verdict]} {t(f'verdict.{finding.verdict}', language)}",
-                classes=f"mark {finding.verdict}",
-            ),
-            cell(finding.name),
-            cell(finding.detail),
-            cell(finding.cure),
-        )
-        for finding in sorted(found, key=lambda finding: order.index(finding.verdict))
-    ]
+    rows = []
+    for finding in sorted(found, key=lambda finding: order.index(finding.verdict)):
+        verdict = f"{SIGNS[finding.verdict]} {t(f'verdict.{finding.verdict}', language)}"
+        facts = (cell(text) for text in (finding.name, finding.detail, finding.cure))
+        rows.append((cell(verdict, classes=f"mark {finding.verdict}"), *facts))
     titles = [t(title, language) for title in ("common.verdict", "common.check", "common.finding", "common.cure")]
     return table(titles, rows, classes="stack")
 
 
-@dataclass(frozen=True)
-class RunActions:
-    """Why each action on a run is disabled; empty when it is enabled."""
-
-    stop: str = ""
-    resume: str = ""
-    delete: str = ""
-
-    @property
-    def by_label(self) -> dict[str, str]:
-        """Return the reasons by label of the button."""
-        return {
-            "common.stop_and_save": self.stop,
-            "common.stop_now": self.stop,
-            "common.resume": self.resume,
-            "common.delete": self.delete,
-        }
-
-
-RUNNING, NOT_RUNNING = "common.run_is_running", "common.run_is_not_running"
-RUN_ACTIONS: Mapping[Status, RunActions] = {
-    **{status: RunActions(resume=RUNNING, delete=RUNNING) for status in ACTIVE},
-    **{status: RunActions(stop=NOT_RUNNING) for status in (Status.STOPPED, Status.FAILED, Status.LOST)},
-    Status.FINISHED: RunActions(stop=NOT_RUNNING, resume="common.run_is_finished"),
-    Status.UNREADABLE: RunActions(stop=NOT_RUNNING, resume="common.run_unreadable"),
-}
-NO_RUN_CHOSEN = RunActions(*["common.choose_run_first"] * 3)
+def disabled_run_actions(status: Status | None) -> dict[str, str]:
+    """Return why each button of a run is disabled, for ``disabled_reasons``; None is for no run."""
+    if status is None:
+        stop = resume = delete = "common.choose_run_first"
+    elif status in ACTIVE:
+        stop, resume, delete = "", "common.run_is_running", "common.run_is_running"
+    else:
+        ended = {Status.FINISHED: "common.run_is_finished", Status.UNREADABLE: "common.run_unreadable"}
+        stop, resume, delete = "common.run_is_not_running", ended.get(status, ""), ""
+    return {
+        "common.stop_and_save": stop,
+        "common.stop_now": stop,
+        "common.resume": resume,
+        "common.delete": delete,
+    }
 
 
 def run_choices(found: Iterable[Run], language: str) -> list[tuple[str, str]]:
@@ -173,16 +147,13 @@ def run_head(run: Run, state: State, language: str) -> str:
 
 def run_facts(run: Run, state: State, language: str) -> str:
     """Return the status, progress and last event of a run."""
-    event = last_event(run)
-    last = f"<p>{escape(t('common.last_event', language))}: {escape(format_event(event))}</p>" if event else ""
-    return run_head(run, state, language) + _event_bar(event) + last
-
-
-def _event_bar(event: Event | None) -> str:
-    step, total = (as_integer((event or {}).get(name)) for name in ("step", "total"))
-    if step is None or total is None or total < 1:
-        return ""
-    return progress_bar(f"{step} / {total}", step, total)
+    head = run_head(run, state, language)
+    events = newest_events(run)
+    if not events:
+        return head
+    step, total = (as_integer(events[-1].get(name)) for name in ("step", "total"))
+    bar = progress_bar(f"{step} / {total}", step, total) if step is not None and total and total > 0 else ""
+    return f"{head}{bar}<p>{escape(t('common.last_event', language))}: {escape(format_event(events[-1]))}</p>"
 
 
 def newest_events(run: Run, size: int = TAIL_BYTES) -> Sequence[Event]:
@@ -190,40 +161,24 @@ def newest_events(run: Run, size: int = TAIL_BYTES) -> Sequence[Event]:
     return read_events(run.events, tail_offset(run.events, size), size).events
 
 
-def last_event(run: Run) -> Event | None:
-    """Return the newest event of a run."""
-    return next(reversed(newest_events(run)), None)
-
-
-def log_tail(run: Run) -> str:
-    """Return the end of a run's output."""
-    return read_tail(run.log)
-
-
 def readings(reading: Reading, language: str) -> str:
     """Return the state of this computer in one line that wraps."""
+
+    def used_of(used: float | None, total: float | None) -> str:
+        return t("common.used_of_total", language, used=gib(used).removesuffix(" GiB"), total=gib(total))
+
+    gpu = t("common.none", language)
+    if reading.gpu_name is not None:
+        percent = "" if reading.gpu_percent is None else f" · {reading.gpu_percent:.0f} %"
+        gpu = f"{reading.gpu_name} · {used_of(reading.gpu_memory_used_gib, reading.gpu_memory_total_gib)}{percent}"
     parts = {
-        "common.gpu": graphics(reading, language),
-        "common.memory": used_of(reading.ram_used_gib, reading.ram_total_gib, language),
+        "common.gpu": gpu,
+        "common.memory": used_of(reading.ram_used_gib, reading.ram_total_gib),
         "common.app_memory": gib(reading.process_ram_gib),
         "common.processor": f"{reading.cpu_percent:.0f} %",
         "common.disk": t("common.free", language, free=gib(reading.disk_free_gib)),
     }
     return cards(parts, language)
-
-
-def graphics(reading: Reading, language: str) -> str:
-    """Return name, memory and load of the GPU, as far as they are known."""
-    if reading.gpu_name is None:
-        return t("common.none", language)
-    percent = "" if reading.gpu_percent is None else f" · {reading.gpu_percent:.0f} %"
-    memory = used_of(reading.gpu_memory_used_gib, reading.gpu_memory_total_gib, language)
-    return f"{reading.gpu_name} · {memory}{percent}"
-
-
-def used_of(used: float | None, total: float | None, language: str) -> str:
-    """Return used and total memory."""
-    return t("common.used_of_total", language, used=gib(used).removesuffix(" GiB"), total=gib(total))
 
 
 def gib(size: float | None) -> str:

@@ -40,39 +40,28 @@ def build(page: PageContext) -> gr.Tab:
 
 
 def show(explanation: Explanation, language: str) -> str:
-    """Return the steps of a text, the letters it lost, and a table of its words."""
+    """Return the steps of a text, the letters that the model does not get, and a table of the words."""
     if not explanation.written.strip():
         return note(t("common.nothing_to_explain", language))
-    return steps(explanation, language) + lost_letters(explanation, language) + words(explanation.words, language)
-
-
-def steps(explanation: Explanation, language: str) -> str:
-    """Return the text after each step."""
-    rows = {
+    titles = [t(title, language) for title in ("pronunciation.step", "common.text")]
+    steps = {
         "common.written": explanation.written,
         "common.normalised": explanation.normalized,
         "common.sounds": explanation.phones,
         "common.model_reads": explanation.latin,
     }
-    titles = [t(title, language) for title in ("pronunciation.step", "common.text")]
-    return table(titles, [(cell(t(step, language), classes="mark"), cell(text)) for step, text in rows.items()])
-
-
-def lost_letters(explanation: Explanation, language: str) -> str:
-    """Return notes on the letters that the model does not get."""
-    counts: dict[str, Counter[str]] = {name: getattr(explanation, name) for name in LOST}
-    return "".join(
-        note(t(LOST[name], language, letters=letter_counts(letters))) for name, letters in counts.items() if letters
-    )
+    html = table(titles, [(cell(t(step, language), classes="mark"), cell(text)) for step, text in steps.items()])
+    for name, key in LOST.items():
+        if counts := getattr(explanation, name):
+            html += note(t(key, language, letters=letter_counts(counts)))
+    return html + words(explanation.words, language)
 
 
 def letter_counts(counts: Counter[str]) -> str:
-    """Return letters with the number of times they occur."""
     return ", ".join(f"{letter} × {count}" if count > 1 else letter for letter, count in counts.most_common(20))
 
 
 def words(explained: tuple[Word, ...], language: str) -> str:
-    """Return a table of the words."""
     titles = ("pronunciation.word", "common.sounds", "common.model_reads", "pronunciation.gemination")
     rows = [[cell(text) for text in (word.normalized, word.phones, word.latin, word.gemination)] for word in explained]
     more = len(rows) - MAX_WORDS

@@ -8,7 +8,7 @@ import gradio as gr
 from utils.core.errors import AmharicTtsError
 from utils.ui.i18n import describe_error, describe_problems, heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
-from utils.ui.run_panel import RunPanel, build_run_panel, command_box
+from utils.ui.run_panel import RunPanel, command_box
 from utils.ui.tabs.data import clip_render, render, start
 from utils.ui.tabs.data.bulk_edit import build_bulk
 from utils.ui.tabs.data.clip_table import build_clips
@@ -45,7 +45,7 @@ def build_step(form: DataForm) -> RunPanel:
     page = form.page
     button = gr.Button(t("data.create_dataset"), variant="primary", elem_id="prepare", interactive=False)
     reason, message = gr.HTML(elem_id="prepare-reason"), gr.HTML(elem_id="prepare-errors")
-    panel = build_run_panel(page, "data", start.preparations, render.facts)
+    panel = RunPanel(page, "data", start.preparations, render.facts)
     with gr.Accordion(t("data.command_line"), open=False):
         show = gr.Button(t("common.show_command"), elem_id="prepare-show-command")
         command = command_box("prepare-command")

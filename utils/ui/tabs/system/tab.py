@@ -18,7 +18,7 @@ from utils.ui import views
 from utils.ui.form import build_form, read_form
 from utils.ui.i18n import heading, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors
-from utils.ui.run_panel import RunPanel, build_run_panel
+from utils.ui.run_panel import RunPanel
 from utils.ui.tabs.system.base_models import build_downloads
 from utils.ui.tabs.system.disk import build_disk
 from utils.ui.tabs.system.licence import build_licence
@@ -38,7 +38,7 @@ def build(page: PageContext) -> gr.Tab:
         gr.Markdown(heading("system.this_computer"))
         build_doctor(page)
         gr.Markdown(heading("system.runs"))
-        panel = build_run_panel(page)
+        panel = RunPanel(page)
         build_rehearsal(page, panel)
         gr.Markdown(heading("system.base_models"))
         build_licence(page)

@@ -5,7 +5,7 @@ import gradio as gr
 from utils import runs
 from utils.ui.i18n import heading, t
 from utils.ui.page import PageContext
-from utils.ui.run_panel import build_run_panel
+from utils.ui.run_panel import RunPanel
 from utils.ui.tabs.training import render, settings
 from utils.ui.tabs.training.forecast import build_forecast
 from utils.ui.tabs.training.monitor import (
@@ -46,7 +46,7 @@ def build(page: PageContext) -> gr.Tab:
         gr.Markdown(heading("common.training"))
         button = gr.Button(t("training.train_model"), variant="primary", elem_id="train", interactive=False)
         reason, message = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-errors")
-        panel = build_run_panel(page, "training", settings.list_trainings, facts, render.log)
+        panel = RunPanel(page, "training", settings.list_trainings, facts, render.log)
         live = build_live()
         chosen, chart, compared = build_comparison()
         widgets = {"device": device, "train": button, "reason": reason, **live, "compared": chosen}

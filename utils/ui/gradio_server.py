@@ -1,0 +1,231 @@
+"""What the page adds to gradio's server: a password, a free port, refused requests, and a faster page.
+
+The workarounds make the page open and react faster; they are measured in docs/log.md. ``PATCHES`` replaces slow code in
+gradio's scripts on their way to the browser. Each matches the version in requirements.txt; in another version it is not
+found, and the page is only slower. This module does not import gradio.
+"""
+
+import copy
+import importlib.util
+import re
+import secrets
+import socket
+import sys
+from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from utils.core.addresses import foreign_header
+from utils.core.errors import ConfigError
+
+PORTS_TRIED = 100
+
+SECURITY_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "SAMEORIGIN",  # no clickjacking
+    "referrer-policy": "same-origin",
+}
+FILES = "/file="
+ELSEWHERE = re.compile(r"/(file|proxy)=\w+:/")  # gradio would fetch such an address for the visitor
+
+STUB_MODULE, STUB_WRITER = "gradio.component_meta", "create_or_modify_pyi"
+SCRIPTS = "/assets/"
+ADDRESS_HEADERS = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-gradio-server")  # in gradio's answer
+PARTIAL_HEADERS = {b"range", b"if-none-match", b"if-modified-since", b"if-range"}  # ask for less than the whole
+
+PATCHES = (
+    # The whole configuration is watched for changes, though it never changes.
+    ("R(M,S(G).get_url_config(),!0)", "R(M,S(G).get_url_config())"),
+    # Everything is built a second time, right after the first.
+    ("le(()=>{v(),oe(()=>{O.reload(", "le(()=>{v()&&oe(()=>{O.reload("),
+    # For each widget all events are searched.
+    (
+        (
+            "find_attached_events(e,t){let n=t.filter(t=>t.targets.find(([t])=>t===e.id))"
+            ".map(t=>{let n=t.targets.find(([t])=>t===e.id);return n?n[1]:null}).filter(Boolean);"
+        ),
+        (
+            "find_attached_events(e,t){"
+            "if(this.tied_by!==t){"
+            "this.tied_by=t;this.tied=new Map;"
+            "for(let{targets:e}of t)for(let[t,n]of new Map([...e].reverse()))"
+            "n&&this.tied.set(t,[...this.tied.get(t)??[],n])}"
+            "let n=[...this.tied.get(e.id)??[]];"
+        ),
+    ),
+    # Each event searches for its widget even when it has nothing to give it.
+    (
+        "async set_event_args(e,t){let n={},r=await",
+        "async set_event_args(e,t){if(!Object.keys(t).length)return()=>{};let n={},r=await",
+    ),
+    # After each event the status of every widget of any event is renewed, even where it is hidden.
+    (
+        "Object.entries(this.loading_stati.current)",
+        "Object.entries(this.loading_stati.current).filter(([,e])=>e.show_progress!==`hidden`)",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """User name and password of the page."""
+
+    user: str
+    password: str = field(repr=False)
+    generated: bool = False
+
+
+def credentials(auth: str, *, exposed: bool) -> Credentials | None:
+    """Read ``user:password``; a page that others can reach gets a password of its own when none was given."""
+    if not auth:
+        return Credentials("amharic", secrets.token_urlsafe(12), generated=True) if exposed else None
+    user, _, password = auth.partition(":")
+    if not user or not password:
+        raise ConfigError("--auth must have the form user:password.", hint="Separate user and password with a colon.")
+    return Credentials(user, password)
+
+
+def free_port(host: str, wanted: int) -> int:
+    """Return the wanted port or the next one that is free."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
+    except OSError as error:
+        raise ConfigError(
+            f"{host} is not an address of this computer: {error.strerror}.", hint="See --host."
+        ) from error
+    for port in range(wanted, min(wanted + PORTS_TRIED, 65_536)):
+        with socket.socket(family, kind) as probe:
+            if sys.platform != "win32":  # there the option would let two programs share the port
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((address[0], port, *address[2:]))
+            except OSError:
+                continue
+            return port
+    raise ConfigError(f"There is no free port from {wanted} upwards on {host}.", hint="Choose another one with --port.")
+
+
+class RequestGuard:
+    """Refuses requests from other sites before any other code sees them, and adds security headers to responses."""
+
+    def __init__(self, app: ASGIApp, *, local: bool) -> None:
+        self.app = app
+        self.local = local  # the page is for this computer only
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=[*message["headers"]])
+                headers.update(SECURITY_HEADERS)
+                if FILES in scope["path"]:
+                    headers.append("content-security-policy", "sandbox")  # an uploaded file runs no script
+                message = {**message, "headers": headers.raw}
+            await send(message)
+
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+        elif reason := refusal(scope, local=self.local):
+            head = [(b"content-type", b"text/plain; charset=utf-8")]
+            await send({"type": "http.response.start", "status": 403, "headers": head})
+            await send({"type": "http.response.body", "body": reason.encode()})
+        else:
+            await self.app(scope, receive, send_with_headers)
+
+
+def refusal(scope: Scope, *, local: bool) -> str:
+    """Return why a request is refused; empty when it is allowed."""
+    headers = Headers(scope=scope)
+    foreign = foreign_header(headers, local=local, check_origin=scope["method"] != "GET")
+    if foreign == "host":
+        return f"This page accepts requests for localhost only, not for {headers.get('host', '')}."
+    if foreign == "origin":
+        return f"{headers['origin']} is not allowed to send requests to this page."
+    if ELSEWHERE.search(scope["path"]):
+        return "This page does not load files from other servers."
+    return ""
+
+
+class FrontPage:
+    """Caches the page and its scripts: gradio needs 0.3 s for 700 widgets each time.
+
+    The page holds its own address, so only the last answer of each path is kept.
+    """
+
+    def __init__(self, app: ASGIApp, *, public: bool) -> None:
+        self.app = app
+        self.public = public  # the page is the same for everybody, as without a password; its scripts always are
+        self.cache: dict[str, tuple[list[bytes], list[Message]]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not is_cacheable(scope) or (scope["path"] == "/" and not self.public):
+            await self.app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        address = [scope["scheme"].encode(), *(headers.get(name, b"") for name in ADDRESS_HEADERS)]
+        cached_for, response = self.cache.get(scope["path"], ([], []))
+        if cached_for != address:
+            response = await self._respond(scope, receive)
+            if response[0]["status"] == 200:
+                self.cache[scope["path"]] = address, response
+        for message in response:
+            await send(copy.deepcopy(message))  # compression changes it in place
+
+    async def _respond(self, scope: Scope, receive: Receive) -> list[Message]:
+        response: list[Message] = []
+
+        async def collect(message: Message) -> None:
+            response.append(message)
+
+        await self.app(scope, receive, collect)
+        return patch(response) if scope["path"].endswith(".js") else response
+
+
+def is_cacheable(scope: Scope) -> bool:
+    """Tell whether a request is for the page or one of its scripts."""
+    if scope["type"] != "http" or scope["method"] != "GET" or scope["query_string"]:
+        return False
+    path: str = scope["path"]
+    return path == "/" or (path.startswith(SCRIPTS) and not PARTIAL_HEADERS & dict(scope["headers"]).keys())
+
+
+def patch(response: list[Message]) -> list[Message]:
+    """Apply the patches to one of gradio's scripts."""
+    head, *parts = response
+    script = patched = b"".join(part["body"] for part in parts)
+    for old, new in PATCHES:
+        patched = patched.replace(old.encode(), new.encode())
+    if patched == script:
+        return response
+    headers = MutableHeaders(raw=head["headers"])
+    headers["content-length"] = str(len(patched))
+    for name in ("etag", "last-modified"):  # of the unpatched file
+        del headers[name]
+    return [head, {"type": "http.response.body", "body": patched}]
+
+
+def skip_stub_files() -> None:
+    """Keep the coming ``import gradio`` from writing stub files for editors; the wheel brings them along."""
+    if STUB_MODULE not in sys.modules:
+        sys.meta_path.insert(0, _StubSkipper())
+
+
+class _StubSkipper:
+    """Replaces the writer of stub files when its module is loaded, once."""
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        if name != STUB_MODULE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec and spec.loader:
+            load = spec.loader.exec_module
+
+            def load_without_writer(module: ModuleType) -> None:
+                load(module)
+                setattr(module, STUB_WRITER, lambda *_: None)
+
+            spec.loader.exec_module = load_without_writer  # type: ignore[method-assign]
+        return spec

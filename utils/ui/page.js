@@ -1,0 +1,36 @@
+// Translates gradio's own words and corrects names for screen readers: a label that differs from the text on a button,
+// and one on an element that may have none, mislead them; axe-core counts both as serious.
+(() => {
+  const words = window.gradioWords;
+  const back = Object.fromEntries(Object.entries(words).map(([english, amharic]) => [amharic, english]));
+  let waiting = false;
+  const translate = (box) => {
+    const known = document.documentElement.lang === "am" ? words : back;
+    const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const match = known[walker.currentNode.data.trim()];
+      if (match) walker.currentNode.data = ` ${match} `;
+    }
+  };
+  const patch = () => {
+    waiting = false;
+    for (const box of document.querySelectorAll("button.upload-container")) {
+      box.removeAttribute("aria-label");
+      box.removeAttribute("aria-dropeffect");
+      translate(box);
+    }
+    document.querySelectorAll(".toast-title").forEach(translate);
+    for (const empty of document.querySelectorAll("div.empty[aria-label]")) empty.removeAttribute("aria-label");
+    for (const mark of document.querySelectorAll("svg [role='graphics-symbol']:not([aria-label])")) {  // of charts
+      mark.removeAttribute("role");
+    }
+    for (const head of document.querySelectorAll(".toast-header[role]")) {  // its close button stays one
+      head.removeAttribute("role");
+      head.removeAttribute("tabindex");
+    }
+  };
+  const soon = () => { if (!waiting) { waiting = true; setTimeout(patch, 250); } };
+  const changes = {childList: true, subtree: true, attributeFilter: ["lang", "role"]};
+  new MutationObserver(soon).observe(document.documentElement, changes);
+  soon();
+})();
