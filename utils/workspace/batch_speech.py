@@ -7,9 +7,8 @@ import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from utils.config import SpeechConfig
 from utils.core.batching import batched
@@ -35,6 +34,14 @@ MAX_LINES = 10_000
 COLUMNS = ("number", "file", "text", "seconds", "seed", "flags", "fault")
 
 
+class SpokenBatch(NamedTuple):
+    """The archive of a batch, and how many of its texts were spoken and could not be spoken."""
+
+    archive: Path
+    spoken: int = 0
+    failed: int = 0
+
+
 def dub(
     model: "Synthesizer", subtitles: Path, config: SpeechConfig
 ) -> Iterator[Started | JobProgress | RecordedTake | None]:
@@ -51,18 +58,18 @@ def dub(
         yield JobProgress(spoken.index(numbers[-1]) + 1, len(spoken))
         yield None
     timeline = fit_to_cues(parsed.cues, sounds)
-    pieces = tuple(
+    sentences = tuple(
         TakeSentence(
             TokenizedText(cue.text, "", "", "", (), (), ()),
             config.seed,
-            (f"timing: {placed.note}",) if placed.note else (),
-            start=placed.start,
-            seconds=placed.end - placed.start,
+            (f"timing: {dubbed.note}",) if dubbed.note else (),
+            start=dubbed.start,
+            seconds=dubbed.end - dubbed.start,
         )
-        for cue, placed in zip(parsed.cues, timeline.cues, strict=True)
+        for cue, dubbed in zip(parsed.cues, timeline.cues, strict=True)
     )
     settings, notes = config.model_dump(mode="json"), (*parsed.warnings, *timeline.notes)
-    take = Take("subtitles", subtitles.stem, model.model.name, voice, settings, pieces, notes)
+    take = Take("subtitles", subtitles.stem, model.model.name, voice, settings, sentences, notes)
     yield RecordedTake(take, timeline.samples)
 
 
@@ -76,15 +83,6 @@ def read_lines(path: Path) -> list[str]:
     return lines
 
 
-@dataclass(frozen=True)
-class SpokenBatch:
-    """The archive of a batch, and how many of its texts could not be spoken."""
-
-    archive: Path
-    spoken: int = 0
-    failed: int = 0
-
-
 def speak_lines(
     job: BackgroundJob,
     session: SpeechSession,
@@ -94,45 +92,45 @@ def speak_lines(
     config: SpeechConfig,
 ) -> SpokenBatch | None:
     """Speak many texts into numbered files and pack them with a list."""
-    result = None
 
     def task(model: "Synthesizer") -> Iterator[JobProgress | SpokenBatch | None]:
-        return _speak_lines(model, project, lines, suffix, config)
+        folder = make_unique_folder(project.root / FOLDER / timestamp_name(time.time()))
+        rows: list[dict[str, object]] = []
+        try:
+            for batch in batched(list(enumerate(lines, 1)), config.batch_size):
+                rows += _speak_batch(model, batch, folder, suffix, config)
+                yield JobProgress(len(rows), len(lines))
+                yield None
+            failed = sum(bool(row["fault"]) for row in rows)
+            yield SpokenBatch(_pack(folder, rows), len(rows) - failed, failed)
+        except (RequestCancelledError, GeneratorExit):  # stopped: pack what is done
+            if rows:
+                _pack(folder, rows)
+            raise
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
+    result = None
     with closing(session.submit(task, config).events()) as events:
         for event in events:
             job.check()
             if isinstance(event, JobProgress):
                 job.report(event.step, event.total)
-            result = event if isinstance(event, SpokenBatch) else result
+            elif isinstance(event, SpokenBatch):
+                result = event
     return result
-
-
-def _speak_lines(
-    model: "Synthesizer", project: Project, lines: Sequence[str], suffix: str, config: SpeechConfig
-) -> Iterator[JobProgress | SpokenBatch | None]:
-    folder = make_unique_folder(project.root / FOLDER / timestamp_name(time.time()))
-    rows: list[dict[str, object]] = []
-    try:
-        for batch in batched(list(enumerate(lines, 1)), config.batch_size):
-            rows += _speak_batch(model, batch, folder, suffix, config)
-            yield JobProgress(len(rows), len(lines))
-            yield None
-        failed = sum(bool(row["fault"]) for row in rows)
-        yield SpokenBatch(_pack(folder, rows), len(rows) - failed, failed)
-    except (RequestCancelledError, GeneratorExit):  # stopped: keep what is done
-        if rows:
-            _pack(folder, rows)
-        raise
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _speak_batch(
     model: "Synthesizer", lines: Sequence[tuple[int, str]], folder: Path, suffix: str, config: SpeechConfig
 ) -> Iterator[dict[str, object]]:
     """Speak some lines together, write their files and yield a row of the list for each."""
-    errors = {number: error for number, text in lines if (error := _text_error(model, text, config))}
+    errors = {}
+    for number, text in lines:
+        try:
+            model.plan(text, config)
+        except TextError as error:
+            errors[number] = str(error)
     texts = [text for number, text in lines if number not in errors]
     speeches = iter(model.speak_many(texts, config) if texts else [])
     for number, text in lines:
@@ -141,21 +139,13 @@ def _speak_batch(
             yield row | {"fault": errors[number]}
             continue
         speech = next(speeches)
-        flags = "; ".join(speech.flags)
+        row["flags"] = "; ".join(speech.flags)
         if not speech.samples.size:
-            yield row | {"fault": "The model generated no speech.", "flags": flags}
+            yield row | {"fault": "The model generated no speech."}
             continue
         path = folder / f"{number:05}{suffix}"
         write_audio(path, speech.samples, OUTPUT_RATE, tags=Tags(text[:80], model.model.name, speech.voice))
-        yield row | {"file": path.name, "seconds": f"{speech.seconds:.2f}", "seed": speech.seed, "flags": flags}
-
-
-def _text_error(model: "Synthesizer", text: str, config: SpeechConfig) -> str:
-    try:
-        model.plan(text, config)
-    except TextError as error:
-        return str(error)
-    return ""
+        yield row | {"file": path.name, "seconds": f"{speech.seconds:.2f}", "seed": speech.seed}
 
 
 def _pack(folder: Path, rows: Sequence[dict[str, object]]) -> Path:

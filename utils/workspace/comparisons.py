@@ -56,8 +56,7 @@ def evaluate_arguments(models: Sequence[str], folder: Path, config: SpeechConfig
     """Return the arguments of the command that makes the comparison."""
     flags = shlex.split(command_line("evaluate", config.model_copy(update={"model": ""})))[3:]
     checkpoints = ["--checkpoints", *dict.fromkeys(models)]
-    paths = ["--sentences", str(folder / SENTENCES), "--out", str(folder), "--output", str(output)]
-    return [*flags, *checkpoints, *paths]
+    return [*flags, *checkpoints, "--sentences", str(folder / SENTENCES), "--out", str(folder), "--output", str(output)]
 
 
 def names(project: Project) -> list[str]:
@@ -66,14 +65,13 @@ def names(project: Project) -> list[str]:
 
 
 def load_report(project: Project, name: object) -> EvaluationReport:
-    """Read the report of a comparison."""
     return load(_folder(project, name))
 
 
 def next_pair(project: Project, name: object, voter: str) -> tuple[BlindPair | None, int, int]:
     """Return the next pair that a voter has not judged, how many remain, and how many there are."""
     folder = _folder(project, name)
-    pairs = blind_test.blind_pairs(load(folder), _seed(folder))
+    pairs = _blind_pairs(folder)
     remaining = blind_test.remaining_pairs(pairs, blind_test.read_votes(folder / blind_test.FILE), voter)
     return (remaining[0] if remaining else None), len(remaining), len(pairs)
 
@@ -92,7 +90,7 @@ def anonymous_files(project: Project, name: object, pair: BlindPair) -> tuple[Pa
 def save_vote(project: Project, name: object, token: str, choice: Choice, voter: str) -> None:
     """Save which recording of a pair a voter prefers."""
     folder = _folder(project, name)
-    pairs = {pair.token: pair for pair in blind_test.blind_pairs(load(folder), _seed(folder))}
+    pairs = {pair.token: pair for pair in _blind_pairs(folder)}
     if token not in pairs:
         raise DataError("This pair no longer exists.", hint="Start the blind test again.")
     blind_test.save_vote(folder / blind_test.FILE, pairs[token], choice, voter)
@@ -110,6 +108,7 @@ def _folder(project: Project, name: object) -> Path:
     return folder
 
 
-def _seed(folder: Path) -> int:
-    """Return the same seed for the same comparison: it fixes an order and is no secret."""
-    return int.from_bytes(hashlib.blake2b(folder.name.encode(), digest_size=4).digest())
+def _blind_pairs(folder: Path) -> list[BlindPair]:
+    """Return the pairs in the same order for the same comparison."""
+    digest = hashlib.blake2b(folder.name.encode(), digest_size=4).digest()
+    return blind_test.blind_pairs(load(folder), int.from_bytes(digest))

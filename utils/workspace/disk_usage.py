@@ -12,24 +12,13 @@ from utils.core.storage import remove_folder
 from utils.dataset.features import FOLDER as FEATURES
 from utils.xtts import checkpoints
 
-RESUME = "resume"  # folder of a run
-
 
 @dataclass(frozen=True)
 class DiskUsage:
-    """Bytes of one project, by part.
-
-    Attributes:
-        dataset: Recordings, clips and lists.
-        features: Encoded clips for training.
-        checkpoints: Checkpoints of all runs.
-        resume: Resume data of all runs.
-        ready: The ready model.
-        other: Everything else.
-    """
+    """Bytes of one project, by part."""
 
     dataset: int = 0
-    features: int = 0
+    features: int = 0  # encoded clips for training
     checkpoints: int = 0
     resume: int = 0
     ready: int = 0
@@ -37,34 +26,25 @@ class DiskUsage:
 
     @property
     def total(self) -> int:
-        """Return the sum."""
         return sum(vars(self).values())
 
 
 def measure(project: Project) -> DiskUsage:
-    """Return the disk usage of a project."""
     usage = dict.fromkeys(DiskUsage.__dataclass_fields__, 0)
     for path, size in _sizes(project.root):
-        usage[_part(path.relative_to(project.root).parts)] += size
+        match path.relative_to(project.root).parts:
+            case ("dataset", "features", _, *_):
+                usage["features"] += size
+            case ("dataset" | "ready" as part, _, *_) | ("runs", _, "checkpoints" | "resume" as part, _, *_):
+                usage[part] += size
+            case _:
+                usage["other"] += size
     return DiskUsage(**usage)
-
-
-def _part(parts: tuple[str, ...]) -> str:
-    match parts:
-        case ("dataset", "features", _, *_):
-            return "features"
-        case ("dataset" | "ready" as part, _, *_):
-            return part
-        case ("runs", _, "checkpoints" | "resume" as part, _, *_):
-            return part
-    return "other"
 
 
 def size_of(path: Path) -> int:
     """Return the size of a file or folder."""
-    if path.is_file():
-        return path.stat().st_size
-    return sum(size for _, size in _sizes(path))
+    return path.stat().st_size if path.is_file() else sum(size for _, size in _sizes(path))
 
 
 def _sizes(root: Path) -> Iterator[tuple[Path, int]]:
@@ -80,16 +60,17 @@ def _sizes(root: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _old_checkpoints(project: Project) -> list[Path]:
-    paths: list[Path] = []
+    """Return the checkpoints of each run except its newest and its best; damaged ones stay too."""
+    old: list[Path] = []
     for run in runs.list_runs(project):
         intact = [checkpoint for checkpoint in checkpoints.list_checkpoints(run.folder) if not checkpoint.error]
-        paths += [checkpoint.folder for checkpoint in intact[1:] if not checkpoint.is_best]
-    return paths
+        old += [checkpoint.folder for checkpoint in intact[1:] if not checkpoint.is_best]
+    return old
 
 
 def _finished_resume_data(project: Project) -> list[Path]:
     finished = [run for run in runs.list_runs(project) if run.current_state().status is runs.Status.FINISHED]
-    return [run.folder / RESUME for run in finished]
+    return [run.folder / "resume" for run in finished]
 
 
 RECLAIMABLE: Mapping[str, Callable[[Project], list[Path]]] = {

@@ -4,11 +4,12 @@ import contextlib
 import os
 import re
 import shutil
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from utils import runs
 from utils.core.errors import RunBusyError, StorageError
@@ -23,14 +24,13 @@ from utils.core.storage import (
     storage_error,
     write_atomically,
 )
+from utils.dataset.store import DATABASE, Store
 
-TRASH = ".trash"
-DOWNLOADS = ".downloads"
+TRASH, DOWNLOADS = ".trash", ".downloads"
 DELETED = re.compile(r"(?P<time>\d{15,20})-(?P<name>.+)")
 COPYING = re.compile(r"\..+\.copy-\d+")
-TEMPORARY = re.compile(
-    r"\.lock|\..*\.partial|\.deleted-.*|\..+\.(new|old|gone)-\d+"
-)  # of running work, or left by a crash
+# Files of running work, or left by a crash.
+TEMPORARY = re.compile(rf"\.lock|{DATABASE}-journal|\..*\.partial|\.deleted-.*|\..+\.(new|old|gone)-\d+")
 DAY = 86_400.0
 TRASH_DAYS = 7
 PROGRESS_SECONDS = 0.2
@@ -41,31 +41,22 @@ SHARED = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class CopyProgress:
+class CopyProgress(NamedTuple):
     """Progress of a copy, in files."""
 
     done: int
     total: int
 
 
-@dataclass(frozen=True)
-class DeletedProject:
-    """A deleted project that can be restored.
-
-    Attributes:
-        folder: Its folder in the trash.
-        name: Its name.
-        time: When it was deleted (Unix time).
-    """
+class DeletedProject(NamedTuple):
+    """A deleted project that can be restored."""
 
     folder: Path
     name: str
-    time: float
+    time: float  # when it was deleted (Unix time)
 
     @property
     def id(self) -> str:
-        """Return a unique identifier."""
         return self.folder.name
 
 
@@ -75,7 +66,6 @@ def downloads_project(output: Path = OUTPUT) -> Project:
 
 
 def create(name: str, output: Path = OUTPUT) -> Project:
-    """Create a project."""
     created = _unused(name, output)
     make_folder(output)
     try:
@@ -94,7 +84,7 @@ def find(name: str, output: Path = OUTPUT) -> Project:
     return match
 
 
-def _unused(name: str, output: Path = OUTPUT) -> Project:
+def _unused(name: str, output: Path) -> Project:
     """Return the project of a new name; raise when the name is taken."""
     new = project(name, output)
     if new.root.exists():
@@ -105,18 +95,12 @@ def _unused(name: str, output: Path = OUTPUT) -> Project:
 def duplicate(
     source: Project, name: str, output: Path = OUTPUT, on_progress: Callable[[CopyProgress], object] = lambda _: None
 ) -> Project:
-    """Copy a project under a new name; large files are hard links where possible.
-
-    Args:
-        source: The project.
-        name: Name of the copy.
-        output: Folder of the projects.
-        on_progress: Called during the copy.
-    """
+    """Copy a project under a new name; large files are hard links where possible."""
     target = _unused(name, output)
     _require_idle(source)
     files = list(_files(source.root))
-    copied = [path for path in files if not (_is_shared(path) and _can_link(path, output))]
+    can_link = source.root.stat().st_dev == output.stat().st_dev and hasattr(os, "link")
+    copied = [path for path in files if not (can_link and _is_shared(path))]
     require_space(target.root, sum(path.lstat().st_size for path in copied))
     new = output / f".{target.root.name}.copy-{time.time_ns()}"
     try:
@@ -133,7 +117,6 @@ def duplicate(
 
 
 def rename(source: Project, name: str, output: Path = OUTPUT) -> Project:
-    """Rename a project."""
     target = _unused(name, output)
     before = source.root
     with _idle(source):
@@ -144,18 +127,19 @@ def rename(source: Project, name: str, output: Path = OUTPUT) -> Project:
 
 def delete(source: Project, output: Path = OUTPUT) -> DeletedProject:
     """Move a project to the trash."""
+    now = time.time_ns()
     make_folder(output / TRASH)
-    target = output / TRASH / f"{time.time_ns()}-{source.root.name}"
+    target = output / TRASH / f"{now}-{source.root.name}"
     with _idle(source):
         _move(source.root, target)
-    return _deleted(target)
+    return DeletedProject(target, source.root.name, now / 1e9)
 
 
 def list_deleted(output: Path = OUTPUT) -> list[DeletedProject]:
     """List the deleted projects, newest first."""
-    folder = output / TRASH
-    paths = [path for path in folder.iterdir() if DELETED.fullmatch(path.name)] if folder.is_dir() else []
-    return sorted(map(_deleted, paths), key=lambda deleted: deleted.time, reverse=True)
+    matches = [(path, DELETED.fullmatch(path.name)) for path in (output / TRASH).glob("*")]
+    deleted = [DeletedProject(path, match["name"], int(match["time"]) / 1e9) for path, match in matches if match]
+    return sorted(deleted, key=lambda project: project.time, reverse=True)
 
 
 def restore(identifier: str, output: Path = OUTPUT) -> Project:
@@ -175,17 +159,10 @@ def empty_trash(output: Path = OUTPUT, *, days: float = 0.0) -> int:
     expired = [deleted for deleted in list_deleted(output) if time.time() - deleted.time >= days * DAY]
     for deleted in expired:
         remove_folder(deleted.folder)
-    for path in output.glob(".*.copy-*") if output.is_dir() else ():
+    for path in output.glob(".*.copy-*"):
         if COPYING.fullmatch(path.name) and time.time() - path.stat().st_mtime > DAY:
             shutil.rmtree(path, ignore_errors=True)
     return len(expired)
-
-
-def _deleted(folder: Path) -> DeletedProject:
-    match = DELETED.fullmatch(folder.name)
-    if match is None:
-        raise StorageError(f"{folder} is not a deleted project.")
-    return DeletedProject(folder, match["name"], int(match["time"]) / 1e9)
 
 
 def _require_idle(target: Project) -> None:
@@ -228,11 +205,6 @@ def _is_shared(path: Path) -> bool:
     return path.suffix.lower() in SHARED and not path.is_symlink()
 
 
-def _can_link(path: Path, output: Path) -> bool:
-    """Return whether a file can be hard-linked into the output folder."""
-    return path.stat().st_dev == output.stat().st_dev and hasattr(os, "link")
-
-
 def _copy(files: list[Path], root: Path, new: Path, on_progress: Callable[[CopyProgress], object]) -> None:
     reported = 0.0
     new.mkdir()
@@ -246,9 +218,17 @@ def _copy(files: list[Path], root: Path, new: Path, on_progress: Callable[[CopyP
             target.symlink_to(path.readlink())
         elif _is_shared(path):
             link_or_copy(path, target)
+        elif path.name == DATABASE:
+            _copy_database(path, target)
         else:
             shutil.copy2(path, target)
     on_progress(CopyProgress(len(files), len(files)))
+
+
+def _copy_database(path: Path, target: Path) -> None:
+    """Copy one consistent state, even while clips are edited."""
+    with Store(path.parent).reading() as source, contextlib.closing(sqlite3.connect(target)) as copy:
+        source.backup(copy)
 
 
 def _update_base_paths(root: Path, before: Path, after: Path) -> None:

@@ -4,11 +4,9 @@ import os
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -39,63 +37,44 @@ class UploadError(DownloadError):
     """The upload to the hub failed."""
 
 
-@dataclass(frozen=True)
-class PublishOptions:
-    """What the folder contains.
+class PublishOptions(NamedTuple):
+    """What the folder contains."""
 
-    Attributes:
-        half: Store the GPT in half precision.
-        for_training: Keep the files that only further training needs.
-        safetensors: Also store the weights as model.safetensors.
-        zip: Also pack the folder into one file.
-    """
-
-    half: bool = True
-    for_training: bool = False
-    safetensors: bool = False
-    zip: bool = False
-
-    @property
-    def copies(self) -> int:
-        """Return how many copies of the weights are written."""
-        return 1 + self.safetensors + self.zip
+    half: bool = True  # store the GPT in half precision
+    for_training: bool = False  # keep the files that only further training needs
+    safetensors: bool = False  # also store the weights as model.safetensors
+    zip: bool = False  # also pack the folder into one file
 
 
-@dataclass(frozen=True)
-class PublishedModel:
-    """A published model.
-
-    Attributes:
-        folder: Its folder.
-        archive: The zip, if there is one.
-        before: Bytes of the original model.
-        after: Bytes of the folder.
-    """
+class PublishedModel(NamedTuple):
+    """A published model."""
 
     folder: Path
     archive: Path | None
-    before: int
-    after: int
+    before: int  # bytes of the original model
+    after: int  # bytes of the folder
 
 
 def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: str) -> PublishedModel:
-    """Write a model for others. An existing export is replaced once the new one is complete.
-
-    Args:
-        opened: The model, with adapters merged.
-        folder: Target folder.
-        options: What it contains.
-        card: Text of the model card.
-    """
-    before = _folder_size(_source(opened))
+    """Write a model, with adapters merged. An existing export is replaced once the new one is complete."""
+    source = opened.checkpoint.folder if opened.checkpoint else opened.folder
+    before = _folder_size(source)
     _check_target(opened, folder)
     if options.half:
         _check_half_precision(opened)
-    require_space(folder, options.copies * _weights_size(opened, half=options.half))
+    _require_space(folder, _weights_size(opened, half=options.half), options)
+    # A ready folder keeps the base it was trained from.
+    keys = ABOUT_KEYS if opened.checkpoint else (*ABOUT_KEYS, "base", "base_fingerprint")
+    about = {name: opened.about[name] for name in keys if name in opened.about}
     with replace_folder(folder, ALL_FILES) as new:
-        state, about = opened.gpt.state_dict(), _about(opened)
         model = write_ready(
-            new / "model", opened.folder, state, opened.tokenizer, opened.reference, about, half=options.half
+            new / "model",
+            opened.folder,
+            opened.gpt.state_dict(),
+            opened.tokenizer,
+            opened.reference,
+            about,
+            half=options.half,
         )
         for path in model.iterdir():
             if options.for_training or path.name not in TRAINING_FILES:
@@ -104,7 +83,7 @@ def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: 
         if options.safetensors:
             write_tensors(new / SAFETENSORS_FILE, _unshared(read_state_dict(new / MODEL_FILE)))
         (new / CARD).write_text(card, encoding="utf-8")
-    return _published(folder, before, zipped=options.zip)
+    return _published(folder, before, options)
 
 
 def publish_adapter(opened: "LoadedModel", folder: Path, options: PublishOptions, card: str) -> PublishedModel:
@@ -117,13 +96,13 @@ def publish_adapter(opened: "LoadedModel", folder: Path, options: PublishOptions
         )
     _check_target(opened, folder)
     state = read_tensors(checkpoint / ADAPTER)
-    require_space(folder, sum(weight.nbytes for weight in state.values()) * options.copies)
+    _require_space(folder, sum(weight.nbytes for weight in state.values()), options)
     with replace_folder(folder, ALL_FILES) as new:
         write_tensors(new / ADAPTER, state, half_dtype if options.half else None)
         shutil.copyfile(checkpoint / ADAPTER_CONFIG, new / ADAPTER_CONFIG)
         opened.tokenizer.save(new)
         (new / CARD).write_text(card, encoding="utf-8")
-    return _published(folder, _folder_size(checkpoint), zipped=options.zip)
+    return _published(folder, _folder_size(checkpoint), options)
 
 
 def write_zip(folder: Path, archive: Path) -> Path:
@@ -159,52 +138,35 @@ def push(folder: Path, repository: str, *, public: bool = False, endpoint: str |
         public: Make a new repository public.
         endpoint: Address of the hub (default: HF_ENDPOINT, or the public hub).
     """
+    from httpx2 import HTTPError, InvalidURL
     from huggingface_hub import HfApi
 
     token = require_token(repository)
     api = HfApi(endpoint=endpoint, token=token)
-    with _upload_errors(repository, token):
+    try:
         api.create_repo(repository, private=not public, exist_ok=True)
         commit = api.upload_folder(
             repo_id=repository, folder_path=folder, allow_patterns=list(ALL_FILES), commit_message="Upload model"
         )
-    return str(commit.commit_url)
-
-
-@contextmanager
-def _upload_errors(repository: str, token: str) -> Iterator[None]:
-    """Report why an upload failed, without the token."""
-    from httpx2 import HTTPError, InvalidURL
-
-    try:
-        yield
     except (HTTPError, InvalidURL, OSError, ValueError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         raise UploadError(
             f"Uploading to {repository} failed: {reason.replace(token, '…')}.",
             hint=f"Check your connection and that the token in {TOKEN_VARIABLE} has write access.",
-        ) from None
-
-
-def _published(folder: Path, before: int, *, zipped: bool) -> PublishedModel:
-    archive = folder.parent / f"{folder.name}.zip"
-    return PublishedModel(folder, write_zip(folder, archive) if zipped else None, before, _folder_size(folder))
-
-
-def _source(opened: "LoadedModel") -> Path:
-    return opened.checkpoint.folder if opened.checkpoint else opened.folder
+        ) from None  # the cause may hold the token
+    return str(commit.commit_url)
 
 
 def _check_target(opened: "LoadedModel", folder: Path) -> None:
     """Refuse to overwrite the model itself or a folder with other files."""
     target = folder.resolve()
-    for source in {_source(opened).resolve(), opened.folder.resolve()}:
-        if target == source or source.is_relative_to(target):
-            raise StorageError(f"{folder} contains the model itself.", hint="Choose another folder with --out.")
+    sources = [opened.folder, *([opened.checkpoint.folder] if opened.checkpoint else [])]
+    if any(source.resolve().is_relative_to(target) for source in sources):
+        raise StorageError(f"{folder} contains the model itself.", hint="Choose another folder with --out.")
     if target.exists() and not target.is_dir():
         raise StorageError(f"{folder} is a file.", hint="Choose a folder with --out.")
-    exported = any((target / name).exists() for name in (MODEL_FILE, ADAPTER))
-    if target.exists() and any(target.iterdir()) and not exported:
+    is_export = any((target / name).exists() for name in (MODEL_FILE, ADAPTER))
+    if target.exists() and any(target.iterdir()) and not is_export:
         raise StorageError(f"{folder} contains files other than a model.", hint="Choose a new folder with --out.")
     make_folder(target.parent)
 
@@ -222,10 +184,8 @@ def _weights_size(opened: "LoadedModel", *, half: bool) -> int:
     return gpt + sum(weight.nbytes for name, weight in others if not name.startswith(GPT_PREFIX))
 
 
-def _about(opened: "LoadedModel") -> dict[str, object]:
-    """Return the public part of about.json; a ready folder keeps the base it was trained from."""
-    keys = ABOUT_KEYS if opened.checkpoint else (*ABOUT_KEYS, "base", "base_fingerprint")
-    return {name: opened.about[name] for name in keys if name in opened.about}
+def _require_space(folder: Path, weights: int, options: PublishOptions) -> None:
+    require_space(folder, weights * (1 + options.safetensors + options.zip))
 
 
 def _unshared(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -236,6 +196,11 @@ def _unshared(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         unshared[name] = weight.clone() if weight.data_ptr() in seen else weight
         seen.add(weight.data_ptr())
     return unshared
+
+
+def _published(folder: Path, before: int, options: PublishOptions) -> PublishedModel:
+    archive = write_zip(folder, folder.parent / f"{folder.name}.zip") if options.zip else None
+    return PublishedModel(folder, archive, before, _folder_size(folder))
 
 
 def _folder_size(folder: Path) -> int:

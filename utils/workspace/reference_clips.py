@@ -3,36 +3,25 @@
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple
 
 from utils.config import SEPARATOR
 from utils.core.errors import AudioError, DataError
 from utils.core.paths import Project
 from utils.core.storage import hash_file, link_or_copy_atomically, make_folder
 from utils.dataset.lengths import header_seconds
-from utils.dataset.metadata import FILES, read_list
+from utils.dataset.metadata import FILES, read_list, write_lists
+from utils.evaluation.sentences import evenly_spaced
 from utils.media import audio
-
-T = TypeVar("T")
 
 FOLDER = "voices"
 MIN_SECONDS, MAX_SECONDS = 3.0, 12.0  # of a clip of the dataset
 MAX_MEASURED, MAX_SCORED = 400, 24  # clips whose duration is read, and clips that are scored
-TITLE_LETTERS = 40
 
 
-@dataclass(frozen=True)
-class ScoredClip:
-    """A clip of the dataset as a reference.
-
-    Attributes:
-        path: The audio file.
-        score: From 0 to 1.
-        reason: Why, in words.
-        text: Its transcript.
-    """
+class ScoredClip(NamedTuple):
+    """A clip of the dataset, with its score as a reference from 0 to 1, and the reason in words."""
 
     path: Path
     score: float
@@ -41,8 +30,7 @@ class ScoredClip:
 
     @property
     def title(self) -> str:
-        """Describe it in one line."""
-        return f"{self.score:.0%} · {self.reason} · {self.text[:TITLE_LETTERS]}"
+        return f"{self.score:.0%} · {self.reason} · {self.text[:40]}"
 
 
 def add(project: Project, path: Path) -> Path:
@@ -60,8 +48,7 @@ def add(project: Project, path: Path) -> Path:
 
 def stored(project: Project) -> list[Path]:
     """List uploads and recordings, newest first."""
-    folder = project.root / FOLDER
-    paths = [path for path in folder.glob("[!.]*") if path.is_file()]
+    paths = [path for path in (project.root / FOLDER).glob("[!.]*") if path.is_file()]
     return sorted(paths, key=lambda path: -path.stat().st_mtime)
 
 
@@ -78,15 +65,16 @@ def choices(project: Project, model_voices: Sequence[str]) -> list[tuple[str, st
 def candidates(project: Project) -> list[tuple[Path, str]]:
     """Return clips of the dataset with their texts: of suitable duration, spread evenly over the dataset."""
     path = project.dataset / FILES["train"]
+    write_lists(project.dataset)
     if not path.is_file():
         raise DataError("This project has no dataset yet.", hint="Create one in the Data tab, or upload a clip.")
-    rows = _spread([row for row in read_list(path) if not row.fault], MAX_MEASURED)
+    rows = evenly_spaced([row for row in read_list(path) if not row.fault], MAX_MEASURED)
     durations = [(row, header_seconds(row.path) or 0.0) for row in rows]
     suitable = [row for row, seconds in durations if MIN_SECONDS <= seconds <= MAX_SECONDS]
     readable = suitable or [row for row, seconds in durations if seconds]
     if not readable:
         raise DataError("No clip of the dataset can be read.", hint="Check the dataset in the Data tab.")
-    return [(row.path.resolve(), row.text) for row in _spread(readable, MAX_SCORED)]
+    return [(row.path.resolve(), row.text) for row in evenly_spaced(readable, MAX_SCORED)]
 
 
 def score_clips(clips: Sequence[tuple[Path, str]]) -> Iterator[ScoredClip]:
@@ -108,9 +96,3 @@ def _score(path: Path, changed: int) -> tuple[float, str, str]:  # noqa: ARG001 
 
     result = score(path)
     return result.total, result.sentence, result.fault
-
-
-def _spread(items: Sequence[T], count: int) -> list[T]:
-    if count >= len(items):
-        return list(items)
-    return [items[index * len(items) // count] for index in range(count)]

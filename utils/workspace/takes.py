@@ -35,62 +35,35 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class TakeSentence:
-    """One sentence of a take.
-
-    Attributes:
-        reading: Its text, phonemes and tokens.
-        seed: Makes the same audio again.
-        flags: What the guards found.
-        tries: How often it was spoken.
-        start: Second at which it starts.
-        seconds: Its duration.
-        pause: Seconds of silence after it.
-        paragraph: Number of its paragraph.
-        chapter: Title of the chapter that starts with it.
-    """
+    """One sentence of a take."""
 
     reading: TokenizedText
     seed: int = 0
-    flags: tuple[str, ...] = ()
-    tries: int = 1
-    start: float = 0.0
+    flags: tuple[str, ...] = ()  # what the guards found
+    tries: int = 1  # how often it was spoken
+    start: float = 0.0  # second at which it starts
     seconds: float = 0.0
-    pause: float = 0.0
+    pause: float = 0.0  # seconds of silence after it
     paragraph: int = 0
-    chapter: str | None = None
+    chapter: str | None = None  # title of the chapter that starts with it
 
 
 @dataclass(frozen=True)
 class Take:
-    """A text that was spoken.
+    """A text that was spoken."""
 
-    Attributes:
-        kind: "speech", "stream" or "subtitles".
-        text: The text.
-        model: Name of the model.
-        voice: Name of the voice.
-        settings: All settings of speech.
-        pieces: Its sentences.
-        notes: Remarks for the listener.
-        took: Seconds of computing.
-        seconds: Its duration.
-        made: When it was made, in seconds since 1970.
-        name: Its folder; empty before it is saved.
-        unfinished: Whether it was stopped before its end.
-    """
-
-    kind: str
+    kind: str  # speech, stream or subtitles
     text: str
     model: str
     voice: str
-    settings: dict[str, Any]
+    settings: dict[str, Any]  # all settings of speech
     pieces: tuple[TakeSentence, ...]
-    notes: tuple[str, ...] = ()
-    took: float = 0.0
+    notes: tuple[str, ...] = ()  # for the listener
+    took: float = 0.0  # seconds of computing
     seconds: float = 0.0
     made: float = field(default_factory=time.time)
-    name: str = ""
-    unfinished: bool = False
+    name: str = ""  # its folder; empty before it is saved
+    unfinished: bool = False  # stopped before its end
 
     @property
     def real_time_factor(self) -> float:
@@ -135,7 +108,6 @@ def take_folder(project: Project, name: object) -> Path:
 
 
 def load(project: Project, name: object) -> Take:
-    """Read a take."""
     path = take_folder(project, name) / METADATA
     try:
         return _parse(path, path.stat().st_mtime_ns)
@@ -160,7 +132,6 @@ def newest(project: Project) -> list[Take]:
 
 
 def load_audio(project: Project, take: Take) -> Samples:
-    """Read the audio of a take."""
     return audio.load(take_folder(project, take.name) / AUDIO, OUTPUT_RATE)
 
 
@@ -188,7 +159,7 @@ def replace_sentence(project: Project, take: Take, index: int, replacement: Sequ
     first = replace(new[0].sentence, paragraph=old.paragraph, chapter=old.chapter)
     new[0] = replace(new[0], sentence=first)
     new[-1] = replace(new[-1], sentence=replace(new[-1].sentence, pause=old.pause))
-    text = take.text.replace(old.text, " ".join(one.sentence.text for one in new), 1)
+    text = take.text.replace(old.text, " ".join(spoken.sentence.text for spoken in new), 1)
     sentences[index : index + 1] = new
     return _write(project, replace(take, pieces=_pieces(sentences), text=text), join(sentences))
 
@@ -197,10 +168,7 @@ def delete(project: Project, name: object) -> str:
     """Move a take to the deleted ones; the newest of them can be restored."""
     folder, deleted_folder = take_folder(project, name), project.root / FOLDER / DELETED
     make_folder(deleted_folder)
-    try:
-        folder.replace(deleted_folder / f"{time.time_ns()}~{folder.name}")
-    except OSError as error:
-        raise storage_error(folder, error) from error
+    _move(folder, deleted_folder / f"{time.time_ns()}~{folder.name}")
     for path in deleted(project)[MAX_DELETED:]:
         shutil.rmtree(path, ignore_errors=True)
     return folder.name
@@ -213,31 +181,34 @@ def deleted(project: Project) -> list[Path]:
 
 def restore(project: Project) -> str:
     """Restore the take that was deleted last; return its name."""
-    folders = deleted(project)
-    if not folders:
+    if not (folders := deleted(project)):
         raise DataError("No deleted take can be restored.", hint="Only the most recent ones are kept.")
     name = folders[0].name.partition("~")[2]
-    try:
-        folders[0].replace(project.root / FOLDER / name)
-    except OSError as error:
-        raise storage_error(folders[0], error) from error
+    _move(folders[0], project.root / FOLDER / name)
     return name
+
+
+def _move(source: Path, target: Path) -> None:
+    try:
+        source.replace(target)
+    except OSError as error:
+        raise storage_error(source, error) from error
 
 
 def _pieces(sentences: Sequence[Utterance]) -> tuple[TakeSentence, ...]:
     return tuple(
         TakeSentence(
-            one.sentence.tokenized,
-            one.sentence.seed,
-            one.flags,
-            one.tries,
+            spoken.sentence.tokenized,
+            spoken.sentence.seed,
+            spoken.flags,
+            spoken.tries,
             start,
-            one.seconds,
-            one.pause,
-            one.sentence.paragraph,
-            one.sentence.chapter,
+            spoken.seconds,
+            spoken.pause,
+            spoken.sentence.paragraph,
+            spoken.sentence.chapter,
         )
-        for one, start in zip(sentences, start_times(sentences), strict=True)
+        for spoken, start in zip(sentences, start_times(sentences), strict=True)
     )
 
 

@@ -7,7 +7,6 @@ are relative to it, so a copied project reads its own recordings.
 import importlib.util
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,38 +37,22 @@ MAX_FILES = 20_000  # shown in a preview
 
 
 class MediaPair(NamedTuple):
-    """A media file and where its text comes from.
-
-    Attributes:
-        media: The file.
-        subtitles: Its subtitle files; the best one in the language of the dataset is used.
-        has_transcript: Whether there is a text file of the same name.
-    """
+    """A media file and where its text comes from."""
 
     media: Path
-    subtitles: tuple[pairing.SubtitleFile, ...] = ()
-    has_transcript: bool = False
+    subtitles: tuple[pairing.SubtitleFile, ...] = ()  # the best one in the language of the dataset is used
+    has_transcript: bool = False  # there is a text file of the same name
 
 
-@dataclass(frozen=True)
-class InputPreview:
-    """What an input holds.
-
-    Attributes:
-        pairs: Its media files.
-        unmatched: Subtitle files without a media file.
-        clips: Number of clips of an existing dataset.
-        problems: What cannot be used.
-        is_remote: Whether it has to be downloaded first.
-        has_tables: Whether it is a dataset whose clips are inside tables, which are not read for a preview.
-    """
+class InputPreview(NamedTuple):
+    """What an input holds."""
 
     pairs: tuple[MediaPair, ...] = ()
-    unmatched: tuple[Path, ...] = ()
-    clips: int = 0
-    problems: tuple[str, ...] = ()
-    is_remote: bool = False
-    has_tables: bool = False
+    unmatched: tuple[Path, ...] = ()  # subtitle files without a media file
+    clips: int = 0  # of an existing dataset
+    problems: tuple[str, ...] = ()  # what cannot be used
+    is_remote: bool = False  # has to be downloaded first
+    has_tables: bool = False  # a dataset whose clips are inside tables, which are not read for a preview
 
 
 class UploadResult(NamedTuple):
@@ -80,7 +63,6 @@ class UploadResult(NamedTuple):
 
 
 def uploads_folder(project: Project, kind: str) -> Path:
-    """Return the folder of the uploads of a kind."""
     return project.dataset / RECORDINGS / kind
 
 
@@ -104,17 +86,13 @@ def join_inputs(inputs: Iterable[str]) -> str:
 def write_inputs(project: Project, text: str, shown: str | None = None) -> list[str]:
     """Replace the inputs by an edited text.
 
-    Args:
-        project: Whose inputs.
-        text: The edited text.
-        shown: The text before the edit: what others have added or removed since is kept. None replaces everything.
+    ``shown`` is the text before the edit: what others have added or removed since stays so. None replaces everything.
     """
-    edited = split_inputs(text)
-    if shown is None:
-        return _update(project, lambda _: edited)
-    before = split_inputs(shown)
+    edited, before = split_inputs(text), split_inputs(shown or "")
 
     def merge(current: list[str]) -> list[str]:
+        if shown is None:
+            return edited
         mine = [name for name in edited if name in current or name not in before]
         return [*mine, *(name for name in current if name not in [*before, *edited])]
 
@@ -127,7 +105,6 @@ def add_input(project: Project, text: str) -> list[str]:
 
 
 def remove_input(project: Project, name: str) -> list[str]:
-    """Remove one input."""
     return _update(project, lambda current: [other for other in current if other != name])
 
 
@@ -159,7 +136,6 @@ def absolute_input(project: Project, name: str) -> str:
 
 
 def is_remote(name: str) -> bool:
-    """Return whether an input has to be downloaded."""
     return is_url(name) or name.startswith(HUB)
 
 
@@ -187,7 +163,6 @@ def save_uploads(project: Project, paths: Sequence[str], kind: str = UPLOADS) ->
 
 def check_upload(path: Path, kind: str) -> None:
     """Refuse a file that cannot be used."""
-    suffix = path.suffix.lower()
     if not path.stat().st_size:
         raise DataError(f"{path.name} is empty.", hint="Choose another file.")
     if is_media(path):
@@ -195,21 +170,17 @@ def check_upload(path: Path, kind: str) -> None:
     elif pairing.is_subtitle(path):
         read_cues(path)
     elif not is_dataset(path):
-        if suffix not in TRANSCRIPTS:
+        if path.suffix.lower() not in TRANSCRIPTS:
             hint = "Use a common format such as .wav, .mp3, .mp4 or .srt."
             raise DataError(f"{path.name} is not audio, video or subtitles.", hint=hint)
     elif kind != LISTS:
         raise DataError(f"{path.name} is a list of clips.", hint="Upload it under Existing dataset, with its audio.")
-    elif suffix not in TABLES:
+    elif path.suffix.lower() not in TABLES:
         read_listing(path)
 
 
 def list_uploads(project: Project, kind: str = UPLOADS) -> list[Path]:
-    """Return the uploaded files."""
-    folder = uploads_folder(project, kind)
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    return sorted(path for path in uploads_folder(project, kind).glob("[!.]*") if path.is_file())
 
 
 def remove_uploads(project: Project, names: Iterable[str], kind: str = UPLOADS) -> None:
@@ -226,7 +197,7 @@ def remove_uploads(project: Project, names: Iterable[str], kind: str = UPLOADS) 
 
 
 def preview(name: str) -> InputPreview:
-    """Return what an input holds, without decoding any audio."""
+    """Look at an input without decoding any audio."""
     if is_remote(name):
         return InputPreview(is_remote=True)
     path = Path(name).expanduser()
@@ -238,29 +209,23 @@ def preview(name: str) -> InputPreview:
         return _preview_dataset(path)
     if not path.is_dir():
         return pair_files([path, *counterparts(path)])
-    found = pair_files(_files_below(path))
-    if not found.pairs:
+    content = pair_files(_files_below(path))
+    if not content.pairs:
         raise DataError(f"{name} holds no audio and no video.", hint="Choose another folder.")
-    return found
+    return content
 
 
 def pair_files(files: Iterable[Path]) -> InputPreview:
     """Pair media and subtitles as a preparation does."""
     files = list(files)
     media = [path for path in files if is_media(path)]
-    pairs = pairing.pair(media, filter(pairing.is_subtitle, files))
+    matches = pairing.pair(media, filter(pairing.is_subtitle, files))
     names = set(files)
-    return InputPreview(
-        tuple(
-            MediaPair(
-                path,
-                tuple(pairs.subtitles.get(path, ())),
-                any(path.with_suffix(suffix) in names for suffix in TRANSCRIPTS),
-            )
-            for path in media
-        ),
-        pairs.unmatched,
-    )
+    pairs = []
+    for path in media:
+        has_transcript = any(path.with_suffix(suffix) in names for suffix in TRANSCRIPTS)
+        pairs.append(MediaPair(path, tuple(matches.subtitles.get(path, ())), has_transcript))
+    return InputPreview(tuple(pairs), matches.unmatched)
 
 
 def _preview_dataset(path: Path) -> InputPreview:
