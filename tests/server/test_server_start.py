@@ -13,9 +13,8 @@ from tests.server.fake_server import ENDLESS, SPEECH, Served, served
 from utils.config import ServeConfig, SpeechConfig
 from utils.core.addresses import is_loopback
 from utils.core.errors import ConfigError
-from utils.server.app import create_app, speech_defaults
+from utils.server.app import bind, create_app, speech_defaults, url
 from utils.server.auth import KEY_VARIABLE, api_key
-from utils.server.run import bind, url
 from utils.server.schema import SETTINGS
 from utils.speech.session import SpeechSession
 

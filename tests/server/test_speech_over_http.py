@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from tests.server.fake_server import BROKEN, CHUNK, ENDLESS, SPEECH, UNREADABLE, Served
-from utils.server.app import MEDIA_TYPES
 from utils.server.schema import SETTINGS, SpeechBody
+from utils.server.stream import MEDIA_TYPES
 
 WORDS = "one two three four five"
 SECONDS = 5 * CHUNK.size / 24_000

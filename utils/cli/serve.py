@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until the process is stopped."""
-    from utils.server.run import serve
+    from utils.server.app import serve
 
     serve(read_flags(arguments, CONFIG), load, announce)
     return 0

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from utils.core.addresses import foreign_header, is_loopback
 from utils.core.errors import ConfigError
-from utils.server.errors import RequestError
+from utils.server.schema import RequestError
 
 KEY_VARIABLE = "AMHARIC_TTS_API_KEY"
 MIN_KEY_LENGTH = 16
@@ -47,23 +47,15 @@ def _read(path: Path) -> str:
 
 
 class AuthMiddleware:
-    """Checks each request before any other code sees it, and reads its whole body.
-
-    Args:
-        app: The application behind it.
-        key: What clients must send; empty: nothing.
-        local: Whether only this computer is served.
-        max_bytes: The size limit of a request.
-    """
+    """Checks each request before any other code sees it, and reads its whole body."""
 
     def __init__(self, app: ASGIApp, *, key: str, local: bool, max_bytes: int) -> None:
         self.app = app
-        self.key = _digest(key) if key else b""
-        self.local = local
+        self.key = _digest(key) if key else b""  # what clients must send; empty: nothing
+        self.local = local  # only this computer is served
         self.max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond with an error, or pass the request on."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -95,28 +87,24 @@ class AuthMiddleware:
 
     async def _body(self, headers: Headers, receive: Receive) -> bytes | None:
         """Read the whole body; None when the client has disconnected."""
-        content_length = headers.get("content-length", "0")
-        parts, size = [], 0
+        announced = headers.get("content-length", "0")
+        is_too_large = announced.isdecimal() and int(announced[:20]) > self.max_bytes
+        body, more = bytearray(), True
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                more = True
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         return None
                     more = message.get("more_body", False)
-                    parts.append(message.get("body", b""))
-                    size += len(parts[-1])
-                    if size > self.max_bytes or (
-                        content_length.isdecimal() and int(content_length[:20]) > self.max_bytes
-                    ):
+                    body += message.get("body", b"")
+                    if is_too_large or len(body) > self.max_bytes:
                         await _drain(receive, more=more)
                         raise RequestError(413, "too_large", f"The request is larger than {self.max_bytes:,} bytes.")
         except TimeoutError as error:
-            raise RequestError(
-                408, "too_slow", f"The request took more than {BODY_SECONDS:g} seconds to arrive."
-            ) from error
-        return b"".join(parts)
+            reason = f"The request took more than {BODY_SECONDS:g} seconds to arrive."
+            raise RequestError(408, "too_slow", reason) from error
+        return bytes(body)
 
 
 async def _drain(receive: Receive, *, more: bool) -> None:

@@ -1,16 +1,19 @@
-"""What a client may send: the fields of OpenAI's speech API, this model's own settings, and the names of voices."""
+"""What a client may send, and the errors it gets, both in the shape of OpenAI's speech API."""
 
 import json
-from collections.abc import Sequence
+import logging
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from fastapi.responses import JSONResponse
 from pydantic import Field, create_model, field_validator
 
 from utils.config import DEFAULT_VOICE, SEPARATOR, SpeechConfig
 from utils.config.base import Config
-from utils.core.errors import ConfigError
-from utils.server.errors import RequestError
+from utils.core.errors import AmharicTtsError, ConfigError, TextError
+from utils.speech.session import QueueFullError, SessionClosedError
 
 # Not among them: what multiplies memory and work, and where the model computes.
 SETTINGS = (
@@ -18,6 +21,57 @@ SETTINGS = (
     "first_codes chunk_codes"
 ).split()
 AUDIO_FILES = frozenset(".wav .flac .mp3 .ogg .opus .m4a .aac .wma .webm".split())
+MAX_MESSAGE = 600  # characters; a message may quote the request
+FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s\\/:,;]+)+[\\/](?=[^\s\\/])")  # none of the client's business
+
+logger = logging.getLogger(__name__)
+
+
+class RequestError(AmharicTtsError):
+    """A request that gets an error as its response."""
+
+    def __init__(self, status: int, code: str, message: str, *, param: str = "", retry_after: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code  # one word for programs
+        self.param = param  # the field of the request that is wrong
+        self.retry_after = retry_after  # seconds after which trying again makes sense; 0 if it does not
+
+    def body(self) -> dict[str, Mapping[str, str | None]]:
+        """Return the JSON of the response."""
+        kind = "server_error" if self.status >= 500 else "invalid_request_error"
+        return {"error": {"message": str(self), "type": kind, "param": self.param or None, "code": self.code}}
+
+    def response(self) -> JSONResponse:
+        headers = {"Retry-After": str(self.retry_after)} if self.retry_after else {}
+        if self.status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        return JSONResponse(self.body(), self.status, headers)
+
+
+def request_error(error: Exception) -> RequestError:
+    """Turn any error into one for the client; the details of internal errors go to the log only."""
+    match error:
+        case RequestError():
+            return error
+        case TimeoutError():
+            return RequestError(504, "timeout", "The text was not spoken within the time limit of a request.")
+        case QueueFullError():
+            return RequestError(429, "rate_limit_exceeded", str(error), retry_after=error.retry_after)
+        case SessionClosedError():
+            return RequestError(503, "stopping", "The server is shutting down.")
+        case TextError() | ConfigError():
+            return RequestError(400, "invalid_value", _without_folders(str(error)))
+    logger.error("A request failed.", exc_info=error)
+    is_ours = isinstance(error, AmharicTtsError)
+    message = _without_folders(str(error)) if is_ours else "Internal server error; see the log of the server."
+    return RequestError(500, "speech_failed" if is_ours else "server_error", message)
+
+
+def _without_folders(message: str) -> str:
+    """Strip folders from paths, and shorten what is too long."""
+    short = FOLDERS.sub("", message)
+    return short if len(short) <= MAX_MESSAGE else f"{short[:MAX_MESSAGE]} …"
 
 
 class SpeechBody(Config):
@@ -43,7 +97,6 @@ class SpeechBody(Config):
     @field_validator("input")
     @classmethod
     def is_not_blank(cls, text: str) -> str:
-        """Refuse a text of spaces."""
         if not text.strip():
             raise ValueError("is empty")
         return text
@@ -92,9 +145,8 @@ def read_body(content: bytes, model: type[SpeechBody], max_characters: int) -> S
 class VoiceFolder:
     """Maps names of voices to references; a name is never a path.
 
-    Args:
-        folder: Each audio file in it is a voice, and each subfolder of audio files. It is read at each request, so a
-            new file is a voice at once. None: only the voices of the model.
+    Each audio file in the folder is a voice, and each subfolder of audio files. It is read at each request, so a new
+    file is a voice at once. Without a folder, there are only the voices of the model.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -116,17 +168,10 @@ class VoiceFolder:
         return references[name]
 
     def _files(self) -> dict[str, str]:
-        entries = sorted(self.folder.iterdir()) if self.folder else []
-        voices = {path.name if path.is_dir() else path.stem: _audio_files(path) for path in entries}
-        return {
-            name: SEPARATOR.join(map(str, files))
-            for name, files in voices.items()
-            if files and name.isprintable() and not any(SEPARATOR in str(file) for file in files)
-        }
-
-
-def _audio_files(path: Path) -> list[Path]:
-    if path.name.startswith("."):
-        return []
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
-    return [file for file in files if file.suffix.lower() in AUDIO_FILES and file.is_file()]
+        voices: dict[str, str] = {}
+        for path in sorted(self.folder.glob("[!.]*")) if self.folder else []:
+            name, files = (path.name, sorted(path.iterdir())) if path.is_dir() else (path.stem, [path])
+            usable = [str(file) for file in files if file.suffix.lower() in AUDIO_FILES and file.is_file()]
+            if usable and name.isprintable() and SEPARATOR not in "".join(usable):
+                voices[name] = SEPARATOR.join(usable)
+        return voices

@@ -1,0 +1,179 @@
+"""The encoded audio of a request: one file, chunks as they are spoken, or server-sent events."""
+
+import asyncio
+import base64
+import contextlib
+import json
+import tempfile
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastapi import Request
+from fastapi.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from utils.config import SpeechConfig
+from utils.media.audio import Samples
+from utils.media.encoding import AUDIO_FORMATS, encode_stream, to_pcm16, write_audio
+from utils.media.rates import OUTPUT_RATE
+from utils.server.schema import RequestError, SpeechBody, request_error
+from utils.speech.session import SpeechSession
+from utils.speech.types import silence
+
+if TYPE_CHECKING:
+    from utils.speech.synthesizer import Synthesizer
+
+PCM, EVENT_STREAM = "pcm", "text/event-stream"
+MEDIA_TYPES = {name: AUDIO_FORMATS[f".{name}"].mime for name in ("mp3", "opus", "aac", "flac", "wav")} | {
+    PCM: "audio/pcm"
+}
+
+
+class AudioStream:
+    """Carries the audio of one request from the thread of the session to the client, within ``seconds``."""
+
+    def __init__(
+        self,
+        session: SpeechSession,
+        body: SpeechBody,
+        config: SpeechConfig,
+        seconds: float,
+        open_streams: set["AudioStream"],
+    ) -> None:
+        self.body = body
+        self.flagged = 0  # sentences that the guards flagged; only counted without streaming
+        loop = asyncio.get_running_loop()
+        self.deadline = loop.time() + seconds
+        self._config = config
+        self._chunks: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
+
+        def deliver(item: bytes | Exception | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the server has stopped, and nobody waits any more
+                loop.call_soon_threadsafe(self._chunks.put_nowait, item)
+
+        self._request = session.submit(self._encode, config, deliver=deliver)
+        self._open_streams = open_streams
+        open_streams.add(self)
+
+    async def next_chunk(self) -> bytes:
+        """Wait for the next chunk; it is empty at the end."""
+        chunk = await self._chunks.get()
+        if isinstance(chunk, Exception):
+            raise chunk
+        return chunk or b""
+
+    async def chunks(self, first: bytes) -> AsyncIterator[bytes]:
+        chunk = first
+        while chunk:
+            yield chunk
+            chunk = await self.next_chunk()
+
+    async def events(self, first: bytes) -> AsyncIterator[bytes]:
+        """Wrap the audio in server-sent events; an error is one of them."""
+        try:
+            async for chunk in self.chunks(first):
+                yield _event({"type": "speech.audio.delta", "audio": base64.b64encode(chunk).decode()})
+            yield _event({"type": "speech.audio.done"})
+        except Exception as error:  # noqa: BLE001  # sent as an event
+            yield _event({"type": "error", **request_error(error).body()})
+
+    def close(self) -> None:
+        """Free its place in the queue."""
+        self._request.cancel()
+        self._open_streams.discard(self)
+
+    def _encode(self, model: "Synthesizer") -> Iterator[bytes]:
+        whole = not self.body.stream
+        sound = self._sentences(model) if whole else model.stream(self.body.input, self._config)
+        with closing(sound):
+            yield from filter(None, encode(sound, self.body.response_format, whole=whole))
+
+    def _sentences(self, model: "Synthesizer") -> Generator[Samples, None, None]:
+        with closing(model.utterances(self.body.input, self._config)) as sentences:
+            for sentence in sentences:
+                self.flagged += bool(sentence.flags)
+                yield sentence.samples
+                yield silence(sentence.pause)
+
+
+def encode(sound: Iterable[Samples], name: str, *, whole: bool) -> Iterator[bytes]:
+    """Encode audio at 24 kHz; the whole at the end has a header that tells the duration."""
+    if name == PCM:
+        parts = map(to_pcm16, sound)
+        yield from [b"".join(parts)] if whole else parts
+    elif whole:
+        with tempfile.TemporaryDirectory(prefix="speech-") as folder:
+            path = Path(folder, f"speech.{name}")
+            write_audio(path, sound, OUTPUT_RATE)
+            yield path.read_bytes()
+    else:
+        yield from encode_stream(sound, f".{name}")
+
+
+async def respond(stream: AudioStream, request: Request) -> Response:
+    """Wait for the first chunk, so that an error before it gets its own status."""
+    try:
+        first = await _first_chunk(stream, request)
+    except BaseException as error:
+        stream.close()
+        if isinstance(error, Exception):
+            return request_error(error).response()
+        raise
+    headers = {} if stream.body.stream else {"X-Doubtful-Sentences": str(stream.flagged)}
+    if stream.body.stream_format == "sse":
+        return _AudioResponse(stream.events(first), stream, headers, EVENT_STREAM)
+    media_type = MEDIA_TYPES[stream.body.response_format]
+    if not stream.body.stream:
+        stream.close()
+        return Response(first, 200, headers, media_type)
+    return _AudioResponse(stream.chunks(first), stream, headers, media_type)
+
+
+async def _first_chunk(stream: AudioStream, request: Request) -> bytes:
+    """Wait for the first chunk, unless the client disconnects."""
+
+    async def disconnected() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    chunk = asyncio.ensure_future(stream.next_chunk())
+    disconnect = asyncio.ensure_future(disconnected())
+    try:
+        async with asyncio.timeout_at(stream.deadline):
+            await asyncio.wait({chunk, disconnect}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        disconnect.cancel()
+        if not chunk.done():
+            chunk.cancel()
+    if not chunk.done():
+        raise RequestError(408, "gone", "The client has disconnected.")
+    return chunk.result()
+
+
+def _event(content: object) -> bytes:
+    return f"data: {json.dumps(content, ensure_ascii=False)}\n\n".encode()
+
+
+class _AudioResponse(StreamingResponse):
+    """Streamed audio. An error on the way closes the connection without the end, so nobody takes it for complete."""
+
+    def __init__(
+        self, content: AsyncIterator[bytes], stream: AudioStream, headers: dict[str, str], media_type: str
+    ) -> None:
+        super().__init__(content, 200, headers | {"Cache-Control": "no-store"}, media_type)
+        self.stream = stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self.stream.close()
+
+    async def stream_response(self, send: Send) -> None:
+        try:
+            async with asyncio.timeout_at(self.stream.deadline):
+                await super().stream_response(send)
+        except Exception as error:  # noqa: BLE001  # logged there
+            request_error(error)
