@@ -19,26 +19,23 @@ from utils.xtts.files import BUILT_IN, HUB_FILES, looks_complete
 if TYPE_CHECKING:
     import torch
 
-Verdict = Literal["pass", "warn", "fail"]
+Verdict = Literal["pass", "warn", "fail"]  # warn: something is slower or missing, but the rest works
 GIB = 2**30
 INSTALL_AGAIN = "Run start.sh (Windows: start.bat) again; it installs what is missing."
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a check.
-
-    Attributes:
-        name: What was checked.
-        verdict: pass, warn (something is slower or missing, but the rest works) or fail.
-        detail: What was found.
-        cure: How to fix it; empty if there is nothing to fix.
-    """
+    """The result of a check."""
 
     name: str
     verdict: Verdict
     detail: str
-    cure: str = ""
+    cure: str = ""  # how to fix it; empty if there is nothing to fix
+
+
+def _finding(name: str, detail: str, cure: str, *, good: bool, otherwise: Verdict = "warn") -> Finding:
+    return Finding(name, "pass", detail) if good else Finding(name, otherwise, detail, cure)
 
 
 def examine(output: Path) -> Iterator[Finding]:
@@ -53,24 +50,24 @@ def examine(output: Path) -> Iterator[Finding]:
 
 def python_version(_output: Path) -> Iterator[Finding]:
     """Python is 3.11 or 3.12."""
-    good = (3, 11) <= sys.version_info < (3, 13)
-    cure = "" if good else "Install Python 3.11 or 3.12, delete the folder .venv and start again."
-    yield Finding("Python", "pass" if good else "fail", f"{platform.python_version()} on {platform.platform()}", cure)
+    supported = (3, 11) <= sys.version_info < (3, 13)
+    cure = "Install Python 3.11 or 3.12, delete the folder .venv and start again."
+    detail = f"{platform.python_version()} on {platform.platform()}"
+    yield _finding("Python", detail, cure, good=supported, otherwise="fail")
 
 
 def packages(_output: Path) -> Iterator[Finding]:
     """Every pinned package is installed in its version."""
     pins = pinned.pins()
-    others = {
-        name: have for name, wanted in pins.items() if not pinned.as_pinned(have := pinned.installed(name), wanted)
-    }
+    versions = {name: pinned.installed(name) for name in pins}
+    others = {name: have for name, have in versions.items() if not pinned.as_pinned(have, pins[name])}
     for name, have in others.items():
         if have is None:
             yield Finding(name, "fail", f"missing or damaged; {pins[name]} is required", INSTALL_AGAIN)
         else:
             yield Finding(name, "warn", f"{have}, tested with {pins[name]}", INSTALL_AGAIN)
-    matching = f"{len(pins) - len(others)} of {len(pins)} match requirements.txt"
-    yield Finding("Packages", "warn" if others else "pass", matching)
+    detail = f"{len(pins) - len(others)} of {len(pins)} match requirements.txt"
+    yield _finding("Packages", detail, "", good=not others)
 
 
 def torch_device(_output: Path) -> Iterator[Finding]:
@@ -82,10 +79,9 @@ def torch_device(_output: Path) -> Iterator[Finding]:
         gpu = torch.cuda.get_device_properties(0)
         yield Finding("Device", "pass", f"{gpu.name}, compute capability {gpu.major}.{gpu.minor}, {built}")
         free, total = torch.cuda.mem_get_info()
-        enough: Verdict = "pass" if total >= 6 * GIB else "warn"
-        cure = "" if enough == "pass" else "Inference may fit; full fine-tuning will not."
-        yield Finding("GPU memory", enough, f"{free / GIB:.1f} of {total / GIB:.1f} GiB free", cure)
-    elif _has_nvidia_driver():
+        cure = "Inference may fit; full fine-tuning will not."
+        yield _finding("GPU memory", f"{free / GIB:.1f} of {total / GIB:.1f} GiB free", cure, good=total >= 6 * GIB)
+    elif shutil.which("nvidia-smi"):
         cure = "Delete the folder .venv and start again to install another PyTorch, or update the driver."
         yield Finding("Device", "warn", f"CPU only ({built}), although an NVIDIA driver is installed", cure)
     else:
@@ -99,15 +95,17 @@ def precision(_output: Path) -> Iterator[Finding]:
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     plain = matrix_speed(torch.float32, device)
-    for name, dtype in (("bf16", torch.bfloat16), ("fp16", torch.float16)):
-        yield _speed_finding(name, matrix_speed(dtype, device), plain)
+    speeds = {"bf16": matrix_speed(torch.bfloat16, device), "fp16": matrix_speed(torch.float16, device)}
     if device.type == "cuda":
         before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("high")
-        tf32 = matrix_speed(torch.float32, device)
+        speeds["TF32"] = matrix_speed(torch.float32, device)
         torch.set_float32_matmul_precision(before)
-        yield _speed_finding("TF32", tf32, plain)
-    else:
+    for name, speed in speeds.items():
+        is_faster = speed > 1.1 * plain
+        detail = f"{speed:.0f} GFLOP/s, fp32 {plain:.0f}{'' if is_faster else ': not faster'}"
+        yield _finding(name, detail, f"Turn {name} off on this device.", good=is_faster)
+    if device.type == "cpu":
         yield Finding("TF32", "warn", "not available on a CPU", "Nothing to do: the setting is ignored on a CPU.")
 
 
@@ -126,25 +124,16 @@ def matrix_speed(dtype: "torch.dtype", device: "torch.device") -> float:
     return 2 * size**3 / best / 1e9
 
 
-def _speed_finding(name: str, speed: float, plain: float) -> Finding:
-    detail = f"{speed:.0f} GFLOP/s, fp32 {plain:.0f}"
-    if speed > 1.1 * plain:
-        return Finding(name, "pass", detail)
-    return Finding(name, "warn", f"{detail}: not faster", f"Turn {name} off on this device.")
-
-
 def memory_and_disk(output: Path) -> Iterator[Finding]:
     """There is enough memory and disk."""
     memory = psutil.virtual_memory()
-    small = memory.total < 7.5 * GIB
-    cure = "Close other programs, or use the tiny model." if small else ""
-    yield Finding(
-        "RAM", "warn" if small else "pass", f"{memory.available / GIB:.1f} of {memory.total / GIB:.1f} GiB free", cure
-    )
-    free = shutil.disk_usage(_existing(output)).free / GIB
-    tight = free < 10
-    cure = "Free some space: the model needs 2 GiB and resume data 5 GiB." if tight else ""
-    yield Finding("Disk", "warn" if tight else "pass", f"{free:.1f} GiB free at {output}", cure)
+    detail = f"{memory.available / GIB:.1f} of {memory.total / GIB:.1f} GiB free"
+    cure = "Close other programs, or use the tiny model."
+    yield _finding("RAM", detail, cure, good=memory.total >= 7.5 * GIB)
+    existing = next(path for path in (output, *output.absolute().parents) if path.exists())
+    free = shutil.disk_usage(existing).free / GIB
+    cure = "Free some space: the model needs 2 GiB and resume data 5 GiB."
+    yield _finding("Disk", f"{free:.1f} GiB free at {output}", cure, good=free >= 10)
 
 
 def write_access(output: Path) -> Iterator[Finding]:
@@ -154,12 +143,8 @@ def write_access(output: Path) -> Iterator[Finding]:
         with tempfile.NamedTemporaryFile(dir=output):
             yield Finding("Output folder", "pass", f"{output} is writable")
     except OSError as error:
-        yield Finding(
-            "Output folder",
-            "fail",
-            f"{output}: {error.strerror}",
-            "Use --output, or correct its permissions.",
-        )
+        cure = "Use --output, or correct its permissions."
+        yield Finding("Output folder", "fail", f"{output}: {error.strerror}", cure)
 
 
 def media(_output: Path) -> Iterator[Finding]:
@@ -172,20 +157,17 @@ def media(_output: Path) -> Iterator[Finding]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tone.flac"
         audio.save(path, tone, 22_050)
-        back = audio.load(path, 22_050)
-    same = len(back) == len(tone) and bool(np.abs(back - tone).max() < 1e-3)
-    yield Finding(
-        "Media decoding",
-        "pass" if same else "fail",
-        "a test tone was decoded correctly" if same else "a test tone was decoded incorrectly",
-    )
+        decoded = audio.load(path, 22_050)
+    is_same = len(decoded) == len(tone) and bool(np.abs(decoded - tone).max() < 1e-3)
+    detail = f"a test tone was decoded {'correctly' if is_same else 'incorrectly'}"
+    yield _finding("Media decoding", detail, "", good=is_same, otherwise="fail")
 
 
 def browser(_output: Path) -> Iterator[Finding]:
     """A browser is installed for the browser tests."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    cure = "" if found else "Only the browser tests need it: install the package chromium."
-    yield Finding("Chromium for tests", "pass" if found else "warn", found or "not found", cure)
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    cure = "Only the browser tests need it: install the package chromium."
+    yield _finding("Chromium for tests", path or "not found", cure, good=bool(path))
 
 
 def base_model(_output: Path) -> Iterator[Finding]:
@@ -195,35 +177,15 @@ def base_model(_output: Path) -> Iterator[Finding]:
         cure = "Download it in the System tab, or with: python -m utils download-model."
         yield Finding("Base model", "warn", "not installed", cure)
     for folder in folders:
-        yield _model_finding(folder)
+        missing = [name for name in HUB_FILES if not (folder / name).exists()]
+        torn = [name for name in HUB_FILES if name not in missing and not looks_complete(folder / name)]
+        problems = [*(f"{name} is missing" for name in missing), *(f"{name} is truncated" for name in torn)]
+        detail = f"{folder.name}: {', '.join(problems)}" if problems else f"{folder.name} is complete"
+        cure = f"Copy these files into {folder} again."
+        yield _finding("Base model", detail, cure, good=not problems, otherwise="fail")
     accepted = paths.LICENCE_CONSENT.exists()
-    cure = (
-        ""
-        if accepted
-        else "The licence (Coqui Public Model License) is non-commercial; you are asked before the first use."
-    )
-    yield Finding(
-        "Licence of the model", "pass" if accepted else "warn", "accepted" if accepted else "not accepted yet", cure
-    )
-
-
-def _model_finding(folder: Path) -> Finding:
-    missing = [name for name in HUB_FILES if not (folder / name).exists()]
-    torn = [name for name in HUB_FILES if name not in missing and not looks_complete(folder / name)]
-    if not missing and not torn:
-        return Finding("Base model", "pass", f"{folder.name} is complete")
-    problems = [*(f"{name} is missing" for name in missing), *(f"{name} is truncated" for name in torn)]
-    return Finding(
-        "Base model", "fail", f"{folder.name}: {', '.join(problems)}", f"Copy these files into {folder} again."
-    )
-
-
-def _has_nvidia_driver() -> bool:
-    return shutil.which("nvidia-smi") is not None
-
-
-def _existing(folder: Path) -> Path:
-    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    cure = "The licence (Coqui Public Model License) is non-commercial; you are asked before the first use."
+    yield _finding("Licence of the model", "accepted" if accepted else "not accepted yet", cure, good=accepted)
 
 
 CHECKS: tuple[Callable[[Path], Iterator[Finding]], ...] = (

@@ -7,7 +7,6 @@ import importlib.metadata
 import importlib.util
 import re
 import sys
-from collections.abc import Iterator
 
 from utils.core import paths
 
@@ -26,8 +25,8 @@ def installed(name: str) -> str | None:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return None
-    found = importlib.util.find_spec(MODULES.get(name, name.replace("-", "_")))
-    return version if found and found.origin else None  # pip trusts its records even if the files are gone
+    module = importlib.util.find_spec(MODULES.get(name, name.replace("-", "_")))
+    return version if module and module.origin else None  # pip trusts its records even if the files are gone
 
 
 def as_pinned(have: str | None, wanted: str) -> bool:
@@ -35,10 +34,6 @@ def as_pinned(have: str | None, wanted: str) -> bool:
     return have is not None and have.partition("+")[0] == wanted
 
 
-def broken() -> Iterator[str]:
-    """Return the requirements that must be installed again."""
-    return (f"{name}=={wanted}" for name, wanted in pins().items() if not as_pinned(installed(name), wanted))
-
-
 if __name__ == "__main__":
-    sys.stdout.write(" ".join(broken()))
+    broken = [f"{name}=={wanted}" for name, wanted in pins().items() if not as_pinned(installed(name), wanted)]
+    sys.stdout.write(" ".join(broken))
