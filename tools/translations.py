@@ -49,7 +49,8 @@ def _problem(row: Row, table: str, texts: set[str], whole: str, fields: set[str]
         known = row.id == "errors.internal" or PYDANTIC in row.english or all(part in whole for part in parts)
         return "" if known else f"not in the code: {row.english}"
     prefixes = (text for text in texts if text.endswith(("_", ".")) and "." in text)  # f"status.{...}"
-    return "" if row.id in texts or row.id.startswith(tuple(prefixes)) else "not used"
+    is_used = row.id in texts or row.id.removesuffix("_hint") in texts or row.id.startswith(tuple(prefixes))
+    return "" if is_used else "not used"
 
 
 def _texts(folder: Path) -> Iterator[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ui.data_folders import one
+from tests.ui.data_folders import example_clip
 from utils.dataset import editor, queries
 from utils.dataset.clip import APPROVED, SPLIT, Clip, Scores
 from utils.dataset.queries import PAGE_SIZE, Total, View
@@ -23,7 +23,7 @@ def stored(folder: Path, clips: list[Clip]) -> Store:
 @pytest.fixture
 def fifty(tmp_path: Path) -> Store:
     """Fifty clips, of which every tenth is excluded."""
-    return stored(tmp_path, [one(number) for number in range(50)])
+    return stored(tmp_path, [example_clip(number) for number in range(50)])
 
 
 @pytest.mark.parametrize(
@@ -71,22 +71,33 @@ def test_orders(fifty: Store, order: str, first: str) -> None:
     ],
 )
 def test_suspicious_clips_come_first(tmp_path: Path, better: Scores, worse: Scores) -> None:
-    usual = [dataclasses.replace(one(number), scores=Scores(chars_per_second=12)) for number in range(2, 5)]
+    usual = [dataclasses.replace(example_clip(number), scores=Scores(chars_per_second=12)) for number in range(2, 5)]
     store = stored(
         tmp_path,
-        [*usual, *(dataclasses.replace(one(number), scores=scores) for number, scores in enumerate((better, worse)))],
+        [
+            *usual,
+            *(
+                dataclasses.replace(example_clip(number), scores=scores)
+                for number, scores in enumerate((better, worse))
+            ),
+        ],
     )
-    assert queries.page(store, View(), 1).clips[0].id == one(1).id
+    assert queries.page(store, View(), 1).clips[0].id == example_clip(1).id
 
 
 def test_excluded_clips_are_most_suspicious_and_replaced_and_approved_ones_least(tmp_path: Path) -> None:
-    clips = [one(0), dataclasses.replace(one(1), reason=APPROVED), one(2).excluded("noise"), one(3).excluded(SPLIT)]
+    clips = [
+        example_clip(0),
+        dataclasses.replace(example_clip(1), reason=APPROVED),
+        example_clip(2).excluded("noise"),
+        example_clip(3).excluded(SPLIT),
+    ]
     shown = queries.page(stored(tmp_path, clips), View("all"), 1).clips
     assert [clip.id[-1] for clip in shown] == ["2", "0", "1", "3"]
 
 
 def test_counts_follow_an_edit(fifty: Store) -> None:
-    editor.exclude(fifty.folder, [one(0).id], "a cough")
+    editor.exclude(fifty.folder, [example_clip(0).id], "a cough")
     assert queries.reasons(fifty) == {"noisy": 5, "a cough": 1}
     assert queries.totals(fifty)["excluded"] == Total(6, 24.0)
     assert queries.totals(fifty)["train"].clips == 44

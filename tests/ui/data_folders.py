@@ -4,31 +4,24 @@ from pathlib import Path
 
 from tests.dataset.building import WORDS, clip
 from tests.dataset.recordings import generated, recording
-from utils.dataset.clip import Clip, Scores
+from utils.dataset.clip import Clip, Cue, Scores
 from utils.dataset.metadata import write_lists
 from utils.dataset.records import Source
 from utils.dataset.store import Store
+from utils.speech.captions import srt
 
 
 def talks(folder: Path, count: int = 2, seconds: float = 12.0) -> list[Path]:
-    """Write recordings whose every utterance stands in the subtitles beside them; return all files."""
+    """Write recordings with their subtitles beside them; return all files."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for number in range(count):
-        known = recording(seconds, seed=number, pauses=(0.7, 1.2), speech=generated())
-        cues = (
-            f"{index}\n{_clock(span.start)} --> {_clock(span.end)}\n{WORDS[index % len(WORDS)]}\n"
-            for index, span in enumerate(known.utterances, 1)
-        )
+        talk = recording(seconds, seed=number, pauses=(0.7, 1.2), speech=generated())
+        cues = [Cue(span, WORDS[index % len(WORDS)]) for index, span in enumerate(talk.utterances, 1)]
         subtitles = folder / f"talk{number}.am.srt"
-        subtitles.write_text("\n".join(cues), encoding="utf-8")
-        files += [known.save(folder / f"talk{number}.wav"), subtitles]
+        subtitles.write_text(srt(cues), encoding="utf-8")
+        files += [talk.save(folder / f"talk{number}.wav"), subtitles]
     return files
-
-
-def _clock(seconds: float) -> str:
-    rest = round(1000 * seconds)
-    return f"{rest // 3_600_000:02}:{rest // 60_000 % 60:02}:{rest // 1000 % 60:02},{rest % 1000:03}"
 
 
 def many_clips(folder: Path, count: int, each: int = 250, first: int = 0) -> list[Clip]:
@@ -38,7 +31,7 @@ def many_clips(folder: Path, count: int, each: int = 250, first: int = 0) -> lis
     made: list[Clip] = []
     with store.transaction():
         for name in (f"{number:016x}" for number in range(first, first + count // each)):
-            clips = [one(number, name) for number in range(each)]
+            clips = [example_clip(number, name) for number in range(each)]
             store.add(Source(name, f"/in/{name}.wav", 10, 20, 10.0 * each), clips)
             made += clips
         store.rank()
@@ -46,7 +39,7 @@ def many_clips(folder: Path, count: int, each: int = 250, first: int = 0) -> lis
     return made
 
 
-def one(number: int, recording: str = "0" * 16) -> Clip:
+def example_clip(number: int, recording: str = "0" * 16) -> Clip:
     """Make a clip whose scores differ from those of its neighbours."""
     scores = Scores(0.8, 12.0 + number % 30, 0.0, -23.0, 10.0 + number % 7, 0.5 + number % 50 / 100, None)
     made = clip(number, recording=recording, scores=scores, split="train", text=f"{WORDS[number % 5]} {number}")

@@ -1,6 +1,7 @@
-"""Whatever a browser or a program sends to the Data tab and to the projects: nothing but a sentence comes back."""
+"""Whatever a browser or a program sends to the Data tab and to the projects: it gets a result or a readable error."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +15,9 @@ from gradio.state_holder import SessionState
 
 from tests.ui import auditing, inside
 from tests.ui.data_folders import many_clips
+from utils import runs
 from utils.core.paths import Project
+from utils.dataset.store import load_dataset
 from utils.ui import app
 from utils.ui.tabs.data import tab as data
 from utils.workspace import projects, uploads
@@ -22,16 +25,13 @@ from utils.workspace import projects, uploads
 pytestmark = pytest.mark.slow
 
 
-class NoChild:
-    """Stands in for the start of a child."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        raise OSError("This test starts no process.")
+def start_nothing(*_: object, **__: object) -> None:
+    raise OSError("This test starts no process.")
 
 
 @pytest.fixture
 def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("subprocess.Popen", NoChild)
+    monkeypatch.setattr("subprocess.Popen", start_nothing)
     monkeypatch.setattr(app, "TABS", (data,))
     many_clips(projects.create("voice", tmp_path).dataset, 20, each=10)
     return tmp_path
@@ -43,27 +43,24 @@ def blocks(output: Path) -> Iterator[gr.Blocks]:
         yield app.build(output)
 
 
-def sent(block: Block, picker: Block, project: object, *, empty: bool) -> Any:
-    """What the browser sends of a widget; a state never leaves the page."""
-    if block is picker:
-        return project
-    return None if isinstance(block, gr.State) or empty else auditing.value_of(block)
+def event_named(blocks: gr.Blocks, name: str) -> BlockFunction:
+    return next(event for event in blocks.fns.values() if event.api_name == name)
 
 
-def answer(blocks: gr.Blocks, event: BlockFunction, values: list[Any]) -> str:
-    """Send an event as the server does; return what went wrong with it, if a person would see no sentence."""
+def send(blocks: gr.Blocks, event: BlockFunction, values: list[Any]) -> str:
+    """Send an event as the server does; return what went wrong, unless a person would see a readable error."""
     try:
-        asked = blocks.process_api(
+        response = blocks.process_api(
             event,
             values,
             state=SessionState(blocks),
             request=auditing.request(),
             event_data=gr.EventData(None, {"clip": "x"}),
         )
-        with ThreadPoolExecutor(1) as aside:  # the browser of other tests has a loop of its own in this thread
-            aside.submit(asyncio.run, asked).result()
+        with ThreadPoolExecutor(1) as thread:  # the browser of other tests has a loop of its own in this thread
+            thread.submit(asyncio.run, response).result()
     except gr.Error as error:
-        if "fault of the program" in str(error):
+        if "internal error" in str(error).lower():
             return str(error)
         return f"HTTP 500: {error}" if event.queue is False else ""
     except Exception as error:  # noqa: BLE001  # whatever it is, no handler may let it out
@@ -71,55 +68,75 @@ def answer(blocks: gr.Blocks, event: BlockFunction, values: list[Any]) -> str:
     return ""
 
 
-def asked(blocks: gr.Blocks, name: str, *placed: object, **named: object) -> Any:
-    """What an event answers."""
-    event = next(one for one in blocks.fns.values() if one.api_name == name)
-    return auditing.function_of(event)(*placed, **named)
-
-
-def test_leaving_the_box_of_the_places_takes_none_away(blocks: gr.Blocks, output: Path) -> None:
-    for place in ("/mine", "/theirs"):
-        uploads.add_input(Project(output / "voice"), place)
-    assert asked(blocks, "set_inputs", "voice", "/mine", "/mine") == ["/mine | /theirs"] * 2
-    assert asked(blocks, "set_inputs", "voice", "/theirs", "/mine | /theirs") == ["/theirs"] * 2
-    seen = next(event for event in blocks.fns.values() if event.api_name == "set_inputs").inputs[-1]
-    box = next(block for block in blocks.blocks.values() if block.elem_id == "inputs")
-    fills = [event for event in auditing.handlers(blocks) if box in event.outputs]
-    heard = {auditing.name_of(event) for event in fills if seen in event.outputs}
-    assert heard >= {
-        "reload_inputs",
-        "reload",
-        "set_inputs",
-        "upload_files",
-        "remove_uploads",
-        "add_folder",
-        "save_take",
-    }
-    words_alone = {auditing.name_of(event) for event in fills} - heard
-    assert words_alone <= {"translate", "restore_1"}
+def test_leaving_the_box_of_the_inputs_removes_none_of_another_visitor(blocks: gr.Blocks, output: Path) -> None:
+    for path in ("/mine", "/theirs"):
+        uploads.add_input(Project(output / "voice"), path)
+    event = event_named(blocks, "set_inputs")
+    save = auditing.function_of(event)
+    assert save("voice", "/mine", "/mine") == ["/mine | /theirs"] * 2
+    assert save("voice", "/theirs", "/mine | /theirs") == ["/theirs"] * 2
+    text, shown = event.inputs[1:]
+    filling = [one for one in auditing.handlers(blocks) if text in one.outputs and one.api_visibility == "public"]
+    assert [auditing.name_of(one) for one in filling if shown not in one.outputs] == []
+    assert {auditing.name_of(one) for one in filling} >= {"upload_files", "remove_uploads", "add_folder", "save_take"}
 
 
 def test_a_reason_that_no_clip_has_any_longer_filters_nothing(blocks: gr.Blocks) -> None:
-    given = {"project": "voice", "page_language": "en", "status": "all", "search": "", "order": "worst", "page": 1}
+    inputs = {"project": "voice", "page_language": "en", "status": "all", "search": "", "order": "worst", "page": 1}
     for reason, total, reset in (("noisy", "2 clips", False), ("of another project", "20 clips", True)):
-        _, table, pager, choice, *_ = asked(blocks, "clips", **given, reason=reason, clip="")
+        show = auditing.function_of(event_named(blocks, "clips"))
+        _, table, pager, picker, *_ = show(**inputs, reason=reason, clip="")
         assert total in pager
         assert "<tr" in table
-        assert choice["choices"] == [("Any reason", ""), ("noisy (2)", "noisy")]
-        assert (choice.get("value") == "") == reset
+        assert picker["choices"] == [("Any reason", ""), ("noisy (2)", "noisy")]
+        assert (picker.get("value") == "") == reset
+
+
+def test_a_wrong_setting_is_shown_and_starts_nothing(blocks: gr.Blocks, output: Path) -> None:
+    event = event_named(blocks, "prepare")
+    positional, named = auditing.called_with(event)
+    values = named | {"project": "voice", "inputs": "/no/such/folder", "energy_threshold_db": -200}
+    *_, message = auditing.function_of(event)(*positional, **values)
+    assert "energy_threshold_db" in message
+    assert runs.list_runs(Project(output / "voice")) == []
+
+
+def test_clips_stay_as_they_are_while_a_run_uses_them(blocks: gr.Blocks, output: Path) -> None:
+    project = Project(output / "voice")
+    run = runs.Run(project.runs / "20260101-000000-prepare")
+    run.folder.mkdir(parents=True)
+    run.write_state(runs.State("prepare", runs.Status.STARTING, created=time.time(), heartbeat=time.time()))
+    clip = next(iter(load_dataset(project.dataset).kept))
+    event = event_named(blocks, "set_clip_aside")
+    _, named = auditing.called_with(event)
+    with pytest.raises(gr.Error, match="cannot be changed now"):
+        auditing.function_of(event)(**named | {"project": "voice", "clip": clip.id})
+    assert load_dataset(project.dataset).clips[clip.id].status == "kept"
+
+
+def test_another_project_is_merged_after_a_preview(blocks: gr.Blocks, output: Path) -> None:
+    many_clips(Project(output / "other").dataset, 20, each=10, first=2)
+    preview, merge = (auditing.function_of(event_named(blocks, name)) for name in ("plan_merge", "merge_datasets"))
+    assert "Preview only. Nothing has changed." in preview("voice", "other", "en")
+    assert len(load_dataset(output / "voice" / "dataset").recordings) == 2
+    assert "No source project" in merge("voice", None, "en")
+    assert "Done." in merge("voice", "other", "en")
+    assert len(load_dataset(output / "voice" / "dataset").recordings) == 4
 
 
 @pytest.mark.parametrize(
-    ("project", "empty"),
-    [("../../etc", False), ("nul", True), ("", False), (None, True), ("voice", True), ("not there yet", True)],
+    ("project", "empty"), [("../../etc", False), ("", False), (None, True), ("voice", True), ("not there yet", True)]
 )
-def test_every_event_answers_with_a_sentence_or_with_what_is_there(
+def test_every_event_returns_a_result_or_a_readable_error(
     blocks: gr.Blocks, project: str | None, *, empty: bool
 ) -> None:
-    picker = next(block for block in blocks.blocks.values() if block.elem_id == "project")
-    found = {}
-    for event in auditing.handlers(blocks):
-        values = [sent(block, picker, project, empty=empty) for block in event.inputs]
-        if fault := answer(blocks, event, values):
-            found[auditing.name_of(event)] = fault
-    assert found == {}
+    def value(block: Block) -> Any:
+        if block.elem_id == "project":
+            return project
+        return None if isinstance(block, gr.State) or empty else auditing.value_of(block)
+
+    errors = {
+        auditing.name_of(event): send(blocks, event, [value(block) for block in event.inputs])
+        for event in auditing.handlers(blocks)
+    }
+    assert {name: error for name, error in errors.items() if error} == {}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from utils.config import Config
 from utils.core.errors import AmharicTtsError, ConfigError
@@ -71,6 +71,11 @@ def t(key: str, language: str = "", **values: object) -> str:
 def heading(key: str, *, level: int = 2) -> str:
     """Return a phrase as a Markdown heading for a widget."""
     return phrase(lambda language: f"{'#' * level} {t(key, language)}")
+
+
+def labels(key: str, info: str = "") -> dict[str, Any]:
+    """Return the label of a widget and the text below it, whose id ends in ``_hint`` unless another is given."""
+    return {"label": t(key), "info": t(info or f"{key}_hint")}
 
 
 def field_title(config: type[Config], name: str, language: str = "") -> str:

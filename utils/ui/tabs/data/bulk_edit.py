@@ -1,4 +1,4 @@
-"""Many clips at once: those that are ticked, all that fit the filter, or all that stay below a limit."""
+"""Many clips at once: the selected ones, all beyond a limit, or all that other filters would exclude."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,154 +8,153 @@ import gradio as gr
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, DataError
-from utils.core.paths import Project
 from utils.dataset import editor, filtering
 from utils.dataset.clip import Clip
 from utils.dataset.editor import Edit
 from utils.dataset.store import Store
 from utils.ui.form import read_form
-from utils.ui.i18n import t, translate
+from utils.ui.i18n import labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, show_errors
-from utils.ui.tabs.data import clip_render, start
-from utils.ui.tabs.data.clip_editor import Desk
-from utils.ui.tabs.data.clip_editor_widgets import HEARD_REASONS, reason_picker, side_by_side
-from utils.ui.tabs.data.clip_table import Values, ticked_names, tie_action
+from utils.ui.tabs.data import clip_render
+from utils.ui.tabs.data.clips import (
+    AUDIBLE_REASONS,
+    ClipPanel,
+    Values,
+    choices_in,
+    reason_picker,
+    reasons_in,
+    refuse_while_busy,
+)
 from utils.ui.tabs.data.settings_form import DataForm
 from utils.ui.views import error_box, message_box
 
-MEASURES: Mapping[str, tuple[str, Callable[[Clip], float | None]]] = {
-    "snr": ("data.snr_db_below", lambda clip: clip.scores.snr_db),
-    "confidence": ("data.confidence_below", lambda clip: clip.scores.confidence),
-    "speech": ("data.speech_below", lambda clip: clip.scores.speech_ratio),
-    "short": ("data.seconds_below", lambda clip: clip.span.seconds),
-    "long": ("data.seconds_above", lambda clip: -clip.span.seconds),
-    "slow": ("data.rate_below", lambda clip: clip.scores.chars_per_second),
-    "fast": ("data.rate_above", lambda clip: _negative(clip.scores.chars_per_second)),
+MEASURES = {
+    "snr": "data.snr_db_below",
+    "confidence": "data.confidence_below",
+    "speech": "data.speech_below",
+    "short": "data.seconds_below",
+    "long": "data.seconds_above",
+    "slow": "data.rate_below",
+    "fast": "data.rate_above",
 }
-REASONS = ("reviewed", *HEARD_REASONS)
-BY_LIMIT = "beyond a limit"
-
-
-def _negative(value: float | None) -> float | None:
-    return None if value is None else -value
+REASONS = ("reviewed", *AUDIBLE_REASONS)
+BEYOND_LIMIT = "beyond a limit"
 
 
 def beyond(clips: list[Clip], measure: str, limit: float) -> list[str]:
     """Name the clips in use that lie beyond a limit; what was not measured is not judged."""
+    measured: Mapping[str, Callable[[Clip], float | None]] = {
+        "snr": lambda clip: clip.scores.snr_db,
+        "confidence": lambda clip: clip.scores.confidence,
+        "speech": lambda clip: clip.scores.speech_ratio,
+        **dict.fromkeys(("short", "long"), lambda clip: clip.span.seconds),
+        **dict.fromkeys(("slow", "fast"), lambda clip: clip.scores.chars_per_second),
+    }
     if measure not in MEASURES:
         raise DataError("No measure is selected.", hint="Select a measure.")
-    of = MEASURES[measure][1]
-    edge = -limit if measure in {"long", "fast"} else limit
-    return [clip.id for clip in clips if clip.status == "kept" and (value := of(clip)) is not None and value < edge]
+    values = {clip.id: measured[measure](clip) for clip in clips if clip.status == "kept"}
+    if measure in {"long", "fast"}:
+        return [name for name, value in values.items() if value is not None and value > limit]
+    return [name for name, value in values.items() if value is not None and value < limit]
 
 
-def build_bulk(desk: Desk, form: DataForm) -> None:
+def build_bulk(panel: ClipPanel, form: DataForm) -> None:
     """Lay out what acts on many clips."""
-    why = reason_picker(REASONS, "data.reason", "data.bulk_reason_hint", "bulk-reason")
+    reason = reason_picker(REASONS, "bulk-reason", **labels("data.reason", "data.bulk_reason_hint"))
     gr.Markdown(t("data.selected_on_page"))
-    with gr.Row():
-        approve = gr.Button(t("data.approve_selected"), elem_id="bulk-approve", min_width=150)
-        aside = gr.Button(t("data.exclude_selected"), elem_id="bulk-aside", min_width=150)
-        restore = gr.Button(t("data.restore_selected"), elem_id="bulk-restore", min_width=150)
+    _build_selected(panel, reason)
     gr.Markdown(t("data.exclude_by_limit"))
-    widgets = side_by_side(
-        {
-            "measure": lambda: gr.Dropdown(
-                [(t(label, "en"), name) for name, (label, _) in MEASURES.items()],
-                value="snr",
-                label=t("data.measure"),
-                info=t("data.measure_hint"),
-                interactive=True,
-                elem_id="bulk-measure",
-            ),
-            "limit": lambda: gr.Number(
-                15, label=t("data.limit"), info=t("data.limit_hint"), elem_id="bulk-limit", interactive=True
-            ),
-        }
-    )
-    beyond_limit = gr.Button(t("data.exclude_all"), elem_id="bulk-limit-aside")
+    measure = _build_limit(panel)
     gr.Markdown(t("data.filter_again"))
-    with gr.Row():
-        ask = gr.Button(t("data.preview_filters"), elem_id="rules-ask", min_width=150)
-        apply = gr.Button(t("data.rerun_filters"), elem_id="rules-apply", min_width=150)
-    said = gr.HTML(elem_id="bulk-said")
-    _tie_ticked(desk, {"approve": approve, "aside": aside, "restore": restore}, why)
-    _tie_limit(desk, beyond_limit, widgets["measure"], widgets["limit"])
-    _tie_rules(desk, form, ask, apply, said)
-    _tie_language(desk, widgets["measure"], why)
+    _build_filters(form)
+
+    def translate_choices(language: str) -> list[Any]:
+        return [gr.update(choices=choices_in(MEASURES, language)), gr.update(choices=reasons_in(REASONS, language))]
+
+    events, language = [panel.page.blocks.load, panel.page.language.change], panel.page.language
+    gr.on(events, translate_choices, language, [measure, reason], **PRIVATE_EVENT)
 
 
-def _tie_ticked(desk: Desk, buttons: Mapping[str, gr.Button], why: gr.Dropdown) -> None:
-    """Act on the ticked clips; the browser says which they are at the moment of the click."""
-    actions: dict[str, Callable[[Path, list[str], str], Edit]] = {
-        "approve": lambda folder, names, _: editor.approve(folder, names),
-        "aside": editor.exclude,
-        "restore": lambda folder, names, _: editor.restore(folder, names),
+def _build_selected(panel: ClipPanel, reason: gr.Dropdown) -> None:
+    """Act on the selected clips; the browser says which they are at the moment of the click."""
+    actions: dict[str, tuple[str, Callable[[Path, list[str], str], Edit]]] = {
+        "approve": ("data.approve_selected", lambda folder, names, _: editor.approve(folder, names)),
+        "aside": ("data.exclude_selected", editor.exclude),
+        "restore": ("data.restore_selected", lambda folder, names, _: editor.restore(folder, names)),
     }
-    gather = f"(...values) => [...values.slice(0, -1), ({clip_render.TICKED})()]"
-    for name, action in actions.items():
+    insert_ticked = f"(...values) => [...values.slice(0, -1), ({clip_render.TICKED})()]"
+    with gr.Row():
+        for name, (label, edit) in actions.items():
+            button = gr.Button(t(label), elem_id=f"bulk-{name}", min_width=150)
 
-        def act(place: Project, of: Values, action: Callable[[Path, list[str], str], Edit] = action) -> Edit:
-            return action(place.dataset, ticked_names(of["ticked"]), str(of["why"]))
+            def act(folder: Path, of: Values, edit: Callable[[Path, list[str], str], Edit] = edit) -> Edit:
+                names = [str(name) for name in of["ticked"]] if isinstance(of["ticked"], list) else []
+                if not names:
+                    raise DataError("No clip is selected.", hint="Select clips in the list first.")
+                return edit(folder, names, str(of["why"]))
 
-        tie_action(desk, buttons[name], act, {"why": why, "ticked": desk.ticked}, f"{name}_ticked", gather)
+            panel.connect(button, act, {"why": reason, "ticked": panel.ticked}, f"{name}_ticked", insert_ticked)
 
 
-def _tie_limit(desk: Desk, button: gr.Button, measure: gr.Dropdown, limit: gr.Number) -> None:
-    def act(place: Project, of: Values) -> Edit:
-        store = Store(place.dataset)
+def _build_limit(panel: ClipPanel) -> gr.Dropdown:
+    """Exclude all clips beyond a limit; return the picker of the measure."""
+    with gr.Row(elem_classes="fields"):
+        measure = gr.Dropdown(
+            choices_in(MEASURES, "en"),
+            value="snr",
+            interactive=True,
+            elem_id="bulk-measure",
+            **labels("data.measure"),
+        )
+        limit = gr.Number(15, elem_id="bulk-limit", interactive=True, **labels("data.limit"))
+    button = gr.Button(t("data.exclude_all"), elem_id="bulk-limit-aside")
+
+    def act(folder: Path, of: Values) -> Edit:
+        store = Store(folder)
         if not store.exists or not isinstance(of["limit"], int | float):
             raise DataError("There are no clips, or no limit is set.", hint="Enter a number as the limit.")
         names = beyond(store.clips("status = 'kept'"), str(of["measure"]), of["limit"])
         if not names:
             raise DataError("No clip in use is beyond this limit.", hint="Choose another limit.")
-        return editor.exclude(place.dataset, names, BY_LIMIT)
+        return editor.exclude(folder, names, BEYOND_LIMIT)
 
-    tie_action(desk, button, act, {"measure": measure, "limit": limit}, "set_aside_beyond")
+    panel.connect(button, act, {"measure": measure, "limit": limit}, "set_aside_beyond")
+    return measure
 
 
-def _tie_rules(desk: Desk, form: DataForm, ask: gr.Button, apply: gr.Button, said: gr.HTML) -> None:
-    """Judge all clips by the limits of the form; first only say what would change."""
-    page = desk.page
+def _build_filters(form: DataForm) -> None:
+    """Filter all clips again by the settings of the form, with a preview of what would change."""
+    with gr.Row():
+        preview = gr.Button(t("data.preview_filters"), elem_id="rules-ask", min_width=150)
+        apply = gr.Button(t("data.rerun_filters"), elem_id="rules-apply", min_width=150)
+    message = gr.HTML(elem_id="bulk-said")
 
-    def judged(project: str, language: str, values: Mapping[str, object], *, act: bool) -> str:
+    def refilter(project: str, language: str, values: Mapping[str, object], *, apply: bool) -> str:
         try:
-            place = page.open(project)
-            if act:
-                start.refuse_while_busy(place)
+            opened = form.page.open(project)
+            if apply:
+                refuse_while_busy(opened)
             config = read_form({**values, "inputs": ""}, DatasetConfig)
-            plan = filtering.refilter(place.dataset, config, apply=act)
+            plan = filtering.refilter(opened.dataset, config, apply=apply)
         except AmharicTtsError as error:
             return error_box(error, language)
-        pairs = list(zip(plan.before, plan.after, strict=True))
-        aside = sum(old.status == "kept" and new.status == "excluded" for old, new in pairs)
-        back = sum(old.status == "excluded" and new.status == "kept" for old, new in pairs)
+        changes = [(old.status, new.status) for old, new in zip(plan.before, plan.after, strict=True)]
         return message_box(
             "success",
-            t("data.excluded_count", language, count=aside),
-            t("data.restored_count", language, count=back),
+            t("data.excluded_count", language, count=changes.count(("kept", "excluded"))),
+            t("data.restored_count", language, count=changes.count(("excluded", "kept"))),
             t("data.in_use_count", language, count=len(plan.kept)),
-            t("data.changes_applied" if act else "data.preview_only", language),
+            t("data.changes_applied" if apply else "data.preview_only", language),
         )
 
     @show_errors
-    def ask_first(project: str, page_language: str, **values: object) -> str:
-        return judged(project, page_language, values, act=False)
+    def preview_filters(project: str, page_language: str, **values: object) -> str:
+        return refilter(project, page_language, values, apply=False)
 
     @show_errors
-    def judge(project: str, page_language: str, **values: object) -> str:
-        return judged(project, page_language, values, act=True)
+    def apply_filters(project: str, page_language: str, **values: object) -> str:
+        return refilter(project, page_language, values, apply=True)
 
-    ask.click(ask_first, inputs_kwargs=form.given, outputs=said, api_name="plan_rules", **RAW_INPUTS)
-    apply.click(judge, inputs_kwargs=form.given, outputs=said, api_name="judge_again", **RAW_INPUTS)
-
-
-def _tie_language(desk: Desk, measure: gr.Dropdown, why: gr.Dropdown) -> None:
-    def offered(language: str) -> tuple[Any, Any]:
-        measures = [(t(label, language), name) for name, (label, _) in MEASURES.items()]
-        return gr.update(choices=measures), gr.update(
-            choices=[(translate(reason, language), reason) for reason in REASONS]
-        )
-
-    language = desk.page.language
-    gr.on([desk.page.blocks.load, language.change], offered, language, [measure, why], **PRIVATE_EVENT)
+    options: dict[str, Any] = {"inputs_kwargs": form.event_inputs, "outputs": message, **RAW_INPUTS}
+    preview.click(preview_filters, api_name="plan_rules", **options)
+    apply.click(apply_filters, api_name="judge_again", **options)

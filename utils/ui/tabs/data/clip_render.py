@@ -1,9 +1,7 @@
 """The clip table and the chosen clip, as HTML; knows nothing of gradio."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,9 +17,19 @@ from utils.ui.i18n import describe_error, t, translate
 from utils.ui.views import cell, note, table
 
 WAVE_RATE = 8000  # samples a second; the outline needs no more
-MOST_LETTERS = 160  # of a text in the table
-
 WAVE_WIDTH, WAVE_HEIGHT = 600, 120
+MAX_TEXT = 160  # characters in the table
+TITLES = (
+    "data.choose",
+    "data.play",
+    "common.text",
+    "data.seconds",
+    "data.snr_db",
+    "data.letters_per_second",
+    "data.confidence",
+    "data.status",
+    "data.recording",
+)
 
 CSS = """
 .wave { position: relative; margin: 6px 0; --start: 0; --end: 1; --split: -1; --at: -1; overflow: hidden;
@@ -53,7 +61,7 @@ CSS = """
   #clips table.facts.stack td.number::before { content: attr(data-title) " "; color: var(--body-text-color-subdued); } }
 """
 
-# Listens on the element itself, so that it goes on hearing after its content was replaced.
+# Listens on the element itself, whose content is replaced.
 SCRIPT = """
 const player = new Audio();
 let playing = null;
@@ -117,86 +125,72 @@ PLAY_PART = """(start, end) => {
 }"""
 
 
-@dataclass(frozen=True)
-class Abilities:
-    """Why each action on the chosen clip cannot be taken now; empty when it can."""
-
-    edit: str = ""
-    approve: str = ""
-    aside: str = ""
-    restore: str = ""
-    cut: str = ""
-    merge: str = ""
-
-    @property
-    def named(self) -> dict[str, str]:
-        """Return the reasons by the label of the button."""
-        return {
-            "data.save_text": self.edit,
-            "data.approve": self.approve,
-            "data.exclude": self.aside,
-            "data.restore": self.restore,
-            "data.trim": self.cut,
-            "data.split": self.cut,
-            "data.merge_next": self.merge,
-        }
+ACTIONS = (
+    "data.save_text",
+    "data.approve",
+    "data.exclude",
+    "data.restore",
+    "data.trim",
+    "data.split",
+    "data.merge_next",
+)  # labels of the buttons that act on the chosen clip
 
 
-NOTHING_CHOSEN = Abilities(*["data.choose_clip_first"] * 6)
-IN_WORK = "data.clips_in_use_by_run"
-NO_SOUND = "data.clip_without_audio"
-NO_TEXT = "data.clip_without_text"
+def disabled_actions(clip: Clip | None, following: Clip | None, *, busy: bool) -> dict[str, str]:
+    """Return why each action on the chosen clip is disabled, by label; empty when it is enabled.
+
+    Args:
+        clip: The clip; None when none is chosen.
+        following: The next clip of the recording.
+        busy: Whether a run is using the clips.
+    """
+    if clip is None or busy:
+        return dict.fromkeys(ACTIONS, "data.clips_in_use_by_run" if busy else "data.choose_clip_first")
+    no_audio = "" if clip.audio else "data.clip_without_audio"
+    incomplete = no_audio or ("" if clip.text.strip() else "data.clip_without_text")
+    is_excluded, is_approved = clip.status == "excluded", clip.status == "kept" and clip.reason == APPROVED
+    if following is None:
+        no_merge = "data.no_next_clip"
+    else:
+        no_merge = "" if following.span.end - clip.span.start <= LIMIT else "data.merge_too_long"
+    reasons = (
+        "",
+        incomplete or ("data.already_approved" if is_approved else ""),
+        "data.already_excluded" if is_excluded else "",
+        incomplete if is_excluded or is_approved else "data.already_in_use",
+        no_audio,
+        no_audio,
+        no_audio or no_merge,
+    )
+    return dict(zip(ACTIONS, reasons, strict=True))
 
 
 def rows(page: ClipPage, chosen: str, folder: Path, language: str) -> str:
     """Show one page of clips."""
     if not page.clips:
         return note(t("data.no_matching_clips", language))
-    titles = [
-        t(title, language)
-        for title in (
-            "data.choose",
-            "data.play",
-            "common.text",
-            "data.seconds",
-            "data.snr_db",
-            "data.letters_per_second",
-            "data.confidence",
-            "data.status",
-            "data.recording",
-        )
-    ]
-    drawn = table(titles, [_row(clip, folder, language) for clip in page.clips], classes="stack")
-    every = escape(t("data.select_page", language))
-    drawn = drawn.replace(
-        f'<th scope="col">{escape(titles[0])}</th>',
-        f'<th scope="col"><input type="checkbox" data-all="1" aria-label="{every}"></th>',
-        1,
-    )
-    if chosen:
-        drawn = drawn.replace(
-            f'<tr><td><input type="checkbox" data-tick="{escape(chosen)}"',
-            f'<tr class="chosen"><td><input type="checkbox" data-tick="{escape(chosen)}"',
-            1,
-        )
-    return drawn
+    titles = [t(title, language) for title in TITLES]
+    html = table(titles, [_row(clip, folder, language) for clip in page.clips], classes="stack")
+    select_all = f'<input type="checkbox" data-all="1" aria-label="{escape(t("data.select_page", language))}">'
+    html = html.replace(f">{escape(titles[0])}<", f">{select_all}<", 1)
+    box = f'<td><input type="checkbox" data-tick="{escape(chosen)}"'
+    return html.replace(f"<tr>{box}", f'<tr class="chosen">{box}', 1) if chosen else html
 
 
 def _row(clip: Clip, folder: Path, language: str) -> Sequence[str]:
-    name, text = escape(clip.id), clip.text[:MOST_LETTERS] or f"({t('data.no_text', language)})"
-    label, sound = escape(f"{t('data.play', language)}: {text}"), escape(address(folder, clip))
-    play = f'<button type="button" class="play" data-play="{sound}" aria-label="{label}">▶</button>'
-    tick = escape(f"{t('data.select', language)}: {text}")
+    name, text = escape(clip.id), clip.text[:MAX_TEXT] or f"({t('data.no_text', language)})"
+    tick, play = (escape(f"{t(f'data.{action}', language)}: {text}") for action in ("select", "play"))
+    player = f'<button type="button" class="play" data-play="{audio_url(folder, clip)}" aria-label="{play}">▶</button>'
     scores = clip.scores
     return (
         f'<td><input type="checkbox" data-tick="{name}" aria-label="{tick}"></td>',
-        f"<td>{play if clip.audio else '–'}</td>",
+        f"<td>{player if clip.audio else '–'}</td>",
         f'<td><button type="button" class="text" data-clip="{name}">{escape(text)}</button></td>',
         _number(clip.span.seconds, t("data.seconds", language)),
         _number(scores.snr_db, t("data.snr_db", language)),
         _number(scores.chars_per_second, t("data.letters_per_second", language)),
         _number(scores.confidence, t("data.confidence", language), 2),
-        cell(status(clip, language), classes="mark warn" if clip.status == "excluded" else "mark"),
+        cell(_status(clip, language), classes="mark warn" if clip.status == "excluded" else "mark"),
         cell(Path(clip.source).name),
     )
 
@@ -205,69 +199,35 @@ def _number(value: float | None, title: str, digits: int = 1) -> str:
     return f'<td class="number" data-title="{escape(title)}">{"–" if value is None else f"{value:.{digits}f}"}</td>'
 
 
-def status(clip: Clip, language: str) -> str:
-    """Say in words and with a sign what became of a clip."""
+def _status(clip: Clip, language: str) -> str:
     if clip.status == "excluded":
         return f"✗ {translate(clip.reason, language)}"
-    return (
-        f"✓ {t('data.clip_approved', language)}" if clip.reason == APPROVED else f"· {t('data.clip_in_use', language)}"
-    )
+    is_approved = clip.reason == APPROVED
+    return f"✓ {t('data.clip_approved', language)}" if is_approved else f"· {t('data.clip_in_use', language)}"
 
 
 def details(clip: Clip, folder: Path, language: str) -> str:
     """Show the chosen clip: what is known of it, its player and its waveform."""
-    start, end = _clock(clip.span.start), _clock(clip.span.end)
-    head = f"<h3>{escape(clip.text or t('data.no_text', language))}</h3>"
     split = translate(clip.split, language) if clip.split else t("data.no_split", language)
-    place = f"{Path(clip.source).name} · {start}-{end} · {clip.speaker} · {split}"
-    facts = note(f"{status(clip, language)} · {place}") + note(clip.id)
+    times = f"{_clock(clip.span.start)}-{_clock(clip.span.end)}"
+    facts = f"{_status(clip, language)} · {Path(clip.source).name} · {times} · {clip.speaker} · {split}"
+    head = f"<h3>{escape(clip.text or t('data.no_text', language))}</h3>{note(facts)}{note(clip.id)}"
     if not clip.audio:
-        return head + facts + note(t(NO_SOUND, language))
-    label = escape(t("data.clip_audio", language))
+        return head + note(t("data.clip_without_audio", language))
     player = (
         f'<audio controls preload="metadata" data-seconds="{clip.span.seconds:.3f}" '
-        f'src="{escape(address(folder, clip))}" aria-label="{label}"></audio>'
+        f'src="{audio_url(folder, clip)}" aria-label="{escape(t("data.clip_audio", language))}"></audio>'
     )
     try:
-        wave = waveform(audio.load(folder / clip.audio, WAVE_RATE), t("data.clip_waveform", language))
+        wave = _waveform(audio.load(folder / clip.audio, WAVE_RATE), t("data.clip_waveform", language))
     except AmharicTtsError as error:
-        return head + facts + note(describe_error(error, language))
-    return head + facts + wave + player
+        return head + note(describe_error(error, language))
+    return head + wave + player
 
 
-def abilities(clip: Clip, following: Clip | None, *, busy: bool) -> Abilities:
-    """Say what can be done with a clip."""
-    if busy:
-        return Abilities(*[IN_WORK] * 6)
-    lacking = NO_SOUND if not clip.audio else NO_TEXT if not clip.text.strip() else ""
-    approved = clip.status == "kept" and clip.reason == APPROVED
-    untouched = clip.status == "kept" and not approved
-    return Abilities(
-        approve=lacking or ("data.already_approved" if approved else ""),
-        aside="data.already_excluded" if clip.status == "excluded" else "",
-        restore="data.already_in_use" if untouched else lacking,
-        cut="" if clip.audio else NO_SOUND,
-        merge=_merge(clip, following),
-    )
-
-
-def _merge(clip: Clip, following: Clip | None) -> str:
-    if not clip.audio:
-        return NO_SOUND
-    if following is None:
-        return "data.no_next_clip"
-    return "" if following.span.end - clip.span.start <= LIMIT else "data.merge_too_long"
-
-
-def pager(page: ClipPage, language: str) -> str:
-    """Say which page of how many is shown."""
-    words = t("data.page_of", language, number=page.number, pages=page.pages, total=page.total)
-    return note(words)
-
-
-def address(folder: Path, clip: Clip) -> str:
-    """Return where the browser fetches the sound of a clip."""
-    return f"gradio_api/file={quote((folder.resolve() / clip.audio).as_posix())}"
+def audio_url(folder: Path, clip: Clip) -> str:
+    """Return where the browser fetches the audio of a clip."""
+    return escape(f"gradio_api/file={quote((folder.resolve() / clip.audio).as_posix())}")
 
 
 def _clock(seconds: float) -> str:
@@ -275,8 +235,8 @@ def _clock(seconds: float) -> str:
     return f"{int(minutes)}:{rest:05.2f}"
 
 
-def waveform(samples: Samples, label: str) -> str:
-    """Draw the outline of a sound, with the marks that the sliders move."""
+def _waveform(samples: Samples, label: str) -> str:
+    """Draw the outline of a clip, with the marks that the sliders move."""
     return (
         f'<div class="wave"><svg viewBox="0 0 {WAVE_WIDTH} {WAVE_HEIGHT}" preserveAspectRatio="none" role="img" '
         f'aria-label="{escape(label)}"><path d="{outline(samples)}"/></svg>'
@@ -288,15 +248,11 @@ def outline(samples: Samples) -> str:
     """Return the path around the loudest points of each stretch."""
     if not samples.size:
         return "M0 0"
-    edges = np.linspace(0, samples.size, min(WAVE_WIDTH, samples.size) + 1).astype(int)
-    parts = [samples[begin:end] for begin, end in pairwise(edges)]
-    top = max(1e-3, float(np.abs(samples).max()))
-    middle = WAVE_HEIGHT / 2
-    step = WAVE_WIDTH / len(parts)
-    upper = [
-        f"{number * step:.0f} {middle - middle * float(part.max()) / top:.1f}" for number, part in enumerate(parts)
-    ]
-    lower = [
-        f"{number * step:.0f} {middle - middle * float(part.min()) / top:.1f}" for number, part in enumerate(parts)
-    ]
+    starts = np.linspace(0, samples.size, min(WAVE_WIDTH, samples.size) + 1).astype(int)[:-1]
+    scale = WAVE_HEIGHT / 2 / max(1e-3, float(np.abs(samples).max()))
+    step = WAVE_WIDTH / len(starts)
+    upper, lower = (
+        [f"{number * step:.0f} {WAVE_HEIGHT / 2 - scale * value:.1f}" for number, value in enumerate(values)]
+        for values in (np.maximum.reduceat(samples, starts), np.minimum.reduceat(samples, starts))
+    )
     return f"M{'L'.join([*upper, *reversed(lower)])}Z"

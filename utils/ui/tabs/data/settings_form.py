@@ -1,21 +1,22 @@
 """The settings of a preparation: every field once, in groups, filled from the newest run of the project."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import gradio as gr
 from gradio.components import Component
 
-from utils.config import DatasetConfig
+from utils import runs
+from utils.config import SEPARATOR, DatasetConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.ui.form import build_form, info
+from utils.ui.form import build_form, info, read_form
 from utils.ui.i18n import field_title, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext
-from utils.ui.tabs.data import start
 from utils.workspace import uploads
 
+VERB = "prepare"
 BASIC = ("language", "speaker", "whisper_model")
 GROUPS = {
     "data.transcription": ("transcribe", "second_model", "device"),
@@ -42,62 +43,54 @@ GROUPS = {
     "data.loudness_and_evaluation": ("normalise_loudness", "eval_share", "split_by", "workers", "engine"),
 }
 FIELDS = (*BASIC, *(name for names in GROUPS.values() for name in names))  # all but the inputs
-WHISPER_SIZES = ("tiny", "base", "small", "medium", "large-v3", "large-v3-turbo")
+WHISPER_SIZES = ["tiny", "base", "small", "medium", "large-v3", "large-v3-turbo"]
 
 
 @dataclass(frozen=True)
 class DataForm:
-    """The widgets of the form.
-
-    Attributes:
-        page: The page.
-        widgets: By field name, in the order on the page.
-        shown_inputs: The inputs as this visitor last saw them.
-    """
+    """The widgets of the form."""
 
     page: PageContext
-    widgets: dict[str, Component] = field(default_factory=dict)
-    shown_inputs: gr.State = field(default_factory=lambda: gr.State(None))
+    widgets: dict[str, Component] = field(default_factory=dict)  # by field name, in the order on the page
+    shown_inputs: gr.State = field(default_factory=lambda: gr.State(None))  # as this visitor last saw them
+
+    @property
+    def event_inputs(self) -> dict[str, Any]:
+        """The inputs of a handler that needs the whole form."""
+        return {"project": self.page.project, "page_language": self.page.language, **self.widgets}
 
     @property
     def input_widgets(self) -> list[Any]:
-        """Return the outputs of ``show_inputs``."""
+        """The outputs of ``show_inputs``."""
         return [self.widgets["inputs"], self.shown_inputs]
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """Return the inputs of a handler that needs the whole form."""
-        return {"project": self.page.project, "page_language": self.page.language, **self.widgets}
 
     def show_inputs(self, project: Project) -> list[str]:
         """Show the inputs of a project, and remember what was shown."""
-        return [uploads.join_inputs(uploads.read_inputs(project))] * len(self.input_widgets)
+        return [uploads.join_inputs(uploads.read_inputs(project))] * 2
 
     def reload_inputs(self, project: str) -> list[Any]:
-        """Show the inputs of the open project."""
         try:
             return list(self.show_inputs(self.page.open(project)))
         except AmharicTtsError:  # not a valid name yet; the header says so
-            return [gr.skip()] * len(self.input_widgets)
+            return [gr.skip()] * 2
 
     def lay_out(self, names: Sequence[str]) -> None:
-        """Add the widgets of some fields, side by side where there is space."""
         with gr.Row(elem_classes="fields"):
             for name in names:
-                is_size = name == "whisper_model"
-                self.widgets[name] = _whisper_model() if is_size else build_form(DatasetConfig, only=[name])[name]
-
-
-def _whisper_model() -> gr.Dropdown:
-    """Offer the sizes of Whisper; a folder can be typed."""
-    return gr.Dropdown(
-        list(WHISPER_SIZES),
-        value=DatasetConfig.model_fields["whisper_model"].default,
-        label=field_title(DatasetConfig, "whisper_model"),
-        info=info(DatasetConfig, "whisper_model"),
-        allow_custom_value=True,
-        interactive=True,
-    )
+                self.widgets[name] = (
+                    build_form(DatasetConfig, only=[name])[name]
+                    if name != "whisper_model"
+                    else (
+                        gr.Dropdown(  # offers the sizes; a folder can be typed
+                            WHISPER_SIZES,
+                            value=DatasetConfig.model_fields[name].default,
+                            label=field_title(DatasetConfig, name),
+                            info=info(DatasetConfig, name),
+                            allow_custom_value=True,
+                            interactive=True,
+                        )
+                    )
+                )
 
 
 def build_settings(form: DataForm) -> None:
@@ -110,10 +103,26 @@ def build_settings(form: DataForm) -> None:
 
     def restore(project: str) -> list[Any]:
         try:
-            config = start.last_settings(page.open(project))
+            config = last_settings(page.open(project))
         except AmharicTtsError:  # not a valid name yet; the header says so
             return [gr.skip()] * len(FIELDS)
         return [getattr(config, name) for name in FIELDS]
 
     widgets = [form.widgets[name] for name in FIELDS]
     gr.on([page.blocks.load, page.project.change], restore, page.project, widgets, **RAW_INPUTS, **PRIVATE_EVENT)
+
+
+def last_settings(project: Project) -> DatasetConfig:
+    """Return the settings of the newest preparation; the defaults without one, or if it is damaged."""
+    run = next(iter(runs.list_runs(project, VERB)), None)
+    try:
+        return DatasetConfig.load(run.config) if run else DatasetConfig()
+    except AmharicTtsError:  # of an older version, or damaged
+        return DatasetConfig()
+
+
+def read_settings(values: Mapping[str, object], project: Project) -> DatasetConfig:
+    """Return the settings of a run in this project; the error names every invalid field."""
+    names = uploads.split_inputs(str(values.get("inputs") or ""))
+    inputs = SEPARATOR.join(uploads.absolute_input(project, name) for name in names)
+    return read_form({**values, "inputs": inputs}, DatasetConfig)

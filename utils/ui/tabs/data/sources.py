@@ -1,22 +1,24 @@
 """The sub-tabs of the sources; each adds to the inputs that Step 1 reads, and previews them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio.events import Dependency
 
 from utils.config import DatasetConfig
 from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, DataError
+from utils.core.paths import Project
+from utils.dataset import prompts, voice_recordings
 from utils.dataset.sources import MEDIA
+from utils.dataset.store import Store
 from utils.dataset.subtitle_formats import SUFFIXES as SUBTITLES
+from utils.media import audio
 from utils.ui.form import build_form
-from utils.ui.i18n import describe_error, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, show_errors
+from utils.ui.i18n import describe_error, labels, t, translate
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, notify, show_errors
 from utils.ui.tabs.data import render
-from utils.ui.tabs.data.microphone import build_recording
 from utils.ui.tabs.data.settings_form import DataForm
 from utils.ui.views import error_box, message_box, note
 from utils.workspace import uploads
@@ -24,9 +26,9 @@ from utils.workspace import uploads
 
 def build_sources(form: DataForm) -> None:
     """Lay out a sub-tab for each kind of source, and below them the inputs of Step 1."""
-    form.widgets["inputs"] = build_form(DatasetConfig, only=["inputs"])["inputs"]
-    form.widgets["inputs"].elem_id = "inputs"
-    form.widgets["inputs"].unrender()  # type: ignore[no-untyped-call]  # gradio's; it is rendered below the sources
+    inputs = form.widgets["inputs"] = build_form(DatasetConfig, only=["inputs"])["inputs"]
+    inputs.elem_id = "inputs"
+    inputs.unrender()  # type: ignore[no-untyped-call]  # gradio's; it is rendered below the sources
     with gr.Tabs(elem_id="sources"):
         with gr.Tab(t("data.files"), id="files"):
             gr.Markdown(t("data.files_hint"))
@@ -37,17 +39,23 @@ def build_sources(form: DataForm) -> None:
                 media = _upload("data.media_files", sorted(MEDIA), "upload-media")
                 subtitles = _upload("common.subtitles", sorted(SUBTITLES), "upload-subtitles")
         with gr.Tab(t("data.folder"), id="folder"):
-            path = _textbox("data.folder_path", "data.folder_hint", "folder-path")
+            path = gr.Textbox(max_lines=1, elem_id="folder-path", **labels("data.folder_path", "data.folder_hint"))
             _build_add_buttons(form, path, "folder")
         with gr.Tab(t("data.link"), id="link"):
             _build_link(form)
         with gr.Tab(t("data.microphone"), id="microphone") as microphone:
-            build_recording(form, microphone)
+            _build_recording(form, microphone)
         with gr.Tab(t("data.existing_dataset"), id="existing"):
-            _build_existing(form)
+            gr.Markdown(t("data.import_formats"))
+            path = gr.Textbox(max_lines=1, elem_id="existing-path", **labels("data.import_path"))
+            _build_add_buttons(form, path, "existing")
+            with gr.Accordion(t("data.upload_list"), open=False):
+                lists = _upload("data.upload_list_files", [".csv", ".tsv", ".parquet", *sorted(MEDIA)], "upload-list")
+                _build_uploads(form, uploads.LISTS, {"upload_list": lists})
     upload_widgets = {"upload_files": files, "upload_media": media, "upload_subtitles": subtitles}
-    UploadList(form, uploads.UPLOADS).connect(upload_widgets)
-    _build_inputs(form)
+    _build_uploads(form, uploads.UPLOADS, upload_widgets)
+    inputs.render()  # type: ignore[no-untyped-call]  # gradio's
+    _bind_inputs(form)
 
 
 def _upload(label: str, suffixes: list[str], elem_id: str) -> gr.File:
@@ -56,35 +64,9 @@ def _upload(label: str, suffixes: list[str], elem_id: str) -> gr.File:
     )
 
 
-def _textbox(label: str, info: str, elem_id: str) -> gr.Textbox:
-    return gr.Textbox(label=t(label), info=t(info), max_lines=1, elem_id=elem_id)
-
-
-def _build_link(form: DataForm) -> None:
-    url = _textbox("data.url", "data.url_hint", "link-address")
-    missing = gr.HTML(elem_id="link-missing-package")
-    page = form.page
-
-    def check_package(language: str) -> str:
-        return "" if uploads.can_download() else message_box("error", t("data.yt_dlp_missing", language))
-
-    gr.on([page.blocks.load, page.language.change], check_package, page.language, missing, **PRIVATE_EVENT)
-    _build_add_buttons(form, url, "link", _check_url)
-
-
-def _build_existing(form: DataForm) -> None:
-    gr.Markdown(t("data.import_formats"))
-    path = _textbox("data.import_path", "data.import_path_hint", "existing-path")
-    _build_add_buttons(form, path, "existing")
-    with gr.Accordion(t("data.upload_list"), open=False):
-        files = _upload("data.upload_list_files", [".csv", ".tsv", ".parquet", *sorted(MEDIA)], "upload-list")
-        UploadList(form, uploads.LISTS).connect({"upload_list": files})
-
-
-def _build_inputs(form: DataForm) -> None:
+def _bind_inputs(form: DataForm) -> None:
     """Show the inputs of Step 1 as an editable text; the project stores them."""
-    widget, page = form.widgets["inputs"], form.page
-    widget.render()  # type: ignore[no-untyped-call]  # gradio's
+    page, widget = form.page, form.widgets["inputs"]
 
     @show_errors
     def save(project: str, text: str, shown: str | None) -> list[str]:
@@ -92,14 +74,8 @@ def _build_inputs(form: DataForm) -> None:
         uploads.write_inputs(opened, text, shown)
         return form.show_inputs(opened)
 
-    gr.on(
-        [page.blocks.load, page.project.change],
-        form.reload_inputs,
-        page.project,
-        form.input_widgets,
-        **RAW_INPUTS,
-        **PRIVATE_EVENT,
-    )
+    events = [page.blocks.load, page.project.change]
+    gr.on(events, form.reload_inputs, page.project, form.input_widgets, **RAW_INPUTS, **PRIVATE_EVENT)
     gr.on(
         [widget.blur, widget.submit],  # type: ignore[attr-defined]
         save,
@@ -111,11 +87,25 @@ def _build_inputs(form: DataForm) -> None:
     )
 
 
-def _check_url(url: str) -> None:
-    if not is_url(url):
-        raise DataError(f"{url} is not a URL.", hint="Enter a URL that starts with http:// or https://.")
-    if not uploads.can_download():
-        raise DataError("The package yt-dlp is not installed.", hint="Install it with: pip install yt-dlp.")
+# --- paths and URLs ---
+
+
+def _build_link(form: DataForm) -> None:
+    page = form.page
+    url = gr.Textbox(max_lines=1, elem_id="link-address", **labels("data.url"))
+    missing = gr.HTML(elem_id="link-missing-package")
+
+    def check_package(language: str) -> str:
+        return "" if uploads.can_download() else message_box("error", t("data.yt_dlp_missing", language))
+
+    def check_url(url: str) -> None:
+        if not is_url(url):
+            raise DataError(f"{url} is not a URL.", hint="Enter a URL that starts with http:// or https://.")
+        if not uploads.can_download():
+            raise DataError("The package yt-dlp is not installed.", hint="Install it with: pip install yt-dlp.")
+
+    gr.on([page.blocks.load, page.language.change], check_package, page.language, missing, **PRIVATE_EVENT)
+    _build_add_buttons(form, url, "link", check_url)
 
 
 def _build_add_buttons(
@@ -133,7 +123,7 @@ def _build_add_buttons(
         if not text:
             raise DataError("Nothing was entered.", hint="Enter a path or URL above the button.")
         check(text)
-        return render.looked(uploads.preview(text), language)
+        return render.preview(uploads.preview(text), language)
 
     @show_errors
     def show_contents(text: str, language: str) -> str:
@@ -152,13 +142,8 @@ def _build_add_buttons(
         added = message_box("success", t("data.read_by_step_1", language))
         return "", added + shown, *form.show_inputs(opened)
 
-    gr.on(
-        [preview.click, textbox.submit],
-        show_contents,
-        [textbox, page.language],
-        contents,
-        api_name=f"preview_{name}",
-    )
+    events: list[Any] = [preview.click, textbox.submit]
+    gr.on(events, show_contents, [textbox, page.language], contents, api_name=f"preview_{name}")
     add.click(
         add_input,
         [page.project, textbox, page.language],
@@ -169,7 +154,65 @@ def _build_add_buttons(
     ).then(form.reload_inputs, page.project, form.input_widgets, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
-def show_uploads(page: PageContext, project: str, kind: str, language: str) -> tuple[str, Any]:
+# --- uploads ---
+
+
+def _build_uploads(form: DataForm, kind: str, widgets: Mapping[str, gr.File]) -> None:
+    """List the uploads of a kind with their pairs, and a way to remove them.
+
+    Args:
+        form: Shows the inputs that follow from them.
+        kind: A folder of the project.
+        widgets: Those that upload, by the names of their events in the API.
+    """
+    page = form.page
+    message, files = gr.HTML(elem_id=f"{kind}-message"), gr.HTML(elem_id=kind)
+    with gr.Accordion(t("data.remove_files"), open=False):
+        selected = gr.Dropdown(
+            [], multiselect=True, interactive=True, elem_id=f"{kind}-to-remove", **labels("data.files_to_remove")
+        )
+        button = gr.Button(t("data.remove_selected_files"), elem_id=f"{kind}-remove")
+
+    def show(project: str, language: str) -> tuple[Any, Any]:
+        return show_uploads(page, project, kind, language)
+
+    def reload(project: str, language: str) -> tuple[Any, ...]:
+        return *show(project, language), *form.reload_inputs(project)
+
+    @show_errors
+    def save(project: str, files: list[str] | None, language: str) -> tuple[Any, ...]:
+        opened = page.open(project)
+        saved = uploads.save_uploads(opened, files or [], kind)
+        added = t("data.files_added", language, count=len(saved.names)) if saved.names else ""
+        errors = (describe_error(error, language) for error in saved.errors)
+        messages = message_box("success", added) + message_box("error", *errors)
+        return None, messages, *show(project, language), *form.show_inputs(opened)
+
+    @show_errors
+    def remove(project: str, names: list[str] | None, language: str) -> tuple[Any, ...]:
+        opened = page.open(project)
+        if not names:
+            raise DataError("No file is selected.", hint="Select the files to remove above the button.")
+        uploads.remove_uploads(opened, names, kind)
+        message = message_box("success", t("data.files_removed", language, count=len(names)))
+        return message, *show(project, language), *form.show_inputs(opened)
+
+    lists: list[Any] = [files, selected]
+    outputs = [message, *lists, *form.input_widgets]
+    then: dict[str, Any] = {"inputs": [page.project, page.language], **RAW_INPUTS, **PRIVATE_EVENT}
+    options: dict[str, Any] = {"show_progress_on": message}
+    changes = []
+    for name, widget in widgets.items():
+        inputs = [page.project, widget, page.language]
+        changes.append(widget.upload(save, inputs, [widget, *outputs], api_name=name, **options))
+    inputs = [page.project, selected, page.language]
+    changes.append(button.click(remove, inputs, outputs, api_name=f"remove_{kind}", **options, **RAW_INPUTS))
+    for change in changes:  # read again: an earlier request may be answered later, with the old state
+        change.then(reload, outputs=[*lists, *form.input_widgets], **then)
+    gr.on([page.blocks.load, page.project.change, page.language.change], show, outputs=lists, **then)
+
+
+def show_uploads(page: PageContext, project: str, kind: str, language: str) -> tuple[str, dict[str, Any]]:
     """Show the uploads of a project with their pairs, and offer them for removal."""
     try:
         opened = page.open(project)
@@ -177,7 +220,7 @@ def show_uploads(page: PageContext, project: str, kind: str, language: str) -> t
         if not files:
             shown = note(t("data.no_files", language))
         elif kind == uploads.LISTS:
-            shown = render.looked(uploads.preview(str(uploads.uploads_folder(opened, kind))), language)
+            shown = render.preview(uploads.preview(str(uploads.uploads_folder(opened, kind))), language)
         else:
             shown = render.pairs(uploads.pair_files(files), language)
     except AmharicTtsError as error:  # runs after every change, so it is shown here and not as a pop-up
@@ -185,79 +228,86 @@ def show_uploads(page: PageContext, project: str, kind: str, language: str) -> t
     return shown, gr.update(choices=[path.name for path in files], value=[])
 
 
-@dataclass
-class UploadList:
-    """The uploads of a kind with their pairs, and a way to remove them."""
+# --- the microphone ---
 
-    form: DataForm
-    kind: str
 
-    def __post_init__(self) -> None:
-        self.message, self.files = gr.HTML(elem_id=f"{self.kind}-message"), gr.HTML(elem_id=self.kind)
-        with gr.Accordion(t("data.remove_files"), open=False):
-            self.selected = gr.Dropdown(
-                [],
-                multiselect=True,
-                label=t("data.files_to_remove"),
-                info=t("data.files_to_remove_hint"),
-                interactive=True,
-                elem_id=f"{self.kind}-to-remove",
-            )
-            self.button = gr.Button(t("data.remove_selected_files"), elem_id=f"{self.kind}-remove")
+def _build_recording(form: DataForm, tab: gr.Tab) -> None:
+    """Lay out sentence, microphone and buttons; each take is saved as soon as its recording stops."""
+    page = form.page
+    gr.Markdown(t("data.recording_hint"))
+    sentence = gr.Textbox(lines=2, elem_id="sentence", interactive=True, **labels("data.prompt"))
+    microphone = gr.Audio(
+        sources=["microphone"], type="filepath", label=t("data.microphone"), elem_id="microphone-audio", editable=False
+    )
+    with gr.Row():
+        next_button = gr.Button(t("data.next_sentence"), variant="primary", elem_id="next-sentence", interactive=False)
+        skip = gr.Button(t("data.skip_sentence"), elem_id="skip-sentence", min_width=150)
+        again = gr.Button(t("data.record_again"), elem_id="record-again", interactive=False, min_width=150)
+    message, progress, skipped = gr.HTML(elem_id="take-message"), gr.HTML(elem_id="takes-progress"), gr.State([])
+    outputs: list[Any] = [sentence, microphone, message, progress, next_button, skip, again]
 
-    def connect(self, widgets: Mapping[str, gr.File]) -> None:
-        """Save what the widgets upload; their keys are the names of the API."""
-        form, page, kind = self.form, self.form.page, self.kind
+    def state(project: Project, language: str, *, can_continue: bool = False, can_skip: bool = False) -> list[Any]:
+        """Return updates of the progress and the buttons."""
+        takes = voice_recordings.takes(project)
+        shown = render.recording_progress(voice_recordings.progress(takes), language)
+        return [shown, *(gr.update(interactive=can) for can in (can_continue, can_skip, bool(takes)))]
 
-        @show_errors
-        def save(project: str, files: list[str] | None, language: str) -> tuple[Any, ...]:
-            opened = page.open(project)
-            saved = uploads.save_uploads(opened, files or [], kind)
-            added = t("data.files_added", language, count=len(saved.names)) if saved.names else ""
-            errors = (describe_error(error, language) for error in saved.errors)
-            messages = message_box("success", added) + message_box("error", *errors)
-            return None, messages, *show_uploads(page, project, kind, language), *form.show_inputs(opened)
+    def next_sentence(project: Project, passed: list[str], language: str) -> tuple[Any, ...]:
+        text = voice_recordings.next_sentence(_read_sentences(project), passed)
+        done = "" if text else message_box("success", t("data.all_prompts_read", language))
+        return text, None, done, *state(project, language, can_skip=bool(text))
 
-        @show_errors
-        def remove(project: str, names: list[str] | None, language: str) -> tuple[Any, ...]:
-            opened = page.open(project)
-            if not names:
-                raise DataError("No file is selected.", hint="Select the files to remove above the button.")
-            uploads.remove_uploads(opened, names, kind)
-            message = message_box("success", t("data.files_removed", language, count=len(names)))
-            return message, *show_uploads(page, project, kind, language), *form.show_inputs(opened)
+    @show_errors
+    def show(project: str, passed: list[str], language: str) -> tuple[Any, ...]:
+        try:
+            return next_sentence(page.open(project), passed, language)
+        except AmharicTtsError as error:  # runs whenever the project changes, so it is shown here
+            return "", None, error_box(error, language), "", *[gr.update(interactive=False)] * 3
 
-        outputs = [self.message, self.files, self.selected, *form.input_widgets]
-        for name, widget in widgets.items():
-            inputs = [page.project, widget, page.language]
-            self._then_reload(
-                widget.upload(save, inputs, [widget, *outputs], api_name=name, show_progress_on=self.message)
-            )
-        self._then_reload(
-            self.button.click(
-                remove,
-                [page.project, self.selected, page.language],
-                outputs,
-                api_name=f"remove_{kind}",
-                show_progress_on=self.message,
-                **RAW_INPUTS,
-            )
-        )
-        gr.on(
-            [page.blocks.load, page.project.change, page.language.change],
-            lambda project, language: show_uploads(page, project, kind, language),
-            [page.project, page.language],
-            [self.files, self.selected],
-            **RAW_INPUTS,
-            **PRIVATE_EVENT,
-        )
+    @show_errors
+    def save(project: str, text: str, path: str | None, language: str) -> tuple[Any, ...]:
+        opened = page.open(project)
+        if not path:
+            return (gr.skip(),) * (len(outputs) + len(form.input_widgets))
+        try:
+            rate = audio.probe(Path(path)).rate
+            take = voice_recordings.save_take(opened, text, audio.load(path, rate), rate)
+            uploads.add_input(opened, uploads.project_input(uploads.TAKES))
+        except AmharicTtsError as error:  # the sentence stays for another try
+            reason = t("data.take_rejected", language, reason=describe_error(error, language))
+            progress_shown, *_ = state(opened, language)
+            unchanged = [gr.skip()] * (3 + len(form.input_widgets))
+            return gr.skip(), None, message_box("error", reason), progress_shown, *unchanged
+        saved = t("data.take_saved", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
+        messages = message_box("success", saved) + message_box("warning", translate(take.warning, language))
+        shown = state(opened, language, can_continue=True)
+        return gr.skip(), gr.skip(), messages, *shown, *form.show_inputs(opened)
 
-    def _then_reload(self, event: Dependency) -> None:
-        """Read everything again after a change: an earlier request may be answered later, with the old state."""
-        form, page = self.form, self.form.page
+    @show_errors
+    def skip_sentence(project: str, text: str, passed: list[str], language: str) -> tuple[Any, ...]:
+        passed = [*passed, text]
+        return passed, *next_sentence(page.open(project), passed, language)
 
-        def reload(project: str, language: str) -> tuple[Any, ...]:
-            return *show_uploads(page, project, self.kind, language), *form.reload_inputs(project)
+    @show_errors
+    def undo(project: str, language: str) -> tuple[Any, ...]:
+        opened = page.open(project)
+        take = voice_recordings.undo_last(opened)
+        notify(t("data.take_removed", language, name=take.path.stem))
+        return take.text, None, "", *state(opened, language, can_skip=True)
 
-        outputs = [self.files, self.selected, *form.input_widgets]
-        event.then(reload, [page.project, page.language], outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+    clicked: dict[str, Any] = {"show_progress_on": message}
+    inputs = [page.project, skipped, page.language]
+    gr.on([tab.select, next_button.click], show, inputs, outputs, api_name="next_sentence", **QUIET_EVENT)
+    gr.on([page.project.change, page.language.change], show, inputs, outputs, **PRIVATE_EVENT)
+    saved_to, inputs = [*outputs, *form.input_widgets], [page.project, sentence, microphone, page.language]
+    microphone.stop_recording(save, inputs, saved_to, api_name="save_take", **clicked)
+    inputs = [page.project, sentence, skipped, page.language]
+    skip.click(skip_sentence, inputs, [skipped, *outputs], api_name="skip_sentence", **clicked)
+    again.click(undo, [page.project, page.language], outputs, api_name="undo_take", **clicked)
+
+
+def _read_sentences(project: Project) -> list[str]:
+    """Return what need not be read again: takes, and prompts that are clips already."""
+    store, shipped = Store(project.dataset), set(prompts.shipped())
+    clips = [clip.text for clip in store.clips("status = 'kept'") if clip.text in shipped] if store.exists else []
+    return [*clips, *(take.text for take in voice_recordings.takes(project))]

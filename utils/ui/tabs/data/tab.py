@@ -5,15 +5,18 @@ from typing import Any
 
 import gradio as gr
 
+from utils import runs
+from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError
+from utils.core.paths import Project
 from utils.ui.i18n import describe_error, describe_problems, heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
 from utils.ui.run_panel import RunPanel, command_box
-from utils.ui.tabs.data import clip_render, render, start
+from utils.ui.tabs.data import clip_render, render
 from utils.ui.tabs.data.bulk_edit import build_bulk
-from utils.ui.tabs.data.clip_table import build_clips
+from utils.ui.tabs.data.clips import build_clips
 from utils.ui.tabs.data.results import build_merge, build_result
-from utils.ui.tabs.data.settings_form import DataForm, build_settings
+from utils.ui.tabs.data.settings_form import VERB, DataForm, build_settings, read_settings
 from utils.ui.tabs.data.sources import build_sources
 from utils.ui.views import message_box, note
 
@@ -32,67 +35,70 @@ def build(page: PageContext) -> gr.Tab:
         gr.Markdown(heading("common.dataset"))
         build_result(page)
         gr.Markdown(heading("common.clips"))
-        desk = build_clips(page)
+        panel = build_clips(page)
         with gr.Accordion(t("data.bulk_edit"), open=False):
-            build_bulk(desk, form)
-        with gr.Accordion(t("data.merge_project"), open=False) as others:
-            build_merge(page, others)
+            build_bulk(panel, form)
+        with gr.Accordion(t("data.merge_project"), open=False) as merge:
+            build_merge(page, merge)
     return tab
 
 
-def build_step(form: DataForm) -> RunPanel:
-    """Lay out the button of Step 1, why it is disabled, and the runs."""
+def build_step(form: DataForm) -> None:
+    """Lay out the button of Step 1, why it is disabled, the runs, and the equivalent command."""
     page = form.page
     button = gr.Button(t("data.create_dataset"), variant="primary", elem_id="prepare", interactive=False)
     reason, message = gr.HTML(elem_id="prepare-reason"), gr.HTML(elem_id="prepare-errors")
-    panel = RunPanel(page, "data", start.preparations, render.facts)
+    panel = RunPanel(page, "data", lambda project: runs.list_runs(project, VERB), render.run_facts)
     with gr.Accordion(t("data.command_line"), open=False):
         show = gr.Button(t("common.show_command"), elem_id="prepare-show-command")
         command = command_box("prepare-command")
-    _tie_start(form, panel, button, message)
-    _tie_reason(form, panel, button, reason)
-    _tie_command(form, show, command, message)
-    return panel
-
-
-def _tie_start(form: DataForm, panel: RunPanel, button: gr.Button, message: gr.HTML) -> None:
-    """Start a run with the settings of the form; every error is shown next to the button."""
-    page = form.page
 
     @show_errors
     def prepare(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
         try:
-            config = start.complete(values, page.open(project))
-            started = panel.started(lambda opened: start.start(config, opened), project, page_language)
-        except AmharicTtsError as error:
-            return *[gr.skip()] * len(panel.outputs), message_box("error", *describe_problems(error, page_language))
+            config = read_settings(values, page.open(project))
+            started = panel.started(lambda opened: runs.start(VERB, config, opened), project, page_language)
+        except AmharicTtsError as error:  # names every field that is wrong, next to the button
+            problems = message_box("error", *describe_problems(error, page_language))
+            return *[gr.skip()] * len(panel.outputs), problems
         return *started, ""
+
+    @show_errors
+    def show_command(project: str, page_language: str, **values: object) -> tuple[str, str]:
+        try:
+            opened = page.open(project)
+            return f"{command_line(VERB, read_settings(values, opened))} --project {opened.root.name}", ""
+        except AmharicTtsError as error:
+            return "", message_box("error", *describe_problems(error, page_language))
 
     button.click(
         prepare,
-        inputs_kwargs=form.given,
+        inputs_kwargs=form.event_inputs,
         outputs=[*panel.outputs, message],
         api_name="prepare",
         show_progress_on=panel.facts,
         concurrency_limit=None,
         **RAW_INPUTS,
     )
+    options: dict[str, Any] = {"inputs_kwargs": form.event_inputs, "outputs": [command, message], **RAW_INPUTS}
+    show.click(show_command, api_name="prepare_command", **options)
+    _bind_reason(form, panel.chosen, button, reason)
 
 
-def _tie_reason(form: DataForm, panel: RunPanel, button: gr.Button, reason: gr.HTML) -> None:
-    """Show why Step 1 cannot be started now."""
+def _bind_reason(form: DataForm, chosen_run: gr.Radio, button: gr.Button, reason: gr.HTML) -> None:
+    """Show why Step 1 cannot be started now; on every tick, so errors are shown here and not as pop-ups."""
     page, inputs, seen = form.page, form.widgets["inputs"], gr.State({})
 
     def update(project: str, inputs_text: str, language: str, before: Mapping[str, Any]) -> list[Any]:
         try:
-            obstacle = start.obstacle(page.open(project), inputs_text, language)
-        except AmharicTtsError as error:  # runs on every tick, so it is shown here and not as a pop-up
+            obstacle = reason_disabled(page.open(project), inputs_text, language)
+        except AmharicTtsError as error:
             obstacle = describe_error(error, language)
         state = {"button": {"interactive": not obstacle}, "reason": note(obstacle)}
-        return changed_updates(before, state, ("button", "reason"))
+        return changed_updates(before, state, state)
 
     gr.on(
-        [*page.refresh, inputs.change, panel.chosen.change],  # type: ignore[attr-defined]
+        [*page.refresh, inputs.change, chosen_run.change],  # type: ignore[attr-defined]
         show_errors(update),
         [page.project, inputs, page.language, seen],
         [seen, button, reason],
@@ -101,16 +107,8 @@ def _tie_reason(form: DataForm, panel: RunPanel, button: gr.Button, reason: gr.H
     )
 
 
-def _tie_command(form: DataForm, show: gr.Button, command: gr.Textbox, message: gr.HTML) -> None:
-    """Show the equivalent command."""
-    page = form.page
-
-    @show_errors
-    def write(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
-        try:
-            opened = page.open(project)
-            return start.command(start.complete(values, opened), opened), ""
-        except AmharicTtsError as error:
-            return "", message_box("error", *describe_problems(error, page_language))
-
-    show.click(write, inputs_kwargs=form.given, outputs=[command, message], api_name="prepare_command", **RAW_INPUTS)
+def reason_disabled(project: Project, inputs: str, language: str) -> str:
+    """Return why no preparation can be started now; empty if one can."""
+    if run := runs.active_run(project, VERB):
+        return t("common.name_is_running", language, name=run.name)
+    return "" if inputs.strip() else t("data.add_recordings_first", language)

@@ -1,0 +1,427 @@
+"""The clip table, the clip that is chosen in it, and every change that can be made to it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from utils import runs
+from utils.amharic import explain
+from utils.core.errors import AmharicTtsError, DataError, RunBusyError
+from utils.core.paths import Project
+from utils.dataset import editor, queries
+from utils.dataset.clip import Clip
+from utils.dataset.editor import Edit
+from utils.dataset.queries import View
+from utils.dataset.store import Store
+from utils.ui.i18n import describe_error, heading, labels, phrases, t, translate
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, notify, show_errors
+from utils.ui.tabs import pronunciation
+from utils.ui.tabs.data import clip_render
+from utils.ui.views import disabled_reasons, note
+
+WRITERS = ("prepare", "features", "train")  # runs during which clips must not change
+STATUSES = {
+    "all": "data.all_clips",
+    "kept": "common.in_use",
+    "approved": "data.approved",
+    "excluded": "data.not_in_use",
+}
+ORDERS = {
+    "worst": "data.suspicious_first",
+    "recording": "data.recording_order",
+    "longest": "data.longest_first",
+    "shortest": "data.shortest_first",
+    "noisiest": "data.noisiest_first",
+}
+MARKS = {"start": "data.trim_start", "end": "data.trim_end", "at": "data.split_at"}
+AUDIBLE_REASONS = ("wrong transcript", "noise", "another speaker", "cut off", "music")
+
+Values = Mapping[str, Any]  # of the widgets, by name
+Action = Callable[[Path, Values], Edit]  # changes a dataset
+
+
+class TableInputs(NamedTuple):
+    """What every handler of the table reads."""
+
+    project: str
+    page_language: str
+    status: str
+    reason: str
+    search: str
+    order: str
+    clip: str
+    page: int
+
+    @classmethod
+    def read(cls, values: Values) -> "TableInputs":
+        """Pick them out of all values of a handler; a box may be empty, and a program may send anything."""
+        page = values["page"]
+        texts = {name: "" if values[name] is None else values[name] for name in cls._fields if name != "page"}
+        return cls(**texts, page=int(page) if isinstance(page, int | float) and page >= 1 else 1)
+
+
+class ClipPanel:
+    """The widgets of the table and of the chosen clip, and what is shown in them."""
+
+    def __init__(self, page: PageContext) -> None:
+        self.page = page
+        self.filters = _build_filters()
+        self.table = gr.HTML(elem_id="clips", js_on_load=clip_render.SCRIPT)
+        with gr.Row():
+            self.earlier = gr.Button(t("data.previous_page"), elem_id="earlier", min_width=120, interactive=False)
+            self.later = gr.Button(t("data.next_page"), elem_id="later", min_width=120, interactive=False)
+            self.undo = gr.Button(t("data.undo_last"), elem_id="undo", min_width=160, interactive=False)
+        self.pager = gr.HTML(elem_id="pager")
+        self.ticked = gr.JSON([], label=t("data.selected_clips"), visible=False)
+        gr.Markdown(heading("data.selected_clip", level=3))
+        self.chosen = gr.Textbox(label=t("common.clip"), visible=False)
+        self.clip = gr.HTML(elem_id="clip-view", js_on_load=clip_render.WAVE_SCRIPT)
+        self.text = gr.Textbox(lines=3, elem_id="clip-text", interactive=True, **labels("data.clip_text"))
+        buttons = _build_buttons("data.save_text", "data.approve", "data.restore", "data.merge_next")
+        with gr.Row(elem_classes="beside"):
+            self.reason = reason_picker(AUDIBLE_REASONS, "aside-reason", **labels("data.exclude_reason"))
+            buttons |= _build_buttons("data.exclude")
+        with gr.Row(elem_classes="fields"):
+            self.marks = {name: _mark(name, label) for name, label in MARKS.items()}
+        with gr.Row():
+            self.play = gr.Button(t("data.play_selection"), elem_id="play-part", min_width=120, interactive=False)
+            buttons |= _build_buttons("data.trim", "data.split")
+        self.buttons = {label: buttons[label] for label in clip_render.ACTIONS}
+        self.reasons_disabled = gr.HTML(elem_id="clip-reasons")
+        with gr.Accordion(t("common.pronunciation_preview"), open=False):
+            self.explanation = gr.HTML(elem_id="clip-explained")
+        self.seen = gr.State(None)  # what this visitor was shown last
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """The widgets that ``TableInputs`` is read from."""
+        frame = {"project": self.page.project, "page_language": self.page.language}
+        return {**frame, **self.filters, "clip": self.chosen}
+
+    @property
+    def table_outputs(self) -> list[Any]:
+        filters = [self.filters["reason"], self.filters["page"]]
+        return [self.seen, self.table, self.pager, *filters, self.earlier, self.later, self.undo]
+
+    @property
+    def clip_outputs(self) -> list[Any]:
+        widgets = [self.chosen, self.clip, self.text, self.reasons_disabled]
+        return [*widgets, *self.buttons.values(), self.play, *self.marks.values()]
+
+    @property
+    def outputs(self) -> list[Any]:
+        return [*self.table_outputs, *self.clip_outputs]
+
+    def show(self, inputs: TableInputs) -> list[Any]:
+        """Show the page of the table and the chosen clip."""
+        return [*self.show_table(inputs), *self.show_clip(inputs)]
+
+    def version(self, inputs: TableInputs) -> list[Any] | str:
+        """Return what a change of the table changes, or the error that is shown instead of it."""
+        try:
+            store = self._store(inputs)
+            return [inputs.project, inputs.page_language, store.meta("revision") if store.exists else None]
+        except AmharicTtsError as error:
+            return describe_error(error, inputs.page_language)
+
+    def show_table(self, inputs: TableInputs) -> list[Any]:
+        """Show a page of clips; an error is shown in its place, because this runs on every tick."""
+        version, language = self.version(inputs), inputs.page_language
+        try:
+            store = self._store(inputs)
+            if store.exists:
+                return [version, *self._page(store, inputs)]
+            message = t("data.no_clips", language)
+        except AmharicTtsError as error:
+            version = message = describe_error(error, language)
+        return [version, note(message), "", gr.update(choices=[]), 1, *[gr.update(interactive=False)] * 3]
+
+    def _store(self, inputs: TableInputs) -> Store:
+        return Store(self.page.open(inputs.project).dataset)
+
+    def _page(self, store: Store, inputs: TableInputs) -> list[Any]:
+        language, counts, reason = inputs.page_language, queries.reasons(store), inputs.reason
+        choices = [(t("data.any_reason", language), "")]
+        choices += [(f"{translate(name, language)} ({count})", name) for name, count in counts.items()]
+        picker = gr.update(choices=choices)
+        if reason not in ("", *counts):  # of another project, or its last clip was restored
+            reason = picker["value"] = ""
+        view = View(inputs.status or "kept", reason, inputs.search, inputs.order or "worst")
+        page = queries.page(store, view, inputs.page)
+        return [
+            clip_render.rows(page, inputs.clip, store.folder, language),
+            note(t("data.page_of", language, number=page.number, pages=page.pages, total=page.total)),
+            picker,
+            page.number,
+            gr.update(interactive=page.number > 1),
+            gr.update(interactive=page.number < page.pages),
+            _undo_update(store.folder, language),
+        ]
+
+    def show_clip(self, inputs: TableInputs) -> list[Any]:
+        """Show the chosen clip and what can be done with it; without one, say so."""
+        language, name = inputs.page_language, inputs.clip
+        try:
+            store = self._store(inputs)
+            clip = store.find([name]).get(name) if name and store.exists else None
+            following = editor.next_clip(store, clip) if clip else None
+            is_busy = clip is not None and _writer(self.page.open(inputs.project)) is not None
+            message = t("data.choose_clip_first", language)
+        except AmharicTtsError as error:
+            clip = following = None
+            is_busy, message = False, describe_error(error, language)
+        disabled = clip_render.disabled_actions(clip, following, busy=is_busy)
+        shown = ["", note(message), ""]
+        if clip:
+            shown = [name, clip_render.details(clip, store.folder, language), clip.text]
+        buttons = [gr.update(interactive=not reason) for reason in disabled.values()]
+        play = gr.update(interactive=bool(clip and clip.audio))
+        return [*shown, disabled_reasons(disabled, language), *buttons, play, *_mark_updates(clip)]
+
+    def connect(self, button: gr.Button, action: Action, more: Mapping[str, Any], name: str, js: str = "") -> None:
+        """Change clips when a button is pressed, say so, and show the result.
+
+        Args:
+            button: The button.
+            action: Changes the clips; is given the folder of the dataset and the values of the widgets.
+            more: The widgets that it reads beside those of the table.
+            name: Of the event in the API.
+            js: Changes the values before they are sent.
+        """
+
+        @show_errors
+        def act(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
+            inputs = TableInputs.read(values)
+            project, language = self.page.open(inputs.project), inputs.page_language
+            refuse_while_busy(project)
+            edit = action(project.dataset, {name: "" if value is None else value for name, value in values.items()})
+            notify(t("data.done_count", language, what=_edit_name(edit.name, language), count=len(edit.clips)))
+            shown = next((clip.id for clip in edit.clips if clip.status == "kept"), inputs.clip)
+            return self.show(inputs._replace(clip=shown))
+
+        button.click(
+            act,
+            inputs_kwargs={**self.inputs, **more},
+            outputs=self.outputs,
+            js=js or None,
+            api_name=name,
+            concurrency_limit=None,
+            show_progress_on=self.pager,
+            **RAW_INPUTS,
+        )
+
+
+def _writer(project: Project) -> runs.Run | None:
+    """Return an active run that uses the clips."""
+    return runs.active_run(project, *WRITERS)
+
+
+def refuse_while_busy(project: Project) -> None:
+    if run := _writer(project):
+        raise RunBusyError(
+            f"{run.name} is running, so clips cannot be changed now.", hint="Stop it first, or wait until it ends."
+        )
+
+
+def _edit_name(name: str, language: str) -> str:
+    key = f"data.edit_{name}"
+    return t(key, language) if key in phrases() else name  # the command line has more kinds of edits
+
+
+def _undo_update(folder: Path, language: str) -> dict[str, Any]:
+    """Name on the button what it undoes."""
+    name = editor.last_edit(folder)
+    label = t("data.undo", language, what=_edit_name(name, language)) if name else t("data.undo_last", language)
+    return gr.update(interactive=bool(name), value=label)
+
+
+# --- the widgets ---
+
+
+def _build_filters() -> dict[str, Any]:
+    any_reason = {"": "data.any_reason"}
+    page: dict[str, Any] = {"elem_id": "filter-page", "precision": 0, "minimum": 1}
+    with gr.Row(elem_classes="fields"):
+        return {
+            "status": _choice("status", STATUSES, "kept", **labels("data.which_clips", "data.approved_hint")),
+            "reason": _choice("reason", any_reason, "", **labels("data.exclusion_reason", "data.reason_filter_hint")),
+            "search": gr.Textbox(max_lines=1, elem_id="filter-search", **labels("data.search")),
+            "order": _choice("order", ORDERS, "worst", **labels("data.order")),
+            "page": gr.Number(1, interactive=True, **page, **labels("data.page")),
+        }
+
+
+def _choice(name: str, phrases: Mapping[str, str], value: str, **options: Any) -> gr.Dropdown:  # noqa: ANN401  # gradio's
+    choices = choices_in(phrases, "en")
+    return gr.Dropdown(choices, value=value, interactive=True, elem_id=f"filter-{name}", **options)
+
+
+def choices_in(labels: Mapping[str, str], language: str) -> list[tuple[str, str]]:
+    return [(t(label, language), name) for name, label in labels.items()]
+
+
+def reasons_in(reasons: Sequence[str], language: str) -> list[tuple[str, str]]:
+    return [(translate(reason, language), reason) for reason in reasons]
+
+
+def reason_picker(reasons: Sequence[str], elem_id: str, **options: Any) -> gr.Dropdown:  # noqa: ANN401  # gradio's
+    """Return a picker for the reason why clips are excluded; others can be typed."""
+    return gr.Dropdown(
+        reasons_in(reasons, "en"),
+        value=reasons[0],
+        allow_custom_value=True,
+        interactive=True,
+        elem_id=elem_id,
+        **options,
+    )
+
+
+def _build_buttons(*labels: str) -> dict[str, gr.Button]:
+    """Lay out buttons side by side; they are disabled until a clip is chosen."""
+    with gr.Row():
+        return {
+            label: gr.Button(
+                t(label),
+                variant="primary" if label == "data.save_text" else "secondary",
+                elem_id=label.removeprefix("data.").replace("_", "-"),
+                interactive=False,
+                min_width=120,
+            )
+            for label in labels
+        }
+
+
+def _mark(name: str, label: str) -> gr.Slider:
+    return gr.Slider(0, 12, value=0, step=0.01, interactive=False, elem_id=f"mark-{name}", **labels(label))
+
+
+def _mark_updates(clip: Clip | None) -> list[Any]:
+    """Set the marks to all of a clip, and to its middle."""
+    if clip is None:
+        return [gr.update(interactive=False)] * 3
+    seconds = round(clip.span.seconds, 2)
+    values = (0.0, seconds, round(seconds / 2, 2))
+    return [gr.update(maximum=seconds, value=value, interactive=bool(clip.audio)) for value in values]
+
+
+# --- the events ---
+
+
+def build_clips(page: PageContext) -> ClipPanel:
+    """Lay out table and editor and connect them to the dataset."""
+    panel = ClipPanel(page)
+    _bind_table(panel)
+    _bind_choice(panel)
+    _bind_actions(panel)
+    _bind_texts(panel)
+    return panel
+
+
+def _bind_table(panel: ClipPanel) -> None:
+    """Show a page when the filter, the page or the dataset changes."""
+
+    def turn(by: int) -> Callable[..., list[Any]]:
+        @show_errors
+        def turn(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
+            inputs = TableInputs.read(values)
+            return panel.show_table(inputs._replace(page=inputs.page + by))
+
+        return turn
+
+    @show_errors
+    def refresh(seen: object, **values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
+        """Show the page again when the dataset has changed since this visitor saw it."""
+        inputs = TableInputs.read(values)
+        return [gr.skip()] * len(panel.table_outputs) if panel.version(inputs) == seen else panel.show_table(inputs)
+
+    options: dict[str, Any] = {"outputs": panel.table_outputs, **RAW_INPUTS}
+    turned: dict[str, Any] = {"inputs_kwargs": panel.inputs, "trigger_mode": "always_last", **QUIET_EVENT, **options}
+    # The input event of a text comes before its value, and a dropdown has one more when it is left.
+    changes = [panel.filters["page"].input]
+    changes += [panel.filters[name].change for name in ("search", "status", "reason", "order")]
+    gr.on(changes, turn(0), api_name="clips", **turned)
+    panel.earlier.click(turn(-1), api_name="earlier_clips", **turned)
+    panel.later.click(turn(1), api_name="later_clips", **turned)
+    gr.on(panel.page.refresh, refresh, inputs_kwargs={"seen": panel.seen, **panel.inputs}, **options, **PRIVATE_EVENT)
+
+
+def _bind_choice(panel: ClipPanel) -> None:
+    """Show the clip that is chosen in the table; another project has others."""
+
+    @show_errors
+    def choose(event: gr.EventData, *values: Any) -> list[Any]:  # noqa: ANN401  # positional beside an event
+        inputs = TableInputs.read(dict(zip(panel.inputs, values, strict=True)))
+        return panel.show(inputs._replace(clip=str(getattr(event, "clip", inputs.clip))))
+
+    @show_errors
+    def show(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
+        return panel.show(TableInputs.read(values))
+
+    @show_errors
+    def refresh(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
+        return panel.show_clip(TableInputs.read(values))
+
+    @show_errors
+    def forget(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
+        return panel.show_clip(TableInputs.read(values)._replace(clip=""))
+
+    page, marks, outputs = panel.page, list(panel.marks.values()), panel.outputs
+    panel.table.select(choose, list(panel.inputs.values()), outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+    panel.chosen.submit(show, inputs_kwargs=panel.inputs, outputs=outputs, api_name="clip", **RAW_INPUTS, **QUIET_EVENT)
+    options: dict[str, Any] = {"inputs_kwargs": panel.inputs, "outputs": panel.clip_outputs}
+    page.project.change(forget, **options, **RAW_INPUTS, **PRIVATE_EVENT)
+    gr.on([page.blocks.load, page.language.change], refresh, **options, **RAW_INPUTS, **PRIVATE_EVENT)
+    gr.on([mark.change for mark in marks], None, marks, None, js=clip_render.MARKS, api_visibility="private")
+    panel.play.click(None, marks[:2], None, js=clip_render.PLAY_PART, api_visibility="private")
+
+
+def _bind_actions(panel: ClipPanel) -> None:
+    actions: dict[str, tuple[str, Action]] = {
+        "data.save_text": ("save_text", lambda folder, of: editor.set_text(folder, of["clip"], of["text"])),
+        "data.approve": ("approve_clip", lambda folder, of: editor.approve(folder, [of["clip"]])),
+        "data.exclude": ("set_clip_aside", lambda folder, of: editor.exclude(folder, [of["clip"]], str(of["why"]))),
+        "data.restore": ("restore_clip", lambda folder, of: editor.restore(folder, [of["clip"]])),
+        "data.trim": (
+            "trim_clip",
+            lambda folder, of: editor.trim(folder, of["clip"], _seconds(of["start"]), _seconds(of["end"])),
+        ),
+        "data.split": ("split_clip", lambda folder, of: editor.split_clip(folder, of["clip"], _seconds(of["at"]))),
+        "data.merge_next": ("merge_clips", lambda folder, of: editor.merge_next(folder, of["clip"])),
+    }
+    more = {"text": panel.text, "why": panel.reason, **panel.marks}
+    for label, (name, action) in actions.items():
+        panel.connect(panel.buttons[label], action, more, name)
+    panel.connect(panel.undo, lambda folder, _: editor.undo(folder), {}, "undo_edit")
+
+
+def _seconds(value: object) -> float:
+    """Return the value of a mark; a program may send anything."""
+    if not isinstance(value, int | float):
+        raise DataError("A time is missing.", hint="Enter it in seconds from the start of the clip.")
+    return value
+
+
+def _bind_texts(panel: ClipPanel) -> None:
+    """Update the explanation with the text, and the choices with the language of the page."""
+
+    def show_explanation(text: str, language: str) -> str:
+        return pronunciation.show(explain(text), language) if text else ""
+
+    def translate_choices(language: str) -> list[Any]:
+        choices = (choices_in(STATUSES, language), choices_in(ORDERS, language), reasons_in(AUDIBLE_REASONS, language))
+        return [gr.update(choices=translated) for translated in choices]
+
+    page = panel.page
+    gr.on(
+        [panel.text.change, page.language.change],
+        show_errors(show_explanation),
+        [panel.text, page.language],
+        panel.explanation,
+        trigger_mode="always_last",
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
+    )
+    outputs = [panel.filters["status"], panel.filters["order"], panel.reason]
+    gr.on([page.blocks.load, page.language.change], translate_choices, page.language, outputs, **PRIVATE_EVENT)
