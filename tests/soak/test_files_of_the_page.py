@@ -12,7 +12,7 @@ from tests.soak.mutations import mutant
 from utils.core.events import EventLog
 from utils.core.paths import Project
 from utils.runs import Run
-from utils.ui.tabs.training.comparison import ComparedRun, comparison_table, read_settings
+from utils.ui.tabs.training.render import ComparedRun, comparison_table, read_settings
 from utils.ui.tabs.training.run_history import HistoryCache
 from utils.workspace import takes
 

@@ -16,14 +16,14 @@ import torch
 from tests.training.trainable import write_dataset
 from utils import runs
 from utils.config import TrainConfig
-from utils.config.flags import add_flags, read_flags
+from utils.config.flags import add_flags, command_line, read_flags
 from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError
 from utils.core.paths import CONFIGS, Project
 from utils.training.model_size import ModelSize, random_gpt
 from utils.ui.i18n import t
-from utils.ui.tabs.training import comparison, device, forecast, monitor, preflight, queries, render, settings
+from utils.ui.tabs.training import monitor, preflight, queries, render, settings
 from utils.ui.tabs.training.run_history import RunHistory
-from utils.ui.tabs.training.settings_form import form_values, restored_values
+from utils.ui.tabs.training.settings import form_values, restored_values
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint, CheckpointInfo
 from utils.xtts.files import BUILT_IN
@@ -61,7 +61,7 @@ def test_a_preset_fills_every_field_but_paths(preset: str, tmp_path: Path) -> No
     )
     parser = argparse.ArgumentParser()
     add_flags(parser, TrainConfig)
-    assert read_flags(parser.parse_args(shlex.split(settings.command(complete))[4:]), TrainConfig) == complete
+    assert read_flags(parser.parse_args(shlex.split(command_line("train", complete))[4:]), TrainConfig) == complete
 
 
 def test_every_settings_file_is_a_preset() -> None:
@@ -153,18 +153,17 @@ def test_a_start_without_consent_is_refused(tmp_path: Path, monkeypatch: pytest.
     ],
 )
 def test_hints_depend_on_the_device(switch: str, facts: dict[str, Any], key: str) -> None:
-    assert t(key, "en") in device.hint(switch, facts, None, "en")
+    assert t(key, "en") in render.switch_hint(switch, facts, None, "en")
 
 
 def test_every_switch_has_a_hint_and_shows_its_effect() -> None:
-    assert set(device.HINTS) == set(settings.SWITCHES)
     assert all(
-        device.hint(name, facts, None, language)
+        render.switch_hint(name, facts, None, language)
         for name in settings.SWITCHES
         for facts in (CPU, GPU)
         for language in ("en", "am")
     )
-    shown = device.hint("enable_sdpa", CPU, (30, f"sdpa: 30 layers {NASTY}"), "en")
+    shown = render.switch_hint("enable_sdpa", CPU, (30, f"sdpa: 30 layers {NASTY}"), "en")
     assert "30 layers" in shown
     assert NASTY not in shown
 
@@ -173,7 +172,7 @@ def test_every_switch_has_a_hint_and_shows_its_effect() -> None:
 def test_the_forecast_knows_the_size_of_the_model(version: str) -> None:
     with torch.device("meta"):
         gpt = random_gpt(ModelSize.from_config(TrainConfig.parse({"version": version})))
-    assert sum(weight.numel() for weight in gpt.parameters()) == forecast.SMALL.get(version, forecast.PUBLISHED)
+    assert sum(weight.numel() for weight in gpt.parameters()) == preflight.SMALL.get(version, preflight.PUBLISHED)
 
 
 def test_the_forecast_counts_steps_saves_and_bytes(tmp_path: Path) -> None:
@@ -182,20 +181,20 @@ def test_the_forecast_counts_steps_saves_and_bytes(tmp_path: Path) -> None:
     values = TrainConfig.parse(
         {"version": "tiny-random", "batch_size": 2, "grad_acumm": 2, "num_epochs": 4, "save_step": 5}
     ).model_dump()
-    result = forecast.forecast(values, project)
+    result = preflight.forecast(values, project)
     assert (result.updates, result.saves) == (12, 3)
-    assert result.checkpoint == 2 * forecast.SMALL["tiny-random"]
-    assert result.resume == 12 * forecast.SMALL["tiny-random"]
+    assert result.checkpoint == 2 * preflight.SMALL["tiny-random"]
+    assert result.resume == 12 * preflight.SMALL["tiny-random"]
     assert result.most == 3 * result.checkpoint + 2 * result.resume
-    assert forecast.forecast(values | {"max_steps": 7}, project).updates == 7
+    assert preflight.forecast(values | {"max_steps": 7}, project).updates == 7
     for odd in (None, "", 0, "many"):
         unfinished = values | {"batch_size": odd, "save_step": odd, "num_epochs": odd}
-        assert forecast.summary(forecast.forecast(unfinished, project), "en")
+        assert preflight.summary(preflight.forecast(unfinished, project), "en")
 
 
 def test_a_full_disk_is_reported() -> None:
-    full = forecast.Forecast(9, 1, 10**9, 10**9, 10**10, 10**9)
-    assert t("training.disk_full", "en") in forecast.summary(full, "en")
+    full = preflight.Forecast(9, 1, 10**9, 10**9, 10**10, 10**9)
+    assert t("training.disk_full", "en") in preflight.summary(full, "en")
 
 
 def test_problems_of_a_dataset_have_a_cure() -> None:
@@ -210,7 +209,7 @@ def test_problems_of_a_dataset_have_a_cure() -> None:
         "problems": ["line 3"],
         "problem_count": 1,
         "too_long": {"count": 1, "named": ["a.wav"]},
-        "tokens": {"unknown": {"€": 2}, "lacking": {"count": 2, "named": ["b.wav"]}, "long": none, "most": 30},
+        "tokens": {"unknown": ["€"], "lacking": {"count": 2, "named": ["b.wav"]}, "long": none, "most": 30},
         "missing_vocabulary": "",
     }
     findings = preflight.dataset_findings(result, "en", chosen="am")
@@ -227,9 +226,8 @@ def test_the_memory_estimate_shows_parts_and_presets() -> None:
         "peak": 2**34,
         "available": 2**33,
         "parts": [["weights", 2**30, "the model in fp32"]],
-        "tiers": [[name, 2, 8, 2**32, True] for name in settings.TIERS],
+        "presets": [[name, 2, 8, 2**32, True] for name in settings.TIERS],
         "tuned": None,
-        "tuned_peak": 0,
         "advice": "Use LoRA.",
     }
     shown = preflight.memory_tables(result, "en")
@@ -282,15 +280,14 @@ def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:
     second = write_run(project, "b-1-train", runs.Status.FINISHED, num_epochs=5, sample_texts=NASTY)
     history = RunHistory(best=(1.5, 10))
     history.add({"kind": "evaluation", "step": 10, "loss": 1.5})
-    compared = [comparison.ComparedRun(run, history, comparison.read_settings(run)) for run in (first, second)]
-    assert comparison.differences(compared) == {"num_epochs": [3, 5], "sample_texts": ["", NASTY]}
-    shown = comparison.comparison_table(compared, "en")
+    compared = [render.ComparedRun(run, history, render.read_settings(run)) for run in (first, second)]
+    assert render.differences(compared) == {"num_epochs": [3, 5], "sample_texts": ["", NASTY]}
+    shown = render.comparison_table(compared, "en")
     assert "1.5000" in shown
     assert NASTY not in shown
-    assert comparison.evaluation_rows(compared) == [(10, 1.5, "a-1-train"), (10, 1.5, "b-1-train")]
-    assert "<table" not in comparison.comparison_table(compared[:1], "en")
+    assert "<table" not in render.comparison_table(compared[:1], "en")
     first.config.write_text("{", encoding="utf-8")
-    assert comparison.read_settings(first) == {}
+    assert render.read_settings(first) == {}
 
 
 def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:

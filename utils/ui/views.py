@@ -184,3 +184,8 @@ def readings(reading: Reading, language: str) -> str:
 def gib(size: float | None) -> str:
     """Return a size; a dash where it is unknown."""
     return "–" if size is None else f"{size:.1f} GiB"
+
+
+def gigabytes(size: int) -> str:
+    """Return a size on disk."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"

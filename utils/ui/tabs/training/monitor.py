@@ -1,7 +1,6 @@
 """The live view of the selected run, its export, and the comparison of runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,102 +14,103 @@ from utils.core.paths import Project
 from utils.ui.i18n import describe_error, heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, notify, show_errors
 from utils.ui.run_panel import RunPanel
-from utils.ui.tabs.training import comparison, device, queries, render, settings
-from utils.ui.tabs.training.forecast import gigabytes
-from utils.ui.tabs.training.render import CHARTS, ChartRow
+from utils.ui.tabs.training import queries, render, settings
+from utils.ui.tabs.training.render import CHARTS, ChartRow, ComparedRun
 from utils.ui.tabs.training.run_history import HistoryCache, RunHistory
-from utils.ui.tabs.training.settings import settings_error
-from utils.ui.tabs.training.settings_form import TrainForm, form_values
-from utils.ui.views import message_box, note
+from utils.ui.tabs.training.settings import TrainForm
+from utils.ui.views import gigabytes, message_box, note
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 
 START_FIELDS = ("version", "custom_model", "train_csv", "eval_csv")  # decide whether a run can start
-COLUMNS = ("step", "value", "curve")
+COLUMNS = ["step", "value", "curve"]
 
 
-@dataclass(frozen=True)
 class LiveView:
-    """The widgets that follow the selected run.
+    """The widgets that follow the selected run, by name; each visitor is sent only what has changed."""
 
-    Attributes:
-        page: The frame around them.
-        form: The settings.
-        panel: Selects the run.
-        histories: What runs have reported.
-        device: What is known of this device.
-        widgets: By name, in the order in which ``refresh`` fills them.
-        shown: What this visitor sees; only changes are sent.
-    """
+    def __init__(self, form: TrainForm, panel: RunPanel, histories: HistoryCache, widgets: Mapping[str, Any]) -> None:
+        self.form, self.panel, self.histories, self.widgets = form, panel, histories, widgets
+        self.device = queries.CachedQuery("device")
 
-    page: PageContext
-    form: TrainForm
-    panel: RunPanel
-    histories: HistoryCache
-    device: queries.CachedQuery
-    widgets: Mapping[str, Any]
-    shown: gr.State = field(default_factory=lambda: gr.State({}))
-
-    @property
-    def outputs(self) -> list[Any]:
-        """Return what ``refresh`` fills, in its order."""
-        return [self.shown, *self.widgets.values()]
+    def connect(self, tab: gr.Tab) -> None:
+        """Refresh on every tick, and when another run is selected."""
+        page, panel, shown = self.form.page, self.panel, gr.State({})
+        start_widgets = [self.form.widgets[name] for name in START_FIELDS]
+        gr.on(
+            [*page.refresh, panel.chosen.change, *(widget.change for widget in start_widgets)],
+            show_errors(self.refresh),
+            [shown, page.project, panel.chosen, page.language, *start_widgets, self.widgets["checkpoint"]],
+            [shown, *self.widgets.values()],
+            **RAW_INPUTS,
+            **PRIVATE_EVENT,
+        )
+        events = [self.widgets["device"].change, self.widgets["active"].change, tab.select, panel.chosen.change]
+        events += [event for event in page.refresh if event is not page.clock.tick]  # too many widgets for every tick
+        gr.on(
+            events,
+            self.hints,
+            panel.inputs,
+            [self.form.hints[name] for name in settings.SWITCHES],
+            trigger_mode="always_last",
+            **RAW_INPUTS,
+            **PRIVATE_EVENT,
+        )
 
     def refresh(self, shown: dict[str, Any], project: str, run: str | None, language: str, *values: str) -> list[Any]:
         """Read the disk and return what has changed since this visitor's last refresh."""
         *start_values, checkpoint = values
         try:
-            place = self.page.open(project)
-            state = self._read(place, run, language, dict(zip(START_FIELDS, start_values, strict=True)), checkpoint)
+            opened = self.form.page.open(project)
+            blocked = settings.start_blocked(opened, dict(zip(START_FIELDS, start_values, strict=True)), language)
+            state = {
+                "device": self._device(language),
+                "train": {"interactive": not blocked},
+                "reason": note(blocked),
+                **self._run_updates(opened, run, checkpoint, language),
+            }
         except AmharicTtsError as error:  # shown in place: this runs on every tick
             state = {"messages": note(describe_error(error, language))}
         updates = changed_updates(shown, state, self.widgets)
         return [frame(update) if isinstance(update, list) else update for update in updates]
 
-    def hints(self, project: str, run: str | None, language: str) -> list[str]:
-        """Return what each optimization does on this device, and what it did in the selected run."""
-        try:
-            found = {item.name: item for item in settings.list_trainings(self.page.open(project))}
-        except AmharicTtsError:  # shown by the live view
-            found = {}
-        effects = self.histories.read(found[run]).switches if run in found else {}
-        known = self.device.result
-        return [device.hint(name, known, effects.get(name), language) for name in settings.SWITCHES]
+    def _device(self, language: str) -> str:
+        device = self.device.get()
+        if self.device.error:
+            return note(describe_error(self.device.error, language))
+        return note(render.device_line(device, language) if device else t("training.detecting_device", language))
 
-    def _read(
-        self, place: Project, name: str | None, language: str, start_values: Mapping[str, str], checkpoint: str | None
-    ) -> dict[str, Any]:
-        found = settings.list_trainings(place)
-        run = next((item for item in found if item.name == name), None)
+    def _run_updates(self, project: Project, name: str | None, checkpoint: str, language: str) -> dict[str, Any]:
+        trainings = settings.list_trainings(project)
+        run = next((item for item in trainings if item.name == name), None)
         history = self.histories.read(run) if run else RunHistory()
-        blocked = settings.start_blocked(place, start_values, language)
-        active = render.active_optimizations(history, language) + render.tracker_folder(run, language) if run else ""
         return {
-            "device": self._device(language),
-            "train": {"interactive": not blocked},
-            "reason": note(blocked),
             **{title: render.chart_rows(history, curves, language) for title, curves in CHARTS.items()},
             "messages": render.messages(history, language),
             "samples": render.samples(run, history, language) if run else "",
-            "active": active,
+            "active": render.active_optimizations(run, history, language) if run else "",
             "reuse": {"interactive": run is not None},
-            "compared": {"choices": [(item.name, item.name) for item in found]},
+            "compared": {"choices": [(item.name, item.name) for item in trainings]},
             **export_updates(run, checkpoint, language),
         }
 
-    def _device(self, language: str) -> str:
-        known = self.device.get()
-        if self.device.error:
-            return note(describe_error(self.device.error, language))
-        return note(device.describe(known, language) if known else t("training.detecting_device", language))
+    def hints(self, project: str, run: str | None, language: str) -> list[str]:
+        """Return what each optimization does on this device, and what it did in the selected run."""
+        try:
+            trainings = {item.name: item for item in settings.list_trainings(self.form.page.open(project))}
+        except AmharicTtsError:  # shown by the live view
+            trainings = {}
+        effects = self.histories.read(trainings[run]).switches if run in trainings else {}
+        device = self.device.result
+        return [render.switch_hint(name, device, effects.get(name), language) for name in settings.SWITCHES]
 
 
 def frame(rows: Sequence[ChartRow]) -> pd.DataFrame | None:
     """Return the points of a chart as its value; None for an empty chart."""
-    return pd.DataFrame(rows, columns=list(COLUMNS)) if rows else None
+    return pd.DataFrame(rows, columns=COLUMNS) if rows else None
 
 
-def line_plot(title: str, elem_id: str | None = None) -> gr.LinePlot:
+def line_plot(title: str, elem_id: str) -> gr.LinePlot:
     """Return an empty chart of values by step."""
     step, value, curve = COLUMNS
     return gr.LinePlot(
@@ -123,130 +123,67 @@ def line_plot(title: str, elem_id: str | None = None) -> gr.LinePlot:
         color_title=" ",
         height=220,
         min_width=320,
-        elem_id=elem_id or title.removeprefix("training.").replace("_", "-") + "-chart",
+        elem_id=elem_id,
     )
 
 
-def build_live() -> dict[str, Any]:
-    """Lay out what follows the selected run."""
+def build_live(form: TrainForm, panel: RunPanel) -> dict[str, Any]:
+    """Lay out what follows the selected run, and the button that fills the form with its settings."""
     messages = gr.HTML(elem_id="messages")
     with gr.Row():
-        charts = {title: line_plot(title) for title in CHARTS}
+        charts = {
+            title: line_plot(title, title.removeprefix("training.").replace("_", "-") + "-chart") for title in CHARTS
+        }
     with gr.Accordion(t("training.sample_sentences"), open=True):
         samples = gr.HTML(elem_id="samples")
     active = gr.HTML(elem_id="what-is-on")
-    reuse = gr.Button(t("training.reuse_settings"), elem_id="take-settings", interactive=False)
-    return {**charts, "messages": messages, "samples": samples, "active": active, "reuse": reuse}
-
-
-def connect_live(view: LiveView, tab: gr.Tab) -> None:
-    """Refresh on every tick, and when another run is selected."""
-    page, form, panel = view.page, view.form, view.panel
-    start_widgets = [form.widgets[name] for name in START_FIELDS]
-    changes = [widget.change for widget in start_widgets]  # type: ignore[attr-defined]
-    gr.on(
-        [*page.refresh, panel.chosen.change, *changes],
-        show_errors(view.refresh),
-        [view.shown, page.project, panel.chosen, page.language, *start_widgets, view.widgets["checkpoint"]],
-        view.outputs,
-        **RAW_INPUTS,
-        **PRIVATE_EVENT,
-    )
-    events = [view.widgets["device"].change, view.widgets["active"].change, tab.select, panel.chosen.change]
-    events += [event for event in page.refresh if event is not page.clock.tick]  # too many widgets for every tick
-    gr.on(
-        events,
-        view.hints,
-        panel.inputs,
-        [form.hints[name] for name in settings.SWITCHES],
-        trigger_mode="always_last",
-        **RAW_INPUTS,
-        **PRIVATE_EVENT,
-    )
-
-
-def connect_start(view: LiveView, button: gr.Button, message: gr.HTML) -> None:
-    """Start a run with the settings of the form; show problems beside the button."""
-    page, form, panel = view.page, view.form, view.panel
-
-    @show_errors
-    def train(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
-        try:
-            config = settings.read_settings(values, page.open(project))
-            started = panel.started(lambda place: settings.start(config, place), project, page_language)
-        except AmharicTtsError as error:
-            return *[gr.skip()] * len(panel.outputs), settings_error(error, page_language)
-        return *started, ""
-
-    button.click(
-        train,
-        inputs_kwargs=form.inputs,
-        outputs=[*panel.outputs, message],
-        api_name="train",
-        show_progress_on=panel.facts,
-        concurrency_limit=None,
-        **RAW_INPUTS,
-    )
-
-
-def connect_reuse(view: LiveView, button: gr.Button) -> None:
-    """Fill the form with the settings of the selected run."""
+    button = gr.Button(t("training.reuse_settings"), elem_id="take-settings", interactive=False)
 
     @show_errors
     def reuse(project: str, run: str | None, language: str) -> list[Any]:
-        found = runs.find_run(view.page.open(project), run)
-        notify(t("training.settings_loaded", language, name=found.name))
-        return form_values(TrainConfig.load(found.config), keep_paths=False)
+        selected = runs.find_run(form.page.open(project), run)
+        notify(t("training.settings_loaded", language, name=selected.name))
+        return settings.form_values(TrainConfig.load(selected.config), keep_paths=False)
 
     button.click(
-        reuse,
-        view.panel.inputs,
-        view.form.outputs,
-        api_name="take_settings",
-        show_progress_on=view.panel.facts,
-        **RAW_INPUTS,
+        reuse, panel.inputs, form.outputs, api_name="take_settings", show_progress_on=panel.facts, **RAW_INPUTS
     )
+    return {**charts, "messages": messages, "samples": samples, "active": active, "reuse": button}
 
 
-def build_comparison() -> tuple[gr.Dropdown, gr.LinePlot, gr.HTML]:
+def build_comparison(page: PageContext, histories: HistoryCache) -> gr.Dropdown:
     """Lay out the comparison of runs."""
     with gr.Accordion(t("training.compare_runs"), open=False, elem_id="comparison"):
         chosen = gr.Dropdown(
             [],
             multiselect=True,
-            max_choices=comparison.MAX_RUNS,
+            max_choices=render.MAX_COMPARED,
             label=t("training.runs_to_compare"),
             info=t("training.runs_to_compare_hint"),
             interactive=True,
             elem_id="compared-runs",
         )
         chart = line_plot("training.evaluation_loss", "compared-chart")
-        shown = gr.HTML(elem_id="compared")
-    return chosen, chart, shown
-
-
-def connect_comparison(view: LiveView, chosen: gr.Dropdown, chart: gr.LinePlot, shown: gr.HTML) -> None:
-    """Compare the selected runs."""
-    page = view.page
+        table = gr.HTML(elem_id="compared")
 
     @show_errors
     def compare(project: str, names: list[str] | None, language: str) -> tuple[pd.DataFrame | None, str]:
-        place = page.open(project)
-        found = [runs.find_run(place, name) for name in (names or [])[: comparison.MAX_RUNS]]
-        compared = [
-            comparison.ComparedRun(run, view.histories.read(run), comparison.read_settings(run)) for run in found
-        ]
-        return frame(comparison.evaluation_rows(compared)), comparison.comparison_table(compared, language)
+        opened = page.open(project)
+        selected = [runs.find_run(opened, name) for name in (names or [])[: render.MAX_COMPARED]]
+        compared = [ComparedRun(run, histories.read(run), render.read_settings(run)) for run in selected]
+        points = [(step, loss, run.run.name) for run in compared for step, loss in run.history.points("eval")]
+        return frame(points), render.comparison_table(compared, language)
 
     gr.on(
         [chosen.change, page.language.change],
         compare,
         [page.project, chosen, page.language],
-        [chart, shown],
+        [chart, table],
         api_name="compare_runs",
         show_progress="hidden",
         **RAW_INPUTS,
     )
+    return chosen
 
 
 def build_export(page: PageContext, panel: RunPanel) -> dict[str, Any]:
@@ -273,7 +210,20 @@ def build_export(page: PageContext, panel: RunPanel) -> dict[str, Any]:
 
     @show_errors
     def export(project: str, run: str | None, step: str | None, half: bool, language: str) -> str:  # noqa: FBT001  # positional in gradio
-        return export_checkpoint(page.open(project), run, step, half=half, language=language)
+        opened = page.open(project)
+        selected = runs.find_run(opened, run)
+        number = int(str(step)) if str(step).isdecimal() else 0
+        result = queries.ask("export", run=str(selected.folder), step=number, ready=str(opened.ready), half=half)
+        sentence = t(
+            "training.exported",
+            language,
+            step=number,
+            run=selected.name,
+            folder=result["folder"],
+            size=gigabytes(int(result["size"])),
+            voice=Path(result["voice"]).name or t("training.base_model", language),
+        )
+        return message_box("success", sentence)
 
     button.click(
         export,
@@ -288,12 +238,11 @@ def build_export(page: PageContext, panel: RunPanel) -> dict[str, Any]:
 
 def export_updates(run: runs.Run | None, chosen: object, language: str) -> dict[str, Any]:
     """Return the checkpoints of a run, the state of the button, and why it is disabled."""
-    found = [item for item in checkpoints.list_checkpoints(run.folder) if item.info] if run else []
-    steps = [str(item.step) for item in found]
-    best = next((str(item.step) for item in found if item.is_best), steps[0] if steps else None)
-    choices: dict[str, object] = {"choices": [(checkpoint_label(item, language), str(item.step)) for item in found]}
+    usable = [item for item in checkpoints.list_checkpoints(run.folder) if item.info] if run else []
+    steps = [str(item.step) for item in usable]
+    choices: dict[str, object] = {"choices": [(checkpoint_label(item, language), str(item.step)) for item in usable]}
     if chosen not in steps:
-        choices["value"] = best
+        choices["value"] = next((str(item.step) for item in usable if item.is_best), steps[0] if steps else None)
     reason = "" if steps else t("training.no_checkpoint", language)
     return {"checkpoint": choices, "export": {"interactive": bool(steps)}, "export_reason": note(reason)}
 
@@ -307,16 +256,3 @@ def checkpoint_label(checkpoint: Checkpoint, language: str) -> str:
     if checkpoint.is_best:
         parts.append(f"★ {t('training.best', language)}")
     return " · ".join(parts)
-
-
-def export_checkpoint(place: Project, run: object, step: object, *, half: bool, language: str) -> str:
-    """Write ready/ in a child process and return a message."""
-    found = runs.find_run(place, run)
-    number = int(str(step)) if str(step).isdecimal() else 0
-    result = queries.ask("export", run=str(found.folder), step=number, ready=str(place.ready), half=half)
-    voice = Path(result["voice"]).name if result["voice"] else t("training.base_model", language)
-    size = gigabytes(int(result["size"]))
-    sentence = t(
-        "training.exported", language, step=number, run=found.name, folder=result["folder"], size=size, voice=voice
-    )
-    return message_box("success", sentence)

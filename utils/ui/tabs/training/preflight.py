@@ -1,6 +1,11 @@
-"""Checks before the start: the dataset, the memory estimate, and a test of one step."""
+"""Checks before the start: the dataset, the disk space, the memory estimate, and a test of one step."""
 
-from collections.abc import Iterator
+import functools
+import math
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -8,35 +13,44 @@ import gradio as gr
 from utils import runs
 from utils.core.errors import AmharicTtsError, RunBusyError
 from utils.core.languages import canonical
-from utils.system.doctor import Finding, Verdict
+from utils.core.paths import Project
+from utils.dataset import metadata
+from utils.system.doctor import Finding
 from utils.ui import views
-from utils.ui.i18n import t, translate
-from utils.ui.page import RAW_INPUTS, PageContext, show_errors
+from utils.ui.i18n import describe_error, t, translate
+from utils.ui.page import QUIET_EVENT, RAW_INPUTS, show_errors
 from utils.ui.tabs.training import queries, settings
 from utils.ui.tabs.training.queries import Result
-from utils.ui.tabs.training.settings import settings_error
-from utils.ui.tabs.training.settings_form import TrainForm
+from utils.ui.tabs.training.settings import TrainForm, settings_error
 from utils.ui.views import cell, note, table
+from utils.xtts.files import TINY, TINY_RANDOM
 
 LITTLE_HOURS = 2.0  # below it, configs/small_dataset.yaml is recommended
-GIB = 2**30
+
+HALF, WIDE = 2, 4  # bytes of a number in checkpoints and in the resume state
+PUBLISHED = 441_018_563  # parameters of XTTS v2's GPT
+SMALL = {TINY: 9_118_662, TINY_RANDOM: 869_957}  # of the built-in base models
+MOMENTS = {"adamw": 2 * WIDE, "adamw_8bit": 2, "adafactor": 0}  # bytes per weight
+FORECAST_FIELDS = (
+    *("version", "custom_model", "train_csv", "num_epochs", "batch_size", "grad_acumm", "max_steps"),
+    *("save_step", "save_n_checkpoints", "enable_ema", "optimizer"),
+)
 
 
 def build_dataset_check(form: TrainForm) -> None:
     """Lay out the check of the dataset."""
-    page = form.page
     button = gr.Button(t("training.check_dataset"), elem_id="check-dataset")
     result = gr.HTML(elem_id="dataset-check")
 
     @show_errors
     def check(project: str, page_language: str, **values: object) -> str:
-        place = page.open(project)
+        opened = form.page.open(project)
         try:
-            config = settings.read_settings(values, place)
-            answer = queries.ask("check", config=queries.as_json(config), project=str(place.root))
+            config = settings.read_settings(values, opened)
+            checked = queries.ask("check", config=config, project=str(opened.root))
         except AmharicTtsError as error:
             return settings_error(error, page_language)
-        return views.findings(dataset_findings(answer, page_language, chosen=config.language), page_language)
+        return views.findings(dataset_findings(checked, page_language, chosen=config.language), page_language)
 
     button.click(
         check,
@@ -46,6 +60,137 @@ def build_dataset_check(form: TrainForm) -> None:
         show_progress="minimal",
         **RAW_INPUTS,
     )
+
+
+def dataset_findings(result: Result, language: str, *, chosen: str) -> list[Finding]:
+    """Return what is wrong with a dataset, from the query "check" and the language on the form."""
+
+    def finding(title: str, detail: str, cure: str = "") -> Finding:
+        return Finding(t(title, language), "warn" if cure else "pass", detail, cure and t(cure, language))
+
+    def counted(title: str, clips: Result, cure: str) -> Finding:
+        if not clips["count"]:
+            return finding(title, t("common.none", language))
+        return finding(title, f"{clips['count']}: {', '.join(clips['named'])}", cure)
+
+    figures = {"count": result["train"], "hours": f"{result['hours']:.2f}", "longest": f"{result['longest']:.1f}"}
+    summary = t("training.clips_summary", language, **figures)
+    minutes = f"{result['eval_minutes']:.1f}"
+    evaluation = t("training.evaluation_summary", language, count=result["eval"], minutes=minutes)
+    findings = [
+        finding("training.training_clips", summary, "training.little_data" if result["hours"] < LITTLE_HOURS else ""),
+        finding("training.evaluation_clips", evaluation),
+        counted("training.long_clips", result["too_long"], "training.long_clips_cure"),
+    ]
+    if (tokens := result["tokens"]) is None:
+        detail = t("training.vocabulary_missing", language, name=result["missing_vocabulary"])
+        findings.append(finding("training.unknown_symbols", detail, "training.vocabulary_missing_cure"))
+    else:
+        findings += [
+            _symbols(tokens, language),
+            counted("training.long_texts", tokens["long"], "training.long_texts_cure"),
+        ]
+    if result["problem_count"]:
+        detail = f"{result['problem_count']}: {' '.join(result['problems'])}"
+        findings.append(finding("training.invalid_lines", detail, "training.invalid_lines_cure"))
+    if canonical(result["language"]) != canonical(chosen):
+        detail = t("training.language_mismatch", language, there=result["language"], here=chosen)
+        findings.append(finding("training.language", detail, "training.language_mismatch_cure"))
+    return findings
+
+
+def _symbols(tokens: Result, language: str) -> Finding:
+    title, clips = t("training.unknown_symbols", language), tokens["lacking"]
+    if not clips["count"]:
+        return Finding(title, "pass", t("training.no_unknown_symbols", language, count=tokens["most"]))
+    symbols = " ".join(tokens["unknown"])
+    detail = t("training.symbols_in_clips", language, symbols=symbols, count=clips["count"])
+    cure = t("training.unknown_symbols_cure", language)
+    return Finding(title, "fail", f"{detail}: {', '.join(clips['named'])}", cure)
+
+
+def build_forecast(form: TrainForm) -> None:
+    """Show the disk space that the checkpoints of a run will need, updated at every change of the form."""
+    page = form.page
+    shown = gr.HTML(elem_id="disk-forecast")
+    widgets = {name: form.widgets[name] for name in FORECAST_FIELDS}
+
+    @show_errors
+    def calculate(project: str, page_language: str, **values: object) -> str:
+        try:
+            result = forecast(values, page.open(project))
+        except AmharicTtsError as error:  # shown in place: it is calculated at every change
+            return note(describe_error(error, page_language))
+        return note(summary(result, page_language))
+
+    changes = [page.project.change, page.language.change, *(widget.change for widget in widgets.values())]
+    gr.on(
+        [page.blocks.load, *changes],
+        calculate,
+        inputs_kwargs={"project": page.project, "page_language": page.language, **widgets},
+        outputs=shown,
+        api_name="disk_forecast",
+        trigger_mode="always_last",
+        **RAW_INPUTS,
+        **QUIET_EVENT,
+    )
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run will write; sizes in bytes."""
+
+    updates: int  # optimizer steps of the run; 0 when the dataset is not known
+    saves: int  # checkpoints
+    checkpoint: int
+    resume: int
+    most: int  # at a time
+    free: int  # now
+
+
+def forecast(values: Mapping[str, object], project: Project) -> Forecast:
+    """Return an upper bound from the values of the form; frozen weights and adapters need less."""
+
+    def number(name: str, minimum: int = 1) -> int:  # an invalid one counts as the minimum
+        value = values.get(name)
+        return max(minimum, int(value)) if isinstance(value, int | float) and not isinstance(value, bool) else minimum
+
+    parameters = PUBLISHED if values.get("custom_model") else SMALL.get(str(values.get("version")), PUBLISHED)
+    train_csv = values.get("train_csv") or project.dataset / metadata.FILES["train"]
+    clips = count_clips(Path(str(train_csv)))
+    updates = math.ceil(clips / (number("batch_size") * number("grad_acumm"))) * number("num_epochs")
+    if limit := number("max_steps", 0):
+        updates = min(updates, limit)
+    saves = math.ceil(updates / number("save_step"))
+    kept = min(number("save_n_checkpoints") + 1, max(1, saves)) + 1  # with the best, and one being written
+    averages = WIDE if values.get("enable_ema") else 0
+    checkpoint = parameters * HALF
+    resume = parameters * (WIDE + MOMENTS.get(str(values.get("optimizer")), 2 * WIDE) + averages)
+    folder = next(path for path in (project.root, *project.root.absolute().parents) if path.exists())
+    free = shutil.disk_usage(folder).free
+    return Forecast(updates, saves, checkpoint, resume, kept * checkpoint + 2 * resume, free)
+
+
+def count_clips(path: Path) -> int:
+    """Count the lines of a list below its header; 0 when it does not exist."""
+    try:
+        return _count_lines(path, path.stat().st_mtime_ns)
+    except OSError:
+        return 0
+
+
+@functools.lru_cache(maxsize=64)
+def _count_lines(path: Path, _changed: int) -> int:
+    with path.open("rb") as file:
+        return max(0, sum(1 for line in file if line.strip()) - 1)
+
+
+def summary(result: Forecast, language: str) -> str:
+    """Return the forecast as text, with advice where the disk is too small."""
+    sizes = {name: views.gigabytes(getattr(result, name)) for name in ("checkpoint", "resume", "most", "free")}
+    key = "training.disk_needed" if result.updates else "training.disk_per_checkpoint"
+    text = t(key, language, updates=result.updates, saves=result.saves, **sizes)
+    return f"{text} {t('training.disk_full', language)}" if result.most > result.free else text
 
 
 def build_memory(form: TrainForm) -> None:
@@ -70,15 +215,17 @@ def build_memory(form: TrainForm) -> None:
     def show_estimate(project: str, page_language: str, **values: object) -> str:
         try:
             config = settings.read_settings(values, page.open(project))
-            return memory_tables(queries.ask("plan", config=queries.as_json(config)), page_language)
+            return memory_tables(queries.ask("plan", config=config, presets=settings.TIERS), page_language)
         except AmharicTtsError as error:
             return settings_error(error, page_language)
 
     @show_errors
     def run_test(project: str, page_language: str, **values: object) -> Iterator[tuple[object, ...]]:
         try:
-            config = settings.read_settings(values, page.open(project))
-            refuse_during_training(page, project)
+            opened = page.open(project)
+            config = settings.read_settings(values, opened)
+            if run := runs.active_run(opened, settings.VERB):
+                raise RunBusyError(f"{run.name} is running and would be measured too.", hint="Stop it first.")
             loading = gr.update(value=t("training.loading_torch", page_language), visible=True)
             yield "", loading, gr.update(interactive=True)
             for text in memory_test.run(config):
@@ -94,132 +241,45 @@ def build_memory(form: TrainForm) -> None:
     stop.click(memory_test.stop, None, None, api_name="stop_memory_test", queue=False)
 
 
-def refuse_during_training(page: PageContext, project: str) -> None:
-    """Refuse to measure memory while a run uses it."""
-    if run := runs.active_run(page.open(project), settings.VERB):
-        raise RunBusyError(f"{run.name} is running and would be measured too.", hint="Stop it first.")
-
-
-def dataset_findings(result: Result, language: str, *, chosen: str) -> list[Finding]:
-    """Return what is wrong with a dataset.
-
-    Args:
-        result: Of the query "check".
-        language: Of the page.
-        chosen: The language on the form.
-    """
-    minutes = f"{result['eval_minutes']:.1f}"
-    evaluation = t("training.evaluation_summary", language, count=result["eval"], minutes=minutes)
-    return [
-        _size(result, language),
-        Finding(t("training.evaluation_clips", language), "pass", evaluation),
-        _counted("training.long_clips", result["too_long"], "training.long_clips_cure", language),
-        *_tokens(result, language),
-        *_invalid_lines(result, language),
-        *_language(result, language, chosen),
-    ]
-
-
-def _size(result: Result, language: str) -> Finding:
-    little = result["hours"] < LITTLE_HOURS
-    summary = t(
-        "training.clips_summary",
-        language,
-        count=result["train"],
-        hours=f"{result['hours']:.2f}",
-        longest=f"{result['longest']:.1f}",
-    )
-    cure = t("training.little_data", language) if little else ""
-    return Finding(t("training.training_clips", language), "warn" if little else "pass", summary, cure)
-
-
-def _tokens(result: Result, language: str) -> list[Finding]:
-    title, tokens = t("training.unknown_symbols", language), result["tokens"]
-    if tokens is None:
-        detail = t("training.vocabulary_missing", language, name=result["missing_vocabulary"])
-        return [Finding(title, "warn", detail, t("training.vocabulary_missing_cure", language))]
-    verdict: Verdict = "pass"
-    detail, cure = t("training.no_unknown_symbols", language, count=tokens["most"]), ""
-    if (clips := tokens["lacking"])["count"]:
-        verdict, cure = "fail", t("training.unknown_symbols_cure", language)
-        symbols = " ".join(tokens["unknown"])
-        detail = t("training.symbols_in_clips", language, symbols=symbols, count=clips["count"])
-        detail += f": {', '.join(clips['named'])}"
-    long = _counted("training.long_texts", tokens["long"], "training.long_texts_cure", language)
-    return [Finding(title, verdict, detail, cure), long]
-
-
-def _invalid_lines(result: Result, language: str) -> list[Finding]:
-    if not result["problem_count"]:
-        return []
-    detail = f"{result['problem_count']}: {' '.join(result['problems'])}"
-    cure = t("training.invalid_lines_cure", language)
-    return [Finding(t("training.invalid_lines", language), "warn", detail, cure)]
-
-
-def _language(result: Result, language: str, chosen: str) -> list[Finding]:
-    if canonical(result["language"]) == canonical(chosen):
-        return []
-    detail = t("training.language_mismatch", language, there=result["language"], here=chosen)
-    return [Finding(t("training.language", language), "warn", detail, t("training.language_mismatch_cure", language))]
-
-
-def _counted(title: str, clips: Result, cure: str, language: str) -> Finding:
-    if not clips["count"]:
-        return Finding(t(title, language), "pass", t("common.none", language))
-    detail = f"{clips['count']}: {', '.join(clips['named'])}"
-    return Finding(t(title, language), "warn", detail, t(cure, language))
-
-
 def memory_tables(result: Result, language: str) -> str:
     """Return the memory estimate: whether it fits, its parts, and the presets on this device."""
-    available, peak = result["available"], result["peak"]
+
+    def gib(size: float) -> str:
+        return f"{size / 2**30:.2f} GiB"
+
+    def titles(*names: str) -> list[str]:
+        return [t(name, language) for name in names]
+
+    def preset_row(name: str, batch: int, steps: int, peak: int, fits: bool) -> tuple[str, ...]:  # noqa: FBT001  # a row
+        verdict = f"✓ {t('training.fits', language)}" if fits else f"✗ {t('training.does_not_fit', language)}"
+        texts = (t(f"preset.{name}.title", language), f"{batch} × {steps}", gib(peak))
+        return (*map(cell, texts), cell(verdict, classes=f"mark {'pass' if fits else 'fail'}"))
+
+    peak, available = result["peak"], result["available"]
     fits = peak <= available
     verdict = t("training.it_fits" if fits else "training.it_does_not_fit", language)
     needed = t(
         "training.memory_needed",
         language,
         batch=result["batch"],
-        peak=_gib(peak),
+        peak=gib(peak),
         name=result["device"],
-        room=_gib(available),
+        room=gib(available),
     )
-    lead = f"<p><b class='{'pass' if fits else 'fail'}'>{verdict}</b></p>"
-    parts = table(
-        [t(title, language) for title in ("training.part", "training.size", "training.meaning")],
-        [
-            (cell(translate(name, language)), cell(_gib(size)), cell(translate(meaning, language)))
-            for name, size, meaning in result["parts"]
-        ],
-    )
-    titles = ("training.preset", "training.batch", "training.peak", "training.on_this_device")
-    presets = table([t(title, language) for title in titles], [_preset_row(row, language) for row in result["tiers"]])
-    return lead + note(needed) + note(_advice(result, language)) + parts + presets
-
-
-def _advice(result: Result, language: str) -> str:
     tuned = result["tuned"]
-    if tuned is None:
-        return str(result["advice"])
-    return t(
-        "training.memory_advice",
-        language,
-        batch=tuned["batch_size"],
-        steps=tuned["grad_acumm"],
-        peak=_gib(result["tuned_peak"]),
-    )
-
-
-def _preset_row(row: list[object], language: str) -> tuple[str, ...]:
-    name, batch, steps, peak, fits = row
-    verdict = t("training.fits" if fits else "training.does_not_fit", language)
+    if tuned:
+        advice = t("training.memory_advice", language, **tuned | {"peak": gib(tuned["peak"])})
+    else:
+        advice = result["advice"]
+    parts = [
+        (cell(translate(name, language)), cell(gib(size)), cell(translate(meaning, language)))
+        for name, size, meaning in result["parts"]
+    ]
+    presets = titles("training.preset", "training.batch", "training.peak", "training.on_this_device")
     return (
-        cell(settings.preset_title(str(name), language)),
-        cell(f"{batch} × {steps}"),
-        cell(_gib(peak)),
-        cell(f"{'✓' if fits else '✗'} {verdict}", classes=f"mark {'pass' if fits else 'fail'}"),
+        f"<p><b class='{'pass' if fits else 'fail'}'>{verdict}</b></p>"
+        + note(needed)
+        + note(advice)
+        + table(titles("training.part", "training.size", "training.meaning"), parts)
+        + table(presets, (preset_row(*row) for row in result["presets"]))
     )
-
-
-def _gib(size: object) -> str:
-    return f"{float(str(size)) / GIB:.2f} GiB"

@@ -1,28 +1,48 @@
-"""Queries that need torch, answered by a child process: the page itself never loads torch."""
+"""Queries that need torch, answered by a child process: the page itself never loads torch.
 
+The child is ``python -m utils.ui.tabs.training.queries NAME``. It reads arguments as JSON from stdin and prints the
+result as one line of JSON.
+"""
+
+import importlib.util
 import json
 import math
 import shlex
+import shutil
+import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from utils.config import TrainConfig
 from utils.config.flags import command_line
+from utils.core import paths
 from utils.core.errors import AmharicTtsError, RunBusyError
+from utils.core.paths import Project
 from utils.runs.processes import ChildError, query, read_lines
+from utils.xtts.files import SETTINGS_FILE, TINY, TINY_RANDOM, VOCABULARY_FILE
+
+if TYPE_CHECKING:
+    from utils.dataset.clip import Clip
+    from utils.training.memory import Device
+    from utils.xtts.tokenizer import Tokenizer
 
 RETRY_SECONDS = 60.0  # after a query that failed
 TIMEOUT = 900.0  # seconds; for a check of 50,000 clips, or an export to a slow disk
+MAX_NAMED = 5  # clips that a finding names
 
 Result = dict[str, Any]
 
 
+# In the page
+
+
 def ask(name: str, **arguments: object) -> Result:
-    """Run a query of ``child_queries.QUERIES`` in a child process; its error is raised here."""
-    command = ["-m", "utils.ui.tabs.training.child_queries", name]
-    return query(command, read_result, timeout=TIMEOUT, text=json.dumps(arguments))
+    """Run a query of ``QUERIES`` in a child process; its error is raised here."""
+    text = json.dumps(arguments, default=lambda config: config.model_dump(mode="json"))
+    return query(["-m", __name__, name], read_result, timeout=TIMEOUT, text=text)
 
 
 def read_result(output: str) -> Result:
@@ -31,11 +51,6 @@ def read_result(output: str) -> Result:
     if (error := result.get("error")) is not None:
         raise AmharicTtsError(str(error), hint=str(result.get("hint", "")))
     return dict(result)
-
-
-def as_json(config: TrainConfig) -> Mapping[str, object]:
-    """Return settings as a query takes them."""
-    return config.model_dump(mode="json")
 
 
 class CachedQuery:
@@ -96,3 +111,158 @@ class MemoryTest:
     def _check(self) -> None:
         if self._cancelled.is_set():
             raise Cancelled
+
+
+# In the child
+
+
+def device() -> Result:
+    """Return what this device supports."""
+    import torch
+
+    from utils.training import memory
+    from utils.training.speedups.matmul import CAPABILITY
+    from utils.xtts.dtypes import choose_precision
+
+    detected = memory.Device.detect(TrainConfig())
+    on_gpu = detected.kind == "cuda"
+    return {
+        "kind": detected.kind,
+        "name": detected.name,
+        "memory": detected.memory,
+        "half": choose_precision(detected.kind).dtype,
+        "tf32": on_gpu and torch.cuda.get_device_capability() >= CAPABILITY,
+        "compiler": any(shutil.which(name) for name in ("c++", "g++", "clang++", "cl")),
+        "bitsandbytes": importlib.util.find_spec("bitsandbytes") is not None,
+    }
+
+
+def plan(config: dict[str, object], presets: list[str]) -> Result:
+    """Estimate the memory of a run, of the largest batch that fits, and of each preset, on this device."""
+    from utils.training import memory
+
+    settings = TrainConfig.parse(config, source="The form")
+    device = memory.Device.detect(settings)
+    configured = memory.estimate(settings, device)
+    result: Result = {
+        "device": device.name,
+        "batch": memory.batch_description(settings),
+        "peak": configured.peak,
+        "available": configured.available,
+        "parts": [[name, size, memory.PARTS[name]] for name, size in configured.parts.items() if size],
+        "presets": [row for name in presets if (row := _preset(name, settings, device))],
+        "tuned": None,
+    }
+    try:
+        fitted, tuned = memory.fit_batch(settings, device)
+        result["tuned"] = {"batch": fitted.batch_size, "steps": fitted.grad_acumm, "peak": tuned.peak}
+    except memory.NotEnoughMemoryError as error:
+        result["advice"] = error.hint
+    return result
+
+
+def _preset(name: str, settings: TrainConfig, device: "Device") -> list[object]:
+    """Estimate a preset with the model and the clips of the form; nothing for one that the model does not support."""
+    from utils.training import memory
+
+    same = {field: getattr(settings, field) for field in ("version", "custom_model", "max_audio_length")}
+    config = memory.changed(TrainConfig.load(paths.CONFIGS / f"{name}.yaml"), same)
+    try:
+        estimate = memory.estimate(config, device)
+    except AmharicTtsError:  # such as more frozen layers than a small model has
+        return []
+    return [name, config.batch_size, config.grad_acumm, estimate.peak, estimate.fits]
+
+
+def check(config: dict[str, object], project: str) -> Result:
+    """Check every training and evaluation clip."""
+    from utils.dataset import clip_lists
+    from utils.dataset.metadata import read_language
+
+    settings = TrainConfig.parse(config, source="The form")
+    clips = clip_lists.read(settings, Project(Path(project)))
+    tokenizer, missing = _tokenizer(settings, clips.train)
+    return {
+        "train": len(clips.train),
+        "eval": len(clips.held_back),
+        "hours": sum(clip.span.seconds for clip in clips.train) / 3600,
+        "eval_minutes": sum(clip.span.seconds for clip in clips.held_back) / 60,
+        "longest": max(clip.span.seconds for clip in clips.clips),
+        "language": read_language(clips.folder),
+        "problems": list(clips.faults[:MAX_NAMED]),
+        "problem_count": len(clips.faults),
+        "too_long": _named(clip for clip in clips.clips if clip.span.seconds > settings.max_audio_length),
+        "tokens": _tokens(settings, clips.clips, tokenizer) if tokenizer else None,
+        "missing_vocabulary": missing,
+    }
+
+
+def _tokenizer(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer | None", str]:
+    """Return the tokenizer as training would make it, or the path of the missing vocabulary."""
+    from utils.training.preparation import text_mode, tokenizer_for
+    from utils.xtts.random_model import RandomModelSize, small_vocabulary
+    from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
+    from utils.xtts.vocabulary import Vocabulary
+
+    texts = (clip.text for clip in clips)
+    own = Path(config.custom_model).expanduser() if config.custom_model else None
+    folder = (own if own.is_dir() else own.parent) if own else paths.MODELS / config.version
+    if own and (folder / SETTINGS_FILE).is_file():
+        return Tokenizer.load(folder), ""
+    if not own and config.version == TINY:
+        return tokenizer_for(paths.TINY_MODEL, config.language, texts, text_mode(config)), ""
+    if not own and config.version == TINY_RANDOM:
+        base = small_vocabulary(RandomModelSize().tokens)
+    elif (folder / VOCABULARY_FILE).is_file():
+        base = Vocabulary.load(folder / VOCABULARY_FILE)
+    else:
+        return None, str(folder / VOCABULARY_FILE)
+    return prepare_tokenizer(base, config.language, mode=text_mode(config), texts=texts, allow_missing=True), ""
+
+
+def _tokens(config: TrainConfig, clips: Iterable["Clip"], tokenizer: "Tokenizer") -> Result:
+    tokens = []
+    for clip in clips:
+        text = tokenizer.tokenize(clip.text, config.language)
+        tokens.append((clip, len(text.ids), text.unknown))
+    return {
+        "unknown": list(dict.fromkeys(symbol for *_, unknown in tokens for symbol in unknown)),
+        "lacking": _named(clip for clip, _, unknown in tokens if unknown),
+        "long": _named(clip for clip, count, _ in tokens if count > config.max_text_length),
+        "most": max((count for _, count, _ in tokens), default=0),
+    }
+
+
+def _named(clips: Iterable["Clip"]) -> Result:
+    names = [clip.audio for clip in clips]
+    return {"count": len(names), "named": names[:MAX_NAMED]}
+
+
+def export(run: str, step: int, ready: str, *, half: bool) -> Result:
+    """Export a checkpoint as the finished model."""
+    from utils.speech.loaded_model import training_reference
+    from utils.xtts import checkpoints
+    from utils.xtts.finalize import promote
+
+    chosen = checkpoints.find(Path(run), step)
+    voice = training_reference(chosen)
+    folder = promote(chosen, Path(ready), voice, half=half)
+    size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    return {"folder": str(folder), "size": size, "voice": str(voice or "")}
+
+
+QUERIES: dict[str, Callable[..., Result]] = {"device": device, "plan": plan, "check": check, "export": export}
+
+
+def main(arguments: list[str]) -> int:
+    """Answer one query; an error is a result too."""
+    try:
+        result = QUERIES[arguments[0]](**json.load(sys.stdin))
+    except AmharicTtsError as error:
+        result = {"error": error.message, "hint": error.hint}
+    sys.stdout.write(f"\n{json.dumps(result, ensure_ascii=False)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,16 +1,23 @@
-"""What the tab shows of a run, made from its history; does not import gradio."""
+"""What the tab shows of runs and of this device, as HTML; does not import gradio."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from utils.config import TrainConfig, read_yaml
+from utils.core.errors import ConfigError
 from utils.core.events import Event, as_number, format_event, read_tail
 from utils.runs import ACTIVE, Run, State
-from utils.ui.i18n import t
+from utils.ui.i18n import field_title, t
+from utils.ui.tabs.training.queries import Result
 from utils.ui.tabs.training.run_history import RunHistory, Sample
 from utils.ui.views import cards, cell, details, message_list, newest_events, note, progress, run_head, table, time_left
 
+MAX_COMPARED = 6
+NOT_COMPARED = {"output_path"}
 OPEN_STEPS = 2  # whose samples are shown expanded
 MAX_STEPS = 30
 LOG_BYTES, LOG_LINES = 32_768, 60
@@ -38,11 +45,8 @@ ChartRow = tuple[float, float, str]  # step, value, label of the curve
 def facts(run: Run, state: State, history: RunHistory, language: str) -> str:
     """Return the state of a run, its progress and its newest figures."""
     active = state.status in ACTIVE
-    return (
-        run_head(run, state, language)
-        + run_progress(history, active=active, language=language)
-        + figures(history, language)
-    )
+    bar = run_progress(history, active=active, language=language)
+    return run_head(run, state, language) + bar + figures(history, language)
 
 
 def run_progress(history: RunHistory, *, active: bool, language: str) -> str:
@@ -97,26 +101,23 @@ def messages(history: RunHistory, language: str) -> str:
     return "".join(parts)
 
 
-def active_optimizations(history: RunHistory, language: str) -> str:
-    """Return what each optimization changed, what is active in the live model, and the memory estimate."""
+def active_optimizations(run: Run, history: RunHistory, language: str) -> str:
+    """Return what each optimization changed, what is active in the live model, and the folder of TensorBoard files."""
+    tracker = run.folder / "tracker"
+    files = note(t("training.tensorboard_files", language, folder=tracker)) if tracker.is_dir() else ""
     if not history.active and not history.switches:
-        return ""
-    rows = [(cell(name), cell(str(changed)), cell(detail)) for name, (changed, detail) in history.switches.items()]
-    titles = [t(title, language) for title in ("training.switch", "training.changed", "training.effect")]
-    changed = table(titles, rows, classes="stack") if rows else ""
-    active = table(
-        [t("training.model_part", language), t("common.state", language)],
-        [(cell(name), cell(state)) for name, state in history.active.items()],
-        classes="stack",
-    )
+        return files
+
+    def titles(*names: str) -> list[str]:
+        return [t(name, language) for name in names]
+
+    switches = [(cell(name), cell(str(changed)), cell(detail)) for name, (changed, detail) in history.switches.items()]
+    columns = titles("training.switch", "training.changed", "training.effect")
+    changed = table(columns, switches, classes="stack") if switches else ""
+    parts = [(cell(name), cell(state)) for name, state in history.active.items()]
+    active = table(titles("training.model_part", "common.state"), parts, classes="stack")
     memory = note(f"{t('training.memory_estimate', language)}: {history.memory}") if history.memory else ""
-    return details(t("training.active_optimizations", language), changed + active + memory)
-
-
-def tracker_folder(run: Run, language: str) -> str:
-    """Return the folder of the TensorBoard files, if there are any."""
-    folder = run.folder / "tracker"
-    return note(t("training.tensorboard_files", language, folder=folder)) if folder.is_dir() else ""
+    return details(t("training.active_optimizations", language), changed + active + memory) + files
 
 
 def samples(run: Run, history: RunHistory, language: str) -> str:
@@ -147,18 +148,16 @@ def _player(run: Run, sample: Sample, title: str) -> str:
 
 def log(run: Run) -> str:
     """Return the newest events as lines, followed by the end of the run's output."""
-    events = newest_events(run, LOG_BYTES)[-LOG_LINES:]
-    lines = "\n".join(_log_line(event) for event in events)
-    return "\n\n".join(filter(None, (lines, read_tail(run.log).strip())))
+    lines = []
+    for event in newest_events(run, LOG_BYTES)[-LOG_LINES:]:
+        values = {name: short(value) if isinstance(value, float) else value for name, value in event.items()}
+        lines.append(clock(event) + format_event(values))
+    return "\n\n".join(filter(None, ("\n".join(lines), read_tail(run.log).strip())))
 
 
-def _log_line(event: Event) -> str:
-    values = {name: short(value) if isinstance(value, float) else value for name, value in event.items()}
-    return _clock(as_number(event.get("time"))) + format_event(values)
-
-
-def _clock(when: float | None) -> str:
+def clock(event: Event) -> str:
     """Return the time of day; nothing for a time that no calendar has."""
+    when = as_number(event.get("time"))
     try:
         return "" if when is None else datetime.fromtimestamp(when).strftime("%H:%M:%S ")  # noqa: DTZ006
     except (OverflowError, OSError, ValueError):
@@ -170,3 +169,91 @@ def short(value: float) -> str:
     if value and abs(value) < 0.001:
         return f"{value:.2e}".replace("e-0", "e-")
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """A run with its history and its settings by name, as far as they can be read."""
+
+    run: Run
+    history: RunHistory
+    settings: dict[str, object]
+
+
+def read_settings(run: Run) -> dict[str, object]:
+    """Read the settings of a run, also of an older version; empty when the file is damaged."""
+    try:
+        return read_yaml(run.config)
+    except ConfigError:
+        return {}
+
+
+def differences(runs: Sequence[ComparedRun]) -> dict[str, list[object]]:
+    """Return the settings that differ between runs, in the order of declaration."""
+    defaults = TrainConfig().model_dump()
+    rows = {name: [run.settings.get(name, default) for run in runs] for name, default in defaults.items()}
+    return {name: row for name, row in rows.items() if name not in NOT_COMPARED and len(set(map(str, row))) > 1}
+
+
+def comparison_table(runs: Sequence[ComparedRun], language: str) -> str:
+    """Return what differs between runs and how well each did."""
+    if len(runs) < 2:
+        return note(t("training.choose_two_runs", language))
+    histories = [run.history for run in runs]
+    best = [f"<td><b>{item.best[0]:.4f}</b></td>" if item.best else cell("–") for item in histories]
+    rows = [
+        [cell(t("training.best_evaluation", language)), *best],
+        [cell(t("training.at_step", language)), *(cell(str(item.best[1]) if item.best else "–") for item in histories)],
+        [cell(t("training.steps_done", language)), *(cell(str(item.step)) for item in histories)],
+        [cell(t("training.clips_used", language)), *(cell(str(sum(item.used.values()) or "–")) for item in histories)],
+    ]
+    for name, values in differences(runs).items():
+        title = field_title(TrainConfig, name, language)
+        rows.append([cell(title), *(cell("–" if value == "" else str(value)) for value in values)])
+    return table([t("training.setting", language), *(run.run.name for run in runs)], rows)
+
+
+def device_line(device: Result, language: str) -> str:
+    """Return the device and its memory."""
+    memory = f"{device['memory'] / 2**30:.1f} GiB"
+    if device["kind"] == "cuda":
+        return t("training.device_gpu", language, name=device["name"], memory=memory)
+    return t("training.device_cpu", language, memory=memory)
+
+
+def switch_hint(field: str, device: Result | None, effect: tuple[int, str] | None, language: str) -> str:
+    """Return what a switch does on this device, and what it did in the selected run."""
+    html = note(t(device_hints(device)[field] if device else "training.detecting_device", language))
+    if effect:
+        changed = t("training.changed_in_run", language, count=effect[0])
+        html += f'<p class="hint effect"><b>{escape(changed)}</b> · {escape(effect[1])}</p>'
+    return html
+
+
+def device_hints(device: Result) -> dict[str, str]:
+    """Return the id of the phrase that says what a switch does on a device, by the name of its field."""
+    on_gpu = device["kind"] == "cuda"
+    half = {"no": "training.here_no_half", "fp16": "training.here_fp16", "bf16": "training.here_bf16"}
+    optimizers = "training.here_all_optimizers"
+    if not on_gpu:
+        optimizers = "training.here_8bit_needs_gpu"
+    elif not device["bitsandbytes"]:
+        optimizers = "training.here_8bit_needs_bitsandbytes"
+    return {
+        "enable_grad_checkpoint": "training.here_recompute",
+        "enable_sdpa": "training.here_sdpa_gpu" if on_gpu else "training.here_sdpa_cpu",
+        "enable_mixed_precision": half[device["half"]],
+        "enable_ema": "training.here_ema",
+        "warmup_steps": "training.here_any_device",
+        "use_compile": "training.here_compiler" if device["compiler"] else "training.here_no_compiler",
+        "enable_tf32": "training.here_tf32" if device["tf32"] else "training.here_no_tf32",
+        "optimizer": optimizers,
+        "enable_lora": "training.here_any_device",
+        "freeze_first_n_gpt_layers": "training.here_any_device",
+        "freeze_conditioning": "training.here_any_device",
+        "enable_fused_optimizer": "training.here_any_device",
+        "enable_fused_gelu": "training.here_any_device",
+        "enable_byte_dropout": "training.here_cpu_only" if on_gpu else "training.here_with_sdpa",
+        "offload_optimizer": "training.here_offload" if on_gpu else "training.here_no_offload",
+        "step_in_backward": "training.here_accumulation_1",
+    }

@@ -5,8 +5,7 @@ A log may be a gigabyte. The reader keeps an offset and thinned curves for each 
 
 import threading
 import time
-from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections import deque
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,19 +17,14 @@ MAX_RUNS = 40  # that are kept in memory
 READ_WHOLE = 8 * BLOCK  # of a larger remainder only some training steps are read
 BUDGET = 0.12  # seconds of a call
 TRAIN_MARK = b'"kind": "train"'
-TRAIN = {
+TRAIN = {  # curves by the names of the event's values
     "loss_audio": "loss_audio",
     "loss_text": "loss_text",
     "learning_rate": "rate",
     "samples_per_second": "speed",
     "memory_gb": "memory",
 }
-EVALUATION = {
-    "loss": "eval",
-    "loss_audio": "eval_audio",
-    "loss_text": "eval_text",
-    "loss_without_ema": "eval_raw",
-}
+EVALUATION = {"loss": "eval", "loss_audio": "eval_audio", "loss_text": "eval_text", "loss_without_ema": "eval_raw"}
 
 Points = list[tuple[float, float]]
 
@@ -44,7 +38,6 @@ class Curve:
     waiting: Points = field(default_factory=list)
 
     def add(self, step: float, value: float) -> None:
-        """Add a point."""
         self.waiting.append((step, value))
         if len(self.waiting) >= self.per_point:
             self.points.append(_mean(self.waiting))
@@ -76,48 +69,27 @@ class Sample:
 
 @dataclass
 class RunHistory:
-    """What a run has reported.
+    """What a run has reported."""
 
-    Attributes:
-        curves: By name; see TRAIN and EVALUATION.
-        switches: What each optimization changed, with details.
-        active: The active optimizations, read from the live model.
-        memory: The memory estimate.
-        warnings: The newest ones.
-        problems: The newest problems with clips or lines.
-        problem_count: Number of all problems.
-        excluded: Number of excluded clips.
-        used: Number of clips of each list.
-        samples: Sample sentences.
-        step: Steps done.
-        total: Steps of the run.
-        seconds_left: Estimate; None when unknown.
-        phase: What is being prepared: part, done, total; None while training.
-        latest: The newest training event.
-        best: Best evaluation loss and its step.
-        read: Share of the log that has been read.
-    """
-
-    curves: dict[str, Curve] = field(default_factory=dict)
-    switches: dict[str, tuple[int, str]] = field(default_factory=dict)
-    active: dict[str, str] = field(default_factory=dict)
-    memory: str = ""
+    curves: dict[str, Curve] = field(default_factory=dict)  # by the names in TRAIN and EVALUATION
+    switches: dict[str, tuple[int, str]] = field(default_factory=dict)  # what each optimization changed, with details
+    active: dict[str, str] = field(default_factory=dict)  # the active optimizations, read from the live model
+    memory: str = ""  # the memory estimate
     warnings: deque[str] = field(default_factory=lambda: deque(maxlen=20))
-    problems: deque[str] = field(default_factory=lambda: deque(maxlen=20))
+    problems: deque[str] = field(default_factory=lambda: deque(maxlen=20))  # with clips or lines
     problem_count: int = 0
-    excluded: int = 0
-    used: dict[str, int] = field(default_factory=dict)
+    excluded: int = 0  # clips
+    used: dict[str, int] = field(default_factory=dict)  # clips of each list
     samples: list[Sample] = field(default_factory=list)
     step: int = 0
     total: int = 0
     seconds_left: float | None = None
-    phase: tuple[str, int, int] | None = None
-    latest: Event = field(default_factory=dict)
-    best: tuple[float, int] | None = None
-    read: float = 1.0
+    phase: tuple[str, int, int] | None = None  # what is being prepared: part, done, total; None while training
+    latest: Event = field(default_factory=dict)  # the newest training event
+    best: tuple[float, int] | None = None  # evaluation loss and its step
+    read: float = 1.0  # share of the log
 
     def points(self, name: str) -> Points:
-        """Return the points of a curve."""
         curve = self.curves.get(name)
         return [*curve.points, *curve.waiting[-1:]] if curve else []
 
@@ -138,31 +110,59 @@ class RunHistory:
 
     def add(self, event: Event) -> None:
         """Add an event; unknown and damaged ones are ignored."""
-        handler = EVENT_HANDLERS.get(str(event.get("kind")))
-        if handler is not None:
-            handler(self, event)
+        match event.get("kind"):
+            case "train" | "evaluation" | "resumed" | "sample":
+                if (step := as_integer(event.get("step"))) is not None:
+                    self._add_step(step, event)
+            case "progress":
+                self._add_progress(event)
+            case "clips":
+                self._add_clips(event)
+            case "optimization":
+                if (changed := as_integer(event.get("changed"))) is not None:
+                    self.switches[str(event.get("name"))] = changed, str(event.get("detail") or "")
+            case "what_is_on":
+                if isinstance(parts := event.get("parts"), dict):
+                    self.active = {str(name): str(state) for name, state in parts.items()}
+            case kind:
+                self._add_message(kind, str(event.get("message") or ""))
 
-    def _train(self, event: Event) -> None:
-        step = as_integer(event.get("step"))
-        if step is None:
-            return
-        if step <= self.step:
-            self._cut(step - 1)  # the run was rolled back to a checkpoint
-        self.step, self.latest, self.phase = step, event, None
-        self.seconds_left = as_number(event.get("seconds_left"))
-        self._add_points(TRAIN, step, event)
+    def _add_message(self, kind: object, message: str) -> None:
+        match kind:
+            case "started":
+                self.problem_count, self.phase, self.latest = 0, None, {}
+                self.problems.clear()
+            case "memory_plan":
+                self.memory = message
+            case "warning":
+                self.warnings.append(message)
+            case "problem":
+                self.problem_count += 1
+                self.problems.append(message)
+            case "ended":
+                self.phase, self.seconds_left = None, None
 
-    def _evaluation(self, event: Event) -> None:
-        step = as_integer(event.get("step"))
-        if step is None:
-            return
-        for name in EVALUATION.values():
-            if name in self.curves:
-                self.curves[name].cut(step - 1)
-        self._add_points(EVALUATION, step, event)
-        loss = as_number(event.get("loss"))
-        if step and loss is not None and (self.best is None or loss < self.best[0]):
-            self.best = loss, step
+    def _add_step(self, step: int, event: Event) -> None:
+        match event["kind"]:
+            case "train":
+                if step <= self.step:
+                    self._cut(step - 1)  # the run was rolled back to a checkpoint
+                self.step, self.latest, self.phase = step, event, None
+                self.seconds_left = as_number(event.get("seconds_left"))
+                self._add_points(TRAIN, step, event)
+            case "evaluation":
+                for name in EVALUATION.values():
+                    if name in self.curves:
+                        self.curves[name].cut(step - 1)
+                self._add_points(EVALUATION, step, event)
+                loss = as_number(event.get("loss"))
+                if step and loss is not None and (self.best is None or loss < self.best[0]):
+                    self.best = loss, step
+            case "resumed":
+                self._cut(step)
+            case "sample":
+                sample = Sample(step, str(event.get("text") or ""), str(event.get("file") or ""))
+                self.samples = [other for other in self.samples if other.file != sample.file] + [sample]
 
     def _add_points(self, names: dict[str, str], step: int, event: Event) -> None:
         for name, curve in names.items():
@@ -170,9 +170,22 @@ class RunHistory:
             if value is not None:
                 self.curves.setdefault(curve, Curve()).add(step, value)
 
-    def _resumed(self, event: Event) -> None:
-        if (step := as_integer(event.get("step"))) is not None:
-            self._cut(step)
+    def _add_progress(self, event: Event) -> None:
+        done, total = as_integer(event.get("step")), as_integer(event.get("total"))
+        if done is None or not total:
+            return
+        if part := event.get("part"):
+            self.phase = str(part), done, total
+        else:
+            self.total, self.phase = total, None
+
+    def _add_clips(self, event: Event) -> None:
+        used, split = as_integer(event.get("used")), str(event.get("split"))
+        if used is not None:
+            self.used[split] = used
+        if split == "train":
+            self.excluded = 0  # a resumed run reports it again
+        self.excluded += as_integer(event.get("aside")) or 0
 
     def _cut(self, last: int) -> None:
         """Remove everything after a step; the run continues from there."""
@@ -182,77 +195,6 @@ class RunHistory:
         if self.best and self.best[1] > last:
             points = [(value, round(step)) for step, value in self.points("eval") if step > 0]
             self.best = min(points, default=None)
-
-    def _progress(self, event: Event) -> None:
-        done, total = as_integer(event.get("step")), as_integer(event.get("total"))
-        if done is None or not total:
-            return
-        if part := event.get("part"):
-            self.phase = str(part), done, total
-        else:
-            self.total, self.phase = total, None
-
-    def _optimization(self, event: Event) -> None:
-        changed = as_integer(event.get("changed"))
-        if changed is not None:
-            self.switches[str(event.get("name"))] = changed, str(event.get("detail") or "")
-
-    def _what_is_on(self, event: Event) -> None:
-        parts = event.get("parts")
-        if isinstance(parts, dict):
-            self.active = {str(name): str(state) for name, state in parts.items()}
-
-    def _memory_plan(self, event: Event) -> None:
-        self.memory = str(event.get("message") or "")
-
-    def _warning(self, event: Event) -> None:
-        self.warnings.append(str(event.get("message") or ""))
-
-    def _problem(self, event: Event) -> None:
-        self.problem_count += 1
-        self.problems.append(str(event.get("message") or ""))
-
-    def _clips(self, event: Event) -> None:
-        used, excluded = as_integer(event.get("used")), as_integer(event.get("aside"))
-        split = str(event.get("split"))
-        if used is not None:
-            self.used[split] = used
-        if split == "train":
-            self.excluded = 0  # a resumed run reports it again
-        self.excluded += excluded or 0
-
-    def _sample(self, event: Event) -> None:
-        step = as_integer(event.get("step"))
-        if step is not None:
-            sample = Sample(step, str(event.get("text") or ""), str(event.get("file") or ""))
-            self.samples = [other for other in self.samples if other.file != sample.file] + [sample]
-
-    def _started(self, _event: Event) -> None:
-        self.problem_count, self.phase, self.latest = 0, None, {}
-        self.problems.clear()
-
-    def _ended(self, _event: Event) -> None:
-        self.phase, self.seconds_left = None, None
-
-
-EVENT_HANDLERS: dict[str, Callable[[RunHistory, Event], None]] = {
-    name.removeprefix("_"): getattr(RunHistory, name)
-    for name in (
-        "_train",
-        "_evaluation",
-        "_resumed",
-        "_progress",
-        "_optimization",
-        "_what_is_on",
-        "_memory_plan",
-        "_warning",
-        "_problem",
-        "_clips",
-        "_sample",
-        "_started",
-        "_ended",
-    )
-}
 
 
 class EventReader:
@@ -295,7 +237,7 @@ class HistoryCache:
     """The histories of recent runs, shared by all visitors."""
 
     def __init__(self) -> None:
-        self._readers: OrderedDict[Path, EventReader] = OrderedDict()
+        self._readers: dict[Path, EventReader] = {}  # the least recently read first
         self._lock = threading.Lock()
 
     def read(self, run: Run) -> RunHistory:
@@ -303,6 +245,6 @@ class HistoryCache:
         with self._lock:
             reader = self._readers.pop(run.folder, None) or EventReader(run.events)
             self._readers[run.folder] = reader
-            while len(self._readers) > MAX_RUNS:
-                self._readers.popitem(last=False)
+            if len(self._readers) > MAX_RUNS:
+                del self._readers[next(iter(self._readers))]
             return reader.read().snapshot()

@@ -1,9 +1,13 @@
-"""Settings of a training run: their order on the form, the presets, and what a start requires."""
+"""The settings of a training run: the form, presets, files, and what a start requires."""
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
+
+import gradio as gr
 
 from utils import runs
 from utils.config import TrainConfig
@@ -12,10 +16,13 @@ from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.paths import CONFIGS, UPLOADS, Project
 from utils.core.storage import make_folder, write_atomically
 from utils.dataset import metadata
-from utils.ui.i18n import describe_problems, field_title, t
-from utils.ui.views import error_box, message_list
+from utils.ui.form import build_form
+from utils.ui.i18n import describe_problems, field_title, heading, t
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, notify, show_errors
+from utils.ui.run_panel import command_box
+from utils.ui.views import error_box, message_box, message_list, note
 from utils.xtts.files import BUILT_IN
-from utils.xtts.licence import LICENCE, LicenceError, licence_accepted
+from utils.xtts.licence import LICENCE, LicenceError, accept_licence, licence_accepted
 
 VERB = "train"
 SETTINGS = "settings"  # folder of saved settings, inside that of the uploads
@@ -25,93 +32,50 @@ MODEL = ("version", "custom_model", "language", "use_amharic_g2p")
 LISTS = ("train_csv", "eval_csv")
 BASIC = ("num_epochs", "batch_size", "grad_acumm", "max_audio_length", "learning_rate")
 FIRST_SWITCHES = ("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision")
-SWITCHES = (
-    *FIRST_SWITCHES,
-    "enable_ema",
-    "warmup_steps",
-    "use_compile",
-    "enable_tf32",
-    "optimizer",
-    "enable_lora",
-    "freeze_first_n_gpt_layers",
-    "freeze_conditioning",
-    "enable_fused_optimizer",
-    "enable_fused_gelu",
-    "enable_byte_dropout",
-    "offload_optimizer",
-    "step_in_backward",
+MORE_SWITCHES = (
+    *("enable_ema", "warmup_steps", "use_compile", "enable_tf32", "optimizer", "enable_lora"),
+    *("freeze_first_n_gpt_layers", "freeze_conditioning", "enable_fused_optimizer", "enable_fused_gelu"),
+    *("enable_byte_dropout", "offload_optimizer", "step_in_backward"),
 )
+SWITCHES = FIRST_SWITCHES + MORE_SWITCHES
 CHECKPOINTS = ("save_step", "save_n_checkpoints", "eval_step", "sample_texts", "tracker")
 ADVANCED = {
     "training.advanced_optimizations": (
-        "checkpoint_every",
-        "attention_kernel",
-        "max_mel_length",
-        "ema_decay",
-        "ema_device",
-        "lora_rank",
-        "lora_alpha",
-        "lora_dropout",
-        "lora_targets",
-        "use_dora",
+        *("checkpoint_every", "attention_kernel", "max_mel_length", "ema_decay", "ema_device"),
+        *("lora_rank", "lora_alpha", "lora_dropout", "lora_targets", "use_dora"),
     ),
     "training.advanced_learning": (
-        "max_steps",
-        "lr_scheduler",
-        "warmup_share",
-        "embedding_warmup_steps",
-        "weight_decay",
-        "gradient_clip",
-        "dropout",
-        "label_smoothing",
-        "text_loss_weight",
-        "mask_reference",
-        "early_stopping_patience",
-        "seed",
+        *("max_steps", "lr_scheduler", "warmup_share", "embedding_warmup_steps", "weight_decay", "gradient_clip"),
+        *("dropout", "label_smoothing", "text_loss_weight", "mask_reference", "early_stopping_patience", "seed"),
     ),
     "training.advanced_batches": ("max_text_length", "batch_tokens", "num_workers"),
     "training.advanced_gpus": ("max_memory_fraction", "num_processes", "sharding"),
 }
 PATHS = {"custom_model", "train_csv", "eval_csv", *PROJECT}  # of this computer; no preset sets them
-SHOWN = (
-    *MODEL,
-    *LISTS,
-    *BASIC,
-    *SWITCHES,
-    *(name for names in ADVANCED.values() for name in names),
-    *CHECKPOINTS,
-)
+SHOWN = (*MODEL, *LISTS, *BASIC, *SWITCHES, *(name for names in ADVANCED.values() for name in names), *CHECKPOINTS)
 
-TIERS = (
-    "conservative",
-    "balanced",
-    "aggressive",
-    "standard",
-    "t4",
-    "memory_optimized",
-    "extreme_memory_optimized",
-    "lora_6gb",
+TIERS = (  # presets by the memory that they need
+    *("conservative", "balanced", "aggressive", "standard"),
+    *("t4", "memory_optimized", "extreme_memory_optimized", "lora_6gb"),
 )
 PRESETS = (*TIERS, "amharic", "amharic_200hr", "small_dataset", "tiny_cpu")  # files in configs/
 
 
+# By hand: gradio's BrowserState reads nothing before its tab is visible, as after a reload.
+READ_SAVED = "() => [JSON.parse(localStorage.getItem('amharic-training-form') ?? '{}')]"
+SAVE = """(value) => {
+  if (!window.trainingFormIsBack) return;
+  const saved = JSON.parse(localStorage.getItem("amharic-training-form") ?? "{}");
+  localStorage.setItem("amharic-training-form", JSON.stringify({ ...saved, %s: value }));
+}"""
+
+
 def preset_choices(language: str) -> list[tuple[str, str]]:
     """Return the presets as (title, name)."""
-    return [(preset_title(name, language), name) for name in PRESETS]
-
-
-def preset_title(name: str, language: str) -> str:
-    """Return the title of a preset."""
-    return t(f"preset.{name}.title", language)
-
-
-def preset_description(name: str, language: str) -> str:
-    """Return the description of a preset."""
-    return t(f"preset.{name}.about", language)
+    return [(t(f"preset.{name}.title", language), name) for name in PRESETS]
 
 
 def load_preset(name: str) -> TrainConfig:
-    """Read a preset."""
     if name not in PRESETS:
         raise ConfigError(f"There is no preset {name!r}.", hint=f"Available presets: {', '.join(PRESETS)}.")
     return TrainConfig.load(CONFIGS / f"{name}.yaml")
@@ -122,11 +86,6 @@ def read_settings(values: Mapping[str, object], project: Project) -> TrainConfig
     return TrainConfig.parse({**values, "output_path": str(project.root.resolve())}, source="The form")
 
 
-def command(config: TrainConfig) -> str:
-    """Return the command that starts the same run."""
-    return command_line(VERB, config)
-
-
 def save_settings(config: TrainConfig, output: Path, project: str) -> Path:
     """Write settings to a file for download."""
     folder = output / UPLOADS.name / SETTINGS
@@ -134,6 +93,21 @@ def save_settings(config: TrainConfig, output: Path, project: str) -> Path:
     path = folder / f"{project}-train-{time.strftime('%Y%m%d-%H%M%S')}.yaml"
     write_atomically(path, f"# python -m utils train --config {path.name}\n{config.to_yaml()}")
     return path
+
+
+def settings_error(error: AmharicTtsError, language: str) -> str:
+    """Return a box with an error: each problem of a form or a file on a line, under the title of its field."""
+
+    def with_title(problem: str) -> str:
+        name = re.split(r"\W", problem, maxsplit=1)[0]
+        if name not in TrainConfig.model_fields:
+            return problem
+        return f"{field_title(TrainConfig, name, language)} ({name}){problem.removeprefix(name)}"
+
+    if not isinstance(error, ConfigError):
+        return error_box(error, language)
+    problems = [with_title(problem) for problem in describe_problems(error, language)]
+    return message_list("error", t("training.invalid_settings", language), problems)
 
 
 def needs_licence(version: str, custom_model: str = "") -> bool:
@@ -157,13 +131,7 @@ def list_trainings(project: Project) -> list[runs.Run]:
 
 
 def start_blocked(project: Project, values: Mapping[str, str], language: str) -> str:
-    """Return why no run can be started; empty when one can.
-
-    Args:
-        project: The open project.
-        values: version, custom_model, train_csv and eval_csv of the form.
-        language: Of the page.
-    """
+    """Return why no run can be started with version, custom_model, train_csv and eval_csv of the form, or nothing."""
     if run := runs.active_run(project, VERB):
         return t("common.name_is_running", language, name=run.name)
     lists = {"train": values.get("train_csv"), "eval": values.get("eval_csv")}
@@ -176,16 +144,182 @@ def start_blocked(project: Project, values: Mapping[str, str], language: str) ->
     return ""
 
 
-def settings_error(error: AmharicTtsError, language: str) -> str:
-    """Return a box with an error: each problem of a form or a file on a line, under the title of its field."""
-    if not isinstance(error, ConfigError):
-        return error_box(error, language)
-    problems = [_with_title(problem, language) for problem in describe_problems(error, language)]
-    return message_list("error", t("training.invalid_settings", language), problems)
+class TrainForm:
+    """The widgets of the form."""
+
+    def __init__(self, page: PageContext) -> None:
+        self.page = page
+        self.widgets: dict[str, Any] = {}  # by name of the field, in the order of the form
+        self.hints: dict[str, gr.HTML] = {}  # what each switch does on this device, by name of its field
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """Return what a handler of the whole form reads."""
+        return {"project": self.page.project, "page_language": self.page.language, **self.widgets}
+
+    @property
+    def outputs(self) -> list[Any]:
+        """Return the widgets that ``form_values`` fills, in its order."""
+        return [self.widgets[name] for name in SHOWN]
+
+    def lay_out(self, names: Sequence[str]) -> None:
+        """Lay out the widgets of some fields, side by side where they fit."""
+        with gr.Row(elem_classes="fields"):
+            for name in names:
+                is_switch = name in SWITCHES
+                with gr.Column() if is_switch else nullcontext():
+                    self.widgets |= build_form(TrainConfig, only=[name])
+                    self.widgets[name].elem_id = f"training-{name}"
+                    if is_switch:
+                        self.hints[name] = gr.HTML(elem_classes="switch-hint")
 
 
-def _with_title(problem: str, language: str) -> str:
-    name = re.split(r"\W", problem, maxsplit=1)[0]
-    if name not in TrainConfig.model_fields:
-        return problem
-    return f"{field_title(TrainConfig, name, language)} ({name}){problem.removeprefix(name)}"
+def form_values(config: TrainConfig, *, keep_paths: bool) -> list[Any]:
+    """Return the value of every widget; with ``keep_paths`` the paths on the form stay as they are."""
+    return [gr.skip() if keep_paths and name in PATHS else getattr(config, name) for name in SHOWN]
+
+
+def build_model(form: TrainForm) -> None:
+    """Lay out base model and data, and the consent to the licence where it is needed."""
+    form.lay_out(MODEL)
+    with gr.Column(visible=False, elem_id="licence") as box:
+        gr.Markdown(t("training.licence_notice"))
+        agree = gr.Checkbox(
+            label=t("training.accept_licence"), info=t("training.accept_licence_hint"), interactive=True
+        )
+    with gr.Accordion(t("training.other_metadata"), open=False):
+        form.lay_out(LISTS)
+    chosen = [form.widgets["version"], form.widgets["custom_model"]]
+
+    def show_licence(version: str, custom_model: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
+        return gr.update(visible=needs_licence(version, custom_model or ""))
+
+    @show_errors
+    def accept(agreed: bool, version: str, custom_model: str, language: str) -> Any:  # noqa: ANN401, FBT001  # positional in gradio
+        if agreed:
+            accept_licence()
+            notify(t("common.consent_saved", language))
+        return show_licence(version, custom_model)
+
+    changes = [widget.change for widget in chosen]
+    gr.on([form.page.blocks.load, *changes], show_licence, chosen, box, **PRIVATE_EVENT)
+    agree.input(accept, [agree, *chosen, form.page.language], box, api_name="accept_licence")
+
+
+def build_presets() -> tuple[gr.Dropdown, gr.HTML]:
+    """Lay out the presets."""
+    preset = gr.Dropdown(
+        preset_choices("en"),
+        value=None,
+        label=t("training.preset"),
+        info=t("training.preset_hint"),
+        elem_id="preset",
+        interactive=True,
+    )
+    return preset, gr.HTML(elem_id="preset-about")
+
+
+def connect_presets(form: TrainForm, preset: gr.Dropdown, about: gr.HTML) -> None:
+    """Fill the form with the selected preset; translate the presets."""
+    language = form.page.language
+
+    @show_errors
+    def choose(name: str, page_language: str) -> list[Any]:
+        config = load_preset(name)
+        description = f"{t(f'preset.{name}.about', page_language)} (configs/{name}.yaml)"
+        return [note(description), *form_values(config, keep_paths=True)]
+
+    def translate(chosen: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
+        return gr.update(choices=preset_choices(chosen))
+
+    # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.
+    outputs = [about, *form.outputs]
+    preset.change(choose, [preset, language], outputs, api_name="preset", show_progress_on=about, **RAW_INPUTS)
+    language.change(translate, language, preset, **PRIVATE_EVENT)
+
+
+def build_settings(form: TrainForm) -> None:
+    """Lay out the other settings in groups."""
+    form.lay_out(BASIC)
+    with gr.Accordion(t("training.optimizations"), open=True, elem_id="switches"):
+        form.lay_out(FIRST_SWITCHES)
+        form.lay_out(MORE_SWITCHES)
+    for title, names in ADVANCED.items():
+        with gr.Accordion(t(title), open=False):
+            form.lay_out(names)
+    gr.Markdown(heading("training.checkpoints_and_memory"))
+    form.lay_out(CHECKPOINTS)
+
+
+def build_files(form: TrainForm) -> None:
+    """Show the command, save the settings to a file, and load them from one."""
+    page = form.page
+    with gr.Row():
+        show = gr.Button(t("common.show_command"), elem_id="show-command", min_width=160)
+        save = gr.Button(t("training.save_settings"), elem_id="save-settings", min_width=160)
+        load = gr.UploadButton(
+            t("training.load_settings"), file_types=[".yaml", ".yml"], elem_id="load-settings", min_width=160
+        )
+    message = gr.HTML(elem_id="settings-errors")
+    command = command_box("command", visible=False)
+    file = gr.File(label=t("common.settings"), visible=False, interactive=False, elem_id="settings-file")
+
+    @show_errors
+    def write_command(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
+        try:
+            config = read_settings(values, page.open(project))
+        except ConfigError as error:
+            return settings_error(error, page_language), gr.update(visible=False)
+        return "", gr.update(value=command_line(VERB, config), visible=True)
+
+    @show_errors
+    def write_file(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
+        opened = page.open(project)
+        try:
+            path = save_settings(read_settings(values, opened), page.output, opened.root.name)
+        except ConfigError as error:
+            return settings_error(error, page_language), gr.update(visible=False)
+        return "", gr.update(value=str(path), visible=True)
+
+    @show_errors
+    def read_file(path: str, page_language: str) -> list[Any]:
+        try:
+            config = TrainConfig.load(Path(path))
+        except ConfigError as error:
+            return [settings_error(error, page_language), *[gr.skip()] * len(SHOWN)]
+        done = message_box("success", t("training.settings_file_loaded", page_language, name=Path(path).name))
+        return [done, *form_values(config, keep_paths=False)]
+
+    show.click(
+        write_command, inputs_kwargs=form.inputs, outputs=[message, command], api_name="train_command", **RAW_INPUTS
+    )
+    save.click(write_file, inputs_kwargs=form.inputs, outputs=[message, file], api_name="save_settings", **RAW_INPUTS)
+    load.upload(
+        read_file,
+        [load, page.language],
+        [message, *form.outputs],
+        api_name="load_settings",
+        show_progress_on=message,
+    )
+
+
+def save_form_in_browser(form: TrainForm) -> None:
+    """Save the form in the browser, so that a reload loses nothing."""
+    saved = gr.JSON(label=t("common.settings"), visible=False)
+    # Widgets also report a change while the page opens; that must not overwrite what was saved.
+    restored = form.page.blocks.load(restored_values, saved, form.outputs, js=READ_SAVED, **PRIVATE_EVENT)
+    restored.then(None, None, None, js="() => { window.trainingFormIsBack = true; }", **PRIVATE_EVENT)
+    # One event for each field: a preset changes sixty at once, and the browser reads all inputs of each event.
+    for name, widget in zip(SHOWN, form.outputs, strict=True):
+        widget.change(None, widget, None, js=SAVE % name, **PRIVATE_EVENT)
+
+
+def restored_values(saved: object) -> list[Any]:
+    """Return the value of every widget from what a browser saved; values of another type are skipped."""
+    values = saved if isinstance(saved, dict) else {}
+
+    def is_usable(value: object, default: object) -> bool:
+        return type(value) is type(default) or (type(default) is float and type(value) is int)  # 32.0 comes back as 32
+
+    defaults = TrainConfig().model_dump()
+    return [values[name] if is_usable(values.get(name), defaults[name]) else gr.skip() for name in SHOWN]

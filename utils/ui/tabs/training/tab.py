@@ -1,35 +1,19 @@
 """The Fine-tuning tab, in the order of work: model and data, settings, training, finished model."""
 
+from typing import Any
+
 import gradio as gr
 
 from utils import runs
+from utils.core.errors import AmharicTtsError
 from utils.ui.i18n import heading, t
-from utils.ui.page import PageContext
+from utils.ui.page import RAW_INPUTS, PageContext, show_errors
 from utils.ui.run_panel import RunPanel
 from utils.ui.tabs.training import render, settings
-from utils.ui.tabs.training.forecast import build_forecast
-from utils.ui.tabs.training.monitor import (
-    LiveView,
-    build_comparison,
-    build_export,
-    build_live,
-    connect_comparison,
-    connect_live,
-    connect_reuse,
-    connect_start,
-)
-from utils.ui.tabs.training.preflight import build_dataset_check, build_memory
-from utils.ui.tabs.training.queries import CachedQuery
+from utils.ui.tabs.training.monitor import LiveView, build_comparison, build_export, build_live
+from utils.ui.tabs.training.preflight import build_dataset_check, build_forecast, build_memory
 from utils.ui.tabs.training.run_history import HistoryCache
-from utils.ui.tabs.training.settings_form import (
-    TrainForm,
-    build_files,
-    build_model,
-    build_presets,
-    build_settings,
-    connect_presets,
-    save_form_in_browser,
-)
+from utils.ui.tabs.training.settings import TrainForm
 
 
 def build(page: PageContext) -> gr.Tab:
@@ -47,16 +31,12 @@ def build(page: PageContext) -> gr.Tab:
         button = gr.Button(t("training.train_model"), variant="primary", elem_id="train", interactive=False)
         reason, message = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-errors")
         panel = RunPanel(page, "training", settings.list_trainings, facts, render.log)
-        live = build_live()
-        chosen, chart, compared = build_comparison()
-        widgets = {"device": device, "train": button, "reason": reason, **live, "compared": chosen}
+        widgets = {"device": device, "train": button, "reason": reason, **build_live(form, panel)}
+        widgets["compared"] = build_comparison(page, histories)
         widgets |= build_export(page, panel)
-        view = LiveView(page, form, panel, histories, CachedQuery("device"), widgets)
-        connect_live(view, tab)
-        connect_start(view, button, message)
-        connect_reuse(view, live["reuse"])
-        connect_comparison(view, chosen, chart, compared)
-        save_form_in_browser(form)
+        LiveView(form, panel, histories, widgets).connect(tab)
+        connect_start(form, panel, button, message)
+        settings.save_form_in_browser(form)
     return tab
 
 
@@ -64,16 +44,39 @@ def build_form(page: PageContext) -> tuple[TrainForm, gr.HTML]:
     """Lay out everything that is decided before a start; return the form and the description of the device."""
     form = TrainForm(page)
     gr.Markdown(heading("training.model_and_data"))
-    build_model(form)
+    settings.build_model(form)
     check = gr.Column()
     gr.Markdown(heading("common.settings"))
     device = gr.HTML(elem_id="device")
-    preset, about = build_presets()
-    build_settings(form)
+    preset, about = settings.build_presets()
+    settings.build_settings(form)
     build_forecast(form)
     build_memory(form)
-    build_files(form)
+    settings.build_files(form)
     with check:
         build_dataset_check(form)
-    connect_presets(form, preset, about)
+    settings.connect_presets(form, preset, about)
     return form, device
+
+
+def connect_start(form: TrainForm, panel: RunPanel, button: gr.Button, message: gr.HTML) -> None:
+    """Start a run with the settings of the form; show problems beside the button."""
+
+    @show_errors
+    def train(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
+        try:
+            config = settings.read_settings(values, form.page.open(project))
+            started = panel.started(lambda opened: settings.start(config, opened), project, page_language)
+        except AmharicTtsError as error:
+            return *[gr.skip()] * len(panel.outputs), settings.settings_error(error, page_language)
+        return *started, ""
+
+    button.click(
+        train,
+        inputs_kwargs=form.inputs,
+        outputs=[*panel.outputs, message],
+        api_name="train",
+        show_progress_on=panel.facts,
+        concurrency_limit=None,
+        **RAW_INPUTS,
+    )
