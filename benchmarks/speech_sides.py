@@ -90,7 +90,7 @@ class Ours:
         from utils.speech.precision import choose
         from utils.speech.synthesizer import Synthesizer
         from utils.speech.vocoder import Vocoder
-        from utils.xtts.memory import free_memory
+        from utils.xtts.device import free_memory
 
         chosen = choose(conditions.device, precision)
         opened = open_model(conditions.folder, as_stored=True)

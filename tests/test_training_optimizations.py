@@ -12,7 +12,7 @@ from utils.config import TrainConfig
 from utils.training.packing import PackedGpt
 from utils.training.speedups import SpeedupError, compilation, kernels, memory_cap
 from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations, coqui_gpt
-from utils.xtts import dtypes
+from utils.xtts import device
 
 PLAIN = {"enable_sdpa": False, "enable_mixed_precision": False, "dropout": 0.0}
 
@@ -114,7 +114,7 @@ def test_a_model_without_it_is_refused(pick: Callable[[Any], nn.Module]) -> None
 
 
 def test_the_number_format_comes_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dtypes, "processor_flags", lambda: frozenset({"avx512_bf16"}))
+    monkeypatch.setattr(device, "processor_flags", lambda: frozenset({"avx512_bf16"}))
     switches = optimizer(enable_mixed_precision=True)
     assert switches.get_mixed_precision_config().dtype == "bf16"
     change = switches.apply(small_gpt())["enable_mixed_precision"]

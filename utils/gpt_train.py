@@ -43,8 +43,9 @@ from utils.training.throughput import Throughput
 from utils.training.tracking import Tracker
 from utils.training_optimizations import TrainingOptimizer
 from utils.xtts import checkpoints
-from utils.xtts.codec import AudioEncoder, choose_device
-from utils.xtts.finalize import promote
+from utils.xtts.codec import AudioEncoder
+from utils.xtts.device import choose_device
+from utils.xtts.export import promote
 from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
 

@@ -26,7 +26,7 @@ from utils.training.speedups import (
     memory_cap,
 )
 from utils.xtts import adapters
-from utils.xtts.dtypes import Precision, choose_precision
+from utils.xtts.device import Precision, choose_precision
 from utils.xtts.modules import GPT
 
 GPT_PATHS = ("", "gpt", "xtts.gpt", "module", "module.gpt", "module.xtts.gpt")  # of coqui's GPT inside a model

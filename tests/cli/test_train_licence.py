@@ -9,8 +9,7 @@ from utils import runs
 from utils.__main__ import main
 from utils.config import Config
 from utils.core.paths import Project
-from utils.xtts import licence
-from utils.xtts.licence import VARIABLE, LicenceError, licence_accepted, require_licence
+from utils.xtts.hub import VARIABLE, LicenceError, accept_licence, licence_accepted, require_licence
 
 
 @pytest.fixture
@@ -18,7 +17,7 @@ def consent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A place for the consent that is not the one of this computer."""
     path = tmp_path / "settings" / "consent.json"
     monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setattr(licence.accept_licence, "__defaults__", ("", path))
+    monkeypatch.setattr(accept_licence, "__defaults__", ("", path))
     return path
 
 

@@ -21,7 +21,7 @@ from utils.speech.loaded_model import read_from_file
 from utils.speech.voices import VoiceCache, own_names
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.files import ModelFileError
-from utils.xtts.state_dict import read_state_dict
+from utils.xtts.model import read_state_dict
 from utils.xtts.tensors import read_tensors
 
 pytestmark = pytest.mark.slow

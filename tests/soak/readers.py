@@ -19,8 +19,7 @@ from utils.runs.job import Job
 from utils.training import preparation, resume_state
 from utils.xtts import checkpoints
 from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SETTINGS_FILE, TINY_RANDOM, VOCABULARY_FILE
-from utils.xtts.model import read_config
-from utils.xtts.state_dict import read_state_dict
+from utils.xtts.model import read_config, read_state_dict
 from utils.xtts.tensors import read_tensors
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary

@@ -16,7 +16,7 @@ from tools.tiny_voice.stages import Progress
 from utils.cli import demo
 from utils.core.paths import TINY_MODEL
 from utils.ui.tabs.training.preflight import SMALL
-from utils.xtts.state_dict import read_state_dict
+from utils.xtts.model import read_state_dict
 
 pytestmark = [
     pytest.mark.slow,

@@ -9,8 +9,7 @@ from torch import nn
 
 from tools.tiny_voice.gpt import POSITIONS, SCALE, TOKENS, initial_gpt, position_waves
 from tools.tiny_voice.widen import widen
-from utils.xtts.from_scratch import GptSize, VocoderSize, new_config, new_vocoder
-from utils.xtts.narrow import without_silent_channels
+from utils.xtts.from_scratch import GptSize, VocoderSize, new_config, new_vocoder, without_silent_channels
 from utils.xtts.random_model import small_vocabulary
 
 SIZE = VocoderSize(dim=24, channels=64, filters=(8, 16, 32, 64))

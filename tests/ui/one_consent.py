@@ -17,7 +17,7 @@ def main(words: Sequence[str]) -> None:
     paths.MODELS = Path(output) / ".models"
     paths.LICENCE_CONSENT = Path(output).parent / "consent.json"  # before anything imports it by its name
     from tests.ui import one_tab
-    from utils.xtts.licence import VARIABLE
+    from utils.xtts.hub import VARIABLE
 
     python = Path(output).parent / "python"
     python.write_text(f'#!/bin/sh\n{VARIABLE}=1 exec "{sys.executable}" "$@"\n', encoding="utf-8")

@@ -22,7 +22,7 @@ from utils.workspace import disk_usage, projects
 from utils.workspace.disk_usage import DiskUsage
 from utils.xtts import checkpoints
 from utils.xtts.files import HUB_FILES
-from utils.xtts.licence import VARIABLE, LicenceError, accept_licence
+from utils.xtts.hub import VARIABLE, LicenceError, accept_licence
 
 LICENCE_TEXT = b"The terms.\n" * 200
 

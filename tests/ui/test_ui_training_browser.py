@@ -15,7 +15,7 @@ from utils.config import TrainConfig
 from utils.runs import Status
 from utils.ui.i18n import t
 from utils.ui.tabs.training.settings import PRESETS
-from utils.xtts.licence import licence_accepted
+from utils.xtts.hub import licence_accepted
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
 

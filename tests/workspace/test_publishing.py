@@ -29,7 +29,7 @@ from utils.speech.loading import open_model
 from utils.workspace import publishing
 from utils.workspace.publishing import PublishedModel, PublishOptions, publish, publish_adapter
 from utils.xtts.files import ModelFileError
-from utils.xtts.state_dict import read_state_dict
+from utils.xtts.model import read_state_dict
 from utils.xtts.tokenizer import Tokenizer
 
 CODES = torch.arange(0, 1000, 25)

@@ -15,10 +15,8 @@ from utils.core.errors import DownloadError
 from utils.xtts import base_models, random_model
 from utils.xtts.base_models import DownloadProgress, ModelSource, base_folder
 from utils.xtts.files import BUILT_IN, HUB_FILES, ModelFileError
-from utils.xtts.hub import UnreachableError
-from utils.xtts.licence import LICENCE, VARIABLE, LicenceError, accept_licence, licence_accepted
-from utils.xtts.model import match_gpt
-from utils.xtts.state_dict import read_state_dict, require_match
+from utils.xtts.hub import LICENCE, VARIABLE, LicenceError, UnreachableError, accept_licence, licence_accepted
+from utils.xtts.model import match_gpt, read_state_dict, require_match
 
 pytestmark = pytest.mark.slow
 PUBLISHED = [name for name in HUB_FILES if name not in base_models.ADDED_LATER]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from utils.xtts.dtypes import choose_precision
+from utils.xtts.device import choose_precision
 
 
 @pytest.mark.parametrize(

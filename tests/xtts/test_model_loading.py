@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from utils.xtts.files import ModelFileError
-from utils.xtts.model import fingerprint, gpt_state, load_gpt, match_gpt, read_config
-from utils.xtts.state_dict import read_state_dict
+from utils.xtts.model import fingerprint, gpt_state, load_gpt, match_gpt, read_config, read_state_dict
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
@@ -137,7 +136,7 @@ def test_few_missing_weights_are_initialised_and_reported(folder: Path) -> None:
     del weights["gpt.final_norm.weight"]
     rewrite(folder, {"model": weights | {"gpt.extra": torch.ones(1)}})
     match = match_gpt(folder)
-    assert (match.missing, match.unexpected, match.complete) == (("final_norm.weight",), ("extra",), False)
+    assert (match.missing, match.unexpected, match.complete) == (["final_norm.weight"], ["extra"], False)
     assert "1 missing (final_norm.weight); 1 unknown (extra)" in str(match)
     assert torch.equal(load_gpt(folder).final_norm.weight, torch.ones(64))
 

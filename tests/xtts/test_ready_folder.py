@@ -13,8 +13,7 @@ from utils.xtts import export, random_model
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.export import write_ready
 from utils.xtts.files import ModelFileError
-from utils.xtts.model import load_gpt, match_gpt
-from utils.xtts.state_dict import read_state_dict
+from utils.xtts.model import load_gpt, match_gpt, read_state_dict
 from utils.xtts.tokenizer import Tokenizer
 
 State = dict[str, torch.Tensor]

@@ -79,7 +79,7 @@ def build(arguments: argparse.Namespace) -> int:
     from tools.tiny_voice.build import STAGES
     from tools.tiny_voice.recipe import RECIPES
     from tools.tiny_voice.voice import voice_folder
-    from utils.xtts.codec import choose_device
+    from utils.xtts.device import choose_device
 
     root = arguments.output.resolve()
     device = choose_device(arguments.device)

@@ -32,13 +32,13 @@ def add_vocabulary(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the report; return 1 when the text cannot be used for training."""
-    from utils.xtts.coverage import measure_coverage, read_rows, report
+    from utils.xtts.coverage import measure_coverage, read_rows
 
     rows = list(read_rows(arguments.text))
     tokenizer = open_tokenizer(arguments, (row.text for row in rows))
     coverage = measure_coverage(tokenizer, rows, arguments.language)
     print(f"vocabulary           {tokenizer.vocabulary.source}")
-    print(report(coverage))
+    print(coverage)
     missing = tokenizer.missing_letters(arguments.language)
     if missing:
         print(f"missing letters      {' '.join(missing)} (this text mode does not work with this vocabulary)")

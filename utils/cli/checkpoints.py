@@ -97,7 +97,7 @@ def delete(place: Project, arguments: argparse.Namespace) -> int:
 def promote(place: Project, arguments: argparse.Namespace) -> int:
     """Make a checkpoint the finished model of the project."""
     from utils.speech.loaded_model import training_reference
-    from utils.xtts.finalize import promote as promoted
+    from utils.xtts.export import promote as promoted
 
     if len(arguments.steps) > 1:
         raise RunError("Only one checkpoint can be the finished model.", hint="Give one step.")

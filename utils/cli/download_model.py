@@ -10,7 +10,7 @@ from utils.config.flags import add_flags, read_flags
 from utils.core.paths import MODELS, OUTPUT
 from utils.runs.job import Job
 from utils.workspace.projects import downloads_project
-from utils.xtts.licence import accept_licence
+from utils.xtts.hub import accept_licence
 
 CONFIG = DownloadConfig
 

@@ -37,7 +37,8 @@ def work(job: Job, config: FeaturesConfig) -> None:
     """Encode the missing clips."""
     from utils.dataset import metadata, store
     from utils.training import preparation
-    from utils.xtts.codec import AudioEncoder, choose_device
+    from utils.xtts.codec import AudioEncoder
+    from utils.xtts.device import choose_device
 
     dataset, model = job.run.project.dataset, Path(config.model)
     clips, language = store.load_dataset(dataset).kept, metadata.read_language(dataset)

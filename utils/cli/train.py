@@ -12,7 +12,7 @@ from utils.config.flags import add_flags, command_line, read_flags
 from utils.core.paths import OUTPUT, Project, project
 from utils.runs.job import GroupJob, Job
 from utils.training.launcher import is_member, launch
-from utils.xtts.licence import accept_licence
+from utils.xtts.hub import accept_licence
 
 CONFIG = TrainConfig
 

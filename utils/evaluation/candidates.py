@@ -20,7 +20,7 @@ from utils.speech.models import find_model
 from utils.speech.synthesizer import Synthesizer
 from utils.speech.types import Speech
 from utils.xtts.checkpoints import PREFIX
-from utils.xtts.memory import free_memory
+from utils.xtts.device import free_memory
 
 ENCODER_RATE = 16_000
 

@@ -21,10 +21,9 @@ from utils.core.errors import AmharicTtsError, VocabularyError
 from utils.core.languages import find
 from utils.core.paths import Project
 from utils.xtts.checkpoints import Checkpoint
-from utils.xtts.conditioning import fuse
 from utils.xtts.files import REFERENCE_FILE, VOCABULARY_FILE
-from utils.xtts.model import GPT_PREFIX, load_vocoder, read_config
-from utils.xtts.state_dict import read_state_dict, strip_prefix
+from utils.xtts.model import GPT_PREFIX, load_vocoder, read_config, read_state_dict, strip_prefix
+from utils.xtts.modules import fuse
 from utils.xtts.tokenizer import Tokenizer
 
 CONDITIONING = ("conditioning_encoder", "conditioning_perceiver")  # the parts of the GPT that encode a voice

@@ -51,8 +51,18 @@ from utils.xtts.files import (
     current_base_path,
     read_about,
 )
-from utils.xtts.model import GPT_PREFIX, fingerprint, load_gpt, meta_gpt, read_config, require_vocoder
-from utils.xtts.state_dict import compare, read_state_dict, require_match, strip_prefix
+from utils.xtts.model import (
+    GPT_PREFIX,
+    compare,
+    fingerprint,
+    load_gpt,
+    meta_gpt,
+    read_config,
+    read_state_dict,
+    require_match,
+    require_vocoder,
+    strip_prefix,
+)
 from utils.xtts.tensors import read_tensors
 from utils.xtts.tokenizer import Tokenizer
 

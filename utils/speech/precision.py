@@ -23,7 +23,7 @@ from utils.core.errors import SpeedupError, StorageError
 from utils.core.paths import PRECISIONS
 from utils.core.storage import file_lock, make_folder, read_json, write_atomically
 from utils.speech.quantized import DTYPES, Precision, can_pack, int8_engine, linear
-from utils.xtts.dtypes import BF16_FLAGS, choose_precision, processor_flags
+from utils.xtts.device import BF16_FLAGS, choose_precision, processor_flags
 
 logger = logging.getLogger(__name__)
 

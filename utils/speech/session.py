@@ -138,7 +138,7 @@ class ActiveModel:
     @cached_property
     def gpu_gib(self) -> float:
         """Return the GPU memory in use when this is first read."""
-        from utils.xtts.memory import gpu_memory_gib
+        from utils.xtts.device import gpu_memory_gib
 
         return gpu_memory_gib()
 
@@ -336,7 +336,7 @@ class SpeechSession:
     def _drop_model(self) -> None:
         loaded, self.loaded = self.loaded, None
         if loaded is not None:
-            from utils.xtts.memory import free_memory
+            from utils.xtts.device import free_memory
 
             loaded.synthesizer.__dict__.clear()  # a traceback may still refer to it and keep gigabytes
             free_memory()

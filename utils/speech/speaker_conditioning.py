@@ -20,8 +20,7 @@ from utils.media.rates import RATE
 from utils.speech.loaded_model import LoadedModel
 from utils.xtts.codec import REFERENCE_FFT, mel_spectrogram
 from utils.xtts.files import CONFIG_FILE, ModelFileError
-from utils.xtts.model import read_config
-from utils.xtts.state_dict import RELOAD_HINT
+from utils.xtts.model import RELOAD_HINT, read_config
 
 MIN_SECONDS = 1.0
 SILENT = 10 ** (-60 / 20)  # a peak below -60 dB

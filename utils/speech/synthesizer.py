@@ -31,7 +31,7 @@ from utils.speech.planning import SpeechPlan, plan
 from utils.speech.precision import PrecisionChoice, choose
 from utils.speech.types import DEFAULTS, Sentence, Speech, Utterance, Voice, join, silence, start_times
 from utils.speech.vocoder import Vocoder
-from utils.xtts.memory import free_memory
+from utils.xtts.device import free_memory
 
 EXTRA = 1.5  # times the longest time a text should take: whatever goes on after that has lost its way
 

@@ -23,7 +23,7 @@ from utils.speech.speaker_conditioning import ConditioningSettings, encode_speak
 from utils.speech.types import Voice
 from utils.xtts.codec import read_tensors_only
 from utils.xtts.files import SPEAKERS_FILE, ModelFileError
-from utils.xtts.state_dict import RELOAD_HINT
+from utils.xtts.model import RELOAD_HINT
 
 logger = logging.getLogger(__name__)
 

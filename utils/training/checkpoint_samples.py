@@ -19,7 +19,7 @@ from utils.runs.job import Job
 from utils.speech.synthesizer import Synthesizer
 from utils.training.speedups import kernels
 from utils.xtts.checkpoints import PREFIX, SAMPLES, checkpoint_folder
-from utils.xtts.memory import free_memory
+from utils.xtts.device import free_memory
 
 NO_SAMPLES = "-"
 SENTENCES = 3

@@ -14,7 +14,7 @@ from utils.training.guards import EarlyStopping, OverfittingGuard, StepStatus
 from utils.training.schedule import scale_rates
 from utils.training.step import StepResult, TrainStep
 from utils.training.throughput import Throughput
-from utils.xtts.memory import trim_memory
+from utils.xtts.device import trim_memory
 
 PROGRESS_SECONDS = 1.0  # between progress events
 LOSS_WINDOW = 50  # updates in the running mean of the training loss

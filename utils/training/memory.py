@@ -66,7 +66,7 @@ class Device:
         """Return the device that a run would use on this machine."""
         import psutil
 
-        from utils.xtts.dtypes import choose_precision
+        from utils.xtts.device import choose_precision
 
         kind: Literal["cuda", "cpu"] = "cuda" if torch.cuda.is_available() else "cpu"
         half = choose_precision(kind).dtype != "no"

@@ -26,7 +26,7 @@ from utils.core.storage import (
     write_folder,
 )
 from utils.xtts.checkpoints import RESUME_STATE
-from utils.xtts.tensors import flatten_tree, read_tensors, total_bytes, unflatten_tree, write_tensors
+from utils.xtts.tensors import flatten_tree, read_tensors, unflatten_tree, write_tensors
 
 WEIGHTS, EMA = "weights.safetensors", "ema.safetensors"
 OPTIMIZER, OPTIMIZER_TREE = "optimizer.safetensors", "optimizer.json"
@@ -86,7 +86,7 @@ def save(folder: Path, snapshot: Snapshot) -> None:
         write_atomically(new / OPTIMIZER_TREE, json.dumps(optimizer))
         return {name: write_tensors(new / name, tensors) for name, tensors in parts.items()}
 
-    needed = sum(total_bytes(part.values()) + HEADER_BYTES * len(part) for part in parts.values())
+    needed = sum(tensor.nbytes + HEADER_BYTES for part in parts.values() for tensor in part.values())
     about = {name: getattr(snapshot, name) for name in SCALARS} | {"trees": trees}
     write_folder(folder, RESUME_STATE, fill, about, needed=needed)
 

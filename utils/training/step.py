@@ -19,7 +19,7 @@ from utils.training.ema import Ema
 from utils.training.guards import MicroBatches, NonFiniteGuard, StepStatus
 from utils.training.packing import PackedBatch
 from utils.training.speedups.freezing import train_text_rows_only
-from utils.xtts.memory import free_memory
+from utils.xtts.device import free_memory
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from utils.runs import Run
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 from utils.xtts.files import TINY, TINY_RANDOM, read_about
-from utils.xtts.licence import LICENCE
+from utils.xtts.hub import LICENCE
 from utils.xtts.random_model import RECIPE_FILE
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from utils.core.storage import atomic_writer, make_folder, replace_folder, requi
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
 from utils.xtts.export import EXPORTED_FILES, write_ready
 from utils.xtts.files import DVAE_FILE, MEL_FILE, MODEL_FILE, ModelFileError
-from utils.xtts.model import GPT_PREFIX
-from utils.xtts.state_dict import read_state_dict
+from utils.xtts.model import GPT_PREFIX, read_state_dict
 from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 
 if TYPE_CHECKING:

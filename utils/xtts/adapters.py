@@ -23,11 +23,7 @@ TARGETS = {
     "attention": r"h\.\d+\.attn\.(c_attn|c_proj)",
     "all": r"h\.\d+\.(attn\.(c_attn|c_proj)|mlp\.(c_fc|c_proj))",
 }
-TEXT_ROWS = (
-    "text_embedding",
-    "text_pos_embedding",
-    "text_head",
-)  # the parts of coqui's GPT that depend on the vocabulary
+TEXT_ROWS = ("text_embedding", "text_pos_embedding", "text_head")  # parts of coqui's GPT that depend on the vocabulary
 BASE = ".base_layer"  # what peft puts between the name of a layer and the names of its weights
 HINT = "Resume with the LoRA settings of the original run."
 
@@ -37,13 +33,7 @@ def add_lora(
 ) -> Change:
     """Add adapters to the GPT-2 and freeze everything but them and the text embeddings.
 
-    Args:
-        gpt: coqui's GPT. Freeze layers after this, or their adapters will be trained.
-        rank: Rank of the adapters.
-        alpha: Scale, divided by the rank.
-        dropout: Dropout of the adapters' inputs.
-        targets: The attention matrices only, or those of the MLP too.
-        dora: Use DoRA, which trains magnitude and direction separately.
+    Freeze layers after this, or their adapters will be trained.
     """
     if any(adapted_layers(gpt)):
         raise SpeedupError("enable_lora: this model already has adapters.", hint="Reload the model.")
@@ -77,9 +67,8 @@ def adapted_layers(gpt: nn.Module) -> Iterator[tuple[str, LoraLayer]]:
 def adapter_state(gpt: nn.Module) -> dict[str, Tensor]:
     """Return the adapters and text embeddings by name, without copying."""
     rows = tuple(f"{name}." for name in TEXT_ROWS)
-    return {
-        name: weight.detach() for name, weight in gpt.named_parameters() if LORA_PREFIX in name or name.startswith(rows)
-    }
+    parameters = gpt.named_parameters()
+    return {name: weight.detach() for name, weight in parameters if LORA_PREFIX in name or name.startswith(rows)}
 
 
 def adapter_settings(gpt: nn.Module) -> dict[str, str]:
@@ -90,17 +79,10 @@ def adapter_settings(gpt: nn.Module) -> dict[str, str]:
 
 @torch.no_grad()
 def load_adapter(gpt: nn.Module, state: Mapping[str, Tensor], about: Mapping[str, str] | None = None) -> int:
-    """Load the adapters and text embeddings: all of them, or none if one does not fit.
-
-    Args:
-        gpt: A model changed by ``add_lora``.
-        state: Result of ``adapter_state``.
-        about: Result of ``adapter_settings``.
-    """
+    """Load the adapters and text embeddings: all of them, or none if one does not fit."""
     expected = adapter_state(gpt)
-    names = expected.keys() | state.keys()
-    different = sorted(name for name in names if _shape(expected.get(name)) != _shape(state.get(name)))
-    if different:
+    wanted, given = ({name: weight.shape for name, weight in weights.items()} for weights in (expected, state))
+    if different := sorted(name for name in wanted | given if wanted.get(name) != given.get(name)):
         raise SpeedupError(
             f"The adapter does not fit this model: {', '.join(different[:3])} ({len(different)} in total).", hint=HINT
         )
@@ -111,17 +93,14 @@ def load_adapter(gpt: nn.Module, state: Mapping[str, Tensor], about: Mapping[str
     return len(expected)
 
 
-def _shape(tensor: Tensor | None) -> torch.Size | None:
-    return None if tensor is None else tensor.shape
-
-
 @torch.no_grad()
 def merged_state(gpt: nn.Module) -> dict[str, Tensor]:
-    """Return all weights on the CPU under coqui's names, with the adapters merged in.
-
-    The model is not changed. Layers are merged one at a time on their device.
-    """
-    merged = {f"{name}.weight": _merged(layer) for name, layer in adapted_layers(gpt)}
+    """Return all weights on the CPU under coqui's names, with the adapters merged in; the model is not changed."""
+    merged = {}
+    for name, layer in adapted_layers(gpt):  # one at a time, on its device
+        copied = copy.deepcopy(layer)
+        copied.merge(safe_merge=True)
+        merged[f"{name}.weight"] = copied.get_base_layer().get_parameter("weight").detach().cpu()
     state = {}
     seen: set[int] = set()  # coqui saves a weight with two names under the first
     for name, part in gpt.state_dict(keep_vars=True).items():
@@ -130,10 +109,3 @@ def merged_state(gpt: nn.Module) -> dict[str, Tensor]:
             plain = name.replace(BASE, "")
             state[plain] = merged[plain] if plain in merged else part.detach().cpu()
     return state
-
-
-def _merged(layer: LoraLayer) -> Tensor:
-    """Return the weight of a layer with its adapter merged in."""
-    alone = copy.deepcopy(layer)
-    alone.merge(safe_merge=True)
-    return alone.get_base_layer().get_parameter("weight").detach().cpu()

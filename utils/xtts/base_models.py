@@ -5,7 +5,7 @@ Every base model is returned as a folder in the layout of the hub, with files th
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,10 +27,8 @@ from utils.xtts.files import (
     ModelFileError,
     looks_complete,
 )
-from utils.xtts.hub import HubFile, UnreachableError, download, file_info
-from utils.xtts.licence import require_licence
-from utils.xtts.model import match_gpt, require_vocoder
-from utils.xtts.state_dict import read_state_dict, require_match
+from utils.xtts.hub import HubFile, UnreachableError, download, file_info, require_licence
+from utils.xtts.model import match_gpt, read_state_dict, require_match, require_vocoder
 
 ADDED_LATER = (DVAE_FILE, MEL_FILE, SPEAKERS_FILE)  # older versions use those of the newest
 NEWEST = "main"
@@ -39,33 +37,20 @@ VERIFIED_FILE = "verified.json"
 
 @dataclass(frozen=True)
 class DownloadProgress:
-    """Progress of a download.
+    """Progress of a download."""
 
-    Attributes:
-        file: File being downloaded.
-        done: Bytes downloaded, over all files.
-        total: Bytes of all files.
-    """
-
-    file: str
-    done: int
+    file: str  # being downloaded
+    done: int  # bytes, over all files
     total: int
 
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Where published models are downloaded from and stored.
+    """Where published models are downloaded from and stored."""
 
-    Attributes:
-        models: Folder with one subfolder for each version.
-        consent: File that stores the consent to the licence.
-        endpoint: Address of the hub (default: HF_ENDPOINT, or the public hub).
-        on_progress: Called during a download.
-    """
-
-    models: Path = MODELS
+    models: Path = MODELS  # has one subfolder for each version
     consent: Path = LICENCE_CONSENT
-    endpoint: str | None = None
+    endpoint: str | None = None  # address of the hub; None: HF_ENDPOINT, or the public hub
     on_progress: Callable[[DownloadProgress], object] = lambda _: None
 
 
@@ -143,19 +128,15 @@ class VerifiedFiles:
             self.files = {}
 
     def is_unchanged(self, name: str) -> bool:
-        """Return whether a file is the same as when it was verified."""
-        path = self.folder / name
-        return path.is_file() and self.files.get(name) == _size_and_time(path)
+        return (self.folder / name).is_file() and self.files.get(name) == self._size_and_time(name)
 
     def add(self, files: Iterable[HubFile]) -> None:
-        """Remember verified files."""
-        self.files |= {file.name: _size_and_time(self.folder / file.name) for file in files}
+        self.files |= {file.name: self._size_and_time(file.name) for file in files}
         write_atomically(self.folder / VERIFIED_FILE, json.dumps(self.files, indent=2))
 
-
-def _size_and_time(path: Path) -> list[object]:
-    stat = path.stat()
-    return [stat.st_size, stat.st_mtime_ns]
+    def _size_and_time(self, name: str) -> list[object]:
+        stat = (self.folder / name).stat()
+        return [stat.st_size, stat.st_mtime_ns]
 
 
 def _custom_folder(path: Path, version: str, source: ModelSource) -> Path:
@@ -165,9 +146,16 @@ def _custom_folder(path: Path, version: str, source: ModelSource) -> Path:
     missing = [name for name in HUB_FILES if name not in files]
     if missing or files[MODEL_FILE].name != MODEL_FILE:
         base = _version_folder(version, missing, source)
+        files |= {name: base / name for name in missing}
         key = hashlib.blake2b(f"{path.resolve()} {version}".encode(), digest_size=6).hexdigest()
         folder = source.models / f"custom-{key}"
-        _link_files(folder, {name: base / name for name in missing} | files)
+        make_folder(folder)
+        with file_lock(source.models / f".{folder.name}.lock"):
+            for name in (*HUB_FILES, SETTINGS_FILE, REFERENCE_FILE):
+                if name in files:
+                    symlink_or_copy(files[name], folder / name)
+                else:
+                    (folder / name).unlink(missing_ok=True)
     require_match(match_gpt(folder), str(path))
     require_vocoder(read_state_dict(folder / MODEL_FILE), path)
     return folder
@@ -181,19 +169,7 @@ def _custom_files(path: Path) -> dict[str, Path]:
     if model is None:
         raise ModelFileError(f"{path} has no {MODEL_FILE}.", hint="Give the folder or the .pth of an XTTS v2 model.")
     if path.is_dir() and (missing := [name for name in REQUIRED_FILES if not (folder / name).is_file()]):
-        raise ModelFileError(
-            f"{path} has no {' and no '.join(missing)}.", hint="Copy the file that was saved together with the model."
-        )
+        hint = "Copy the file that was saved together with the model."
+        raise ModelFileError(f"{path} has no {' and no '.join(missing)}.", hint=hint)
     names = (*HUB_FILES[1:], SETTINGS_FILE, REFERENCE_FILE)
     return {MODEL_FILE: model, **{name: folder / name for name in names if (folder / name).is_file()}}
-
-
-def _link_files(folder: Path, files: Mapping[str, Path]) -> None:
-    """Collect files in one folder, as links where possible."""
-    make_folder(folder)
-    with file_lock(folder.parent / f".{folder.name}.lock"):
-        for name in (*HUB_FILES, SETTINGS_FILE, REFERENCE_FILE):
-            if name in files:
-                symlink_or_copy(files[name], folder / name)
-            else:
-                (folder / name).unlink(missing_ok=True)

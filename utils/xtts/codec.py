@@ -7,21 +7,21 @@ so the last codes of a clip depend on the others.
 import hashlib
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from utils.core.errors import ConfigError
 from utils.media.audio import Samples
 from utils.media.rates import FRAME_SAMPLES, RATE
 from utils.xtts.files import DVAE_FILE, MEL_FILE, ModelFileError
+from utils.xtts.model import strip_prefix
 
 if TYPE_CHECKING:
     from TTS.tts.layers.xtts.dvae import DiscreteVAE
@@ -35,25 +35,14 @@ HINT = "Download it again from the published XTTS v2 model."
 
 @dataclass(frozen=True)
 class EncodedClip:
-    """One encoded clip.
+    """One encoded clip."""
 
-    Attributes:
-        codes: One code for every 1024 samples.
-        mel: Mel frames of the clip as a reference: 80 bands for every 256 samples.
-    """
-
-    codes: npt.NDArray[np.int16]
-    mel: npt.NDArray[np.float16]
+    codes: npt.NDArray[np.int16]  # one for every 1024 samples
+    mel: npt.NDArray[np.float16]  # frames of the clip as a reference: 80 bands for every 256 samples
 
 
 class AudioEncoder:
-    """The encoder of the DVAE with its mel transforms.
-
-    Args:
-        dvae: coqui's module.
-        mel_stats: Divisors of the mel bands.
-        device: Torch device.
-    """
+    """The encoder of the DVAE with its mel transforms; ``mel_stats`` are the divisors of the mel bands."""
 
     rate = RATE
     min_samples = MIN_SAMPLES
@@ -71,7 +60,7 @@ class AudioEncoder:
         weights, stats = (read_tensors_only(folder / name) for name in (DVAE_FILE, MEL_FILE))
         if not isinstance(stats, Tensor) or stats.numel() != BANDS:
             raise ModelFileError(f"{folder / MEL_FILE} does not contain {BANDS} numbers.", hint=HINT)
-        return cls(_dvae(weights, folder / DVAE_FILE), stats, device)
+        return cls(_dvae(cast("dict[str, Tensor]", weights), folder / DVAE_FILE), stats, device)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -97,22 +86,15 @@ class AudioEncoder:
         with torch.backends.cudnn.flags(allow_tf32=False):  # otherwise a GPU gives other codes than a CPU
             hidden, lengths = _masked_forward(self.encoder, padded, lengths)
         _, codes, _ = self.codebook(hidden.mT)
-        trimmed = [
-            row[:length].to(torch.int16).cpu().numpy() for row, length in zip(codes, lengths.tolist(), strict=True)
+        mels = [self._spectrum(wave, REFERENCE_FFT)[0].T.half().cpu().numpy() for wave in waves]
+        return [
+            EncodedClip(row[:length].to(torch.int16).cpu().numpy(), mel)
+            for row, length, mel in zip(codes, lengths.tolist(), mels, strict=True)
         ]
-        frames = [self._spectrum(wave, REFERENCE_FFT)[0].T.half().cpu().numpy() for wave in waves]
-        return [EncodedClip(*pair) for pair in zip(trimmed, frames, strict=True)]
 
     def _spectrum(self, wave: Tensor, fft: int) -> Tensor:
         """Return the log mel spectrogram, as coqui's TorchMelSpectrogram does."""
         return torch.log(torch.clamp(self.mels[fft](wave), min=1e-5)) / self.stats
-
-
-def choose_device(name: str) -> str:
-    """Return the torch device; "auto" is the GPU where there is one."""
-    if name == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("device: torch finds no CUDA device on this computer.", hint="Choose auto or cpu.")
-    return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 
 def _masked_forward(layer: nn.Module, hidden: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -154,50 +136,43 @@ def mel_spectrogram(fft: int) -> nn.Module:
 def read_tensors_only(path: Path) -> object:
     """Read a .pth that contains only tensors, stored uncompressed."""
     try:
-        refuse_compressed(path)
-        return torch.load(path, map_location="cpu", weights_only=True)
+        if not _is_compressed(path):
+            return torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise ModelFileError(f"{path} is missing.", hint=HINT) from error
-    except ModelFileError:
-        raise
     except Exception as error:  # torch raises many kinds of errors for damaged files
         raise ModelFileError(f"{path} cannot be read: {type(error).__name__}.", hint=HINT) from error
+    raise ModelFileError(f"{path} cannot be read: its tensors are compressed.", hint=HINT)
 
 
-def refuse_compressed(path: Path) -> None:
-    """Refuse compressed tensors: torch writes none, and a small file could fill the memory."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as parts:
-            if any(part.compress_type != zipfile.ZIP_STORED for part in parts.infolist()):
-                raise ModelFileError(f"{path} cannot be read: its tensors are compressed.", hint=HINT)
+def _is_compressed(path: Path) -> bool:
+    """Find compressed tensors: torch writes none, and a small file could fill the memory."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as parts:
+        return any(part.compress_type != zipfile.ZIP_STORED for part in parts.infolist())
 
 
-def _dvae(weights: object, path: Path) -> "DiscreteVAE":
-    """Build the DVAE in the size of the weights and load its encoder."""
+def _dvae(weights: dict[str, Tensor], path: Path) -> "DiscreteVAE":
+    """Build the DVAE in the size of the weights and load its encoder; other arguments are those of the GPTTrainer."""
     from TTS.tts.layers.xtts.dvae import DiscreteVAE
 
     try:
-        dvae = DiscreteVAE(**_sizes(weights))  # type: ignore[arg-type]
-        encoder = {name.removeprefix("encoder."): weight for name, weight in weights.items() if name[:8] == "encoder."}  # type: ignore[attr-defined]
-        dvae.encoder.load_state_dict(encoder)
-        dvae.codebook.embed.copy_(weights["codebook.embed"])  # type: ignore[index]
+        hidden, channels, kernel = weights["encoder.0.0.weight"].shape
+        dim, tokens = weights["codebook.embed"].shape
+        dvae = DiscreteVAE(
+            positional_dims=1,
+            use_transposed_convs=False,
+            channels=channels,
+            hidden_dim=hidden,
+            kernel_size=kernel,
+            codebook_dim=dim,
+            num_tokens=tokens,
+            num_layers=sum(bool(re.fullmatch(r"encoder\.\d+\.0\.weight", name)) for name in weights),
+            num_resnet_blocks=sum(bool(re.fullmatch(r"encoder\.\d+\.net\.0\.weight", name)) for name in weights),
+        )
+        dvae.encoder.load_state_dict(strip_prefix(weights, "encoder."))
+        dvae.codebook.embed.copy_(weights["codebook.embed"])
     except (KeyError, AttributeError, TypeError, RuntimeError, ValueError) as error:
         raise ModelFileError(f"{path} is not an XTTS DVAE: {error}", hint=HINT) from error
     return dvae
-
-
-def _sizes(weights: Mapping[str, Tensor]) -> dict[str, object]:
-    """Derive the arguments of the DVAE from its weights; the others are those of coqui's GPTTrainer."""
-    hidden, channels, kernel = weights["encoder.0.0.weight"].shape
-    dim, tokens = weights["codebook.embed"].shape
-    return {
-        "positional_dims": 1,
-        "use_transposed_convs": False,
-        "channels": channels,
-        "hidden_dim": hidden,
-        "kernel_size": kernel,
-        "codebook_dim": dim,
-        "num_tokens": tokens,
-        "num_layers": sum(bool(re.fullmatch(r"encoder\.\d+\.0\.weight", name)) for name in weights),
-        "num_resnet_blocks": sum(bool(re.fullmatch(r"encoder\.\d+\.net\.0\.weight", name)) for name in weights),
-    }

@@ -21,7 +21,6 @@ MODEL_FILE_NAMES = (MODEL_FILE, "best_model.pth")  # coqui's Trainer writes the 
 TINY = "tiny"  # the embedded voice
 TINY_RANDOM = "tiny-random"  # random weights, built in a second
 BUILT_IN = (TINY, TINY_RANDOM)  # base models that need no download and no licence
-
 PICKLE = b"\x80"  # first byte of torch's older file format
 
 

@@ -1,4 +1,4 @@
-"""Download single files of the published model from the Hugging Face Hub, resumable and verified.
+"""The published model on the Hugging Face Hub: consent to its licence, and downloads, resumable and verified.
 
 ``huggingface_hub`` discards the partial file of a killed download. Its ``http_get`` can resume, so the partial file is
 kept here, under a name with its hash.
@@ -6,40 +6,70 @@ kept here, under a name with its hash.
 
 import contextlib
 import hashlib
+import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from utils.core.errors import DownloadError
-from utils.core.storage import PARTIAL, retry_while_in_use, storage_error
+from utils.core.errors import AmharicTtsError, DownloadError
+from utils.core.paths import LICENCE_CONSENT
+from utils.core.storage import PARTIAL, make_folder, read_json, retry_while_in_use, storage_errors, write_atomically
 
 REPOSITORY = "coqui/XTTS-v2"
-OnBytes = Callable[[int], object]  # called with the bytes downloaded so far
+LICENCE = "Coqui Public Model License 1.0.0"
+VARIABLE = "COQUI_TOS_AGREED"  # the same as in coqui-tts
 SHA256, GIT_SHA1 = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
 BLOCK = 1 << 22
+
+OnBytes = Callable[[int], object]  # called with the bytes downloaded so far
+
+
+class LicenceError(AmharicTtsError):
+    """The licence of the model has not been accepted."""
 
 
 class UnreachableError(DownloadError):
     """The hub does not answer, or answers with an error."""
 
 
+def accept_licence(name: str = "", path: Path = LICENCE_CONSENT) -> None:
+    """Store the consent to the licence, with the name of who gave it, if known."""
+    make_folder(path.parent)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    write_atomically(path, json.dumps({"licence": LICENCE, "accepted_by": name, "at": now}, indent=2))
+
+
+def licence_accepted(path: Path = LICENCE_CONSENT) -> bool:
+    """Return whether consent is stored, or given by the environment variable of coqui-tts."""
+    if os.environ.get(VARIABLE) == "1":
+        return True
+    try:
+        stored = read_json(path)
+    except (OSError, ValueError):  # a damaged file is not consent
+        return False
+    return isinstance(stored, dict) and stored.get("licence") == LICENCE
+
+
+def require_licence(path: Path = LICENCE_CONSENT) -> None:
+    if not licence_accepted(path):
+        raise LicenceError(
+            f"XTTS v2 is licensed for non-commercial use only ({LICENCE}), and the licence is not accepted yet.",
+            hint=f"Read the licence on the hub. To accept it, add --accept-licence to the command or set {VARIABLE}=1.",
+        )
+
+
 @dataclass(frozen=True)
 class HubFile:
-    """One file on the hub.
-
-    Attributes:
-        name: File name.
-        url: Its address.
-        size: Size in bytes; 0: unknown.
-        etag: Its SHA-256, or for small files its git hash.
-    """
+    """One file on the hub."""
 
     name: str
     url: str
-    size: int
-    etag: str
+    size: int  # in bytes; 0: unknown
+    etag: str  # its SHA-256, or for small files its git hash
 
     def is_intact(self, path: Path) -> bool:
         """Return whether a file has the published size and hash."""
@@ -50,6 +80,14 @@ class HubFile:
         if GIT_SHA1.fullmatch(self.etag):
             return _hash_file(path, "sha1", f"blob {path.stat().st_size}\0".encode()) == self.etag
         return True
+
+
+def _hash_file(path: Path, algorithm: str, prefix: bytes = b"") -> str:
+    digest = hashlib.new(algorithm, prefix, usedforsecurity=False)
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def file_info(name: str, revision: str, endpoint: str | None = None) -> HubFile | None:
@@ -77,7 +115,7 @@ def download(file: HubFile, folder: Path, on_bytes: OnBytes) -> Path:
 
     path = folder / file.name
     partial = folder / f".{file.name}.{file.etag[:16] or 'unnamed'}{PARTIAL}"
-    try:
+    with storage_errors(path):
         with partial.open("ab") as target, _report_unreachable(f"{REPOSITORY} {file.name}"):
             start = target.tell()
             http_get(
@@ -96,8 +134,6 @@ def download(file: HubFile, folder: Path, on_bytes: OnBytes) -> Path:
                 hint="Try again. If it happens twice, a proxy changes downloads: try another network.",
             )
         retry_while_in_use(lambda: partial.replace(path))
-    except OSError as error:
-        raise storage_error(path, error) from error
     return path
 
 
@@ -133,11 +169,3 @@ def _report_unreachable(name: str) -> Iterator[None]:
             f"{name} could not be downloaded: {reason}.",
             hint="Connect to the internet and try again; the download resumes where it stopped.",
         ) from error
-
-
-def _hash_file(path: Path, algorithm: str, prefix: bytes = b"") -> str:
-    digest = hashlib.new(algorithm, prefix, usedforsecurity=False)
-    with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()

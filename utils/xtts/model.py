@@ -1,10 +1,17 @@
-"""Build coqui's GPT and vocoder with the weights of a model folder in the layout of the hub."""
+"""Read the weights of a model folder safely, compare them with coqui's modules, and build GPT and vocoder with them.
+
+Published files, files by coqui's Trainer and our own hold the same weights under different names. Loading them with
+``strict=False`` would silently load nothing, so every key is compared.
+"""
 
 import contextlib
 import dataclasses
 import hashlib
 import logging
+import pickle
+import zipfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,15 +20,6 @@ from torch import Tensor, nn
 
 from utils.core.storage import read_json
 from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE, ModelFileError
-from utils.xtts.state_dict import (
-    RELOAD_HINT,
-    StateDictMatch,
-    compare,
-    load_into,
-    read_state_dict,
-    require_match,
-    strip_prefix,
-)
 from utils.xtts.vocabulary import START, STOP, Vocabulary, resize_rows
 
 if TYPE_CHECKING:
@@ -31,8 +29,102 @@ if TYPE_CHECKING:
     from utils.xtts.tokenizer import Tokenizer
 
 GPT_PREFIX, VOCODER_PREFIX = "gpt.", "hifigan_decoder."
+TRAINER_PREFIX = "xtts."  # in files by coqui's Trainer
+IGNORED = ("dvae.", "torch_mel_spectrogram_", "gpt.gpt_inference.", "gpt.gpt.wte.", "ema.")  # other modules, or copies
 TEXT_ROWS = ("text_embedding.weight", "text_head.weight", "text_head.bias")  # one row per token
+MIN_SHARE = 0.95  # of the parameters
+MAX_SHOWN = 3  # keys of each kind in a message
 FINGERPRINT_BLOCKS, BLOCK, TAIL = 64, 1 << 16, 1 << 20  # number and size in bytes
+RELOAD_HINT = "Download the model again, or choose another file or folder."
+
+
+@dataclass(frozen=True)
+class StateDictMatch:
+    """How the weights of a file fit a module."""
+
+    matched: int  # parameters that the file provides
+    wanted: int  # parameters of the module
+    missing: list[str]  # names missing from the file
+    unexpected: list[str]  # names not in the module
+    misshapen: list[str]  # names with different shapes, and both shapes
+
+    @property
+    def share(self) -> float:
+        return self.matched / max(self.wanted, 1)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all names and shapes match."""
+        return not (self.missing or self.unexpected or self.misshapen)
+
+    def __str__(self) -> str:
+        parts = [f"{self.share:.1%} of {self.wanted:,} parameters match"]
+        kinds = {"missing": self.missing, "wrong shape": self.misshapen, "unknown": self.unexpected}
+        for kind, names in kinds.items():
+            if names:
+                more = ", ..." if len(names) > MAX_SHOWN else ""
+                parts.append(f"{len(names)} {kind} ({', '.join(names[:MAX_SHOWN])}{more})")
+        return "; ".join(parts)
+
+
+def read_state_dict(path: Path) -> dict[str, Tensor]:
+    """Read the weights of a model under the names of coqui's modules, memory-mapped on the CPU."""
+    content = _unpickle(path)
+    weights = content.get("model", content) if isinstance(content, dict) else None
+    if not isinstance(weights, dict) or not all(isinstance(weight, Tensor) for weight in weights.values()):
+        raise ModelFileError(f"{path} does not contain model weights.", hint=RELOAD_HINT)
+    renamed = {str(name).removeprefix(TRAINER_PREFIX): weight for name, weight in weights.items()}
+    return {name: weight for name, weight in renamed.items() if not name.startswith(IGNORED)}
+
+
+def _unpickle(path: Path) -> object:
+    """Unpickle a file with tensors, plain values and coqui's config, without running code."""
+    try:
+        mapped = zipfile.is_zipfile(path)  # torch's older format cannot be mapped
+        try:
+            return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+        except pickle.UnpicklingError:  # published XTTS v2 files contain an XttsConfig
+            from TTS.tts.models.xtts import _legacy_safe_globals
+
+            with _legacy_safe_globals():
+                return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+    except FileNotFoundError as error:
+        raise ModelFileError(f"{path} is missing.", hint=RELOAD_HINT) from error
+    except pickle.UnpicklingError as error:
+        raise ModelFileError(f"{path} cannot be read: it is damaged or contains code.", hint=RELOAD_HINT) from error
+    except Exception as error:  # torch raises many kinds of errors for damaged files
+        reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:160].rstrip('.')}"
+        raise ModelFileError(f"{path} cannot be read: {reason}.", hint=RELOAD_HINT) from error
+
+
+def strip_prefix(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """Return the weights of one submodule, without its prefix."""
+    return {name.removeprefix(prefix): weight for name, weight in weights.items() if name.startswith(prefix)}
+
+
+def compare(module: nn.Module, weights: Mapping[str, Tensor]) -> StateDictMatch:
+    """Compare the names and shapes of weights with a module."""
+    wanted = module.state_dict()
+    shapes = {name: (list(weights[name].shape), list(wanted[name].shape)) for name in wanted if name in weights}
+    return StateDictMatch(
+        matched=sum(wanted[name].numel() for name, (stored, needed) in shapes.items() if stored == needed),
+        wanted=sum(weight.numel() for weight in wanted.values()),
+        missing=[name for name in wanted if name not in weights],
+        unexpected=[name for name in weights if name not in wanted],
+        misshapen=[
+            f"{name} {stored} instead of {needed}" for name, (stored, needed) in shapes.items() if stored != needed
+        ],
+    )
+
+
+def require_match(match: StateDictMatch, source: str, *, min_share: float = MIN_SHARE) -> StateDictMatch:
+    """Return the match, or raise when too many parameters are missing or any shape differs."""
+    if match.share < min_share or match.misshapen:
+        raise ModelFileError(
+            f"{source} does not fit this model: {match}.",
+            hint="Use the config.json and vocab.json that were saved with these weights, or another model.",
+        )
+    return match
 
 
 def load_gpt(folder: Path, tokenizer: "Tokenizer | None" = None) -> "GPT":
@@ -42,16 +134,18 @@ def load_gpt(folder: Path, tokenizer: "Tokenizer | None" = None) -> "GPT":
         folder: The model.
         tokenizer: Tokenizer of a new model; its new tokens get rows (default: the tokens of the folder).
     """
+    source = str(folder / MODEL_FILE)
     old = Vocabulary.load(folder / VOCABULARY_FILE)
     new = tokenizer.vocabulary if tokenizer else old
     weights = gpt_state(folder)
     args = read_config(folder).model_args
-    require_match(compare(meta_gpt(args, old), weights), str(folder / MODEL_FILE))
+    require_match(compare(meta_gpt(args, old), weights), source)
     if tokenizer and new.hash != old.hash:
-        weights |= grown_rows(weights, old, tokenizer)
+        weights |= _grow_rows(weights, old, tokenizer)
     gpt = meta_gpt(args, new)
-    gpt = new_gpt(args, new) if compare(gpt, weights).missing else gpt.to_empty(device="cpu")
-    load_into(gpt, weights, str(folder / MODEL_FILE))
+    match = require_match(compare(gpt, weights), source)
+    gpt = new_gpt(args, new) if match.missing else gpt.to_empty(device="cpu")  # missing weights stay random
+    gpt.load_state_dict({name: weights[name] for name in weights if name not in match.unexpected}, strict=False)
     return gpt
 
 
@@ -66,12 +160,11 @@ def gpt_state(folder: Path) -> dict[str, Tensor]:
     return strip_prefix(read_state_dict(folder / MODEL_FILE), GPT_PREFIX)
 
 
-def grown_rows(weights: Mapping[str, Tensor], old: Vocabulary, tokenizer: "Tokenizer") -> dict[str, Tensor]:
+def _grow_rows(weights: Mapping[str, Tensor], old: Vocabulary, tokenizer: "Tokenizer") -> dict[str, Tensor]:
     """Return the text rows for the vocabulary of a tokenizer."""
-    language = tokenizer.settings.language if tokenizer.settings else "en"
     if absent := [name for name in TEXT_ROWS if name not in weights]:
         raise ModelFileError(f"The model has no {absent[0]}.", hint=RELOAD_HINT)
-    pack = tokenizer.pack(language)
+    pack = tokenizer.pack(tokenizer.settings.language if tokenizer.settings else "en")
     return {
         name: resize_rows(weights[name], old, tokenizer.vocabulary, pack, seed=seed)
         for seed, name in enumerate(TEXT_ROWS)
@@ -144,8 +237,9 @@ def load_vocoder(folder: Path) -> tuple[nn.Module, Tensor]:
     """Return coqui's HifiDecoder with its speaker encoder, and the mel statistics."""
     from TTS.tts.layers.xtts.hifigan_decoder import HifiDecoder
 
+    path = folder / MODEL_FILE
     args = read_config(folder).model_args
-    weights = read_state_dict(folder / MODEL_FILE)
+    weights = read_state_dict(path)
     with torch.random.fork_rng(devices=[]):
         vocoder: nn.Module = HifiDecoder(
             input_sample_rate=args.input_sample_rate,
@@ -156,29 +250,21 @@ def load_vocoder(folder: Path) -> tuple[nn.Module, Tensor]:
             d_vector_dim=args.d_vector_dim,
             cond_d_vector_in_each_upsampling_layer=args.cond_d_vector_in_each_upsampling_layer,
         )
-    fill_vocoder(vocoder, weights, folder)
-    if "mel_stats" not in weights:
-        raise ModelFileError(f"{folder / MODEL_FILE} has no mel_stats.", hint=RELOAD_HINT)
-    return vocoder.eval(), weights["mel_stats"].float().clone()
-
-
-def fill_vocoder(vocoder: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
-    """Load weights into coqui's HifiDecoder; torch itself renames the norms of older files."""
     try:
-        vocoder.load_state_dict(strip_prefix(weights, VOCODER_PREFIX))
+        vocoder.load_state_dict(strip_prefix(weights, VOCODER_PREFIX))  # torch itself renames the norms of older files
     except RuntimeError as error:
-        reason = str(error).splitlines()
-        raise ModelFileError(
-            f"The vocoder in {folder / MODEL_FILE} does not fit: {reason[1:2]}", hint=RELOAD_HINT
-        ) from error
+        reason = str(error).splitlines()[1:2]
+        raise ModelFileError(f"The vocoder in {path} does not fit: {reason}", hint=RELOAD_HINT) from error
+    if "mel_stats" not in weights:
+        raise ModelFileError(f"{path} has no mel_stats.", hint=RELOAD_HINT)
+    return vocoder.eval(), weights["mel_stats"].float().clone()
 
 
 def require_vocoder(weights: Mapping[str, Tensor], path: Path) -> None:
     """Raise when the weights are only a GPT."""
     if not any(name.startswith(VOCODER_PREFIX) for name in weights):
-        raise ModelFileError(
-            f"{path} contains a GPT without a vocoder.", hint="Use a complete model, such as a ready folder."
-        )
+        hint = "Use a complete model, such as a ready folder."
+        raise ModelFileError(f"{path} contains a GPT without a vocoder.", hint=hint)
 
 
 def fingerprint(folder: Path) -> str:

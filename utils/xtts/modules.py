@@ -1,17 +1,96 @@
-"""Classes of coqui-tts that the switches of training look for; everything else takes them from here."""
+"""The modules of coqui-tts that the switches of training look for, and fused attention for two of them.
 
-from TTS.tts.layers.tortoise.arch_utils import AttentionBlock, QKVAttentionLegacy
-from TTS.tts.layers.tortoise.autoregressive import ConditioningEncoder, LearnedPositionEmbeddings
+coqui computes the attention of the conditioning encoder and the perceiver explicitly: a float32 softmax over all pairs
+of frames, kept for the backward pass, and a convolution of width one per projection. Here the same weights go through
+``scaled_dot_product_attention`` and plain matrix products, with the channels last in memory from the first block to
+the perceiver.
+
+Only the class of a module changes, never its weights or their names, so copies and checkpoints are unaffected, and
+restoring the class restores the original computation.
+"""
+
+import torch.nn.functional as F  # noqa: N812 - as torch's documents have it
+from torch import Tensor, nn
+from TTS.tts.layers.tortoise.arch_utils import AttentionBlock
 from TTS.tts.layers.xtts.gpt import GPT
-from TTS.tts.layers.xtts.perceiver_encoder import Attend, Attention, PerceiverResampler
+from TTS.tts.layers.xtts.perceiver_encoder import Attend, Attention
 
-__all__ = [
-    "GPT",
-    "Attend",
-    "Attention",
-    "AttentionBlock",
-    "ConditioningEncoder",
-    "LearnedPositionEmbeddings",
-    "PerceiverResampler",
-    "QKVAttentionLegacy",
-]
+from utils.core.errors import SpeedupError
+
+__all__ = ["GPT", "Attend", "Attention", "AttentionBlock"]  # everything else takes coqui's classes from here
+
+
+class FusedAttentionBlock(AttentionBlock):  # type: ignore[misc]  # coqui has no types
+    """A block of the conditioning encoder, fused."""
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return the same as coqui's block; the memory layout is [batch, frames, channels]."""
+        if mask is not None or self.relative_pos_embeddings is not None:
+            return super().forward(x, mask)  # type: ignore[no-any-return]
+        sound = x.flatten(2)
+        # As an image of height one, the norm keeps the channels last; otherwise it would copy them.
+        normed = self.norm(sound.unsqueeze(2)).squeeze(2).mT.contiguous()  # [batch, frames, channels]
+        mixed = F.linear(self._attend(normed), self.proj_out.weight.squeeze(-1), self.proj_out.bias)
+        residual = sound.mT if self.tortoise_norm else normed
+        return (residual + mixed).mT.reshape(x.shape) if x.ndim != 3 else (residual + mixed).mT
+
+    def _attend(self, frames: Tensor) -> Tensor:
+        triples = F.linear(frames, self.qkv.weight.squeeze(-1), self.qkv.bias)
+        batch, length, _ = triples.shape
+        query, key, value = triples.view(batch, length, self.num_heads, 3, -1).unbind(3)
+        heads = F.scaled_dot_product_attention(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2))
+        return heads.transpose(1, 2).flatten(2)
+
+
+class FusedAttend(Attend):  # type: ignore[misc]
+    """The attention of the perceiver, fused."""
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        if self.causal or k.ndim == 3:
+            return super().forward(q, k, v, mask)  # type: ignore[no-any-return]
+        attn_mask = None if mask is None else mask[:, None, None, :]
+        return F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p=self.dropout if self.training else 0.0)
+
+
+FUSED: dict[type[nn.Module], type[nn.Module]] = {AttentionBlock: FusedAttentionBlock, Attend: FusedAttend}
+PLAIN = {fused: plain for plain, fused in FUSED.items()}
+
+
+def fuse(part: nn.Module) -> int:
+    """Fuse every attention in a part of the model; return how many were changed."""
+    return _set_class(part, FUSED)
+
+
+def unfuse(part: nn.Module) -> int:
+    """Restore the original attention in a part of the model; return how many were changed."""
+    return _set_class(part, PLAIN)
+
+
+def _set_class(part: nn.Module, new: dict[type[nn.Module], type[nn.Module]]) -> int:
+    modules = [module for module in part.modules() if isinstance(module, tuple(FUSED))]
+    for module in modules:
+        if type(module) not in FUSED | PLAIN:
+            raise SpeedupError(
+                f"enable_sdpa: {type(module).__name__} is not coqui's class.",
+                hint="Change the attention before the model is sharded or wrapped.",
+            )
+    changed = [module for module in modules if type(module) in new]
+    for module in changed:
+        module.__class__ = new[type(module)]
+    return len(changed)
+
+
+def count_fused(part: nn.Module) -> tuple[int, int]:
+    """Return how many attentions a part has, and how many of them are fused."""
+    kinds = [type(module) for module in part.modules() if isinstance(module, tuple(FUSED))]
+    return len(kinds), sum(kind in PLAIN for kind in kinds)
+
+
+def head_width(part: nn.Module) -> int:
+    """Return the channels per attention head of a part."""
+    for module in part.modules():
+        if isinstance(module, AttentionBlock):
+            return int(module.channels // module.num_heads)
+        if isinstance(module, Attention):
+            return int(module.to_q.out_features // module.heads)
+    raise SpeedupError(f"{type(part).__name__} has no supported attention.", hint="Use an XTTS v2 model.")

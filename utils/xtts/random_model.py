@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -36,9 +35,6 @@ from utils.xtts.from_scratch import (
 )
 from utils.xtts.model import meta_gpt, new_gpt
 from utils.xtts.vocabulary import SPACE, START, STOP, UNKNOWN, Vocabulary
-
-if TYPE_CHECKING:
-    from TTS.tts.configs.xtts_config import XttsConfig
 
 FORMAT = 1  # increase when the model changes
 RECIPE_FILE = "tiny.json"
@@ -64,25 +60,15 @@ TOKEN_FLAGS = {"special": True, "single_word": False, "lstrip": False, "rstrip":
 
 @dataclass(frozen=True)
 class RandomModelSize:
-    """The sizes that differ from the published model, which ``PUBLISHED`` describes.
+    """The sizes that differ from the published model, which ``PUBLISHED`` describes."""
 
-    Attributes:
-        layers: Layers of the GPT.
-        dim: Its width.
-        heads: Attention heads.
-        tokens: Rows of the vocabulary; 0: as few as possible.
-        dvae: Width of the first layer of the DVAE.
-        codebook: Width of its codes.
-        views: Also store the weights of GPT and DVAE as views.
-    """
-
-    layers: int = 4
+    layers: int = 4  # of the GPT
     dim: int = 64
     heads: int = 4
-    tokens: int = 0
-    dvae: int = 16
-    codebook: int = 16
-    views: bool = False
+    tokens: int = 0  # rows of the vocabulary; 0: as few as possible
+    dvae: int = 16  # width of the first layer of the DVAE
+    codebook: int = 16  # width of its codes
+    views: bool = False  # also store the weights of GPT and DVAE as views
 
 
 PUBLISHED = RandomModelSize(layers=30, dim=1024, heads=16, tokens=6681, dvae=512, codebook=512, views=True)
@@ -133,32 +119,14 @@ def small_vocabulary(size: int = 0) -> Vocabulary:
             tokens[left + right] = None
             merges.append((left, right))
     rows = {token: row for row, token in enumerate(tokens)}
-    return Vocabulary(_tokenizers_json(rows, special, merges)).checked()
-
-
-def _tokenizers_json(rows: dict[str, int], special: list[str], merges: list[tuple[str, str]]) -> dict[str, Any]:
     added = [{"id": rows[token], "content": token, **TOKEN_FLAGS} for token in sorted(special, key=rows.__getitem__)]
-    model = {
-        "type": "BPE",
-        "dropout": None,
-        "unk_token": UNKNOWN,
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": None,
-        "fuse_unk": False,
-        "vocab": rows,
-        "merges": [" ".join(pair) for pair in merges],
-    }
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": added,
-        "normalizer": None,
-        "pre_tokenizer": {"type": "Whitespace"},
-        "post_processor": None,
-        "decoder": None,
-        "model": model,
-    }
+    model: dict[str, object] = {"type": "BPE", "dropout": None, "unk_token": UNKNOWN, "fuse_unk": False}
+    model |= {"continuing_subword_prefix": None, "end_of_word_suffix": None}
+    model |= {"vocab": rows, "merges": [" ".join(merge) for merge in merges]}
+    unused = dict.fromkeys(("truncation", "padding", "normalizer", "post_processor", "decoder"))
+    words = {"type": "Whitespace"}
+    data = {"version": "1.0", "added_tokens": added, "pre_tokenizer": words, "model": model} | unused
+    return Vocabulary(data).checked()
 
 
 @contextlib.contextmanager
@@ -180,17 +148,14 @@ def _write(folder: Path, sizes: RandomModelSize, seed: int) -> None:
     samples = synthetic_speech(CODES * 1024 / RATE, seed)
     torch.save(_dvae(sizes, samples, stats), folder / DVAE_FILE)
     audio.save(folder / REFERENCE_FILE, samples[: 6 * RATE], RATE)
-    gpt = _gpt(config, vocabulary, views=sizes.views)
+    if sizes.views:
+        gpt = _views(meta_gpt(config.model_args, vocabulary).state_dict())
+    else:
+        gpt = new_gpt(config.model_args, vocabulary).state_dict()
+        gpt |= {name: weight * EMBEDDING_SCALE for name, weight in gpt.items() if name.endswith("_embedding.weight")}
+        gpt = {name: weight.half() for name, weight in gpt.items()}
     write_weights(folder, gpt, _views(new_vocoder(VocoderSize(sizes.dim)).state_dict()), stats)
     write_speakers(folder, {name: _speaker(sizes.dim) for name in SPEAKERS})
-
-
-def _gpt(config: "XttsConfig", vocabulary: Vocabulary, *, views: bool) -> dict[str, Tensor]:
-    if views:
-        return _views(meta_gpt(config.model_args, vocabulary).state_dict())
-    gpt = new_gpt(config.model_args, vocabulary).state_dict()
-    gpt |= {name: weight * EMBEDDING_SCALE for name, weight in gpt.items() if name.endswith("_embedding.weight")}
-    return {name: weight.half() for name, weight in gpt.items()}
 
 
 def _views(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -202,18 +167,14 @@ def _views(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
             scale = round(math.log2(math.sqrt(weight[0].numel())))  # inputs of one output
             if scale not in runs:
                 runs[scale] = torch.randn(RUN) / 2**scale
-            views[name] = runs[scale].as_strided(weight.shape, _strides(weight.shape))
+            space = RUN - sum(weight.shape[1:]) - 1  # rows stay within the run; no two are alike where there is space
+            strides = [max(1, space // weight.shape[0]), *(1 for _ in weight.shape[1:])]
+            views[name] = runs[scale].as_strided(weight.shape, strides)
         elif weight.is_meta:
             views[name] = torch.full(weight.shape, float(name.endswith(("weight", "gamma"))))
         else:
             views[name] = weight
     return views
-
-
-def _strides(shape: torch.Size) -> list[int]:
-    """Choose strides that stay within the run, and no two rows alike where there is space."""
-    space = RUN - sum(shape[1:]) - 1
-    return [max(1, space // shape[0]), *(1 for _ in shape[1:])]
 
 
 def _dvae(sizes: RandomModelSize, samples: Samples, stats: Tensor) -> dict[str, Tensor]:

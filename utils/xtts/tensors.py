@@ -6,7 +6,7 @@ the first byte: for an optimizer on a GPU, that is 3.5 GB of RAM instead of one 
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,73 +14,52 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from utils.core.storage import DamagedError, storage_error
+from utils.core.storage import DamagedError, storage_errors
 
 ALIASES = "aliases"  # names of tensors that share memory, so that they share it again
 ORDERS = "orders"  # order of the dimensions in memory if not contiguous; fused optimizers depend on it
 ALIGNMENT = 8
 LARGEST_HALF = torch.finfo(torch.float16).max
-CODES = {
-    torch.float64: "F64",
-    torch.float32: "F32",
-    torch.float16: "F16",
-    torch.bfloat16: "BF16",
-    torch.int64: "I64",
-    torch.int32: "I32",
-    torch.int16: "I16",
-    torch.int8: "I8",
-    torch.uint8: "U8",
-    torch.bool: "BOOL",
-}
+CODES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
+CODES |= {torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8"}
+CODES |= {torch.bool: "BOOL"}
 
 Tensors = Mapping[str, Tensor]
 
 
 def write_tensors(path: Path, tensors: Tensors, kind: Callable[[Tensor], torch.dtype] | None = None) -> str:
-    """Write tensors one after another and return the SHA-256 of the file.
+    """Write tensors of any device, stride and sharing one after another, and return the SHA-256 of the file.
 
-    Args:
-        path: The file.
-        tensors: Tensors by name, with any device, stride and sharing.
-        kind: Chooses the dtype of each; by default its own.
+    ``kind`` chooses the dtype of each; by default its own.
     """
     aliases = _aliases(tensors)
     kinds = {name: kind(tensor) if kind else tensor.dtype for name, tensor in tensors.items() if name not in aliases}
     names = sorted(kinds, key=lambda name: -kinds[name].itemsize)  # wide types first, so that all are aligned
     header = _header(tensors, {name: kinds[name] for name in names}, aliases)
     digest = hashlib.sha256()
-    try:
-        with path.open("wb", buffering=0) as file:
-            for content in chain([memoryview(header)], (_content(tensors[name], kinds[name]) for name in names)):
-                digest.update(content)
-                left = content
-                while left:  # a call writes at most 2 GiB
-                    left = left[file.write(left) :]
-    except OSError as error:
-        raise storage_error(path, error) from error
+    with storage_errors(path), path.open("wb", buffering=0) as file:
+        for content in chain([memoryview(header)], (_content(tensors[name], kinds[name]) for name in names)):
+            digest.update(content)
+            left = content
+            while left:  # a call writes at most 2 GiB
+                left = left[file.write(left) :]
     return digest.hexdigest()
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Read a file into memory, so that it can be replaced while the tensors are in use."""
-    from safetensors import SafetensorError
+    from safetensors import SafetensorError, safe_open
 
     try:
-        return _read(path)
+        with safe_open(path, framework="pt", backend="pread") as file:
+            tensors: dict[str, Tensor] = file.get_tensors()
+            notes = file.metadata() or {}
+        for name, order in json.loads(notes.get(ORDERS, "{}")).items():
+            back = sorted(range(len(order)), key=order.__getitem__)
+            tensors[name] = tensors[name].permute(order).contiguous().permute(back)
+        return tensors | {name: tensors[first] for name, first in json.loads(notes.get(ALIASES, "{}")).items()}
     except (OSError, SafetensorError, ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
         raise DamagedError(f"{path} cannot be read: {error}.", hint="Choose another file, or copy it again.") from error
-
-
-def _read(path: Path) -> dict[str, Tensor]:
-    from safetensors import safe_open
-
-    with safe_open(path, framework="pt", backend="pread") as file:
-        tensors: dict[str, Tensor] = file.get_tensors()
-        notes = file.metadata() or {}
-    for name, order in json.loads(notes.get(ORDERS, "{}")).items():
-        back = sorted(range(len(order)), key=order.__getitem__)
-        tensors[name] = tensors[name].permute(order).contiguous().permute(back)
-    return tensors | {name: tensors[first] for name, first in json.loads(notes.get(ALIASES, "{}")).items()}
 
 
 def half_dtype(tensor: Tensor) -> torch.dtype:
@@ -90,11 +69,6 @@ def half_dtype(tensor: Tensor) -> torch.dtype:
     if tensor.numel() and float(tensor.detach().abs().amax()) > LARGEST_HALF:
         return torch.float32
     return torch.float16
-
-
-def total_bytes(tensors: Iterable[Tensor]) -> int:
-    """Return the size of tensors in bytes."""
-    return sum(tensor.nbytes for tensor in tensors)
 
 
 def flatten_tree(tree: object) -> tuple[object, dict[str, Tensor]]:

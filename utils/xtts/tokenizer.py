@@ -32,32 +32,22 @@ BREAKS = (  # where to split a sentence, best first; ASCII marks also occur in n
 
 
 class TextSettings(BaseModel):
-    """How text of the added language is processed; stored as text.json beside the vocabulary.
-
-    Attributes:
-        language: Canonical code of the added language.
-        mode: Latin letters, phonemes, or the letters of the language.
-        backend: Grapheme-to-phoneme backend.
-        overrides: Custom pronunciations.
-        pack: Name of the language pack.
-        front_end: Fingerprint of the pack's output for its samples.
-        vocabulary: Content hash of vocab.json.
-    """
+    """How text of the added language is processed; stored as text.json beside the vocabulary."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    language: str
-    mode: TextMode
+    language: str  # canonical code of the added language
+    mode: TextMode  # Latin letters, phonemes, or the letters of the language
     backend: Backend
-    overrides: dict[str, str]
-    pack: str
-    front_end: str
-    vocabulary: str
+    overrides: dict[str, str]  # custom pronunciations
+    pack: str  # name of the language pack
+    front_end: str  # fingerprint of the pack's output for its samples
+    vocabulary: str  # content hash of vocab.json
 
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """A sentence at every step from text to token ids; ``unknown`` lists symbols missing from the vocabulary."""
+    """A sentence at every step from text to token ids."""
 
     written: str
     normalised: str
@@ -65,22 +55,17 @@ class TokenizedText:
     model_text: str
     tokens: tuple[str, ...]
     ids: tuple[int, ...]
-    unknown: tuple[str, ...]
+    unknown: tuple[str, ...]  # symbols missing from the vocabulary
 
 
 class Tokenizer:
-    """A frozen vocabulary with the language packs that prepare its text.
-
-    Attributes:
-        vocabulary: The tokens.
-        settings: Settings of the added language; None for a published model.
-        notices: Warnings about a loaded model.
-    """
+    """A frozen vocabulary with the language packs that prepare its text."""
 
     def __init__(self, vocabulary: Vocabulary, settings: TextSettings | None = None) -> None:
         self.vocabulary = vocabulary
-        self.settings = settings
-        self.notices: tuple[str, ...] = ()
+        self.settings = settings  # of the added language; None for a published model
+        self.mode: TextMode = settings.mode if settings else "latin"
+        self.notices: tuple[str, ...] = ()  # warnings about a loaded model
         self._packs: dict[str, LanguagePack] = {}
 
     @classmethod
@@ -96,16 +81,17 @@ class Tokenizer:
         try:
             settings = TextSettings.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
-            raise VocabularyError(
-                f"{path} is damaged: {error}", hint="Copy it again from the model's folder."
-            ) from error
+            hint = "Copy it again from the model's folder."
+            raise VocabularyError(f"{path} is damaged: {error}", hint=hint) from error
         vocabulary.verify(settings.vocabulary)
         tokenizer = cls(vocabulary, settings)
-        tokenizer.notices = _front_end_notices(settings, tokenizer.pack(settings.language))
+        pack = tokenizer.pack(settings.language)
+        if (pack.name, current := fingerprint(pack)) != (settings.pack, settings.front_end):
+            other = f"another {settings.pack} text front end ({settings.front_end}, now {current})"
+            tokenizer.notices = (f"This model was trained with {other}; words may differ.",)
         return tokenizer
 
     def save(self, folder: Path) -> None:
-        """Write vocab.json and text.json."""
         self.vocabulary.save(folder)
         if self.settings:
             write_atomically(folder / SETTINGS_FILE, self.settings.model_dump_json(indent=2))
@@ -116,9 +102,14 @@ class Tokenizer:
         pack = self.pack(code)
         normalised = pack.normalise(text)
         phones = pack.phonemise(normalised)
-        mode = self.settings.mode if self.settings else "latin"
-        model_text = self._supported(pack.render(normalised, phones, mode), pack, mode)
-        full = self._language_token(code) + model_text.replace(" ", SPACE)
+        model_text = self._supported(pack.render(normalised, phones, self.mode), pack)
+        spoken = languages.find(code)
+        if spoken.token not in self.vocabulary.ids:
+            raise VocabularyError(
+                f"{self.vocabulary.source} has no {spoken.token} token: the model does not support {spoken.name}.",
+                hint="Choose a model that was trained on it.",
+            )
+        full = spoken.token + model_text.replace(" ", SPACE)
         encoding = self.vocabulary.bpe.encode(full)
         spans = zip(encoding.tokens, encoding.offsets, strict=True)
         unknown = dict.fromkeys(full[start:end] for token, (start, end) in spans if token == UNKNOWN)
@@ -138,8 +129,7 @@ class Tokenizer:
 
     def missing_letters(self, language: str) -> list[str]:
         """List the letters of the text mode that the vocabulary lacks."""
-        mode = self.settings.mode if self.settings else "latin"
-        return self.vocabulary.missing_symbols(self.pack(language).symbols(mode))
+        return self.vocabulary.missing_symbols(self.pack(language).symbols(self.mode))
 
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of token ids, without the language token."""
@@ -149,11 +139,8 @@ class Tokenizer:
 
     def split(self, text: str, language: str) -> list[str]:
         """Split a text into sentences, and long sentences into parts within the token limit."""
-        return [
-            part.written
-            for sentence in self.pack(language).split(text)
-            for part in self.tokenize_parts(sentence, language)
-        ]
+        sentences = self.pack(language).split(text)
+        return [part.written for sentence in sentences for part in self.tokenize_parts(sentence, language)]
 
     def tokenize_parts(self, sentence: str, language: str) -> list[TokenizedText]:
         """Tokenize a sentence in as few parts of equal length as the token limit allows.
@@ -177,30 +164,18 @@ class Tokenizer:
             self._packs[code] = pack_for(code, backend=own.backend, overrides=own.overrides) if own else pack_for(code)
         return self._packs[code]
 
-    def _language_token(self, code: str) -> str:
-        """Return the language token, which must be in the vocabulary."""
-        language = languages.find(code)
-        if language.token not in self.vocabulary.ids:
-            raise VocabularyError(
-                f"{self.vocabulary.source} has no {language.token} token: the model does not support {language.name}.",
-                hint="Choose a model that was trained on it.",
-            )
-        return language.token
-
-    def _supported(self, text: str, pack: LanguagePack, mode: TextMode) -> str:
+    def _supported(self, text: str, pack: LanguagePack) -> str:
         """Spell missing symbols with letters of the vocabulary, and unbracket special tokens typed as text."""
         text = " ".join(text.split())
         if "[" in text:
             for token in self.vocabulary.special:
                 text = text.replace(token, token[1:-1])
-        for symbol in set(text) - self._letters - pack.symbols(mode):
-            text = text.replace(symbol, self._spelling(pack.plain(symbol), symbol))
+        for symbol in set(text) - self._letters - pack.symbols(self.mode):
+            plain = pack.plain(symbol)
+            spelling = "".join(letter for letter in plain or "" if letter in self._letters)
+            if spelling or plain == "":  # otherwise the symbol stays, to be reported as unknown
+                text = text.replace(symbol, spelling)
         return text
-
-    def _spelling(self, plain: str | None, symbol: str) -> str:
-        """Return the part of a plain spelling that the vocabulary has, or the symbol, to be reported as unknown."""
-        spelling = "".join(letter for letter in plain or "" if letter in self._letters)
-        return spelling if spelling or plain == "" else symbol
 
     @cached_property
     def _letters(self) -> frozenset[str]:
@@ -231,8 +206,11 @@ def prepare_tokenizer(
     pack = pack_for(language, backend=backend, overrides=overrides)
     vocabulary = base.with_language(languages.find(language).token)
     if mode == "latin":
-        if not allow_missing:
-            _require_latin_letters(base, pack)
+        if not allow_missing and (missing := base.missing_symbols(pack.symbols("latin"))):
+            raise VocabularyError(
+                f"{base.source} lacks {len(missing)} symbols of the Latin spelling: {' '.join(missing)}",
+                hint="Use the vocab.json of XTTS v2, or the text mode ipa, which adds symbols.",
+            )
     elif mode == "ipa":
         vocabulary = vocabulary.with_symbols(pack.symbols(mode) or _symbols_in(texts, pack))
     else:
@@ -249,23 +227,6 @@ def prepare_tokenizer(
         vocabulary=vocabulary.hash,
     )
     return Tokenizer(vocabulary, settings)
-
-
-def _front_end_notices(settings: TextSettings, pack: LanguagePack) -> tuple[str, ...]:
-    """Return a warning when the front end differs from the one a model was trained with."""
-    current = fingerprint(pack)
-    if (pack.name, current) == (settings.pack, settings.front_end):
-        return ()
-    versions = f"{settings.front_end}, now {current}"
-    return (f"This model was trained with another {settings.pack} text front end ({versions}); words may differ.",)
-
-
-def _require_latin_letters(base: Vocabulary, pack: LanguagePack) -> None:
-    if missing := base.missing_symbols(pack.symbols("latin")):
-        raise VocabularyError(
-            f"{base.source} lacks {len(missing)} symbols of the Latin spelling: {' '.join(missing)}",
-            hint="Use the vocab.json of XTTS v2, or the text mode ipa, which adds symbols.",
-        )
 
 
 def _symbols_in(texts: Iterable[str], pack: LanguagePack) -> set[str]:

@@ -31,7 +31,6 @@ STOP, UNKNOWN, SPACE, START = "[STOP]", "[UNK]", "[SPACE]", "[START]"
 NEAREST_LANGUAGE = "[it]"
 NOISE = 0.05  # in new rows, as a share of the deviation of existing rows
 
-
 # No digits and no common punctuation; unlike \w it includes combining marks.
 WORD = re.compile(r"[^\s\d!-/:-@\[-`{-~«»“”‘’…–—፠-፼।]+")
 DISTINCT_WORDS = 500_000  # while counting, about 100 MB
@@ -60,13 +59,11 @@ class Vocabulary:
         try:
             data = read_json(path)
         except OSError as error:
-            raise VocabularyError(
-                f"{path} cannot be read: {error.strerror}.", hint="Copy the vocab.json of XTTS to this path."
-            ) from error
+            hint = "Copy the vocab.json of XTTS to this path."
+            raise VocabularyError(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
         except ValueError as error:
-            raise VocabularyError(
-                f"{path} is not valid JSON: {error}.", hint="Copy the vocab.json of XTTS again."
-            ) from error
+            hint = "Copy the vocab.json of XTTS again."
+            raise VocabularyError(f"{path} is not valid JSON: {error}.", hint=hint) from error
         return cls(data, str(path)).checked()
 
     def checked(self) -> Self:
@@ -80,7 +77,6 @@ class Vocabulary:
         return self
 
     def save(self, folder: Path) -> Path:
-        """Write vocab.json."""
         path = folder / VOCABULARY_FILE
         write_atomically(path, json.dumps(self.data, ensure_ascii=False, indent=2))
         return path
@@ -93,9 +89,8 @@ class Vocabulary:
         try:
             return Tokenizer.from_str(json.dumps(self.data, ensure_ascii=False))
         except Exception as error:  # the library raises nothing more precise
-            raise VocabularyError(
-                f"{self.source}: the tokenizers library cannot load it: {error}", hint=ORIGIN
-            ) from error
+            reason = f"{self.source}: the tokenizers library cannot load it: {error}"
+            raise VocabularyError(reason, hint=ORIGIN) from error
 
     @cached_property
     def ids(self) -> dict[str, int]:
@@ -104,7 +99,7 @@ class Vocabulary:
 
     @property
     def size(self) -> int:
-        """Return the number of rows."""
+        """Number of rows."""
         return max(self.ids.values()) + 1
 
     @cached_property
@@ -135,39 +130,28 @@ class Vocabulary:
             return self
         entry = {"id": self.size, "special": True, "content": token, "single_word": False}
         entry |= {"lstrip": False, "rstrip": False, "normalized": False}
-        data = _copied(self._with_rows([token]).data)
-        data["added_tokens"].append(entry)
-        return Vocabulary(data, self.source).checked()
+        return self._extended([token], added_tokens=[entry])
 
     def with_symbols(self, symbols: Iterable[str]) -> "Vocabulary":
         """Add characters that are missing."""
-        return self._with_rows(self.missing_symbols(symbols))
+        return self._extended(self.missing_symbols(symbols))
 
     def with_subwords(self, learned: Subwords) -> "Vocabulary":
         """Add learned tokens with their merges."""
-        data = _copied(self._with_rows(token for token in learned.tokens if token not in self.ids).data)
-        merges = data["model"]["merges"]
-        known = {_pair(merge) for merge in merges}
+        merges = self.data["model"]["merges"]
+        known = {tuple(merge.split(" ") if isinstance(merge, str) else merge) for merge in merges}
         as_text = bool(merges) and isinstance(merges[0], str)  # the format before tokenizers 0.20
-        merges += [" ".join(pair) if as_text else list(pair) for pair in learned.merges if pair not in known]
+        added = [" ".join(pair) if as_text else list(pair) for pair in learned.merges if pair not in known]
+        return self._extended([token for token in learned.tokens if token not in self.ids], merges=added)
+
+    def _extended(
+        self, tokens: Iterable[str], *, merges: Sequence[object] = (), added_tokens: Sequence[object] = ()
+    ) -> "Vocabulary":
+        model = dict(self.data["model"])
+        model["vocab"] = model["vocab"] | {token: row for row, token in enumerate(tokens, self.size)}
+        model["merges"] = [*model["merges"], *merges]
+        data = {**self.data, "model": model, "added_tokens": [*self.data["added_tokens"], *added_tokens]}
         return Vocabulary(data, self.source).checked()
-
-    def _with_rows(self, tokens: Iterable[str]) -> "Vocabulary":
-        data = _copied(self.data)
-        data["model"]["vocab"] |= {token: row for row, token in enumerate(tokens, self.size)}
-        return Vocabulary(data, self.source).checked()
-
-
-def _copied(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy the parts of the JSON that change."""
-    model = dict(data["model"])
-    model |= {"vocab": dict(model["vocab"]), "merges": list(model["merges"])}
-    return {**data, "model": model, "added_tokens": list(data["added_tokens"])}
-
-
-def _pair(merge: str | Sequence[str]) -> tuple[str, str]:
-    left, right = merge.split(" ") if isinstance(merge, str) else merge
-    return left, right
 
 
 def related_tokens(old: Vocabulary, new: Vocabulary, pack: "LanguagePack") -> dict[str, list[str]]:
@@ -195,7 +179,11 @@ def resize_rows(weight: "Tensor", old: Vocabulary, new: Vocabulary, pack: "Langu
     """
     import torch
 
-    _check_rows(weight, old)
+    if weight.shape[0] != old.size:
+        raise VocabularyError(
+            f"The model has {weight.shape[0]} text rows, but {old.source} has {old.size} tokens.",
+            hint="Use model.pth and vocab.json from the same folder.",
+        )
     weight = weight.detach()
     resized = weight.new_zeros((new.size, *weight.shape[1:]))
     shared = [token for token in new.ids if token in old.ids]
@@ -210,23 +198,23 @@ def resize_rows(weight: "Tensor", old: Vocabulary, new: Vocabulary, pack: "Langu
     return resized
 
 
-def _check_rows(weight: "Tensor", vocabulary: Vocabulary) -> None:
-    if weight.shape[0] != vocabulary.size:
-        raise VocabularyError(
-            f"The model has {weight.shape[0]} text rows, but {vocabulary.source} has {vocabulary.size} tokens.",
-            hint="Use model.pth and vocab.json from the same folder.",
-        )
-
-
 def learn_subwords(
     texts: Iterable[str], size: int, *, alphabet: Iterable[str] = (), normalise: Callable[[str], str] = str
 ) -> Subwords:
     """Learn up to ``size`` subwords; only frequent words are normalised, which keeps large texts fast."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
     normalised: Counter[str] = Counter()
     for word, count in count_words(texts).most_common(LEARNED_WORDS):
         for spoken in WORD.findall(normalise(word)):
             normalised[spoken] += count
-    return _train_bpe(normalised, size, sorted(set(alphabet)))
+    letters = sorted(set(alphabet))
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.Whitespace()
+    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=letters, show_progress=False, min_frequency=2)
+    bpe.train_from_iterator(_repeat_words(normalised), trainer)
+    model = json.loads(bpe.to_str())["model"]
+    return Subwords(tuple(sorted(model["vocab"], key=model["vocab"].__getitem__)), tuple(map(tuple, model["merges"])))
 
 
 def count_words(texts: Iterable[str], limit: int = DISTINCT_WORDS) -> Counter[str]:
@@ -237,18 +225,6 @@ def count_words(texts: Iterable[str], limit: int = DISTINCT_WORDS) -> Counter[st
         if len(counts) > 2 * limit:
             counts = Counter(dict(counts.most_common(limit)))
     return counts
-
-
-def _train_bpe(words: Mapping[str, int], size: int, alphabet: list[str]) -> Subwords:
-    """Train a BPE on counted words."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-
-    bpe = Tokenizer(models.BPE())
-    bpe.pre_tokenizer = pre_tokenizers.Whitespace()
-    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False, min_frequency=2)
-    bpe.train_from_iterator(_repeat_words(words), trainer)
-    model = json.loads(bpe.to_str())["model"]
-    return Subwords(tuple(sorted(model["vocab"], key=model["vocab"].__getitem__)), tuple(map(tuple, model["merges"])))
 
 
 def _repeat_words(words: Mapping[str, int]) -> Iterator[str]:

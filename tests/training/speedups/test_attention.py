@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from tests.training.small_gpt import small_gpt
 from utils.training.speedups import SpeedupError
 from utils.training.speedups.attention import report, use_eager, use_flash_attention_2, use_sdpa
-from utils.xtts import conditioning
+from utils.xtts import modules
 from utils.xtts.modules import AttentionBlock
 
 Way = Callable[[Any], Tensor]
@@ -66,7 +66,7 @@ def test_a_block_keeps_what_coqui_can_do_with_it(shape: tuple[int, ...], tortois
     nn.init.normal_(block.proj_out.weight)
     mask = torch.ones(2, 30, 30, dtype=torch.bool).tril()
     expected, masked = block(random(*shape)), block(random(*shape), mask.repeat(1, 1, 1))
-    assert conditioning.fuse(block) == 1
+    assert modules.fuse(block) == 1
     torch.testing.assert_close(block(random(*shape)), expected, rtol=0, atol=3e-6)
     torch.testing.assert_close(block(random(*shape), mask), masked)
 

@@ -11,7 +11,7 @@ from utils.core.errors import SpeedupError
 from utils.core.events import Change
 from utils.training.speedups import kernels
 from utils.training.speedups.dropout import DroppingAttention
-from utils.xtts import conditioning
+from utils.xtts import modules
 
 FUSED, EAGER, FLASH_2 = "sdpa", "eager", "flash_attention_2"  # as transformers names them
 CONDITIONING = ("conditioning_encoder", "conditioning_perceiver")  # parts of coqui's GPT; XTTS v1 has no perceiver
@@ -35,18 +35,18 @@ class AttentionReport:
 
 def use_sdpa(gpt: nn.Module) -> Change:
     """Use fused attention (SDPA) in all three parts of coqui's GPT."""
-    return _use(gpt, FUSED, conditioning.fuse)
+    return _use(gpt, FUSED, modules.fuse)
 
 
 def use_eager(gpt: nn.Module) -> Change:
     """Use unfused attention in all three parts, as coqui-tts does in two of them."""
-    return _use(gpt, EAGER, conditioning.unfuse)
+    return _use(gpt, EAGER, modules.unfuse)
 
 
 def use_flash_attention_2(gpt: nn.Module, device: torch.device | str, dtype: torch.dtype) -> Change:
     """Use the flash_attn package in the GPT-2 and SDPA in the other two parts; it supports 16-bit types only."""
     kernels.check_flash_attention_2(device, dtype)
-    return _use(gpt, FLASH_2, conditioning.fuse)
+    return _use(gpt, FLASH_2, modules.fuse)
 
 
 def dropout(gpt: nn.Module) -> float:
@@ -65,10 +65,10 @@ def report(
         kernel = "byte dropout"
     parts = {"gpt": AttentionReport(len(attentions), implementation, kernel if implementation == FUSED else "none")}
     for name, part in _conditioning_parts(gpt).items():
-        layers, fused = conditioning.count_fused(part)
+        layers, fused = modules.count_fused(part)
         if fused not in {0, layers}:
             raise SpeedupError(f"{name}: {fused} of {layers} layers are fused.", hint="Reload the model.")
-        kernel = kernels.selected_kernel(device, dtype, conditioning.head_width(part), causal=False)
+        kernel = kernels.selected_kernel(device, dtype, modules.head_width(part), causal=False)
         parts[name] = AttentionReport(layers, FUSED, kernel) if fused else AttentionReport(layers, EAGER, "none")
     return parts
 
@@ -76,7 +76,7 @@ def report(
 def _use(gpt: nn.Module, implementation: str, change: Callable[[nn.Module], int]) -> Change:
     parts = _conditioning_parts(gpt)
     changed = [_switch_gpt2(gpt, implementation), *(change(part) for part in parts.values())]
-    layers = [len(_gpt2_attentions(gpt)), *(conditioning.count_fused(part)[0] for part in parts.values())]
+    layers = [len(_gpt2_attentions(gpt)), *(modules.count_fused(part)[0] for part in parts.values())]
     names = ["GPT", *(name.replace("_", " ") for name in parts)]
     details = [
         f"{number} layers of the {name}{'' if now else ' (already)'}"

@@ -17,7 +17,7 @@ from utils.ui.views import newest_events
 from utils.workspace.disk_usage import size_of
 from utils.workspace.projects import downloads_project
 from utils.xtts.files import BUILT_IN, HUB_FILES, TINY
-from utils.xtts.licence import LICENCE, LicenceError, licence_accepted
+from utils.xtts.hub import LICENCE, LicenceError, licence_accepted
 
 VERB = "download-model"
 VERSIONS: tuple[str, ...] = get_args(DownloadConfig.model_fields["version"].annotation)

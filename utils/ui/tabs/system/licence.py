@@ -13,8 +13,7 @@ from utils.core.storage import make_folder, read_json, read_text, storage_error
 from utils.ui.i18n import t
 from utils.ui.page import PRIVATE_EVENT, PageContext, changed_updates, notify, show_errors
 from utils.ui.views import note
-from utils.xtts.hub import download, file_info
-from utils.xtts.licence import LICENCE, VARIABLE, LicenceError, accept_licence, licence_accepted
+from utils.xtts.hub import LICENCE, VARIABLE, LicenceError, accept_licence, download, file_info, licence_accepted
 
 FILE = "LICENSE.txt"  # beside the model on the hub
 

@@ -122,7 +122,7 @@ def device() -> Result:
 
     from utils.training import memory
     from utils.training.speedups.matmul import CAPABILITY
-    from utils.xtts.dtypes import choose_precision
+    from utils.xtts.device import choose_precision
 
     detected = memory.Device.detect(TrainConfig())
     on_gpu = detected.kind == "cuda"
@@ -242,7 +242,7 @@ def export(run: str, step: int, ready: str, *, half: bool) -> Result:
     """Export a checkpoint as the finished model."""
     from utils.speech.loaded_model import training_reference
     from utils.xtts import checkpoints
-    from utils.xtts.finalize import promote
+    from utils.xtts.export import promote
 
     chosen = checkpoints.find(Path(run), step)
     voice = training_reference(chosen)

@@ -22,7 +22,7 @@ from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, notify, show_e
 from utils.ui.run_panel import command_box
 from utils.ui.views import error_box, message_box, message_list, note
 from utils.xtts.files import BUILT_IN
-from utils.xtts.licence import LICENCE, LicenceError, accept_licence, licence_accepted
+from utils.xtts.hub import LICENCE, LicenceError, accept_licence, licence_accepted
 
 VERB = "train"
 SETTINGS = "settings"  # folder of saved settings, inside that of the uploads

@@ -1,0 +1,113 @@
+"""What a device can do: its name, the fastest precision of training, and memory to free."""
+
+import ctypes
+import gc
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from utils.core.errors import ConfigError
+
+BF16_CAPABILITY = (8, 0)  # Ampere: the first GPUs that multiply bf16
+FP16_CAPABILITY = (7, 0)  # Volta: the first with fp16 tensor cores
+BF16_FLAGS = ("amx_bf16", "avx512_bf16")  # CPU flags of bf16 hardware on Linux
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "no": torch.float32}
+
+
+def choose_device(name: str) -> str:
+    """Return the torch device; "auto" is the GPU where there is one."""
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device: torch finds no CUDA device on this computer.", hint="Choose auto or cpu.")
+    return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
+
+
+@dataclass(frozen=True)
+class Precision:
+    """A precision of matrix products and the reason for it. The weights are always float32."""
+
+    dtype: Literal["bf16", "fp16", "no"]  # ``mixed_precision`` of accelerate
+    reason: str
+
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        return DTYPES[self.dtype]
+
+    @property
+    def scaler(self) -> bool:
+        """Whether gradients must be scaled, because small ones would become zero."""
+        return self.dtype == "fp16"
+
+
+def choose_precision(
+    device: torch.device | str,
+    *,
+    wanted: bool = True,
+    capability: tuple[int, int] | None = None,
+    processor: Collection[str] | None = None,
+) -> Precision:
+    """Choose the fastest precision that the hardware supports.
+
+    torch's ``is_bf16_supported`` also accepts emulation, which is much slower than float32, so the hardware is checked.
+
+    Args:
+        device: Device of the model.
+        wanted: Whether half precision is allowed.
+        capability: Compute capability of the GPU; by default that of the device.
+        processor: Feature flags of the CPU; by default those of this machine.
+    """
+    kind = torch.device(device)
+    if not wanted:
+        return Precision("no", "mixed precision is off")
+    if kind.type == "cuda":
+        return _choose_on_gpu(capability or torch.cuda.get_device_capability(kind))
+    if kind.type != "cpu":
+        return Precision("no", f"half precision on {kind.type} is not tested here")
+    flags = processor_flags() if processor is None else processor
+    if supported := [flag for flag in BF16_FLAGS if flag in flags]:
+        return Precision("bf16", f"this CPU supports bf16 ({supported[0]})")
+    return Precision("no", f"this CPU does not support bf16 (neither {' nor '.join(BF16_FLAGS)})")
+
+
+def _choose_on_gpu(capability: tuple[int, int]) -> Precision:
+    name = f"compute capability {capability[0]}.{capability[1]}"
+    if capability >= BF16_CAPABILITY:
+        return Precision("bf16", f"{name} supports bf16")
+    if capability >= FP16_CAPABILITY:
+        return Precision("fp16", f"{name} supports fp16 but not bf16; gradients are scaled")
+    return Precision("no", f"{name} is below 7.0 and has no fast half precision")
+
+
+def processor_flags() -> frozenset[str]:
+    """Return the feature flags of this CPU on Linux; empty on other systems."""
+    source = Path("/proc/cpuinfo")
+    if sys.platform != "linux" or not source.is_file():
+        return frozenset()
+    lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
+    return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
+
+
+def free_memory() -> None:
+    """Free models that are no longer referenced, reference cycles included."""
+    gc.collect()
+    trim_memory()
+
+
+def trim_memory() -> None:
+    """Return free memory to the system: the GPU cache and gaps in the heap.
+
+    Most Linux C libraries keep memory freed between objects that stay, until they are told to release it.
+    """
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    if sys.platform == "linux" and (malloc_trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # not in musl
+        malloc_trim(0)
+
+
+def gpu_memory_gib() -> float:
+    """Return the GPU memory that this process uses."""
+    return torch.cuda.memory_allocated() / 2**30 if torch.cuda.is_available() else 0.0
