@@ -8,12 +8,12 @@ import pytest
 from tools.tiny_voice.corpus import read_sentences
 from utils.__main__ import main
 from utils.cli import demo
+from utils.cli.demo import PAGE
 from utils.config import TrainConfig
 from utils.core.errors import RunError
 from utils.dataset.subtitles import read_cues
 from utils.media import audio
 from utils.workspace import projects, sample_project
-from utils.workspace.demo_report import PAGE
 
 
 def test_the_recording_is_three_minutes_of_sentences_that_judge_nothing() -> None:

@@ -10,22 +10,19 @@ from utils.core.paths import project
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.epilog = "Add --vocab or --model to count tokens too. Exit code 1: a file cannot be read."
-    parser.add_argument("place", type=Path, nargs="?", help="dataset folder or list (default: the project's dataset)")
+    parser.add_argument("path", type=Path, nargs="?", help="dataset folder or list (default: the project's dataset)")
     add_project(parser)
     add_vocabulary(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print percentiles, a histogram and the suggestion."""
     from utils.dataset import lengths
 
-    place = arguments.place or project(arguments.project, arguments.output).dataset
-    rows, found = lengths.measure(place)
+    rows, measured = lengths.measure(arguments.path or project(arguments.project, arguments.output).dataset)
     if arguments.vocab or arguments.model:
         tokenizer = open_tokenizer(arguments, (row.text for row in rows))
         counts = tuple(len(tokenizer.tokenize(row.text, arguments.language).ids) for row in rows)
-        found = dataclasses.replace(found, tokens=counts)
-    print(lengths.report(found))
-    return int(bool(found.unreadable))
+        measured = dataclasses.replace(measured, tokens=counts)
+    print(lengths.report(measured))
+    return int(bool(measured.unreadable))

@@ -12,14 +12,12 @@ from utils.config.flags import add_flags, read_flags
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the sentences and the speech settings."""
     parser.add_argument("--count", type=int, default=8, help="number of built-in sentences (default: 8)")
     parser.add_argument("text", nargs="*", help="your own sentences")
     add_flags(parser, SpeechConfig)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Load the model twice and compare."""
     import torch
 
     from utils.evaluation.sentences import built_in_sentences
@@ -27,13 +25,14 @@ def run(arguments: argparse.Namespace) -> int:
     from utils.speech.synthesizer import Synthesizer
 
     config = read_flags(arguments, SpeechConfig)
-    texts = arguments.text or [one.text for one in built_in_sentences(config.language)][: arguments.count]
+    built_in = built_in_sentences(config.language)[: arguments.count]
+    texts = arguments.text or [sentence.text for sentence in built_in]
     exact = Synthesizer.load(config.model, config.device, "fp32")
     cheap = Synthesizer.load(config.model, config.device, config.precision)
     voice = exact.voice(config.reference)
     sentences = [sentence for text in texts for sentence in exact.plan(text, config).sentences]
     generations = exact.decoder.generate(sentences, voice.prompt, config)
-    spoken = [(one, torch.tensor(made.codes)) for one, made in zip(sentences, generations, strict=True)]
+    spoken = [(part, torch.tensor(made.codes)) for part, made in zip(sentences, generations, strict=True)]
     agreed = agreement(exact.decoder, cheap.decoder, spoken, voice.prompt)
     decibels = sound_distance((exact.decoder, exact.vocoder), (cheap.decoder, cheap.vocoder), spoken, voice)
     print(f"{exact.model.name}: GPT in {cheap.precision.gpt}, vocoder in {cheap.precision.vocoder}, against fp32:")

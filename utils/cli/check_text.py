@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the text and the vocabulary."""
     parser.epilog = "Exit code 1: the vocabulary lacks a symbol of the text or a letter of the text mode."
     parser.add_argument("text", type=Path, help="metadata.csv (audio_file|text|speaker_name), or one sentence per line")
     add_vocabulary(parser)
@@ -31,7 +30,6 @@ def add_vocabulary(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the report; return 1 when the text cannot be used for training."""
     from utils.xtts.coverage import measure_coverage, read_rows
 
     rows = list(read_rows(arguments.text))
@@ -59,10 +57,10 @@ def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> "Toke
 
 def published_vocabulary() -> Path:
     """Return the vocab.json of a downloaded base model."""
-    found = sorted(path for path in paths.MODELS.glob("*/vocab.json") if path.parent.name not in BUILT_IN)
-    if not found:
+    files = sorted(path for path in paths.MODELS.glob("*/vocab.json") if path.parent.name not in BUILT_IN)
+    if not files:
         raise VocabularyError(
             f"vocab.json is missing from {paths.MODELS}.",
             hint="Give a vocab.json of XTTS v2 with --vocab, or a trained model with --model.",
         )
-    return found[-1]
+    return files[-1]

@@ -18,102 +18,96 @@ SETTINGS_SHOWN = 40  # characters of a value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     add_project(parser)
     parser.add_argument("action", nargs="?", default="list", choices=["list", *ACTIONS], help="default: list")
     parser.add_argument("name", nargs="?", default="", help="name of the run; list shows all runs without it")
     parser.add_argument("steps", nargs="*", default=[], help="step number, best or newest; compare takes two")
     parser.add_argument("--with-run", default="", help="with compare: run of the second checkpoint")
     parser.add_argument("--half", action="store_true", help="with promote: store the GPT in half precision")
-    parser.add_argument(
-        "--reference",
-        type=Path,
-        help="with promote: reference clip (default: that of the samples)",
-    )
+    parser.add_argument("--reference", type=Path, help="with promote: reference clip (default: that of the samples)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the action."""
-    place = project(arguments.project, arguments.output)
+    opened = project(arguments.project, arguments.output)
     if arguments.action == "list":
-        return show_list(place, arguments.name)
+        return show_list(opened, arguments.name)
     if not arguments.name:
         raise RunError(f"No run given. Usage: checkpoints {arguments.action} RUN STEP.", hint="See: checkpoints list.")
-    return ACTIONS[arguments.action](place, arguments)
+    return ACTIONS[arguments.action](opened, arguments)
 
 
-def show_list(place: Project, name: str) -> int:
+def show_list(opened: Project, name: str) -> int:
     """Print a table of the checkpoints, newest first."""
     from utils.xtts.checkpoints import list_checkpoints
 
-    found_runs = [runs.find_run(place, name)] if name else runs.list_runs(place)
-    rows = [_row(found.name, one) for found in found_runs for one in list_checkpoints(found.folder)]
+    shown = [runs.find_run(opened, name)] if name else runs.list_runs(opened)
+    rows = [_row(run.name, checkpoint) for run in shown for checkpoint in list_checkpoints(run.folder)]
     if not rows:
-        print(f"There are no checkpoints in {place.runs / name if name else place.root}.")
+        print(f"There are no checkpoints in {opened.runs / name if name else opened.root}.")
         return 0
-    widths = [max(len(row[place]) for row in (HEADER, *rows)) for place in range(len(HEADER))]
+    widths = [max(map(len, column)) for column in zip(HEADER, *rows, strict=True)]
     for row in (HEADER, *rows):
         print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
     return 0
 
 
-def compare(place: Project, arguments: argparse.Namespace) -> int:
+def compare(opened: Project, arguments: argparse.Namespace) -> int:
     """Print the differences of two checkpoints."""
-    from utils.training.checkpoint_diff import compare as compared
+    from utils.training import checkpoint_diff
 
     if len(arguments.steps) != 2:
         raise RunError("compare needs two steps.", hint="Usage: checkpoints compare RUN STEP STEP.")
-    first = _find(place, arguments.name, arguments.steps[0])
-    second = _find(place, arguments.with_run or arguments.name, arguments.steps[1])
-    found = compared(first, second)
+    first = _find(opened, arguments.name, arguments.steps[0])
+    second = _find(opened, arguments.with_run or arguments.name, arguments.steps[1])
+    difference = checkpoint_diff.compare(first, second)
     print(f"{_title(first)} | {_title(second)}")
-    for figure, (one, two) in found.losses.items():
-        print(f"{figure}: {_number(one)} | {_number(two)}")
-    for setting, (before, after) in found.settings.items():
-        print(f"{setting}: {str(before)[:SETTINGS_SHOWN]} | {str(after)[:SETTINGS_SHOWN]}")
-    for part, (length, share) in found.moved.items():
+    for name, (left, right) in difference.losses.items():
+        print(f"{name}: {_number(left)} | {_number(right)}")
+    for name, (before, after) in difference.settings.items():
+        print(f"{name}: {str(before)[:SETTINGS_SHOWN]} | {str(after)[:SETTINGS_SHOWN]}")
+    for part, (length, share) in difference.moved.items():
         print(f"{part}: weights changed by {length:.4g} (norm), {share:.3%}")
-    if found.mismatched:
-        print(f"Not comparable: {len(found.mismatched)} weights, such as {found.mismatched[0]}.")
+    if difference.mismatched:
+        print(f"Not comparable: {len(difference.mismatched)} weights, such as {difference.mismatched[0]}.")
     return 0
 
 
-def delete(place: Project, arguments: argparse.Namespace) -> int:
+def delete(opened: Project, arguments: argparse.Namespace) -> int:
     """Delete checkpoints, damaged ones too."""
     from utils.xtts import checkpoints
 
-    folder = runs.find_run(place, arguments.name).folder
-    known = {one.step: one for one in checkpoints.list_checkpoints(folder)}
+    folder = runs.find_run(opened, arguments.name).folder
+    known = {checkpoint.step: checkpoint for checkpoint in checkpoints.list_checkpoints(folder)}
     wanted = [_which(step) for step in arguments.steps]
     if not wanted:
         raise RunError("No step given.", hint=f"Usage: checkpoints delete {arguments.name} STEP.")
     for which in wanted:
-        one = known.get(cast("int", which)) or checkpoints.find(folder, which)
-        checkpoints.delete(one)
-        print(f"{_title(one)} deleted{'; it was the best one' * one.is_best}.")
+        checkpoint = known.get(cast("int", which)) or checkpoints.find(folder, which)
+        checkpoints.delete(checkpoint)
+        print(f"{_title(checkpoint)} deleted{'; it was the best one' * checkpoint.is_best}.")
     return 0
 
 
-def promote(place: Project, arguments: argparse.Namespace) -> int:
+def promote(opened: Project, arguments: argparse.Namespace) -> int:
     """Make a checkpoint the finished model of the project."""
     from utils.speech.loaded_model import training_reference
-    from utils.xtts.export import promote as promoted
+    from utils.xtts.export import promote as write_ready
 
     if len(arguments.steps) > 1:
         raise RunError("Only one checkpoint can be the finished model.", hint="Give one step.")
-    chosen = _find(place, arguments.name, arguments.steps[0] if arguments.steps else "best")
+    chosen = _find(opened, arguments.name, arguments.steps[0] if arguments.steps else "best")
     if arguments.reference and not arguments.reference.is_file():
         raise RunError(f"There is no clip {arguments.reference}.")
     voice = arguments.reference or training_reference(chosen)
-    folder = promoted(chosen, place.ready, voice, half=arguments.half)
+    folder = write_ready(chosen, opened.ready, voice, half=arguments.half)
     print(f"{_title(chosen)} is now {folder}; its voice is that of {voice or 'the base model'}.")
     return 0
 
 
-def _find(place: Project, name: str, step: str) -> "Checkpoint":
+def _find(opened: Project, name: str, step: str) -> "Checkpoint":
     from utils.xtts.checkpoints import find
 
-    return find(runs.find_run(place, name).folder, _which(step))
+    return find(runs.find_run(opened, name).folder, _which(step))
 
 
 def _which(step: str) -> "Which":
@@ -125,21 +119,21 @@ def _which(step: str) -> "Which":
     raise RunError(f"{step!r} is not a step.", hint="Use a number, best or newest.")
 
 
-def _row(name: str, one: "Checkpoint") -> tuple[str, ...]:
-    about = one.info
-    mark, size, samples = "*" * one.is_best, f"{one.size / 1e6:.1f}", str(len(one.samples) or "")
-    if about is None:
-        return (name, str(one.step), "", "", "", size, mark, samples, f"damaged: {one.error}")
-    losses = _number(about.train_loss), _number(about.eval_loss)
-    return (name, str(one.step), f"{about.epoch:g}", *losses, size, mark, samples, "")
+def _row(name: str, checkpoint: "Checkpoint") -> tuple[str, ...]:
+    info = checkpoint.info
+    mark, size, samples = "*" * checkpoint.is_best, f"{checkpoint.size / 1e6:.1f}", str(len(checkpoint.samples) or "")
+    if info is None:
+        return (name, str(checkpoint.step), "", "", "", size, mark, samples, f"damaged: {checkpoint.error}")
+    losses = _number(info.train_loss), _number(info.eval_loss)
+    return (name, str(checkpoint.step), f"{info.epoch:g}", *losses, size, mark, samples, "")
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _title(one: "Checkpoint") -> str:
-    return f"{one.run.name} step {one.step}"
+def _title(checkpoint: "Checkpoint") -> str:
+    return f"{checkpoint.run.name} step {checkpoint.step}"
 
 
 ACTIONS: dict[str, Callable[[Project, argparse.Namespace], int]] = {

@@ -17,22 +17,102 @@ FILE_NAMES = "Audio files keep their names."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the actions; each has its own help."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, (act, describe) in ACTIONS.items():
+
+    def add(name: str, act: Callable[[Path, argparse.Namespace], int]) -> argparse.ArgumentParser:
         summary = (act.__doc__ or "").partition("\n")[0]
         action = actions.add_parser(name, help=summary, description=summary)
+        action.set_defaults(act=act)
         add_project(action)
-        describe(action)
+        return action
+
+    action = add("validate", validate)
+    action.epilog = "Add --vocab or --model to check tokens too."
+    action.add_argument("path", type=Path, nargs="?", help="list or dataset folder (default: the project's dataset)")
+    action.add_argument("--max-seconds", type=float, default=11.6, help="maximum clip length (default: 11.6)")
+    add_vocabulary(action)
+
+    action = add("stats", stats)
+    action.add_argument("--plot", type=Path, metavar="FILE.png", help="write plots too")
+
+    action = add("merge", merge)
+    action.add_argument("other", type=Path, help="folder of the other dataset, which is only read")
+    action.add_argument("--dry-run", action="store_true", help="show what would happen")
+
+    action = add("resplit", resplit)
+    action.add_argument("--eval-share", type=_share, default=0.05, help="share held out (default: 0.05)")
+    action.add_argument(
+        "--by", choices=("recording", "speaker", "time"), default="recording", help="what is held out as a whole"
+    )
+
+    action = add("export", export)
+    action.add_argument(
+        "shape", choices=("zip", "ljspeech", "parquet"), help="format; parquet is for Hugging Face datasets"
+    )
+    action.add_argument("target", type=Path, help="new file (zip) or folder")
+
+    action = add("restore", restore)
+    action.add_argument("clips", nargs="*", metavar="CLIP", help="id of a clip")
+    action.add_argument("--reason", help="restore all clips that were excluded for this reason")
+
+    _add_filter_arguments(add("filter", filter_again))
+
+    action = add("rename", rename)
+    action.epilog = f"{FILE_NAMES} The split is unchanged. To undo, rename again, or use edit --undo for a single clip."
+    action.add_argument(
+        "--speaker",
+        type=_names,
+        action="append",
+        metavar="OLD=NEW",
+        help="can be repeated; all are renamed at once, so a=b with b=a swaps two",
+    )
+
+    action = add("edit", edit)
+    action.add_argument("clip", help="id of the clip, as listed by restore and on the page")
+    change = action.add_mutually_exclusive_group(required=True)
+    change.add_argument("--text", help="the correct transcript")
+    change.add_argument("--exclude", "--aside", metavar="REASON", help="leave the clip out, for a reason of your own")
+    change.add_argument("--undo", action="store_true", help="undo the last change of this clip; again: redo it")
+
+    add("undo", undo)
+    add("redo", redo)
+
+
+def _add_filter_arguments(action: argparse.ArgumentParser) -> None:
+    from utils.dataset.filtering import LIMITS
+
+    action.description = (
+        f"{action.description} Clips outside the limits are excluded; clips that a filter had excluded and that are"
+        " now within the limits are restored. Clips excluded by hand, and duplicates, stay excluded."
+    )
+    action.epilog = (
+        "Limits that are not given have their default, even if the dataset was prepared with others; use --config"
+        " with the config.yaml of that run to reuse its limits. Clips restored by hand are filtered like all others."
+        " To undo, filter again with the earlier limits, or use dataset edit --undo for a single clip."
+    )
+    action.add_argument("--apply", action="store_true", help="apply the changes")
+    add_flags(action, DatasetConfig, LIMITS)
+
+
+def _share(written: str) -> float:
+    value = float(written)
+    if not 0 < value <= 0.5:
+        raise argparse.ArgumentTypeError("must be above 0 and at most 0.5")
+    return value
+
+
+def _names(written: str) -> tuple[str, str]:
+    old, sign, new = written.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError("must be OLD=NEW")
+    return old, new.strip()
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run one action on the dataset of a project."""
     from utils.dataset.metadata import write_lists
 
-    act, _ = ACTIONS[arguments.action]
     folder = project(arguments.project, arguments.output).dataset
-    code = act(folder, arguments)
+    code: int = arguments.act(folder, arguments)
     write_lists(folder)
     return code
 
@@ -42,26 +122,19 @@ def validate(folder: Path, arguments: argparse.Namespace) -> int:
     from utils.dataset.metadata import list_files, read_language, read_list
     from utils.dataset.validate import check
 
-    place = arguments.place or folder
+    path = arguments.path or folder
     language = arguments.language
     tokenizer = None
     if arguments.vocab or arguments.model:
-        rows = [row for path in list_files(place) for row in read_list(path)]
+        rows = [row for file in list_files(path) for row in read_list(file)]
         tokenizer = open_tokenizer(arguments, (row.text for row in rows))
-    elif place.is_dir():
-        language = read_language(place)
-    faults = list(check(place, arguments.max_seconds, language, tokenizer))
-    for fault in faults[:SHOWN]:
-        print(fault)
-    print(f"{len(faults)} problems" + (f", the first {SHOWN} are shown" if len(faults) > SHOWN else "") + ".")
-    return int(bool(faults))
-
-
-def _describe_validate(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Add --vocab or --model to check tokens too."
-    parser.add_argument("place", type=Path, nargs="?", help="list or dataset folder (default: the project's dataset)")
-    parser.add_argument("--max-seconds", type=float, default=11.6, help="maximum clip length (default: 11.6)")
-    add_vocabulary(parser)
+    elif path.is_dir():
+        language = read_language(path)
+    problems = list(check(path, arguments.max_seconds, language, tokenizer))
+    for problem in problems[:SHOWN]:
+        print(problem)
+    print(f"{len(problems)} problems" + (f", the first {SHOWN} are shown" if len(problems) > SHOWN else "") + ".")
+    return int(bool(problems))
 
 
 def stats(folder: Path, arguments: argparse.Namespace) -> int:
@@ -82,10 +155,6 @@ def stats(folder: Path, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _describe_stats(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="write plots too")
-
-
 def merge(folder: Path, arguments: argparse.Namespace) -> int:
     """Add the clips and the split of another dataset; existing clips are unchanged."""
     from utils.dataset.merge import merge as join
@@ -94,27 +163,15 @@ def merge(folder: Path, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _describe_merge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("other", type=Path, help="folder of the other dataset, which is only read")
-    parser.add_argument("--dry-run", action="store_true", help="show what would happen")
-
-
 def resplit(folder: Path, arguments: argparse.Namespace) -> int:
     """Choose new evaluation clips; do not do this between two runs that train the same model."""
-    from utils.dataset.editor import resplit as split_anew
+    from utils.dataset import editor
     from utils.dataset.statistics import split_counts
     from utils.dataset.store import open_store
 
-    note = split_anew(folder, arguments.eval_share, arguments.by)
+    note = editor.resplit(folder, arguments.eval_share, arguments.by)
     print(" ".join(f"{name} {value}" for name, value in split_counts(open_store(folder)).items()), note)
     return 0
-
-
-def _describe_resplit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--eval-share", type=_share, default=0.05, help="share held out (default: 0.05)")
-    parser.add_argument(
-        "--by", choices=("recording", "speaker", "time"), default="recording", help="what is held out as a whole"
-    )
 
 
 def export(folder: Path, arguments: argparse.Namespace) -> int:
@@ -123,13 +180,6 @@ def export(folder: Path, arguments: argparse.Namespace) -> int:
 
     print(f"Written: {write(folder, arguments.target, arguments.shape)}")
     return 0
-
-
-def _describe_export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "shape", choices=("zip", "ljspeech", "parquet"), help="format; parquet is for Hugging Face datasets"
-    )
-    parser.add_argument("target", type=Path, help="new file (zip) or folder")
 
 
 def restore(folder: Path, arguments: argparse.Namespace) -> int:
@@ -148,11 +198,6 @@ def restore(folder: Path, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _describe_restore(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("clips", nargs="*", metavar="CLIP", help="id of a clip")
-    parser.add_argument("--reason", help="restore all clips that were excluded for this reason")
-
-
 def filter_again(folder: Path, arguments: argparse.Namespace) -> int:
     """Re-run the quality filters with other limits; only shows the changes without --apply."""
     from utils.dataset.filtering import refilter
@@ -160,22 +205,6 @@ def filter_again(folder: Path, arguments: argparse.Namespace) -> int:
     print(refilter(folder, read_flags(arguments, DatasetConfig), apply=arguments.apply))
     print("Changes applied." if arguments.apply else "Nothing was changed. Add --apply to apply the changes.")
     return 0
-
-
-def _describe_filter(parser: argparse.ArgumentParser) -> None:
-    from utils.dataset.filtering import LIMITS
-
-    parser.description = (
-        f"{parser.description} Clips outside the limits are excluded; clips that a filter had excluded and that are"
-        " now within the limits are restored. Clips excluded by hand, and duplicates, stay excluded."
-    )
-    parser.epilog = (
-        "Limits that are not given have their default, even if the dataset was prepared with others; use --config"
-        " with the config.yaml of that run to reuse its limits. Clips restored by hand are filtered like all others."
-        " To undo, filter again with the earlier limits, or use dataset edit --undo for a single clip."
-    )
-    parser.add_argument("--apply", action="store_true", help="apply the changes")
-    add_flags(parser, DatasetConfig, LIMITS)
 
 
 def rename(folder: Path, arguments: argparse.Namespace) -> int:
@@ -197,88 +226,34 @@ def rename(folder: Path, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _describe_rename(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = f"{FILE_NAMES} The split is unchanged. To undo, rename again, or use edit --undo for a single clip."
-    parser.add_argument(
-        "--speaker",
-        type=_names,
-        action="append",
-        metavar="OLD=NEW",
-        help="can be repeated; all are renamed at once, so a=b with b=a swaps two",
-    )
-
-
 def edit(folder: Path, arguments: argparse.Namespace) -> int:
     """Correct the text of a clip, exclude it, or undo its last change."""
     from utils.dataset import editor
 
     if arguments.text is not None:
-        edit = editor.set_text(folder, arguments.clip, arguments.text)
+        change = editor.set_text(folder, arguments.clip, arguments.text)
     elif arguments.exclude is not None:
-        edit = editor.exclude(folder, [arguments.clip], arguments.exclude)
+        change = editor.exclude(folder, [arguments.clip], arguments.exclude)
     else:
-        edit = editor.revert(folder, arguments.clip)
-    (clip,) = edit.clips
+        change = editor.revert(folder, arguments.clip)
+    (clip,) = change.clips
     print(f"{clip.id}  {clip.status}{f' ({clip.reason})' if clip.reason else ''}: {clip.text}")
     return 0
 
 
-def _describe_edit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("clip", help="id of the clip, as listed by restore and on the page")
-    change = parser.add_mutually_exclusive_group(required=True)
-    change.add_argument("--text", help="the correct transcript")
-    change.add_argument("--exclude", "--aside", metavar="REASON", help="leave the clip out, for a reason of your own")
-    change.add_argument("--undo", action="store_true", help="undo the last change of this clip; again: redo it")
-
-
-def undo(folder: Path, arguments: argparse.Namespace) -> int:  # noqa: ARG001  # the signature of an action
+def undo(folder: Path, _arguments: argparse.Namespace) -> int:
     """Undo the last edit, made here or on the page."""
     from utils.dataset import editor
 
-    edit = editor.undo(folder)
-    print(f"Undone: {edit.name}, {len(edit.clips)} clips.")
+    change = editor.undo(folder)
+    print(f"Undone: {change.name}, {len(change.clips)} clips.")
     return 0
 
 
-def redo(folder: Path, arguments: argparse.Namespace) -> int:  # noqa: ARG001  # the signature of an action
+def redo(folder: Path, _arguments: argparse.Namespace) -> int:
     """Make the edit again that was undone last."""
     from utils.dataset import editor
 
-    edit = editor.redo(folder)
-    print(f"Redone: {edit.name}, {len(edit.clips)} clips.")
+    change = editor.redo(folder)
+    print(f"Redone: {change.name}, {len(change.clips)} clips.")
     return 0
-
-
-def _describe_step(parser: argparse.ArgumentParser) -> None:
-    """Take no arguments of its own."""
-
-
-def _share(written: str) -> float:
-    value = float(written)
-    if not 0 < value <= 0.5:
-        raise argparse.ArgumentTypeError("must be above 0 and at most 0.5")
-    return value
-
-
-def _names(written: str) -> tuple[str, str]:
-    old, sign, new = written.partition("=")
-    if not sign:
-        raise argparse.ArgumentTypeError("must be OLD=NEW")
-    return old, new.strip()
-
-
-Act = Callable[[Path, argparse.Namespace], int]
-Describe = Callable[[argparse.ArgumentParser], None]
-ACTIONS: dict[str, tuple[Act, Describe]] = {
-    "validate": (validate, _describe_validate),
-    "stats": (stats, _describe_stats),
-    "merge": (merge, _describe_merge),
-    "resplit": (resplit, _describe_resplit),
-    "export": (export, _describe_export),
-    "restore": (restore, _describe_restore),
-    "filter": (filter_again, _describe_filter),
-    "rename": (rename, _describe_rename),
-    "edit": (edit, _describe_edit),
-    "undo": (undo, _describe_step),
-    "redo": (redo, _describe_step),
-}

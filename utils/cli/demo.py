@@ -6,26 +6,33 @@ again starts over.
 """
 
 import argparse
+import base64
+import io
 import shutil
 import time
+from collections.abc import Iterable, Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils import runs
-from utils.cli.runs import follow
-from utils.config import DatasetConfig, SpeechConfig, TrainConfig
-from utils.core import languages
+from utils.cli.runs import add_output, follow
+from utils.config import Config, DatasetConfig, SpeechConfig, TrainConfig
 from utils.core.errors import RunError
-from utils.core.paths import CONFIGS, OUTPUT, Project
+from utils.core.events import iter_events
+from utils.core.languages import AMHARIC
+from utils.core.paths import CONFIGS, Project
+from utils.core.storage import write_atomically
 from utils.workspace import projects, sample_project
 from utils.xtts.files import TINY
 
 if TYPE_CHECKING:
-    from utils.config import Config
-    from utils.evaluation.report import EvaluationReport
+    from matplotlib.figure import Figure
 
-NAME = "demo"
-FOLDER = "evaluation"
+    from utils.evaluation.report import EvaluationReport
+    from utils.evaluation.results import EvaluatedUtterance
+
+NAME, FOLDER, PAGE = "demo", "evaluation", "demo.html"
 DISCLAIMER = (
     "The recording was generated with espeak-ng. The model is the small embedded voice of this program, trained on "
     "other voices of espeak-ng; it is not XTTS v2. This page shows the workflow, not the quality of XTTS v2."
@@ -36,11 +43,18 @@ SENTENCES = (  # none of them is in the recording
     "ዛሬ አዲስ አበባ ውስጥ ዝናብ ጣለ።",
     "ቡና እንጠጣ ወይስ ሻይ?",
 )
+SHOWN = ("similarity", "duration_error", "real_time_factor")  # the metrics that need no recogniser
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+table { border-collapse: collapse; } td, th { padding: .3rem .9rem .3rem 0; text-align: left; vertical-align: top; }
+img { max-width: 100%; } audio { width: 100%; } .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
+.note { color: #555; } .am { font-size: 1.2rem; }
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the folder of the projects and the training settings."""
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
+    add_output(parser)
     parser.add_argument("--settings", type=Path, default=PRESET, help="training YAML (default: configs/tiny_cpu.yaml)")
 
 
@@ -51,8 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
     training = prepare_and_train(project, settings(arguments.settings, project))
     if training is None:
         return 1
-    from utils.workspace.demo_report import write_page
-
     report, reference = speak(project, arguments.output)
     for number, result in enumerate(report.of(report.checkpoints[0]), 1):
         if result.wav:
@@ -83,15 +95,15 @@ def settings(file: Path, project: Project) -> TrainConfig:
 
 def prepare_and_train(project: Project, config: TrainConfig) -> runs.Run | None:
     """Prepare the recording and train on it; None when a run stopped or failed."""
-    prepared = run_verb("prepare", DatasetConfig(inputs=str(project.dataset / sample_project.UPLOADS)), project)
-    return run_verb("train", config, project) if prepared else None
-
-
-def run_verb(verb: str, config: "Config", project: Project) -> runs.Run | None:
-    """Start a run and follow it; None when it stopped or failed."""
-    print(f"\n{verb} …", flush=True)
-    started = runs.start(verb, config, project)
-    return None if follow(started) else started
+    run = None
+    recordings = DatasetConfig(inputs=str(project.dataset / sample_project.UPLOADS))
+    steps: dict[str, Config] = {"prepare": recordings, "train": config}
+    for verb, step_config in steps.items():
+        print(f"\n{verb} …", flush=True)
+        run = runs.start(verb, step_config, project)
+        if follow(run):
+            return None
+    return run
 
 
 def speak(project: Project, output: Path) -> "tuple[EvaluationReport, Path]":
@@ -101,7 +113,7 @@ def speak(project: Project, output: Path) -> "tuple[EvaluationReport, Path]":
     from utils.evaluation.sentences import EvaluationSentence
 
     reference = reference_clip(project)
-    sentences = [EvaluationSentence(text, languages.AMHARIC.code, reference=str(reference)) for text in SENTENCES]
+    sentences = [EvaluationSentence(text, AMHARIC.code, reference=str(reference)) for text in SENTENCES]
     models = candidates([str(project.ready), TINY], SpeechConfig(), output)
     return evaluate(models, sentences, project.root / FOLDER, SpeechConfig()), reference
 
@@ -111,4 +123,106 @@ def reference_clip(project: Project) -> Path:
     from utils.dataset.metadata import FILES
     from utils.evaluation.sentences import sentences_from_clips
 
-    return Path(sentences_from_clips(project.dataset / FILES["train"], languages.AMHARIC.code)[0].reference)
+    return Path(sentences_from_clips(project.dataset / FILES["train"], AMHARIC.code)[0].reference)
+
+
+def write_page(
+    project: Project, training: runs.Run, report: "EvaluationReport", reference: Path, notes: Sequence[str]
+) -> Path:
+    """Write demo.html with all audio and images embedded; the report is of the new model, then of its base."""
+    from utils.evaluation.report import summary
+    from utils.evaluation.results import METRICS
+
+    metrics = [metric for metric in METRICS if metric.name in SHOWN]
+    rows = []
+    for title, name in zip(("after", "before"), report.checkpoints, strict=True):
+        means = summary(report.of(name))
+        rows.append([title, *(metric.format(means[metric.name]) for metric in metrics)])
+    events = list(iter_events(training.events))
+    applied = [event for event in events if event["kind"] == "optimization"]
+    tuned, base = report.checkpoints
+    before = {result.text: result for result in report.of(base)}
+    parts = [
+        "<h1>Fine-tuning on this computer</h1>",
+        *(f"<p>{escape(note)}</p>" for note in notes),
+        f"<h2>Reference voice</h2>{_player(reference)}",
+    ]
+    for result in report.of(tuned):
+        sides = [("before", before[result.text]), ("after", result)]
+        columns = "".join(f"<div>{title}{_recording(report.folder, side)}</div>" for title, side in sides)
+        parts.append(f'<h2 class="am" lang="am">{escape(result.text)}</h2><div class="pair">{columns}</div>')
+    parts += [
+        "<h2>Evaluation</h2>",
+        _table(["", *(f"{metric.title}, {metric.better} is better" for metric in metrics)], rows),
+        "<h2>Training loss</h2>",
+        _image(_loss_curve(events), "loss by step"),
+        "<h2>Optimizations</h2>",
+        _table(
+            ["optimization", "changed", "detail"],
+            [[str(event.get(name, "")) for name in ("name", "changed", "detail")] for event in applied],
+        ),
+    ]
+    head = f'<meta charset="utf-8"><title>Amharic XTTS demo</title><style>{STYLE}</style>'
+    path = project.root / PAGE
+    write_atomically(path, f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n')
+    return path
+
+
+def _recording(folder: Path, result: "EvaluatedUtterance") -> str:
+    if not result.wav:
+        return f'<p class="note">{escape(result.error or "; ".join(result.flags) or "no audio")}</p>'
+    path = folder / result.wav
+    return f"{_player(path)}{_image(_spectrogram(path), f'spectrogram: {result.text}')}"
+
+
+def _loss_curve(events: Iterable[dict[str, object]]) -> "Figure":
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 3), layout="constrained")
+    axes = figure.subplots()
+    axes.set(xlabel="step", ylabel="audio loss")
+    for kind, label in (("train", "training clips"), ("evaluation", "held-out clips")):
+        points = [event for event in events if event["kind"] == kind and event.get("loss") is not None]
+        steps, losses = ([float(str(point[name])) for point in points] for name in ("step", "loss"))
+        axes.plot(steps, losses, label=label, marker=".")
+    axes.legend()
+    return figure
+
+
+def _spectrogram(path: Path) -> "Figure":
+    import torch
+    from matplotlib.figure import Figure
+
+    from utils.media import audio
+    from utils.media.rates import OUTPUT_RATE
+
+    samples, window = torch.from_numpy(audio.load(path, OUTPUT_RATE)), torch.hann_window(1024)
+    magnitude = torch.stft(samples, 1024, 256, window=window, pad_mode="constant", return_complex=True).abs()
+    decibels = 20 * (magnitude / magnitude.max().clamp(min=1e-9) + 1e-4).log10()
+    figure = Figure(figsize=(5, 2), layout="constrained")
+    axes = figure.subplots()
+    extent = (0, len(samples) / OUTPUT_RATE, 0, OUTPUT_RATE / 2000)
+    axes.imshow(decibels.numpy(), origin="lower", aspect="auto", extent=extent)
+    axes.set(xlabel="s", ylabel="kHz")
+    return figure
+
+
+def _image(figure: "Figure", description: str) -> str:
+    image = io.BytesIO()
+    figure.savefig(image, format="png", dpi=100)
+    return f'<img alt="{escape(description)}" src="data:image/png;base64,{_base64(image.getvalue())}">'
+
+
+def _player(path: Path) -> str:
+    kind = path.suffix.removeprefix(".")
+    return f'<audio controls src="data:audio/{kind};base64,{_base64(path.read_bytes())}"></audio>'
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["".join(f"<th>{escape(cell)}</th>" for cell in head)]
+    lines += ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

@@ -3,11 +3,10 @@
 import argparse
 from pathlib import Path
 
-from utils import runs
-from utils.cli.runs import follow
+from utils.cli.runs import add_detach, add_output, start_and_follow
 from utils.config import DownloadConfig
 from utils.config.flags import add_flags, read_flags
-from utils.core.paths import MODELS, OUTPUT
+from utils.core.paths import MODELS
 from utils.runs.job import Job
 from utils.workspace.projects import downloads_project
 from utils.xtts.hub import accept_licence
@@ -16,20 +15,17 @@ CONFIG = DownloadConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
+    add_output(parser)
     parser.add_argument("--accept-licence", action="store_true", help="accept the licence of the published model")
-    parser.add_argument("--detach", action="store_true", help="return immediately; the run continues in the background")
+    add_detach(parser)
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Start the download as a run and follow it."""
     if arguments.accept_licence:
         accept_licence()
-    started = runs.start("download-model", read_flags(arguments, CONFIG), downloads_project(arguments.output))
-    print(f"{started.name} is running in {started.folder}", flush=True)
-    return 0 if arguments.detach else follow(started)
+    config, downloads = read_flags(arguments, CONFIG), downloads_project(arguments.output)
+    return start_and_follow("download-model", config, downloads, detach=arguments.detach)
 
 
 def work(job: Job, config: DownloadConfig) -> None:

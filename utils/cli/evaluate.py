@@ -11,11 +11,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from utils.cli.runs import CLEAR, progress_bar
+from utils.cli.runs import CLEAR, add_output, progress_bar
 from utils.config import SpeechConfig
 from utils.config.flags import EXIT_INTERRUPTED, add_flags, read_flags
 from utils.core.errors import ConfigError
-from utils.core.paths import OUTPUT, project
+from utils.core.paths import project
 
 if TYPE_CHECKING:
     from utils.dataset.recognisers import Recogniser
@@ -27,7 +27,6 @@ CTC = "ctc:"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the models, the sentences, the recogniser and the speech settings."""
     parser.add_argument("--checkpoints", nargs="+", default=[], metavar="MODEL", help="models, runs or checkpoints")
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--sentences", type=Path, metavar="FILE", help="one sentence per line, or a metadata list")
@@ -37,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--asr", default="", metavar="MODEL", help=f"recogniser: Whisper size or folder, or {CTC}MODEL (default: none)"
     )
     parser.add_argument("--out", type=Path, help="folder of the report (default: evaluation/ in the project)")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
+    add_output(parser)
     add_flags(parser, SpeechConfig)
 
 
@@ -49,7 +48,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.count < 1:
         raise ConfigError(f"--count must be at least 1, not {arguments.count}.")
     sentences = select_sentences(arguments, config)
-    folder = arguments.out or default_folder(arguments)
+    folder = arguments.out  # the same by default, so that nothing is measured twice
+    if folder is None and arguments.project:
+        folder = project(arguments.project, arguments.output).root / FOLDER
+    elif folder is None:
+        folder = arguments.output / f".{FOLDER}"  # not a valid project name
     from utils.evaluation.candidates import candidates
     from utils.evaluation.evaluate import evaluate
     from utils.evaluation.report import load, text
@@ -69,13 +72,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def select_sentences(arguments: argparse.Namespace, config: SpeechConfig) -> "list[EvaluationSentence]":
     """Return the sentences of a file, of a project's held-out clips, or the built-in ones."""
-    from utils.dataset.metadata import FILES, read_language
+    from utils.dataset.metadata import FILES, read_language, write_lists
     from utils.evaluation import sentences
 
     if arguments.sentences:
         selected = sentences.sentences_from_file(arguments.sentences, config.language)
     elif arguments.project:
         dataset = project(arguments.project, arguments.output).dataset
+        write_lists(dataset)
         language = config.language if "language" in arguments else read_language(dataset)
         selected = sentences.sentences_from_clips(dataset / FILES["eval"], language, arguments.count)
     else:
@@ -104,11 +108,3 @@ def print_progress(progress: "EvaluationProgress") -> None:
         print(f"{CLEAR}{bar}  {progress.stage}", end="", flush=True)
     else:
         print(f"{progress.step} of {progress.total}  {progress.stage}  {progress.text}".rstrip(), flush=True)
-
-
-def default_folder(arguments: argparse.Namespace) -> Path:
-    """Return a folder that stays the same, so that nothing is measured twice."""
-    if arguments.project:
-        return project(arguments.project, arguments.output).root / FOLDER
-    output: Path = arguments.output
-    return output / f".{FOLDER}"  # not a valid project name

@@ -5,16 +5,11 @@ Weights are stored in half precision, adapters are merged, and files that only t
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from utils.speech.loaded_model import LoadedModel
+from utils.cli.runs import add_output
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the model, the folder and its content."""
-    from utils.core.paths import OUTPUT
-
     parser.add_argument("model", help="finished model, project, run, checkpoint, base version or Coqui model folder")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="target folder")
     parser.add_argument("--base", default="", help="base model of a checkpoint, if it was moved")
@@ -28,43 +23,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", type=Path, metavar="FILE", help="report.json of evaluate, for the model card")
     parser.add_argument("--push", default="", metavar="OWNER/NAME", help="upload to the hub with the token in HF_TOKEN")
     parser.add_argument("--public", action="store_true", help="with --push: make a new repository public")
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
+    add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Export the model and print its size."""
+    from utils.speech.loading import open_model
+    from utils.speech.models import find_model
     from utils.workspace.model_card import write_card
     from utils.workspace.publishing import PublishOptions, publish, publish_adapter, push, require_token
+    from utils.xtts.checkpoints import ADAPTER
 
     if arguments.push:
         require_token(arguments.push)
-    opened = open_for_export(arguments)
+    path = find_model(arguments.model, arguments.output)
+    # For full precision the adapter is merged again, because stored weights were rounded.
+    merge = not arguments.half and not arguments.adapter and (path / ADAPTER).is_file()
+    opened = open_model(path, base=arguments.base or None, merge=merge, output=arguments.output)
     for notice in opened.notices:
         print(f"Notice: {notice}")
     options = PublishOptions(arguments.half, arguments.for_training, arguments.safetensors, arguments.zip)
     card = write_card(opened, arguments.out.resolve().name, adapter=arguments.adapter, report=arguments.report)
     published = (publish_adapter if arguments.adapter else publish)(opened, arguments.out, options, card)
-    print(f"{published.folder}: {megabytes(published.after)} (before: {megabytes(published.before)})")
-    for path in sorted(published.folder.iterdir()):
-        print(f"  {path.name:<22} {megabytes(path.stat().st_size)}")
+    print(f"{published.folder}: {published.after / 1e6:.1f} MB (before: {published.before / 1e6:.1f} MB)")
+    for file in sorted(published.folder.iterdir()):
+        print(f"  {file.name:<22} {file.stat().st_size / 1e6:.1f} MB")
     if published.archive:
-        print(f"{published.archive}: {megabytes(published.archive.stat().st_size)}")
+        print(f"{published.archive}: {published.archive.stat().st_size / 1e6:.1f} MB")
     if arguments.push:
         print(f"Uploaded: {push(published.folder, arguments.push, public=arguments.public)}")
     return 0
-
-
-def open_for_export(arguments: argparse.Namespace) -> "LoadedModel":
-    """Open the model; for full precision the adapter is merged again, because stored weights were rounded."""
-    from utils.speech.loading import open_model
-    from utils.speech.models import find_model
-    from utils.xtts.checkpoints import ADAPTER
-
-    path = find_model(arguments.model, arguments.output)
-    merge = not arguments.half and not arguments.adapter and (path / ADAPTER).is_file()
-    return open_model(path, base=arguments.base or None, merge=merge, output=arguments.output)
-
-
-def megabytes(count: int) -> str:
-    """Format a number of bytes."""
-    return f"{count / 1e6:.1f} MB"

@@ -11,7 +11,6 @@ CONFIG = TrainConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the settings of a run and the memory to plan for."""
     parser.epilog = "The effective batch, the model and the clips stay the same. Exit code 1: nothing fits."
     parser.add_argument("--output", type=Path, metavar="FILE.yaml", help="write the settings that fit to this file")
     parser.add_argument("--memory-gb", type=float, metavar="X", help="plan for a GPU of this size (default: this one)")

@@ -18,7 +18,6 @@ GIB = 2**30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the settings of a run."""
     parser.epilog = "Exit code 1: there is not enough memory. Several processes are measured as one."
     parser.add_argument("--find", action="store_true", help="find the largest batch that fits on this device")
     add_flags(parser, CONFIG)
@@ -46,9 +45,13 @@ def run(arguments: argparse.Namespace) -> int:
     for change in (set_dropout(gpt, config.dropout), *optimizer.apply(gpt).values()):
         print(f"{change.name:<24} {change.changed} changed; {change.detail}", flush=True)
     test = MemoryTest(gpt, config, clip, optimizer.device, optimizer.get_mixed_precision_config().torch_dtype)
-    if arguments.find:
-        return find(test, config, device)
-    return measure(test, clips_per_batch(config, clip), device)
+    if not arguments.find:
+        return measure(test, clips_per_batch(config, clip), device)
+    maximum = config.batch_size * config.grad_acumm
+    if device.kind == "cpu":  # a batch beyond the estimate could exhaust the whole computer
+        maximum = memory.fit_batch(memory.changed(config, {"batch_tokens": 0}), device)[0].batch_size
+    print(f"{'largest batch':<24} {test.largest_batch(maximum, device.memory)} clips")
+    return 0
 
 
 def measure(test: "MemoryTest", clips: int, device: "Device") -> int:
@@ -70,14 +73,3 @@ def measure(test: "MemoryTest", clips: int, device: "Device") -> int:
     fits = cost.peak <= device.memory
     print(f"{'result':<24} {'fits' if fits else 'does not fit'} into {device.memory / GIB:.1f} GiB")
     return int(not fits)
-
-
-def find(test: "MemoryTest", config: TrainConfig, device: "Device") -> int:
-    """Try batch sizes from the effective batch downwards and print the first that fits."""
-    from utils.training import memory
-
-    maximum = config.batch_size * config.grad_acumm
-    if device.kind == "cpu":  # a batch beyond the estimate could exhaust the whole computer
-        maximum = memory.fit_batch(memory.changed(config, {"batch_tokens": 0}), device)[0].batch_size
-    print(f"{'largest batch':<24} {test.largest_batch(maximum, device.memory)} clips")
-    return 0

@@ -8,7 +8,6 @@ from utils.core.paths import project
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.epilog = (
         "With --list, record each sentence to the file name in the list, in the same folder; then import them with "
         "python -m utils prepare FILE.csv. Sentences that the project already has are left out."
@@ -20,7 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the sentences or write them to a list."""
     from utils.core.storage import write_atomically
     from utils.dataset import prompts
     from utils.dataset.store import Store

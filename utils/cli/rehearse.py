@@ -4,38 +4,33 @@ import argparse
 import functools
 import time
 
-from utils.cli.runs import add_project, start_and_follow
+from utils.cli.runs import add_detach, add_project, start_and_follow
 from utils.config import RehearsalConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.events import iter_events
+from utils.core.paths import project
 from utils.runs.job import Job
 
 CONFIG = RehearsalConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     add_project(parser)
-    parser.add_argument("--detach", action="store_true", help="return immediately; the run continues in the background")
+    add_detach(parser)
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Start the run and follow it."""
-    return start_and_follow("rehearse", read_flags(arguments, CONFIG), arguments)
+    opened = project(arguments.project, arguments.output)
+    return start_and_follow("rehearse", read_flags(arguments, CONFIG), opened, detach=arguments.detach)
 
 
 def work(job: Job, config: RehearsalConfig) -> None:
     """Count until the time is over; a resumed run continues its count."""
     total = max(1, round(config.seconds * config.ticks_per_second))
-    done = _counted(job)
+    steps = [event.get("step") for event in iter_events(job.run.events) if event["kind"] == "progress"]
+    done = max((step for step in steps if isinstance(step, int)), default=0)
     for step in range(done + 1, total + 1):
         job.stop_if_requested(save=functools.partial(job.events.emit, "saved", step=step - 1))
         time.sleep(1 / config.ticks_per_second)
         job.events.emit("progress", step=step, total=total)
-
-
-def _counted(job: Job) -> int:
-    """Return the last step of earlier attempts."""
-    steps = (event.get("step") for event in iter_events(job.run.events) if event["kind"] == "progress")
-    return max((step for step in steps if isinstance(step, int)), default=0)

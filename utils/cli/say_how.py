@@ -9,7 +9,6 @@ from utils.core.languages import AMHARIC, canonical
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the sentence, and optionally a vocabulary or model."""
     parser.epilog = "Without --vocab, --model or a downloaded base model, no tokens are shown."
     parser.add_argument("text", nargs="+", help="the sentence")
     add_vocabulary(parser)
@@ -18,10 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print each step; return 1 when the vocabulary lacks a symbol."""
     text = " ".join(arguments.text)
-    if not _has_vocabulary(arguments):
-        _print_lines(_steps_without_vocabulary(text, arguments))
-        _explain_words(text, arguments, {})
-        return 0
+    if not arguments.vocab and not arguments.model:
+        try:
+            arguments.vocab = published_vocabulary()
+        except VocabularyError:  # none was downloaded
+            _print_lines(_steps_without_vocabulary(text, arguments))
+            _explain_words(text, arguments, {})
+            return 0
     tokenizer = open_tokenizer(arguments, [text])
     result = tokenizer.tokenize(text, arguments.language)
     _print_lines(
@@ -36,15 +38,6 @@ def run(arguments: argparse.Namespace) -> int:
     )
     _explain_words(text, arguments, tokenizer.settings.overrides if tokenizer.settings else {})
     return int(bool(result.unknown))
-
-
-def _has_vocabulary(arguments: argparse.Namespace) -> bool:
-    if arguments.vocab or arguments.model:
-        return True
-    try:
-        return published_vocabulary().exists()
-    except VocabularyError:
-        return False
 
 
 def _steps_without_vocabulary(text: str, arguments: argparse.Namespace) -> dict[str, str]:

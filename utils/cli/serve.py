@@ -4,7 +4,6 @@ Only this computer can reach it, unless you set --host and an API key.
 """
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from utils.config import ServeConfig, SpeechConfig
@@ -18,22 +17,17 @@ CONFIG = ServeConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags."""
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until the process is stopped."""
     from utils.server.app import serve
+
+    def announce(url: str) -> None:
+        print(f"Speech is served at {url}/v1/audio/speech. Documentation: {url}/docs", flush=True)
 
     serve(read_flags(arguments, CONFIG), load, announce)
     return 0
-
-
-def announce(url: str) -> None:
-    """Print the address at once, even into a pipe."""
-    print(f"Speech is served at {url}/v1/audio/speech. Documentation: {url}/docs")
-    sys.stdout.flush()
 
 
 def load(config: SpeechConfig, check: "Check") -> "Synthesizer":
@@ -43,6 +37,5 @@ def load(config: SpeechConfig, check: "Check") -> "Synthesizer":
     model = Synthesizer.load(config.model, config.device, config.precision, on_step=check)
     for notice in model.model.notices:
         print(f"Notice: {notice}")
-    print(f"{model.model.name} is ready.")
-    sys.stdout.flush()
+    print(f"{model.model.name} is ready.", flush=True)
     return model

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
     from utils.media.audio import Samples
     from utils.speech.synthesizer import Synthesizer
-    from utils.speech.types import Speech, Utterance
+    from utils.speech.types import Utterance
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the text, the output files and the speech settings."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     source = parser.add_mutually_exclusive_group()
     source.add_argument("text", nargs="?", default="", help="the text; - reads it from standard input")
@@ -39,17 +38,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Speak and report what is doubtful."""
     config = read_flags(arguments, SpeechConfig)
     if arguments.srt:
         return dub(arguments.srt, arguments.out, config)
-    text = text_of(arguments)
+    text = read_input(arguments)
     if arguments.stream:
         return stream(load(config).stream(text, config), sys.stdout.buffer, raw=arguments.raw)
-    return record(text, arguments, config)
+    return speak(text, arguments, config)
 
 
-def text_of(arguments: argparse.Namespace) -> str:
+def read_input(arguments: argparse.Namespace) -> str:
     """Read the text from the arguments, a file or standard input."""
     from utils.dataset.text_files import read_any_encoding
 
@@ -73,30 +71,13 @@ def load(config: SpeechConfig) -> "Synthesizer":
     return synthesizer
 
 
-def record(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int:
-    """Speak a text into a file; after Ctrl-C, what is finished is written."""
+def speak(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int:
+    """Speak a text into a file, sentence by sentence; after Ctrl-C, what is finished is written."""
     from utils.media.encoding import format_of
     from utils.speech.captions import captions, chapters, write_captions, write_chapters
 
     format_of(arguments.out)  # before the long work
     synthesizer = load(config)
-    speech, interrupted = speak(synthesizer, text, config)
-    if not speech.utterances:
-        return EXIT_INTERRUPTED
-    marks = chapters(speech)
-    speech.save(arguments.out, title=text.strip()[:80], model=synthesizer.model.name, chapters=marks)
-    if arguments.captions:
-        write_captions(arguments.captions, captions(speech))
-    if arguments.chapters:
-        write_chapters(arguments.chapters, marks)
-    for message in (*speech.notes, *speech.flags):
-        log(message)
-    print(f"{arguments.out}: {speech.seconds:.1f} s" + ", interrupted" * interrupted)
-    return EXIT_INTERRUPTED if interrupted else 0
-
-
-def speak(synthesizer: "Synthesizer", text: str, config: SpeechConfig) -> "tuple[Speech, bool]":
-    """Speak sentence by sentence and report progress; return whether Ctrl-C interrupted it."""
     plan = synthesizer.plan(text, config)
     done: list[Utterance] = []
     interrupted = False
@@ -107,7 +88,19 @@ def speak(synthesizer: "Synthesizer", text: str, config: SpeechConfig) -> "tuple
     except KeyboardInterrupt:
         interrupted = True
         log(f"Interrupted after {len(done)} of {len(plan.sentences)}.")
-    return synthesizer.join(done, config, plan.notes), interrupted
+    if not done:
+        return EXIT_INTERRUPTED
+    speech = synthesizer.join(done, config, plan.notes)
+    marks = chapters(speech)
+    speech.save(arguments.out, title=text.strip()[:80], model=synthesizer.model.name, chapters=marks)
+    if arguments.captions:
+        write_captions(arguments.captions, captions(speech))
+    if arguments.chapters:
+        write_chapters(arguments.chapters, marks)
+    for message in (*speech.notes, *speech.flags):
+        log(message)
+    print(f"{arguments.out}: {speech.seconds:.1f} s" + ", interrupted" * interrupted)
+    return EXIT_INTERRUPTED if interrupted else 0
 
 
 def dub(subtitles: Path, out: Path, config: SpeechConfig) -> int:
@@ -146,5 +139,4 @@ def stream(chunks: "Iterable[Samples]", pipe: BinaryIO, *, raw: bool) -> int:
 
 def log(message: str) -> None:
     """Write to standard error; the audio may be on standard output."""
-    sys.stderr.write(f"{message}\n")
-    sys.stderr.flush()
+    print(message, file=sys.stderr, flush=True)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from utils import runs
-from utils.cli.runs import follow
+from utils.cli.runs import add_detach, start_and_follow
 from utils.config import TrainConfig
 from utils.config.flags import add_flags, command_line, read_flags
 from utils.core.paths import OUTPUT, Project, project
@@ -18,13 +18,12 @@ CONFIG = TrainConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("--project", default="", help="name of the project, or use --output-path with its folder")
     parser.add_argument("--show", action="store_true", help="print the effective settings and the command, then exit")
     parser.add_argument(
         "--accept-licence", action="store_true", help="accept the licence of the published model, once for all runs"
     )
-    parser.add_argument("--detach", action="store_true", help="return immediately; the run continues in the background")
+    add_detach(parser)
     add_flags(parser, CONFIG)
 
 
@@ -38,37 +37,29 @@ def run(arguments: argparse.Namespace) -> int:
         accept_licence()
     if "RANK" in os.environ:
         return join(config)
-    started = runs.start("train", config, Project(Path(config.output_path)))
-    print(f"{started.name} is running in {started.folder}", flush=True)
-    return 0 if arguments.detach else follow(started)
+    return start_and_follow("train", config, Project(Path(config.output_path)), detach=arguments.detach)
 
 
 def complete(config: TrainConfig, name: str) -> TrainConfig:
-    """Make paths absolute, because the run works in another directory."""
-    paths = {"output_path": str(_folder(config, name).resolve())}
+    """Choose the project folder and make paths absolute, because the run works in another directory."""
+    folder = Path(config.output_path)
+    if name or (config.output_path == TrainConfig().output_path and not Project(folder).dataset.is_dir()):
+        folder = project(name or "default", OUTPUT).root
+    paths = {"output_path": str(folder.resolve())}
     for field in ("custom_model", "train_csv", "eval_csv"):
         if named := getattr(config, field):
             paths[field] = str(Path(named).resolve())
     return config.model_copy(update=paths)
 
 
-def _folder(config: TrainConfig, name: str) -> Path:
-    """Return the project folder; without --project and --output-path, the project ``default``."""
-    if not name and config.output_path != TrainConfig().output_path:
-        return Path(config.output_path)
-    whole = Path(config.output_path)
-    return whole if not name and Project(whole).dataset.is_dir() else project(name or "default", OUTPUT).root
-
-
 def join(config: TrainConfig) -> int:
     """Work as one of the processes started by torchrun or accelerate launch."""
     from utils.training.distribution import shared_run
 
-    first = os.environ["RANK"] == "0"
-    place = shared_run(config)
-    with Job(place) if first else GroupJob(place, emits_events=False) as job:
+    run = shared_run(config)
+    with Job(run) if os.environ["RANK"] == "0" else GroupJob(run, emits_events=False) as job:
         work(job, config)
-    return 1 if place.read_state().status is runs.Status.FAILED else 0
+    return 1 if run.read_state().status is runs.Status.FAILED else 0
 
 
 def work(job: Job, config: TrainConfig) -> None:

@@ -10,15 +10,14 @@ from utils.runs.job import GroupJob, Job
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
     parser.add_argument("folder", type=Path, help="folder with config.yaml and state.json")
     parser.add_argument("--member", action="store_true", help="this is one of several processes of the run")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command that is named in the run's state."""
-    place = Run(arguments.folder.resolve())
-    verb = importlib.import_module(f"utils.cli.{place.read_state().verb.replace('-', '_')}")
-    with GroupJob(place, emits_events=os.environ.get("RANK") == "0") if arguments.member else Job(place) as job:
-        verb.work(job, verb.CONFIG.load(place.config))
-    return 1 if place.read_state().status is Status.FAILED else 0
+    run = Run(arguments.folder.resolve())
+    command = importlib.import_module(f"utils.cli.{run.read_state().verb.replace('-', '_')}")
+    with GroupJob(run, emits_events=os.environ.get("RANK") == "0") if arguments.member else Job(run) as job:
+        command.work(job, command.CONFIG.load(run.config))
+    return 1 if run.read_state().status is Status.FAILED else 0
