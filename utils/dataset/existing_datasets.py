@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.core.errors import AmharicTtsError, DataError
-from utils.core.storage import retry_while_in_use, storage_error
+from utils.core.storage import atomic_writer, make_folder
 from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
 from utils.dataset.list_files import AUDIO_SUFFIXES, AudioFinder, find_columns, read_listing
 
@@ -70,8 +70,9 @@ def read_hub(name: str, workspace: Path, *, speaker: str = "speaker") -> ScanRes
     except (OSError, ValueError, RuntimeError) as error:  # everything that the package raises
         hint = "Check the name and your connection. To select a configuration, add it after a colon."
         raise DataError(f"hf:{name} cannot be loaded: {error}", hint=hint) from error
-    reader = _TableReader(Path(f"hf:{name}"), workspace, _existing_file, speaker)
-    return _without_repeats([reader.read(_raw_batches(split)) for split in splits.values()])
+    reader = _TableReader(Path(f"hf:{name}"), workspace, _downloaded_file, speaker)
+    tables = (split.with_format("arrow").iter(ROWS_PER_BATCH) for split in splits.values())  # audio is not decoded
+    return _without_repeats(reader.read(batch for part in table for batch in part.to_batches()) for table in tables)
 
 
 def _lists(folder: Path) -> list[Path]:
@@ -95,15 +96,11 @@ def _tables(folder: Path) -> list[Path]:
 
 
 def _read_file(path: Path, speaker: str, workspace: Path | None) -> ScanResult:
-    if path.suffix.lower() not in TABLES:
-        return _read_list(path, speaker)
-    return _TableReader(path, workspace, AudioFinder(path.parent).find, speaker).read(_file_batches(path))
-
-
-def _read_list(path: Path, speaker: str) -> ScanResult:
+    finder = AudioFinder(path.parent)
+    if path.suffix.lower() in TABLES:
+        return _TableReader(path, workspace, finder.find, speaker).read(_file_batches(path))
     listing = read_listing(path)
     recordings, problems = [], [Problem(path, problem) for problem in listing.problems]
-    finder = AudioFinder(path.parent)
     for clip in listing.clips:
         try:
             file = finder.find(clip.audio)
@@ -164,14 +161,7 @@ def _file_batches(path: Path) -> Iterator[Any]:
         raise DataError(f"{path} cannot be read as a table: {error}", hint="Download it again.") from error
 
 
-def _raw_batches(split: Any) -> Iterator[Any]:  # noqa: ANN401 - the package is optional
-    """Yield the rows of a split with the audio as stored, not decoded."""
-    for table in split.with_format("arrow").iter(ROWS_PER_BATCH):
-        yield from table.to_batches()
-
-
-def _existing_file(name: str) -> Path:
-    """Return a file that the package ``datasets`` has downloaded."""
+def _downloaded_file(name: str) -> Path:
     path = Path(name)
     if not path.is_file():
         raise DataError(f"no such audio file: {name}.")
@@ -196,18 +186,20 @@ class _TableReader:
             if (columns := find_columns(names)) is None:
                 hint = "One must be named audio or audio_file, and one text, sentence or transcription."
                 raise DataError(f"{self.source} has the columns {', '.join(names)}.", hint=hint)
-            texts = [None if at is None else batch.column(at) for at in (columns.text, columns.other_text)]
-            speakers = None if columns.speaker is None else batch.column(columns.speaker)
-            for index, audio in enumerate(batch.column(columns.audio)):
+            for index in range(batch.num_rows):
                 number += 1
-                text, other, speaker = (_cell_text(column, index) for column in (*texts, speakers))
+                audio, text, other, speaker = (
+                    None if at is None else batch.column(at)[index].as_py()
+                    for at in (columns.audio, columns.text, columns.other_text, columns.speaker)
+                )
                 try:
-                    path = self._audio_file(audio.as_py())
+                    path = self._audio_file(audio)
                 except AmharicTtsError as error:
                     problems.append(Problem(self.source, f"row {number}: {error}"))
                     continue
-                warnings = () if text or other else (f"{self.source.name}, row {number}: no text is given.",)
-                recordings.append(Recording(path, speaker or self.speaker, text or other, warnings=warnings))
+                text = _plain(text) or _plain(other)
+                warnings = () if text else (f"{self.source.name}, row {number}: no text is given.",)
+                recordings.append(Recording(path, _plain(speaker) or self.speaker, text, warnings=warnings))
         return ScanResult(tuple(recordings), tuple(problems))
 
     def _audio_file(self, cell: object) -> Path:
@@ -223,8 +215,7 @@ class _TableReader:
         return self.find_file(written)
 
 
-def _cell_text(column: Any, index: int) -> str:  # noqa: ANN401 - untyped
-    value = None if column is None else column[index].as_py()
+def _plain(value: object) -> str:
     return "" if value is None else " ".join(str(value).split())
 
 
@@ -232,14 +223,8 @@ def _store(raw: bytes, suffix: str, workspace: Path) -> Path:
     """Write audio to a file named by its hash, unless it is there."""
     suffix = suffix.lower() if re.fullmatch(r"\.\w{1,5}", suffix) else ".audio"
     path = workspace / f"{hashlib.sha256(raw).hexdigest()[:24]}{suffix}"
-    if path.is_file() and path.stat().st_size == len(raw):
-        return path.resolve()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        workspace.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(raw)
-        retry_while_in_use(lambda: temporary.replace(path))
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise storage_error(path, error) from error
+    if not path.is_file() or path.stat().st_size != len(raw):
+        make_folder(workspace)
+        with atomic_writer(path) as file:
+            file.write(raw)
     return path.resolve()

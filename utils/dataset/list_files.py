@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from utils.core.errors import DataError, StorageError
 from utils.core.paths import resolve_inside
-from utils.dataset.pairing import name_key
-from utils.dataset.text_files import read_any_encoding
+from utils.dataset.text_files import name_key, read_any_encoding
 
 AUDIO = "audio_file audio_path audio_filepath audio file_name filename file path wav_path wav_file wav clip id".split()
 TEXT = (

@@ -1,21 +1,24 @@
 """Find recordings in files, folders, URLs, existing datasets and hub datasets, with their subtitles or transcripts.
 
-What cannot be used becomes a ``Problem``; the other inputs are still read.
+Subtitles belong to a recording by name, without suffix and language. What cannot be used becomes a ``Problem``; the
+other inputs are still read.
 """
 
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from utils.core.addresses import is_url
-from utils.core.errors import AmharicTtsError, AudioError, DataError
+from utils.core.errors import AmharicTtsError, AudioError, DataError, UnknownLanguageError
 from utils.core.languages import canonical
 from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
 from utils.dataset.download import download
 from utils.dataset.existing_datasets import is_dataset, read_dataset, read_hub
-from utils.dataset.pairing import SubtitleFile, by_preference, is_subtitle, name_key, pair, possible_names
-from utils.dataset.subtitles import SubtitleCues, fit_to_recording, read_cues
-from utils.dataset.text_files import is_garbled, read_any_encoding
+from utils.dataset.subtitles import SUFFIXES, SubtitleCues, fit_to_recording, read_cues
+from utils.dataset.text_files import is_garbled, name_key, read_any_encoding
 from utils.media import audio
 
 MEDIA = frozenset(
@@ -27,7 +30,17 @@ MEDIA = frozenset(
 )
 TRANSCRIPTS = (".txt", ".lab")  # the text of a whole recording, in a file of the same name
 HUB = "hf:"
+KIND = re.compile(r"(?i)[._-](?:forced|sdh|cc|default|auto|subs?|subtitles?|captions?)$")
+LANGUAGE = re.compile(r"(.+)[._-]([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|[A-Za-z]{4,12})")
+PREFERRED = (".srt", ".vtt", ".ass", ".ssa")
 MIN_LETTERS = 20  # in a subtitle file, to judge its script
+
+
+class SubtitleFile(NamedTuple):
+    """A subtitle file and the language in its name; empty if it names none."""
+
+    path: Path
+    language: str = ""
 
 
 def find_recordings(
@@ -52,35 +65,79 @@ def find_recordings(
         try:
             scan.add(name)
         except AmharicTtsError as error:
-            scan.add_problem(Path(name), str(error))
+            scan.problems.append(Problem(Path(name), str(error)))
     return scan.result()
 
 
 def is_media(path: Path) -> bool:
-    """Return whether a path has the suffix of an audio or video file."""
     return path.suffix.lower() in MEDIA
+
+
+def is_subtitle(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES
 
 
 def counterparts(path: Path) -> list[Path]:
     """Return the subtitle files of a media file, or the media files of a subtitle file, in its folder."""
     siblings = [other for other in path.parent.iterdir() if other.is_file()]
     if is_subtitle(path):
-        names = {name for name, _ in possible_names(path)}
+        names = {name for name, _ in _possible_names(path)}
         return [other for other in siblings if is_media(other) and name_key(other.stem) in names]
     keys = {name_key(path.stem), name_key(path.name)}
     subtitles = (other for other in siblings if is_subtitle(other))
-    return [other for other in subtitles if keys & {name for name, _ in possible_names(other)}]
+    return [other for other in subtitles if keys & {name for name, _ in _possible_names(other)}]
+
+
+def pair(media: Iterable[Path], subtitles: Iterable[Path]) -> tuple[dict[Path, list[SubtitleFile]], list[Path]]:
+    """Find the recording of each subtitle file: in its folder, or the only one of that name elsewhere.
+
+    One recording and one subtitle file belong together whatever their names.
+
+    Returns:
+        The subtitles of each recording, and those without a recording.
+    """
+    media, subtitles = list(media), list(subtitles)
+    by_folder: dict[tuple[Path, str], list[Path]] = defaultdict(list)
+    by_name: dict[str, list[Path]] = defaultdict(list)
+    for path in media:
+        for name in {name_key(path.stem), name_key(path.name)}:
+            by_folder[path.parent, name].append(path)
+            by_name[name].append(path)
+    pairs: dict[Path, list[SubtitleFile]] = defaultdict(list)
+    unmatched = []
+    for path in subtitles:
+        names = list(_possible_names(path))
+        matches = [(files, code) for name, code in names if (files := by_folder.get((path.parent, name)))]
+        matches += [(files, code) for name, code in names if len(files := by_name.get(name, [])) == 1]
+        if not matches:
+            unmatched.append(path)
+            continue
+        files, language = matches[0]
+        for file in files:
+            pairs[file].append(SubtitleFile(path, language))
+    if len(media) == len(subtitles) == len(unmatched) == 1:
+        return {media[0]: [SubtitleFile(unmatched[0])]}, []
+    return dict(pairs), unmatched
+
+
+def _possible_names(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the names that the recording of a subtitle file may have, each with the language left over."""
+    plain = KIND.sub("", path.stem)
+    for stem in dict.fromkeys((path.stem, plain)):
+        yield name_key(stem), ""
+    if match := LANGUAGE.fullmatch(plain):
+        try:
+            yield name_key(KIND.sub("", match[1])), canonical(match[2])
+        except UnknownLanguageError:
+            return
 
 
 def _normalised(name: Path | str) -> str:
     """Restore the second slash of a URL that became a path."""
     if isinstance(name, str):
         return name.strip() if is_url(name.strip()) else name
-    text = name.as_posix()
-    for scheme in ("http", "https"):
-        if text.startswith(f"{scheme}:/") and not text.startswith(f"{scheme}://"):
-            return text.replace(":/", "://", 1)
-    return str(name)
+    url = re.sub("^(https?):/(?!/)", r"\1://", name.as_posix())
+    return url if is_url(url) else str(name)
 
 
 class _Scan:
@@ -94,33 +151,31 @@ class _Scan:
         self.problems: list[Problem] = []
 
     def add(self, name: str) -> None:
-        """Scan one input."""
+        path = Path(name)
         if is_url(name):
             files = download(name, self._workspace(name), language=self.language, on_progress=self.on_progress)
-            self.problems += [Problem(Path(name), warning) for warning in files.warnings]
-            self.media.update(dict.fromkeys(path.resolve() for path in files.media))
-            self._add_files(*files.subtitles)
+            self.problems += [Problem(path, warning) for warning in files.warnings]
+            self.media.update(dict.fromkeys(file.resolve() for file in files.media))
+            self._add_files(files.subtitles)
         elif name.startswith(HUB):
             self.datasets.append(read_hub(name.removeprefix(HUB), self._workspace(name), speaker=self.speaker))
-        elif Path(name).is_dir():
-            self._add_folder(Path(name))
-        elif not Path(name).exists():
-            self.add_problem(Path(name), "No such file or folder. Check the spelling.")
+        elif path.is_dir():
+            self._add_folder(path)
+        elif not path.exists():
+            self.problems.append(Problem(path, "No such file or folder. Check the spelling."))
+        elif is_dataset(path):
+            self._add_dataset(path)
         else:
-            self._add_file(Path(name))
-
-    def add_problem(self, path: Path, message: str) -> None:
-        """Record that something was not used."""
-        self.problems.append(Problem(path, message))
+            if not is_subtitle(path):
+                self.media[path.resolve()] = None  # whatever its suffix: the decoder decides
+            self._add_files([path, *counterparts(path)])
 
     def result(self) -> ScanResult:
         """Pair media and subtitles."""
-        pairs = pair(self.media, self.subtitles)
-        recordings = [self._recording(path, pairs.subtitles.get(path, [])) for path in self.media]
-        for path in pairs.unmatched:
-            self.add_problem(
-                path, "No recording has this name. Give both files the same name, such as talk.mp4 and talk.am.srt."
-            )
+        pairs, unmatched = pair(self.media, self.subtitles)
+        recordings = [self._recording(path, pairs.get(path, [])) for path in self.media]
+        message = "No recording has this name. Give both files the same name, such as talk.mp4 and talk.am.srt."
+        self.problems += [Problem(path, message) for path in unmatched]
         listed = {recording.path for part in self.datasets for recording in part.recordings}
         others = tuple(recording for recording in recordings if recording.path not in listed)
         return ScanResult.joined([*self.datasets, ScanResult(others, tuple(self.problems))])
@@ -140,32 +195,24 @@ class _Scan:
                 continue
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             files = [folder / name for name in names if not name.startswith(".")]
-            self._add_files(*files)
+            self._add_files(files)
             if folder != root and is_media(folder) and not folders and not any(map(is_media, files)):
-                self.add_problem(folder, "This is a folder without audio, although it is named like a recording.")
+                message = "This is a folder without audio, although it is named like a recording."
+                self.problems.append(Problem(folder, message))
         if before == len(self.media) + len(self.datasets):
-            self.add_problem(root, "No audio, video or dataset found.")
+            self.problems.append(Problem(root, "No audio, video or dataset found."))
 
     def _report_unreadable(self, error: OSError) -> None:
         message = f"The folder cannot be read ({error.strerror}). Check its permissions."
-        self.add_problem(Path(str(error.filename)), message)
-
-    def _add_file(self, path: Path) -> None:
-        """Add a file and its counterpart in the same folder: subtitles of media, media of subtitles."""
-        if is_dataset(path):
-            self._add_dataset(path)
-            return
-        if not is_subtitle(path):
-            self.media[path.resolve()] = None  # whatever its suffix: the decoder decides
-        self._add_files(path, *counterparts(path))
+        self.problems.append(Problem(Path(str(error.filename)), message))
 
     def _add_dataset(self, path: Path) -> None:
         try:
             self.datasets.append(read_dataset(path, speaker=self.speaker, workspace=self.workspace))
         except AmharicTtsError as error:
-            self.add_problem(path, str(error))
+            self.problems.append(Problem(path, str(error)))
 
-    def _add_files(self, *paths: Path) -> None:
+    def _add_files(self, paths: Iterable[Path]) -> None:
         for path in sorted(paths):
             if is_media(path):
                 self.media[path.resolve()] = None
@@ -175,23 +222,34 @@ class _Scan:
     def _recording(self, path: Path, subtitles: list[SubtitleFile]) -> Recording:
         foreign = [subtitle for subtitle in subtitles if subtitle.language not in {"", self.language}]
         warnings = [f"{other.path.name} is in another language ({other.language}); ignored." for other in foreign]
-        for subtitle in by_preference(subtitles, self.language):
+        usable = [subtitle for subtitle in subtitles if subtitle not in foreign]
+        for subtitle in sorted(usable, key=self._preference):
             read = self._read_cues(subtitle.path, path)
             if read.cues:
-                if unused := [other.path.name for other in subtitles if other not in (*foreign, subtitle)]:
+                if unused := [other.path.name for other in usable if other != subtitle]:
                     warnings.append(f"{subtitle.path.name} was used instead of: {abbreviate(unused)}.")
                 return Recording(path, self.speaker, cues=read.cues, warnings=(*warnings, *read.warnings))
             warnings += read.warnings
         text, more = _read_transcript(path)
         return Recording(path, self.speaker, text, warnings=(*warnings, *more))
 
+    def _preference(self, subtitle: SubtitleFile) -> tuple[bool, int, str]:
+        """Return a key that sorts subtitles by how well they suit: language in the name, then format."""
+        suffix = subtitle.path.suffix.lower()
+        rank = PREFERRED.index(suffix) if suffix in PREFERRED else len(PREFERRED)
+        return subtitle.language != self.language, rank, subtitle.path.name
+
     def _read_cues(self, path: Path, media: Path) -> SubtitleCues:
         try:
             read = read_cues(path)
         except DataError as error:
-            self.add_problem(path, str(error))
+            self.problems.append(Problem(path, str(error)))
             return SubtitleCues(())
-        read = SubtitleCues(read.cues, (*read.warnings, *_script_warnings(read, self.language, path.name)))
+        letters = [letter for cue in read.cues for letter in cue.text if letter.isalpha()]
+        ethiopic = sum("\u1200" <= letter <= "\u137f" for letter in letters)
+        if self.language == "am" and len(letters) >= MIN_LETTERS and ethiopic * 2 < len(letters):
+            script = f"only {ethiopic} of {len(letters)} letters are Ethiopic. Are these subtitles in Amharic?"
+            read = SubtitleCues(read.cues, (*read.warnings, f"{path.name}: {script}"))
         try:
             return fit_to_recording(read, audio.duration(media), path.name)
         except AudioError:  # reported when the audio itself is needed
@@ -199,7 +257,7 @@ class _Scan:
 
 
 def _read_transcript(media: Path) -> tuple[str, tuple[str, ...]]:
-    """Read the text of a whole recording from the text file of the same name."""
+    """Read the text of a whole recording from the text file of the same name; return it with warnings."""
     for path in map(media.with_suffix, TRANSCRIPTS):
         if not path.is_file():
             continue
@@ -208,12 +266,3 @@ def _read_transcript(media: Path) -> tuple[str, tuple[str, ...]]:
             return "", (f"{path.name}: some characters are damaged; its text was ignored.",)
         return " ".join(read.text.split()), tuple(f"{path.name}: {warning}" for warning in read.warnings)
     return "", ()
-
-
-def _script_warnings(read: SubtitleCues, language: str, name: str) -> list[str]:
-    """Warn about Amharic subtitles that are mostly not in Ethiopic script."""
-    letters = [letter for cue in read.cues for letter in cue.text if letter.isalpha()]
-    ethiopic = sum("\u1200" <= letter <= "\u137f" for letter in letters)
-    if language == "am" and len(letters) >= MIN_LETTERS and ethiopic * 2 < len(letters):
-        return [f"{name}: only {ethiopic} of {len(letters)} letters are Ethiopic. Are these subtitles in Amharic?"]
-    return []

@@ -2,6 +2,7 @@
 
 import codecs
 import re
+import unicodedata
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,16 +18,11 @@ BOMS = (
 MAX_BYTES = 200_000_000  # the text of 10,000 hours is far smaller
 REPLACEMENT = "\ufffd"
 
-
-def _cp1252_bytes() -> dict[str, int]:
-    """Map each character of cp1252 to its byte; its five unassigned bytes map to themselves, as in browsers."""
-    unassigned = {chr(byte): byte for byte in range(0x80, 0x100)}
-    assigned = {bytes([byte]).decode("cp1252", "ignore"): byte for byte in range(0x80, 0x100)}
-    return unassigned | {character: byte for character, byte in assigned.items() if character}
-
-
-CP1252 = _cp1252_bytes()
-CP1252_RUN = re.compile("[" + re.escape("".join(CP1252)) + "]{2,}")
+# The characters of cp1252 by their bytes; its five unassigned bytes are themselves, as in browsers.
+CP1252 = {byte: bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in range(0x80, 0x100)}
+# The bytes of these characters, and of C1 controls: Latin-1 has them where cp1252 has letters.
+CP1252_BYTES = {chr(byte): byte for byte in CP1252} | {character: byte for byte, character in CP1252.items()}
+CP1252_RUN = re.compile("[" + re.escape("".join(CP1252_BYTES)) + "]{2,}")
 UTF8_CHARACTER = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 # What is left of an Ethiopic character (bytes E1 88..8D, E2 B6/B7, EA AC) if one of its three bytes is lost.
 BROKEN_CHARACTER = re.compile("á[ˆ‰Š‹Œ\x88-\x8d]|â[¶·]|ê¬")
@@ -47,13 +43,28 @@ def read_any_encoding(path: Path) -> DecodedText:
         raw = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.", hint="Check its name and permissions.") from error
-    decoded = decode(raw)
-    repaired = repair_mojibake(decoded.text)
-    text = repaired.text.replace("\r\n", "\n").replace("\r", "\n")
-    return DecodedText(text, decoded.warnings + repaired.warnings)
+    decoded = _decode(raw)
+    text, warnings = decoded.text, decoded.warnings
+    for _ in range(3):  # text can be decoded wrongly several times in a row
+        text = CP1252_RUN.sub(_repair_run, text)
+    if text != decoded.text:
+        warnings += ("The characters had been decoded wrongly (such as áˆ° for ሰ) and were repaired.",)
+    return DecodedText(text.replace("\r\n", "\n").replace("\r", "\n"), warnings)
 
 
-def decode(raw: bytes) -> DecodedText:
+def name_key(name: str) -> str:
+    """Return a file name without differences in case and Unicode form."""
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def is_garbled(text: str) -> bool:
+    """Return whether characters are lost: replacement marks, parts of characters, or mostly question marks."""
+    questions = text.count("?")
+    lost = REPLACEMENT in text or BROKEN_CHARACTER.search(text)
+    return bool(lost) or (questions >= 3 and questions * 2 > len("".join(text.split())))
+
+
+def _decode(raw: bytes) -> DecodedText:
     """Decode by the byte order mark, as UTF-8, as UTF-16 without a mark, or else as cp1252."""
     for mark, name in BOMS:
         if raw.startswith(mark):
@@ -62,47 +73,12 @@ def decode(raw: bytes) -> DecodedText:
         # the zero bytes of ASCII characters, which every list and subtitle file has, show the byte order
         even = raw[0:4096:2].count(0)
         return _decode_lossy(raw, "utf-16-be" if even > raw[1:4096:2].count(0) else "utf-16-le")
-    return _decode_lossy(raw, "utf-8") if _is_mostly_utf8(raw) else _decode_cp1252(raw)
-
-
-def repair_mojibake(text: str) -> DecodedText:
-    """Restore UTF-8 that was decoded as Latin-1 or cp1252, up to three times in a row."""
-    repaired, rounds = text, 0
-    while rounds < 3 and (better := CP1252_RUN.sub(_repair_run, repaired)) != repaired:
-        repaired, rounds = better, rounds + 1
-    warning = "The characters had been decoded wrongly (such as áˆ° for ሰ) and were repaired."
-    return DecodedText(repaired, (warning,) if rounds else ())
-
-
-def is_garbled(text: str) -> bool:
-    """Return whether characters are lost: replacement marks, parts of characters, or mostly question marks."""
-    characters = [character for character in text if not character.isspace()]
-    questions = characters.count("?")
-    lost = REPLACEMENT in text or BROKEN_CHARACTER.search(text)
-    return bool(lost) or (questions >= 3 and questions * 2 > len(characters))
-
-
-def _repair_run(run: re.Match[str]) -> str:
-    """Decode the UTF-8 characters in a run of cp1252 characters, and keep the others."""
-    raw = bytes(CP1252[character] for character in run[0])
-    parts, end = [], 0
-    for match in UTF8_CHARACTER.finditer(raw):
-        try:
-            decoded = match[0].decode("utf-8")
-        except UnicodeDecodeError:
-            decoded = run[0][match.start() : match.end()]
-        parts += [run[0][end : match.start()], decoded]
-        end = match.end()
-    return "".join([*parts, run[0][end:]])
-
-
-def _is_mostly_utf8(raw: bytes) -> bool:
-    """Return whether the bytes are UTF-8, apart from a few damaged ones."""
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return raw.decode("utf-8", "replace").count(REPLACEMENT) < len(UTF8_CHARACTER.findall(raw))
-    return True
+    decoded = _decode_lossy(raw, "utf-8")
+    is_utf8 = decoded.text.encode() == raw
+    if is_utf8 or decoded.text.count(REPLACEMENT) < len(UTF8_CHARACTER.findall(raw)):  # apart from a few damaged bytes
+        return decoded
+    text = "".join(CP1252.get(byte, chr(byte)) for byte in raw)
+    return DecodedText(text, ("It is not UTF-8 and was read as Windows-1252. Save it as UTF-8 to be sure.",))
 
 
 def _decode_lossy(raw: bytes, encoding: str) -> DecodedText:
@@ -111,7 +87,14 @@ def _decode_lossy(raw: bytes, encoding: str) -> DecodedText:
     return DecodedText(text, (f"{lost} damaged characters could not be read as {encoding.upper()}.",) if lost else ())
 
 
-def _decode_cp1252(raw: bytes) -> DecodedText:
-    characters = {byte: character for character, byte in CP1252.items()}  # assigned ones come last and win
-    text = "".join(chr(byte) if byte < 0x80 else characters[byte] for byte in raw)
-    return DecodedText(text, ("It is not UTF-8 and was read as Windows-1252. Save it as UTF-8 to be sure.",))
+def _repair_run(run: re.Match[str]) -> str:
+    """Decode the UTF-8 characters in a run of cp1252 characters, and leave the others."""
+    parts, end = [], 0
+    for match in UTF8_CHARACTER.finditer(bytes(CP1252_BYTES[character] for character in run[0])):
+        try:
+            decoded = match[0].decode("utf-8")
+        except UnicodeDecodeError:
+            decoded = run[0][match.start() : match.end()]
+        parts += [run[0][end : match.start()], decoded]
+        end = match.end()
+    return "".join([*parts, run[0][end:]])

@@ -23,10 +23,10 @@ from utils.core.storage import (
     storage_error,
     write_atomically,
 )
-from utils.dataset import pairing, voice_recordings
+from utils.dataset import voice_recordings
 from utils.dataset.existing_datasets import TABLES, is_dataset, read_dataset
 from utils.dataset.list_files import read_listing
-from utils.dataset.sources import HUB, TRANSCRIPTS, counterparts, is_media
+from utils.dataset.sources import HUB, TRANSCRIPTS, SubtitleFile, counterparts, is_media, is_subtitle, pair
 from utils.dataset.subtitles import read_cues
 from utils.media import audio
 
@@ -40,7 +40,7 @@ class MediaPair(NamedTuple):
     """A media file and where its text comes from."""
 
     media: Path
-    subtitles: tuple[pairing.SubtitleFile, ...] = ()  # the best one in the language of the dataset is used
+    subtitles: tuple[SubtitleFile, ...] = ()  # the best one in the language of the dataset is used
     has_transcript: bool = False  # there is a text file of the same name
 
 
@@ -167,7 +167,7 @@ def check_upload(path: Path, kind: str) -> None:
         raise DataError(f"{path.name} is empty.", hint="Choose another file.")
     if is_media(path):
         audio.probe(path)
-    elif pairing.is_subtitle(path):
+    elif is_subtitle(path):
         read_cues(path)
     elif not is_dataset(path):
         if path.suffix.lower() not in TRANSCRIPTS:
@@ -219,13 +219,13 @@ def pair_files(files: Iterable[Path]) -> InputPreview:
     """Pair media and subtitles as a preparation does."""
     files = list(files)
     media = [path for path in files if is_media(path)]
-    matches = pairing.pair(media, filter(pairing.is_subtitle, files))
+    subtitles, unmatched = pair(media, filter(is_subtitle, files))
     names = set(files)
     pairs = []
     for path in media:
         has_transcript = any(path.with_suffix(suffix) in names for suffix in TRANSCRIPTS)
-        pairs.append(MediaPair(path, tuple(matches.subtitles.get(path, ())), has_transcript))
-    return InputPreview(tuple(pairs), matches.unmatched)
+        pairs.append(MediaPair(path, tuple(subtitles.get(path, ())), has_transcript))
+    return InputPreview(tuple(pairs), tuple(unmatched))
 
 
 def _preview_dataset(path: Path) -> InputPreview:

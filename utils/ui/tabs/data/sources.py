@@ -13,7 +13,7 @@ from utils.core.paths import Project
 from utils.dataset import prompts, voice_recordings
 from utils.dataset.sources import MEDIA
 from utils.dataset.store import Store
-from utils.dataset.subtitle_formats import SUFFIXES as SUBTITLES
+from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.media import audio
 from utils.ui.form import build_form
 from utils.ui.i18n import describe_error, labels, t, translate
