@@ -19,15 +19,13 @@ SLACK = 0.5  # seconds by which the times of subtitles are usually off
 MIN_CUE = 0.05  # seconds; a shorter cue is left out
 EPSILON = 1e-6  # seconds, less than a sample: rounding errors
 
-Kind = Literal["text", "no speech", "no text"]
-
 
 class _Segment(NamedTuple):
     """A stretch that is not cut: one or more speech segments with the text of their cues."""
 
     span: Span
     text: str = ""
-    kind: Kind = "text"
+    kind: Literal["text", "no speech", "no text"] = "text"
 
 
 class _Padded(NamedTuple):
@@ -39,15 +37,9 @@ class _Padded(NamedTuple):
 
 
 def cut_speech(speech: Sequence[Span], seconds: float, settings: DatasetConfig) -> list[Span]:
-    """Join speech segments to padded clips; each segment is in exactly one clip.
-
-    Args:
-        speech: Segments in order, without overlap.
-        seconds: Length of the recording.
-        settings: Limits and padding.
-    """
+    """Join speech segments, which are in order without overlap, to padded clips; each segment is in exactly one."""
     padded = _pad(speech, seconds, settings)
-    return [_joined(padded, first, end) for first, end in _choose_clips(padded, settings)]
+    return [Span(padded[first].start, padded[end - 1].end) for first, end in _choose_clips(padded, settings)]
 
 
 def cut_cues(
@@ -58,12 +50,6 @@ def cut_cues(
     A cue takes the speech segments that it overlaps, whole. Cues that share a segment become one clip. Speech without
     a cue is returned without text, and a cue without speech with its own times, so that both can be excluded for that
     reason.
-
-    Args:
-        cues: Subtitles in any order.
-        speech: Segments in order, without overlap.
-        seconds: Length of the recording.
-        settings: Limits and padding.
 
     Returns:
         Clips in order without overlap, and a warning for everything that differs from the subtitles.
@@ -77,7 +63,7 @@ def cut_cues(
         for first, end in _choose_clips([padded[number] for number in numbers], settings):
             joined = numbers[first:end]
             text = " ".join(segments[number].text for number in joined if segments[number].text)
-            clips.append(Cue(_joined(padded, joined[0], joined[-1] + 1), text))
+            clips.append(Cue(Span(padded[joined[0]].start, padded[joined[-1]].end), text))
     return clips, warnings
 
 
@@ -90,22 +76,16 @@ def format_time(seconds: float) -> str:
 
 def _pad(spans: Sequence[Span], seconds: float, settings: DatasetConfig) -> list[_Padded]:
     """Pad each span up to the middle of the pause, or up to the edge of the recording."""
-    pads = [min(settings.padding_seconds, max(0.0, settings.max_seconds - span.seconds) / 2) for span in spans]
     ends = [span.end for span in spans]
     starts = [span.start for span in spans]
     middles = [0.0, *((end + start) / 2 for end, start in zip(ends, starts[1:], strict=False)), seconds]
-    return [
-        _Padded(
-            max(middles[number], span.start - pads[number]),
-            max(span.start, min(middles[number + 1], span.end + pads[number])),
-            max(0.0, span.start - ends[number - 1]) if number else 0.0,
-        )
-        for number, span in enumerate(spans)
-    ]
-
-
-def _joined(padded: Sequence[_Padded], first: int, end: int) -> Span:
-    return Span(padded[first].start, padded[end - 1].end)
+    padded = []
+    for number, span in enumerate(spans):
+        padding = min(settings.padding_seconds, max(0.0, settings.max_seconds - span.seconds) / 2)
+        start = max(middles[number], span.start - padding)
+        end = max(span.start, min(middles[number + 1], span.end + padding))
+        padded.append(_Padded(start, end, max(0.0, span.start - ends[number - 1]) if number else 0.0))
+    return padded
 
 
 def _choose_clips(padded: Sequence[_Padded], settings: DatasetConfig) -> list[tuple[int, int]]:
@@ -138,16 +118,15 @@ def _usable(cues: Sequence[Cue], seconds: float) -> tuple[list[Cue], list[str]]:
         if not cue.text.strip():
             warnings.append(f"The subtitle at {format_time(cue.span.start)} is empty and was skipped.")
         elif cue.span.start >= seconds:
-            end = format_time(seconds)
-            warnings.append(_left_out(cue, f"is after the end of the recording ({end})"))
+            warnings.append(_skipped(cue, f"is after the end of the recording ({format_time(seconds)})"))
         elif span.seconds < MIN_CUE:
-            warnings.append(_left_out(cue, "ends where it starts"))
+            warnings.append(_skipped(cue, "ends where it starts"))
         else:
             usable.append(Cue(span, cue.text.strip()))
     return usable, warnings
 
 
-def _left_out(cue: Cue, reason: str) -> str:
+def _skipped(cue: Cue, reason: str) -> str:
     return f"The subtitle at {format_time(cue.span.start)} {reason} and was skipped: {cue.text}"
 
 
@@ -157,24 +136,20 @@ def _align(cues: Sequence[Cue], speech: Sequence[Span], settings: DatasetConfig,
     covered = 0
     claims = _claims(cues, speech)
     for group, first, end in _groups(cues, claims):
-        segments += _without_text(speech[covered:first])
+        segments += [_Segment(span, kind="no text") for span in speech[covered:first]]
         covered = end
         span = Span(speech[first].start, speech[end - 1].end)
         text = " ".join(cue.text for cue in group)
         if mismatch := _mismatch(group, span, settings):
             warnings.append(f"The subtitle at {format_time(group[0].span.start)} {mismatch}: {text}")
-            segments += _without_text(speech[first:end])
+            segments += [_Segment(span, kind="no text") for span in speech[first:end]]
         else:
             segments.append(_Segment(span, text))
-    segments += _without_text(speech[covered:])
+    segments += [_Segment(span, kind="no text") for span in speech[covered:]]
     for cue, (first, end) in zip(cues, claims, strict=True):
-        if first == end:
-            _insert_without_speech(cue, segments, settings, warnings)
+        if first == end and not _insert_without_speech(cue, segments, settings):
+            warnings.append(_skipped(cue, "has no speech of its own"))
     return segments
-
-
-def _without_text(speech: Sequence[Span]) -> list[_Segment]:
-    return [_Segment(span, kind="no text") for span in speech]
 
 
 def _groups(cues: Sequence[Cue], claims: Sequence[tuple[int, int]]) -> Iterator[tuple[list[Cue], int, int]]:
@@ -238,13 +213,13 @@ def _mismatch(group: Sequence[Cue], span: Span, settings: DatasetConfig) -> str:
     return ""
 
 
-def _insert_without_speech(cue: Cue, segments: list[_Segment], settings: DatasetConfig, warnings: list[str]) -> None:
-    """Insert a cue without speech where its neighbours keep their padding, or warn that there is no space."""
+def _insert_without_speech(cue: Cue, segments: list[_Segment], settings: DatasetConfig) -> bool:
+    """Insert a cue without speech where its neighbours keep their padding; return whether there is space."""
     at = bisect.bisect(segments, cue.span.start, key=lambda segment: segment.span.start)
     away = 2 * settings.padding_seconds
     start = max(cue.span.start, segments[at - 1].span.end + away) if at else cue.span.start
     end = min(cue.span.end, segments[at].span.start - away) if at < len(segments) else cue.span.end
-    if end - start >= MIN_CUE:
-        segments.insert(at, _Segment(Span(start, end), cue.text, "no speech"))
-    else:
-        warnings.append(_left_out(cue, "has no speech of its own"))
+    if end - start < MIN_CUE:
+        return False
+    segments.insert(at, _Segment(Span(start, end), cue.text, "no speech"))
+    return True

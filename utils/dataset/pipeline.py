@@ -4,7 +4,6 @@ import dataclasses
 import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -15,30 +14,18 @@ from utils.config import DatasetConfig
 from utils.dataset import cutting, rules, scores, vad
 from utils.dataset.clip import Clip, Cue, Recording, Scores, Span
 from utils.dataset.recognisers import RATE as ASR_RATE
-from utils.dataset.recognisers import Recogniser, Transcript, second_cer
+from utils.dataset.recognisers import Recogniser, second_cer
 from utils.media import audio, loudness
 from utils.media.audio import Samples
 from utils.media.rates import RATE
 
 BATCH = 16  # clips transcribed at a time: at most three minutes of audio in memory
 
-
-class ClipAudio(NamedTuple):
-    """A clip and its audio at ``RATE``."""
-
-    clip: Clip
-    samples: Samples
+ClipAudio = tuple[Clip, Samples]  # a clip and its audio at ``RATE``
 
 
-@dataclass(frozen=True)
-class ProcessedRecording:
-    """The clips of one recording.
-
-    Attributes:
-        seconds: Length of the recording.
-        warnings: About its text.
-        clips: Its clips after the quality filters; they are made one by one, so a long recording needs little memory.
-    """
+class ProcessedRecording(NamedTuple):
+    """The clips of one recording after the quality filters, made one by one so that a long one needs little memory."""
 
     seconds: float
     warnings: tuple[str, ...]
@@ -63,12 +50,12 @@ def process_recording(
     """
     seconds = audio.duration(recording.path)
     speech = vad.speech_segments(recording.path, settings)
-    cues, warnings = _cues(recording, speech, seconds, settings)
+    cues, warnings = _cut(recording, speech, seconds, settings)
     drafts = (_draft(recording, content, cue) for cue in cues)
-    clips: Iterator[ClipAudio] = map(ClipAudio, drafts, read_spans(recording.path, [cue.span for cue in cues]))
+    clips: Iterator[ClipAudio] = zip(drafts, read_spans(recording.path, [cue.span for cue in cues]), strict=True)
     if recogniser is not None and needs_transcription(recording):
         clips = _transcribed(clips, recogniser, second, settings.language)
-    judged = (_finished(item, speech, settings) for item in clips)
+    judged = (_finished(clip, samples, speech, settings) for clip, samples in clips)
     return ProcessedRecording(seconds, (*recording.warnings, *warnings), judged)
 
 
@@ -92,35 +79,30 @@ def read_spans(path: Path, spans: Sequence[Span]) -> Iterator[Samples]:
         yield held[max(0, begin - first) : end - first].copy()
 
 
-def _cues(
+def sound_hash(samples: Samples) -> str:
+    """Return a hash of the samples as stored."""
+    return hashlib.sha256((np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes()).hexdigest()[:16]
+
+
+def _cut(
     recording: Recording, speech: Sequence[Span], seconds: float, settings: DatasetConfig
 ) -> tuple[list[Cue], list[str]]:
     """Return the spans of the clips in order, with their text if known."""
     if recording.cues:
         cues, warnings = cutting.cut_cues(recording.cues, speech, seconds, settings)
         return sorted(cues, key=lambda cue: cue.span.start), warnings
-    if recording.text:
-        return [Cue(_trimmed(speech, seconds, settings.padding_seconds), recording.text)], []
-    return [Cue(span, "") for span in cutting.cut_speech(speech, seconds, settings)], []
-
-
-def _trimmed(speech: Sequence[Span], seconds: float, padding: float) -> Span:
-    """Return the recording without the silence around its speech."""
-    if not speech:
-        return Span(0.0, seconds)
-    return Span(max(0.0, speech[0].start - padding), min(seconds, speech[-1].end + padding))
+    if not recording.text:
+        return [Cue(span, "") for span in cutting.cut_speech(speech, seconds, settings)], []
+    span, padding = Span(0.0, seconds), settings.padding_seconds
+    if speech:  # without the silence around it
+        span = Span(max(0.0, speech[0].start - padding), min(seconds, speech[-1].end + padding))
+    return [Cue(span, recording.text)], []
 
 
 def _draft(recording: Recording, content: str, cue: Cue) -> Clip:
     start, end = (round(1000 * time) for time in (cue.span.start, cue.span.end))
-    return Clip(
-        id=f"{content}-{start:08d}-{end:08d}",
-        recording=content,
-        source=str(recording.path),
-        span=cue.span,
-        speaker=recording.speaker,
-        text=cue.text,
-    )
+    name = f"{content}-{start:08d}-{end:08d}"
+    return Clip(name, content, str(recording.path), cue.span, recording.speaker, cue.text)
 
 
 def _transcribed(
@@ -128,41 +110,28 @@ def _transcribed(
 ) -> Iterator[ClipAudio]:
     """Transcribe clips in batches, and compare with the second recogniser."""
     while batch := list(islice(clips, BATCH)):
-        batch_audio = [audio.resample(item.samples, RATE, ASR_RATE) for item in batch]
+        batch_audio = [audio.resample(samples, RATE, ASR_RATE) for _, samples in batch]
         transcripts = recogniser.transcribe(batch_audio, language)
-        others = (
-            [other.text for other in second.transcribe(batch_audio, language)] if second else [None] * len(transcripts)
-        )
-        for item, transcript, other in zip(batch, transcripts, others, strict=True):
-            yield _with_text(item, transcript, other)
+        others = second.transcribe(batch_audio, language) if second else [None] * len(batch)
+        for (clip, samples), transcript, other in zip(batch, transcripts, others, strict=True):
+            disagreement = None if other is None else second_cer(transcript.text, other.text)
+            measured = Scores(confidence=transcript.confidence, second_cer=disagreement)
+            yield dataclasses.replace(clip, text=transcript.text.strip(), scores=measured), samples
 
 
-def _with_text(item: ClipAudio, transcript: Transcript, other: str | None) -> ClipAudio:
-    disagreement = None if other is None else second_cer(transcript.text, other)
-    scored = Scores(confidence=transcript.confidence, second_cer=disagreement)
-    return item._replace(clip=dataclasses.replace(item.clip, text=transcript.text.strip(), scores=scored))
-
-
-def _finished(item: ClipAudio, speech: Sequence[Span], settings: DatasetConfig) -> ClipAudio:
+def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: DatasetConfig) -> ClipAudio:
     """Measure and filter a clip, and process its audio for storage."""
-    clip, samples = item
     if not samples.size:
-        return ClipAudio(clip.excluded("no sound"), samples)
+        return clip.excluded("no sound"), samples
     measured = scores.measure(samples, RATE, _within(speech, clip.span), clip.text)
     recognised = {"confidence": clip.scores.confidence, "second_cer": clip.scores.second_cer}
-    clip = dataclasses.replace(clip, scores=dataclasses.replace(measured, **recognised))
     samples = loudness.centred(samples)
     if settings.normalise_loudness:
         samples = loudness.levelled(samples, RATE, measured.loudness_lufs)
     samples = audio.faded(samples, RATE)
-    clip = dataclasses.replace(clip, content=sound_hash(samples))
+    clip = dataclasses.replace(clip, scores=dataclasses.replace(measured, **recognised), content=sound_hash(samples))
     reason = rules.judge(clip, settings)
-    return ClipAudio(clip.excluded(reason) if reason else clip, samples)
-
-
-def sound_hash(samples: Samples) -> str:
-    """Return a hash of the samples as stored."""
-    return hashlib.sha256((np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes()).hexdigest()[:16]
+    return clip.excluded(reason) if reason else clip, samples
 
 
 def _within(speech: Sequence[Span], clip: Span) -> list[Span]:

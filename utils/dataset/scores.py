@@ -1,4 +1,4 @@
-"""What can be measured of a clip without knowing what is said in it."""
+"""Measurements of a clip that need no knowledge of what is said in it."""
 
 import functools
 import math
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from utils.dataset.clip import Scores, Span
 from utils.media.audio import Samples
@@ -18,7 +17,7 @@ FRAME_SECONDS = 0.016
 SILENCE = 1e-10  # power: -100 dB, the floor of 16 bits; below it every pause is equally quiet
 FULL_SCALE = 0.99  # a clipped peak that was resampled or stored with loss is no longer exactly 1
 LOUDNESS_SECONDS = 0.4  # one block of BS.1770: there is no loudness of less
-FEWEST_PAUSE_FRAMES = 5
+MIN_PAUSE_FRAMES = 5
 QUIET_SHARE = 0.1  # without a pause the quietest tenth, closures of consonants mostly, stands in for the noise
 
 
@@ -26,10 +25,10 @@ def measure(samples: Samples, rate: int, speech: Sequence[Span], text: str) -> S
     """Measure a clip as it was recorded, before its loudness is changed.
 
     Args:
-        samples: Its sound.
+        samples: The clip.
         rate: Samples per second.
         speech: Where it holds speech, in seconds from its first sample.
-        text: What is said; empty when it is not known yet.
+        text: Its transcript; empty while it is not known.
     """
     seconds = samples.size / rate
     spoken = sum(max(0.0, min(seconds, span.end) - max(0.0, span.start)) for span in speech)
@@ -43,8 +42,8 @@ def measure(samples: Samples, rate: int, speech: Sequence[Span], text: str) -> S
 
 
 def letters(text: str) -> int:
-    """Count letters and digits; signs and spaces take no time."""
-    return sum(letter.isalnum() for letter in text)
+    """Count letters and digits; punctuation and spaces take no time."""
+    return sum(map(str.isalnum, text))
 
 
 def signal_to_noise(samples: Samples, rate: int, speech: Sequence[Span]) -> float | None:
@@ -52,23 +51,18 @@ def signal_to_noise(samples: Samples, rate: int, speech: Sequence[Span]) -> floa
     size = max(1, round(FRAME_SECONDS * rate))
     frames = samples[: samples.size - samples.size % size].reshape(-1, size)
     power = np.maximum(np.einsum("ij,ij->i", frames, frames) / size - frames.mean(axis=1) ** 2, 0.0)
-    inside = _inside(power.size, size / rate, speech)
+    inside = np.zeros(power.size, np.bool_)  # the frames that touch speech
+    for span in speech:
+        first, end = math.floor(span.start / (size / rate)), math.ceil(span.end / (size / rate))
+        inside[max(0, first) : max(0, end)] = True
     if not inside.any():
         return None
     pauses = power[~inside]
-    if pauses.size < FEWEST_PAUSE_FRAMES:
+    if pauses.size < MIN_PAUSE_FRAMES:
         pauses = np.sort(power)[: math.ceil(power.size * QUIET_SHARE)]
     noise = max(SILENCE, float(np.median(pauses)))
     signal = max(SILENCE, float(power[inside].mean()) - noise)
     return 10 * math.log10(signal / noise)
-
-
-def _inside(count: int, step: float, speech: Sequence[Span]) -> npt.NDArray[np.bool_]:
-    """Mark the frames that touch speech."""
-    inside = np.zeros(count, np.bool_)
-    for span in speech:
-        inside[max(0, math.floor(span.start / step)) : max(0, math.ceil(span.end / step))] = True
-    return inside
 
 
 def loudness(samples: Samples, rate: int) -> float | None:
@@ -76,8 +70,8 @@ def loudness(samples: Samples, rate: int) -> float | None:
     if samples.size < LOUDNESS_SECONDS * rate:
         return None
     with np.errstate(divide="ignore"):
-        found = float(_meter(rate).integrated_loudness(samples))
-    return found if math.isfinite(found) else None
+        value = float(_meter(rate).integrated_loudness(samples))
+    return value if math.isfinite(value) else None
 
 
 @functools.cache

@@ -60,50 +60,38 @@ def speech_segments(path: Path, settings: DatasetConfig) -> list[Span]:
 def track_speech(blocks: Iterator[Samples], *, detect: bool = True) -> SpeechTrack:
     """Measure consecutive blocks at 16 kHz; all but the last must hold whole windows."""
     levels, probabilities, size = [np.zeros(0, np.float32)], [np.zeros(0, np.float32)], 0
-    detector = _Detector() if detect else None
+    hidden = cell = np.zeros(STATE, np.float32)
+    before = np.zeros(CONTEXT, np.float32)
     for block in blocks:
         size += block.size
         windows = np.pad(block, (0, -block.size % WINDOW)).reshape(-1, WINDOW)
         levels.append(_levels(windows.reshape(-1, FRAME)))
-        if detector:
-            probabilities.append(detector.probabilities(windows))
+        if detect:
+            contexts = np.vstack([before, windows[:-1, -CONTEXT:]])
+            before = windows[-1, -CONTEXT:]
+            inputs = {"input": np.hstack([contexts, windows]), "h": hidden, "c": cell}
+            speech, hidden, cell = _silero().run(None, inputs)
+            probabilities.append(np.asarray(speech, np.float32).reshape(-1))
     return SpeechTrack(size / RATE, np.concatenate(levels), np.concatenate(probabilities))
 
 
 def segments_from(track: SpeechTrack, settings: DatasetConfig) -> list[Span]:
     """Derive speech segments from levels and probabilities."""
-    if not track.levels.size:
+    levels = track.levels
+    if not levels.size:
         return []
     if settings.segmenter == "vad":
         active = np.repeat(_apply_hysteresis(track.probabilities, settings.vad_threshold), WINDOW // FRAME)
     else:
-        active = track.levels > settings.energy_threshold_db
-    segments = _drop_short(_join_short_pauses(_runs(active), settings), settings)
-    smooth = np.convolve(track.levels, np.full(SMOOTHING, 1 / SMOOTHING, np.float32), "same")
-    exact = _extend_edges(segments, track.levels, smooth)
-    parts = [part for segment in exact for part in _split_long(segment, track.levels, smooth, settings)]
+        active = levels > settings.energy_threshold_db
+    smooth = np.convolve(levels, np.full(SMOOTHING, 1 / SMOOTHING, np.float32), "same")
+    segments = _extend_edges(_join_active(active, settings), levels, smooth)
+    parts = [part for segment in segments for part in _split_long(segment, levels, smooth, settings)]
     return [Span(first / FRAMES_PER_SECOND, min(track.seconds, end / FRAMES_PER_SECOND)) for first, end in parts]
 
 
-class _Detector:
-    """The Silero model with its state within one recording."""
-
-    def __init__(self) -> None:
-        self.session = _session()
-        self.hidden = self.cell = np.zeros(STATE, np.float32)
-        self.before = np.zeros(CONTEXT, np.float32)
-
-    def probabilities(self, windows: Samples) -> Floats:
-        """Return the speech probability of each of the next windows."""
-        contexts = np.vstack([self.before, windows[:-1, -CONTEXT:]])
-        self.before = windows[-1, -CONTEXT:]
-        inputs = {"input": np.hstack([contexts, windows]), "h": self.hidden, "c": self.cell}
-        probabilities, self.hidden, self.cell = self.session.run(None, inputs)
-        return np.asarray(probabilities, np.float32).reshape(-1)
-
-
 @functools.cache
-def _session() -> "InferenceSession":
+def _silero() -> "InferenceSession":
     """Load the model that comes with faster-whisper, without importing that package."""
     import onnxruntime
 
@@ -133,24 +121,16 @@ def _apply_hysteresis(probabilities: Floats, threshold: float) -> npt.NDArray[np
     return probabilities[latest] >= threshold
 
 
-def _runs(active: npt.NDArray[np.bool_]) -> Frames:
-    edges = np.flatnonzero(np.diff(active.astype(np.int8), prepend=0, append=0))
-    return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]
-
-
-def _join_short_pauses(segments: Frames, settings: DatasetConfig) -> Frames:
+def _join_active(active: npt.NDArray[np.bool_], settings: DatasetConfig) -> Frames:
+    """Join active frames over short pauses, then drop what is too short for speech."""
     joined: Frames = []
-    for first, end in segments:
+    edges = np.flatnonzero(np.diff(active.astype(np.int8), prepend=0, append=0))
+    for first, end in edges.reshape(-1, 2).tolist():
         if joined and first - joined[-1][1] < settings.min_pause_seconds * FRAMES_PER_SECOND:
             joined[-1] = (joined[-1][0], end)
         else:
             joined.append((first, end))
-    return joined
-
-
-def _drop_short(segments: Frames, settings: DatasetConfig) -> Frames:
-    minimum = settings.min_speech_seconds * FRAMES_PER_SECOND
-    return [(first, end) for first, end in segments if end - first >= minimum]
+    return [(first, end) for first, end in joined if end - first >= settings.min_speech_seconds * FRAMES_PER_SECOND]
 
 
 def _extend_edges(segments: Frames, levels: Floats, smooth: Floats) -> Frames:
@@ -167,9 +147,7 @@ def _extend_edges(segments: Frames, levels: Floats, smooth: Floats) -> Frames:
 def _overhang(levels: Floats) -> int:
     """Count the frames that still belong to the speech, given the levels from its edge into the pause."""
     near = levels[:MAX_EDGE_SHIFT]
-    if not near.size:
-        return 0
-    loud = np.flatnonzero(near > near.min() + SOUND_ABOVE_PAUSE)
+    loud = np.flatnonzero(near > near.min(initial=np.inf) + SOUND_ABOVE_PAUSE)
     return int(loud[-1]) + 1 if loud.size else 0
 
 
@@ -183,25 +161,16 @@ def _split_long(segment: tuple[int, int], levels: Floats, smooth: Floats, settin
             parts.append((first, end))
             continue
         margin = int(min(settings.min_seconds * FRAMES_PER_SECOND, (end - first) / 3))
-        valley = first + margin + _valley(smooth[first + margin : end - margin])
-        left, right = _sound_edges(levels, valley, first + 1, end - 1)
-        pending += [(right, end), (first, left)]
+        middle = smooth[first + margin : end - margin]
+        valley = first + margin + int(np.argmin(middle + EDGE_PENALTY * np.abs(np.linspace(-1, 1, middle.size))))
+        limit = levels[valley] + SOUND_ABOVE_PAUSE
+        before = levels[max(first + 1, valley - MAX_EDGE_SHIFT) : valley][::-1]
+        after = levels[valley : min(end - 1, valley + MAX_EDGE_SHIFT)]
+        pending += [(valley + _count_quiet(after, limit), end), (first, valley - _count_quiet(before, limit))]
     return parts
 
 
-def _valley(smooth: Floats) -> int:
-    return int(np.argmin(smooth + EDGE_PENALTY * np.abs(np.linspace(-1, 1, smooth.size))))
-
-
-def _sound_edges(levels: Floats, valley: int, lowest: int, highest: int) -> tuple[int, int]:
-    """Return where the sound ends before a valley and starts again after it."""
-    limit = levels[valley] + SOUND_ABOVE_PAUSE
-    before = levels[max(lowest, valley - MAX_EDGE_SHIFT) : valley][::-1]
-    after = levels[valley : min(highest, valley + MAX_EDGE_SHIFT)]
-    return valley - _quiet_frames(before, limit), valley + _quiet_frames(after, limit)
-
-
-def _quiet_frames(levels: Floats, limit: float) -> int:
+def _count_quiet(levels: Floats, limit: float) -> int:
     """Count the frames up to the first loud one."""
     loud = levels > limit
     return int(np.argmax(loud)) if loud.any() else levels.size
