@@ -6,7 +6,7 @@ are; the reason tells them apart, because a person cannot use the words of a fil
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,23 +23,15 @@ LIMITS = (
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What other limits do, or would do.
+class FilterPlan:
+    """What other limits do, or would do."""
 
-    Attributes:
-        before: The clips that change, as they are.
-        after: The same clips as they become, in the same order.
-        kept: The clips that are in use afterwards.
-        lost: Sides of the split that had clips and have none afterwards.
-    """
-
-    before: tuple[Clip, ...]
-    after: tuple[Clip, ...]
-    kept: tuple[Clip, ...]
-    lost: tuple[str, ...]
+    before: tuple[Clip, ...]  # the clips that change, as they are
+    after: tuple[Clip, ...]  # the same clips as they become, in the same order
+    kept: tuple[Clip, ...]  # all clips that are in use afterwards
+    lost: tuple[str, ...]  # sides of the split that had clips and have none afterwards
 
     def __str__(self) -> str:
-        """Write the counts and seconds by reason, as lines for a person."""
         pairs = list(zip(self.before, self.after, strict=True))
         lines = [
             *_by_reason("to be excluded", [new for old, new in pairs if old.status == "kept"]),
@@ -51,60 +43,43 @@ class Plan:
         return "\n".join(lines)
 
 
-def refilter(folder: Path, settings: DatasetConfig, *, apply: bool) -> Plan:
-    """Judge all clips again; each change is a new row, so each can be undone.
-
-    Args:
-        folder: The dataset folder.
-        settings: Its limits are what counts.
-        apply: Write the changes; otherwise only say what they would be.
-    """
+def refilter(folder: Path, settings: DatasetConfig, *, apply: bool) -> FilterPlan:
+    """Judge all clips of a dataset by these limits; without ``apply``, nothing changes. Each change can be undone."""
     if not apply:
-        return plan(load_dataset(folder), settings)
+        return _plan(load_dataset(folder), settings)
     with editing(folder, "quality filters") as session:
-        made = plan(session.store.read(), settings)
-        session.put(made.after)
+        plan = _plan(session.store.read(), settings)
+        session.put(plan.after)
         session.assign_split(settings.eval_share, settings.split_by)
-    return made
+    return plan
 
 
-def plan(contents: Dataset, settings: DatasetConfig) -> Plan:
-    """Say what other limits would change."""
+def _plan(contents: Dataset, settings: DatasetConfig) -> FilterPlan:
     clips = contents.clips
-    changed = {clip.id: clip for clip in _without_copies(_judged(clips.values(), settings), contents)}
+    changed: dict[str, Clip] = {}
+    for clip in clips.values():
+        if _may_change(clip) and (reason := judge(clip, settings)) != clip.reason:
+            changed[clip.id] = clip.excluded(reason) if reason else dataclasses.replace(clip, status="kept", reason="")
+    sounds = {clip.content for clip in contents.kept if clip.id not in changed}
+    for name, clip in changed.items():
+        if clip.status == "kept" and clip.content in sounds:
+            changed[name] = clip.excluded("duplicate")  # as in a build
+        elif clip.status == "kept":
+            sounds.add(clip.content)
     kept = tuple(clip for clip in (clips | changed).values() if clip.status == "kept")
-    sides = {clip.split for clip in contents.kept} - {clip.split for clip in kept}
-    return Plan(tuple(clips[name] for name in changed), tuple(changed.values()), kept, tuple(sorted(sides - {""})))
+    lost = {clip.split for clip in contents.kept} - {clip.split for clip in kept} - {""}
+    return FilterPlan(tuple(clips[name] for name in changed), tuple(changed.values()), kept, tuple(sorted(lost)))
 
 
-def _judged(clips: Iterable[Clip], settings: DatasetConfig) -> Iterator[Clip]:
-    """Yield the clips whose status or reason changes."""
-    for clip in clips:
-        if _is_open(clip) and (reason := judge(clip, settings)) != clip.reason:
-            yield clip.excluded(reason) if reason else dataclasses.replace(clip, status="kept", reason="")
-
-
-def _is_open(clip: Clip) -> bool:
-    """Tell whether the rules may judge a clip: a person's decision stands, and so does what was never cut."""
+def _may_change(clip: Clip) -> bool:
+    """Return whether the rules may judge a clip: a person's decision stands, and so does what was never cut."""
     if clip.status == "kept":
         return clip.reason != APPROVED
     return clip.reason in REASONS and bool(clip.audio)
 
 
-def _without_copies(changed: Iterable[Clip], contents: Dataset) -> Iterator[Clip]:
-    """Set aside what would come back although its very sound is in use, as a build does."""
-    changed = list(changed)
-    leaving = {clip.id for clip in changed if clip.status == "excluded"}
-    sounds = {clip.content for clip in contents.kept if clip.id not in leaving}
-    for clip in changed:
-        twice = clip.status == "kept" and clip.content in sounds
-        if clip.status == "kept":
-            sounds.add(clip.content)
-        yield clip.excluded("duplicate") if twice else clip
-
-
 def _by_reason(title: str, clips: Sequence[Clip]) -> Iterator[str]:
-    """Write the sum, then a line for each reason, the costliest first."""
+    """Yield the sum, then a line for each reason, the costliest first."""
     groups: defaultdict[str, list[Clip]] = defaultdict(list)
     for clip in clips:
         groups[clip.reason].append(clip)
@@ -117,5 +92,5 @@ def _sum(clips: Sequence[Clip]) -> str:
     return f"{len(clips)} clips, {_seconds(clips):.1f} s"
 
 
-def _seconds(clips: Iterable[Clip]) -> float:
+def _seconds(clips: Sequence[Clip]) -> float:
     return sum(clip.span.seconds for clip in clips)

@@ -1,4 +1,4 @@
-"""How long the clips of a dataset are, from the headers of their files: nothing is decoded."""
+"""Lengths of the clips of a dataset, from the headers of their files: nothing is decoded."""
 
 import math
 from collections.abc import Sequence
@@ -18,31 +18,25 @@ WIDTH = 40  # characters of the longest bar
 
 @dataclass(frozen=True)
 class Lengths:
-    """Lengths of many clips.
-
-    Attributes:
-        seconds: Of each clip whose header could be read.
-        unreadable: Rows whose file could not.
-        tokens: Of each text, where a vocabulary is given.
-    """
+    """Lengths of many clips."""
 
     seconds: tuple[float, ...]
     unreadable: tuple[Row, ...] = ()
-    tokens: tuple[int, ...] = ()
+    tokens: tuple[int, ...] = ()  # of each text, if a vocabulary is given
 
 
-def measure(place: Path) -> tuple[list[Row], Lengths]:
+def measure(path: Path) -> tuple[list[Row], Lengths]:
     """Read the headers of all clips of a dataset folder or of one list."""
-    rows = [row for path in list_files(place) for row in read_list(path)]
-    found = [header_seconds(row.path) for row in rows]
+    rows = [row for listed in list_files(path) for row in read_list(listed)]
     if not rows:
-        raise DataError(f"{place} has no clips.", hint="Choose a dataset folder or a metadata list.")
-    seconds = tuple(value for value in found if value is not None)
-    return rows, Lengths(seconds, tuple(row for row, value in zip(rows, found, strict=True) if value is None))
+        raise DataError(f"{path} has no clips.", hint="Choose a dataset folder or a metadata list.")
+    seconds = [header_seconds(row.path) for row in rows]
+    unreadable = tuple(row for row, value in zip(rows, seconds, strict=True) if value is None)
+    return rows, Lengths(tuple(value for value in seconds if value is not None), unreadable)
 
 
 def header_seconds(path: Path) -> float | None:
-    """Return the length that a file's header states, or None where it cannot be read."""
+    """Return the length that a file's header states, or None if it cannot be read."""
     import soundfile
 
     try:
@@ -62,40 +56,26 @@ def percentile(values: Sequence[float], share: float) -> float:
     return float(np.percentile(values, share, method="higher"))
 
 
-def histogram(seconds: Sequence[float], width: float = 1.0) -> list[tuple[float, int]]:
-    """Count the lengths in steps; each step is named by its start."""
-    counts = np.bincount((np.asarray(seconds) / width).astype(int))
-    return [(number * width, int(count)) for number, count in enumerate(counts)]
-
-
 def report(lengths: Lengths) -> str:
-    """Write the lengths as lines for a person."""
+    """Describe the lengths in lines of text, with a histogram in steps of a second."""
     lines = []
     if lengths.seconds:
-        lines += [
-            f"clips                {len(lengths.seconds)}, {sum(lengths.seconds) / 3600:.2f} h",
-            f"seconds              {_percentiles(lengths.seconds, '.2f')}",
-        ]
-    if lengths.tokens:
-        lines.append(f"tokens               {_percentiles(lengths.tokens, '.0f')}")
+        lines.append(f"clips                {len(lengths.seconds)}, {sum(lengths.seconds) / 3600:.2f} h")
+    for name, values, form in (("seconds", lengths.seconds, ".2f"), ("tokens", lengths.tokens, ".0f")):
+        if values:
+            lines.append(
+                f"{name:<21}" + ", ".join(f"{share:g} % {percentile(values, share):{form}}" for share in SHARES)
+            )
     if lengths.unreadable:
         shown = ", ".join(f"{row.list.name}:{row.line}" for row in lengths.unreadable[:5])
         lines.append(f"unreadable           {len(lengths.unreadable)}: {shown}{' …' * (len(lengths.unreadable) > 5)}")
     if lengths.seconds:
+        counts = np.bincount(np.asarray(lengths.seconds).astype(int)).tolist()
         lines += [
-            *bars(histogram(lengths.seconds)),
-            f"suggested            --max-audio-length {suggested(lengths.seconds):g}",
+            f"{second:>7} s            {'█' * math.ceil(WIDTH * count / max(counts))} {count}"
+            for second, count in enumerate(counts)
         ]
-        over = sum(value > LIMIT for value in lengths.seconds)
-        lines += [f"over {LIMIT} s          {over} clips, which XTTS cannot use"] if over else []
+        lines.append(f"suggested            --max-audio-length {suggested(lengths.seconds):g}")
+        if over := sum(value > LIMIT for value in lengths.seconds):
+            lines.append(f"over {LIMIT} s          {over} clips, which XTTS cannot use")
     return "\n".join(lines)
-
-
-def bars(counts: Sequence[tuple[float, int]]) -> list[str]:
-    """Draw a histogram in letters."""
-    most = max((count for _, count in counts), default=0) or 1
-    return [f"{start:>7g} s            {'█' * math.ceil(WIDTH * count / most)} {count}" for start, count in counts]
-
-
-def _percentiles(values: Sequence[float], form: str) -> str:
-    return ", ".join(f"{share:g} % {percentile(values, share):{form}}" for share in SHARES)

@@ -1,4 +1,4 @@
-"""Two datasets become one; the one that is added is only read."""
+"""Merge two datasets; the one that is added is only read."""
 
 import dataclasses
 import shutil
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.core.errors import DataError
-from utils.core.storage import file_lock, retry_while_in_use, storage_error
+from utils.core.storage import atomic_writer, file_lock
 from utils.dataset.clip import Clip
 from utils.dataset.metadata import WAVS, read_language, write_lists
 from utils.dataset.records import Source
@@ -15,20 +15,13 @@ from utils.dataset.store import LOCK, Dataset, load_dataset, open_store
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What a merge does, or would do.
+class MergePlan:
+    """What a merge does, or would do."""
 
-    Attributes:
-        recordings: New recordings with their clips.
-        known: Recordings that are there already and stay as they are.
-        duplicates: Clips whose very sound is there already; they come in set aside.
-        missing: Clips whose audio file is not there; they are left out.
-    """
-
-    recordings: tuple[tuple[Source, tuple[Clip, ...]], ...]
-    known: int
-    duplicates: int
-    missing: tuple[str, ...]
+    recordings: tuple[tuple[Source, tuple[Clip, ...]], ...]  # new ones with their clips
+    known: int  # recordings that exist already and stay unchanged
+    duplicates: int  # clips whose exact audio exists already; they are added as excluded
+    missing: tuple[str, ...]  # audio files that do not exist; their clips are skipped
 
     def __str__(self) -> str:
         clips = [clip for _, group in self.recordings for clip in group]
@@ -43,14 +36,8 @@ class Plan:
         return " ".join(sentences)
 
 
-def merge(target: Path, other: Path, *, dry_run: bool) -> Plan:
-    """Add the recordings of another dataset with their clips and their split.
-
-    Args:
-        target: The dataset that grows.
-        other: The dataset that is added.
-        dry_run: Only say what would happen.
-    """
+def merge(target: Path, other: Path, *, dry_run: bool) -> MergePlan:
+    """Add the recordings of another dataset with their clips and their split; a dry run only plans it."""
     if target.resolve() == other.resolve():
         raise DataError(f"{target} cannot be merged with itself.", hint="Choose another dataset.")
     mine, theirs = read_language(target), read_language(other)
@@ -60,22 +47,23 @@ def merge(target: Path, other: Path, *, dry_run: bool) -> Plan:
             hint="Use a separate project for each language.",
         )
     if dry_run:
-        return plan(load_dataset(target), other)
+        return _plan(load_dataset(target), other)
     store = open_store(target)
     with file_lock(target / LOCK):
-        made = plan(store.read(), other)
-        for clip in (clip for _, clips in made.recordings for clip in clips if clip.audio):
-            _copy(other / clip.audio, target / WAVS / Path(clip.audio).name)
+        plan = _plan(store.read(), other)
+        for clip in (clip for _, clips in plan.recordings for clip in clips if clip.audio):
+            copy = target / WAVS / Path(clip.audio).name
+            with (other / clip.audio).open("rb") as original, atomic_writer(copy) as file:
+                shutil.copyfileobj(original, file)
         with store.transaction():
-            for source, clips in made.recordings:
+            for source, clips in plan.recordings:
                 store.add(source, clips)
             store.rank()
     write_lists(target)
-    return made
+    return plan
 
 
-def plan(mine: Dataset, other: Path) -> Plan:
-    """Say what a merge would do."""
+def _plan(mine: Dataset, other: Path) -> MergePlan:
     theirs = load_dataset(other)
     sounds = {clip.content for clip in mine.kept}
     groups: defaultdict[str, list[Clip]] = defaultdict(list)
@@ -86,20 +74,11 @@ def plan(mine: Dataset, other: Path) -> Plan:
         if clip.audio and not (other / clip.audio).is_file():
             missing.append(clip.audio)
             continue
-        twice = clip.status == "kept" and clip.content in sounds
-        duplicates += twice
-        groups[clip.recording].append(dataclasses.replace(clip.excluded("duplicate"), split="") if twice else clip)
+        is_duplicate = clip.status == "kept" and clip.content in sounds
+        duplicates += is_duplicate
+        groups[clip.recording].append(
+            dataclasses.replace(clip.excluded("duplicate"), split="") if is_duplicate else clip
+        )
     new = {name: source for name, source in theirs.recordings.items() if name not in mine.recordings}
     recordings = tuple((source, tuple(groups[name])) for name, source in new.items())
-    return Plan(recordings, len(theirs.recordings) - len(new), duplicates, tuple(missing))
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy a file so that it appears under its name only when it is complete."""
-    temporary = target.with_name(f".{target.name}.partial")
-    try:
-        shutil.copyfile(source, temporary)
-        retry_while_in_use(lambda: temporary.replace(target))
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise storage_error(target, error) from error
+    return MergePlan(recordings, len(theirs.recordings) - len(new), duplicates, tuple(missing))
