@@ -24,11 +24,10 @@ from tests.xtts.small_vocabulary import write_vocabulary
 from utils.core.errors import DataError
 from utils.core.events import read_events
 from utils.core.paths import ROOT
-from utils.dataset import features, shards
+from utils.dataset import features
 from utils.dataset.clip import Clip, Span
-from utils.dataset.features import Features, build, text_fingerprint
+from utils.dataset.features import Features, Shards, build, text_fingerprint
 from utils.dataset.records import Source
-from utils.dataset.shards import Shards
 from utils.dataset.store import Store
 from utils.media import audio
 from utils.xtts.codec import AudioEncoder
@@ -197,11 +196,11 @@ def damage_empty(path: Path) -> None:
 
 
 def damage_codes(path: Path) -> None:
-    flip(path, shards_of(path).find("content0").columns["codes"].values)
+    flip(path, stored(path, "codes"))
 
 
 def damage_mel(path: Path) -> None:
-    flip(path, shards_of(path).find("content0").columns["mel"].values)
+    flip(path, stored(path, "mel"))
 
 
 def damage_keys(path: Path) -> None:
@@ -209,8 +208,10 @@ def damage_keys(path: Path) -> None:
     path.write_bytes(content.replace(b"content0", b"content9", 1))
 
 
-def shards_of(path: Path) -> Shards:
-    return shards.opened(path.parent, features.AUDIO, ["mel"])
+def stored(path: Path, column: str) -> Any:
+    shards = Shards(path.parent, features.AUDIO, ["mel"])
+    shards.open()
+    return shards.row("content0", column)
 
 
 def flip(path: Path, values: Any) -> None:
@@ -270,7 +271,7 @@ def test_many_shards_hold_no_file_open(tmp_path: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     for number in range(30):
         store.append([str(number)], {"ids": [np.array([number], np.int32)]})
-    assert [store.find(str(number)).columns["ids"].row(0).tolist() for number in (0, 29)] == [[0], [29]]
+    assert [store.row(str(number), "ids").tolist() for number in (0, 29)] == [[0], [29]]
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
@@ -349,17 +350,17 @@ def test_the_command_encodes_a_project_as_a_run(setting: Setting, base: str, req
 PASS = """
 import sys, random
 from pathlib import Path
-from utils.dataset import features, shards
+from utils.dataset import features
 def anonymous():
     (line,) = (line for line in open("/proc/self/status") if line.startswith("RssAnon"))
     return int(line.split()[1]) / 1024
-store = shards.opened(Path(sys.argv[1]), features.AUDIO, ["mel"])
-keys = list(store.keys())
+store = features.Shards(Path(sys.argv[1]), features.AUDIO, ["mel"])
+store.open()
+keys = [f"{number:032x}" for number in range(len(store))]
 random.Random(0).shuffle(keys)
 peak, total = 0.0, 0.0
 for number, key in enumerate(keys):
-    columns, row = store.find(key)
-    total += float(columns["mel"].row(row)[:80 * 250].sum(dtype="f4")) + int(columns["codes"].row(row).sum())
+    total += float(store.row(key, "mel")[:80 * 250].sum(dtype="f4")) + int(store.row(key, "codes").sum())
     if number % 100 == 0:
         peak = max(peak, anonymous())
 print(len(keys), max(peak, anonymous()))
@@ -378,8 +379,7 @@ def large_store(tmp_path: Path) -> Iterator[Path]:
         codes = [np.arange(-(-count // 4), dtype=np.int16) for count in frames]
         store.append(keys, {"samples": frames * 256, "codes": codes, "mel": [noise[: 80 * count] for count in frames]})
     yield store.folder
-    for path in store.paths():
-        path.unlink()
+    shutil.rmtree(store.folder)
 
 
 @pytest.mark.slow

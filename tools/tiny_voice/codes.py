@@ -17,8 +17,7 @@ from utils.config import TrainConfig
 from utils.core.paths import Project, resolve_inside
 from utils.dataset import clip_lists
 from utils.dataset.clip import Clip
-from utils.dataset.features import AUDIO, FOLDER
-from utils.dataset.shards import Array, Shards
+from utils.dataset.features import AUDIO, FOLDER, Array, Shards
 from utils.media import audio
 from utils.training.clips import HALF_SECOND_FRAMES
 from utils.xtts.codec import AudioEncoder, EncodedClip
@@ -39,7 +38,7 @@ def encode_all(context: BuildContext) -> dict[str, Any]:
     encoder = AudioEncoder.load(context.folder("dvae"), context.device)
     clips = list({clip.content: clip for name in LISTS for clip in read_clips(dataset, name).clips}.values())
     shards = Shards(dataset / FOLDER / f"audio-{encoder.fingerprint}", AUDIO, bulky=["mel"])
-    for sentence in shards.mend():
+    for sentence in shards.repair():
         progress.say(sentence)
     windows = list(_windows([clip for clip in clips if clip.content not in shards]))
     for window in progress.over(windows, len(windows)):
@@ -98,7 +97,7 @@ def _others(mels: Sequence[Mel], place: int, frames: int) -> Mel:
 
 def _use(shards: Shards, clips: Sequence[Clip]) -> dict[str, Any]:
     """Count which codes the clips have."""
-    codes = np.concatenate([(place := shards.find(clip.content)).columns["codes"].row(place.number) for clip in clips])
+    codes = np.concatenate([shards.row(clip.content, "codes") for clip in clips])
     share = np.bincount(codes) / codes.size
     share = share[share > 0]
     return {

@@ -21,8 +21,7 @@ from utils.core.events import Event, EventLog, iter_events
 from utils.core.languages import AMHARIC
 from utils.core.paths import Project
 from utils.core.storage import link_or_copy, replace_folder, write_atomically
-from utils.dataset.features import AUDIO, FOLDER
-from utils.dataset.shards import Shards
+from utils.dataset.features import AUDIO, FOLDER, Shards
 from utils.runs import Run, Status
 from utils.runs.job import Job
 from utils.training.checkpoint_samples import NO_SAMPLES
@@ -129,7 +128,7 @@ def _pace(context: BuildContext) -> float:
     shards = Shards(dataset / FOLDER / f"audio-{store_key(context)}", AUDIO, bulky=["mel"])
     shards.open()
     tokens = sum(len(reading.encode(clip.text, AMHARIC.code)) for clip in clips)
-    codes = sum((place := shards.find(clip.content)).columns["codes"].length(place.number) for clip in clips)
+    codes = sum(shards.length(clip.content, "codes") for clip in clips)
     return tokens / codes
 
 

@@ -1,19 +1,19 @@
-"""What training reads of each clip: audio codes, token ids and the mel frames of the reference, made once and kept.
+"""What training reads of each clip: audio codes, token ids and the mel frames of the reference, encoded once.
 
 ``features/audio-<fingerprint>`` holds a row for each content hash, ``features/text-<fingerprint>`` one for each text.
 The fingerprints are those of the DVAE with its mels, and of the vocabulary with its front end: another model makes
-tables of its own, and a changed transcript makes a new text row only. Nothing here is ever changed, so work that was
-interrupted goes on where it was; at most the rows of one shard are lost.
+tables of its own, and a changed transcript makes a new text row only. Tables only grow, so interrupted work continues
+where it was; at most the rows of one shard are lost.
 """
 
 import hashlib
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,8 @@ import pyarrow as pa
 from utils.core.batching import batched, prefetch
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.paths import ROOT, resolve_inside
-from utils.core.storage import file_lock
+from utils.core.storage import PARTIAL, atomic_writer, file_lock, make_folder
 from utils.dataset.clip import Clip
-from utils.dataset.shards import Array, Shards
 from utils.media import audio
 from utils.media.audio import Samples
 
@@ -40,53 +39,33 @@ AUDIO_ROWS = 512  # clips a shard: what a kill loses is 15 s of work on two core
 TEXT_ROWS = 4096
 READERS = ("packs.py", "subwords.py", "tokenizer.py", "vocabulary.py")  # what texts go through beside utils/amharic
 BATCH_SECONDS = 60.0  # sound encoded at once, padding included
+KEY = "key"
+SUFFIX = ".arrow"
+HINT = "Run python -m utils features again to recompute missing or damaged features."
+
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
 class ClipFeatures:
-    """Views of what is stored of one clip.
+    """Views of what is stored of one clip."""
 
-    Attributes:
-        samples: Length of its sound at 22 050 Hz.
-        codes: Audio codes, one for every 1024 samples and one for the rest.
-        mel: Frames of the reference, 80 bands each; a crop of it is read alone.
-        ids: What the model reads, language token first, without start and stop.
-    """
-
-    samples: int
-    codes: npt.NDArray[np.int16]
-    mel: npt.NDArray[np.float16]
-    ids: npt.NDArray[np.int32]
-
-
-class Lengths(NamedTuple):
-    """How long the parts of one clip are."""
-
-    samples: int
-    codes: int
-    frames: int
-    ids: int
+    samples: int  # length at 22 050 Hz
+    codes: npt.NDArray[np.int16]  # one for every 1024 samples and one for the rest
+    mel: npt.NDArray[np.float16]  # frames of the reference, 80 bands each
+    ids: npt.NDArray[np.int32]  # language token first, without start and stop
 
 
 @dataclass(frozen=True)
 class Step:
-    """How far the work is.
+    """How far the work is: clips that are done, those found included, of all."""
 
-    Attributes:
-        part: Which table is being made.
-        done: Clips done, those found included.
-        total: Clips in all.
-        percent: Share of the missing work that is done.
-        seconds_left: What the rest of this part will take.
-        problems: What could not be encoded in this step, in sentences.
-    """
-
-    part: str
+    part: str  # which table is being made
     done: int
     total: int
-    percent: float
-    seconds_left: float
-    problems: tuple[str, ...] = ()
+    percent: float  # of the missing work
+    seconds_left: float  # for this part
+    problems: tuple[str, ...] = ()  # what could not be encoded in this step, in sentences
 
 
 class Features:
@@ -115,19 +94,15 @@ class Features:
         return clip.content in self.audio and text_hash(clip.text) in self.text
 
     def __getitem__(self, clip: Clip) -> ClipFeatures:
-        columns, row = self.audio.find(clip.content)
-        words, line = self.text.find(text_hash(clip.text))
-        mel = columns["mel"].row(row).reshape(-1, BANDS)
-        return ClipFeatures(int(columns["samples"].row(row)[0]), columns["codes"].row(row), mel, words["ids"].row(line))
+        samples, codes, mel = (self.audio.row(clip.content, name) for name in AUDIO)
+        ids = self.text.row(text_hash(clip.text), "ids")
+        return ClipFeatures(int(samples[0]), codes, mel.reshape(-1, BANDS), ids)
 
-    def lengths(self, clip: Clip) -> Lengths:
-        """Return how long the parts of a clip are, without reading them."""
-        columns, row = self.audio.find(clip.content)
-        words, line = self.text.find(text_hash(clip.text))
-        frames = columns["mel"].length(row) // BANDS
-        return Lengths(
-            int(columns["samples"].row(row)[0]), columns["codes"].length(row), frames, words["ids"].length(line)
-        )
+    def lengths(self, clip: Clip) -> tuple[int, int, int, int]:
+        """Return the samples, codes, mel frames and token ids of a clip, without reading the last three."""
+        samples = int(self.audio.row(clip.content, "samples")[0])
+        codes, mel = (self.audio.length(clip.content, name) for name in ("codes", "mel"))
+        return samples, codes, mel // BANDS, self.text.length(text_hash(clip.text), "ids")
 
 
 def text_hash(text: str) -> str:
@@ -136,7 +111,7 @@ def text_hash(text: str) -> str:
 
 
 def text_fingerprint(tokenizer: "Tokenizer", language: str) -> str:
-    """Hash everything that the ids of a text depend on; making them anew is cheap, so this errs to that side."""
+    """Hash everything that the ids of a text depend on; encoding again is cheap, so this errs to that side."""
     pack = tokenizer.pack(language)
     settings = tokenizer.settings.model_dump_json() if tokenizer.settings else ""
     parts = [tokenizer.vocabulary.hash, settings, pack.name, pack.code, version("coqui-tts"), _front_end()]
@@ -163,7 +138,7 @@ def build(
     *,
     thorough: bool = False,
 ) -> Generator[Step, None, None]:
-    """Encode what is missing, step by step; whoever closes this early loses nothing that was encoded.
+    """Encode what is missing, step by step; closing this early loses nothing that was encoded.
 
     Args:
         dataset: The dataset folder, which the audio paths of the clips start from.
@@ -171,24 +146,23 @@ def build(
         encoder: Makes codes and mel frames.
         tokenizer: Makes token ids.
         language: Language of the texts.
-        thorough: Hash the mel frames of what is there too; it means reading all of it.
+        thorough: Verify stored mel frames too, which means reading all of them.
     """
     if nameless := next((clip.id for clip in clips if not clip.content), ""):
         raise DataError(
             f"Clip {nameless} has no content hash.", hint="Create the dataset with: python -m utils prepare."
         )
     features = Features(dataset, encoder.fingerprint, text_fingerprint(tokenizer, language))
-    features.folder.mkdir(parents=True, exist_ok=True)
+    make_folder(features.folder)
     with file_lock(features.folder / ".lock"):
         for part, shards in (("text", features.text), ("audio", features.audio)):
-            if removed := shards.mend(thorough=thorough):
+            if removed := shards.repair(thorough=thorough):
                 yield Step(part, len(shards), len(clips), 0.0, 0.0, tuple(removed))
-        yield from _texts(features.text, clips, lambda text: tokenizer.encode(text, language))
-        yield from _sounds(features.audio, clips, dataset, encoder)
+        yield from _encode_texts(features.text, clips, lambda text: tokenizer.encode(text, language))
+        yield from _encode_audio(features.audio, clips, dataset, encoder)
 
 
-def _texts(shards: Shards, clips: Sequence[Clip], encode: Callable[[str], list[int]]) -> Iterator[Step]:
-    """Encode every text that is not there."""
+def _encode_texts(shards: "Shards", clips: Sequence[Clip], encode: Callable[[str], list[int]]) -> Iterator[Step]:
     texts = {text_hash(clip.text): clip for clip in clips}
     missing = [(key, clip) for key, clip in texts.items() if key not in shards]
     meter = _Meter("text", len(texts), len(missing), float(len(missing)))
@@ -205,8 +179,8 @@ def _texts(shards: Shards, clips: Sequence[Clip], encode: Callable[[str], list[i
         yield meter.step(len(window), float(len(window)), problems)
 
 
-def _sounds(shards: Shards, clips: Sequence[Clip], dataset: Path, encoder: "AudioEncoder") -> Iterator[Step]:
-    """Encode every sound that is not there, clips of similar length together."""
+def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encoder: "AudioEncoder") -> Iterator[Step]:
+    """Encode all missing audio, clips of similar length together."""
     sounds = {clip.content: clip for clip in clips}
     missing = [clip for content, clip in sounds.items() if content not in shards]
     meter = _Meter("audio", len(sounds), len(missing), sum(clip.span.seconds for clip in missing))
@@ -224,7 +198,7 @@ def _sounds(shards: Shards, clips: Sequence[Clip], dataset: Path, encoder: "Audi
 
 
 class _Batch(NamedTuple):
-    """Clips that are encoded together: their sound, and why some have none."""
+    """Clips that are encoded together: their audio, and why some have none."""
 
     clips: list[Clip]
     waves: dict[str, Samples]
@@ -244,7 +218,7 @@ def _batches(clips: Iterable[Clip]) -> Iterator[list[Clip]]:
 
 
 def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> _Batch:
-    """Read the sound of clips; what cannot be used becomes a sentence."""
+    """Read the audio of clips; what cannot be used becomes a sentence."""
     batch = _Batch(clips, {}, [])
     for clip in clips:
         try:
@@ -260,15 +234,163 @@ def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> _Batch:
 
 
 class _Meter:
-    """Counts clips, and guesses the time that is left from the share of the work that is done."""
+    """Counts clips, and estimates the time that is left from the share of the work that is done."""
 
     def __init__(self, part: str, total: int, missing: int, work: float) -> None:
         self.part, self.total, self.done, self.work, self.worked = part, total, total - missing, work, 0.0
-        self.began = time.monotonic()
+        self.started = time.monotonic()
 
     def step(self, clips: int, work: float, problems: Sequence[str]) -> Step:
-        """Count what was done since the last step."""
         self.done, self.worked = self.done + clips, self.worked + work
         share = min(1.0, self.worked / self.work) if self.worked else 1.0
-        left = (time.monotonic() - self.began) * (1 - share) / share
+        left = (time.monotonic() - self.started) * (1 - share) / share
         return Step(self.part, self.done, self.total, round(100 * share, 1), round(left, 1), tuple(problems))
+
+
+class DamagedShardError(DataError):
+    """A shard does not hold what was written."""
+
+
+class _Column(NamedTuple):
+    """The numbers of one column of one shard; a row of a list lies between two offsets."""
+
+    values: Array
+    offsets: Array | None
+
+    def digest(self) -> str:
+        digest = hashlib.blake2b(np.ascontiguousarray(self.values).data, digest_size=16)
+        if self.offsets is not None:
+            digest.update(np.ascontiguousarray(self.offsets).data)
+        return digest.hexdigest()
+
+
+class Shards:
+    """A table of arrays that only grows: Arrow files, each written whole or not at all, and mapped into memory.
+
+    A row has a key and some columns: numbers, or lists of numbers. Rows are read as NumPy views of the mapped file, so
+    a table may be far larger than memory, and columns that are not used are not read.
+
+    Args:
+        folder: Where they lie; it need not exist yet.
+        columns: The type of each column besides the key.
+        bulky: Columns too large to be hashed at every opening; ``repair(thorough=True)`` hashes them too.
+    """
+
+    def __init__(self, folder: Path, columns: Mapping[str, pa.DataType], bulky: Collection[str] = ()) -> None:
+        self.folder, self.columns, self.bulky = folder, columns, bulky
+        self.schema = pa.schema([(KEY, pa.string()), *columns.items()])
+        self._shards: list[Mapping[str, _Column]] = []
+        self._positions: dict[str, int] = {}  # shard and row in one number: a tuple takes three times the memory
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process as a folder to map there, never as the data."""
+        return _open_shards, (self.folder, self.columns, self.bulky)
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._positions
+
+    def row(self, key: str, name: str) -> Array:
+        """Return a view of one row of a column: an array of one number where the column holds no lists."""
+        column, number = self._find(key, name)
+        if column.offsets is None:
+            return column.values[number : number + 1]
+        return column.values[column.offsets[number] : column.offsets[number + 1]]
+
+    def length(self, key: str, name: str) -> int:
+        """Return how many numbers a row of a column with lists has, without reading them."""
+        column, number = self._find(key, name)
+        return 1 if column.offsets is None else int(column.offsets[number + 1] - column.offsets[number])
+
+    def _find(self, key: str, name: str) -> tuple[_Column, int]:
+        if (position := self._positions.get(key)) is None:
+            raise DataError(f"{self.folder} has no features for {key}.", hint=HINT)
+        shard, number = divmod(position, 1 << 32)
+        return self._shards[shard][name], number
+
+    def open(self) -> None:
+        """Map every shard; one that is damaged is an error."""
+        for path in self._paths():
+            self._map(path)
+
+    def repair(self, *, thorough: bool = False) -> list[str]:
+        """Map every shard that is whole; delete the others, and what a killed writer left. Return what was deleted."""
+        removed = []
+        for path in self._paths():
+            try:
+                self._map(path, thorough=thorough)
+            except DamagedShardError as error:
+                removed.append(str(error))
+                path.unlink()
+        for path in self.folder.glob(f".*{PARTIAL}"):
+            path.unlink()
+        return removed
+
+    def append(self, keys: Sequence[str], columns: Mapping[str, Sequence[Array] | Array]) -> None:
+        """Write rows as one new shard, all or none, and map it."""
+        arrays = [pa.array(keys, pa.string())]
+        arrays += [_arrow(columns[name], kind) for name, kind in self.columns.items()]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        digests = {name: column.digest() for name, column in _columns(batch).items()}
+        batch = batch.replace_schema_metadata(digests | {"rows": str(len(keys)), KEY: _key_digest(keys)})
+        last = self._paths()[-1:]
+        path = self.folder / f"{1 + (int(last[0].stem) if last else -1):06d}{SUFFIX}"
+        make_folder(self.folder)
+        with atomic_writer(path) as file, pa.ipc.new_file(file, batch.schema) as writer:
+            writer.write_batch(batch)
+        self._map(path)
+
+    def _paths(self) -> list[Path]:
+        return sorted(self.folder.glob(f"[0-9]*{SUFFIX}"))
+
+    def _map(self, path: Path, *, thorough: bool = False) -> None:
+        """Map a shard whose rows and hashes are those that its writer noted."""
+        try:
+            with pa.memory_map(str(path)) as source:  # the map outlives the open file
+                reader = pa.ipc.open_file(source)
+                batch = reader.get_batch(0)
+            batch.validate()
+            keys = batch.column(KEY).to_pylist()
+            noted = {name.decode(): value.decode() for name, value in (reader.schema.metadata or {}).items()}
+            is_whole = batch.schema.equals(self.schema) and noted.get("rows") == str(len(keys))
+            is_whole = is_whole and noted.get(KEY) == _key_digest(keys)
+        except (pa.ArrowException, OSError, ValueError, IndexError) as error:
+            raise DamagedShardError(f"{path} is damaged: {error}.", hint=HINT) from error
+        columns = _columns(batch)
+        checked = (name for name in columns if thorough or name not in self.bulky)
+        if not is_whole or any(noted.get(name) != columns[name].digest() for name in checked):
+            raise DamagedShardError(f"{path} is damaged: its content has changed.", hint=HINT)
+        first = len(self._shards) << 32
+        self._shards.append(columns)
+        self._positions.update((key, first + row) for row, key in enumerate(keys))
+
+
+def _open_shards(folder: Path, columns: Mapping[str, pa.DataType], bulky: Collection[str]) -> Shards:
+    shards = Shards(folder, columns, bulky)
+    shards.open()
+    return shards
+
+
+def _columns(batch: pa.RecordBatch) -> dict[str, _Column]:
+    """Return the columns without the key as views of the batch's memory."""
+    arrays = {field.name: array for field, array in zip(batch.schema, batch.columns, strict=True) if field.name != KEY}
+    return {
+        name: _Column(array.values.to_numpy(), array.offsets.to_numpy())
+        if pa.types.is_list(array.type)
+        else _Column(array.to_numpy(), None)
+        for name, array in arrays.items()
+    }
+
+
+def _arrow(rows: Sequence[Array] | Array, kind: pa.DataType) -> pa.Array:
+    """Put the rows of one column behind one another."""
+    if not pa.types.is_list(kind):
+        return pa.array(np.asarray(rows), kind)
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(rows), kind.value_type), type=kind)
+
+
+def _key_digest(keys: Sequence[str]) -> str:
+    return hashlib.blake2b("\n".join(keys).encode(), digest_size=16).hexdigest()
