@@ -1,6 +1,7 @@
 """Recognisers in a child process: transcripts arrive, and the caller survives whatever happens to the process."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -164,22 +165,12 @@ def test_an_unknown_factory_is_reported(fake: Fake) -> None:
         fake("Missing").start()
 
 
-def test_an_interrupted_call_leaves_no_stale_reply(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
-    recogniser = fake("Counting")
+def test_an_interrupted_call_leaves_no_stale_reply(fake: Fake, tmp_path: Path) -> None:
+    recogniser = fake("Sleeping", model=str(tmp_path / "seen"))
     recogniser.start()
-    process = recogniser._process
-    assert process is not None
-    requests = process._requests
-
-    def interrupted(*_request: object) -> bytes:
-        requests.write(b'{"language": "old", "lengths": [5]}\n' + bytes(20))
-        requests.flush()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(process, "_exchange", interrupted)
+    threading.Timer(1.0, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         texts(recogniser, 1)
-    monkeypatch.undo()
     assert texts(recogniser, 2) == ["2 am cpu auto"]
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.dataset.tiny_whisper import make_whisper
 from utils.dataset.clip import Span
 from utils.dataset.recognisers import CTC, RATE, RecogniserSpec, RecognitionError, Transcript, Word
-from utils.dataset.recognisers.ctc import Frame, ctc_words
+from utils.dataset.recognisers.ctc import ctc_words
 from utils.dataset.recognisers.isolated import IsolatedRecogniser
 from utils.media.audio import Samples
 
@@ -166,7 +166,7 @@ def test_out_of_memory_halves_the_batch(
     ],
 )
 def test_ctc_frames_become_words(frames: str, words: list[tuple[str, float, float]]) -> None:
-    symbols = [Frame({"_": "", "|": " "}.get(letter, letter), 0.5) for letter in frames]
+    symbols = [({"_": "", "|": " "}.get(letter, letter), 0.5) for letter in frames]
     clip = np.zeros(RATE, np.float32)
     found = list(ctc_words(symbols, 0.1, clip))
     assert found == [Word(text, Span(start, end), 0.5) for text, start, end in words]

@@ -14,10 +14,11 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from utils.core.errors import ConfigError
 from utils.core.paths import ROOT
+from utils.runs.processes import identity, is_alive
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -39,6 +40,9 @@ class Outcome(NamedTuple, Generic[T, R]):
 class WorkerDiedError(Exception):
     """The process that worked on a task is gone."""
 
+    def __init__(self, reason: object) -> None:
+        super().__init__(f"the process that read it crashed ({reason})")
+
 
 def available_cores() -> int:
     """Return how many cores this process may use."""
@@ -50,11 +54,7 @@ def run_serially(
 ) -> Iterator[Outcome[T, R]]:
     """Yield the outcome of each task, run in this process; the arguments are those of ``run_in_processes``."""
     for task in tasks:
-        try:
-            outcome: Outcome[T, R] = Outcome(task, work(task, functools.partial(on_progress, task)))
-        except Exception as error:  # noqa: BLE001  # the caller decides
-            outcome = Outcome(task, None, error)
-        yield outcome
+        yield Outcome(task, *_attempt(work, task, functools.partial(on_progress, task)))
 
 
 def run_in_processes(
@@ -70,57 +70,51 @@ def run_in_processes(
             raises ends the work.
     """
     waiting = iter(tasks)
-    idle: list[_Worker[T, R]] = []
-    busy: dict[Any, _Worker[T, R]] = {}
+    idle: list[Worker] = []
+    busy: dict[Any, tuple[Worker, T]] = {}  # by their pipes
     try:
         while True:
             for task in islice(waiting, workers - len(busy)):
-                worker = idle.pop() if idle else _Worker(work)
-                worker.start(task)
-                busy[worker.pipe] = worker
+                worker = idle.pop() if idle else Worker(_serve_tasks, work)
+                worker.pipe.send(task)
+                busy[worker.pipe] = worker, task
             if not busy:
                 return
             for pipe in wait(list(busy), POLL_SECONDS):
-                message = busy[pipe].receive()
+                worker, task = busy[pipe]
+                try:
+                    message = worker.pipe.recv()
+                except (EOFError, OSError):
+                    worker.process.join()
+                    message = None, WorkerDiedError(worker.process.exitcode)
                 if isinstance(message, float):
-                    on_progress(busy[pipe].task, message)
+                    on_progress(task, message)
                     continue
-                worker = busy.pop(pipe)
-                if not isinstance(message.error, WorkerDiedError):
+                del busy[pipe]
+                outcome = Outcome(task, *message)
+                if not isinstance(outcome.error, WorkerDiedError):
                     idle.append(worker)
-                yield message
+                yield outcome
             on_progress(None, 0.0)
     finally:
-        for worker in [*idle, *busy.values()]:
+        for worker in [*idle, *(worker for worker, _ in busy.values())]:
             worker.kill()
 
 
-class _Worker(Generic[T, R]):
-    """One process and the pipe to it."""
+class Worker:
+    """A process and the pipe to it.
 
-    def __init__(self, work: Callable[[T, ReportShare], R]) -> None:
+    Args:
+        serve: Called in the process with its end of the pipe, until the pipe is closed.
+        arguments: Further ones of ``serve``; they must be picklable.
+    """
+
+    def __init__(self, serve: Callable[..., None], *arguments: object) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads; Windows has none
         self.pipe, child_end = context.Pipe()
-        self.process = context.Process(target=_serve, args=(child_end, work), daemon=True)
+        self.process = context.Process(target=_run, args=(serve, child_end, *arguments), daemon=True)
         self.process.start()
         child_end.close()  # so that the pipe ends when the process dies
-        self.task: T | None = None
-
-    def start(self, task: T) -> None:
-        self.task = task
-        self.pipe.send(task)
-
-    def receive(self) -> "Outcome[T, R] | float":
-        """Return the share that is done, or the outcome."""
-        task = cast("T", self.task)
-        try:
-            kind, value = self.pipe.recv()
-        except (EOFError, OSError):
-            self.process.join()
-            return Outcome(task, None, WorkerDiedError(f"the process that read it crashed ({self.process.exitcode})"))
-        if kind == "progress":
-            return float(value)
-        return Outcome(task, None, value) if kind == "error" else Outcome(task, value)
 
     def kill(self) -> None:
         self.pipe.close()
@@ -128,27 +122,38 @@ class _Worker(Generic[T, R]):
         self.process.join()
 
 
-def _serve(pipe: Connection, work: Callable[[Any, ReportShare], Any]) -> None:
-    """Run tasks from a pipe until its other end is closed."""
+def _run(serve: Callable[..., None], pipe: Connection, *arguments: object) -> None:
+    """Run in a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-    if (parent := multiprocessing.parent_process()) is not None:
-        threading.Thread(target=_exit_with, args=(parent.sentinel,), daemon=True).start()
-    while True:
-        try:
-            task = pipe.recv()
-        except EOFError:
-            return
-        try:
-            message: tuple[str, Any] = "result", work(task, lambda share: pipe.send(("progress", share)))
-        except Exception as error:  # noqa: BLE001  # the parent decides
-            message = "error", error
-        pipe.send(message)
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    with contextlib.suppress(EOFError):
+        serve(pipe, *arguments)
 
 
-def _exit_with(sentinel: int) -> None:
-    """End this process as soon as its parent is gone."""
-    wait([sentinel])
+def _exit_with_parent() -> None:
+    """End this process when its parent is gone, even if it is busy or another process holds the pipe open."""
+    if (parent := multiprocessing.parent_process()) is None or parent.pid is None:
+        return
+    recorded = identity(parent.pid)
+    while not wait([parent.sentinel], POLL_SECONDS) and is_alive(parent.pid, recorded):
+        continue
     os._exit(1)
+
+
+def _serve_tasks(pipe: Connection, work: Callable[[Any, ReportShare], Any]) -> None:
+    """Run tasks; reply with the shares that are done, then with the result and the error."""
+    while True:
+        pipe.send(_attempt(work, pipe.recv(), lambda share: pipe.send(float(share))))
+
+
+def _attempt(
+    work: Callable[[T, ReportShare], R], task: T, report: ReportShare
+) -> tuple[R, None] | tuple[None, Exception]:
+    """Return the result of a task, or its error; the caller decides what it means."""
+    try:
+        return work(task, report), None
+    except Exception as error:  # noqa: BLE001
+        return None, error
 
 
 def run_on_ray(
@@ -159,8 +164,7 @@ def run_on_ray(
     It joins the cluster in RAY_ADDRESS, or starts Ray on this machine; 0 workers use all cores. These are tasks of Ray
     Core: Ray Data reports nothing within a row, and not which row was lost when a worker dies.
     """
-    ray = _import_ray()
-    with _ray_cluster(ray, workers):
+    with _ray_cluster(workers) as ray:
         remote = ray.remote(num_cpus=1, max_retries=0)(_run_ray_task)  # a file that kills a worker would kill the next
         reports = importlib.import_module("ray.util.queue").Queue(actor_options={"num_cpus": 0})
         limit = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -186,20 +190,17 @@ def run_on_ray(
             reports.shutdown(force=True)
 
 
-def _import_ray() -> Any:  # noqa: ANN401 - the package is optional
+@contextlib.contextmanager
+def _ray_cluster(workers: int) -> Iterator[Any]:
+    """Join the cluster, or start Ray on this machine, and yield the package."""
+    address = os.environ.get("RAY_ADDRESS", "")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if not os.environ.get("RAY_ADDRESS"):  # read on import: without a cluster it listens on this machine only
+    if not address:  # read on import: without a cluster it listens on this machine only
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # on Linux too, despite its name
     try:
-        return importlib.import_module("ray")
+        ray = importlib.import_module("ray")
     except ModuleNotFoundError as error:
         raise ConfigError("--engine ray needs the package ray, which is not installed.", hint=INSTALL_RAY) from error
-
-
-@contextlib.contextmanager
-def _ray_cluster(ray: Any, workers: int) -> Iterator[None]:  # noqa: ANN401
-    """Join the cluster, or start Ray on this machine."""
-    address = os.environ.get("RAY_ADDRESS", "")
     local = {"num_cpus": workers or available_cores(), "include_dashboard": False}
     handler = signal.getsignal(signal.SIGTERM)
     try:
@@ -217,25 +218,21 @@ def _ray_cluster(ray: Any, workers: int) -> Iterator[None]:  # noqa: ANN401
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, handler)  # Ray's handler would end the run before finished tasks are recorded
     try:
-        yield
+        yield ray
     finally:
         ray.shutdown()
 
 
 def _ray_outcome(ray: Any, reference: Any, task: T) -> Outcome[T, Any]:  # noqa: ANN401
     try:
-        result, error = ray.get(reference)
+        return Outcome(task, *ray.get(reference))
     except ray.exceptions.RayTaskError as failure:  # the result could not be sent
         return Outcome(task, None, failure)
     except ray.exceptions.RayError as failure:
-        return Outcome(task, None, WorkerDiedError(f"the process that read it crashed ({type(failure).__name__})"))
-    return Outcome(task, result, error)
+        return Outcome(task, None, WorkerDiedError(type(failure).__name__))
 
 
 def _run_ray_task(work: Callable[[T, ReportShare], R], task: T, reports: Any) -> tuple[R | None, Exception | None]:  # noqa: ANN401
     """Run one task on some machine of the cluster."""
     task_id = importlib.import_module("ray").get_runtime_context().get_task_id()
-    try:
-        return work(task, lambda share: reports.actor.put_nowait.remote((task_id, share))), None
-    except Exception as error:  # noqa: BLE001  # the caller decides
-        return None, error
+    return _attempt(work, task, lambda share: reports.actor.put_nowait.remote((task_id, share)))

@@ -2,7 +2,7 @@
 
 import contextlib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -10,11 +10,10 @@ from utils.core.errors import AmharicTtsError
 from utils.dataset.clip import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from utils.media.audio import Samples
 
 RATE = 16_000  # samples per second of what recognisers take
+MIN_SAMPLES = RATE // 10  # shorter clips are padded with silence
 WHISPER = "utils.dataset.recognisers.whisper:Whisper"
 CTC = "utils.dataset.recognisers.ctc:Ctc"
 
@@ -36,17 +35,11 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """The transcript of one clip.
-
-    Attributes:
-        text: Empty if no speech was recognised.
-        confidence: From 0 to 1.
-        words: In order; empty if the recogniser does not report times.
-    """
+    """The transcript of one clip; without speech, its text is empty."""
 
     text: str
-    confidence: float
-    words: tuple[Word, ...] = ()
+    confidence: float  # 0 to 1
+    words: tuple[Word, ...] = ()  # in order; empty if the recogniser does not report times
 
 
 class Recogniser(Protocol):
@@ -60,29 +53,17 @@ class Recogniser(Protocol):
         """Transcribe mono clips at ``RATE``; the language may be given by any of its names."""
 
 
-class LoadedRecogniser(Recogniser, Protocol):
-    """A recogniser whose model is in memory: what the factory of a ``RecogniserSpec`` returns."""
-
-    @property
-    def device(self) -> str:
-        """Return the device in use: cpu or cuda."""
-
-
 @dataclass(frozen=True, slots=True)
 class RecogniserSpec:
     """Which recogniser to load, and how.
 
-    Attributes:
-        model: A size, a hub name or a folder.
-        device: ``auto`` uses the GPU if there is one.
-        compute_type: Of CTranslate2; ``auto`` is float16 on a GPU and int8 on a CPU.
-        factory: "module:name" of a callable that takes a spec and returns a ``LoadedRecogniser``. It is imported in
-            the child process and must come from code, never from a setting.
+    The factory, "module:name", takes the spec and returns a ``Recogniser`` with the ``device`` in use. It is imported
+    in the child process and must come from code, never from a setting.
     """
 
-    model: str
-    device: Device = "auto"
-    compute_type: str = "auto"
+    model: str  # a size, a hub name or a folder
+    device: Device = "auto"  # auto uses the GPU if there is one
+    compute_type: str = "auto"  # of CTranslate2; auto is float16 on a GPU and int8 on a CPU
     factory: str = WHISPER
 
     @property
@@ -120,16 +101,11 @@ def second_cer(text_a: str, text_b: str) -> float:
     """
     import jiwer
 
-    first, second = _comparable(text_a), _comparable(text_b)
+    from utils.amharic.fidel import fold
+
+    folded = (fold(unicodedata.normalize("NFC", text).casefold()) for text in (text_a, text_b))
+    first, second = ("".join(char for char in text if unicodedata.category(char)[0] in "LMN") for text in folded)
     if not first or not second:
         return float(first != second)
     edits = jiwer.process_characters(first, second)
     return (edits.substitutions + edits.deletions + edits.insertions) / max(len(first), len(second))
-
-
-def _comparable(text: str) -> str:
-    """Keep letters, marks and digits, in one spelling."""
-    from utils.amharic.fidel import fold
-
-    letters = fold(unicodedata.normalize("NFC", text).casefold())
-    return "".join(letter for letter in letters if unicodedata.category(letter)[0] in "LMN")

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from utils.core import languages
 from utils.dataset.recognisers import (
+    MIN_SAMPLES,
     RATE,
     RecogniserSpec,
     RecognitionError,
@@ -19,25 +20,11 @@ from utils.dataset.recognisers import (
 )
 from utils.media.audio import Samples
 
-if TYPE_CHECKING:
-    import torch
-
-MIN_SAMPLES = RATE // 10  # shorter clips are padded with silence
-
-
-class Frame(NamedTuple):
-    """The most likely symbol of one frame, and its probability."""
-
-    symbol: str
-    probability: float
+Frame = tuple[str, float]  # the most likely symbol of one frame, and its probability
 
 
 class Ctc:
-    """A CTC model.
-
-    Args:
-        spec: Its model is a hub name or a folder, with weights for one language or an adapter for each.
-    """
+    """A CTC model: a hub name or a folder, with weights for one language or an adapter for each."""
 
     def __init__(self, spec: RecogniserSpec) -> None:
         import torch
@@ -68,19 +55,16 @@ class Ctc:
         values = self._processor(padded, sampling_rate=RATE, return_tensors="pt").to(self.device)
         with torch.inference_mode():
             best = self._model(**values).logits[0].softmax(-1).max(-1)
-        seconds_per_frame = padded.size / len(best.indices) / RATE
-        words = tuple(ctc_words(self._frames(best.indices, best.values), seconds_per_frame, clip))
-        confidence = float(np.mean([word.confidence for word in words])) if words else 0.0
-        return Transcript(" ".join(word.text for word in words), confidence, words)
-
-    def _frames(self, ids: "torch.Tensor", probabilities: "torch.Tensor") -> Iterator[Frame]:
-        """Yield each frame with its letter: a space between words, nothing for blanks and special tokens."""
         tokenizer = self._processor.tokenizer
         silent = {tokenizer.pad_token, *tokenizer.all_special_tokens} - {tokenizer.word_delimiter_token}
-        symbols = tokenizer.convert_ids_to_tokens(ids.tolist())
-        for symbol, probability in zip(symbols, probabilities.tolist(), strict=True):
-            letter = "" if symbol in silent else symbol.replace(tokenizer.word_delimiter_token, " ")
-            yield Frame(letter, probability)
+        letters = (
+            "" if symbol in silent else symbol.replace(tokenizer.word_delimiter_token, " ")
+            for symbol in tokenizer.convert_ids_to_tokens(best.indices.tolist())
+        )
+        frames = zip(letters, best.values.tolist(), strict=True)
+        words = tuple(ctc_words(frames, padded.size / len(best.indices) / RATE, clip))
+        confidence = float(np.mean([word.confidence for word in words])) if words else 0.0
+        return Transcript(" ".join(word.text for word in words), confidence, words)
 
     def _set_language(self, language: str) -> None:
         """Load the adapter of a language, named by three letters, if the model has adapters."""
@@ -100,11 +84,11 @@ class Ctc:
 
 
 def ctc_words(frames: Iterable[Frame], seconds_per_frame: float, clip: Samples) -> Iterator[Word]:
-    """Merge repeated symbols, drop blanks and split at spaces."""
-    letters: list[tuple[str, float]] = []
+    """Merge repeated symbols, drop blanks, which are empty, and split at spaces."""
+    letters: list[Frame] = []
     first = last = position = 0
-    for symbol, run in groupby([*frames, Frame(" ", 1.0)], key=lambda frame: frame.symbol):
-        probabilities = [frame.probability for frame in run]
+    for symbol, run in groupby([*frames, (" ", 1.0)], key=lambda frame: frame[0]):
+        probabilities = [probability for _, probability in run]
         if symbol == " " and letters:
             text = "".join(letter for letter, _ in letters)
             confidence = float(np.mean([probability for _, probability in letters]))

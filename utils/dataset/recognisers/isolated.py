@@ -1,35 +1,29 @@
-"""A recogniser in a child process, so that a crash in native code costs a restart and not the run.
-
-The other end of the pipe is ``recognisers.child``. Messages are lines of JSON and raw samples; nothing received is ever
-executed.
-"""
+"""A recogniser in a child process, so that a crash in native code costs a restart and not the run."""
 
 import dataclasses
-import json
+import importlib
 import logging
 import os
 import re
 import signal
-import subprocess
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self, cast
+from typing import Any, Self
 
 from utils.core.batching import batched
-from utils.dataset.clip import Span
-from utils.dataset.recognisers import RATE, RecogniserSpec, RecognitionError, Transcript, Word
-from utils.runs.processes import identity, spawn
+from utils.core.errors import AmharicTtsError
+from utils.dataset.recognisers import RATE, RecogniserSpec, RecognitionError, Transcript
+from utils.dataset.workers import Worker
+from utils.media.audio import Samples
 
-if TYPE_CHECKING:
-    from utils.media.audio import Samples
-
-Reply = dict[str, Any]
 logger = logging.getLogger(__name__)
 
 GPU_ERROR = re.compile(r"cuda|cudnn|cublas|nvrtc|nvidia|device-side", re.IGNORECASE)
+LOG_BYTES = 2000  # of what the process printed, in which its last words are searched
 
 
 class ProcessLostError(Exception):
@@ -42,17 +36,11 @@ class RecogniserFailedError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Timeouts:
-    """How many seconds to wait for the child process.
+    """How many seconds to wait for the child process."""
 
-    Attributes:
-        start: For loading the model, including a 3 GB download.
-        call: For a reply, whatever the clips.
-        per_second: For a reply, per second of audio; a large model on a slow CPU needs about ten.
-    """
-
-    start: float = 3600.0
-    call: float = 60.0
-    per_second: float = 60.0
+    start: float = 3600.0  # for loading the model, including a 3 GB download
+    call: float = 60.0  # for a reply, whatever the clips
+    per_second: float = 60.0  # for a reply, per second of audio; a large model on a slow CPU needs about ten
 
 
 class IsolatedRecogniser:
@@ -60,12 +48,6 @@ class IsolatedRecogniser:
 
     If the process dies on a GPU, or CUDA fails, it continues on the CPU in int8. If it dies on the CPU, it is
     restarted, once per batch of clips. The model stays in memory until ``close`` or the end of a ``with`` block.
-
-    Args:
-        spec: Which recogniser, and how to load it.
-        warn: Called with a message about every restart.
-        batch: Clips per request.
-        timeouts: When the process counts as stuck.
     """
 
     def __init__(
@@ -73,16 +55,12 @@ class IsolatedRecogniser:
         spec: RecogniserSpec,
         *,
         warn: Callable[[str], None] = logger.warning,
-        batch: int = 8,
+        batch: int = 8,  # clips per request
         timeouts: Timeouts = Timeouts(),
     ) -> None:
-        self.name = spec.name
-        folder = Path(spec.model).expanduser()  # the child may work in another folder
-        self.spec = dataclasses.replace(spec, model=str(folder.resolve())) if folder.exists() else spec
-        self._warn = warn
-        self._batch = batch
-        self._timeouts = timeouts
-        self._process: RecogniserProcess | None = None
+        self.name, self.spec = spec.name, spec
+        self._warn, self._batch, self._timeouts = warn, batch, timeouts
+        self._process: _RecogniserProcess | None = None
         self._lock = threading.RLock()
 
     @property
@@ -97,11 +75,15 @@ class IsolatedRecogniser:
 
     def start(self) -> None:
         """Load the model now, so that a broken one is reported before the work begins."""
-        self._with_restart(lambda _: {})
+        self._with_restart(lambda _: [])
 
-    def transcribe(self, clips: "Sequence[Samples]", language: str) -> list[Transcript]:
+    def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:
         """Transcribe mono clips at 16 kHz."""
-        return [transcript for batch in batched(clips, self._batch) for transcript in self._request(batch, language)]
+        transcripts: list[Transcript] = []
+        for batch in batched(clips, self._batch):
+            seconds = self._timeouts.call + self._timeouts.per_second * sum(clip.size for clip in batch) / RATE
+            transcripts += self._with_restart(lambda process: process.request((batch, language), seconds))  # noqa: B023
+        return transcripts
 
     def close(self) -> None:
         """End the process and free its memory; the next call starts another."""
@@ -116,143 +98,119 @@ class IsolatedRecogniser:
     def __exit__(self, *_reason: object) -> None:
         self.close()
 
-    def _request(self, clips: "Sequence[Samples]", language: str) -> list[Transcript]:
-        request = {"language": language, "lengths": [clip.size for clip in clips]}
-        seconds = self._timeouts.call + self._timeouts.per_second * sum(clip.size for clip in clips) / RATE
-        reply = self._with_restart(lambda process: process.request(request, clips, seconds))
-        return [_parse_transcript(transcript) for transcript in reply["transcripts"]]
-
-    def _with_restart(self, action: Callable[["RecogniserProcess"], Reply]) -> Reply:
+    def _with_restart(self, action: Callable[["_RecogniserProcess"], list[Transcript]]) -> list[Transcript]:
         """Do something with the process; if it is lost, once more with a new one."""
         with self._lock:
             restarted = False
             while True:
                 try:
-                    return action(self._running())
+                    if self._process is None:
+                        logger.info("Loading %s.", self.name)
+                        self._process = _RecogniserProcess(self.spec, self._timeouts.start)
+                    return action(self._process)
                 except (ProcessLostError, RecogniserFailedError) as failure:
-                    device = self.device
+                    on_cpu = self.device == "cpu"
                     is_lost = isinstance(failure, ProcessLostError)
-                    if not is_lost and (device == "cpu" or not GPU_ERROR.search(str(failure))):
+                    if not is_lost and (on_cpu or not GPU_ERROR.search(str(failure))):
                         raise RecognitionError(f"{self.name} failed: {failure}") from failure
                     self.close()
-                    if device == "cpu" and restarted:
+                    if on_cpu and restarted:
                         raise RecognitionError(
                             f"{self.name}: {failure} It happened twice with the same clips.",
                             hint="Memory is probably full. Choose a smaller model or close other programs.",
                         ) from failure
-                    restarted = device == "cpu"
-                    self._prepare_restart(device, failure)
-
-    def _prepare_restart(self, device: str, failure: Exception) -> None:
-        if device == "cpu":
-            self._warn(f"{self.name}: {failure} Restarting it.")
-            return
-        self.spec = dataclasses.replace(self.spec, device="cpu", compute_type="int8")
-        self._warn(f"{self.name} failed on the GPU. Continuing on the CPU in int8, which is slower: {failure}")
-
-    def _running(self) -> "RecogniserProcess":
-        if self._process is None:
-            logger.info("Loading %s.", self.name)
-            self._process = RecogniserProcess(self.spec, self._timeouts.start)
-        return self._process
+                    restarted = on_cpu
+                    if on_cpu:
+                        self._warn(f"{self.name}: {failure} Restarting it.")
+                        continue
+                    self.spec = dataclasses.replace(self.spec, device="cpu", compute_type="int8")
+                    slower = "Continuing on the CPU in int8, which is slower"
+                    self._warn(f"{self.name} failed on the GPU. {slower}: {failure}")
 
 
-class RecogniserProcess:
-    """A child process with a loaded recogniser, which ends when this process does.
+class _RecogniserProcess:
+    """A child process with a loaded recogniser."""
 
-    Args:
-        spec: What to load.
-        seconds: How long loading may take.
-    """
-
-    def __init__(self, spec: RecogniserSpec, seconds: float) -> None:
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115  # lives as long as the process; a pipe nobody reads blocks
-        self._process = spawn(
-            ["-m", "utils.dataset.recognisers.child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            new_session=True,  # Ctrl-C is for the caller
-        )
-        self._requests = cast("IO[bytes]", self._process.stdin)
-        self._replies = cast("IO[bytes]", self._process.stdout)
-        self.pid = self._process.pid
-        first = {"spec": dataclasses.asdict(spec), "parent": os.getpid(), "identity": identity(os.getpid())}
+    def __init__(self, spec: RecogniserSpec, seconds_to_load: float) -> None:
+        descriptor, name = tempfile.mkstemp(suffix=".log")
+        os.close(descriptor)
+        self._log = Path(name)
+        self._worker = Worker(_serve, self._log)
+        self.pid = self._worker.process.pid or 0
         try:
-            self.device = str(self.request(first, [], seconds)["device"])
+            self.device: str = self.request(spec, seconds_to_load)
         except BaseException:
             self.close()
             raise
 
-    def request(self, request: Mapping[str, object], clips: "Sequence[Samples]", seconds: float) -> Reply:
-        """Send a request with its clips and wait for the reply.
+    def request(self, message: object, seconds: float) -> Any:  # noqa: ANN401  # the device, or transcripts
+        """Send a message and wait for the reply.
 
         Raises:
             ProcessLostError: The process ended, or was killed because it took too long.
             RecogniserFailedError: The recogniser failed; the process is alive.
             RecognitionError: The recogniser reported what is wrong.
         """
-        timer = threading.Timer(seconds, self._process.kill)
-        timer.daemon = True
-        timer.start()
-        started = time.monotonic()
         try:
-            line = self._exchange(request, clips)
+            self._worker.pipe.send(message)
+            in_time = self._worker.pipe.poll(seconds)
+            result, error = self._worker.pipe.recv() if in_time else (None, "")
+        except (EOFError, OSError) as lost:
+            raise ProcessLostError(self._exit_reason()) from lost
         except BaseException:
-            self._kill()  # a reply that nobody waited for would be taken for the next one
+            self._worker.kill()  # a reply that nobody waited for would be taken for the next one
             raise
-        finally:
-            timer.cancel()
-        if not line.endswith(b"\n"):
-            raise ProcessLostError(self._exit_reason(timed_out=time.monotonic() - started >= seconds, seconds=seconds))
-        reply: Reply = json.loads(line)
-        if "failure" in reply:
-            raise RecogniserFailedError(reply["failure"])
-        if "error" in reply:
-            raise RecognitionError(reply["error"], hint=reply["hint"])
-        return reply
+        if not in_time:
+            self._worker.kill()
+            raise ProcessLostError(f"Its process did not reply within {seconds:.0f} s and was stopped.")
+        if isinstance(error, AmharicTtsError):
+            raise RecognitionError(error.message, hint=error.hint) from error
+        if error:
+            raise RecogniserFailedError(error)
+        return result
 
     def close(self) -> None:
-        """Kill the process, which has nothing to save, and close its pipes."""
-        self._kill()
-        for pipe in (self._requests, self._replies, self._log):
-            try:
-                pipe.close()
-            except OSError:  # unsent data of a dead process
-                continue
+        """Kill the process, which has nothing to save."""
+        self._worker.kill()
+        self._log.unlink(missing_ok=True)
 
-    def _kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def _exchange(self, request: Mapping[str, object], clips: "Sequence[Samples]") -> bytes:
-        """Return the line of the reply; without a line end if the process is gone."""
+    def _exit_reason(self) -> str:
+        self._worker.process.join()
+        code = self._worker.process.exitcode or 0
         try:
-            self._requests.write(json.dumps(request).encode() + b"\n")
-            for clip in clips:
-                self._requests.write(clip.astype("<f4").tobytes())
-            self._requests.flush()
-            return self._replies.readline()
-        except OSError:
-            return b""
-
-    def _exit_reason(self, *, timed_out: bool, seconds: float) -> str:
-        code = self._process.wait()
-        if timed_out:
-            return f"Its process did not reply within {seconds:.0f} s and was stopped."
-        self._log.seek(max(0, self._log.seek(0, os.SEEK_END) - 2000))
-        lines = [line.strip() for line in self._log.read().decode("utf-8", "replace").split("\n")]
-        last = next(filter(None, reversed(lines)), "no output")
-        return f"Its process ended with {_exit_name(code)} ({last[:300]})."
+            status = signal.Signals(-code).name
+        except ValueError:
+            status = f"exit code {code}"
+        printed = self._log.read_bytes()[-LOG_BYTES:].decode("utf-8", "replace").split("\n")
+        last = next((line.strip() for line in reversed(printed) if line.strip()), "no output")
+        return f"Its process ended with {status} ({last[:300]})."
 
 
-def _exit_name(code: int) -> str:
+def _serve(pipe: Connection, log: Path) -> None:
+    """Run in the child: load the recogniser that the first message describes, then answer the others."""
+    with log.open("ab") as file:  # whatever a library prints
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    spec: RecogniserSpec = pipe.recv()
+    module, _, name = spec.factory.partition(":")
+    recogniser, error = _attempt(lambda: getattr(importlib.import_module(module), name)(spec))
+    pipe.send((recogniser and recogniser.device, error))
+    while True:
+        clips, language = pipe.recv()
+        pipe.send(_attempt(lambda: _transcribe(recogniser, clips, language)))  # noqa: B023
+
+
+def _transcribe(recogniser: Any, clips: Sequence[Samples], language: str) -> list[Transcript]:  # noqa: ANN401
+    transcripts = recogniser.transcribe(clips, language)
+    return [transcript for _, transcript in zip(clips, transcripts, strict=True)]
+
+
+def _attempt(action: Callable[[], Any]) -> tuple[Any, AmharicTtsError | str]:
+    """Return a result and an error, of which one is empty; other errors than ours may not be picklable."""
     try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"exit code {code}"
-
-
-def _parse_transcript(fields: Reply) -> Transcript:
-    words = (Word(word["text"], Span(**word["span"]), word["confidence"]) for word in fields["words"])
-    return Transcript(fields["text"], fields["confidence"], tuple(words))
+        return action(), ""
+    except AmharicTtsError as error:
+        return None, error
+    except Exception as error:  # noqa: BLE001  # the parent reports it
+        traceback.print_exception(error)
+        return None, f"{type(error).__name__}: {error}"

@@ -10,31 +10,50 @@ from typing import Any
 import numpy as np
 
 from utils.core import languages
-from utils.dataset.recognisers import RATE, RecogniserSpec, RecognitionError, Transcript, clamped_word, model_download
+from utils.dataset.recognisers import (
+    MIN_SAMPLES,
+    RATE,
+    RecogniserSpec,
+    RecognitionError,
+    Transcript,
+    clamped_word,
+    model_download,
+)
 from utils.media.audio import Samples
 
 WINDOW_SECONDS = 30  # Whisper drops the rest
-MIN_SAMPLES = RATE // 10  # shorter clips are padded with silence
 MIN_SPLIT_SAMPLES = 4 * RATE  # the speech of a shorter clip cannot fill Whisper's output
 PAUSE_SAMPLES = RATE // 50  # over which loudness is measured to find a pause
 FILES = ("model.bin", "config.json", "tokenizer.json")  # without the last one, faster-whisper downloads it
 
 
 class Whisper:
-    """A Whisper model.
-
-    Args:
-        spec: Its model is a size, the hub name of a converted model, or the folder of one.
-    """
+    """A Whisper model: a size, the hub name of a converted model, or the folder of one."""
 
     def __init__(self, spec: RecogniserSpec) -> None:
+        import ctranslate2
         from faster_whisper import BatchedInferencePipeline, WhisperModel
 
         self.name = spec.name
-        self.device = _device(spec.device)
-        compute_type = _compute_type(spec.compute_type, self.device)
-        self._model = WhisperModel(str(model_folder(spec.model)), device=self.device, compute_type=compute_type)
-        self._check_mel_bands(spec.model)
+        self.device: str = spec.device
+        if spec.device == "auto":
+            self.device = "cuda" if ctranslate2.get_cuda_device_count() else "cpu"
+        possible = sorted(ctranslate2.get_supported_compute_types(self.device))
+        compute_type = spec.compute_type
+        if compute_type == "auto":  # the fastest
+            fastest = "int8" if self.device == "cpu" else "float16"
+            compute_type = fastest if fastest in possible else "default"
+        if compute_type not in {*possible, "default"}:
+            raise RecognitionError(
+                f"This {self.device} does not support {compute_type}.", hint=f"Supported: {', '.join(possible)}."
+            )
+        self._model = WhisperModel(str(_model_folder(spec.model)), device=self.device, compute_type=compute_type)
+        expected, actual = self._model.model.n_mels, self._model.feature_extractor.mel_filters.shape[0]
+        if expected != actual:
+            raise RecognitionError(
+                f"{spec.model}: this model has {expected} mel bands, but its preprocessor_config.json says {actual}.",
+                hint=_conversion(spec.model),
+            )
         self._pipeline = BatchedInferencePipeline(self._model)
 
     def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:
@@ -44,7 +63,11 @@ class Whisper:
             raise RecognitionError(
                 f"A clip of {longest:.1f} s is too long for {self.name}; the maximum is {WINDOW_SECONDS} s."
             )
-        code = self._language_code(language)
+        code = languages.find(language).whisper_code  # None makes Whisper detect a language that it does not know
+        if not self._model.model.is_multilingual and code != "en":
+            raise RecognitionError(
+                f"{self.name} supports only English.", hint="Choose a size without .en, such as large-v3."
+            )
         try:
             return self._batch(clips, code) if clips else []
         except RuntimeError as error:
@@ -78,9 +101,7 @@ class Whisper:
         """Join segments; a clip whose text fills the output, as Amharic easily does, is transcribed in halves."""
         full = sum(len(segment.tokens) for segment in segments) >= self._model.max_length // 2 - 1
         if full and clip.size > MIN_SPLIT_SAMPLES:
-            middle = _quietest_sample(clip)
-            first, second = self._batch([clip[:middle], clip[middle:]], code)
-            return _joined(first, second, middle / RATE, clip)
+            return self._in_halves(clip, code)
         text = "".join(segment.text for segment in segments).strip()
         words = [word for segment in segments for word in segment.words if word.word.strip()]
         clamped = (
@@ -89,26 +110,23 @@ class Whisper:
         confidence = 0.0 if full or not text else math.exp(min(0.0, segments[0].avg_logprob))
         return Transcript(text, confidence, tuple(clamped))
 
-    def _language_code(self, language: str) -> str | None:
-        """Return Whisper's code of a language; None makes it detect one that it does not know."""
-        code = languages.find(language).whisper_code
-        if not self._model.model.is_multilingual and code != "en":
-            raise RecognitionError(
-                f"{self.name} supports only English.", hint="Choose a size without .en, such as large-v3."
+    def _in_halves(self, clip: Samples, code: str | None) -> Transcript:
+        """Split a clip in its middle half, where the surroundings are quietest."""
+        quarter = clip.size // 4
+        power = np.convolve(np.square(clip[quarter:-quarter]), np.ones(PAUSE_SAMPLES, np.float32), "valid")
+        middle = quarter + PAUSE_SAMPLES // 2 + int(power.argmin())
+        first, second = self._batch([clip[:middle], clip[middle:]], code)
+        later = (
+            clamped_word(
+                word.text, middle / RATE + word.span.start, middle / RATE + word.span.end, word.confidence, clip
             )
-        return code
-
-    def _check_mel_bands(self, model: str) -> None:
-        """Raise if the folder's preprocessor_config.json is missing or belongs to another model."""
-        expected, actual = self._model.model.n_mels, self._model.feature_extractor.mel_filters.shape[0]
-        if expected != actual:
-            raise RecognitionError(
-                f"{model}: this model has {expected} mel bands, but its preprocessor_config.json says {actual}.",
-                hint=_conversion(model),
-            )
+            for word in second.words
+        )
+        text = f"{first.text} {second.text}".strip()
+        return Transcript(text, min(first.confidence, second.confidence), (*first.words, *later))
 
 
-def model_folder(model: str) -> Path:
+def _model_folder(model: str) -> Path:
     """Return the folder of a converted Whisper model; a size or a hub name is downloaded."""
     from faster_whisper.utils import available_models, download_model
 
@@ -132,43 +150,3 @@ def _conversion(model: str) -> str:
         f"Convert the original with: ct2-transformers-converter --model {model} --output_dir NEW_FOLDER "
         "--copy_files tokenizer.json preprocessor_config.json --quantization float16."
     )
-
-
-def _device(requested: str) -> str:
-    import ctranslate2
-
-    if requested != "auto":
-        return requested
-    return "cuda" if ctranslate2.get_cuda_device_count() else "cpu"
-
-
-def _compute_type(requested: str, device: str) -> str:
-    """Choose the fastest type of CTranslate2: int8 on a CPU, float16 on a GPU."""
-    import ctranslate2
-
-    possible = sorted(ctranslate2.get_supported_compute_types(device))
-    if requested == "auto":
-        best = "int8" if device == "cpu" else "float16"
-        return best if best in possible else "default"
-    if requested not in {*possible, "default"}:
-        raise RecognitionError(
-            f"This {device} does not support {requested}.", hint=f"Supported: {', '.join(possible)}."
-        )
-    return requested
-
-
-def _quietest_sample(clip: Samples) -> int:
-    """Return the sample in the middle half of a clip with the quietest surroundings."""
-    quarter = clip.size // 4
-    power = np.convolve(np.square(clip[quarter:-quarter]), np.ones(PAUSE_SAMPLES, np.float32), "valid")
-    return quarter + PAUSE_SAMPLES // 2 + int(power.argmin())
-
-
-def _joined(first: Transcript, second: Transcript, middle: float, clip: Samples) -> Transcript:
-    """Join the transcripts of the two halves of a clip."""
-    later = (
-        clamped_word(word.text, middle + word.span.start, middle + word.span.end, word.confidence, clip)
-        for word in second.words
-    )
-    text = f"{first.text} {second.text}".strip()
-    return Transcript(text, min(first.confidence, second.confidence), (*first.words, *later))
