@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import importlib
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,19 +67,21 @@ class _Downloader:
             if "entries" not in info:
                 return self._download_one(loader, info)
             entries = [entry for entry in info["entries"] if entry]
-            direct = [_attempt(self._download_one, loader, entry) for entry in entries if not _is_link(entry)]
-        links = [str(entry["url"]) for entry in entries if _is_link(entry)]
+            links = [str(entry["url"]) for entry in entries if _is_link(entry)]
+            parts = [_attempt(self._download_one, loader, entry) for entry in entries if not _is_link(entry)]
         if links and not depth:
             raise DownloadError(f"{url} nests playlists too deeply.", hint="Enter the URL of a single playlist.")
-        return _combined([*direct, *(_attempt(self.download, link, depth - 1) for link in links)])
+        parts += [_attempt(self.download, link, depth - 1) for link in links]
+        return DownloadedFiles(*(sum(files, ()) for files in zip(*parts, strict=True))) if parts else DownloadedFiles()
 
     def _download_one(self, loader: Any, info: Info) -> DownloadedFiles:  # noqa: ANN401 - the package is optional
         title = str(info.get("title") or info.get("id"))
         if info.get("is_live"):
             raise DownloadError(f"{title} is a live stream.", hint="Wait until the stream has ended.")
         name = choose_captions(info, self.language)
-        offered = {**(info.get("automatic_captions") or {}), **(info.get("subtitles") or {})}
-        info["requested_subtitles"] = {name: _preferred_format(offered[name])} if name else {}
+        formats = {**(info.get("automatic_captions") or {}), **(info.get("subtitles") or {})}.get(name, [])
+        known = [file for wanted in CAPTION_FORMATS for file in formats if file.get("ext") == wanted]
+        info["requested_subtitles"] = {name: (known or formats)[0]} if name else {}
         loader.process_info(info)
         media = Path(str(info.get("filepath") or loader.prepare_filename(info)))
         if not media.is_file():
@@ -96,17 +98,8 @@ class _Downloader:
             yt_dlp = importlib.import_module("yt_dlp")
         except ModuleNotFoundError as error:
             raise DownloadError(f"{url} needs the package yt-dlp, which is not installed.", hint=INSTALL) from error
-        with contextlib.nullcontext() if self.allow_private else public_connections_only():
-            try:
-                with yt_dlp.YoutubeDL(self._options(url)) as loader:
-                    yield loader
-            except yt_dlp.utils.YoutubeDLError as error:
-                reason = str(error).removeprefix("ERROR: ").rstrip(".")
-                raise DownloadError(f"{url} cannot be downloaded: {reason}.", hint="Check the URL.") from error
-
-    def _options(self, url: str) -> Info:
         prefix = hashlib.sha256(url.encode()).hexdigest()[:10]  # two sites may have files of the same name
-        return {
+        options = {
             "format": "bestaudio/best",
             "outtmpl": {"default": f"{prefix}-%(id).40B-%(title).60B.%(ext)s"},
             "paths": {"home": str(self.folder)},
@@ -123,6 +116,13 @@ class _Downloader:
             "logger": logger,
             "progress_hooks": [self._report],
         }
+        with contextlib.nullcontext() if self.allow_private else public_connections_only():
+            try:
+                with yt_dlp.YoutubeDL(options) as loader:
+                    yield loader
+            except yt_dlp.utils.YoutubeDLError as error:
+                reason = str(error).removeprefix("ERROR: ").rstrip(".")
+                raise DownloadError(f"{url} cannot be downloaded: {reason}.", hint="Check the URL.") from error
 
     def _report(self, status: Mapping[str, Any]) -> None:
         if total := status.get("total_bytes") or status.get("total_bytes_estimate"):
@@ -141,14 +141,6 @@ def _attempt(action: Callable[..., DownloadedFiles], *arguments: object) -> Down
         return DownloadedFiles(warnings=(str(error),))
 
 
-def _combined(parts: Sequence[DownloadedFiles]) -> DownloadedFiles:
-    return DownloadedFiles(
-        tuple(path for part in parts for path in part.media),
-        tuple(path for part in parts for path in part.subtitles),
-        tuple(warning for part in parts for warning in part.warnings),
-    )
-
-
 def choose_captions(info: Info, language: str) -> str:
     """Return the name of the best captions; empty if there are none in the language."""
     by_people = [name for name in info.get("subtitles") or {} if _is_language(name, language)]
@@ -164,8 +156,3 @@ def _is_language(name: str, language: str) -> bool:
         return canonical(name) == language
     except UnknownLanguageError:
         return False
-
-
-def _preferred_format(files: Sequence[Info]) -> Info:
-    known = [file for wanted in CAPTION_FORMATS for file in files if file.get("ext") == wanted]
-    return (known or list(files))[0]

@@ -1,7 +1,7 @@
 """Sentences read into a microphone: each take is on disk with its text beside it as soon as it is spoken.
 
 A take is a pair such as ``take-0007.flac`` and ``take-0007.txt`` in the project's recordings, which is how ``sources``
-finds the words of a whole recording. So the next preparation makes a clip of it, and no list has to be kept.
+finds the words of a whole recording. So the next preparation makes a clip of it, and no list is needed.
 """
 
 import re
@@ -21,26 +21,19 @@ from utils.media import audio
 from utils.media.audio import Samples
 
 FOLDER = "takes"
-NAME = re.compile(r"take-(\d{4,})\.flac")
-SHORTEST = 0.5  # seconds of sound; a cough is shorter
-FAINTEST = 0.01  # of full scale: what stays below is a muted microphone
+NAME = re.compile(r"take-(\d{4,})")
+MIN_SECONDS = 0.5  # of sound; a cough is shorter
+MIN_PEAK = 0.01  # of full scale: what stays below is a muted microphone
 FRAME_SECONDS = 0.02
 SOUND = 0.03  # of the loudest frame (-30 dB): where a take begins and ends
-FULL_SCALE, MOST_CLIPPED = 0.99, 0.002  # what a preparation sets aside as clipped by default
+FULL_SCALE, MAX_CLIPPED = 0.99, 0.002  # what a preparation excludes as clipped by default
 TOO_LOUD = "The recording is too loud and clipped. Speak more softly or move away from the microphone."
-WEIGHED = 500  # texts; more hardly change which sentence adds most
+MAX_COMPARED = 500  # texts; more hardly change which sentence adds most
 
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """One sentence as it was read.
-
-    Attributes:
-        path: Its sound; the text lies beside it.
-        text: What was read.
-        seconds: Length of the sound.
-        warning: What may be wrong with it, as a sentence; empty when nothing is.
-    """
+    """One sentence as it was read; the text is in a file beside the audio."""
 
     path: Path
     text: str
@@ -50,15 +43,7 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far somebody has come.
-
-    Attributes:
-        takes: Sentences that are recorded.
-        seconds: Their length.
-        sounds: Different sounds that they hold.
-        total: Sounds of the language.
-        missing: Sounds that are in none of them.
-    """
+    """How many of the sounds of the language the takes contain."""
 
     takes: int
     seconds: float
@@ -68,68 +53,41 @@ class Progress:
 
 
 def folder(project: Project) -> Path:
-    """Return where the takes of a project lie."""
+    """Return where the takes of a project are stored."""
     return project.dataset / "recordings" / FOLDER
 
 
 def save_take(project: Project, sentence: str, samples: Samples, rate: int) -> Take:
-    """Keep a take; one in which nothing is heard, or which is too long for a clip, is refused.
-
-    Args:
-        project: Whose recordings it joins.
-        sentence: What was read.
-        samples: Its sound, one channel.
-        rate: Samples per second.
-    """
+    """Save a take; one that is silent, or too long for a clip, is refused."""
     text = " ".join(sentence.split())
     if not text:
         raise DataError("There is no sentence to read.", hint="Select the next one, or enter your own.")
-    warning = examine(samples, rate)
-    here = folder(project)
-    make_folder(here)
-    with file_lock(here / ".lock"):
-        path = here / f"take-{_last_number(here) + 1:04d}.flac"
+    warning = _examine(samples, rate)
+    parent = folder(project)
+    make_folder(parent)
+    with file_lock(parent / ".lock"):
+        path = parent / f"take-{max(map(_number, _files(parent)), default=0) + 1:04d}.flac"
         write_atomically(path.with_suffix(".txt"), f"{text}\n")  # first: sound without text would be transcribed
         audio.save(path, samples, rate)
     return Take(path, text, samples.size / rate, warning)
 
 
-def examine(samples: Samples, rate: int) -> str:
-    """Refuse a take of which no clip would come; return a sentence about one that is doubtful."""
-    if float(np.abs(samples).max(initial=0.0)) < FAINTEST:
-        raise AudioError("The recording is silent.", hint="Check that the right microphone is selected and not muted.")
-    seconds = sounding(samples, rate)
-    if seconds < SHORTEST:
-        raise AudioError("It is too short.", hint="Read the whole sentence, then stop the recording.")
-    if seconds > LIMIT:
-        raise AudioError(
-            f"It lasts {seconds:.1f} s; the maximum is {LIMIT:g} s.", hint="Read faster, or skip this sentence."
-        )
-    return TOO_LOUD if float(np.mean(np.abs(samples) >= FULL_SCALE)) > MOST_CLIPPED else ""
-
-
-def sounding(samples: Samples, rate: int) -> float:
-    """Return the seconds from the first sound to the last one."""
-    size = max(1, round(FRAME_SECONDS * rate))
-    frames = samples[: samples.size - samples.size % size].reshape(-1, size)
-    levels = np.sqrt(np.einsum("ij,ij->i", frames, frames) / size)
-    loud = np.flatnonzero(levels > SOUND * levels.max(initial=0.0))
-    return float((loud[-1] - loud[0] + 1) * size / rate) if loud.size else 0.0
-
-
 def takes(project: Project) -> list[Take]:
     """Return the takes of a project in the order in which they were read."""
-    return [Take(path, _text(path), header_seconds(path) or 0.0) for path in _files(folder(project))]
+    paths = ((path, path.with_suffix(".txt")) for path in _files(folder(project)))
+    return [
+        Take(path, read_text(text).strip() if text.is_file() else "", header_seconds(path) or 0.0)
+        for path, text in paths
+    ]
 
 
 def undo_last(project: Project) -> Take:
-    """Remove the newest take; clips that were made of it stay in the dataset."""
-    here = folder(project)
-    if not (found := takes(project)):
+    """Delete the newest take; clips that were made of it stay in the dataset."""
+    if not (saved := takes(project)):
         raise DataError("There is no recording to delete.", hint="Record a sentence first.")
-    last = found[-1]
+    last = saved[-1]
     try:
-        with file_lock(here / ".lock"):
+        with file_lock(last.path.parent / ".lock"):
             last.path.unlink()  # first: sound without text would be transcribed
             last.path.with_suffix(".txt").unlink(missing_ok=True)
     except OSError as error:
@@ -137,42 +95,46 @@ def undo_last(project: Project) -> Take:
     return last
 
 
-def progress(found: Collection[Take]) -> Progress:
-    """Say how many of the sounds of Amharic some takes hold."""
-    covered = prompts.coverage(take.text for take in found)
-    total = len(PHONES)
-    seconds = sum(take.seconds for take in found)
-    return Progress(len(found), seconds, total - len(covered.missing), total, covered.missing)
+def progress(saved: Collection[Take]) -> Progress:
+    """Return how many of the sounds of Amharic some takes contain."""
+    missing = prompts.coverage(take.text for take in saved).missing
+    return Progress(len(saved), sum(take.seconds for take in saved), len(PHONES) - len(missing), len(PHONES), missing)
 
 
 def next_sentence(read: Iterable[str], skipped: Collection[str] = ()) -> str:
     """Return the sentence that adds most to what was read; empty when there is none left.
 
     Args:
-        read: What was recorded already, the newest last; it is not given again.
-        skipped: Sentences that somebody did not want to read.
+        read: Texts of the takes, the newest last; none is suggested again.
+        skipped: Sentences that the reader does not want.
     """
     read = list(dict.fromkeys(read))
     passed = {*skipped, *read}
     left = [sentence for sentence in prompts.shipped() if sentence not in passed]
-    return next(iter(prompts.choose(1, left, read[-WEIGHED:])), "") if left else ""
+    return next(iter(prompts.choose(1, left, read[-MAX_COMPARED:])), "") if left else ""
 
 
-def _files(here: Path) -> list[Path]:
-    if not here.is_dir():
-        return []
-    return sorted((path for path in here.iterdir() if NAME.fullmatch(path.name)), key=_number)
+def _examine(samples: Samples, rate: int) -> str:
+    """Refuse a take that would not become a clip; return a warning about one that is doubtful."""
+    if float(np.abs(samples).max(initial=0.0)) < MIN_PEAK:
+        raise AudioError("The recording is silent.", hint="Check that the right microphone is selected and not muted.")
+    size = max(1, round(FRAME_SECONDS * rate))
+    frames = samples[: samples.size - samples.size % size].reshape(-1, size)
+    levels = np.sqrt(np.einsum("ij,ij->i", frames, frames) / size)
+    loud = np.flatnonzero(levels > SOUND * levels.max(initial=0.0))
+    seconds = float((loud[-1] - loud[0] + 1) * size / rate) if loud.size else 0.0
+    if seconds < MIN_SECONDS:
+        raise AudioError("It is too short.", hint="Read the whole sentence, then stop the recording.")
+    if seconds > LIMIT:
+        raise AudioError(
+            f"It lasts {seconds:.1f} s; the maximum is {LIMIT:g} s.", hint="Read faster, or skip this sentence."
+        )
+    return TOO_LOUD if float(np.mean(np.abs(samples) >= FULL_SCALE)) > MAX_CLIPPED else ""
 
 
-def _last_number(here: Path) -> int:
-    return max(map(_number, _files(here)), default=0)
+def _files(parent: Path) -> list[Path]:
+    return sorted((path for path in parent.glob("take-*.flac") if NAME.fullmatch(path.stem)), key=_number)
 
 
 def _number(path: Path) -> int:
-    found = NAME.fullmatch(path.name)
-    return int(found[1]) if found else 0
-
-
-def _text(path: Path) -> str:
-    beside = path.with_suffix(".txt")
-    return read_text(beside).strip() if beside.is_file() else ""
+    return int(path.stem.partition("-")[2])
