@@ -6,7 +6,7 @@ from html import escape
 from utils.core.events import Event, as_number, format_event
 from utils.dataset import lengths
 from utils.dataset.ledger import Entry, Ledger
-from utils.dataset.merge import Plan
+from utils.dataset.merge import MergePlan
 from utils.dataset.queries import Total
 from utils.dataset.statistics import Statistics
 from utils.dataset.voice_recordings import Progress
@@ -233,7 +233,7 @@ def _phoneme_list(counts: Mapping[str, int]) -> str:
     return f'<ul class="sounds">{"".join(items)}</ul>'
 
 
-def merge_summary(plan: Plan, language: str) -> list[str]:
+def merge_summary(plan: MergePlan, language: str) -> list[str]:
     """Return what a merge does, or would do, in sentences."""
     clips = sum(len(clips) for _, clips in plan.recordings)
     always = {"data.merge_recordings": len(plan.recordings), "data.merge_clips": clips}
