@@ -54,13 +54,11 @@ def serve(arguments: argparse.Namespace) -> None:
     gradio_server.skip_stub_files()
     from utils.ui import app  # slow; not needed for --help
 
-    page, address = app.launch(
-        arguments.output, host=arguments.host, port=arguments.port, share=arguments.share, who=who
-    )
-    moved = address.port != arguments.port
-    write(f"{f'Port {arguments.port} is in use; the' if moved else 'The'} page is at {address.url}")
-    if address.shared:
-        write(f"Public link: {address.shared}")
+    page = app.launch(arguments.output, host=arguments.host, port=arguments.port, share=arguments.share, who=who)
+    moved = page.server_port != arguments.port
+    write(f"{f'Port {arguments.port} is in use; the' if moved else 'The'} page is at {str(page.local_url).rstrip('/')}")
+    if page.share_url:
+        write(f"Public link: {page.share_url}")
     if who and who.generated:
         write(f"Login for visitors: user {who.user}, password {who.password}")
     page.block_thread()

@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -21,12 +22,17 @@ def environment() -> Iterator[None]:
         yield
 
 
+class Address(NamedTuple):
+    url: str
+    port: int
+
+
 @contextlib.contextmanager
-def launched(output: Path, port: int, who: gradio_server.Credentials | None = None) -> Iterator[app.Address]:
+def launched(output: Path, port: int, who: gradio_server.Credentials | None = None) -> Iterator[Address]:
     """The page, answering on a port or on the next one that is free."""
     with environment():
-        blocks, found = app.launch(output, host="127.0.0.1", port=port, share=False, who=who)
+        page = app.launch(output, host="127.0.0.1", port=port, share=False, who=who)
         try:
-            yield found
+            yield Address(str(page.local_url).rstrip("/"), page.server_port)
         finally:
-            blocks.close(verbose=False)
+            page.close(verbose=False)

@@ -16,10 +16,10 @@ def main(words: Sequence[str]) -> None:
     tab, output, port = words
     # the light one goes with it: of a single output, gradio takes a list of updates for its value, here for the clock's
     app.TABS = (importlib.import_module(f"utils.ui.tabs.{tab}.tab"), pronunciation)  # type: ignore[assignment]
-    blocks, address = app.launch(Path(output), host="127.0.0.1", port=int(port), share=False, who=None)
-    sys.stdout.write(f"The page is at {address.url}\n")
+    page = app.launch(Path(output), host="127.0.0.1", port=int(port), share=False, who=None)
+    sys.stdout.write(f"The page is at {str(page.local_url).rstrip('/')}\n")
     sys.stdout.flush()
-    blocks.block_thread()
+    page.block_thread()
 
 
 if __name__ == "__main__":

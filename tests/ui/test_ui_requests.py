@@ -22,12 +22,12 @@ WHO = gradio_server.Credentials("abebe", "a secret")
 
 
 @pytest.fixture(scope="module")
-def address(output: Path) -> Iterator[app.Address]:
+def address(output: Path) -> Iterator[inside.Address]:
     with inside.launched(output, 7940) as found:
         yield found
 
 
-def ask(address: app.Address, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
+def ask(address: inside.Address, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=10)
     try:
         connection.request(method, path, headers=headers)
@@ -37,7 +37,7 @@ def ask(address: app.Address, path: str, method: str = "GET", **headers: str) ->
         connection.close()
 
 
-def test_the_page_answers(address: app.Address) -> None:
+def test_the_page_answers(address: inside.Address) -> None:
     status, body = ask(address, "/")
     assert status == 200
     assert b"gradio" in body
@@ -45,7 +45,7 @@ def test_the_page_answers(address: app.Address) -> None:
 
 @pytest.mark.parametrize(("place", "sandboxed"), [("page.svg", True), ("", False)])
 def test_browsers_are_told_what_not_to_do_with_answers(
-    address: app.Address, output: Path, place: str, sandboxed: bool
+    address: inside.Address, output: Path, place: str, sandboxed: bool
 ) -> None:
     (output / "page.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>")
     connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=10)
@@ -58,7 +58,7 @@ def test_browsers_are_told_what_not_to_do_with_answers(
     connection.close()
 
 
-def test_the_page_names_no_other_host_for_fonts_or_scripts(address: app.Address) -> None:
+def test_the_page_names_no_other_host_for_fonts_or_scripts(address: inside.Address) -> None:
     for path in ("/", "/theme.css"):
         _, body = ask(address, path)
         assert b"fonts.googleapis" not in body
@@ -85,7 +85,7 @@ def test_the_page_names_no_other_host_for_fonts_or_scripts(address: app.Address)
 )
 @pytest.mark.parametrize("coded", [False, True])
 def test_files_outside_the_project_folders_are_refused(
-    address: app.Address, output: Path, tmp_path: Path, path: str, coded: bool
+    address: inside.Address, output: Path, tmp_path: Path, path: str, coded: bool
 ) -> None:
     link = output / "link"
     if not link.is_symlink():
@@ -99,12 +99,12 @@ def test_files_outside_the_project_folders_are_refused(
     assert body != b"secret"
 
 
-def test_files_of_a_project_are_given(address: app.Address, output: Path) -> None:
+def test_files_of_a_project_are_given(address: inside.Address, output: Path) -> None:
     (output / "sound.txt").write_text("selam", encoding="utf-8")
     assert ask(address, f"/gradio_api/file={output}/sound.txt") == (200, b"selam")
 
 
-def test_uploads_land_in_the_folder_of_the_projects(address: app.Address, output: Path) -> None:
+def test_uploads_land_in_the_folder_of_the_projects(address: inside.Address, output: Path) -> None:
     body = b'--x\r\nContent-Disposition: form-data; name="files"; filename="../../evil.txt"\r\n\r\nhello\r\n--x--\r\n'
     connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=10)
     connection.request("POST", "/gradio_api/upload", body, {"Content-Type": "multipart/form-data; boundary=x"})
@@ -124,12 +124,12 @@ def test_uploads_land_in_the_folder_of_the_projects(address: app.Address, output
     ],
 )
 def test_other_sites_in_the_same_browser_are_refused(
-    address: app.Address, method: str, path: str, headers: dict[str, str]
+    address: inside.Address, method: str, path: str, headers: dict[str, str]
 ) -> None:
     assert ask(address, path, method, **headers)[0] == 403
 
 
-def test_a_program_can_drive_the_page(address: app.Address, output: Path) -> None:
+def test_a_program_can_drive_the_page(address: inside.Address, output: Path) -> None:
     client = Client(address.url, verbose=False)
     client.predict(project="default", seconds=600, api_name="/rehearse")
     (run,) = runs.list_runs(Project(output / "default"))
@@ -147,27 +147,27 @@ def test_a_program_can_drive_the_page(address: app.Address, output: Path) -> Non
 
 
 @pytest.mark.parametrize("run", ["../../etc", "", "no-such-run", None, 5, ["a"], {"a": 1}])
-def test_no_run_outside_the_project_can_be_named(address: app.Address, run: object) -> None:
+def test_no_run_outside_the_project_can_be_named(address: inside.Address, run: object) -> None:
     with pytest.raises(Exception, match=r"folder name|no run"):
         Client(address.url, verbose=False).predict("default", run, "en", api_name="/delete_run")
 
 
 @pytest.mark.parametrize("name", ["../up", "\U00010280" * 64, 5, ["a"], {"a": 1}])
-def test_a_name_that_is_none_makes_no_project(address: app.Address, output: Path, name: object) -> None:
+def test_a_name_that_is_none_makes_no_project(address: inside.Address, output: Path, name: object) -> None:
     before = list(output.iterdir())
     client = Client(address.url, verbose=False)
     assert "value" not in client.predict(name, "en", api_name="/open_project")
     assert list(output.iterdir()) == before
 
 
-def test_a_project_is_made_once_and_found_again(address: app.Address, output: Path) -> None:
+def test_a_project_is_made_once_and_found_again(address: inside.Address, output: Path) -> None:
     client = Client(address.url, verbose=False)
     for _ in range(2):
         assert client.predict(" አንድ ", "en", api_name="/open_project")["value"] == "አንድ"
     assert [path.name for path in output.iterdir() if path.name.strip() == "አንድ"] == ["አንድ"]
 
 
-def test_a_run_with_a_damaged_file_can_still_be_chosen_and_deleted(address: app.Address, output: Path) -> None:
+def test_a_run_with_a_damaged_file_can_still_be_chosen_and_deleted(address: inside.Address, output: Path) -> None:
     run = runs.Run(output / "damaged" / "runs" / "r1")
     (run.folder / "events.jsonl").mkdir(parents=True)
     run.write_state(runs.State("rehearse", runs.Status.STOPPED, created=time.time()))
@@ -179,7 +179,7 @@ def test_a_run_with_a_damaged_file_can_still_be_chosen_and_deleted(address: app.
     assert not run.folder.exists()
 
 
-def test_a_poll_is_answered_at_once_with_a_hundred_runs(address: app.Address, output: Path) -> None:
+def test_a_poll_is_answered_at_once_with_a_hundred_runs(address: inside.Address, output: Path) -> None:
     project = Project(output / "many")
     for number in range(100):
         run = runs.Run(project.runs / f"r{number:03}")

@@ -4,13 +4,12 @@ import json
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
-from gradio.blocks import Block
 from starlette.middleware import Middleware
 
 from utils.core import paths
@@ -47,7 +46,10 @@ Update = dict[str, Any]
 
 def build(output: Path) -> gr.Blocks:
     """Build the page for the projects in a folder."""
-    set_upload_folder(output)
+    uploads = output / paths.UPLOADS.name  # not in the folder that all gradio programs share
+    make_folder(uploads)
+    os.environ["GRADIO_TEMP_DIR"] = str(uploads)
+    os.environ["GRADIO_EXAMPLES_CACHE"] = str(uploads / "examples")
     title = t("common.title", "en")
     blocks = gr.Blocks(title=title, analytics_enabled=False, delete_cache=(3600, 86_400), fill_width=True)
     with blocks:
@@ -59,14 +61,6 @@ def build(output: Path) -> gr.Blocks:
         limit_waiting_events(blocks)
     share_status_widget(blocks)
     return blocks
-
-
-def set_upload_folder(output: Path) -> None:
-    """Make gradio keep uploads in the output folder, not in one that all gradio programs share."""
-    folder = output / paths.UPLOADS.name
-    make_folder(folder)
-    os.environ["GRADIO_TEMP_DIR"] = str(folder)
-    os.environ["GRADIO_EXAMPLES_CACHE"] = str(folder / "examples")
 
 
 def share_status_widget(blocks: gr.Blocks) -> None:
@@ -139,13 +133,16 @@ def connect_state(
 
     Only the clock of the visible tab ticks: updating all tabs takes the browser a second.
     """
-    phrases = phrases_of(page.blocks)
-    widgets = list(phrases)
+    phrases = {
+        block: {name: value for name, value in block.constructor_args.items() if isinstance(value, Phrase)}
+        for block in page.blocks.blocks.values()
+    }
+    widgets = [block for block, texts in phrases.items() if texts]
 
     def in_language(language: str) -> list[Update]:
         return [
-            gr.update() | {name: phrase.in_language(language) for name, phrase in texts.items()}
-            for texts in phrases.values()
+            gr.update() | {name: phrase.in_language(language) for name, phrase in phrases[widget].items()}
+            for widget in widgets
         ]
 
     def restore(project: str, language: str, tab: str) -> list[Any]:
@@ -172,36 +169,21 @@ def connect_state(
         tab.select(partial(ticking, tab.id), None, list(clocks), **PRIVATE_EVENT)
 
 
-def phrases_of(blocks: gr.Blocks) -> dict[Block, dict[str, Phrase]]:
-    """Return the phrases with which each widget was built, by the name of its parameter."""
-    phrases = {
-        block: {name: value for name, value in block.constructor_args.items() if isinstance(value, Phrase)}
-        for block in blocks.blocks.values()
-    }
-    return {block: texts for block, texts in phrases.items() if texts}
-
-
-@dataclass(frozen=True)
-class Address:
-    """Where the page is served."""
-
-    url: str
-    port: int
-    shared: str = ""  # the public link
-
-
-def launch(output: Path, *, host: str, port: int, share: bool, who: Credentials | None) -> tuple[gr.Blocks, Address]:
+def launch(output: Path, *, host: str, port: int, share: bool, who: Credentials | None) -> gr.Blocks:
     """Serve the page and return at once."""
     output = output.resolve()  # child processes work in another folder
     local = is_loopback(host) and not share
     os.environ["NO_PROXY"] = ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1", "localhost"]))
     blocks = build(output)
-    threading.Thread(target=empty_trash, args=[output], name="empty-trash", daemon=True).start()
-    port = free_port(host, port)
+
+    def empty_trash() -> None:  # of projects that were deleted long enough ago
+        projects.empty_trash(output, days=settings.read(output).kept_days)
+
+    threading.Thread(target=empty_trash, name="empty-trash", daemon=True).start()
     words = json.dumps({word: translate(word, "am") for word in GRADIO_WORDS}, ensure_ascii=False)
-    _, url, shared = blocks.launch(
+    blocks.launch(
         server_name=host,
-        server_port=port,
+        server_port=free_port(host, port),
         share=share,
         auth=(who.user, who.password) if who else None,
         allowed_paths=[str(output)],
@@ -218,7 +200,7 @@ def launch(output: Path, *, host: str, port: int, share: bool, who: Credentials 
         quiet=True,
         prevent_thread_lock=True,
     )
-    return blocks, Address(url.rstrip("/"), port, shared or "")
+    return blocks
 
 
 def theme() -> gr.themes.Base:
@@ -241,8 +223,3 @@ def theme() -> gr.themes.Base:
         body_text_color_subdued_dark="*neutral_300",
         color_accent="*primary_700",
     )
-
-
-def empty_trash(output: Path) -> None:
-    """Remove projects that were deleted long enough ago."""
-    projects.empty_trash(output, days=settings.read(output).kept_days)

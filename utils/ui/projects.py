@@ -14,7 +14,7 @@ from utils import runs
 from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import make_folder
-from utils.ui.i18n import describe_error, t
+from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import (
     ERROR_SECONDS,
     PRIVATE_EVENT,
@@ -56,8 +56,7 @@ def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
     picker = gr.Dropdown(
         names,
         value=names[0],
-        label=t("common.project"),
-        info=t("project.select_or_create"),
+        **labels("common.project", "project.select_or_create"),
         allow_custom_value=True,
         interactive=True,
         elem_id="project",
@@ -106,13 +105,7 @@ def build_panel(page: PageContext) -> None:
         return gr.Button(t(key), variant=variant, interactive=False, min_width=140, elem_id=elem_id)
 
     with gr.Accordion(t("project.manage"), open=False, elem_id="manage-projects"):
-        name = gr.Textbox(
-            label=t("project.name"),
-            info=t("project.name_hint"),
-            max_lines=1,
-            interactive=True,
-            elem_id="project-name",
-        )
+        name = gr.Textbox(max_lines=1, interactive=True, elem_id="project-name", **labels("project.name"))
         with gr.Row():
             live: dict[str, Any] = {
                 "create": button("project.new", "new-project"),
@@ -124,13 +117,8 @@ def build_panel(page: PageContext) -> None:
         copying = gr.HTML(elem_id="project-progress")
         confirmation = build_confirmation("project-question", "project.confirm_delete", "project.cancel_delete")
         with gr.Row(elem_classes="beside"):
-            live["deleted"] = gr.Dropdown(
-                [],
-                label=t("common.deleted_projects"),
-                info=t("project.deleted_hint"),
-                interactive=True,
-                elem_id="deleted-projects",
-            )
+            hints = labels("common.deleted_projects", "project.deleted_hint")
+            live["deleted"] = gr.Dropdown([], interactive=True, elem_id="deleted-projects", **hints)
             live["restore"] = button("project.restore", "restore-project")
     connect_live(page, name, live)
     connect_create_and_copy(page, name, copying, live)

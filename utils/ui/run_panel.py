@@ -10,7 +10,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.events import read_tail
 from utils.core.paths import Project
 from utils.ui import views
-from utils.ui.i18n import describe_error, t
+from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import (
     QUIET_EVENT,
     RAW_INPUTS,
@@ -161,8 +161,7 @@ class RunPanel:
 def command_box(elem_id: str, *, visible: bool = True) -> gr.Textbox:
     """Return a box for the equivalent command."""
     return gr.Textbox(
-        label=t("runs.command"),
-        info=t("runs.command_hint"),
+        **labels("runs.command"),
         lines=2,
         max_lines=8,
         buttons=["copy"],

@@ -126,12 +126,7 @@ def disabled_run_actions(status: Status | None) -> dict[str, str]:
     else:
         ended = {Status.FINISHED: "common.run_is_finished", Status.UNREADABLE: "common.run_unreadable"}
         stop, resume, delete = "common.run_is_not_running", ended.get(status, ""), ""
-    return {
-        "common.stop_and_save": stop,
-        "common.stop_now": stop,
-        "common.resume": resume,
-        "common.delete": delete,
-    }
+    return {"common.stop_and_save": stop, "common.stop_now": stop, "common.resume": resume, "common.delete": delete}
 
 
 def run_choices(found: Iterable[Run], language: str) -> list[tuple[str, str]]:

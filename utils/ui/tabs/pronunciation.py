@@ -6,7 +6,7 @@ import gradio as gr
 
 from utils.amharic import explain
 from utils.amharic.explanation import Explanation, Word
-from utils.ui.i18n import heading, t
+from utils.ui.i18n import heading, labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, PageContext, show_errors
 from utils.ui.views import cell, note, table
 
@@ -25,7 +25,7 @@ def build(page: PageContext) -> gr.Tab:
     tab = gr.Tab(t("common.text"), id="text")
     with tab:
         gr.Markdown(heading("common.pronunciation_preview"))
-        box = gr.Textbox(SAMPLE, label=t("common.text"), info=t("pronunciation.text_hint"), lines=3, elem_id="text")
+        box = gr.Textbox(SAMPLE, **labels("common.text", "pronunciation.text_hint"), lines=3, elem_id="text")
         tables = gr.HTML(elem_id="explanation")
 
     @show_errors

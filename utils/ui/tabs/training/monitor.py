@@ -11,7 +11,7 @@ from utils import runs
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.ui.i18n import describe_error, heading, t
+from utils.ui.i18n import describe_error, heading, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, notify, show_errors
 from utils.ui.run_panel import RunPanel
 from utils.ui.tabs.training import queries, render, settings
@@ -158,8 +158,7 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> gr.Dropdown:
             [],
             multiselect=True,
             max_choices=render.MAX_COMPARED,
-            label=t("training.runs_to_compare"),
-            info=t("training.runs_to_compare_hint"),
+            **labels("training.runs_to_compare"),
             interactive=True,
             elem_id="compared-runs",
         )
@@ -191,20 +190,9 @@ def build_export(page: PageContext, panel: RunPanel) -> dict[str, Any]:
     gr.Markdown(heading("common.finished_model"))
     with gr.Row():
         checkpoint = gr.Dropdown(
-            [],
-            label=t("training.checkpoint"),
-            info=t("training.checkpoint_hint"),
-            interactive=True,
-            elem_id="checkpoint",
-            min_width=280,
+            [], interactive=True, elem_id="checkpoint", min_width=280, **labels("training.checkpoint")
         )
-        half = gr.Checkbox(
-            label=t("training.half_precision"),
-            info=t("training.half_precision_hint"),
-            interactive=True,
-            elem_id="half",
-            min_width=280,
-        )
+        half = gr.Checkbox(interactive=True, elem_id="half", min_width=280, **labels("training.half_precision"))
     button = gr.Button(t("training.export_model"), variant="primary", elem_id="optimize", interactive=False)
     reason, done = gr.HTML(elem_id="optimize-reason"), gr.HTML(elem_id="optimized")
 

@@ -17,7 +17,7 @@ from utils.core.paths import CONFIGS, UPLOADS, Project
 from utils.core.storage import make_folder, write_atomically
 from utils.dataset import metadata
 from utils.ui.form import build_form
-from utils.ui.i18n import describe_problems, field_title, heading, t
+from utils.ui.i18n import describe_problems, field_title, heading, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, notify, show_errors
 from utils.ui.run_panel import command_box
 from utils.ui.views import error_box, message_box, message_list, note
@@ -184,9 +184,7 @@ def build_model(form: TrainForm) -> None:
     form.lay_out(MODEL)
     with gr.Column(visible=False, elem_id="licence") as box:
         gr.Markdown(t("training.licence_notice"))
-        agree = gr.Checkbox(
-            label=t("training.accept_licence"), info=t("training.accept_licence_hint"), interactive=True
-        )
+        agree = gr.Checkbox(interactive=True, **labels("training.accept_licence"))
     with gr.Accordion(t("training.other_metadata"), open=False):
         form.lay_out(LISTS)
     chosen = [form.widgets["version"], form.widgets["custom_model"]]
@@ -206,22 +204,13 @@ def build_model(form: TrainForm) -> None:
     agree.input(accept, [agree, *chosen, form.page.language], box, api_name="accept_licence")
 
 
-def build_presets() -> tuple[gr.Dropdown, gr.HTML]:
-    """Lay out the presets."""
-    preset = gr.Dropdown(
-        preset_choices("en"),
-        value=None,
-        label=t("training.preset"),
-        info=t("training.preset_hint"),
-        elem_id="preset",
-        interactive=True,
-    )
-    return preset, gr.HTML(elem_id="preset-about")
-
-
-def connect_presets(form: TrainForm, preset: gr.Dropdown, about: gr.HTML) -> None:
-    """Fill the form with the selected preset; translate the presets."""
+def build_presets(form: TrainForm) -> None:
+    """Lay out the presets, which fill the form."""
     language = form.page.language
+    preset = gr.Dropdown(
+        preset_choices("en"), value=None, elem_id="preset", interactive=True, **labels("training.preset")
+    )
+    about = gr.HTML(elem_id="preset-about")
 
     @show_errors
     def choose(name: str, page_language: str) -> list[Any]:

@@ -48,14 +48,15 @@ def build_form(page: PageContext) -> tuple[TrainForm, gr.HTML]:
     check = gr.Column()
     gr.Markdown(heading("common.settings"))
     device = gr.HTML(elem_id="device")
-    preset, about = settings.build_presets()
+    presets = gr.Column()
     settings.build_settings(form)
     build_forecast(form)
     build_memory(form)
     settings.build_files(form)
-    with check:
+    with check:  # reads all settings, as the presets fill all
         build_dataset_check(form)
-    settings.connect_presets(form, preset, about)
+    with presets:
+        settings.build_presets(form)
     return form, device
 
 
