@@ -45,7 +45,6 @@ Update = dict[str, Any]
 
 
 def build(output: Path) -> gr.Blocks:
-    """Build the page for the projects in a folder."""
     uploads = output / paths.UPLOADS.name  # not in the folder that all gradio programs share
     make_folder(uploads)
     os.environ["GRADIO_TEMP_DIR"] = str(uploads)

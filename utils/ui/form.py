@@ -96,7 +96,6 @@ def range_text(limits: Mapping[str, float]) -> str:
 
 
 def language_choices() -> list[tuple[str, str]]:
-    """Return the known languages; others can be typed."""
     return [
         (f"{language.native_name} · {language.name} ({language.code})", language.code)
         for language in (AMHARIC, *XTTS_LANGUAGES, *OTHER_LANGUAGES)

@@ -184,7 +184,6 @@ class FrontPage:
 
 
 def is_cacheable(scope: Scope) -> bool:
-    """Tell whether a request is for the page or one of its scripts."""
     if scope["type"] != "http" or scope["method"] != "GET" or scope["query_string"]:
         return False
     path: str = scope["path"]
@@ -192,7 +191,6 @@ def is_cacheable(scope: Scope) -> bool:
 
 
 def patch(response: list[Message]) -> list[Message]:
-    """Apply the patches to one of gradio's scripts."""
     head, *parts = response
     script = patched = b"".join(part["body"] for part in parts)
     for old, new in PATCHES:

@@ -45,13 +45,11 @@ def project_names(output: Path) -> list[str]:
 
 
 def open_update(page: PageContext, name: str) -> Update:
-    """Return the update of the project picker that opens a project."""
     update: Update = gr.update(choices=project_names(page.output), value=name)
     return update
 
 
 def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
-    """Lay out the project picker and the button of the sample project."""
     names = project_names(output)
     picker = gr.Dropdown(
         names,

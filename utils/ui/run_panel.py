@@ -159,7 +159,6 @@ class RunPanel:
 
 
 def command_box(elem_id: str, *, visible: bool = True) -> gr.Textbox:
-    """Return a box for the equivalent command."""
     return gr.Textbox(
         **labels("runs.command"),
         lines=2,

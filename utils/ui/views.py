@@ -48,12 +48,10 @@ def message_box(kind: Kind, *sentences: str, aloud: bool = True) -> str:
 
 
 def error_box(error: BaseException, language: str) -> str:
-    """Return a box with an error and its hint."""
     return message_box("error", describe_error(error, language))
 
 
 def message_list(kind: Kind, title: str, sentences: Iterable[str]) -> str:
-    """Return a box with a list of sentences."""
     head = f"<p><b>{escape(title)}</b></p>" if title else ""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
     return f'<div class="message {kind}">{head}<ul>{items}</ul></div>'
@@ -70,7 +68,6 @@ def progress_bar(label: str, done: float, total: int) -> str:
 
 
 def progress(label: str, done: float, total: int) -> str:
-    """Return a progress bar below its label."""
     return note(label) + progress_bar(label, done, total)
 
 
@@ -130,18 +127,15 @@ def disabled_run_actions(status: Status | None) -> dict[str, str]:
 
 
 def run_choices(found: Iterable[Run], language: str) -> list[tuple[str, str]]:
-    """Return runs as (label, name)."""
     return [(f"{run.name} · {t(f'status.{run.current_state().status}', language)}", run.name) for run in found]
 
 
 def run_head(run: Run, state: State, language: str) -> str:
-    """Return the status, name and message of a run."""
     status = f'<b class="{state.status}">{escape(t(f"status.{state.status}", language))}</b>'
     return f"<p>{status} · {escape(run.name)} {escape(state.message)}</p>"
 
 
 def run_facts(run: Run, state: State, language: str) -> str:
-    """Return the status, progress and last event of a run."""
     head = run_head(run, state, language)
     events = newest_events(run)
     if not events:
@@ -157,7 +151,6 @@ def newest_events(run: Run, size: int = TAIL_BYTES) -> Sequence[Event]:
 
 
 def readings(reading: Reading, language: str) -> str:
-    """Return the state of this computer in one line that wraps."""
 
     def used_of(used: float | None, total: float | None) -> str:
         return t("common.used_of_total", language, used=gib(used).removesuffix(" GiB"), total=gib(total))
@@ -182,5 +175,4 @@ def gib(size: float | None) -> str:
 
 
 def gigabytes(size: int) -> str:
-    """Return a size on disk."""
     return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"

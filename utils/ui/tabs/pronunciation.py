@@ -21,7 +21,6 @@ LOST = {
 
 
 def build(page: PageContext) -> gr.Tab:
-    """Lay out the tab."""
     tab = gr.Tab(t("common.text"), id="text")
     with tab:
         gr.Markdown(heading("common.pronunciation_preview"))

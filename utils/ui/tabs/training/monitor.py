@@ -111,7 +111,6 @@ def frame(rows: Sequence[ChartRow]) -> pd.DataFrame | None:
 
 
 def line_plot(title: str, elem_id: str) -> gr.LinePlot:
-    """Return an empty chart of values by step."""
     step, value, curve = COLUMNS
     return gr.LinePlot(
         x=step,
@@ -152,7 +151,6 @@ def build_live(form: TrainForm, panel: RunPanel) -> dict[str, Any]:
 
 
 def build_comparison(page: PageContext, histories: HistoryCache) -> gr.Dropdown:
-    """Lay out the comparison of runs."""
     with gr.Accordion(t("training.compare_runs"), open=False, elem_id="comparison"):
         chosen = gr.Dropdown(
             [],
@@ -236,7 +234,6 @@ def export_updates(run: runs.Run | None, chosen: object, language: str) -> dict[
 
 
 def checkpoint_label(checkpoint: Checkpoint, language: str) -> str:
-    """Return step, loss and size of a checkpoint in a line."""
     parts = [f"{t('common.step', language)} {checkpoint.step}"]
     if checkpoint.info and checkpoint.info.eval_loss is not None:
         parts.append(t("common.evaluation_loss", language, loss=f"{checkpoint.info.eval_loss:.4f}"))

@@ -11,6 +11,7 @@ from typing import Any
 import gradio as gr
 
 from utils import runs
+from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, RunBusyError
 from utils.core.languages import canonical
 from utils.core.paths import Project
@@ -38,22 +39,15 @@ FORECAST_FIELDS = (
 
 
 def build_dataset_check(form: TrainForm) -> None:
-    """Lay out the check of the dataset."""
     button = gr.Button(t("training.check_dataset"), elem_id="check-dataset")
     result = gr.HTML(elem_id="dataset-check")
 
-    @show_errors
-    def check(project: str, page_language: str, **values: object) -> str:
-        opened = form.page.open(project)
-        try:
-            config = settings.read_settings(values, opened)
-            checked = queries.ask("check", config=config, project=str(opened.root))
-        except AmharicTtsError as error:
-            return settings_error(error, page_language)
-        return views.findings(dataset_findings(checked, page_language, chosen=config.language), page_language)
+    def check(project: Project, config: TrainConfig, language: str) -> str:
+        checked = queries.ask("check", config=config, project=str(project.root))
+        return views.findings(dataset_findings(checked, language, chosen=config.language), language)
 
     button.click(
-        check,
+        form.handler(check),
         inputs_kwargs=form.inputs,
         outputs=result,
         api_name="check_dataset",
@@ -194,7 +188,6 @@ def summary(result: Forecast, language: str) -> str:
 
 
 def build_memory(form: TrainForm) -> None:
-    """Lay out the memory estimate and the test of one step."""
     page = form.page
     with gr.Row():
         estimate = gr.Button(t("training.estimate_memory"), elem_id="memory-plan", min_width=160)
@@ -211,13 +204,8 @@ def build_memory(form: TrainForm) -> None:
     )
     memory_test = queries.MemoryTest()
 
-    @show_errors
-    def show_estimate(project: str, page_language: str, **values: object) -> str:
-        try:
-            config = settings.read_settings(values, page.open(project))
-            return memory_tables(queries.ask("plan", config=config, presets=settings.TIERS), page_language)
-        except AmharicTtsError as error:
-            return settings_error(error, page_language)
+    def show_estimate(_project: Project, config: TrainConfig, language: str) -> str:
+        return memory_tables(queries.ask("plan", config=config, presets=settings.TIERS), language)
 
     @show_errors
     def run_test(project: str, page_language: str, **values: object) -> Iterator[tuple[object, ...]]:
@@ -236,7 +224,7 @@ def build_memory(form: TrainForm) -> None:
 
     # The full progress indicator on an empty output would cover the buttons below it.
     options: dict[str, Any] = {"inputs_kwargs": form.inputs, "show_progress": "minimal", **RAW_INPUTS}
-    estimate.click(show_estimate, outputs=tables, api_name="memory_plan", **options)
+    estimate.click(form.handler(show_estimate), outputs=tables, api_name="memory_plan", **options)
     test.click(run_test, outputs=[tables, output, stop], api_name="memory_test", **options)
     stop.click(memory_test.stop, None, None, api_name="stop_memory_test", queue=False)
 

@@ -105,7 +105,6 @@ class MemoryTest:
             self._running.release()
 
     def stop(self) -> None:
-        """Cancel the test that is running, if there is one."""
         self._cancelled.set()
 
     def _check(self) -> None:
@@ -117,7 +116,6 @@ class MemoryTest:
 
 
 def device() -> Result:
-    """Return what this device supports."""
     import torch
 
     from utils.training import memory
@@ -175,7 +173,6 @@ def _preset(name: str, settings: TrainConfig, device: "Device") -> list[object]:
 
 
 def check(config: dict[str, object], project: str) -> Result:
-    """Check every training and evaluation clip."""
     from utils.dataset import clip_lists
     from utils.dataset.metadata import read_language
 
@@ -239,7 +236,6 @@ def _named(clips: Iterable["Clip"]) -> Result:
 
 
 def export(run: str, step: int, ready: str, *, half: bool) -> Result:
-    """Export a checkpoint as the finished model."""
     from utils.speech.loaded_model import training_reference
     from utils.xtts import checkpoints
     from utils.xtts.export import promote

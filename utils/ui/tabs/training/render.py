@@ -43,14 +43,12 @@ ChartRow = tuple[float, float, str]  # step, value, label of the curve
 
 
 def facts(run: Run, state: State, history: RunHistory, language: str) -> str:
-    """Return the state of a run, its progress and its newest figures."""
     active = state.status in ACTIVE
     bar = run_progress(history, active=active, language=language)
     return run_head(run, state, language) + bar + figures(history, language)
 
 
 def run_progress(history: RunHistory, *, active: bool, language: str) -> str:
-    """Return the progress bar with the remaining time."""
     if history.read < 1:
         percent = round(100 * history.read)
         return progress(t("training.reading_log", language, percent=percent), percent, 100)
@@ -65,7 +63,6 @@ def run_progress(history: RunHistory, *, active: bool, language: str) -> str:
 
 
 def figures(history: RunHistory, language: str) -> str:
-    """Return the newest figures in one line that wraps."""
     names = {
         "epoch": "training.epoch",
         "loss_audio": "training.loss_audio",
@@ -85,12 +82,10 @@ def figures(history: RunHistory, language: str) -> str:
 
 
 def chart_rows(history: RunHistory, curves: dict[str, str], language: str) -> list[ChartRow]:
-    """Return the points of a chart."""
     return [(step, value, t(label, language)) for name, label in curves.items() for step, value in history.points(name)]
 
 
 def messages(history: RunHistory, language: str) -> str:
-    """Return the warnings, and the problems with clips or lines."""
     parts = []
     if history.warnings:
         newest_first = list(dict.fromkeys(reversed(history.warnings)))
@@ -165,7 +160,6 @@ def clock(event: Event) -> str:
 
 
 def short(value: float) -> str:
-    """Return a number in three digits."""
     if value and abs(value) < 0.001:
         return f"{value:.2e}".replace("e-0", "e-")
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
@@ -214,7 +208,6 @@ def comparison_table(runs: Sequence[ComparedRun], language: str) -> str:
 
 
 def device_line(device: Result, language: str) -> str:
-    """Return the device and its memory."""
     memory = f"{device['memory'] / 2**30:.1f} GiB"
     if device["kind"] == "cuda":
         return t("training.device_gpu", language, name=device["name"], memory=memory)

@@ -241,7 +241,6 @@ class HistoryCache:
         self._lock = threading.Lock()
 
     def read(self, run: Run) -> RunHistory:
-        """Read the new events of a run and return its history."""
         with self._lock:
             reader = self._readers.pop(run.folder, None) or EventReader(run.events)
             self._readers[run.folder] = reader

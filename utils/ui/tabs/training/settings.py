@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,6 @@ SAVE = """(value) => {
 
 
 def preset_choices(language: str) -> list[tuple[str, str]]:
-    """Return the presets as (title, name)."""
     return [(t(f"preset.{name}.title", language), name) for name in PRESETS]
 
 
@@ -87,7 +86,6 @@ def read_settings(values: Mapping[str, object], project: Project) -> TrainConfig
 
 
 def save_settings(config: TrainConfig, output: Path, project: str) -> Path:
-    """Write settings to a file for download."""
     folder = output / UPLOADS.name / SETTINGS
     make_folder(folder)
     path = folder / f"{project}-train-{time.strftime('%Y%m%d-%H%M%S')}.yaml"
@@ -126,7 +124,6 @@ def start(config: TrainConfig, project: Project) -> runs.Run:
 
 
 def list_trainings(project: Project) -> list[runs.Run]:
-    """Return the training runs of a project, newest first."""
     return runs.list_runs(project, VERB)
 
 
@@ -161,6 +158,24 @@ class TrainForm:
     def outputs(self) -> list[Any]:
         """Return the widgets that ``form_values`` fills, in its order."""
         return [self.widgets[name] for name in SHOWN]
+
+    def handler(
+        self, act: Callable[[Project, TrainConfig, str], Any], on_error: Callable[[str], Any] = str
+    ) -> Callable[..., Any]:
+        """Return a handler of the whole form, which calls ``act`` with project, settings and language.
+
+        An error becomes a box; ``on_error`` makes the values of all outputs from it.
+        """
+
+        @show_errors
+        def handle(project: str, page_language: str, **values: object) -> Any:  # noqa: ANN401  # what act returns
+            try:
+                opened = self.page.open(project)
+                return act(opened, read_settings(values, opened), page_language)
+            except AmharicTtsError as error:
+                return on_error(settings_error(error, page_language))
+
+        return handle
 
     def lay_out(self, names: Sequence[str]) -> None:
         """Lay out the widgets of some fields, side by side where they fit."""
@@ -205,7 +220,6 @@ def build_model(form: TrainForm) -> None:
 
 
 def build_presets(form: TrainForm) -> None:
-    """Lay out the presets, which fill the form."""
     language = form.page.language
     preset = gr.Dropdown(
         preset_choices("en"), value=None, elem_id="preset", interactive=True, **labels("training.preset")
@@ -228,7 +242,6 @@ def build_presets(form: TrainForm) -> None:
 
 
 def build_settings(form: TrainForm) -> None:
-    """Lay out the other settings in groups."""
     form.lay_out(BASIC)
     with gr.Accordion(t("training.optimizations"), open=True, elem_id="switches"):
         form.lay_out(FIRST_SWITCHES)
@@ -253,22 +266,15 @@ def build_files(form: TrainForm) -> None:
     command = command_box("command", visible=False)
     file = gr.File(label=t("common.settings"), visible=False, interactive=False, elem_id="settings-file")
 
-    @show_errors
-    def write_command(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
-        try:
-            config = read_settings(values, page.open(project))
-        except ConfigError as error:
-            return settings_error(error, page_language), gr.update(visible=False)
+    def write_command(_project: Project, config: TrainConfig, _language: str) -> tuple[Any, ...]:
         return "", gr.update(value=command_line(VERB, config), visible=True)
 
-    @show_errors
-    def write_file(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
-        opened = page.open(project)
-        try:
-            path = save_settings(read_settings(values, opened), page.output, opened.root.name)
-        except ConfigError as error:
-            return settings_error(error, page_language), gr.update(visible=False)
+    def write_file(project: Project, config: TrainConfig, _language: str) -> tuple[Any, ...]:
+        path = save_settings(config, page.output, project.root.name)
         return "", gr.update(value=str(path), visible=True)
+
+    def hide(error: str) -> tuple[Any, ...]:
+        return error, gr.update(visible=False)
 
     @show_errors
     def read_file(path: str, page_language: str) -> list[Any]:
@@ -279,10 +285,10 @@ def build_files(form: TrainForm) -> None:
         done = message_box("success", t("training.settings_file_loaded", page_language, name=Path(path).name))
         return [done, *form_values(config, keep_paths=False)]
 
-    show.click(
-        write_command, inputs_kwargs=form.inputs, outputs=[message, command], api_name="train_command", **RAW_INPUTS
-    )
-    save.click(write_file, inputs_kwargs=form.inputs, outputs=[message, file], api_name="save_settings", **RAW_INPUTS)
+    options: dict[str, Any] = {"inputs_kwargs": form.inputs, **RAW_INPUTS}
+    write = form.handler(write_command, hide)
+    show.click(write, outputs=[message, command], api_name="train_command", **options)
+    save.click(form.handler(write_file, hide), outputs=[message, file], api_name="save_settings", **options)
     load.upload(
         read_file,
         [load, page.language],

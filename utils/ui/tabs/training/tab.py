@@ -5,9 +5,10 @@ from typing import Any
 import gradio as gr
 
 from utils import runs
-from utils.core.errors import AmharicTtsError
+from utils.config import TrainConfig
+from utils.core.paths import Project
 from utils.ui.i18n import heading, t
-from utils.ui.page import RAW_INPUTS, PageContext, show_errors
+from utils.ui.page import RAW_INPUTS, PageContext
 from utils.ui.run_panel import RunPanel
 from utils.ui.tabs.training import render, settings
 from utils.ui.tabs.training.monitor import LiveView, build_comparison, build_export, build_live
@@ -17,7 +18,6 @@ from utils.ui.tabs.training.settings import TrainForm
 
 
 def build(page: PageContext) -> gr.Tab:
-    """Lay out the tab."""
     histories = HistoryCache()
 
     def facts(run: runs.Run, state: runs.State, language: str) -> str:
@@ -63,17 +63,11 @@ def build_form(page: PageContext) -> tuple[TrainForm, gr.HTML]:
 def connect_start(form: TrainForm, panel: RunPanel, button: gr.Button, message: gr.HTML) -> None:
     """Start a run with the settings of the form; show problems beside the button."""
 
-    @show_errors
-    def train(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
-        try:
-            config = settings.read_settings(values, form.page.open(project))
-            started = panel.started(lambda opened: settings.start(config, opened), project, page_language)
-        except AmharicTtsError as error:
-            return *[gr.skip()] * len(panel.outputs), settings.settings_error(error, page_language)
-        return *started, ""
+    def train(project: Project, config: TrainConfig, language: str) -> tuple[Any, ...]:
+        return *panel.started(lambda opened: settings.start(config, opened), project.root.name, language), ""
 
     button.click(
-        train,
+        form.handler(train, lambda error: (*[gr.skip()] * len(panel.outputs), error)),
         inputs_kwargs=form.inputs,
         outputs=[*panel.outputs, message],
         api_name="train",
