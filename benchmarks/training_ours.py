@@ -21,12 +21,10 @@ from utils.training.clips import ClipLimits, select_clips
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator
 from utils.training.ema import Ema
-from utils.training.evaluation import Evaluator
+from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import PackedGpt, SpecialTokens
-from utils.training.schedule import make_schedule
 from utils.training.speedups.dropout import set_dropout
-from utils.training.speedups.optimizers import make_optimizer
-from utils.training.step import TrainStep
+from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.model import load_gpt
@@ -49,7 +47,7 @@ class OurSide:
         self.gpt: Any = load_gpt(material.model)
         acted = [set_dropout(self.gpt, config.dropout), *switches.apply(self.gpt).values()]
 
-        self.source = select_clips(_store(material), material.clips(), ClipLimits.from_config(config, self.gpt)).source
+        self.source, _ = select_clips(_store(material), material.clips(), ClipLimits.from_config(config, self.gpt))
         self.tokens, self.plan = SpecialTokens.from_model(self.gpt), UpdatePlan.from_config(config, self.source.lengths)
         grid = compile_lengths(self.source.lengths) if config.use_compile else ()
         self.share = BatchSpec(config.batch_size, config.batch_tokens, grid=grid)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -10,7 +11,8 @@ from torch import nn
 from tests.training.small_gpt import small_gpt
 from utils.config import TrainConfig
 from utils.training.packing import PackedGpt
-from utils.training.speedups import SpeedupError, compilation, kernels, memory_cap
+from utils.training.speedups import SpeedupError, blocks, gpu
+from utils.training.speedups.attention import choose_kernel
 from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations, coqui_gpt
 from utils.xtts import device
 
@@ -27,9 +29,9 @@ class Holder(nn.Module):
 
 @pytest.fixture(autouse=True)
 def _all_kernels_afterwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(compilation, "check_compiler", lambda _: None)
+    monkeypatch.setattr(blocks, "check_compiler", lambda _: None)
     yield
-    kernels.choose("auto", "cpu")
+    choose_kernel("auto", "cpu")
 
 
 def optimizer(**settings: object) -> TrainingOptimizer:
@@ -145,14 +147,8 @@ def test_loading_fits_the_machine(device: str, cores: int, workers: int, pinned:
     torch.utils.data.DataLoader(data, **settings)  # type: ignore[arg-type]  # torch accepts them together
 
 
-def test_the_limit_of_memory_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[float] = []
-
-    def cap(fraction: float, device: torch.device) -> Any:
-        seen.append(fraction)
-        return real(fraction, device)
-
-    real = memory_cap.cap_memory
-    monkeypatch.setattr(memory_cap, "cap_memory", cap)
+def test_the_memory_limit_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    cap = mock.Mock(wraps=gpu.cap_memory)
+    monkeypatch.setattr(gpu, "cap_memory", cap)
     optimizer(max_memory_fraction=0.5).apply(small_gpt())
-    assert seen == [0.5]
+    assert cap.call_args.args[0] == 0.5

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -27,20 +28,17 @@ from utils.training.clips import ClipLimits
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator, shard
 from utils.training.ema import Ema
-from utils.training.evaluation import Evaluator
 from utils.training.guards import EarlyStopping, OverfittingGuard
 from utils.training.launcher import is_member
 from utils.training.loop import TrainingLoop
+from utils.training.metrics import Throughput, Tracker
 from utils.training.model_size import ClipSize, ModelSize
+from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import PackedGpt, SpecialTokens
 from utils.training.preparation import BaseModel
 from utils.training.run_saver import RunSaver
-from utils.training.schedule import make_schedule
 from utils.training.speedups.dropout import set_dropout
-from utils.training.speedups.optimizers import make_optimizer
-from utils.training.step import TrainStep
-from utils.training.throughput import Throughput
-from utils.training.tracking import Tracker
+from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer
 from utils.xtts import checkpoints
 from utils.xtts.codec import AudioEncoder
@@ -52,23 +50,14 @@ from utils.xtts.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class TrainResult:
-    """Result of a run.
+    """Result of a run."""
 
-    Attributes:
-        run: Folder of the run.
-        best: Folder of the best checkpoint on the evaluation clips; None if none was better than the base model.
-        updates: Updates done.
-        train_loss: Running mean of the audio loss.
-        eval_losses: Losses of the last evaluation.
-        seconds: Time trained, over all sessions.
-    """
-
-    run: Path
-    best: Path | None
+    run: Path  # folder of the run
+    best: Path | None  # folder of the best checkpoint; None if none was better than the base model
     updates: int
-    train_loss: float | None
-    eval_losses: dict[str, float]
-    seconds: float
+    train_loss: float | None  # running mean of the audio loss
+    eval_losses: dict[str, float]  # of the last evaluation
+    seconds: float  # trained, over all sessions
 
 
 def train_gpt(**settings: object) -> TrainResult:
@@ -140,16 +129,8 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
     )
 
 
-@dataclass(frozen=True)
-class TrainingData:
-    """What a run needs before its model is loaded.
-
-    Attributes:
-        clips: Training and evaluation clips.
-        base: The model to start from.
-        tokenizer: Tokenizer of the model.
-        features: Encoded features of all clips.
-    """
+class TrainingData(NamedTuple):
+    """What a run needs before its model is loaded."""
 
     clips: Material
     base: BaseModel
@@ -251,12 +232,10 @@ def emit_memory_estimate(job: Job, config: TrainConfig, size: ModelSize, clip: C
 
 
 def emit_change(job: Job, change: Change) -> None:
-    """Record what an optimization changed."""
     job.events.emit("optimization", name=change.name, changed=change.changed, detail=change.detail)
 
 
 def warn(job: Job, message: str) -> None:
-    """Record a problem that does not end the run."""
     job.events.emit("warning", message=message)
 
 

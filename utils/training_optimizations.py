@@ -12,19 +12,7 @@ import torch
 from torch import nn
 
 from utils.config import TrainConfig
-from utils.training.speedups import (
-    Change,
-    SpeedupError,
-    attention,
-    checkpointing,
-    compilation,
-    dropout,
-    freezing,
-    gelu,
-    kernels,
-    matmul,
-    memory_cap,
-)
+from utils.training.speedups import Change, SpeedupError, attention, blocks, dropout, freezing, gpu
 from utils.xtts import adapters
 from utils.xtts.device import Precision, choose_precision
 from utils.xtts.modules import GPT
@@ -59,7 +47,6 @@ class TrainingOptimizer:
 
     @classmethod
     def from_config(cls, config: TrainConfig, device: torch.device | str | None = None) -> Self:
-        """Create an optimizer from the settings of a run."""
         return cls(config, device)
 
     def apply(self, model: nn.Module) -> dict[str, Change]:
@@ -77,16 +64,16 @@ class TrainingOptimizer:
         is tried for the attention in use. Layers are compiled last.
         """
         config = self.config
-        yield memory_cap.cap_memory(config.max_memory_fraction, self.device)
+        yield gpu.cap_memory(config.max_memory_fraction, self.device)
         yield Change("enable_mixed_precision", int(self.precision.dtype != "no"), self.precision.reason)
-        yield matmul.use_tf32(self.device, enabled=config.enable_tf32)
+        yield gpu.use_tf32(self.device, enabled=config.enable_tf32)
         if config.enable_lora:
             yield self.apply_adapters(gpt)
         if config.freeze_first_n_gpt_layers:
             yield freezing.freeze_first_layers(gpt, config.freeze_first_n_gpt_layers)
         if config.freeze_conditioning:
             yield freezing.freeze_conditioning(gpt)
-        yield gelu.fuse_gelu(gpt) if config.enable_fused_gelu else gelu.unfuse_gelu(gpt)
+        yield blocks.fuse_gelu(gpt, enabled=config.enable_fused_gelu)
         yield self.configure_sdpa(gpt)
         if config.enable_byte_dropout and config.enable_sdpa and self.device.type == "cpu" and not config.use_compile:
             yield dropout.use_byte_dropout(gpt)
@@ -94,7 +81,7 @@ class TrainingOptimizer:
         if config.enable_grad_checkpoint:
             yield self.apply_gradient_checkpointing(gpt)
         if config.use_compile:
-            yield compilation.compile_blocks(gpt, self.device)
+            yield blocks.compile_blocks(gpt, self.device)
 
     def get_mixed_precision_config(self) -> Precision:
         """Return the precision for ``accelerate`` and the reason for it."""
@@ -103,14 +90,8 @@ class TrainingOptimizer:
     def apply_adapters(self, model: nn.Module) -> Change:
         """Add LoRA or DoRA adapters to the GPT-2 and freeze the rest, except the text embeddings."""
         config = self.config
-        return adapters.add_lora(
-            coqui_gpt(model),
-            config.lora_rank,
-            config.lora_alpha,
-            config.lora_dropout,
-            config.lora_targets,
-            dora=config.use_dora,
-        )
+        sizes = config.lora_rank, config.lora_alpha, config.lora_dropout
+        return adapters.add_lora(coqui_gpt(model), *sizes, config.lora_targets, dora=config.use_dora)
 
     def configure_sdpa(self, model: nn.Module) -> Change:
         """Use fused attention in GPT, conditioning encoder and perceiver, or unfused if it is off."""
@@ -129,11 +110,11 @@ class TrainingOptimizer:
                 f"attention_kernel: {kernel} is a fused kernel, and enable_sdpa is off.", hint="Choose auto."
             )
         rate = attention.dropout(coqui_gpt(model))
-        return kernels.choose(kernel, self.device, dtype=self.precision.torch_dtype, dropout=rate)
+        return attention.choose_kernel(kernel, self.device, dtype=self.precision.torch_dtype, dropout=rate)
 
     def apply_gradient_checkpointing(self, model: nn.Module) -> Change:
         """Checkpoint the layers of GPT and conditioning encoder."""
-        return checkpointing.checkpoint_blocks(coqui_gpt(model), self.config.checkpoint_every)
+        return blocks.checkpoint_blocks(coqui_gpt(model), self.config.checkpoint_every)
 
     def memory_statistics(self, model: nn.Module) -> dict[str, int]:
         """Return parameter counts and the memory that the model and this process use."""
@@ -155,27 +136,25 @@ class TrainingOptimizer:
         """Report the active optimizations, read from the live model and torch instead of the settings."""
         gpt = coqui_gpt(model)
         parts = attention.report(gpt, self.device, self.precision.torch_dtype).items()
-        layers, encoder = checkpointing.checkpointed(gpt)
-        blocks = list(gpt.get_submodule("gpt.h").children())
+        layers, encoder = blocks.checkpointed(gpt)
+        gpt2_layers = list(gpt.get_submodule("gpt.h").children())
         conditioning = [weight for name in attention.CONDITIONING for weight in gpt.get_submodule(name).parameters()]
         return {
-            **{
-                f"attention of {name}": f"{part.layers} x {part.implementation} ({part.kernel})" for name, part in parts
-            },
-            "kernels allowed": ", ".join(sorted(kernels.allowed())),
+            **{f"attention of {name}": f"{layers} x {kind} ({kernel})" for name, (layers, kind, kernel) in parts},
+            "kernels allowed": ", ".join(sorted(attention.allowed_kernels())),
             "checkpointed layers of gpt": layers,
             "checkpointed layers of conditioning_encoder": encoder,
-            "compiled layers of gpt": compilation.compiled(gpt),
-            "frozen layers of gpt": sum(not any(w.requires_grad for w in block.parameters()) for block in blocks),
+            "compiled layers of gpt": blocks.compiled(gpt),
+            "frozen layers of gpt": sum(not any(w.requires_grad for w in block.parameters()) for block in gpt2_layers),
             "frozen weights of conditioning": sum(not weight.requires_grad for weight in conditioning),
             "adapted layers": sum(1 for _ in adapters.adapted_layers(gpt)),
             "weights": ", ".join(sorted({str(weight.dtype) for weight in gpt.parameters()})),
-            "TF32": ", ".join(name for name, on in matmul.tf32_state().items() if on) or "off",
+            "TF32": ", ".join(name for name, on in gpu.tf32_state().items() if on) or "off",
         }
 
 
 class UnslothStyleOptimizations:
-    """Optimizations of the machine instead of the model: TF32, data loading and compilation.
+    """Optimizations of the machine instead of the model: TF32, data loading and blocks.
 
     Args:
         device: Device of the training; by default the GPU of this process, or the CPU if there is none.
@@ -188,7 +167,7 @@ class UnslothStyleOptimizations:
 
     def enable_tf32(self) -> Change:
         """Use TF32 in matrix products and convolutions if the GPU supports it."""
-        return matmul.use_tf32(self.device)
+        return gpu.use_tf32(self.device)
 
     def dataloader_settings(self) -> dict[str, bool | int | None]:
         """Return keywords for torch's DataLoader.
@@ -205,13 +184,12 @@ class UnslothStyleOptimizations:
             "prefetch_factor": 4 if workers else None,
         }
 
-    def compile_model(self, model: nn.Module, *, backend: compilation.Backend = "inductor") -> Change:
+    def compile_model(self, model: nn.Module, *, backend: blocks.Backend = "inductor") -> Change:
         """Compile the layers of the GPT-2, each shape on first use."""
-        return compilation.compile_blocks(coqui_gpt(model), self.device, backend=backend)
+        return blocks.compile_blocks(coqui_gpt(model), self.device, backend=backend)
 
 
 def _this_device() -> torch.device:
-    """Return the GPU of this process, or the CPU."""
     if not torch.cuda.is_available():
         return torch.device("cpu")
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))

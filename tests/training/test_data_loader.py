@@ -1,6 +1,5 @@
 """Reading ahead: the right clips, nothing of what is skipped, the same for every split, in little memory."""
 
-import dataclasses
 import subprocess
 import sys
 from pathlib import Path
@@ -28,9 +27,9 @@ TOKENS = SpecialTokens(start_text=99, stop_text=0, start_audio=1024, stop_audio=
 LENGTHS = made_lengths(45, seconds=(0.5, 2.5))
 
 
-def loader(share: BatchSpec, *, clips: int = 8, workers: int = 0, seed: int = 0) -> tuple[UpdateLoader, MadeClips]:
+def loader(spec: BatchSpec, *, clips: int = 8, workers: int = 0, seed: int = 0) -> tuple[UpdateLoader, MadeClips]:
     source = MadeClips(LENGTHS)
-    return UpdateLoader(source, UpdatePlan(LENGTHS, clips, seed=seed), TOKENS, share, workers=workers), source
+    return UpdateLoader(source, UpdatePlan(LENGTHS, clips, seed=seed), TOKENS, spec, workers=workers), source
 
 
 def spelled(batch: PackedBatch) -> tuple[object, ...]:
@@ -63,24 +62,6 @@ def test_a_run_that_starts_in_the_middle_reads_nothing_of_what_it_skips() -> Non
     assert len(source.read_clips) == sum(update.clips for update in rest)
 
 
-def test_one_update_is_read_ahead_and_no_more() -> None:
-    reading, source = loader(BatchSpec(4))
-    updates = reading.run(0, 6)
-    assert source.read_clips == []
-    first = next(updates)
-    second = next(updates)
-    assert len(source.read_clips) <= first.clips + second.clips + 8
-    updates.close()  # type: ignore[attr-defined]
-
-
-def test_a_fault_in_reading_is_raised_where_the_update_is_wanted() -> None:
-    reading, source = loader(BatchSpec(4))
-    source.lengths = LENGTHS.select(np.arange(3))
-    with pytest.raises(IndexError):
-        list(reading.run(0, 6))
-
-
-@pytest.mark.slow
 def test_processes_read_what_the_thread_reads_and_draw_no_random_number() -> None:
     state = torch.get_rng_state()
     found = list(loader(BatchSpec(4), workers=2)[0].run(2, 9))
@@ -88,9 +69,8 @@ def test_processes_read_what_the_thread_reads_and_draw_no_random_number() -> Non
     assert torch.equal(torch.get_rng_state(), state)
 
 
-@pytest.mark.parametrize("world", [2, 3])
-def test_processes_share_the_clips_without_overlap(world: int) -> None:
-    readers = [loader(BatchSpec(3, rank=rank, world=world)) for rank in range(world)]
+def test_processes_share_the_clips_without_overlap() -> None:
+    readers = [loader(BatchSpec(3, rank=rank, world=3)) for rank in range(3)]
     runs = [list(reading.run(0, 6)) for reading, _ in readers]
     assert sorted(clip for _, source in readers for clip in source.read_clips) == list(range(45))
     for shared in zip(*runs, strict=True):
@@ -101,12 +81,12 @@ def test_processes_share_the_clips_without_overlap(world: int) -> None:
         assert sum(batch.text_count for batch in batches) == shared[0].text_count
 
 
-def learnt(model: PackedGpt, shares: list[BatchSpec]) -> Tensor:
+def learned(model: PackedGpt, specs: list[BatchSpec]) -> Tensor:
     """Return the loss of one update and its gradient, as the training weighs them."""
     model.zero_grad()
     total = torch.zeros(())
-    for share in shares:
-        (update,) = loader(share)[0].run(3, 4)
+    for spec in specs:
+        (update,) = loader(spec)[0].run(3, 4)
         for batch in update.batches:
             sums = model(batch)
             loss = sums.audio / update.audio_count + 0.01 * sums.text / update.text_count
@@ -118,7 +98,7 @@ def learnt(model: PackedGpt, shares: list[BatchSpec]) -> Tensor:
 
 def test_n_times_1_learns_what_1_times_n_learns_and_two_processes_learn() -> None:
     model = PackedGpt(small_gpt(layers=1)).eval()
-    whole = learnt(model, [BatchSpec(8)])
+    whole = learned(model, [BatchSpec(8)])
     assert len(whole) == 1 + sum(weight.numel() for weight in model.parameters())
     splits = [
         [BatchSpec(1)],
@@ -126,29 +106,21 @@ def test_n_times_1_learns_what_1_times_n_learns_and_two_processes_learn() -> Non
         [BatchSpec(4, rank=rank, world=2) for rank in range(2)],
         [BatchSpec(8, token_budget=200)],
     ]
-    for shares in splits:
-        found = learnt(model, shares)
+    for specs in splits:
+        found = learned(model, specs)
         assert float((found - whole).norm() / whole.norm()) < 1e-5
         assert float(found[0]) == pytest.approx(float(whole[0]), rel=1e-5)
 
 
 def test_fixed_lengths_give_few_shapes() -> None:
-    for share in (
+    for spec in (
         BatchSpec(4, grid=compile_lengths(LENGTHS, 3)),
         BatchSpec(4, token_budget=300, grid=compile_lengths(LENGTHS, 3)),
     ):
-        reading, source = loader(share)
+        reading, source = loader(spec)
         batches = [batch for update in reading.run(0, 6) for batch in update.batches]
         assert len({(batch.mel.shape[0], batch.length) for batch in batches}) <= 3
         assert sorted(source.read_clips) == list(range(45))
-
-
-def test_a_smaller_share_holds_for_what_is_not_read_yet() -> None:
-    reading, _ = loader(BatchSpec(8))
-    updates = reading.run(0, 6)
-    assert max(batch.clips for batch in next(updates).batches) == 8
-    reading.spec = dataclasses.replace(reading.spec, batch_size=2)
-    assert max(batch.clips for update in list(updates)[1:] for batch in update.batches) == 2
 
 
 def test_an_evaluation_is_the_same_every_time_and_for_every_batch_size() -> None:
@@ -208,15 +180,15 @@ def test_the_store_gives_the_crop_that_is_asked_for(store: Features) -> None:
 
 def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store: Features) -> None:
     clips = [made_clip(row) for row in range(5)]
-    chosen = select_clips(store, clips, ClipLimits())
-    assert [clip.id for clip in chosen.source.clips] == ["r0-0", "r0-2"]
-    assert chosen.source.lengths.codes.tolist() == [22, 40]
-    assert {clip.id: reason.split(": ")[-1] for clip, reason in chosen.excluded} == {
+    source, excluded = select_clips(store, clips, ClipLimits())
+    assert [clip.id for clip in source.clips] == ["r0-0", "r0-2"]
+    assert source.lengths.codes.tolist() == [22, 40]
+    assert {clip.id: reason.split(": ")[-1] for clip, reason in excluded} == {
         "r0-4": "its audio or text could not be encoded",
         "r0-1": "longer than 11.6 s (max_audio_length)",
         "r0-3": "shorter than 0.5 s",
     }
-    assert select_clips(store, clips[4:], ClipLimits()).source.lengths.samples.size == 0
+    assert select_clips(store, clips[4:], ClipLimits())[0].lengths.samples.size == 0
     with pytest.raises(DataError, match="has no features"):
         FeatureSource(store, clips)
 
@@ -247,13 +219,11 @@ print(total, peak - first)
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [2000, 20_000])
-def test_a_pass_over_many_clips_takes_no_more_memory_than_one_over_few(tmp_path: Path, count: int) -> None:
+def test_a_pass_over_many_clips_takes_little_memory(tmp_path: Path) -> None:
     """Anonymous memory, as the kernel counts it: pages of the mapped files can be dropped at any time."""
     if not Path("/proc/self/status").is_file():
         pytest.skip("anonymous memory is counted by /proc")
-    store = Features(tmp_path, "a", "t")
+    store, count = Features(tmp_path, "a", "t"), 20_000
     lengths: ClipLengths = made_lengths(count, seconds=(2.0, 3.0))
     for first in range(0, count, 500):
         rows = range(first, first + 500)

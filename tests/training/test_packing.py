@@ -1,4 +1,4 @@
-"""Batches: what is packed with a clip changes nothing for it, and a batch can be split."""
+"""Packing: coqui's loss and gradients, whatever else is in a batch and however it is split."""
 
 import io
 import pickle
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from tests.training.small_gpt import small_gpt
 from utils.core.errors import RunError
@@ -36,7 +37,7 @@ def examples(sizes: list[tuple[int, int]] = SIZES, frames: int = 43) -> list[Exa
     ]
 
 
-def learnt(model: PackedGpt, batches: list[PackedBatch]) -> Tensor:
+def learned(model: PackedGpt, batches: list[PackedBatch]) -> Tensor:
     """Return the sums of both losses and all gradients of their sum, in one row."""
     model.zero_grad()
     sums = [model(batch) for batch in batches]
@@ -58,12 +59,12 @@ def test_a_clip_is_spelled_out_as_coqui_does_it() -> None:
     assert parts["text_ids"] == [99, 7, 8] * 2
     assert parts["text_targets"] == [7, 8, 0] * 2
     assert parts["text_positions"] == [0, 1, 2] * 2
-    assert parts["text_places"] == [32, 33, 34, 42 + 32, 42 + 33, 42 + 34]
+    assert parts["text_index"] == [32, 33, 34, 42 + 32, 42 + 33, 42 + 34]
     assert parts["audio_ids"] == [1024, 500, 600, 700, 1025, 1025, 1025] * 2
     assert parts["audio_positions"] == [0, 1, 2, 3, 4, 5, 6] * 2
-    assert parts["audio_places"] == [*range(35, 42), *range(42 + 35, 42 + 42)]
+    assert parts["audio_index"] == [*range(35, 42), *range(42 + 35, 42 + 42)]
     assert parts["counted_targets"] == [500, 600, 700, 1025, 1025, 1025, 1025, 500, 1025, 1025, 1025, 1025]
-    assert parts["counted_places"] == [*range(35, 42), 77, 80, 81, 82, 83]
+    assert parts["counted_index"] == [*range(35, 42), 77, 80, 81, 82, 83]
     assert (batch.length, batch.clips, batch.text_count, batch.audio_count) == (42, 2, 6, 12)
     assert (batch.positions, batch.padded) == (84, 84)
     assert batch.mel.shape == (2, 80, 43)
@@ -73,13 +74,13 @@ def test_a_clip_is_spelled_out_as_coqui_does_it() -> None:
 def test_a_batch_is_the_sum_of_its_clips(model: PackedGpt) -> None:
     clips = examples()
     alone = [pack([clip], TOKENS, masked=MASKED[row : row + 1]) for row, clip in enumerate(clips)]
-    assert_same(learnt(model, [pack(clips, TOKENS, masked=MASKED)]), learnt(model, alone))
+    assert_same(learned(model, [pack(clips, TOKENS, masked=MASKED)]), learned(model, alone))
 
 
 def test_what_stands_in_the_padding_is_not_looked_at(model: PackedGpt, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = pack(examples(), TOKENS)
     before = model(batch)
-    embedded = PackedGpt._embedded
+    embedded = PackedGpt._embed
 
     def filled(self: PackedGpt, one: PackedBatch) -> Tensor:
         matrix = embedded(self, one)
@@ -87,17 +88,17 @@ def test_what_stands_in_the_padding_is_not_looked_at(model: PackedGpt, monkeypat
             matrix[row, PROMPT + sizes.text + sizes.audio :] = 100.0
         return matrix
 
-    monkeypatch.setattr(PackedGpt, "_embedded", filled)
+    monkeypatch.setattr(PackedGpt, "_embed", filled)
     torch.testing.assert_close(model(batch), before)
 
 
 def test_halves_add_up_down_to_single_clips(model: PackedGpt) -> None:
     whole = pack(examples(), TOKENS, masked=MASKED)
-    expected = learnt(model, [whole])
+    expected = learned(model, [whole])
     batches = [whole]
     while len(batches) < 5:
         batches = [half for one in batches for half in (one.halves() if one.clips > 1 else [one])]
-        assert_same(learnt(model, batches), expected)
+        assert_same(learned(model, batches), expected)
         assert {one.length for one in batches} == {whole.length}
         assert sum(one.audio_count for one in batches) == whole.audio_count
     with pytest.raises(RunError, match="max_audio_length"):
@@ -107,7 +108,7 @@ def test_halves_add_up_down_to_single_clips(model: PackedGpt) -> None:
 def test_a_batch_without_clips_teaches_nothing_and_fails_nowhere(model: PackedGpt) -> None:
     empty = pack([], TOKENS)
     assert (empty.clips, empty.text_count, empty.audio_count, empty.positions) == (0, 0, 0, 0)
-    made = learnt(model, [empty])  # every weight has a gradient, which processes that wait for each other need
+    made = learned(model, [empty])  # every weight has a gradient, which processes that wait for each other need
     assert len(made) == 2 + sum(weight.numel() for weight in model.parameters())
     assert not made.any()
 
@@ -138,3 +139,97 @@ def test_heads_run_on_the_positions_that_count_alone(model: PackedGpt) -> None:
     for hook in hooks:
         hook.remove()
     assert seen == {"text": batch.text_count, "audio": batch.audio_count}
+
+
+def example(ids: int, codes: int, *, frames: int = 60, seed: int = 0) -> Example:
+    random = np.random.default_rng([seed, ids, codes])
+    mel = random.standard_normal((frames, 80)).astype(np.float16)
+    return Example(random.integers(1, 99, ids), random.integers(0, 1024, codes).astype(np.int16), mel)
+
+
+def coqui(model: PackedGpt, clips: list[Example], cond_idxs: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """Call coqui's forward as its GPTTrainer does; a clip of n codes has a little less than 1024 n samples."""
+
+    def padded(rows: list[Any]) -> Tensor:
+        return torch.nn.utils.rnn.pad_sequence([torch.from_numpy(row).long() for row in rows], batch_first=True)
+
+    mel = torch.from_numpy(np.stack([clip.mel.T for clip in clips])).float()
+    text, mel_loss, logits = model.gpt(
+        padded([clip.ids for clip in clips]),
+        torch.tensor([len(clip.ids) for clip in clips]),
+        padded([clip.codes for clip in clips]),
+        torch.tensor([1024 * len(clip.codes) - 300 for clip in clips]),
+        cond_mels=mel[:, None],
+        cond_idxs=cond_idxs,
+    )
+    return text, mel_loss, logits
+
+
+def ours(model: PackedGpt, clips: list[Example], masked: list[tuple[int, int]] | None = None) -> Tensor:
+    batch = pack(clips, SpecialTokens.from_model(model.gpt), masked=np.array(masked) if masked else None)
+    sums = model(batch)
+    return torch.stack([sums.text / batch.text_count, sums.audio / batch.audio_count])
+
+
+def gradients(model: PackedGpt, loss: Tensor) -> dict[str, Tensor]:
+    model.gpt.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    return {name: weight.grad.clone() for name, weight in model.gpt.named_parameters() if weight.grad is not None}
+
+
+def assert_same_learning(model: PackedGpt, theirs: Tensor, mine: Tensor) -> None:
+    torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=0)
+    expected, found = gradients(model, theirs), gradients(model, mine)
+    assert expected.keys() == found.keys()
+    assert {name.split(".")[0] for name in found} >= {
+        "conditioning_encoder",
+        "conditioning_perceiver",
+        "gpt",
+        "mel_head",
+    }
+    for name, gradient in expected.items():
+        apart = float((found[name] - gradient).norm() / gradient.norm().clamp(min=1e-12))
+        assert apart < 1e-4, f"{name}: {apart}"
+
+
+@pytest.mark.parametrize(("ids", "codes"), [(1, 12), (60, 130), (7, 252)])
+def test_loss_and_every_gradient_are_those_of_coqui(model: PackedGpt, ids: int, codes: int) -> None:
+    clip = example(ids, codes)
+    text, audio, _ = coqui(model, [clip])
+    mine = ours(model, [clip])
+    torch.testing.assert_close(mine, torch.stack([text, audio]), rtol=1e-5, atol=0)
+    assert_same_learning(model, 0.01 * text + audio, 0.01 * mine[0] + mine[1])
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 20), (7, 30), (20, 40)])
+def test_they_are_the_same_with_a_masked_reference(model: PackedGpt, first: int, last: int) -> None:
+    """The samples are divided by 4 first, so that coqui masks the codes that lie under the reference."""
+    clip = example(17, 40)
+    text, audio, _ = coqui(model, [clip], torch.tensor([[256 * first, 256 * last]]))
+    mine = ours(model, [clip], [(first, last)])
+    assert_same_learning(model, 0.01 * text + audio, 0.01 * mine[0] + mine[1])
+
+
+def test_a_batch_is_the_same_as_in_coqui_where_nothing_is_masked(model: PackedGpt) -> None:
+    clips = [example(ids, codes, seed=1) for ids, codes in SIZES]
+    text, audio, _ = coqui(model, clips)
+    mine = ours(model, clips)
+    assert_same_learning(model, 0.01 * text + audio, 0.01 * mine[0] + mine[1])
+
+
+def without(logits: Tensor, clips: list[Example], masked: dict[int, range]) -> Tensor:
+    """Return the mean loss over coqui's logits where these codes of these clips do not count."""
+    targets = torch.full(logits.shape[::2], -1)
+    for row, clip in enumerate(clips):
+        said = torch.cat([torch.from_numpy(clip.codes).long(), torch.full((4,), 1025)])
+        targets[row, : len(said)] = said
+        targets[row, list(masked.get(row, []))] = -1
+    return cross_entropy(logits, targets, ignore_index=-1)
+
+
+def test_upstream_masks_four_times_too_far_because_it_counts_frames_where_targets_are_codes(model: PackedGpt) -> None:
+    clip = example(10, 100)
+    reference = torch.tensor([[1024 * 10, 1024 * 20]])  # samples, as get_prompt_slice gives them: codes 10 to 20
+    _, loss, logits = coqui(model, [clip], reference)
+    torch.testing.assert_close(loss, without(logits, [clip], {0: range(40, 80)}))
+    torch.testing.assert_close(ours(model, [clip], [(10, 20)])[1], without(logits, [clip], {0: range(10, 20)}))

@@ -10,8 +10,7 @@ from utils.config import TrainConfig
 from utils.config.flags import add_flags, read_flags
 
 if TYPE_CHECKING:
-    from utils.training.memory import Device
-    from utils.training.memory_test import MemoryTest
+    from utils.training.memory import Device, MemoryTest
 
 CONFIG = TrainConfig
 GIB = 2**30
@@ -26,7 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the active optimizations, the estimate, and what was measured."""
     from utils.training import memory
-    from utils.training.memory_test import MemoryTest
     from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_gpt
     from utils.training.speedups.dropout import set_dropout
     from utils.training_optimizations import TrainingOptimizer
@@ -44,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     gpt = random_gpt(ModelSize.from_config(config))
     for change in (set_dropout(gpt, config.dropout), *optimizer.apply(gpt).values()):
         print(f"{change.name:<24} {change.changed} changed; {change.detail}", flush=True)
-    test = MemoryTest(gpt, config, clip, optimizer.device, optimizer.get_mixed_precision_config().torch_dtype)
+    test = memory.MemoryTest(gpt, config, clip, optimizer.device, optimizer.get_mixed_precision_config().torch_dtype)
     if not arguments.find:
         return measure(test, clips_per_batch(config, clip), device)
     maximum = config.batch_size * config.grad_acumm
@@ -61,15 +59,15 @@ def measure(test: "MemoryTest", clips: int, device: "Device") -> int:
     from utils.training.memory import NotEnoughMemoryError
 
     try:
-        cost = test.measure(clips)
+        seconds, peak = test.measure(clips)
     except torch.OutOfMemoryError as error:
         raise NotEnoughMemoryError(
             f"{clips} of the longest clips do not fit into {device.memory / GIB:.1f} GiB.",
             hint="See what would help: python -m utils memory-plan.",
         ) from error
     kind = "allocated by torch" if device.kind == "cuda" else "used by this process, including cached memory"
-    print(f"{'seconds per batch':<24} {cost.seconds:.2f}")
-    print(f"{'measured peak':<24} {cost.peak / GIB:.2f} GiB {kind}")
-    fits = cost.peak <= device.memory
+    print(f"{'seconds per batch':<24} {seconds:.2f}")
+    print(f"{'measured peak':<24} {peak / GIB:.2f} GiB {kind}")
+    fits = peak <= device.memory
     print(f"{'result':<24} {'fits' if fits else 'does not fit'} into {device.memory / GIB:.1f} GiB")
     return int(not fits)

@@ -68,7 +68,7 @@ def work(job: Job, config: TrainConfig) -> None:
         launch(job, config.num_processes)
         return
     from utils import gpt_train
-    from utils.training.speedups.memory_cap import allocator_environment
+    from utils.training.speedups.gpu import allocator_environment
 
     for name, value in allocator_environment().items():  # read when CUDA starts, which is later
         os.environ.setdefault(name, value)

@@ -26,50 +26,29 @@ GRID, GRID_STEP = 6, 8  # fixed lengths for torch.compile, and what they are mul
 
 @dataclass(frozen=True)
 class ClipGroup:
-    """Clips that are read together, shortest first.
+    """Clips that are read together, shortest first."""
 
-    Attributes:
-        clips: Their numbers in the source.
-        starts: First frame of each reference.
-        masked: Start and end of the codes that are excluded from the loss, for each clip.
-        positions: Sequence length of each clip.
-        frames: Length of every reference.
-    """
-
-    clips: Integers
-    starts: Integers
-    masked: Integers
-    positions: Integers
-    frames: int
+    clips: Integers  # numbers in the source
+    starts: Integers  # first frame of each reference
+    masked: Integers  # start and end of the codes that are excluded from the loss, for each clip
+    positions: Integers  # sequence length of each clip
+    frames: int  # length of every reference
 
     @property
     def longest(self) -> int:
-        """Return the positions of the longest clip."""
+        """Positions of the longest clip."""
         return int(self.positions.max(initial=PROMPT))
 
     def select(self, rows: Integers) -> "ClipGroup":
-        """Return some of the clips."""
         return ClipGroup(self.clips[rows], self.starts[rows], self.masked[rows], self.positions[rows], self.frames)
 
 
 @dataclass(frozen=True)
 class PlannedUpdate(ClipGroup):
-    """All clips of one update, over all processes.
+    """All clips of one update, over all processes."""
 
-    Attributes:
-        text_count: Positions that count in the text loss.
-        audio_count: Positions that count in the audio loss.
-    """
-
-    text_count: int
-    audio_count: int
-
-
-class UpdatePosition(NamedTuple):
-    """Position of an update in the run; both numbers start at 0."""
-
-    epoch: int
-    update: int
+    text_count: int  # positions that count in the text loss
+    audio_count: int  # positions that count in the audio loss
 
 
 class _Epoch(NamedTuple):
@@ -113,7 +92,6 @@ class UpdatePlan:
 
     @classmethod
     def from_config(cls, config: TrainConfig, lengths: ClipLengths, processes: int = 1) -> Self:
-        """Create the plan for these settings."""
         longest, times = int(lengths.positions.max(initial=0)), config.grad_acumm * processes
         if 0 < config.batch_tokens < longest:
             raise ConfigError(
@@ -129,28 +107,17 @@ class UpdatePlan:
         )
 
     def __len__(self) -> int:
-        """Return the number of updates per epoch."""
+        """Updates per epoch."""
         if self.positions:  # rounded down: an update is then longer than any clip, so none is empty
             return max(1, int(self.lengths.positions.sum() / (self.positions * FILL)))
         return math.ceil(self.lengths.samples.size / self.clips)
 
     __iter__ = None  # the plan is endless, so iterating over it would never end
 
-    def locate(self, number: int) -> UpdatePosition:
-        """Return the epoch and the position in it of an update of the run."""
-        return UpdatePosition(*divmod(number, len(self)))
-
     def __getitem__(self, number: int) -> PlannedUpdate:
-        """Return an update of the run by its number."""
-        epoch, update = self.locate(number)
-        return self._update(self._planned(epoch), update)
-
-    def updates(self, epoch: int) -> list[PlannedUpdate]:
-        """Return the updates of an epoch in order."""
-        planned = self._planned(epoch)
-        return [self._update(planned, update) for update in range(len(self))]
-
-    def _update(self, epoch: _Epoch, index: int) -> PlannedUpdate:
+        """Return an update of the run by its number, from 0."""
+        epoch_number, index = divmod(number, len(self))
+        epoch = self._planned(epoch_number)
         number = epoch.shuffle[index]
         rows = np.arange(epoch.bounds[number], epoch.bounds[number + 1])
         lengths = self.lengths.select(epoch.clips[rows])
@@ -210,36 +177,24 @@ def masked_codes(starts: Integers, frames: Integers, codes: Integers) -> Integer
 
 @dataclass(frozen=True)
 class BatchSpec:
-    """Size and shape of the batches of one process.
+    """Size and shape of the batches of one process."""
 
-    Attributes:
-        batch_size: Maximum clips per batch.
-        token_budget: Maximum positions per batch, including padding, instead of clips; 0 to use clips.
-        rank: Index of this process.
-        world: Number of processes.
-        grid: Fixed lengths for torch.compile; all batches of one length then have the same number of rows.
-    """
-
-    batch_size: int
-    token_budget: int = 0
+    batch_size: int  # maximum clips per batch
+    token_budget: int = 0  # maximum positions per batch, including padding, instead of clips; 0 to use clips
     rank: int = 0
     world: int = 1
-    grid: tuple[int, ...] = ()
+    grid: tuple[int, ...] = ()  # fixed lengths for torch.compile; batches of one length have the same number of rows
 
     def padded_length(self, longest: int) -> int:
-        """Return the length that a batch is padded to."""
         return next((length for length in self.grid if length >= longest), longest)
 
-    def rows(self, longest: int) -> int:
-        """Return the fixed number of rows of a batch, or 0 for as many as clips."""
-        if not self.grid:
-            return 0
-        return max(1, self.token_budget // self.padded_length(longest)) if self.token_budget else self.batch_size
+    def max_rows(self, group: ClipGroup) -> int:
+        """Maximum clips in a batch as long as this group; a single clip always fits."""
+        return max(1, self.token_budget // self.padded_length(group.longest) if self.token_budget else self.batch_size)
 
-    def fits(self, group: ClipGroup) -> bool:
-        """Tell whether the clips fit into one batch; a single clip always does."""
-        limit = self.token_budget // self.padded_length(group.longest) if self.token_budget else self.batch_size
-        return group.clips.size <= max(1, limit)
+    def shape(self, group: ClipGroup) -> tuple[int, int]:
+        """Return the length that a batch is padded to, and its number of rows: 0 for as many as clips."""
+        return self.padded_length(group.longest), self.max_rows(group) if self.grid else 0
 
 
 def split_batches(group: ClipGroup, spec: BatchSpec) -> list[ClipGroup]:
@@ -250,7 +205,7 @@ def split_batches(group: ClipGroup, spec: BatchSpec) -> list[ClipGroup]:
     count = spec.world
     while True:
         groups = [group.select(rows) for rows in np.array_split(np.arange(group.clips.size), count)]
-        if all(map(spec.fits, groups)):
+        if all(part.clips.size <= spec.max_rows(part) for part in groups):
             return groups[::-1][spec.rank :: spec.world]
         count += spec.world
 

@@ -16,19 +16,12 @@ LOSSES = ("epoch", "train_loss", "eval_loss", "eval_text", "eval_audio")
 
 @dataclass(frozen=True)
 class Comparison:
-    """Differences between two checkpoints.
+    """Differences between two checkpoints."""
 
-    Attributes:
-        settings: Settings that differ, with both values; None if one has no such setting.
-        losses: Losses of both.
-        moved: For each part of the model, the norm of the difference, absolute and relative to the weights' norm.
-        mismatched: Weights that only one of them has, or with a different shape.
-    """
-
-    settings: dict[str, tuple[object, object]]
+    settings: dict[str, tuple[object, object]]  # those that differ, with both values; None if one has no such setting
     losses: dict[str, tuple[float | None, float | None]]
-    moved: dict[str, tuple[float, float]]
-    mismatched: tuple[str, ...]
+    moved: dict[str, tuple[float, float]]  # norm of the difference by part, absolute and relative to the weights' norm
+    mismatched: tuple[str, ...]  # weights that only one of them has, or with a different shape
 
 
 def compare(first: Checkpoint, second: Checkpoint) -> Comparison:
@@ -36,12 +29,10 @@ def compare(first: Checkpoint, second: Checkpoint) -> Comparison:
     before, after = _info(first), _info(second)
     names = sorted(before.settings.keys() | after.settings.keys())
     settings = {name: (before.settings.get(name), after.settings.get(name)) for name in names}
-    moved, mismatched = _moved(first, second)
     return Comparison(
-        settings={name: pair for name, pair in settings.items() if pair[0] != pair[1]},
-        losses={name: (getattr(before, name), getattr(after, name)) for name in LOSSES},
-        moved=moved,
-        mismatched=mismatched,
+        {name: pair for name, pair in settings.items() if pair[0] != pair[1]},
+        {name: (getattr(before, name), getattr(after, name)) for name in LOSSES},
+        *_moved(first, second),
     )
 
 

@@ -17,7 +17,7 @@ from utils.core.storage import make_folder
 from utils.dataset.clip_lists import Material
 from utils.runs.job import Job
 from utils.speech.synthesizer import Synthesizer
-from utils.training.speedups import kernels
+from utils.training.speedups.attention import every_kernel
 from utils.xtts.checkpoints import PREFIX, SAMPLES, checkpoint_folder
 from utils.xtts.device import free_memory
 
@@ -52,7 +52,7 @@ class CheckpointSamples:
         if not self.texts:
             return
         try:
-            with kernels.every_kernel():  # the one chosen for training may not support the masks of speech
+            with every_kernel():  # the one chosen for training may not support the masks of speech
                 try:
                     self._speak(step, self.device)
                 except torch.OutOfMemoryError:

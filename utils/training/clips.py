@@ -27,11 +27,10 @@ class ClipLengths(NamedTuple):
 
     @property
     def positions(self) -> Integers:
-        """Return the sequence length of each clip."""
+        """The sequence length of each clip."""
         return PROMPT + TEXT_EXTRA + self.ids + AUDIO_EXTRA + self.codes
 
     def select(self, clips: Integers) -> "ClipLengths":
-        """Return the lengths of some clips."""
         return ClipLengths(*(part[clips] for part in self))
 
 
@@ -39,9 +38,7 @@ class ClipSource(Protocol):
     """Provides clips by number."""
 
     @property
-    def lengths(self) -> ClipLengths:
-        """Return the lengths of all clips."""
-        ...
+    def lengths(self) -> ClipLengths: ...
 
     def read(self, clip: int, start: int, frames: int) -> Example:
         """Read a clip with a reference of ``frames`` frames from frame ``start``."""
@@ -50,20 +47,12 @@ class ClipSource(Protocol):
 
 @dataclass(frozen=True)
 class ClipLimits:
-    """Maximum lengths of a clip.
-
-    Attributes:
-        seconds: Duration.
-        text_tokens: Text tokens.
-        codes: Audio codes; 0 for the model's maximum.
-        model_text: Text tokens that the model has positions for.
-        model_codes: Audio codes that the model has positions for.
-    """
+    """Maximum lengths of a clip."""
 
     seconds: float = 11.6
     text_tokens: int = 200
-    codes: int = 0
-    model_text: int = 402
+    codes: int = 0  # 0 for the model's maximum
+    model_text: int = 402  # positions that the model has
     model_codes: int = 603
 
     @classmethod
@@ -83,7 +72,7 @@ def usable(lengths: ClipLengths, limits: ClipLimits) -> tuple[Integers, dict[int
         f"shorter than {MIN_SECONDS} s": seconds < MIN_SECONDS,
         f"longer than {limits.seconds:g} s (max_audio_length)": seconds > limits.seconds,
         f"more than {limits.text_tokens} tokens of text (max_text_length)": lengths.ids > limits.text_tokens,
-        f"more than {limits.model_text} tokens of text, the model's maximum": (lengths.ids > limits.model_text),
+        f"more than {limits.model_text} tokens of text, the model's maximum": lengths.ids > limits.model_text,
         f"more than {codes} audio codes ({'max_mel_length' if limits.codes else 'model maximum'})": (
             lengths.codes > codes
         ),
@@ -92,20 +81,20 @@ def usable(lengths: ClipLengths, limits: ClipLimits) -> tuple[Integers, dict[int
     reasons: dict[int, str] = {}
     for reason, affected in problems.items():
         for clip in np.flatnonzero(affected).tolist():
-            reasons.setdefault(clip, f"{_describe(lengths, clip)}: {reason}")
+            size = f"{seconds[clip]:.2f} s, {lengths.ids[clip]} tokens, {lengths.codes[clip]} codes"
+            reasons.setdefault(clip, f"{size}: {reason}")
     return np.setdiff1d(np.arange(len(seconds)), list(reasons)), reasons
-
-
-def _describe(lengths: ClipLengths, clip: int) -> str:
-    return f"{lengths.samples[clip] / RATE:.2f} s, {lengths.ids[clip]} tokens, {lengths.codes[clip]} codes"
 
 
 class FeatureSource:
     """Reads clips from a feature store."""
 
-    def __init__(self, features: Features, clips: Sequence[Clip], lengths: ClipLengths | None = None) -> None:
+    def __init__(self, features: Features, clips: Sequence[Clip]) -> None:
         self.features, self.clips = features, clips
-        self.lengths = _lengths(features, clips) if lengths is None else lengths
+        table = np.array([features.lengths(clip) for clip in clips], np.int64).reshape(-1, 4)
+        lengths = ClipLengths(*np.ascontiguousarray(table.T))
+        # For lengths that are a multiple of 1024, the encoder returns one code more than coqui uses.
+        self.lengths = lengths._replace(codes=np.minimum(lengths.codes, -(-lengths.samples // CODE_SAMPLES)))
 
     def read(self, clip: int, start: int, frames: int) -> Example:
         """Read a clip; of the mel frames, only the reference."""
@@ -113,28 +102,12 @@ class FeatureSource:
         return Example(stored.ids, stored.codes[: self.lengths.codes[clip]], stored.mel[start : start + frames])
 
 
-class SelectedClips(NamedTuple):
-    """The clips that are used, and the excluded ones with their reasons."""
-
-    source: FeatureSource
-    excluded: list[tuple[Clip, str]]
-
-
-def select_clips(features: Features, clips: Sequence[Clip], limits: ClipLimits) -> SelectedClips:
-    """Select the clips that are in the store and within the limits."""
+def select_clips(
+    features: Features, clips: Sequence[Clip], limits: ClipLimits
+) -> tuple[FeatureSource, list[tuple[Clip, str]]]:
+    """Select the clips that are in the store and within the limits; return the others with their reasons."""
     excluded = [(clip, "no features: its audio or text could not be encoded") for clip in clips if clip not in features]
     stored = [clip for clip in clips if clip in features]
-    lengths = _lengths(features, stored)
-    kept, reasons = usable(lengths, limits)
+    numbers, reasons = usable(FeatureSource(features, stored).lengths, limits)
     excluded += [(stored[number], reason) for number, reason in reasons.items()]
-    return SelectedClips(
-        FeatureSource(features, [stored[number] for number in kept.tolist()], lengths.select(kept)), excluded
-    )
-
-
-def _lengths(features: Features, clips: Sequence[Clip]) -> ClipLengths:
-    """Return the lengths of all clips."""
-    table = np.array([features.lengths(clip) for clip in clips], np.int64).reshape(-1, 4)
-    lengths = ClipLengths(*np.ascontiguousarray(table.T))
-    # For lengths that are a multiple of 1024, the encoder returns one code more than coqui uses.
-    return lengths._replace(codes=np.minimum(lengths.codes, -(-lengths.samples // CODE_SAMPLES)))
+    return FeatureSource(features, [stored[number] for number in numbers.tolist()]), excluded

@@ -18,28 +18,20 @@ AHEAD = 2  # updates that each worker prefetches
 
 
 class Update(NamedTuple):
-    """The batches of one process for one update.
+    """The batches of one process for one update; the counts are over all processes."""
 
-    Attributes:
-        batches: As many as every other process has; some may be empty.
-        text_count: Positions that count in the text loss, over all processes.
-        audio_count: Positions that count in the audio loss, over all processes.
-        clips: Clips over all processes.
-        number: Number of the update in the run, from 0.
-    """
-
-    batches: list[PackedBatch]
-    text_count: int
-    audio_count: int
+    batches: list[PackedBatch]  # as many as every other process has; some may be empty
+    text_count: int  # positions that count in the text loss
+    audio_count: int  # positions that count in the audio loss
     clips: int
-    number: int
+    number: int  # in the run, from 0
 
 
 class LoadRequest(NamedTuple):
-    """An update before it is read: its groups of clips and the minimum length and rows of each batch."""
+    """An update before it is read."""
 
     groups: list[ClipGroup]
-    shapes: list[tuple[int, int]]
+    shapes: list[tuple[int, int]]  # minimum length and rows of each batch
     update: Update
 
 
@@ -70,35 +62,31 @@ class UpdateLoader:
 
     def run(self, first: int, last: int) -> Iterator[Update]:
         """Load the updates from ``first`` up to ``last``."""
-        requests = map(self.request, range(first, last))
-        return self._by_processes(requests) if self.workers else prefetch(self._read, requests)
+        requests = map(self._request, range(first, last))
+        if not self.workers:
+            return prefetch(self._read, requests)
+        return iter(
+            DataLoader(
+                self.reader,
+                batch_size=None,
+                sampler=requests,
+                num_workers=self.workers,
+                collate_fn=_identity,
+                pin_memory=self.pin,
+                prefetch_factor=AHEAD,
+                generator=torch.Generator(),  # otherwise each start would use the random numbers of the training
+            )
+        )
 
-    def request(self, number: int) -> LoadRequest:
-        """Return what to read for an update."""
+    def _request(self, number: int) -> LoadRequest:
         planned = self.plan[number]
         groups = split_batches(planned, self.spec)
-        shapes = [(self.spec.padded_length(one.longest), self.spec.rows(one.longest)) for one in groups]
-        return LoadRequest(
-            groups, shapes, Update([], planned.text_count, planned.audio_count, planned.clips.size, number)
-        )
+        update = Update([], planned.text_count, planned.audio_count, planned.clips.size, number)
+        return LoadRequest(groups, [self.spec.shape(group) for group in groups], update)
 
     def _read(self, request: LoadRequest) -> Update:
         update = self.reader[request]
-        return update._replace(batches=[one.pin_memory() for one in update.batches]) if self.pin else update
-
-    def _by_processes(self, requests: Iterator[LoadRequest]) -> Iterator[Update]:
-        """Load in worker processes, which are started once."""
-        loader = DataLoader(
-            self.reader,
-            batch_size=None,
-            sampler=requests,
-            num_workers=self.workers,
-            collate_fn=_identity,
-            pin_memory=self.pin,
-            prefetch_factor=AHEAD,
-            generator=torch.Generator(),  # otherwise each start would use the random numbers of the training
-        )
-        yield from loader
+        return update._replace(batches=[batch.pin_memory() for batch in update.batches]) if self.pin else update
 
 
 class UpdateReader(Dataset[Update]):
@@ -108,12 +96,10 @@ class UpdateReader(Dataset[Update]):
         self.source, self.tokens = source, tokens
 
     def __getitem__(self, request: LoadRequest) -> Update:
-        """Read the batches of an update."""
-        batches = [self.batch(group, *shape) for group, shape in zip(request.groups, request.shapes, strict=True)]
+        batches = [self.read_batch(group, *shape) for group, shape in zip(request.groups, request.shapes, strict=True)]
         return request.update._replace(batches=batches)
 
-    def batch(self, group: ClipGroup, length: int = 0, rows: int = 0) -> PackedBatch:
-        """Read one batch."""
+    def read_batch(self, group: ClipGroup, length: int, rows: int) -> PackedBatch:
         clips = zip(group.clips.tolist(), group.starts.tolist(), strict=True)
         examples = [self.source.read(clip, start, group.frames) for clip, start in clips]
         return pack(examples, self.tokens, masked=group.masked, length=length, rows=rows)
@@ -124,7 +110,7 @@ def _identity(update: Any) -> Any:  # noqa: ANN401  # typed by the dataset
 
 
 def eval_groups(lengths: ClipLengths, spec: BatchSpec) -> list[ClipGroup]:
-    """ClipGroup all clips for an evaluation that is the same every time, and for every batch size.
+    """Group all clips for an evaluation that is the same every time, and for every batch size.
 
     The reference is the start of a clip, 4.5 s of it or as many half seconds as it has, and nothing is masked; clips
     are grouped by the length of their reference first, so no clip's reference depends on its neighbours.
@@ -144,7 +130,4 @@ def eval_groups(lengths: ClipLengths, spec: BatchSpec) -> list[ClipGroup]:
 def eval_batches(source: ClipSource, tokens: SpecialTokens, spec: BatchSpec) -> Iterator[PackedBatch]:
     """Load the evaluation batches; every process gets the same number."""
     reader = UpdateReader(source, tokens)
-    return (
-        reader.batch(one, spec.padded_length(one.longest), spec.rows(one.longest))
-        for one in eval_groups(source.lengths, spec)
-    )
+    return (reader.read_batch(group, *spec.shape(group)) for group in eval_groups(source.lengths, spec))

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.checkpoint import state_dict as states
 from torch.distributed.fsdp import FSDPModule, fully_shard
-from torch.distributed.tensor import DTensor
 from torch.optim import Optimizer
 
 from utils.config import TrainConfig
@@ -20,7 +19,7 @@ from utils.core.errors import ConfigError
 from utils.core.events import Change
 from utils.core.paths import Project
 from utils.runs import Run, create
-from utils.training.tracking import is_missing, logging_folder
+from utils.training.metrics import tracker_is_missing
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 FULL = states.StateDictOptions(full_state_dict=True, cpu_offload=True)
 BROADCAST = states.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
-DTYPES = {"bf16": torch.bfloat16}
 
 
 def shared_run(config: TrainConfig) -> Run:
@@ -54,7 +52,6 @@ class Ranks:
         self.is_first: bool = accelerator.is_main_process
 
     def sum(self, values: Sequence[float] | Tensor) -> list[float]:
-        """Sum numbers over all processes."""
         tensor = torch.as_tensor(values, dtype=torch.float32, device=self.accelerator.device)
         if self.count > 1:
             torch.distributed.all_reduce(tensor)
@@ -82,7 +79,6 @@ class Ranks:
         return values
 
     def wait(self) -> None:
-        """Wait for all processes."""
         self.accelerator.wait_for_everyone()
 
     def agree_on_stop(self, request: str) -> str:
@@ -92,13 +88,7 @@ class Ranks:
 
 
 def make_accelerator(config: TrainConfig, precision: str, run: Run) -> "Accelerator":
-    """Join the process group, if there is one, and choose the device.
-
-    Args:
-        config: Settings of the run.
-        precision: "bf16", "fp16" or "no".
-        run: The run whose folder holds the tracker's files.
-    """
+    """Join the process group, if there is one, and choose the device; ``precision`` is "bf16", "fp16" or "no"."""
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
     from accelerate.utils import DistributedDataParallelKwargs
@@ -106,13 +96,11 @@ def make_accelerator(config: TrainConfig, precision: str, run: Run) -> "Accelera
     # Otherwise a second run in the same process would have to use the precision of the first.
     AcceleratorState._reset_state()  # noqa: SLF001
     return Accelerator(
-        kwargs_handlers=[
-            DistributedDataParallelKwargs(gradient_as_bucket_view=True)
-        ],  # avoids a second copy of each gradient
+        kwargs_handlers=[DistributedDataParallelKwargs(gradient_as_bucket_view=True)],  # no copy of each gradient
         cpu=not torch.cuda.is_available(),
         mixed_precision=precision,
-        log_with=None if config.tracker == "none" or is_missing(config) else config.tracker,
-        project_dir=str(logging_folder(run)),
+        log_with=None if config.tracker == "none" or tracker_is_missing(config) else config.tracker,
+        project_dir=str(run.folder / "tracker"),
     )
 
 
@@ -120,12 +108,7 @@ def shard(model: nn.Module, precision: str, processes: int) -> Change:
     """Shard a model over all processes (FSDP2). Create the optimizer afterwards.
 
     accelerate shards on GPUs only and silently ignores the setting on a CPU, so torch is called directly. This way it
-    can be tested with two processes on any machine.
-
-    Args:
-        model: The packed model, on its device.
-        precision: "no" or "bf16"; the gradient scaler of fp16 does not support sharded gradients.
-        processes: Number of processes.
+    can be tested with two processes on any machine. The gradient scaler of fp16 does not support sharded gradients.
     """
     if processes < 2:
         raise ConfigError("sharding: fsdp needs several processes.", hint="Set num_processes to the number of GPUs.")
@@ -134,14 +117,12 @@ def shard(model: nn.Module, precision: str, processes: int) -> Change:
     layers = list(model.get_submodule("gpt.gpt.h").children())
     for part in (*layers, model):
         fully_shard(part)
-    if precision in DTYPES:
-        device = next(model.parameters()).device.type
-        model.forward = torch.autocast(device, DTYPES[precision])(model.forward)
+    if precision == "bf16":
+        model.forward = torch.autocast(next(model.parameters()).device.type, torch.bfloat16)(model.forward)
     return Change("sharding", len(layers) + 1, f"{len(layers)} layers and the rest, over {processes} processes")
 
 
 def is_sharded(model: nn.Module) -> bool:
-    """Tell whether the model is sharded."""
     return isinstance(model, FSDPModule)
 
 
@@ -156,8 +137,3 @@ def load_states(model: nn.Module, optimizer: Optimizer, weights: dict[str, Any],
     """Give every process its part of both states."""
     states.set_model_state_dict(model, weights, options=BROADCAST)
     states.set_optimizer_state_dict(model, optimizer, moments, options=BROADCAST)
-
-
-def full_norm(norm: Tensor) -> float:
-    """Return the norm of a gradient that may be sharded."""
-    return float(norm.full_tensor() if isinstance(norm, DTensor) else norm)

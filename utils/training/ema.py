@@ -18,19 +18,12 @@ class Ema:
 
     The decay rises with the updates, min(decay, (1 + n) / (10 + n)): with a fixed 0.999, the average would still be
     74 % base model after 300 updates. Only the arithmetic of ``torch.optim.swa_utils`` is used: its AveragedModel
-    copies the whole module, including frozen weights, hooks and compiled layers.
-
-    Args:
-        model: The model without wrappers. Create the average after freezing and adding adapters.
-        decay: Final decay.
-        device: "cpu" keeps the average in RAM, "auto" on the device of the weights.
-        ramp: Raise the decay gradually.
+    copies the whole module, including frozen weights, hooks and compiled layers. Create it for the model without
+    wrappers, after freezing and adding adapters. On the device "cpu" the average is in RAM.
     """
 
-    def __init__(
-        self, model: nn.Module, decay: float, device: Literal["auto", "cpu"] = "auto", *, ramp: bool = True
-    ) -> None:
-        self.model, self.decay, self.ramp, self.updates = model, decay, ramp, 0
+    def __init__(self, model: nn.Module, decay: float, device: Literal["auto", "cpu"] = "auto") -> None:
+        self.decay, self.updates = decay, 0
         self.weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         if not self.weights:
             raise ConfigError("enable_ema: no weight is trained.", hint="Freeze less, or turn off enable_ema.")
@@ -46,23 +39,17 @@ class Ema:
         }
         self._swapped = False
 
-    def current_decay(self) -> float:
-        """Return the decay of the next update."""
-        return min(self.decay, (1 + self.updates) / (10 + self.updates)) if self.ramp else self.decay
-
     @torch.no_grad()
     def update(self) -> None:
         """Update the average with the current weights."""
         self._refuse_while_swapped()
-        mix = get_ema_multi_avg_fn(self.current_decay())  # type: ignore[no-untyped-call]
-        pairs = [
-            (part, weight.detach()) for part, weight in zip(self.shadow.values(), self.weights.values(), strict=True)
-        ]
-        same_device = [pair for pair in pairs if pair[0].device == pair[1].device]
-        if same_device:
-            mix([part for part, _ in same_device], [weight for _, weight in same_device], self.updates)
-        for part, weight in (pair for pair in pairs if pair[0].device != pair[1].device):
-            mix([part], [weight.to(part.device)], self.updates)  # one at a time: no second copy of the model
+        mix = get_ema_multi_avg_fn(min(self.decay, (1 + self.updates) / (10 + self.updates)))  # type: ignore[no-untyped-call]
+        pairs = [(part, self.weights[name].detach()) for name, part in self.shadow.items()]
+        if pairs[0][0].device == pairs[0][1].device:
+            mix(*map(list, zip(*pairs, strict=True)), self.updates)
+        else:
+            for part, weight in pairs:  # one at a time: no second copy of the model
+                mix([part], [weight.to(part.device)], self.updates)
         self.updates += 1
 
     @contextmanager
@@ -78,13 +65,12 @@ class Ema:
             self._exchange()
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Return the averages by name and the number of updates, without copying."""
+        """The averages by name and the number of updates, without copying."""
         self._refuse_while_swapped()
         return {UPDATES: torch.tensor(self.updates), **self.shadow}
 
     @torch.no_grad()
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Load a state with the same names and shapes."""
         self._refuse_while_swapped()
         saved = {name: part.shape for name, part in state.items() if name != UPDATES}
         expected = {name: part.shape for name, part in self.shadow.items()}

@@ -6,6 +6,7 @@ None of them changes the model. They count, decide what happens next, and keep t
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from utils.training.memory import NotEnoughMemoryError
@@ -32,7 +33,6 @@ class Stateful:
     saved_fields: ClassVar[tuple[str, ...]] = ()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the counts."""
         return {name: getattr(self, name) for name in self.saved_fields}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -42,12 +42,7 @@ class Stateful:
 
 
 class NonFiniteGuard(Stateful):
-    """Decides what to do with each update by its numbers. Rolling back must not restore it, or it would never fail.
-
-    Args:
-        patience: Bad updates in a row before the run rolls back to its last save.
-        rollbacks: How often it rolls back before it fails.
-    """
+    """Decides what to do with each update by its numbers. Rolling back must not restore it, or it would never fail."""
 
     saved_fields = ("streak", "rolled_back", "skipped")
     hint = (
@@ -56,7 +51,8 @@ class NonFiniteGuard(Stateful):
     )
 
     def __init__(self, patience: int = 3, rollbacks: int = 3) -> None:
-        self.patience, self.rollbacks = patience, rollbacks
+        self.patience = patience  # bad updates in a row before the run rolls back to its last save
+        self.rollbacks = rollbacks  # how often it rolls back before it fails
         self.streak = self.rolled_back = self.skipped = 0
         self.message = ""
 
@@ -81,9 +77,8 @@ class NonFiniteGuard(Stateful):
             self.message = f"Skipped an update: {problem}. The fp16 loss scale is being lowered automatically."
             return StepStatus.SKIPPED
         self.streak += 1
-        return self._decide(f"{problem}{_clip_names(clips)}")
-
-    def _decide(self, problem: str) -> StepStatus:
+        if names := list(clips):
+            problem += f" (clips {', '.join(names[:MAX_CLIPS_NAMED])}{', ...' * (len(names) > MAX_CLIPS_NAMED)})"
         if self.streak < self.patience:
             self.message = f"Skipped an update: {problem}."
             return StepStatus.SKIPPED
@@ -140,7 +135,9 @@ class OverfittingGuard(Stateful):
             self.has_warned = False
         self.train = [*self.train, train_loss][-self.evaluations - 1 :]
         self.held_back = [*self.held_back, eval_loss][-self.evaluations - 1 :]
-        if self.has_warned or not self._diverges():
+        eval_rises = all(later > earlier for earlier, later in pairwise(self.held_back))
+        is_overfitting = len(self.held_back) > self.evaluations and eval_rises and self.train[-1] < self.train[0]
+        if self.has_warned or not is_overfitting:
             return ""
         self.has_warned = True
         return (
@@ -150,31 +147,22 @@ class OverfittingGuard(Stateful):
             "or set early_stopping_patience."
         )
 
-    def _diverges(self) -> bool:
-        if len(self.held_back) <= self.evaluations:
-            return False
-        rises = all(later > earlier for earlier, later in zip(self.held_back, self.held_back[1:], strict=False))
-        return rises and self.train[-1] < self.train[0]
-
 
 class MicroBatches(Stateful):
-    """Splits batches in half when memory runs out. The update stays the same, in more and smaller pieces.
-
-    Args:
-        batch_size: Clips per batch before any split.
-        max_splits: How often batches are halved before the run fails.
-    """
+    """Splits batches in half when memory runs out. The update stays the same, in more and smaller pieces."""
 
     saved_fields = ("splits",)
 
     def __init__(self, batch_size: int, max_splits: int = 3) -> None:
-        self.batch_size, self.max_splits = batch_size, max_splits
+        self.max_splits = max_splits
         self.splits = 0
         self.largest = batch_size  # clips of the largest piece of the last update
 
     def split(self, batches: Sequence["PackedBatch"]) -> list["PackedBatch"]:
         """Return the batches in pieces of the size that is known to fit."""
-        pieces = [piece for batch in batches for piece in _halved(batch, self.splits)]
+        pieces = list(batches)
+        for _ in range(self.splits):
+            pieces = [half for piece in pieces for half in (piece.halves() if piece.clips > 1 else (piece,))]
         self.largest = max((piece.clips for piece in pieces), default=0)
         return pieces
 
@@ -192,17 +180,3 @@ class MicroBatches(Stateful):
             f"Out of memory with {self.largest} clips per batch. Continuing with {(self.largest + 1) // 2}, in "
             f"{2**self.splits} times as many batches. Each update still uses the same clips."
         )
-
-
-def _halved(batch: "PackedBatch", times: int) -> list["PackedBatch"]:
-    """Halve a batch repeatedly, as long as it has two clips."""
-    pieces = [batch]
-    for _ in range(times):
-        pieces = [half for piece in pieces for half in (piece.halves() if piece.clips > 1 else (piece,))]
-    return pieces
-
-
-def _clip_names(clips: Iterable[str]) -> str:
-    names = list(clips)
-    more = ", ..." if len(names) > MAX_CLIPS_NAMED else ""
-    return f" (clips {', '.join(names[:MAX_CLIPS_NAMED])}{more})" if names else ""

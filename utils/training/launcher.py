@@ -1,5 +1,6 @@
 """Start several training processes on this machine and supervise them."""
 
+import contextlib
 import os
 import subprocess
 
@@ -34,24 +35,12 @@ def launch(job: Job, count: int) -> None:
         while group.poll() is None:
             if job.stop_request() == "now":
                 end_tree(group.pid, who)
-            _wait(group)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                group.wait(POLL_SECONDS)
     finally:
         end_tree(group.pid, who)
     job.stop_if_requested()  # the members have saved
     if group.returncode:
-        raise RunError(_cause(job, offset) or f"A training process ended with code {group.returncode}; see log.txt.")
-
-
-def _wait(group: "subprocess.Popen[bytes]") -> None:
-    try:
-        group.wait(POLL_SECONDS)
-    except subprocess.TimeoutExpired:
-        return
-
-
-def _cause(job: Job, offset: int) -> str:
-    """Return the error message of the first process that failed."""
-    failures = [
-        str(event.get("message")) for event in read_events(job.run.events, offset).events if event["kind"] == "failed"
-    ]
-    return failures[0] if failures else ""
+        failures = [event for event in read_events(job.run.events, offset).events if event["kind"] == "failed"]
+        cause = str(failures[0].get("message")) if failures else ""
+        raise RunError(cause or f"A training process ended with code {group.returncode}; see log.txt.")

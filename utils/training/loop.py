@@ -3,99 +3,38 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from utils.config import TrainConfig
 from utils.core.errors import RunError
 from utils.runs.job import Job, StopRequested
 from utils.training.data_loader import Update, UpdateLoader
-from utils.training.evaluation import Evaluator
 from utils.training.guards import EarlyStopping, OverfittingGuard, StepStatus
-from utils.training.schedule import scale_rates
-from utils.training.step import StepResult, TrainStep
-from utils.training.throughput import Throughput
+from utils.training.metrics import Throughput
+from utils.training.optimizers import scale_rates
+from utils.training.run_saver import RunSaver, TrainState
+from utils.training.step import Evaluator, StepResult, TrainStep
 from utils.xtts.device import trim_memory
 
 PROGRESS_SECONDS = 1.0  # between progress events
-LOSS_WINDOW = 50  # updates in the running mean of the training loss
-
-
-@dataclass
-class TrainState:
-    """Progress of a run, saved with the resume state.
-
-    Attributes:
-        update: Updates done.
-        samples: Clips trained on.
-        train_loss: Running mean of the audio loss.
-        best_update: Update with the best evaluation; 0 if none was better than the base model.
-        best_loss: Its loss.
-        evaluated: Update of the last evaluation.
-        eval_losses: Losses of the last evaluation.
-    """
-
-    update: int = 0
-    samples: int = 0
-    train_loss: float | None = None
-    best_update: int = 0
-    best_loss: float | None = None
-    evaluated: int = -1
-    eval_losses: dict[str, float] = field(default_factory=dict)
-
-    def count(self, update: Update, result: StepResult) -> None:
-        """Count an update."""
-        self.update += 1
-        self.samples += update.clips
-        if result.status is StepStatus.APPLIED:
-            mean = result.audio if self.train_loss is None else self.train_loss
-            self.train_loss = mean + (result.audio - mean) / min(self.update, LOSS_WINDOW)
-
-
-class Saver(Protocol):
-    """Saves and restores the run; see ``RunSaver``."""
-
-    def save(self, state: TrainState) -> None:
-        """Save everything needed to resume from here."""
-
-    def roll_back(self) -> TrainState | None:
-        """Return to the last save; None if there is none."""
-
-    def write_checkpoint(self, state: TrainState, *, best: bool, speak: bool) -> None:
-        """Write a checkpoint that people can choose, with or without spoken samples."""
 
 
 @dataclass
 class TrainingLoop:
-    """Everything that a run consists of, and how far it is.
-
-    Attributes:
-        config: Settings of the run.
-        job: Receives stop requests and writes events.
-        step: Performs updates.
-        loader: Provides updates.
-        per_epoch: Updates per epoch.
-        total: Updates of the run.
-        evaluator: Evaluates the model.
-        saver: Saves and restores the run.
-        throughput: Measures speed and estimates the remaining time.
-        stopping: Early stopping.
-        overfitting: Warns about overfitting.
-        track: Sends metrics to a tracker.
-        state: Progress of the run.
-    """
+    """Everything that a run consists of, and how far it is."""
 
     config: TrainConfig
     job: Job
     step: TrainStep
     loader: UpdateLoader
-    per_epoch: int
-    total: int
+    per_epoch: int  # updates
+    total: int  # updates of the run
     evaluator: Evaluator
-    saver: Saver
+    saver: RunSaver
     throughput: Throughput
     stopping: EarlyStopping
     overfitting: OverfittingGuard
-    track: Callable[[dict[str, Any], int], None]
+    track: Callable[[dict[str, Any], int], None]  # sends metrics to a tracker
     state: TrainState = field(default_factory=TrainState)
     _progress: float = 0.0
     _saved: int = -1
@@ -159,8 +98,7 @@ class TrainingLoop:
             self.job.events.emit("warning", message=self.step.guard.message)
         if time.monotonic() - self._progress > PROGRESS_SECONDS or state.update == self.total:
             self._progress = time.monotonic()
-            left = metrics["seconds_left"]
-            self.job.events.emit("progress", step=state.update, total=self.total, seconds_left=left)
+            self.job.events.emit("progress", step=state.update, total=self.total, seconds_left=metrics["seconds_left"])
 
     def _evaluate(self) -> None:
         """Evaluate the model and write a checkpoint if it is the best so far."""

@@ -1,23 +1,33 @@
-"""Estimate the memory that a run needs, and split its batch so that it fits.
+"""Estimate the memory that a run needs, split its batch so that it fits, and measure a real update.
 
-The estimate traces an update of the real model (``memory_trace``). Nothing is measured on the device itself;
-``python -m utils memory-test`` does that with a real update.
+The estimate traces an update of the real model (``memory_trace``) and measures nothing on the device itself.
+``MemoryTest`` does that with the longest clips and random data.
 """
 
 import bisect
 import contextlib
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import psutil
 import torch
+from accelerate import find_executable_batch_size
+from torch import nn
 
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, ConfigError
+from utils.training.ema import Ema
 from utils.training.memory_trace import trace_update
-from utils.training.model_size import ClipSize, ModelSize
+from utils.training.model_size import ClipSize, ModelSize, random_batch
+from utils.training.optimizers import make_optimizer
+from utils.training.packing import LossSums, PackedBatch, PackedGpt, SpecialTokens
+from utils.xtts.device import choose_precision
 
 GIB = 2**30
+SAMPLE_SECONDS = 0.002  # between two readings of the memory of a process
 RESERVE = {
     "cuda": round(0.6 * GIB),  # CUDA context and libraries; an assumption, not measured
     "cpu": round(0.8 * GIB),  # this process after its imports: 757 MiB on Linux with torch 2.11
@@ -58,16 +68,12 @@ class Device:
 
     @classmethod
     def gpu(cls, gigabytes: float) -> "Device":
-        """Return a GPU with the memory that its product name states."""
+        """A GPU with the memory that its product name states."""
         return cls("cuda", round(gigabytes * 1e9), f"{gigabytes:g} GB GPU", half=True)
 
     @classmethod
     def detect(cls, config: TrainConfig) -> "Device":
-        """Return the device that a run would use on this machine."""
-        import psutil
-
-        from utils.xtts.device import choose_precision
-
+        """The device that a run would use on this machine."""
         kind: Literal["cuda", "cpu"] = "cuda" if torch.cuda.is_available() else "cpu"
         half = choose_precision(kind).dtype != "no"
         if kind == "cpu":
@@ -86,23 +92,19 @@ class MemoryEstimate:
 
     @property
     def peak(self) -> int:
-        """Return the bytes needed at the peak."""
         return sum(self.parts.values())
 
     @property
     def fits(self) -> bool:
-        """Tell whether the peak is within the available memory."""
         return self.peak <= self.available
 
     @property
     def summary(self) -> str:
-        """Return the result as a sentence."""
         verdict = "fits" if self.fits else "does not fit"
         return f"Needs {self.peak / GIB:.1f} of {self.available / GIB:.1f} GiB (estimated): {verdict}."
 
     @property
     def table(self) -> str:
-        """Return the parts as lines of text."""
         lines = [f"{name:<24} {size / GIB:7.2f} GiB  {PARTS[name]}" for name, size in self.parts.items() if size]
         return "\n".join([*lines, f"{'peak':<24} {self.peak / GIB:7.2f} GiB  of {self.available / GIB:.2f} GiB"])
 
@@ -112,11 +114,7 @@ def estimate(
 ) -> MemoryEstimate:
     """Estimate the peak memory of one update in which every clip is the longest.
 
-    Args:
-        config: Settings of the run.
-        device: Device to train on.
-        size: Sizes of the model; by default those of the configured base model.
-        clip: Size of the longest clip; by default the longest that the settings allow.
+    By default, the model is the configured base model, and the clip the longest that the settings allow.
     """
     size, clip = size or ModelSize.from_config(config), clip or ClipSize.from_config(config)
     half = config.enable_mixed_precision and device.half
@@ -130,11 +128,7 @@ def fit_batch(
 ) -> tuple[TrainConfig, MemoryEstimate]:
     """Split the same effective batch into as few parts as fit; return those settings and their estimate.
 
-    Args:
-        config: Settings of the run. Only batch_size, batch_tokens and grad_acumm are changed.
-        device: Device to train on.
-        size: Sizes of the model; by default those of the configured base model.
-        clip: Size of the longest clip; by default the longest that the settings allow.
+    Only batch_size, batch_tokens and grad_acumm are changed.
     """
     splits = list(_splits(config, clip or ClipSize.from_config(config)))
     estimates = {0: estimate(splits[0], device, size, clip)}  # a single batch needs no gradients of earlier ones
@@ -145,7 +139,7 @@ def fit_batch(
 
     number = 0
     if not estimates[0].fits:
-        number = bisect.bisect_left(range(len(splits)), 1, lo=1, key=lambda split: int(fits(split)))
+        number = bisect.bisect_left(range(len(splits)), x=True, lo=1, key=fits)
     if number < len(splits):
         return splits[number], estimates[number]
     smallest = estimates[len(splits) - 1]
@@ -169,7 +163,6 @@ def changed(config: TrainConfig, values: Mapping[str, object]) -> TrainConfig:
 
 
 def batch_description(config: TrainConfig) -> str:
-    """Describe the batch size and its accumulation."""
     if config.batch_tokens:
         return f"{config.batch_tokens} positions x {config.grad_acumm}"
     return f"{config.batch_size} clips x {config.grad_acumm} = {config.batch_size * config.grad_acumm} per step"
@@ -190,3 +183,87 @@ def _advice(config: TrainConfig, device: Device, peak: int, size: ModelSize | No
         if result.fits:
             return f"These settings would make it fit: {', then '.join(steps)}."
     return f"Even these settings are not enough: {', then '.join(steps)}." if steps else "Choose another device."
+
+
+class MemoryTest:
+    """Runs updates on random data as a run with these settings would.
+
+    Args:
+        gpt: coqui's GPT with all optimizations applied.
+        config: Settings of the run.
+        clip: Size of every clip.
+        device: Device to compute on.
+        dtype: Type of matrix products; float32 disables autocast.
+    """
+
+    def __init__(
+        self, gpt: nn.Module, config: TrainConfig, clip: ClipSize, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        self.tokens, self.clip, self.device, self.dtype = SpecialTokens.from_model(gpt), clip, device, dtype
+        self.model = PackedGpt(gpt.to(device), config.label_smoothing).train()
+        self.optimizer, _ = make_optimizer(self.model, config, device)
+        self.ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
+
+    def measure(self, clips: int) -> tuple[float, int]:
+        """Return the seconds of an update, and the peak bytes: allocated by torch on a GPU, else of this process."""
+        batch = random_batch(self.tokens, self.clip, clips).to(self.device)
+        seconds = 0.0
+        with peak_memory(self.device) as peak:
+            for _ in range(2):  # the first update allocates the optimizer's state
+                start = time.perf_counter()
+                self._update(batch)
+                seconds = time.perf_counter() - start
+        return seconds, peak[0]
+
+    def largest_batch(self, maximum: int, available: int) -> int:
+        """Return the largest number of clips, up to a maximum, whose update stays within the available bytes."""
+
+        def attempt(clips: int) -> int:
+            if self.measure(clips)[1] > available:
+                raise torch.OutOfMemoryError("CUDA out of memory.")  # accelerate recognizes the message
+            return clips
+
+        search = find_executable_batch_size(attempt, starting_batch_size=maximum)  # a tenth less after each failure
+        try:
+            return int(search())
+        except RuntimeError as error:
+            raise NotEnoughMemoryError(
+                "Not even one clip fits into memory.", hint="See what would help: python -m utils memory-plan."
+            ) from error
+
+    def _update(self, batch: PackedBatch) -> None:
+        with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
+            sums: LossSums = self.model(batch)
+        loss = sums.audio / max(1, batch.audio_count) + 0.01 * sums.text / max(1, batch.text_count)
+        torch.autograd.backward(loss)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+
+@contextlib.contextmanager
+def peak_memory(device: torch.device) -> Iterator[list[int]]:
+    """Watch how much memory is in use; afterwards the list holds the maximum in bytes."""
+    peak = [0]
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        yield peak
+        peak[0] = torch.cuda.max_memory_allocated(device)
+        return
+    done, process = threading.Event(), psutil.Process()
+
+    def watch() -> None:
+        is_done = False
+        while not is_done:
+            peak[0] = max(peak[0], process.memory_info().rss)
+            is_done = done.wait(SAMPLE_SECONDS)
+
+    thread = threading.Thread(target=watch, name="peak-memory", daemon=True)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        thread.join()

@@ -7,6 +7,7 @@ runs on fake CPU tensors. For a GPU, functions whose kernels keep other tensors 
 import contextlib
 import weakref
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -20,10 +21,10 @@ from torch.utils._pytree import tree_leaves
 
 from utils.config import TrainConfig
 from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_batch, random_gpt
+from utils.training.optimizers import make_optimizer
 from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
-from utils.training.speedups import kernels
+from utils.training.speedups.attention import every_kernel
 from utils.training.speedups.dropout import set_dropout
-from utils.training.speedups.optimizers import make_optimizer
 from utils.training_optimizations import TrainingOptimizer
 
 BYTES_8BIT = 2 * (1 + 4 / 256)  # bitsandbytes: two moments of one byte, and a scale for every 256 of them
@@ -110,35 +111,27 @@ class _FusedAttention(torch.autograd.Function):
 def trace_update(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu: bool, half: bool) -> dict[str, int]:
     """Build the model as the settings say, run one update on fake tensors, and return the bytes by part at the peak.
 
-    Args:
-        config: Settings of the run.
-        size: Sizes of the model.
-        clip: Size of every clip of the batch.
-        on_gpu: Whether to count what a GPU keeps.
-        half: Whether matrix products run in half precision.
+    Every clip of the batch has the size of ``clip``; with ``half``, matrix products run in half precision.
     """
-    with torch.random.fork_rng(devices=[]), kernels.every_kernel():
-        return _trace(config, size, clip, on_gpu=on_gpu, half=half)
-
-
-def _trace(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu: bool, half: bool) -> dict[str, int]:
     traced = TrainConfig.parse({**config.model_dump(), **_traceable(config, on_gpu=on_gpu)})
-    with torch.device("meta"):
-        gpt = random_gpt(size)
-        set_dropout(gpt, config.dropout)
-        TrainingOptimizer(traced, "cpu").apply(gpt)
-    batch = random_batch(SpecialTokens.from_model(gpt), clip, clips_per_batch(config, clip))
-    with FakeTensorMode(allow_non_fake_inputs=True), cuda_kernels() if on_gpu else contextlib.nullcontext():
-        model = PackedGpt(gpt.to_empty(device="cpu"), config.label_smoothing).train()
-        optimizer, _ = make_optimizer(model, traced, torch.device("cpu"))
-        trained = [weight for weight in model.parameters() if weight.requires_grad]
-        batch = _fake(batch)
-        live = _run_update(model, trained, optimizer, batch, half=half, accumulate=config.grad_acumm > 1)
+    with torch.random.fork_rng(devices=[]), every_kernel():
+        with torch.device("meta"):
+            gpt = random_gpt(size)
+            set_dropout(gpt, config.dropout)
+            TrainingOptimizer(traced, "cpu").apply(gpt)
+        batch = random_batch(SpecialTokens.from_model(gpt), clip, clips_per_batch(config, clip))
+        with FakeTensorMode(allow_non_fake_inputs=True), cuda_kernels() if on_gpu else contextlib.nullcontext():
+            model = PackedGpt(gpt.to_empty(device="cpu"), config.label_smoothing).train()
+            optimizer, _ = make_optimizer(model, traced, torch.device("cpu"))
+            batch = replace(batch, mel=torch.empty_like(batch.mel), numbers=torch.empty_like(batch.numbers))
+            live = _run_update(model, optimizer, batch, half=half, accumulate=config.grad_acumm > 1)
     shards = config.num_processes if config.sharding == "fsdp" else 1
-    weights, state = _bytes(model.parameters()) + _bytes(model.buffers()), _state_bytes(optimizer)
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    weights, state = _bytes([*model.parameters(), *model.buffers()]), _bytes(_state(optimizer))
     activations = live.peak - weights - state - live.gradients_at_peak
-    if config.optimizer == "adamw_8bit":
-        state = _state_bytes_8bit(model)
+    if config.optimizer == "adamw_8bit":  # bitsandbytes keeps the moments of embeddings in fp32
+        tables = {id(part.weight) for part in model.modules() if isinstance(part, nn.Embedding)}
+        state = round(sum(weight.numel() * (8 if id(weight) in tables else BYTES_8BIT) for weight in trained))
     ema_here = config.enable_ema and not (on_gpu and config.ema_device == "cpu")
     block = _bytes(gpt.get_submodule("gpt.h.0").parameters())
     return {
@@ -153,25 +146,21 @@ def _trace(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu: bool
 
 def _traceable(config: TrainConfig, *, on_gpu: bool) -> dict[str, object]:
     """Replace settings that need a real device: their memory is the same, or is counted separately."""
-    values: dict[str, object] = {"use_compile": False, "attention_kernel": "auto", "enable_fused_optimizer": True}
-    values["offload_optimizer"] = False
-    if config.optimizer == "adamw_8bit":
-        values["optimizer"] = "adamw"
-    if on_gpu:
-        values["enable_byte_dropout"] = False
-    return values
+    return {
+        "use_compile": False,
+        "attention_kernel": "auto",
+        "enable_fused_optimizer": True,
+        "offload_optimizer": False,
+        "optimizer": "adamw" if config.optimizer == "adamw_8bit" else config.optimizer,
+        "enable_byte_dropout": config.enable_byte_dropout and not on_gpu,
+    }
 
 
 def _run_update(
-    model: nn.Module,
-    trained: list[nn.Parameter],
-    optimizer: Optimizer,
-    batch: PackedBatch,
-    *,
-    half: bool,
-    accumulate: bool,
+    model: nn.Module, optimizer: Optimizer, batch: PackedBatch, *, half: bool, accumulate: bool
 ) -> LiveMemory:
     """Run the second update of a run: the optimizer's state exists, and gradients too where batches are accumulated."""
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
     torch.autograd.backward(torch.stack([weight.sum() for weight in trained]).sum())
     optimizer.step()
     if not accumulate:
@@ -179,13 +168,11 @@ def _run_update(
     live = LiveMemory()
     for weight in [] if accumulate else trained:
         weight.register_post_accumulate_grad_hook(live.add_gradient)  # type: ignore[no-untyped-call]
-    live.gradients = _bytes(weight.grad for weight in trained if weight.grad is not None)
+    gradients = [weight.grad for weight in trained if weight.grad is not None]
+    live.gradients = _bytes(gradients)
     with live:
-        for tensor in (*model.parameters(), *model.buffers(), *_state(optimizer)):
+        for tensor in (*model.parameters(), *model.buffers(), *_state(optimizer), *gradients):
             live.track(tensor)
-        for weight in trained:
-            if weight.grad is not None:
-                live.track(weight.grad)
         with torch.autocast("cpu", torch.bfloat16, enabled=half):
             sums = model(batch)
         torch.autograd.backward(sums.text + sums.audio)
@@ -193,24 +180,8 @@ def _run_update(
     return live
 
 
-def _fake(batch: PackedBatch) -> PackedBatch:
-    mel, numbers = (torch.empty(part.shape, dtype=part.dtype) for part in (batch.mel, batch.numbers))
-    return PackedBatch(mel, numbers, batch.rows, batch.length)
-
-
 def _state(optimizer: Optimizer) -> list[Tensor]:
     return [part for state in optimizer.state.values() for part in state.values() if isinstance(part, Tensor)]
-
-
-def _state_bytes(optimizer: Optimizer) -> int:
-    return _bytes(_state(optimizer))
-
-
-def _state_bytes_8bit(model: nn.Module) -> int:
-    """Return the state of bitsandbytes' AdamW, which keeps the moments of embeddings in fp32."""
-    tables = {id(part.weight) for part in model.modules() if isinstance(part, nn.Embedding)}
-    trained = [weight for weight in model.parameters() if weight.requires_grad]
-    return round(sum(weight.numel() * (8 if id(weight) in tables else BYTES_8BIT) for weight in trained))
 
 
 def _bytes(tensors: Iterable[Tensor]) -> int:

@@ -80,30 +80,23 @@ class ModelSize:
 
 @dataclass(frozen=True)
 class ClipSize:
-    """Size of the longest clip of a run.
+    """Size of the longest clip of a run."""
 
-    Attributes:
-        positions: Sequence length: prompt, text and audio.
-        frames: Mel frames of its reference.
-        text: Text positions that count in the loss.
-        audio: Audio positions that count in the loss.
-    """
-
-    positions: int
-    frames: int
-    text: int
-    audio: int
+    positions: int  # sequence length: prompt, text and audio
+    frames: int  # mel frames of its reference
+    text: int  # text positions that count in the loss
+    audio: int  # audio positions that count in the loss
 
     @classmethod
     def from_config(cls, config: TrainConfig) -> Self:
-        """Return the longest clip that the settings allow."""
+        """The longest clip that the settings allow."""
         samples = config.max_audio_length * RATE
         codes, frames = math.ceil(samples / CODE_SAMPLES), math.ceil(samples / FRAME_SAMPLES)
         return cls._from_counts(codes, config.max_text_length, frames)
 
     @classmethod
     def longest(cls, lengths: ClipLengths) -> Self:
-        """Return the maximum of each length over these clips."""
+        """The maximum of each length over these clips."""
         size = cls._from_counts(int(lengths.codes.max()), int(lengths.ids.max()), int(lengths.frames.max()))
         return replace(size, positions=int(lengths.positions.max()))
 

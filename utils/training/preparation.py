@@ -45,7 +45,8 @@ def find_base(job: Job, config: TrainConfig) -> BaseModel:
         folder = base_models.base_folder(
             config.version, config.custom_model, base_models.ModelSource(on_progress=download_progress(job))
         )
-        folder = _own_copy(folder, job)
+        if folder.resolve() == job.run.project.ready.resolve():
+            folder = _copy_voice(folder, job.run.folder / START)
         base = BaseModel(folder, model.fingerprint(folder))
         write_atomically(note, json.dumps({"folder": str(base.folder), "fingerprint": base.fingerprint}))
         return base
@@ -61,13 +62,10 @@ def find_base(job: Job, config: TrainConfig) -> BaseModel:
     return base
 
 
-def _own_copy(folder: Path, job: Job) -> Path:
-    """Link or copy the project's own voice: a promoted checkpoint will replace it, and the run still needs it."""
-    if folder.resolve() != job.run.project.ready.resolve():
-        return folder
-    own = job.run.folder / START
+def _copy_voice(ready: Path, own: Path) -> Path:
+    """Link or copy the project's voice: a promoted checkpoint will replace it, and the run still needs it."""
     make_folder(own)
-    for path in folder.iterdir():
+    for path in ready.iterdir():
         if path.is_file() and not (own / path.name).exists():
             link_or_copy(path, own / path.name)
     return own
@@ -107,11 +105,7 @@ def text_mode(config: TrainConfig) -> TextMode:
 def tokenizer_for(base: Path, language: str, texts: Iterable[str], mode: TextMode | None = None) -> Tokenizer:
     """Return the tokenizer of a base that was trained here for the language, or prepare a new one.
 
-    Args:
-        base: Folder of the base model.
-        language: Language code.
-        texts: Texts of the clips, from which some tokenizers are learned.
-        mode: What the model reads; None for that of the base, or the default.
+    Some tokenizers are learned from the texts. Without a mode, it is that of the base, or the default.
     """
     known = Tokenizer.load(base) if (base / SETTINGS_FILE).exists() else None
     if known is None or known.settings is None or known.settings.language != language:
@@ -134,30 +128,16 @@ def encode_clips(
     *,
     thorough: bool = False,
 ) -> Features:
-    """Encode every clip that has no features yet, and open the store.
-
-    Args:
-        job: Receives stop requests and writes progress.
-        folder: The dataset folder.
-        encoder: Computes audio codes and mel frames.
-        tokenizer: Computes token ids.
-        clips: Clips to encode.
-        language: Language of the texts.
-        thorough: Verify every stored byte.
-    """
+    """Encode every clip that has no features yet, and open the store; ``thorough`` verifies every stored byte."""
     problems = 0
     with closing(features.build(folder, clips, encoder, tokenizer, language, thorough=thorough)) as steps:
         for step in steps:
             for problem in step.problems:
                 job.events.emit("problem", message=problem)
             problems += len(step.problems)
+            percent, left = step.percent, step.seconds_left
             job.events.emit(
-                "progress",
-                part=step.part,
-                step=step.done,
-                total=step.total,
-                percent=step.percent,
-                seconds_left=step.seconds_left,
+                "progress", part=step.part, step=step.done, total=step.total, percent=percent, seconds_left=left
             )
             job.stop_if_requested(save=steps.close)
     job.events.emit("features", clips=len(clips), problems=problems)
@@ -166,14 +146,14 @@ def encode_clips(
 
 def choose_clips(job: Job, store: Features, clips: Sequence[Clip], limits: ClipLimits, split: str) -> FeatureSource:
     """Select the clips that can be used, and report why the others are excluded."""
-    selected = select_clips(store, clips, limits)
-    for clip, reason in selected.excluded[:MAX_NAMED]:
+    source, excluded = select_clips(store, clips, limits)
+    for clip, reason in excluded[:MAX_NAMED]:
         job.events.emit("aside", clip=clip.audio, message=reason)
-    job.events.emit("clips", split=split, used=len(selected.source.clips), aside=len(selected.excluded))
-    if not selected.source.clips:
-        reasons = "; ".join(f"{clip.audio}: {reason}" for clip, reason in selected.excluded[:3])
+    job.events.emit("clips", split=split, used=len(source.clips), aside=len(excluded))
+    if not source.clips:
+        reasons = "; ".join(f"{clip.audio}: {reason}" for clip, reason in excluded[:3])
         raise DataError(
             f"No clip of the {split} list can be used. {reasons}",
             hint="Raise the limits, or prepare the dataset again.",
         )
-    return selected.source
+    return source

@@ -39,35 +39,20 @@ Tree = dict[str, Any]
 
 @dataclass
 class Snapshot:
-    """Everything that is saved; the tensors are those of the run itself, not copies.
+    """Everything that is saved; the tensors are those of the run itself, not copies."""
 
-    Attributes:
-        update: Updates done.
-        weights: State of the model, buffers included.
-        optimizer: State of the optimizer.
-        ema: Moving average of the weights, if there is one.
-        scheduler: State of the schedule.
-        scaler: State of the fp16 gradient scaler, if there is one.
-        guards: State of guards, early stopping and batch splitting.
-        random: Result of ``capture_rng``.
-        seconds: Seconds trained, over all sessions.
-        config_hash: Hash of the settings.
-        dataset_hash: Hash of the clips and their order.
-        extra: State of the training loop.
-    """
-
-    update: int
-    weights: dict[str, Tensor]
+    update: int  # updates done
+    weights: dict[str, Tensor]  # buffers included
     optimizer: Tree
     ema: dict[str, Tensor] | None = None
     scheduler: Tree = field(default_factory=dict)
-    scaler: Tree | None = None
+    scaler: Tree | None = None  # of fp16
     guards: Tree = field(default_factory=dict)
-    random: Tree = field(default_factory=dict)
-    seconds: float = 0.0
+    random: Tree = field(default_factory=dict)  # result of ``capture_rng``
+    seconds: float = 0.0  # trained, over all sessions
     config_hash: str = ""
-    dataset_hash: str = ""
-    extra: Tree = field(default_factory=dict)
+    dataset_hash: str = ""  # of the clips and their order
+    extra: Tree = field(default_factory=dict)  # state of the training loop
 
 
 SCALARS = ("update", "seconds", "config_hash", "dataset_hash")  # stored as plain JSON values
@@ -101,20 +86,16 @@ def load(folder: Path) -> Snapshot:
     except DamagedError as error:
         raise DamagedError(error.message, hint=HINT) from error
     try:
-        return _read(folder, about)
+        optimizer = read_json(folder / OPTIMIZER_TREE)
+        return Snapshot(
+            weights=read_tensors(folder / WEIGHTS),
+            optimizer=unflatten_tree(optimizer, read_tensors(folder / OPTIMIZER)),
+            ema=read_tensors(folder / EMA) if EMA in about["files"] else None,
+            **{name: about[name] for name in SCALARS},
+            **unflatten_tree(about["trees"], read_tensors(folder / RANDOM)),
+        )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise DamagedError(f"{folder / RESUME_STATE} is damaged: {error!r}.", hint=HINT) from error
-
-
-def _read(folder: Path, about: Tree) -> Snapshot:
-    optimizer = read_json(folder / OPTIMIZER_TREE)
-    return Snapshot(
-        weights=read_tensors(folder / WEIGHTS),
-        optimizer=unflatten_tree(optimizer, read_tensors(folder / OPTIMIZER)),
-        ema=read_tensors(folder / EMA) if EMA in about["files"] else None,
-        **{name: about[name] for name in SCALARS},
-        **unflatten_tree(about["trees"], read_tensors(folder / RANDOM)),
-    )
 
 
 def can_resume(folder: Path) -> bool:
@@ -145,14 +126,12 @@ def capture_rng() -> Tree:
     }
 
 
-def restore_rng(states: Tree) -> int:
-    """Restore the result of ``capture_rng`` and return the number of generators; missing GPUs are skipped."""
+def restore_rng(states: Tree) -> None:
+    """Restore the result of ``capture_rng``; missing GPUs are skipped."""
     torch.set_rng_state(states["torch"])
-    gpus = states["cuda"][: torch.cuda.device_count()]
-    for number, state in enumerate(gpus):
+    for number, state in enumerate(states["cuda"][: torch.cuda.device_count()]):
         torch.cuda.set_rng_state(state, number)
     name, keys, *rest = states["numpy"]
     np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))
     version, numbers, next_gauss = states["python"]
     random.setstate((version, tuple(numbers.tolist()), next_gauss))
-    return 3 + len(gpus)

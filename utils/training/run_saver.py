@@ -1,11 +1,11 @@
-"""Saves and restores a run: the resume state, and the checkpoints that people choose from."""
+"""Saves and restores a run: the resume state, the checkpoints that people choose from, and recovery from damage."""
 
 import contextlib
 import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,65 +14,70 @@ import torch
 from torch import Tensor, nn
 
 from utils.config import TrainConfig
-from utils.core.errors import RunError
-from utils.core.storage import DamagedError, write_atomically
+from utils.core.errors import AmharicTtsError, RunError
+from utils.core.storage import DamagedError, verify_hashes, write_atomically
 from utils.runs import Run
-from utils.training import recovery, resume_state
+from utils.training import resume_state
 from utils.training.checkpoint_samples import CheckpointSamples
+from utils.training.data_loader import Update
 from utils.training.distribution import gather_states, is_sharded, load_states
 from utils.training.ema import UPDATES
-from utils.training.guards import EarlyStopping, OverfittingGuard
-from utils.training.loop import TrainState
+from utils.training.guards import EarlyStopping, OverfittingGuard, StepStatus
+from utils.training.metrics import Throughput
+from utils.training.optimizers import advance
 from utils.training.preparation import BaseModel
 from utils.training.resume_state import Snapshot
-from utils.training.step import TrainStep, unwrap_optimizer
-from utils.training.throughput import Throughput
+from utils.training.step import StepResult, TrainStep, unwrap_optimizer
 from utils.xtts import checkpoints
-from utils.xtts.adapters import adapted_layers, adapter_settings, adapter_state, merged_state
-from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, CheckpointInfo
-from utils.xtts.tensors import write_tensors
+from utils.xtts.adapters import adapted_layers, adapter_settings, adapter_state, load_adapter, merged_state
+from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, MANIFEST, CheckpointInfo
+from utils.xtts.tensors import read_tensors, write_tensors
 from utils.xtts.tokenizer import Tokenizer
 
+LOSS_WINDOW = 50  # updates in the running mean of the training loss
 MAY_CHANGE = {"num_epochs", "max_steps", "save_step", "save_n_checkpoints", "eval_step", "sample_texts", "num_workers"}
 
 
 @dataclass
-class RunSaver:
-    """Saves and restores everything that a run consists of.
+class TrainState:
+    """Progress of a run, saved with the resume state."""
 
-    Attributes:
-        run: The run and its folder.
-        config: Settings of the run.
-        base: The model that the run started from.
-        dataset_hash: Fingerprint of the training clips.
-        gpt: coqui's GPT, without wrappers.
-        step: Holds model, optimizer, schedule and guards.
-        stopping: Early stopping.
-        overfitting: The overfitting guard.
-        throughput: Knows the time trained so far.
-        tokenizer: Tokenizer of the model.
-        per_epoch: Updates per epoch.
-        samples: Speaks the sample sentences with a checkpoint.
-        emit: Writes events.
-    """
+    update: int = 0  # updates done
+    samples: int = 0  # clips trained on
+    train_loss: float | None = None  # running mean of the audio loss
+    best_update: int = 0  # update with the best evaluation; 0 if none was better than the base model
+    best_loss: float | None = None
+    evaluated: int = -1  # update of the last evaluation
+    eval_losses: dict[str, float] = field(default_factory=dict)  # of the last evaluation
+
+    def count(self, update: Update, result: StepResult) -> None:
+        self.update += 1
+        self.samples += update.clips
+        if result.status is StepStatus.APPLIED:
+            mean = result.audio if self.train_loss is None else self.train_loss
+            self.train_loss = mean + (result.audio - mean) / min(self.update, LOSS_WINDOW)
+
+
+@dataclass
+class RunSaver:
+    """Saves and restores everything that a run consists of."""
 
     run: Run
     config: TrainConfig
     base: BaseModel
-    dataset_hash: str
-    gpt: nn.Module
-    step: TrainStep
+    dataset_hash: str  # of the training clips
+    gpt: nn.Module  # coqui's GPT, without wrappers
+    step: TrainStep  # holds model, optimizer, schedule and guards
     stopping: EarlyStopping
     overfitting: OverfittingGuard
     throughput: Throughput
     tokenizer: Tokenizer
-    per_epoch: int
+    per_epoch: int  # updates
     samples: CheckpointSamples
     emit: Callable[..., None]
 
     @property
     def resume_folder(self) -> Path:
-        """Return the folder of the resume state."""
         return self.run.folder / checkpoints.RESUME_FOLDER
 
     def save(self, state: TrainState) -> None:
@@ -91,20 +96,42 @@ class RunSaver:
             snapshot = self._load()
         except DamagedError as error:
             return self._recover(error)
-        self._check(snapshot)
+        if snapshot.dataset_hash != self.dataset_hash:
+            raise RunError(
+                "The training clips have changed since this run was saved, so it cannot resume exactly.",
+                hint="Start a new run from its checkpoint: checkpoints promote, then train with --custom-model ready/.",
+            )
+        if snapshot.config_hash != config_hash(self.config):
+            raise RunError(
+                "The settings of this run were changed after it was saved.",
+                hint=f"Restore them. Only these may change: {', '.join(sorted(MAY_CHANGE))}.",
+            )
         for name, part in self._stateful().items():
             part.load_state_dict(snapshot.guards[name])
         self.throughput.add_earlier(snapshot.seconds)
         return self._apply(snapshot)
 
     def _recover(self, error: DamagedError) -> TrainState:
-        """Continue from the newest checkpoint because the resume state is damaged; the optimizer is reset."""
+        """Continue from the newest checkpoint because the resume state is damaged.
+
+        A checkpoint holds no optimizer state, so the optimizer is reset. The learning rate continues where it was.
+        """
         step = self.step
         if is_sharded(step.model):
             raise error
-        info = recovery.load_newest_checkpoint(self.run.folder, self.gpt, config_hash(self.config))
-        state = recovery.train_state(self.run.folder, info)
-        recovery.advance(step.schedule, state.update)
+        info = load_newest_checkpoint(self.run.folder, self.gpt, config_hash(self.config))
+        best = [one for one in checkpoints.list_checkpoints(self.run.folder) if one.is_best and one.step <= info.step]
+        losses = {"text": info.eval_text, "audio": info.eval_audio, "loss": info.eval_loss}
+        known = {name: value for name, value in losses.items() if value is not None}
+        state = TrainState(
+            update=info.step,
+            train_loss=info.train_loss,
+            best_update=best[0].step if best and best[0].info else 0,
+            best_loss=best[0].info.eval_loss if best and best[0].info else None,
+            evaluated=info.step if known else 0,
+            eval_losses=known,
+        )
+        advance(step.schedule, state.update)
         self._delete_later_checkpoints(state)
         self.stopping.best = state.best_loss
         if step.ema is not None:
@@ -155,12 +182,9 @@ class RunSaver:
         self.tokenizer.save(folder)
         if any(adapted_layers(self.gpt)):
             write_tensors(folder / ADAPTER, adapter_state(self.gpt))
-            settings = {
-                name: getattr(self.config, name)
-                for name in type(self.config).model_fields
-                if name.startswith("lora_") or name == "use_dora"
-            }
-            write_atomically(folder / ADAPTER_CONFIG, json.dumps(adapter_settings(self.gpt) | settings, indent=1))
+            names = [name for name in TrainConfig.model_fields if name.startswith("lora_") or name == "use_dora"]
+            settings = adapter_settings(self.gpt) | {name: getattr(self.config, name) for name in names}
+            write_atomically(folder / ADAPTER_CONFIG, json.dumps(settings, indent=1))
 
     def _load(self) -> Snapshot:
         """Load on the first process while the others wait, because loading also removes leftovers of a killed save."""
@@ -181,7 +205,10 @@ class RunSaver:
     def _snapshot(self, state: TrainState) -> Snapshot:
         step = self.step
         scaler = step.ranks.accelerator.scaler
-        weights, moments = self._states()
+        if is_sharded(step.model):
+            weights, moments = gather_states(step.model, step.optimizer)
+        else:
+            weights, moments = self.gpt.state_dict(), unwrap_optimizer(step.optimizer).state_dict()
         return Snapshot(
             update=state.update,
             weights=weights,
@@ -196,12 +223,6 @@ class RunSaver:
             dataset_hash=self.dataset_hash,
             extra=dataclasses.asdict(state),
         )
-
-    def _states(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        step = self.step
-        if is_sharded(step.model):
-            return gather_states(step.model, step.optimizer)
-        return self.gpt.state_dict(), unwrap_optimizer(step.optimizer).state_dict()
 
     def _apply(self, snapshot: Snapshot) -> TrainState:
         """Restore model, optimizer, schedule, averages and random numbers."""
@@ -225,18 +246,6 @@ class RunSaver:
         step = self.step
         return {"guard": step.guard, "micro": step.micro, "stopping": self.stopping, "overfitting": self.overfitting}
 
-    def _check(self, snapshot: Snapshot) -> None:
-        if snapshot.dataset_hash != self.dataset_hash:
-            raise RunError(
-                "The training clips have changed since this run was saved, so it cannot resume exactly.",
-                hint="Start a new run from its checkpoint: checkpoints promote, then train with --custom-model ready/.",
-            )
-        if snapshot.config_hash != config_hash(self.config):
-            raise RunError(
-                "The settings of this run were changed after it was saved.",
-                hint=f"Restore them. Only these may change: {', '.join(sorted(MAY_CHANGE))}.",
-            )
-
     def _info(self, state: TrainState) -> CheckpointInfo:
         losses = state.eval_losses if state.evaluated == state.update else {}
         return CheckpointInfo(
@@ -259,3 +268,35 @@ def config_hash(config: TrainConfig) -> str:
     """Hash the settings that determine the course of a run."""
     values = config.model_dump_json(exclude=MAY_CHANGE)
     return hashlib.blake2b(values.encode(), digest_size=8).hexdigest()
+
+
+def load_newest_checkpoint(run: Path, gpt: nn.Module, settings: str) -> CheckpointInfo:
+    """Load the newest intact checkpoint with these settings (their hash) into a model, verifying every byte."""
+    errors = []
+    for checkpoint in checkpoints.list_checkpoints(run):
+        if checkpoint.info is None:
+            continue
+        try:
+            if checkpoint.info.config_hash != settings:
+                raise DamagedError(f"{checkpoint.folder} was trained with different settings.")
+            _load_weights(gpt, checkpoint.folder)
+        except AmharicTtsError as error:
+            errors.append(error.message)
+        else:
+            return checkpoint.info
+    raise DamagedError(
+        f"No checkpoint of {run.name} can be used instead. {' '.join(errors)}".rstrip(), hint="Start a new run."
+    )
+
+
+@torch.no_grad()
+def _load_weights(gpt: nn.Module, folder: Path) -> None:
+    if any(adapted_layers(gpt)):
+        verify_hashes(folder, MANIFEST, [ADAPTER, ADAPTER_CONFIG])
+        load_adapter(gpt, read_tensors(folder / ADAPTER))
+        return
+    state: dict[str, Tensor] = checkpoints.read_state(folder, torch.float32)
+    expected = merged_state(gpt)
+    if {name: part.shape for name, part in expected.items()} != {name: part.shape for name, part in state.items()}:
+        raise DamagedError(f"{folder} holds the weights of a different model.")
+    gpt.load_state_dict(state, strict=False)  # a weight with two names is stored under one of them

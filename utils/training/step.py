@@ -1,12 +1,14 @@
-"""One update: forward, backward, clip, apply. Handles lack of memory and non-finite losses."""
+"""One update: forward, backward, clip, apply; and the loss on the evaluation clips."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from accelerate.optimizer import AcceleratedOptimizer
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
@@ -14,62 +16,38 @@ from torch.optim.lr_scheduler import LRScheduler
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError
 from utils.training.data_loader import Update
-from utils.training.distribution import Ranks, full_norm
+from utils.training.distribution import Ranks
 from utils.training.ema import Ema
 from utils.training.guards import MicroBatches, NonFiniteGuard, StepStatus
 from utils.training.packing import PackedBatch
-from utils.training.speedups.freezing import train_text_rows_only
+from utils.training.speedups.blocks import uncompiled
+from utils.training.speedups.freezing import TextRowsOnly
 from utils.xtts.device import free_memory
 
 
-@dataclass(frozen=True)
-class StepResult:
-    """Result of one update over all processes.
+class StepResult(NamedTuple):
+    """Result of one update over all processes."""
 
-    Attributes:
-        text: Mean loss of the text.
-        audio: Mean loss of the audio codes.
-        loss: Weighted sum of both.
-        norm: Norm of the gradient before clipping.
-        rate: Learning rate of the update.
-        status: Whether it was applied, and what happens next.
-    """
-
-    text: float
-    audio: float
-    loss: float
-    norm: float
+    text: float  # mean loss of the text
+    audio: float  # mean loss of the audio codes
+    loss: float  # weighted sum of both
+    norm: float  # of the gradient, before clipping
     rate: float
     status: StepStatus
 
 
-def _no_names(_update: Update) -> Iterable[str]:
-    return ()
-
-
 @dataclass
 class TrainStep:
-    """Performs updates.
-
-    Attributes:
-        config: Settings of the run.
-        ranks: The processes that train together.
-        model: The prepared model.
-        optimizer: The prepared optimizer.
-        schedule: Learning rate schedule, stepped once per update.
-        ema: Moving average of the weights, if there is one.
-        warn: Called with messages for the user.
-        clip_names: Returns the names of an update's clips, for messages about non-finite updates.
-    """
+    """Performs updates; ``schedule`` is stepped once per update."""
 
     config: TrainConfig
     ranks: Ranks
-    model: nn.Module
+    model: nn.Module  # prepared, as is the optimizer
     optimizer: Optimizer
     schedule: LRScheduler
     ema: Ema | None
     warn: Callable[[str], None]
-    clip_names: Callable[[Update], Iterable[str]] = _no_names
+    clip_names: Callable[[Update], Iterable[str]] = lambda _update: ()  # for messages about non-finite updates
 
     def __post_init__(self) -> None:
         if self.config.step_in_backward and self.ranks.accelerator.scaler is not None:
@@ -81,7 +59,7 @@ class TrainStep:
         self.micro = MicroBatches(self.config.batch_size)
         self.weights = [weight for weight in self.model.parameters() if weight.requires_grad]
         gpt, warm_up = self.ranks.accelerator.unwrap_model(self.model).gpt, self.config.embedding_warmup_steps > 0
-        self.text_warmup = train_text_rows_only(gpt, shared=self.ranks.count > 1) if warm_up else None
+        self.text_warmup = TextRowsOnly(gpt, shared=self.ranks.count > 1) if warm_up else None
 
     def run(self, update: Update) -> StepResult:
         """Train on the clips of one update: all of them or none."""
@@ -136,9 +114,10 @@ class TrainStep:
             return float(unwrap_optimizer(self.optimizer).last_norm)  # type: ignore[attr-defined]
         self.ranks.accelerator.unscale_gradients()
         norm = get_total_norm([weight.grad for weight in self.weights if weight.grad is not None])
-        if full_norm(norm) > self.config.gradient_clip:  # torch's clip_grad_norm_ multiplies every gradient, even by 1
+        value = float(norm.full_tensor() if isinstance(norm, DTensor) else norm)
+        if value > self.config.gradient_clip:  # torch's clip_grad_norm_ multiplies every gradient, even by 1
             clip_grads_with_norm_(self.weights, self.config.gradient_clip, norm)
-        return full_norm(norm)
+        return value
 
     def _apply(self, loss: float, norm: float, clips: Iterable[str]) -> StepStatus:
         """Apply the gradient if it is finite."""
@@ -157,3 +136,49 @@ class TrainStep:
 def unwrap_optimizer(optimizer: Optimizer) -> Optimizer:
     """Return the optimizer inside accelerate's wrapper."""
     return optimizer.optimizer if isinstance(optimizer, AcceleratedOptimizer) else optimizer
+
+
+class EvalLosses(NamedTuple):
+    """Mean losses over the evaluation clips."""
+
+    text: float
+    audio: float
+    loss: float
+
+
+@dataclass
+class Evaluator:
+    """Computes the loss on clips that are never trained on; neither weights nor random numbers change."""
+
+    model: nn.Module  # prepared
+    batches: Callable[[], Iterable[PackedBatch]]  # of this process
+    ranks: Ranks
+    text_weight: float
+    ema: Ema | None = None
+
+    def evaluate(self) -> tuple[EvalLosses, dict[str, float]]:
+        """Evaluate the weights that will be exported; with an average, also report the loss without it."""
+        raw = self.losses()
+        if self.ema is None:
+            return raw, {}
+        with self.ema.swapped():
+            return self.losses(), {"loss_without_ema": raw.loss}
+
+    def losses(self) -> EvalLosses:
+        accelerator, was_training = self.ranks.accelerator, self.model.training
+        self.model.eval()
+        packed = accelerator.unwrap_model(self.model)
+        smoothing, packed.label_smoothing = packed.label_smoothing, 0.0  # so that runs can be compared
+        totals = torch.zeros(4, device=accelerator.device)
+        try:
+            with torch.no_grad(), uncompiled():
+                for batch in self.batches():
+                    sums = self.model(batch.to(accelerator.device))
+                    counts = totals.new_tensor([batch.text_count, batch.audio_count])
+                    totals += torch.cat([torch.stack([sums.text, sums.audio]).float(), counts])
+        finally:
+            packed.label_smoothing = smoothing
+            self.model.train(was_training)
+        text, audio, text_count, audio_count = self.ranks.sum(totals)
+        means = text / text_count, audio / audio_count
+        return EvalLosses(*means, self.text_weight * means[0] + means[1])

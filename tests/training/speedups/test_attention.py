@@ -1,7 +1,7 @@
-"""Tests of fast attention: the same numbers, from other kernels."""
+"""Fast attention: the same numbers from other kernels, and which kernels may run."""
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,11 +10,21 @@ from torch import Tensor, nn
 
 from tests.training.small_gpt import small_gpt
 from utils.training.speedups import SpeedupError
-from utils.training.speedups.attention import report, use_eager, use_flash_attention_2, use_sdpa
+from utils.training.speedups.attention import (
+    EVERY,
+    allowed_kernels,
+    choose_kernel,
+    every_kernel,
+    report,
+    selected_kernel,
+    use_eager,
+    use_flash_attention_2,
+    use_sdpa,
+)
 from utils.xtts import modules
 from utils.xtts.modules import AttentionBlock
 
-Way = Callable[[Any], Tensor]
+Forward = Callable[[Any], Tensor]
 
 
 def random(*shape: int) -> Tensor:
@@ -25,7 +35,7 @@ def encoder(gpt: Any) -> Tensor:
     return gpt.conditioning_encoder(random(2, 80, 37))  # type: ignore[no-any-return]
 
 
-def both_listeners(gpt: Any) -> Tensor:
+def conditioning_output(gpt: Any) -> Tensor:
     return gpt.get_style_emb(random(2, 80, 50))  # type: ignore[no-any-return]
 
 
@@ -38,25 +48,25 @@ def gpt2(gpt: Any) -> Tensor:
     return gpt.gpt(inputs_embeds=random(2, 40, 64), use_cache=False).last_hidden_state  # type: ignore[no-any-return]
 
 
-def result(gpt: Any, way: Way) -> tuple[Tensor, dict[str, Tensor]]:
+def result(gpt: Any, forward: Forward) -> tuple[Tensor, dict[str, Tensor]]:
     """Return what comes out, and the gradients that a random direction of it gives."""
     gpt.zero_grad()
-    out = way(gpt)
+    out = forward(gpt)
     torch.autograd.backward(out, random(*out.shape))
     return out.detach(), {name: weight.grad for name, weight in gpt.named_parameters() if weight.grad is not None}
 
 
-@pytest.mark.parametrize("way", [encoder, both_listeners, perceiver_with_mask, gpt2])
-def test_fused_and_written_out_attention_give_the_same(way: Way) -> None:
+@pytest.mark.parametrize("forward", [encoder, conditioning_output, perceiver_with_mask, gpt2])
+def test_fused_and_written_out_attention_give_the_same(forward: Forward) -> None:
     gpt = small_gpt().eval()
     use_eager(gpt)
-    expected, slopes = result(gpt, way)
+    expected, slopes = result(gpt, forward)
     use_sdpa(gpt)
-    found, found_slopes = result(gpt, way)
+    found, fused_slopes = result(gpt, forward)
     torch.testing.assert_close(found, expected, rtol=0, atol=3e-6)
-    assert slopes.keys() == found_slopes.keys()
+    assert slopes.keys() == fused_slopes.keys()
     for name, slope in slopes.items():
-        torch.testing.assert_close(found_slopes[name], slope, rtol=1e-5, atol=float(slope.abs().max()) * 1e-5)
+        torch.testing.assert_close(fused_slopes[name], slope, rtol=1e-5, atol=float(slope.abs().max()) * 1e-5)
 
 
 @pytest.mark.parametrize("shape", [(2, 64, 30), (2, 64, 5, 6)])
@@ -88,21 +98,11 @@ def test_every_part_is_switched_counted_and_reported() -> None:
 
 def test_names_stay_and_the_way_back_is_exact() -> None:
     gpt = small_gpt().eval()
-    before, names = both_listeners(gpt), list(gpt.state_dict())
+    before, names = conditioning_output(gpt), list(gpt.state_dict())
     use_sdpa(gpt)
     assert list(gpt.state_dict()) == names
     use_eager(gpt)
-    assert torch.equal(both_listeners(gpt), before)
-
-
-def test_it_follows_autocast() -> None:
-    gpt = small_gpt().eval()
-    with torch.autocast("cpu", torch.bfloat16):
-        expected = both_listeners(gpt)
-        use_sdpa(gpt)
-        found = both_listeners(gpt)
-    assert found.dtype == expected.dtype
-    torch.testing.assert_close(found.float(), expected.float(), rtol=0, atol=0.05)
+    assert torch.equal(conditioning_output(gpt), before)
 
 
 def test_a_class_that_is_not_known_is_not_passed_over() -> None:
@@ -129,3 +129,30 @@ def test_flash_attention_2_is_refused_where_it_cannot_work(
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: object() if installed else None)
     with pytest.raises(SpeedupError, match=words):
         use_flash_attention_2(small_gpt(), "cpu", torch.bfloat16)
+
+
+@pytest.fixture
+def _all_kernels() -> Iterator[None]:
+    choose_kernel("auto", "cpu")
+    yield
+    choose_kernel("auto", "cpu")
+
+
+@pytest.mark.usefixtures("_all_kernels")
+@pytest.mark.parametrize(("kernel", "moved"), [("flash", 3), ("math", 3), ("auto", 0)])
+def test_only_the_chosen_kernel_may_run(kernel: Any, moved: int) -> None:
+    change = choose_kernel(kernel, "cpu")
+    assert (change.name, change.changed) == ("attention_kernel", moved)
+    assert allowed_kernels() == (EVERY if kernel == "auto" else {kernel})
+    assert selected_kernel("cpu", torch.float32, 64, causal=True) == ("flash" if kernel == "auto" else kernel)
+    with every_kernel():
+        assert allowed_kernels() == EVERY
+    assert allowed_kernels() == (EVERY if kernel == "auto" else {kernel})
+
+
+@pytest.mark.usefixtures("_all_kernels")
+@pytest.mark.parametrize(("kernel", "dropout"), [("efficient", 0.0), ("flash", 0.1)])
+def test_a_kernel_that_cannot_run_is_refused_and_nothing_changes(kernel: Any, dropout: float) -> None:
+    with pytest.raises(SpeedupError, match=rf"{kernel} cannot run on cpu .* Choose auto"):
+        choose_kernel(kernel, "cpu", dropout=dropout)
+    assert allowed_kernels() == EVERY

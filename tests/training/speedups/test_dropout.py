@@ -4,10 +4,8 @@ import copy
 
 import pytest
 import torch
-import torch.nn.functional as F  # noqa: N812
 
 from tests.training.small_gpt import small_gpt
-from utils.core.errors import SpeedupError
 from utils.training.speedups.dropout import ByteDropout, attended, dropped, keep_mask, use_byte_dropout
 
 
@@ -55,12 +53,6 @@ def test_attention_equals_the_written_out_form_with_the_same_weights_dropped(lim
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
 
 
-def test_without_dropping_it_equals_the_fused_kernel() -> None:
-    query, key, value = (torch.randn(2, 2, 9, 8) for _ in range(3))
-    fused = F.scaled_dot_product_attention(query, key, value, is_causal=True)
-    torch.testing.assert_close(attended(query, key, value, 0), fused, rtol=1e-5, atol=1e-6)
-
-
 def test_every_place_of_the_gpt_is_exchanged_and_evaluation_is_untouched() -> None:
     gpt = small_gpt()
     hidden = torch.randn(2, 12, 64)
@@ -84,10 +76,3 @@ def test_training_with_a_share_differs_each_time_and_repeats_with_a_seed() -> No
 
     assert torch.equal(run(0), run(0))
     assert not torch.equal(run(0), run(1))
-
-
-def test_another_attention_is_refused() -> None:
-    gpt = small_gpt()
-    gpt.gpt.h[0].attn = torch.nn.Identity()
-    with pytest.raises(SpeedupError, match="enable_byte_dropout"):
-        use_byte_dropout(gpt)

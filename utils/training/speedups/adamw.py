@@ -5,7 +5,7 @@ gradient exists, so that two gradients never exist at the same time. Both apply 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -17,20 +17,23 @@ from torch.optim.adamw import adamw
 from utils.core.errors import SpeedupError
 
 State = dict[str, Tensor]
+Group = dict[str, Any]
 CPU = torch.device("cpu")
 
 
 def new_state(weight: Tensor, device: torch.device) -> State:
     """Return zero moments with the names of torch.optim.AdamW, so that their checkpoints are interchangeable."""
-    moments = (torch.zeros(weight.shape, dtype=torch.float32, device=device) for _ in range(2))
-    return {"step": torch.zeros((), device=device), **dict(zip(("exp_avg", "exp_avg_sq"), moments, strict=True))}
+    moments = {
+        name: torch.zeros(weight.shape, dtype=torch.float32, device=device) for name in ("exp_avg", "exp_avg_sq")
+    }
+    return {"step": torch.zeros((), device=device), **moments}
 
 
 def apply_adamw(
     weight: Tensor,
     gradient: Tensor,
     state: State,
-    group: Mapping[str, Any],
+    group: Group,
     divisor: Tensor | None = None,
     skip: Tensor | None = None,
 ) -> None:
@@ -40,7 +43,7 @@ def apply_adamw(
         weight: The parameter.
         gradient: Its gradient; may be divided in place.
         state: Result of ``new_state``.
-        group: Its parameter group: lr, betas, eps, weight_decay and fused.
+        group: Its parameter group.
         divisor: Divides the gradient.
         skip: 1 to change nothing, else 0. It stays on its device like the divisor, to avoid synchronization.
     """
@@ -105,13 +108,18 @@ class OffloadedAdamW(Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        due = [(weight, group) for group in self.param_groups for weight in group["params"] if weight.grad is not None]
-        here = [pair for pair in due if not self._is_staged(pair[0])]
-        for weight, group in here:
-            apply_adamw(weight, weight.grad, self._state(weight), group)
-            weight.grad = None
-        if away := [pair for pair in due if self._is_staged(pair[0])]:
-            self._update_away(away)
+        staged: list[tuple[Tensor, Group]] = []
+        for group in self.param_groups:
+            for weight in group["params"]:
+                if weight.grad is None:
+                    continue
+                if weight.device.type != "cpu" if self.staged is None else self.staged:
+                    staged.append((weight, group))
+                else:
+                    apply_adamw(weight, weight.grad, self._state(weight), group)
+                    weight.grad = None
+        if staged:
+            self._update_staged(staged)
         return loss
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -123,43 +131,32 @@ class OffloadedAdamW(Optimizer):
             if number in state_dict["state"]:
                 self.state[weight] = {name: part.to(CPU) for name, part in state_dict["state"][number].items()}
 
-    def _is_staged(self, weight: Tensor) -> bool:
-        return weight.device.type != "cpu" if self.staged is None else self.staged
-
     def _state(self, weight: Tensor) -> State:
         state: State = self.state[weight]
         if not state:
             state.update(new_state(weight, CPU))
         return state
 
-    def _update_away(self, due: list[tuple[Tensor, dict[str, Any]]]) -> None:
-        """Update weights of another device; transfers overlap with the computation."""
-        first = due[0][0]
-        backend = torch.get_device_module(first.device)
+    def _update_staged(self, due: list[tuple[Tensor, Group]]) -> None:
+        """Update weights of another device; the next weight arrives while one is updated."""
+        device = due[0][0].device
+        backend = torch.get_device_module(device)
         if self._buffers is None:
             size = max(weight.numel() for group in self.param_groups for weight in group["params"])
-            self._buffers = _StagingBuffer(size, first.device), _StagingBuffer(size, first.device)
+            self._buffers = _StagingBuffer(size, device), _StagingBuffer(size, device)
             self._stream = backend.Stream()
         self._stream.wait_stream(backend.current_stream())
         with backend.stream(self._stream):
-            for buffer, (weight, group) in self._arriving(due):
+            self._buffers[0].fetch(due[0][0])
+            for number, (weight, group) in enumerate(due):
+                if number + 1 < len(due):
+                    self._buffers[(number + 1) % 2].fetch(due[number + 1][0])
+                buffer = self._buffers[number % 2]
+                buffer.arrived.synchronize()
+                weight.grad = None  # the copy is complete
                 apply_adamw(buffer.weight, buffer.gradient, self._state(weight), group)
                 weight.copy_(buffer.weight, non_blocking=True)
         backend.current_stream().wait_stream(self._stream)
-
-    def _arriving(
-        self, due: list[tuple[Tensor, dict[str, Any]]]
-    ) -> Iterator[tuple["_StagingBuffer", tuple[Tensor, dict[str, Any]]]]:
-        """Yield each pair with the buffer that holds it, after starting the next transfer."""
-        assert self._buffers is not None  # noqa: S101 - made by the only caller
-        self._buffers[0].fetch(due[0][0])
-        for number, pair in enumerate(due):
-            if number + 1 < len(due):
-                self._buffers[(number + 1) % 2].fetch(due[number + 1][0])
-            buffer = self._buffers[number % 2]
-            buffer.wait()
-            pair[0].grad = None  # the copy is complete
-            yield buffer, pair
 
 
 class _StagingBuffer:
@@ -169,8 +166,7 @@ class _StagingBuffer:
         pinned = device.type == "cuda"  # pinned memory is copied asynchronously
         self._weight = torch.empty(size, pin_memory=pinned)
         self._gradient = torch.empty(size, pin_memory=pinned)
-        self._arrived = torch.get_device_module(device).Event()
-        self.weight = self.gradient = self._weight
+        self.arrived = torch.get_device_module(device).Event()
 
     def fetch(self, weight: Tensor) -> None:
         """Start copying a weight and its gradient."""
@@ -178,11 +174,7 @@ class _StagingBuffer:
         self.gradient = self._gradient[: weight.numel()].view(weight.shape)
         self.weight.copy_(weight, non_blocking=True)
         self.gradient.copy_(weight.grad, non_blocking=True)  # type: ignore[arg-type]
-        self._arrived.record()
-
-    def wait(self) -> None:
-        """Wait for both copies."""
-        self._arrived.synchronize()
+        self.arrived.record()
 
 
 class StepInBackward(Optimizer):
@@ -191,9 +183,6 @@ class StepInBackward(Optimizer):
     The total gradient norm is known only after the first weights are updated. So each of n gradients is clipped to
     ``clip / sqrt(n)``; together they never exceed the limit. Weights with a gradient that is not finite are skipped, as
     ``last_norm`` and ``skipped`` show. Both count from the last ``zero_grad``.
-
-    Attributes:
-        loss_scale: Factor of the loss before the backward pass (fp16); the gradients are divided by it.
     """
 
     def __init__(
@@ -209,18 +198,11 @@ class StepInBackward(Optimizer):
     ) -> None:
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "fused": fused})
         indexed = [(number, weight) for number, group in enumerate(self.param_groups) for weight in group["params"]]
-        self.loss_scale = 1.0
         self.limit = clip / math.sqrt(len(indexed))
         self._squares: list[Tensor] = []
         self._skipped: list[Tensor] = []
-        self._hooks = [
-            weight.register_post_accumulate_grad_hook(partial(self._update, number)) for number, weight in indexed
-        ]
-
-    def close(self) -> None:
-        """Remove the hooks from the weights."""
-        while self._hooks:
-            self._hooks.pop().remove()
+        for number, weight in indexed:
+            weight.register_post_accumulate_grad_hook(partial(self._update, number))
 
     @property
     def last_norm(self) -> float:
@@ -248,9 +230,9 @@ class StepInBackward(Optimizer):
         assert gradient is not None  # noqa: S101 - torch calls this because there is one
         if not self.state[weight]:
             self.state[weight] = new_state(weight, weight.device)
-        norm = torch.linalg.vector_norm(gradient, dtype=torch.float32) / self.loss_scale
+        norm = torch.linalg.vector_norm(gradient, dtype=torch.float32)
         skip = torch.isfinite(norm).logical_not().float()
-        divisor = (norm / self.limit).clamp(min=1.0) * self.loss_scale
+        divisor = (norm / self.limit).clamp(min=1.0)
         apply_adamw(weight, gradient, self.state[weight], self.param_groups[group], divisor, skip)
         self._squares.append(norm.square())
         self._skipped.append(skip)

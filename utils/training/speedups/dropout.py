@@ -47,7 +47,6 @@ class ByteDropout(nn.Dropout):
     """Dropout with one random byte per element."""
 
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002  # as torch names it
-        """Drop values in training mode."""
         limit = threshold(self.p) if self.training else 0
         return dropped(input, limit) if limit else input
 
@@ -58,11 +57,9 @@ class DroppingAttention(GPT2Attention):
     def forward(self, hidden_states: Any, *others: Any, **named: Any) -> Any:  # noqa: ANN401
         """Attend; anything but plain training falls back to transformers."""
         limit = threshold(self.attn_dropout.p) if self.training else 0
-        inputs = [
-            *others,
-            *(named.get(name) for name in ("past_key_values", "attention_mask", "encoder_hidden_states")),
-        ]
-        if not limit or hidden_states.dtype != torch.float32 or any(part is not None for part in inputs):
+        names = ("past_key_values", "attention_mask", "encoder_hidden_states")
+        is_plain = all(part is None for part in (*others, *map(named.get, names)))
+        if not limit or hidden_states.dtype != torch.float32 or not is_plain:
             return super().forward(hidden_states, *others, **named)
         parts = self.c_attn(hidden_states).unflatten(2, (3, self.num_heads, self.head_dim)).unbind(2)
         if parts[0].dtype != torch.float32:  # autocast
@@ -75,18 +72,6 @@ class DroppingAttention(GPT2Attention):
 def threshold(share: float) -> int:
     """Return how many of the 256 values of a byte drop an element."""
     return min(VALUES - 1, round(share * VALUES))
-
-
-def dropped(numbers: Tensor, limit: int) -> Tensor:
-    """Drop elements whose byte is below a limit, and scale the others up."""
-    result: Tensor = _Drop.apply(numbers, limit)  # type: ignore[no-untyped-call]
-    return result
-
-
-def attended(query: Tensor, key: Tensor, value: Tensor, limit: int) -> Tensor:
-    """Causal attention with dropout of its weights; shapes are [clips, heads, positions, width]."""
-    result: Tensor = _Attend.apply(query, key, value, limit)  # type: ignore[no-untyped-call]
-    return result
 
 
 def keep_mask(shape: torch.Size, limit: int) -> Tensor:
@@ -110,6 +95,12 @@ class _Drop(torch.autograd.Function):
         return torch.where(mask, gradients[0] * ctx.scale, 0.0), None
 
 
+def dropped(numbers: Tensor, limit: int) -> Tensor:
+    """Drop elements whose byte is below a limit, and scale the others up."""
+    result: Tensor = _Drop.apply(numbers, limit)  # type: ignore[no-untyped-call]
+    return result
+
+
 class _Attend(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, limit: int) -> Tensor:  # noqa: ANN401
@@ -130,15 +121,21 @@ class _Attend(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:  # noqa: ANN401
         query, key, value, weights, mask = ctx.saved_tensors
         gradient = gradients[0].contiguous()
-        gradients_in = tuple(
+        to_query, to_key, to_value = (
             torch.empty_like(part, memory_format=torch.contiguous_format) for part in (query, key, value)
         )
         for clip in range(query.shape[0]):
             part = torch.mul(weights[clip], mask[clip])
-            torch.bmm(part.mT, gradient[clip], out=gradients_in[2][clip])
+            torch.bmm(part.mT, gradient[clip], out=to_value[clip])
             torch.bmm(gradient[clip], value[clip].mT, out=part).mul_(mask[clip])
             part = torch._softmax_backward_data(part, weights[clip], -1, torch.float32)  # noqa: SLF001  # no public name
-            torch.bmm(part, key[clip], out=gradients_in[0][clip])
-            torch.bmm(part.mT, query[clip], out=gradients_in[1][clip])
+            torch.bmm(part, key[clip], out=to_query[clip])
+            torch.bmm(part.mT, query[clip], out=to_key[clip])
         scale = ctx.scale * query.shape[3] ** -0.5
-        return gradients_in[0].mul_(scale), gradients_in[1].mul_(scale), gradients_in[2].mul_(ctx.scale), None
+        return to_query.mul_(scale), to_key.mul_(scale), to_value.mul_(ctx.scale), None
+
+
+def attended(query: Tensor, key: Tensor, value: Tensor, limit: int) -> Tensor:
+    """Causal attention with dropout of its weights; shapes are [clips, heads, positions, width]."""
+    result: Tensor = _Attend.apply(query, key, value, limit)  # type: ignore[no-untyped-call]
+    return result

@@ -119,7 +119,7 @@ def device() -> Result:
     import torch
 
     from utils.training import memory
-    from utils.training.speedups.matmul import CAPABILITY
+    from utils.training.speedups.gpu import CAPABILITY
     from utils.xtts.device import choose_precision
 
     detected = memory.Device.detect(TrainConfig())

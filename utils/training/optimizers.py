@@ -1,15 +1,17 @@
-"""Create the configured optimizer.
+"""The optimizer and the learning rate schedule of a run.
 
 Weight decay applies to matrices and convolutions only: not to biases, norms, embeddings and the learned queries of the
-perceiver. Betas and eps are those of coqui's recipe for XTTS v2.
+perceiver. Betas and eps are those of coqui's recipe for XTTS v2. The schedule is a warm-up, then the chosen decay: the
+curves of transformers, shifted by one update, because there the first update has a rate of 0 and learns nothing.
 """
 
 import importlib
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import nn
 from torch.optim import AdamW, Optimizer
+from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 
 from utils.config import TrainConfig
 from utils.core.errors import SpeedupError
@@ -27,21 +29,32 @@ Groups = list[dict[str, Any]]
 def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) -> tuple[Optimizer, Change]:
     """Create the optimizer for all weights that require gradients; the model is already on its device."""
     groups = parameter_groups(model, config.weight_decay)
-    fused = _fused(config, device)
+    fused = config.enable_fused_optimizer
+    if fused and device.type not in FUSED_DEVICES:
+        raise SpeedupError(
+            f"enable_fused_optimizer: torch has no fused AdamW for {device.type}.",
+            hint="Turn off enable_fused_optimizer.",
+        )
+    settings: dict[str, Any] = {
+        "lr": config.learning_rate,
+        "betas": BETAS,
+        "eps": EPS,
+        "weight_decay": config.weight_decay,
+    }
     optimizer: Optimizer
     if config.optimizer == "adamw_8bit":
-        name, kernel, optimizer = "optimizer", "8-bit AdamW", _adamw_8bit(model, groups, config, device)
+        name, kernel, optimizer = "optimizer", "8-bit AdamW", _adamw_8bit(model, groups, settings, device)
     elif config.optimizer == "adafactor":
         name, kernel, optimizer = "optimizer", "Adafactor", _adafactor(groups, config)
     elif config.step_in_backward:
-        settings = _settings(config) | {"clip": config.gradient_clip, "fused": fused}
-        name, kernel, optimizer = "step_in_backward", "AdamW in the backward pass", StepInBackward(groups, **settings)
+        name, kernel = "step_in_backward", "AdamW in the backward pass"
+        optimizer = StepInBackward(groups, **settings, clip=config.gradient_clip, fused=fused)
     elif config.offload_optimizer:
-        settings = _settings(config) | {"fused": config.enable_fused_optimizer}
-        name, kernel, optimizer = "offload_optimizer", "AdamW on the CPU", OffloadedAdamW(groups, **settings)
+        name, kernel = "offload_optimizer", "AdamW on the CPU"
+        optimizer = OffloadedAdamW(groups, **settings, fused=fused)
     else:
         name, kernel = "enable_fused_optimizer", f"{'fused' if fused else 'plain'} AdamW on {device.type}"
-        optimizer = AdamW(groups, **_settings(config), fused=fused)
+        optimizer = AdamW(groups, **settings, fused=fused)
     optimizer.register_load_state_dict_pre_hook(_keep_own_kernels)
     decayed, others = (len(group["params"]) for group in groups)
     changed = 0 if name == "enable_fused_optimizer" and not fused else decayed + others
@@ -56,25 +69,11 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> Groups:
         if weight.requires_grad:
             owner, _, part = name.rpartition(".")
             is_matrix = part == "weight" and weight.ndim >= 2
-            chosen = is_matrix and not isinstance(model.get_submodule(owner), nn.Embedding)
-            (decayed if chosen else others).append(weight)
+            decays = is_matrix and not isinstance(model.get_submodule(owner), nn.Embedding)
+            (decayed if decays else others).append(weight)
     if not decayed and not others:
         raise SpeedupError("All weights are frozen.", hint="Freeze less, or turn on LoRA.")
     return [{"params": decayed, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
-
-
-def _settings(config: TrainConfig) -> dict[str, Any]:
-    return {"lr": config.learning_rate, "betas": BETAS, "eps": EPS, "weight_decay": config.weight_decay}
-
-
-def _fused(config: TrainConfig, device: torch.device) -> bool:
-    """Tell whether to use the fused kernel; raise an error if torch does not support it on this device."""
-    if config.enable_fused_optimizer and device.type not in FUSED_DEVICES:
-        raise SpeedupError(
-            f"enable_fused_optimizer: torch has no fused AdamW for {device.type}.",
-            hint="Turn off enable_fused_optimizer.",
-        )
-    return config.enable_fused_optimizer
 
 
 def _adafactor(groups: Groups, config: TrainConfig) -> Optimizer:
@@ -86,7 +85,7 @@ def _adafactor(groups: Groups, config: TrainConfig) -> Optimizer:
     )
 
 
-def _adamw_8bit(model: nn.Module, groups: Groups, config: TrainConfig, device: torch.device) -> Optimizer:
+def _adamw_8bit(model: nn.Module, groups: Groups, settings: dict[str, Any], device: torch.device) -> Optimizer:
     """Create the AdamW of bitsandbytes; embeddings, whose rows are updated rarely, keep 32-bit moments."""
     if device.type != "cuda":
         raise SpeedupError(
@@ -103,12 +102,48 @@ def _adamw_8bit(model: nn.Module, groups: Groups, config: TrainConfig, device: t
     for module in model.modules():
         if isinstance(module, nn.Embedding):
             manager.register_module_override(module, "weight", {"optim_bits": 32})
-    optimizer: Optimizer = library.optim.AdamW8bit(groups, **_settings(config))
+    optimizer: Optimizer = library.optim.AdamW8bit(groups, **settings)
     return optimizer
 
 
 def _keep_own_kernels(optimizer: Optimizer, state: dict[str, Any]) -> dict[str, Any]:
     """Load moments and learning rates from a saved state, but keep this machine's kernels."""
     pairs = zip(state["param_groups"], optimizer.param_groups, strict=False)  # torch itself checks their number
-    kept = [saved | {key: group[key] for key in OWN_KERNELS if key in group} for saved, group in pairs]
-    return {**state, "param_groups": kept + state["param_groups"][len(kept) :]}
+    groups = [saved | {key: group[key] for key in OWN_KERNELS if key in group} for saved, group in pairs]
+    return {**state, "param_groups": groups + state["param_groups"][len(groups) :]}
+
+
+def make_schedule(
+    optimizer: Optimizer,
+    kind: Literal["cosine", "linear", "constant"],
+    updates: int,
+    warmup_steps: int,
+    warmup_share: float,
+) -> LRScheduler:
+    """Create a schedule for a run of ``updates``, stepped once after each; the optimizer's rates are its peak.
+
+    The warm-up lasts at most a share of the run, so that short runs reach the peak rate.
+    """
+    from transformers import get_scheduler
+
+    warmup = min(warmup_steps, int(updates * warmup_share))
+    name = "constant_with_warmup" if kind == "constant" else kind
+    probe = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    curve = get_scheduler(name, probe, num_warmup_steps=warmup, num_training_steps=updates + 1).lr_lambdas[0]
+    return LambdaLR(optimizer, lambda update: float(curve(min(update, updates - 1) + 1)))
+
+
+def scale_rates(schedule: LRScheduler, factor: float) -> None:
+    """Multiply the current and all later learning rates; the factor is saved with the schedule."""
+    schedule.base_lrs = [rate * factor for rate in schedule.base_lrs]
+    for group in schedule.optimizer.param_groups:
+        group["lr"] *= factor
+
+
+def advance(schedule: LRScheduler, update: int) -> None:
+    """Advance a new schedule by a number of updates."""
+    curves = schedule.lr_lambdas  # type: ignore[attr-defined]  # all of ours have them
+    rates = [rate * curve(update) for rate, curve in zip(schedule.base_lrs, curves, strict=True)]
+    schedule.load_state_dict(schedule.state_dict() | {"last_epoch": update, "_last_lr": rates})
+    for group, rate in zip(schedule.optimizer.param_groups, rates, strict=True):
+        group["lr"] = rate

@@ -1,0 +1,193 @@
+"""How the layers run: fused GELU, gradient checkpointing and torch.compile compute the same and keep less."""
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch._dynamo.testing import CompileCounter
+
+from tests.training.small_gpt import small_gpt
+from utils.training.speedups import SpeedupError
+from utils.training.speedups.attention import use_sdpa
+from utils.training.speedups.blocks import (
+    check_compiler,
+    checkpoint_blocks,
+    checkpointed,
+    compile_blocks,
+    compiled,
+    fuse_gelu,
+    undo_checkpointing,
+)
+
+LENGTHS = (10, 20)
+
+
+def loss(gpt: Any) -> Tensor:
+    """Go through the conditioning encoder and the GPT-2, with the same dropout each time."""
+    torch.manual_seed(3)
+    encoded = gpt.conditioning_encoder(torch.randn(2, 80, 60)).mT
+    out: Tensor = gpt.gpt(inputs_embeds=encoded).last_hidden_state
+    return (out * torch.randn(64)).mean()
+
+
+def gradients(gpt: Any) -> dict[str, Tensor]:
+    gpt.zero_grad()
+    torch.autograd.backward(loss(gpt))
+    return {name: weight.grad.clone() for name, weight in gpt.named_parameters() if weight.grad is not None}
+
+
+def kept_bytes(forward: Callable[[], object]) -> int:
+    """Return how much a forward pass keeps for the backward pass, the weights not counted."""
+    kept: dict[int, Tensor] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        if not isinstance(tensor, nn.Parameter):
+            kept[tensor.untyped_storage().data_ptr()] = tensor  # alive, so that no other gets its address
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        forward()
+    return sum(tensor.untyped_storage().nbytes() for tensor in kept.values())
+
+
+def test_the_fused_gelu_computes_the_same_and_keeps_less() -> None:
+    gpt = small_gpt().eval()
+    hidden = torch.randn(2, 9, 64, requires_grad=True)
+    mlp = gpt.get_submodule("gpt.h.0.mlp")
+    plain, plain_bytes = mlp(hidden), kept_bytes(lambda: mlp(hidden))
+    assert [fuse_gelu(gpt).changed, fuse_gelu(gpt).changed] == [2, 0]
+    torch.testing.assert_close(mlp(hidden), plain, rtol=1e-5, atol=1e-6)
+    assert kept_bytes(lambda: mlp(hidden)) < 0.6 * plain_bytes
+    assert fuse_gelu(gpt, enabled=False).changed == 2
+    gpt.gpt.h[1].mlp.act = nn.ReLU()
+    with pytest.raises(SpeedupError, match="enable_fused_gelu"):
+        fuse_gelu(gpt)
+
+
+@pytest.mark.parametrize(("every", "fused"), [(1, False), (2, True)])
+def test_checkpointed_gradients_are_the_same_dropout_included(every: int, fused: bool) -> None:
+    gpt = small_gpt(layers=3).train()
+    if fused:
+        use_sdpa(gpt)
+    expected = gradients(gpt)
+    checkpoint_blocks(gpt, every)
+    torch.testing.assert_close(gradients(gpt), expected, rtol=1e-5, atol=1e-8)
+
+
+def test_checkpointing_keeps_less_than_a_fifth_and_only_in_training() -> None:
+    gpt = small_gpt(layers=6).train()
+    use_sdpa(gpt)
+
+    def kept() -> int:
+        return kept_bytes(lambda: loss(gpt))
+
+    before = kept()
+    gpt.eval()
+    before_eval = kept()
+    checkpoint_blocks(gpt)
+    assert kept() == before_eval
+    gpt.train()
+    assert kept() < before / 5
+    checkpoint_blocks(gpt, 2)
+    assert before / 5 < kept() < before
+    undo_checkpointing(gpt)
+    assert kept() == before
+
+
+@pytest.mark.parametrize(("every", "expected"), [(1, (5, 6)), (2, (3, 3)), (30, (1, 1))])
+def test_every_nth_layer_is_checkpointed(every: int, expected: tuple[int, int]) -> None:
+    gpt = small_gpt(layers=5)
+    names = list(gpt.state_dict())
+    checkpoint_blocks(gpt, 1)
+    change = checkpoint_blocks(gpt, every)
+    assert checkpointed(gpt) == checkpointed(copy.deepcopy(gpt)) == expected
+    assert (change.name, change.changed) == ("enable_grad_checkpoint", sum(expected))
+    assert list(gpt.state_dict()) == names
+    undo_checkpointing(gpt)
+    assert checkpointed(gpt) == (0, 0)
+
+
+def test_a_checkpointed_model_speaks_as_before() -> None:
+    gpt = small_gpt().eval()
+    text = torch.randint(1, 90, (1, 6))
+
+    def spoken() -> Tensor:
+        gpt.init_gpt_for_inference()
+        with torch.inference_mode():
+            return gpt.generate(torch.zeros(1, 32, 64), text, do_sample=False, max_new_tokens=5)  # type: ignore[no-any-return]
+
+    before = spoken()
+    checkpoint_blocks(gpt)
+    assert torch.equal(spoken(), before)
+
+
+def test_an_unknown_sequence_or_step_is_refused() -> None:
+    class Sharded(nn.Sequential):
+        pass
+
+    gpt = small_gpt()
+    with pytest.raises(SpeedupError, match="checkpoint_every: 0"):
+        checkpoint_blocks(gpt, 0)
+    gpt.conditioning_encoder.attn.__class__ = Sharded
+    with pytest.raises(SpeedupError, match=r"is a Sharded, not a plain sequence"):
+        checkpoint_blocks(gpt)
+
+
+@pytest.fixture
+def _nothing_compiled() -> Iterator[None]:
+    torch.compiler.reset()
+    yield
+    torch.compiler.reset()
+
+
+def output(gpt: Any, length: int) -> tuple[Tensor, Tensor]:
+    """Return the output and a gradient, with the same dropout each time."""
+    torch.manual_seed(length)
+    gpt.zero_grad()
+    inputs = torch.randn(2, length, gpt.model_dim, requires_grad=True)
+    hidden = gpt.gpt(inputs_embeds=inputs, use_cache=False).last_hidden_state
+    torch.autograd.backward((hidden * torch.randn(gpt.model_dim)).sum())
+    return hidden.detach(), gpt.gpt.h[0].mlp.c_fc.weight.grad
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_nothing_compiled")
+def test_all_layers_share_one_graph_for_each_length() -> None:
+    gpt, counter = small_gpt(layers=3, dim=32).train(), CompileCounter()
+    names = list(gpt.state_dict())
+    expected = [output(gpt, length) for length in LENGTHS]
+    change = compile_blocks(gpt, "cpu", backend=counter)
+    assert (change.name, change.changed, compiled(gpt)) == ("use_compile", 3, 3)
+    for _ in range(2):
+        for length, pair in zip(LENGTHS, expected, strict=True):
+            torch.testing.assert_close(output(gpt, length), pair)
+    assert counter.frame_count == len(LENGTHS)
+    assert counter.op_count > 0
+    assert list(gpt.state_dict()) == names
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_nothing_compiled")
+def test_a_compiled_layer_computes_the_same() -> None:
+    check_compiler(torch.device("cpu"))
+    gpt = small_gpt(layers=1, dim=32).train()
+    for module in gpt.gpt.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0  # a compiled layer draws other numbers
+    expected = output(gpt, 20)
+    compile_blocks(gpt, "cpu")
+    torch.testing.assert_close(output(gpt, 20), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_missing_compiler_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("no g++")
+
+    monkeypatch.setattr(torch, "compile", broken)
+    gpt = small_gpt()
+    with pytest.raises(SpeedupError, match="use_compile"):
+        compile_blocks(gpt, "cpu")
+    assert compiled(gpt) == 0

@@ -1,0 +1,156 @@
+"""Metrics of a run: throughput, memory use and remaining time; and trackers such as TensorBoard that receive them."""
+
+import importlib.util
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import psutil
+import torch
+
+from utils.config import TrainConfig
+from utils.runs import Run
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from utils.training.data_loader import Update
+
+GIB = 2**30
+WINDOW = 100  # updates that rates and the remaining time are computed from
+WARM_UP = 3  # first updates of a session, which also compile, allocate memory and fill caches
+
+
+class UpdateTiming(NamedTuple):
+    """Timing and size of one update."""
+
+    seconds: float
+    data_wait: float
+    clips: int
+    positions: int
+    padded: int
+
+
+class Throughput:
+    """Measures the updates of this session.
+
+    Args:
+        total: Updates of the whole run.
+        processes: Number of processes; this one sees its own share of the positions.
+        device: Device of the model, whose memory is reported.
+        clock: Returns the time in seconds.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        *,
+        processes: int = 1,
+        device: torch.device | str = "cpu",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.total, self.processes, self.clock = total, processes, clock
+        self.device = torch.device(device)
+        self.window: deque[UpdateTiming] = deque(maxlen=WINDOW)
+        self.updates = 0  # of this session
+        self.pauses: dict[str, tuple[float, int]] = {}  # seconds of an interruption, and updates between two of them
+        self._earlier, self._start = 0.0, clock()
+        self._last_end = self._start  # of the last update
+        self._data_wait = self._paused = self._memory = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds trained, over all sessions."""
+        return self._earlier + self.clock() - self._start
+
+    def add_earlier(self, seconds: float) -> None:
+        """Add the time of earlier sessions."""
+        self._earlier += seconds
+
+    def data_ready(self) -> None:
+        """Record that the clips of the next update have been loaded."""
+        self._data_wait = max(0.0, self.clock() - self._last_end - self._paused)
+
+    def pause(self, seconds: float, name: str, every: int) -> None:
+        """Exclude an evaluation or a save from the throughput; after ``every`` updates, the next will take as long."""
+        self._paused += seconds
+        self.pauses[name] = seconds, every
+
+    def metrics(self, update: "Update") -> dict[str, float | None]:
+        """Record a finished update and return its metrics."""
+        self._record(update)
+        seconds = sum(timing.seconds for timing in self.window) or 1e-9
+        padded = sum(timing.padded for timing in self.window) or 1
+        positions = sum(timing.positions for timing in self.window)
+        return {
+            "samples_per_second": round(sum(timing.clips for timing in self.window) / seconds, 3),
+            "tokens_per_second": round(self.processes * positions / seconds, 1),
+            "padding": round(1 - positions / padded, 4),
+            "data_share": round(sum(timing.data_wait for timing in self.window) / seconds, 4),
+            "memory_gb": round(self._peak_memory(), 3),
+            "seconds_left": self._seconds_left(update.number + 1),
+        }
+
+    def _record(self, update: "Update") -> None:
+        now = self.clock()
+        if self.updates == WARM_UP:
+            self.window.clear()
+        self.updates += 1
+        positions = sum(batch.positions for batch in update.batches)
+        padded = sum(batch.padded for batch in update.batches)
+        seconds = max(0.0, now - self._last_end - self._paused)
+        self.window.append(UpdateTiming(seconds, self._data_wait, update.clips, positions, padded))
+        self._last_end, self._data_wait, self._paused = now, 0.0, 0.0
+
+    def _seconds_left(self, done: int) -> float | None:
+        """Estimate the remaining time including evaluations and saves; None during warm-up."""
+        left = max(0, self.total - done)
+        if self.updates <= WARM_UP:
+            return None if left else 0.0
+        mean = sum(timing.seconds for timing in self.window) / len(self.window)
+        return round(left * mean + sum(seconds * (left // every) for seconds, every in self.pauses.values()), 1)
+
+    def _peak_memory(self) -> float:
+        """Return the peak memory in GiB: of the GPU, or of this process as far as it was sampled."""
+        if self.device.type == "cuda":
+            return torch.cuda.max_memory_allocated(self.device) / GIB
+        self._memory = max(self._memory, psutil.Process().memory_info().rss / GIB)
+        return self._memory
+
+
+def tracker_is_missing(config: TrainConfig) -> bool:
+    return config.tracker != "none" and importlib.util.find_spec(config.tracker) is None
+
+
+class Tracker:
+    """Sends metrics to TensorBoard, Weights & Biases or trackio. Its errors are reported once and never end a run."""
+
+    def __init__(self, config: TrainConfig, accelerator: "Accelerator", run: Run, warn: Callable[[str], None]) -> None:
+        self.accelerator, self.warn = accelerator, warn
+        self.enabled = config.tracker != "none"
+        if tracker_is_missing(config):
+            self._disable(f"tracker: the package {config.tracker} is not installed.")
+        elif self.enabled:
+            names = {"wandb": {"name": run.name, "id": run.name, "resume": "allow"}, "trackio": {"name": run.name}}
+            project, settings = run.project.root.name, config.model_dump(mode="json")
+            self._try(lambda: accelerator.init_trackers(project, config=settings, init_kwargs=names))
+
+    def log(self, metrics: dict[str, Any], step: int) -> None:
+        if self.enabled:
+            numbers = {name: value for name, value in metrics.items() if isinstance(value, int | float)}
+            self._try(lambda: self.accelerator.log(numbers, step=step))
+
+    def close(self) -> None:
+        if self.enabled:
+            self._try(self.accelerator.end_training)
+
+    def _try(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001  # trackers raise anything, and none of it should end a run
+            self._disable(f"tracker: {type(error).__name__}: {error}.")
+
+    def _disable(self, reason: str) -> None:
+        self.enabled = False
+        self.warn(f"{reason} The run continues without it; all metrics are in events.jsonl.")

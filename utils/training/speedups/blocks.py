@@ -1,0 +1,155 @@
+"""How the layers of the GPT-2 run: fused GELU, gradient checkpointing, and torch.compile. No weight or name changes.
+
+Gradient checkpointing: a layer keeps only its input and recomputes the rest in the backward pass.
+``gradient_checkpointing_enable`` of transformers fails on coqui's GPT-2, which has no token embedding. The flag that it
+sets on each layer works and is set here. The conditioning encoder has no such flag, so the class of its sequence of
+blocks is replaced. The non-reentrant form is used: it works with DDP and frozen weights, and repeats the same dropout.
+
+torch.compile: layers share their code, so one compilation per batch shape serves all of them. The loader therefore pads
+batches to a few fixed lengths. Evaluation and speech run uncompiled.
+"""
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+from transformers.activations import NewGELUActivation
+
+from utils.core.errors import SpeedupError
+from utils.core.events import Change
+
+ENCODER = "conditioning_encoder.attn"
+SHAPES = 64  # by default, torch silently stops compiling after 8 shapes
+
+Backend = str | Callable[..., Any]
+
+
+class FusedGelu(nn.GELU):
+    """torch's kernel for the formula that transformers computes in eight steps."""
+
+    def __init__(self) -> None:
+        super().__init__(approximate="tanh")
+
+
+def fuse_gelu(gpt: nn.Module, *, enabled: bool = True) -> Change:
+    """Use the fused kernel in every layer, which keeps fewer results for the backward pass, or undo it."""
+    kinds: tuple[type[nn.Module], type[nn.Module]] = (NewGELUActivation, FusedGelu)
+    old, new = kinds if enabled else kinds[::-1]
+    layers = [module for module in gpt.get_submodule("gpt.h").modules() if hasattr(module, "act")]
+    if not layers or not all(isinstance(layer.act, kinds) for layer in layers):
+        raise SpeedupError(
+            "enable_fused_gelu: this GPT has a different activation.", hint="Turn off enable_fused_gelu."
+        )
+    changed = [layer for layer in layers if isinstance(layer.act, old)]
+    for layer in changed:
+        layer.act = new()
+    how = "fused" if enabled else "not fused"
+    return Change("enable_fused_gelu", len(changed), f"{how} in {len(layers)} layers")
+
+
+class CheckpointedSequence(nn.Sequential):
+    """A sequence that checkpoints every n-th of its layers in training mode."""
+
+    every: int
+
+    def forward(self, x: Tensor) -> Tensor:
+        for number, layer in enumerate(self):
+            is_checkpointed = self.training and torch.is_grad_enabled() and number % self.every == 0
+            x = checkpoint(layer, x, use_reentrant=False) if is_checkpointed else layer(x)
+        return x
+
+
+def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Change:
+    """Checkpoint every n-th layer of the GPT-2 and of the conditioning encoder, replacing an earlier choice."""
+    if every < 1:
+        raise SpeedupError(f"checkpoint_every: {every} is below 1.", hint="1 checkpoints every layer.")
+    undo_checkpointing(gpt)
+    gpt2: Any = gpt.get_submodule("gpt")
+    gpt2.gradient_checkpointing = True  # disables the cache, which the recomputation would fill again
+    for block in list(gpt2.h)[::every]:
+        block.gradient_checkpointing = True
+        block._gradient_checkpointing_func = functools.partial(checkpoint, use_reentrant=False)  # noqa: SLF001
+    encoder: Any = gpt.get_submodule(ENCODER)
+    if (kind := encoder.__class__) is not nn.Sequential:
+        raise SpeedupError(
+            f"enable_grad_checkpoint: {ENCODER} is a {kind.__name__}, not a plain sequence.",
+            hint="Turn on checkpointing before the model is sharded or wrapped.",
+        )
+    encoder.__class__ = CheckpointedSequence
+    encoder.every = every
+    layers, encoder_layers = checkpointed(gpt)
+    detail = f"{layers} layers of the GPT and {encoder_layers} of the conditioning encoder"
+    return Change("enable_grad_checkpoint", layers + encoder_layers, detail)
+
+
+def undo_checkpointing(gpt: nn.Module) -> None:
+    gpt2: Any = gpt.get_submodule("gpt")
+    gpt2.gradient_checkpointing = False
+    for block in gpt2.h:
+        for name in ("gradient_checkpointing", "_gradient_checkpointing_func"):
+            block.__dict__.pop(name, None)
+    encoder: Any = gpt.get_submodule(ENCODER)
+    if hasattr(encoder, "every"):
+        del encoder.every
+        encoder.__class__ = nn.Sequential
+
+
+def checkpointed(gpt: nn.Module) -> tuple[int, int]:
+    """Return how many layers of the GPT-2 and of the conditioning encoder are checkpointed."""
+    layers = sum(bool(block.__dict__.get("gradient_checkpointing")) for block in _blocks(gpt))
+    encoder = gpt.get_submodule(ENCODER)
+    encoder_layers = len(range(0, len(encoder), encoder.every)) if isinstance(encoder, CheckpointedSequence) else 0
+    return layers, encoder_layers
+
+
+def compile_blocks(gpt: nn.Module, device: torch.device | str, *, backend: Backend = "inductor") -> Change:
+    """Compile the layers of the GPT-2 at the first batch of each shape; on a GPU, inductor records CUDA graphs."""
+    kind = torch.device(device)
+    settings: dict[str, Any] = {"backend": backend, "dynamic": False}
+    if backend == "inductor":
+        check_compiler(kind)
+        settings["mode"] = "reduce-overhead" if kind.type == "cuda" else "default"
+    limits = torch._dynamo.config  # noqa: SLF001 - torch's documents name it
+    limits.recompile_limit = max(limits.recompile_limit, SHAPES)
+    blocks = _blocks(gpt)
+    for block in blocks:
+        block.compile(**settings)
+    detail = f"layers of the GPT, {settings.get('mode', backend)}, each shape on first use"
+    return Change("use_compile", len(blocks), detail)
+
+
+def compiled(gpt: nn.Module) -> int:
+    """Return how many layers of the GPT-2 are compiled, or will be at the first batch."""
+    return sum(block._compiled_call_impl is not None for block in _blocks(gpt))  # noqa: SLF001
+
+
+def uncompiled() -> contextlib.AbstractContextManager[object]:
+    """Run compiled layers uncompiled, for batches whose lengths would trigger new compilations."""
+    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and the import takes seconds
+        return contextlib.nullcontext()
+    stance: contextlib.AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
+    return stance
+
+
+def check_compiler(device: torch.device) -> None:
+    """Compile one addition, so that a missing compiler is noticed before the first update."""
+    try:
+        torch.compile(_add_one)(torch.ones(2, device=device))
+    except Exception as error:  # torch raises whatever its compilers raise
+        raise SpeedupError(
+            f"use_compile: torch.compile does not work on this machine for {device.type}: {type(error).__name__}.",
+            hint="Install a C++ compiler (on Debian: apt install g++ python3-dev), or turn off use_compile.",
+        ) from error
+
+
+def _add_one(numbers: torch.Tensor) -> torch.Tensor:
+    return numbers + 1
+
+
+def _blocks(gpt: nn.Module) -> list[nn.Module]:
+    return list(gpt.get_submodule("gpt.h").children())
