@@ -15,7 +15,6 @@ from utils.dataset.store import Store
 from utils.ui.form import read_form
 from utils.ui.i18n import labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, show_errors
-from utils.ui.tabs.data import clip_render
 from utils.ui.tabs.data.clips import (
     AUDIBLE_REASONS,
     ClipPanel,
@@ -82,7 +81,8 @@ def _build_selected(panel: ClipPanel, reason: gr.Dropdown) -> None:
         "aside": ("data.exclude_selected", editor.exclude),
         "restore": ("data.restore_selected", lambda folder, names, _: editor.restore(folder, names)),
     }
-    insert_ticked = f"(...values) => [...values.slice(0, -1), ({clip_render.TICKED})()]"
+    ticked = "[...document.querySelectorAll('#clips input[data-tick]:checked')].map(box => box.dataset.tick)"
+    insert_ticked = f"(...values) => [...values.slice(0, -1), {ticked}]"
     with gr.Row():
         for name, (label, edit) in actions.items():
             button = gr.Button(t(label), elem_id=f"bulk-{name}", min_width=150)

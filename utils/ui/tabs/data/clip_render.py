@@ -19,120 +19,12 @@ from utils.ui.views import cell, note, table
 WAVE_RATE = 8000  # samples a second; the outline needs no more
 WAVE_WIDTH, WAVE_HEIGHT = 600, 120
 MAX_TEXT = 160  # characters in the table
-TITLES = (
-    "data.choose",
-    "data.play",
-    "common.text",
-    "data.seconds",
-    "data.snr_db",
-    "data.letters_per_second",
-    "data.confidence",
-    "data.status",
-    "data.recording",
-)
-
-CSS = """
-.wave { position: relative; margin: 6px 0; --start: 0; --end: 1; --split: -1; --at: -1; overflow: hidden;
-  border: 1px solid var(--border-color-primary); border-radius: 4px; background: var(--block-background-fill); }
-.wave svg { display: block; width: 100%; height: 110px; }
-.wave path { fill: #047857; } .dark .wave path { fill: #34d399; }
-.wave i { position: absolute; top: 0; bottom: 0; pointer-events: none; }
-.wave .before { left: 0; width: calc(var(--start) * 100%); background: #64748b88; }
-.wave .after { right: 0; width: calc((1 - var(--end)) * 100%); background: #64748b88; }
-.wave .cut { left: calc(var(--split) * 100%); border-left: 2px dashed #b45309; }
-.wave .now { left: calc(var(--at) * 100%); border-left: 2px solid #1d4ed8; }
-.dark .wave .cut { border-color: #fbbf24; } .dark .wave .now { border-color: #93c5fd; }
-#clips table.facts td { padding-block: 3px; vertical-align: middle; }
-#clips tr.chosen { outline: 2px solid #047857; outline-offset: -2px; }
-.dark #clips tr.chosen { outline-color: #34d399; }
-#clips button { font: inherit; color: inherit; background: none; border: 0; cursor: pointer; text-align: start;
-  padding: 4px; min-height: 28px; }
-#clips button.play { min-width: 32px; text-align: center; border: 1px solid var(--border-color-primary);
-  border-radius: 4px; }
-#clips button.text { text-decoration: underline; text-decoration-color: var(--border-color-primary);
-  text-underline-offset: 3px; overflow-wrap: anywhere; }
-#clips :is(button, input):focus-visible { outline: 2px solid #1d4ed8; outline-offset: 1px; }
-#clips input { width: 18px; height: 18px; accent-color: #047857; }
-#clips td.number { text-align: end; font-variant-numeric: tabular-nums; white-space: nowrap; }
-#clip-view audio { width: 100%; height: 40px; display: block; }
-#clip-view h3 { margin: 0 0 4px; font-size: var(--text-md); overflow-wrap: anywhere; }
-@media (max-width: 600px) {
-  #clips table.facts.stack td:is(.number, :nth-child(1), :nth-child(2)) { text-align: start; display: inline-block; }
-  #clips table.facts.stack td.number::before { content: attr(data-title) " "; color: var(--body-text-color-subdued); } }
-"""
-
-# Listens on the element itself, whose content is replaced.
-SCRIPT = """
-const player = new Audio();
-let playing = null;
-const quiet = () => { if (playing) { playing.textContent = '▶'; playing = null; } };
-player.addEventListener('ended', quiet);
-element.addEventListener('click', event => {
-  const play = event.target.closest('[data-play]');
-  const choose = event.target.closest('[data-clip]');
-  const all = event.target.closest('[data-all]');
-  if (play) {
-    const same = play === playing;
-    player.pause(); quiet();
-    if (!same) { player.src = play.dataset.play; player.play().then(() => {}, quiet);
-      playing = play; play.textContent = '■'; }
-  } else if (choose) {
-    trigger('select', {clip: choose.dataset.clip});
-  } else if (all) {
-    element.querySelectorAll('input[data-tick]').forEach(box => { box.checked = all.checked; });
-  }
-});
-"""
-
-# Time updates do not bubble, so they are caught on their way down.
-WAVE_SCRIPT = """
-element.addEventListener('timeupdate', event => {
-  const wave = element.querySelector('.wave');
-  const sound = event.target;
-  if (wave && sound.duration) {
-    wave.style.setProperty('--at', sound.currentTime / sound.duration);
-  }
-}, true);
-element.addEventListener('click', event => {
-  const wave = event.target.closest('.wave');
-  const sound = element.querySelector('audio');
-  if (wave && sound && sound.duration) {
-    const box = wave.getBoundingClientRect();
-    sound.currentTime = (event.clientX - box.left) / box.width * sound.duration;
-  }
-});
-"""
-
-TICKED = "() => [...document.querySelectorAll('#clips input[data-tick]:checked')].map(box => box.dataset.tick)"
-MARKS = """(start, end, split) => {
-  const wave = document.querySelector('#clip-view .wave');
-  if (wave) {
-    const seconds = Number(wave.parentElement.querySelector('[data-seconds]').dataset.seconds);
-    wave.style.setProperty('--start', start / seconds);
-    wave.style.setProperty('--end', end / seconds);
-    wave.style.setProperty('--split', split > 0 && split < seconds ? split / seconds : -1);
-  }
-}"""
-PLAY_PART = """(start, end) => {
-  const sound = document.querySelector('#clip-view audio');
-  if (!sound) return;
-  const stop = () => {
-    if (sound.currentTime >= end) { sound.pause(); sound.removeEventListener('timeupdate', stop); }
-  };
-  sound.currentTime = start;
-  sound.addEventListener('timeupdate', stop);
-  sound.play();
-}"""
+MEASURES = ("data.seconds", "data.snr_db", "data.letters_per_second", "data.confidence")
+TITLES = ("data.choose", "data.play", "common.text", *MEASURES, "data.status", "data.recording")
 
 
-ACTIONS = (
-    "data.save_text",
-    "data.approve",
-    "data.exclude",
-    "data.restore",
-    "data.trim",
-    "data.split",
-    "data.merge_next",
+ACTIONS = tuple(
+    f"data.{action}" for action in ("save_text", "approve", "exclude", "restore", "trim", "split", "merge_next")
 )  # labels of the buttons that act on the chosen clip
 
 
@@ -182,21 +74,22 @@ def _row(clip: Clip, folder: Path, language: str) -> Sequence[str]:
     tick, play = (escape(f"{t(f'data.{action}', language)}: {text}") for action in ("select", "play"))
     player = f'<button type="button" class="play" data-play="{audio_url(folder, clip)}" aria-label="{play}">▶</button>'
     scores = clip.scores
+    values = zip(MEASURES, (clip.span.seconds, scores.snr_db, scores.chars_per_second, scores.confidence), strict=True)
+    numbers = [_number(value, key, language) for key, value in values]
     return (
         f'<td><input type="checkbox" data-tick="{name}" aria-label="{tick}"></td>',
         f"<td>{player if clip.audio else '–'}</td>",
         f'<td><button type="button" class="text" data-clip="{name}">{escape(text)}</button></td>',
-        _number(clip.span.seconds, t("data.seconds", language)),
-        _number(scores.snr_db, t("data.snr_db", language)),
-        _number(scores.chars_per_second, t("data.letters_per_second", language)),
-        _number(scores.confidence, t("data.confidence", language), 2),
+        *numbers,
         cell(_status(clip, language), classes="mark warn" if clip.status == "excluded" else "mark"),
         cell(Path(clip.source).name),
     )
 
 
-def _number(value: float | None, title: str, digits: int = 1) -> str:
-    return f'<td class="number" data-title="{escape(title)}">{"–" if value is None else f"{value:.{digits}f}"}</td>'
+def _number(value: float | None, key: str, language: str) -> str:
+    digits = 2 if key == "data.confidence" else 1
+    shown = "–" if value is None else f"{value:.{digits}f}"
+    return f'<td class="number" data-title="{escape(t(key, language))}">{shown}</td>'
 
 
 def _status(clip: Clip, language: str) -> str:

@@ -62,13 +62,17 @@ class TableInputs(NamedTuple):
         return cls(**texts, page=int(page) if isinstance(page, int | float) and page >= 1 else 1)
 
 
+def _script(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+
+
 class ClipPanel:
     """The widgets of the table and of the chosen clip, and what is shown in them."""
 
     def __init__(self, page: PageContext) -> None:
         self.page = page
         self.filters = _build_filters()
-        self.table = gr.HTML(elem_id="clips", js_on_load=clip_render.SCRIPT)
+        self.table = gr.HTML(elem_id="clips", js_on_load=_script("clip_table.js"))
         with gr.Row():
             self.earlier = gr.Button(t("data.previous_page"), elem_id="earlier", min_width=120, interactive=False)
             self.later = gr.Button(t("data.next_page"), elem_id="later", min_width=120, interactive=False)
@@ -77,7 +81,7 @@ class ClipPanel:
         self.ticked = gr.JSON([], label=t("data.selected_clips"), visible=False)
         gr.Markdown(heading("data.selected_clip", level=3))
         self.chosen = gr.Textbox(label=t("common.clip"), visible=False)
-        self.clip = gr.HTML(elem_id="clip-view", js_on_load=clip_render.WAVE_SCRIPT)
+        self.clip = gr.HTML(elem_id="clip-view", js_on_load=_script("waveform.js"))
         self.text = gr.Textbox(lines=3, elem_id="clip-text", interactive=True, **labels("data.clip_text"))
         buttons = _build_buttons("data.save_text", "data.approve", "data.restore", "data.merge_next")
         with gr.Row(elem_classes="beside"):
@@ -373,8 +377,8 @@ def _bind_choice(panel: ClipPanel) -> None:
     options: dict[str, Any] = {"inputs_kwargs": panel.inputs, "outputs": panel.clip_outputs}
     page.project.change(forget, **options, **RAW_INPUTS, **PRIVATE_EVENT)
     gr.on([page.blocks.load, page.language.change], refresh, **options, **RAW_INPUTS, **PRIVATE_EVENT)
-    gr.on([mark.change for mark in marks], None, marks, None, js=clip_render.MARKS, api_visibility="private")
-    panel.play.click(None, marks[:2], None, js=clip_render.PLAY_PART, api_visibility="private")
+    gr.on([mark.change for mark in marks], None, marks, None, js=_script("marks.js"), api_visibility="private")
+    panel.play.click(None, marks[:2], None, js=_script("play_selection.js"), api_visibility="private")
 
 
 def _bind_actions(panel: ClipPanel) -> None:

@@ -20,22 +20,6 @@ MAX_ROWS = 100
 MAX_PROBLEMS = 20
 MAX_SPEAKERS = 12
 
-CSS = """
-.sounds { display: flex; flex-wrap: wrap; gap: 4px; margin: 4px 0; padding: 0 !important; list-style: none !important; }
-.sounds li { font-size: 12px; border: 1px solid var(--border-color-primary); border-radius: 4px; padding: 1px 6px;
-  margin: 0 !important; }
-.sounds li.none { border-color: #b91c1c; font-weight: 700; }
-.share { display: flex; height: 14px; border-radius: 4px; overflow: hidden; margin: 6px 0; }
-.share i { display: block; min-width: 1px; }
-.share .kept, .key .kept::before { background: #047857; }
-.share .between, .key .between::before { background: #64748b; }
-.share .aside, .key .aside::before { background: #b45309; }
-.key span { margin-inline-end: 14px; font-size: var(--text-sm); }
-.key span::before { content: ""; display: inline-block; width: 12px; height: 12px; border-radius: 2px;
-  margin-inline-end: 5px; vertical-align: -1px; }
-#sentence textarea { font-size: 1.5rem; line-height: 1.7; }
-"""
-
 
 def _table(titles: Iterable[str], rows: Iterable[Sequence[str]], language: str, classes: str = "") -> str:
     return views.table([t(title, language) for title in titles], rows, classes=classes)

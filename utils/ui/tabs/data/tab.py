@@ -1,6 +1,7 @@
 """The Data tab: recordings, settings, Step 1, and the clips that it made."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -12,7 +13,7 @@ from utils.core.paths import Project
 from utils.ui.i18n import describe_error, describe_problems, heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
 from utils.ui.run_panel import RunPanel, command_box
-from utils.ui.tabs.data import clip_render, render
+from utils.ui.tabs.data import render
 from utils.ui.tabs.data.bulk_edit import build_bulk
 from utils.ui.tabs.data.clips import build_clips
 from utils.ui.tabs.data.results import build_merge, build_result
@@ -20,13 +21,15 @@ from utils.ui.tabs.data.settings_form import VERB, DataForm, build_settings, rea
 from utils.ui.tabs.data.sources import build_sources
 from utils.ui.views import message_box, note
 
+CSS = Path(__file__).with_name("tab.css")
+
 
 def build(page: PageContext) -> gr.Tab:
     """Lay out the tab."""
     tab = gr.Tab(t("data.tab"), id="data", elem_id="data-tab")
     with tab:
         form = DataForm(page)  # inside the tab, because of its State
-        gr.HTML(f"<style>{render.CSS}{clip_render.CSS}</style>")
+        gr.HTML(f"<style>{CSS.read_text(encoding='utf-8')}</style>")
         gr.Markdown(heading("data.recordings"))
         build_sources(form)
         gr.Markdown(heading("common.settings"))

@@ -1,20 +1,20 @@
-"""The model: select one, load it, and see what is in memory."""
+"""The model and the voice: select them, load the model, see what is in memory, add a voice."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from utils.config import SpeechConfig
+from utils.config import SEPARATOR, SpeechConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import find
 from utils.speech.models import ListedModel
 from utils.speech.session import ActiveModel, SpeechSession
 from utils.ui.form import info
-from utils.ui.i18n import describe_error, field_title, t
-from utils.ui.page import RAW_INPUTS, show_errors
-from utils.ui.tabs.inference.context import Context, Snapshot, progress_html, shown_error
+from utils.ui.i18n import describe_error, field_title, labels, t
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, show_errors
+from utils.ui.tabs.inference.context import Context, Snapshot, player, progress_html, shown_error
 from utils.ui.tabs.inference.text import tokenizer_of
 from utils.ui.views import cards, error_box, message_box, note
 from utils.workspace import reference_clips
@@ -23,16 +23,16 @@ from utils.xtts.tokenizer import Tokenizer
 KINDS = {"ready": "inference.finished_model", "checkpoint": "inference.checkpoint", "base": "inference.base_model"}
 
 
+def _picker(name: str, choices: list[Any], value: str | None) -> gr.Dropdown:
+    """Return the widget of a setting whose choices the page lists; others can be typed."""
+    label, description = field_title(SpeechConfig, name), info(SpeechConfig, name)
+    options: dict[str, Any] = {"allow_custom_value": True, "interactive": True}
+    return gr.Dropdown(choices, value=value, label=label, info=description, elem_id=name, **options)
+
+
 def build_model(context: Context) -> dict[str, Any]:
     """Lay out the picker and the buttons; return the widgets that the timer updates."""
-    picker = gr.Dropdown(
-        [],
-        label=field_title(SpeechConfig, "model"),
-        info=info(SpeechConfig, "model"),
-        allow_custom_value=True,
-        interactive=True,
-        elem_id="model",
-    )
+    picker = _picker("model", [], None)
     with gr.Row():
         context.build_fields("device", "precision")
     context.form["model"] = picker
@@ -40,31 +40,29 @@ def build_model(context: Context) -> dict[str, Any]:
         load = gr.Button(t("inference.load"), interactive=False, min_width=120, elem_id="load-model")
         unload = gr.Button(t("inference.unload"), interactive=False, min_width=120, elem_id="unload-model")
     reason, card = gr.HTML(elem_id="model-reason"), gr.HTML(elem_id="model-card")
-    _bind_buttons(context, load, unload, card)
-    return {"model": picker, "load": load, "unload": unload, "model_reason": reason, "card": card}
+    session = context.session
 
-
-def _bind_buttons(context: Context, load: gr.Button, unload: gr.Button, card: gr.HTML) -> None:
     def load_model(model: str | None, device: str, precision: str, language: str) -> Iterator[str]:
         try:
             config = SpeechConfig.parse({"model": model or "", "device": device, "precision": precision})
             for _ in context.submit(lambda _: iter(()), config).events():
-                yield model_html(context.session, config.model, language)
-            yield model_html(context.session, config.model, language)
+                yield model_html(session, config.model, language)
+            yield model_html(session, config.model, language)
         except Exception as error:  # noqa: BLE001  # shown
             yield shown_error(error, language)
 
     def unload_model(model: str | None, language: str) -> str:
         try:
-            context.session.unload()
+            session.unload()
         except AmharicTtsError as error:
             return shown_error(error, language)
-        return model_html(context.session, model or "", language)
+        return model_html(session, model or "", language)
 
-    inputs = [context.form["model"], context.form["device"], context.form["precision"], context.page.language]
+    inputs = [picker, context.form["device"], context.form["precision"], context.page.language]
     options: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **RAW_INPUTS}
     load.click(load_model, inputs, card, api_name="load_model", **options)
     unload.click(show_errors(unload_model), [inputs[0], inputs[-1]], card, api_name="unload_model", **options)
+    return {"model": picker, "load": load, "unload": unload, "model_reason": reason, "card": card}
 
 
 def model_state(context: Context, snapshot: Snapshot, model: str, seen: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,14 +75,12 @@ def model_state(context: Context, snapshot: Snapshot, model: str, seen: Mapping[
     if not model or seen.get("model", {}).get("value") == model:
         is_own = bool(model) and Path(model).is_relative_to(root)
         model = picker["value"] = model if is_own else preferred_model(snapshot.models, root)
-    reason = t("inference.no_model", language)
-    preview = ""
+    reason, preview = t("inference.no_model", language), ""
     if model:
         try:
-            reason, preview = "", describe_reading(tokenizer_of(model), language)
+            reason, preview = "", _describe_reading(tokenizer_of(model), language)
         except AmharicTtsError as error:
             reason = describe_error(error, language)
-    voices = reference_clips.choices(snapshot.project, model_voices(session))
     is_idle = not session.loading and not session.users
     return {
         "model": picker,
@@ -93,7 +89,7 @@ def model_state(context: Context, snapshot: Snapshot, model: str, seen: Mapping[
         "model_reason": note(reason),
         "card": model_html(session, model, language, preview),
         "speak": {"interactive": bool(model)},
-        "reference": {"choices": [(t("inference.model_voice", language), ""), *voices]},
+        "reference": {"choices": [*voice_choices(context, snapshot.project.root.name, language)]},
     }
 
 
@@ -102,11 +98,6 @@ def no_project_state(context: Context, error: AmharicTtsError, language: str) ->
     disabled = {name: {"interactive": False} for name in ("load", "speak", "restore", "delete", "undo")}
     card = error_box(error, language) + model_html(context.session, "", language)
     return {**disabled, "card": card, "chosen": {"choices": [], "value": None}}
-
-
-def model_voices(session: SpeechSession) -> tuple[str, ...]:
-    """Return the voices of the model in memory."""
-    return session.loaded.synthesizer.voices() if session.loaded else ()
 
 
 def model_choices(models: list[ListedModel], language: str) -> list[tuple[str, str]]:
@@ -138,9 +129,10 @@ def model_html(session: SpeechSession, selected: str, language: str, preview: st
         parts.append(_card(loaded, session.users, language))
     elif not session.loading:
         parts.append(note(t("inference.no_model_loaded", language)))
-    if loaded and selected and loaded.choice[0] != selected:
+    is_other = loaded is None or loaded.choice[0] != selected
+    if loaded and selected and is_other:
         parts.append(note(t("inference.other_model_selected", language)))
-    if preview and (loaded is None or loaded.choice[0] != selected):
+    if preview and is_other:
         parts.append(cards({"inference.chosen_model_reads": preview}, language))
     return "".join(parts)
 
@@ -151,6 +143,7 @@ def _card(loaded: ActiveModel, users: int, language: str) -> str:
     if loaded.gpu_gib > 0.005:
         memory += f" + {loaded.gpu_gib:.2f} GiB ({t('common.gpu', language)})"
     took = t("inference.loaded_in", language, seconds=f"{loaded.seconds:.1f}")
+    sound = f"{t('inference.sound', language)} {precision.vocoder_reason}"
     about = model.about
     training = [str(about["run"])] if about.get("run") else []
     if about.get("step") is not None:
@@ -159,9 +152,8 @@ def _card(loaded: ActiveModel, users: int, language: str) -> str:
         training.append(t("common.evaluation_loss", language, loss=f"{loss:.4f}"))
     rows = {
         "inference.in_memory": f"{model.name} · {memory} · {took}",
-        "inference.computes_on": f"{precision.device} · GPT {precision.gpt_reason} · "
-        f"{t('inference.sound', language)} {precision.vocoder_reason}",
-        "inference.input": describe_reading(model.tokenizer, language),
+        "inference.computes_on": f"{precision.device} · GPT {precision.gpt_reason} · {sound}",
+        "inference.input": _describe_reading(model.tokenizer, language),
         "inference.speaks": ", ".join(find(code).native_name or code for code in model.languages),
         "common.training": " · ".join(training),
         "common.in_use": t("inference.users_now", language, count=users) if users else "",
@@ -170,7 +162,7 @@ def _card(loaded: ActiveModel, users: int, language: str) -> str:
     return cards(known, language) + message_box("warning", *model.notices)
 
 
-def describe_reading(tokenizer: Tokenizer, language: str) -> str:
+def _describe_reading(tokenizer: Tokenizer, language: str) -> str:
     """Describe how a model reads its added language, from its metadata."""
     settings = tokenizer.settings
     if settings is None:
@@ -182,3 +174,117 @@ def describe_reading(tokenizer: Tokenizer, language: str) -> str:
     if settings.overrides:
         parts.append(t("inference.lexicon_size", language, count=len(settings.overrides)))
     return " · ".join(parts)
+
+
+# --- the voice ---
+
+
+def voice_choices(context: Context, project: str, language: str) -> list[tuple[str, str]]:
+    """List the voices of the model in memory and of the project as (label, value)."""
+    loaded = context.session.loaded
+    voices = loaded.synthesizer.voices() if loaded else ()
+    own = (t("inference.model_voice", language), "")
+    return [own, *reference_clips.choices(context.project(project), voices)]
+
+
+def build_voice(context: Context) -> gr.Dropdown:
+    """Lay out the picker and the ways to add a voice."""
+    picker = context.form["reference"] = _picker("reference", [(t("inference.model_voice"), "")], "")
+    facts = gr.HTML(elem_id="voice-facts")
+    with gr.Accordion(t("inference.own_voice"), open=False), gr.Row():
+        with gr.Column(min_width=260):
+            files = gr.File(
+                label=t("inference.voice_files"),
+                file_count="multiple",
+                file_types=["audio"],
+                height=150,
+                elem_id="voice-clips",
+            )
+        with gr.Column(min_width=260):
+            recording = gr.Audio(
+                label=t("inference.record_voice"),
+                sources=["microphone"],
+                type="filepath",
+                elem_id="microphone",
+                buttons=[],
+            )
+        with gr.Column(min_width=260):
+            _build_dataset_clips(context, picker)
+
+    def add_clips(paths: Sequence[str] | str | None, project: str, language: str) -> tuple[Any, str]:
+        paths = [paths] if isinstance(paths, str) else paths or []
+        try:
+            added = [reference_clips.add(context.project(project), Path(path)) for path in paths]
+        except AmharicTtsError as error:
+            return gr.skip(), shown_error(error, language)
+        if not added:
+            return gr.skip(), ""
+        choices = voice_choices(context, project, language)
+        return gr.update(choices=choices, value=reference_clips.join_reference(added)), ""
+
+    def describe_voice(reference: str | None, language: str) -> Iterator[str]:
+        """Offer the selected clips for listening, and then say how good they are."""
+        paths = [Path(part.strip()) for part in (reference or "").split(SEPARATOR) if part.strip()]
+        files = [path for path in paths if path.is_absolute() and path.is_file()]
+        players = [player(path, path.name) if path.is_relative_to(context.page.output) else "" for path in files]
+        yield "".join(players)
+        try:
+            facts = [message_box("success", f"{path.name}: {reference_clips.describe(path)}") for path in files]
+        except AmharicTtsError as error:
+            yield shown_error(error, language)
+            return
+        if files:
+            yield "".join(html for pair in zip(players, facts, strict=True) for html in pair)
+
+    inputs, outputs = [context.page.project, context.page.language], [picker, facts]
+    options: dict[str, Any] = {"show_progress": "minimal", "concurrency_limit": None}
+    files.upload(add_clips, [files, *inputs], outputs, api_name="use_voice", **options)
+    recording.stop_recording(add_clips, [recording, *inputs], outputs, api_visibility="private", **options)
+    picker.change(
+        describe_voice,
+        [picker, context.page.language],
+        facts,
+        api_visibility="private",
+        show_progress="hidden",
+        concurrency_limit=2,
+        trigger_mode="always_last",
+        **RAW_INPUTS,
+    )
+    return picker
+
+
+def _build_dataset_clips(context: Context, picker: gr.Dropdown) -> None:
+    """Offer the clips of the dataset, the best first."""
+    find = gr.Button(t("inference.find_clips"), elem_id="score-clips")
+    clips = gr.Dropdown(
+        [],
+        multiselect=True,
+        max_choices=5,
+        interactive=True,
+        elem_id="dataset-clips",
+        **labels("inference.dataset_clips"),
+    )
+    progress = gr.HTML(elem_id="score-progress")
+
+    def score_clips(project: str, language: str) -> Iterator[tuple[Any, str]]:
+        scored: list[reference_clips.ScoredClip] = []
+        try:
+            candidates = reference_clips.candidates(context.project(project))
+            yield gr.skip(), progress_html(t("inference.getting_ready", language))
+            for clip in reference_clips.score_clips(candidates):
+                scored.append(clip)
+                step, total = len(scored), len(candidates)
+                sentence = t("inference.scoring_clips", language, step=step, total=total)
+                yield gr.skip(), progress_html(sentence, step, total)
+        except Exception as error:  # noqa: BLE001  # shown
+            yield gr.skip(), shown_error(error, language)
+            return
+        best = sorted(scored, key=lambda clip: -clip.score)
+        yield gr.update(choices=[(clip.title, str(clip.path)) for clip in best], value=[]), ""
+
+    def use_clips(paths: Sequence[str] | None) -> Any:  # noqa: ANN401  # an update
+        return reference_clips.join_reference(paths) if paths else gr.skip()
+
+    inputs = [context.page.project, context.page.language]
+    find.click(score_clips, inputs, [clips, progress], api_name="score_clips", show_progress="hidden")
+    clips.change(use_clips, clips, picker, **RAW_INPUTS, **PRIVATE_EVENT)

@@ -13,19 +13,24 @@ from utils.speech.models import list_models
 from utils.speech.session import Check, SpeechSession
 from utils.ui.i18n import heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
-from utils.ui.tabs.inference.batch import batch_state, build_batch
-from utils.ui.tabs.inference.compare import build_compare, compare_state
-from utils.ui.tabs.inference.context import CSS, Context, Snapshot
-from utils.ui.tabs.inference.export import build_export, export_state
-from utils.ui.tabs.inference.model import build_model, model_state, no_project_state
-from utils.ui.tabs.inference.speak import SpeakWidgets, bind_speak, build_speak, build_subtitles
-from utils.ui.tabs.inference.takes import bind_history, build_history, build_take, history_state
+from utils.ui.tabs.inference.background import (
+    batch_state,
+    build_batch,
+    build_compare,
+    build_export,
+    compare_state,
+    export_state,
+)
+from utils.ui.tabs.inference.context import Context, Snapshot
+from utils.ui.tabs.inference.model import build_model, build_voice, model_state, no_project_state
+from utils.ui.tabs.inference.speak import bind_speak, build_speak, build_subtitles
+from utils.ui.tabs.inference.takes import build_history, build_take, build_take_list, history_state
 from utils.ui.tabs.inference.text import build_settings, build_text
-from utils.ui.tabs.inference.voice import build_voice
 
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
 
+CSS = Path(__file__).with_name("tab.css")
 MAX_ACTIVE, MAX_WAITING = 8, 24  # requests of all visitors
 
 
@@ -34,7 +39,7 @@ def build(page: PageContext) -> gr.Tab:
     tab = gr.Tab(t("inference.tab"), id="inference", elem_id="inference-tab")
     with tab:
         context = Context(page, new_session(page.output), BackgroundJobs())
-        gr.HTML(f"<style>{CSS}</style>")
+        gr.HTML(f"<style>{CSS.read_text(encoding='utf-8')}</style>")
         gr.Markdown(heading("inference.model"))
         widgets = build_model(context)
         gr.Markdown(heading("inference.voice"))
@@ -43,8 +48,13 @@ def build(page: PageContext) -> gr.Tab:
         text = build_text(context)
         gr.Markdown(heading("inference.voice_settings"))
         build_settings(context)
-        speak, history = _build_speaking(context, text)
-        widgets |= {"speak": speak.speak, **history}
+        gr.Markdown(heading("inference.speak"))
+        chosen = build_take_list()
+        speak = build_speak(chosen)
+        bind_speak(context, speak, text)
+        take = build_take(context, chosen, speak.audio)
+        gr.Markdown(heading("inference.takes"))
+        widgets |= {"speak": speak.speak, "chosen": chosen, **build_history(take, text)}
         with gr.Accordion(t("common.subtitles"), open=False):
             build_subtitles(context, speak)
         with gr.Accordion(t("inference.batch"), open=False):
@@ -69,22 +79,6 @@ def new_session(output: Path) -> SpeechSession:
         )
 
     return SpeechSession(load, MAX_ACTIVE, MAX_WAITING)
-
-
-def _build_speaking(context: Context, text: gr.Textbox) -> tuple[SpeakWidgets, dict[str, Any]]:
-    """Lay out buttons, progress, the selected take and the history; return the widgets that the timer updates."""
-    gr.Markdown(heading("inference.speak"))
-    speak, stop, stream, status, chunk, audio = build_speak()
-    below = gr.Column()
-    gr.Markdown(heading("inference.takes"))
-    history_status = gr.HTML(elem_id="takes-status")
-    chosen, buttons = build_history()
-    with below:
-        take = build_take(context, chosen, audio)
-    widgets = SpeakWidgets(status, chunk, chosen, audio, speak, stop)
-    bind_speak(context, widgets, text, stream)
-    bind_history(take, text, buttons, history_status)
-    return widgets, {"chosen": chosen, **buttons}
 
 
 def _bind_timer(context: Context, widgets: dict[str, Any]) -> None:

@@ -2,15 +2,14 @@
 
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 import numpy as np
 
-from utils.config import SpeechConfig
 from utils.core.errors import ConfigError, RunError
 from utils.core.paths import Project
 from utils.core.storage import write_atomically
@@ -19,7 +18,7 @@ from utils.media.rates import OUTPUT_RATE
 from utils.speech import session
 from utils.speech.captions import captions, srt, vtt
 from utils.speech.types import Speech, Utterance, join, silence
-from utils.ui.i18n import t, translate
+from utils.ui.i18n import labels, t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, show_errors
 from utils.ui.tabs.inference.context import Context, downloads, flag_text, progress_html, settings, shown_error, visitor
 from utils.ui.views import cards, message_box, note
@@ -28,12 +27,11 @@ from utils.workspace.takes import Take, TakeSentence
 
 FORMATS = [".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a"]
 CAPTIONS = {".srt": srt, ".vtt": vtt}
-TITLE_LETTERS = 60
+MAX_TITLE = 60  # characters
 MAX_WARNINGS = 20
 
 
-@dataclass(frozen=True)
-class NewSentence:
+class NewSentence(NamedTuple):
     """A sentence of a take that was spoken again and may replace the old one."""
 
     take: str
@@ -51,27 +49,26 @@ class TakeWidgets:
     facts: gr.HTML
     sentences: gr.Radio
     files: gr.HTML
-    new_sentence: gr.State
-
-    @property
-    def outputs(self) -> list[Any]:
-        """Return what ``show`` fills, in its order."""
-        return [self.audio, self.facts, self.sentences, self.files]
 
     @property
     def inputs(self) -> list[Any]:
-        """Return what every handler reads: project, take, language."""
+        """What every handler reads: project, take, language."""
         return [self.context.page.project, self.chosen, self.context.page.language]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What ``show`` fills, in its order."""
+        return [self.audio, self.facts, self.sentences, self.files]
 
     def show(self, project: str, name: str | None, language: str) -> tuple[Any, ...]:
         """Show a take."""
-        place = self.context.project(project)
+        opened = self.context.project(project)
         if not name:
             return None, note(t("inference.no_takes", language)), gr.update(choices=[], value=None), ""
-        take = takes.load(place, name)
+        take = takes.load(opened, name)
         choices = [(_sentence_title(number, one, language), number) for number, one in enumerate(take.pieces)]
         sentences = gr.update(choices=choices, value=None)
-        return str(audio_path(place, take)), take_html(take, language), sentences, files_html(place, take)
+        return str(audio_path(opened, take)), take_html(take, language), sentences, files_html(opened, take)
 
 
 def build_take(context: Context, chosen: gr.Radio, audio: gr.Audio) -> TakeWidgets:
@@ -85,41 +82,29 @@ def build_take(context: Context, chosen: gr.Radio, audio: gr.Audio) -> TakeWidge
         sentences = gr.Radio(
             [], label=t("inference.take_sentences"), interactive=True, elem_id="sentences", elem_classes="long-list"
         )
-        widgets = TakeWidgets(context, chosen, audio, facts, sentences, files, gr.State(None))
+        widgets = TakeWidgets(context, chosen, audio, facts, sentences, files)
         _build_sentence(widgets)
 
     @show_errors
     def make_file(project: str, name: str | None, suffix: str, language: str) -> str:  # noqa: ARG001  # of its errors
-        place = context.project(project)
-        take = takes.load(place, name)
-        convert_take(place, take, suffix)
-        return files_html(place, take)
+        opened = context.project(project)
+        take = takes.load(opened, name)
+        convert_take(opened, take, suffix)
+        return files_html(opened, take)
 
-    inputs = [context.page.project, chosen, suffix, context.page.language]
-    convert.click(make_file, inputs, files, api_name="make_file", **RAW_INPUTS)
-    events: list[Any] = [chosen.change, context.page.language.change]
-    gr.on(
-        events,
-        show_errors(widgets.show),
-        widgets.inputs,
-        widgets.outputs,
-        api_name="show_take",
-        **RAW_INPUTS,
-        **QUIET_EVENT,
-    )
+    page, options = context.page, RAW_INPUTS | QUIET_EVENT
+    convert.click(make_file, [page.project, chosen, suffix, page.language], files, api_name="make_file", **RAW_INPUTS)
+    events: list[Any] = [chosen.change, page.language.change]
+    gr.on(events, show_errors(widgets.show), widgets.inputs, widgets.outputs, api_name="show_take", **options)
     return widgets
 
 
-def format_picker(value: str, name: str) -> gr.Dropdown:
-    """Make the picker of an audio format."""
-    info = t("inference.file_format_hint")
-    return gr.Dropdown(
-        FORMATS, value=value, label=t("inference.file_format"), info=info, interactive=True, elem_id=name, min_width=160
-    )
+def format_picker(value: str, elem_id: str) -> gr.Dropdown:
+    texts = labels("inference.file_format")
+    return gr.Dropdown(FORMATS, value=value, interactive=True, elem_id=elem_id, min_width=160, **texts)
 
 
 def audio_path(project: Project, take: Take) -> Path:
-    """Return the audio file of a take."""
     return takes.take_folder(project, take.name) / takes.AUDIO
 
 
@@ -141,9 +126,8 @@ def files_html(project: Project, take: Take) -> str:
         if not path.exists() and any(piece.reading.written for piece in take.pieces):
             speech = Speech(tuple(takes.load_sentences(project, take)), silence(0), take.voice, 0)
             write_atomically(path, render(captions(speech)))
-    paths = sorted(
-        path for path in folder.iterdir() if path.stem == "take" and path.suffix in {*AUDIO_FORMATS, *CAPTIONS}
-    )
+    offered = {*AUDIO_FORMATS, *CAPTIONS}
+    paths = sorted(path for path in folder.iterdir() if path.stem == "take" and path.suffix in offered)
     return downloads((path, path.suffix.removeprefix(".").upper()) for path in paths)
 
 
@@ -168,66 +152,62 @@ def take_html(take: Take, language: str) -> str:
 
 
 def _sentence_title(number: int, sentence: TakeSentence, language: str) -> str:
-    text, seed = _shorten(sentence.reading.written), f"{t('inference.seed', language)} {sentence.seed}"
-    parts = [f"{number + 1} · {text}", f"{sentence.seconds:.1f} s", seed]
-    if sentence.tries > 1:
-        parts.append(t("inference.tries", language, count=sentence.tries))
-    return " · ".join([*parts, *_warning_count(sentence.flags, language)])
+    tries = t("inference.tries", language, count=sentence.tries) if sentence.tries > 1 else ""
+    text = f"{number + 1} · {_shorten(sentence.reading.written)}"
+    return _join([text, *_facts(sentence.seconds, sentence.seed, language), tries], sentence.flags, language)
 
 
 def _take_title(take: Take, language: str) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(take.made))
-    seed = f"{t('inference.seed', language)} {take.settings.get('seed', 0)}"
-    parts = [when, _shorten(take.text), f"{take.seconds:.1f} s", seed]
-    parts += [t("inference.stopped_early", language)] if take.unfinished else []
-    return " · ".join([*parts, *_warning_count(take.flags, language)])
+    stopped = t("inference.stopped_early", language) if take.unfinished else ""
+    facts = _facts(take.seconds, take.settings.get("seed", 0), language)
+    return _join([when, _shorten(take.text), *facts, stopped], take.flags, language)
 
 
-def _warning_count(flags: tuple[object, ...], language: str) -> list[str]:
-    return [f"! {t('inference.warnings', language, count=len(flags))}"] if flags else []
+def _facts(seconds: float, seed: object, language: str) -> list[str]:
+    return [f"{seconds:.1f} s", f"{t('inference.seed', language)} {seed}"]
+
+
+def _join(parts: list[str], flags: Sequence[object], language: str) -> str:
+    warnings = f"! {t('inference.warnings', language, count=len(flags))}" if flags else ""
+    return " · ".join(part for part in (*parts, warnings) if part)
 
 
 def _shorten(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= TITLE_LETTERS else f"{line[:TITLE_LETTERS]}…"
+    return line if len(line) <= MAX_TITLE else f"{line[:MAX_TITLE]}…"
 
 
 # --- the history ---
 
 
-def build_history() -> tuple[gr.Radio, dict[str, gr.Button]]:
-    """Lay out the list of takes and its buttons."""
-    chosen = gr.Radio(
-        [], label=t("inference.takes_newest_first"), interactive=True, elem_id="takes", elem_classes="long-list"
-    )
+def build_take_list() -> gr.Radio:
+    """Return the list of takes; it is rendered in the history, below the take."""
+    options: dict[str, Any] = {"elem_id": "takes", "elem_classes": "long-list", "render": False}
+    return gr.Radio([], label=t("inference.takes_newest_first"), interactive=True, **options)
+
+
+def build_history(widgets: TakeWidgets, text: gr.Textbox) -> dict[str, gr.Button]:
+    """Lay out the list of takes, and the buttons that delete, restore and reuse them."""
+    context, form = widgets.context, widgets.context.form
+    status = gr.HTML(elem_id="takes-status")
+    widgets.chosen.render()  # type: ignore[no-untyped-call]  # gradio's
     with gr.Row():
         buttons = {
             "restore": gr.Button(t("inference.reuse"), elem_id="restore-settings"),
             "delete": gr.Button(t("inference.delete_take"), elem_id="delete-take"),
             "undo": gr.Button(t("inference.undo_deletion"), interactive=False, elem_id="undo-delete"),
         }
-    return chosen, buttons
-
-
-def bind_history(widgets: TakeWidgets, text: gr.Textbox, buttons: dict[str, gr.Button], status: gr.HTML) -> None:
-    """Delete, restore and reuse takes."""
-    context, form = widgets.context, widgets.context.form
 
     def change(action: Callable[[Project, str | None], str], sentence: str) -> Callable[..., Any]:
         def changed(project: str, name: str | None, language: str) -> tuple[Any, Any]:
-            place = context.project(project)
-            changed_name = action(place, name)
-            choices = take_choices(place, language)
+            opened = context.project(project)
+            changed_name = action(opened, name)
+            choices = take_choices(opened, language)
             value = changed_name if changed_name != name else next((value for _, value in choices), None)
             return message_box("success", t(sentence, language)), gr.update(choices=choices, value=value)
 
         return show_errors(changed)
-
-    delete = change(takes.delete, "inference.take_deleted")
-    undo = change(lambda place, _: takes.restore(place), "inference.take_restored")
-    outputs = [status, widgets.chosen]
-    buttons["delete"].click(delete, widgets.inputs, outputs, api_name="delete_take", **RAW_INPUTS, **QUIET_EVENT)
-    buttons["undo"].click(undo, widgets.inputs, outputs, api_name="undo_delete_take", **RAW_INPUTS, **QUIET_EVENT)
 
     @show_errors
     def reuse(project: str, name: str | None, language: str) -> list[Any]:
@@ -235,8 +215,13 @@ def bind_history(widgets: TakeWidgets, text: gr.Textbox, buttons: dict[str, gr.B
         done = message_box("success", t("inference.take_reused", language))
         return [done, take.text, *(take.settings.get(field, gr.skip()) for field in form)]
 
-    outputs = [status, text, *form.values()]
-    buttons["restore"].click(reuse, widgets.inputs, outputs, api_name="restore_take", **RAW_INPUTS, **QUIET_EVENT)
+    delete = change(takes.delete, "inference.take_deleted")
+    undo = change(lambda opened, _: takes.restore(opened), "inference.take_restored")
+    inputs, outputs, options = widgets.inputs, [status, widgets.chosen], RAW_INPUTS | QUIET_EVENT
+    buttons["delete"].click(delete, inputs, outputs, api_name="delete_take", **options)
+    buttons["undo"].click(undo, inputs, outputs, api_name="undo_delete_take", **options)
+    buttons["restore"].click(reuse, inputs, [status, text, *form.values()], api_name="restore_take", **options)
+    return buttons
 
 
 def take_choices(project: Project, language: str) -> list[tuple[str, str]]:
@@ -262,47 +247,61 @@ def _build_sentence(widgets: TakeWidgets) -> None:
     with gr.Row():
         with gr.Column(min_width=280):
             old = gr.Audio(label=t("inference.this_sentence"), interactive=False, elem_id="sentence-sound", buttons=[])
-            text = gr.Textbox(
-                label=t("inference.sentence_text"),
-                info=t("inference.sentence_text_hint"),
-                lines=2,
-                interactive=True,
-                elem_id="sentence-text",
-            )
+            text = gr.Textbox(lines=2, interactive=True, elem_id="sentence-text", **labels("inference.sentence_text"))
         with gr.Column(min_width=280):
             new = gr.Audio(label=t("inference.new_version"), interactive=False, elem_id="again-sound", buttons=[])
             status = gr.HTML(elem_id="again-status")
     with gr.Row():
         again = gr.Button(t("inference.speak_again"), interactive=False, elem_id="again")
         accept = gr.Button(t("inference.replace_in_result"), interactive=False, elem_id="accept")
-    reason = gr.HTML(elem_id="again-reason")
-    _bind_choice(widgets, [old, text, new, status, again, accept, reason, widgets.new_sentence])
-    _bind_again(widgets, again, text, [new, status, accept, widgets.new_sentence])
-    _bind_accept(widgets, accept, status)
+    reason, spoken = gr.HTML(elem_id="again-reason"), gr.State(None)
+    context = widgets.context
 
-
-def _bind_choice(widgets: TakeWidgets, outputs: list[Any]) -> None:
     @show_errors
     def choose(project: str, name: str | None, number: int | None, language: str) -> tuple[Any, ...]:
         if number is None or not name:
             hint = note(t("inference.choose_sentence", language)) if name else ""
             return None, "", None, "", *[gr.update(interactive=False)] * 2, hint, None
-        place = widgets.context.project(project)
-        take = takes.load(place, name)
-        sentence = takes.load_sentences(place, take)[_sentence_number(take, number)]
+        opened = context.project(project)
+        take = takes.load(opened, name)
+        sentence = takes.load_sentences(opened, take)[_sentence_number(take, number)]
         can_repeat = take.kind != "subtitles"
-        reason = "" if can_repeat else note(t("inference.subtitles_fixed", language))
-        reason += message_box("warning", *(flag_text(flag, language) for flag in sentence.flags))
+        hint = "" if can_repeat else note(t("inference.subtitles_fixed", language))
+        hint += message_box("warning", *(flag_text(flag, language) for flag in sentence.flags))
         buttons = [gr.update(interactive=can_repeat), gr.update(interactive=False)]
-        return player_audio([sentence]), sentence.sentence.text, None, "", *buttons, reason, None
+        return player_audio([sentence]), sentence.sentence.text, None, "", *buttons, hint, None
 
-    inputs = [widgets.context.page.project, widgets.chosen, widgets.sentences, widgets.context.page.language]
-    widgets.sentences.change(choose, inputs, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+    @show_errors
+    def replace_sentence(project: str, name: str | None, new: NewSentence | None, language: str) -> tuple[Any, ...]:
+        if new is None or new.take != name:
+            raise ConfigError("No sentence has been spoken again yet.", hint="Select one and speak it again first.")
+        opened = context.project(project)
+        take = takes.replace_sentence(opened, takes.load(opened, name), new.number, new.spoken)
+        for path in takes.take_folder(opened, take.name).iterdir():  # made from the old audio
+            if path.name not in (takes.AUDIO, takes.METADATA):
+                path.unlink(missing_ok=True)
+        done = message_box("success", t("inference.sentence_replaced", language))
+        return done, gr.update(interactive=False), *widgets.show(project, take.name, language)
+
+    project, chosen, language = widgets.inputs
+    inputs = [project, chosen, widgets.sentences, language]
+    shown = [old, text, new, status, again, accept, reason, spoken]
+    widgets.sentences.change(choose, inputs, shown, **RAW_INPUTS, **PRIVATE_EVENT)
+    again.click(
+        _speak_again(context),
+        inputs_kwargs={**context.inputs, "take": chosen, "sentence": widgets.sentences, "text": text},
+        outputs=[new, status, accept, spoken],
+        api_name="speak_again",
+        show_progress="hidden",
+        concurrency_limit=8,
+        **RAW_INPUTS,
+    )
+    inputs, outputs = [project, chosen, spoken, language], [status, accept, *widgets.outputs]
+    accept.click(replace_sentence, inputs, outputs, api_visibility="private", **RAW_INPUTS)
 
 
-def _bind_again(widgets: TakeWidgets, button: gr.Button, text: gr.Textbox, outputs: list[Any]) -> None:
-    """Speak one sentence again, with another seed and its text as edited."""
-    context = widgets.context
+def _speak_again(context: Context) -> Callable[..., Iterator[tuple[Any, ...]]]:
+    """Return the handler that speaks one sentence again, with another seed and its text as edited."""
 
     def speak_again(
         request: gr.Request,
@@ -317,7 +316,8 @@ def _bind_again(widgets: TakeWidgets, button: gr.Button, text: gr.Textbox, outpu
         try:
             old = takes.load(context.project(project), take)
             number = _sentence_number(old, sentence)
-            config = with_new_seed(settings(values), old.pieces[number].seed)
+            seed = (old.pieces[number].seed + 1 + secrets.randbelow(2**32 - 1)) % 2**32  # any other than before
+            config = settings(values).model_copy(update={"seed": seed})
             speech = context.submit(lambda model: session.speak(model, text or "", config), config, visitor(request))
             total, spoken = 1, list[Utterance]()
             for event in speech.events():
@@ -335,35 +335,7 @@ def _bind_again(widgets: TakeWidgets, button: gr.Button, text: gr.Textbox, outpu
         except Exception as error:  # noqa: BLE001  # shown
             yield gr.skip(), shown_error(error, page_language), *unchanged
 
-    button.click(
-        speak_again,
-        inputs_kwargs={**context.inputs, "take": widgets.chosen, "sentence": widgets.sentences, "text": text},
-        outputs=outputs,
-        api_name="speak_again",
-        show_progress="hidden",
-        concurrency_limit=8,
-        **RAW_INPUTS,
-    )
-
-
-def _bind_accept(widgets: TakeWidgets, accept: gr.Button, status: gr.HTML) -> None:
-    """Replace the sentence in the take."""
-
-    @show_errors
-    def replace_sentence(project: str, name: str | None, new: NewSentence | None, language: str) -> tuple[Any, ...]:
-        if new is None or new.take != name:
-            raise ConfigError("No sentence has been spoken again yet.", hint="Select one and speak it again first.")
-        place = widgets.context.project(project)
-        take = takes.replace_sentence(place, takes.load(place, name), new.number, new.spoken)
-        for path in takes.take_folder(place, take.name).iterdir():  # made from the old audio
-            if path.name not in (takes.AUDIO, takes.METADATA):
-                path.unlink(missing_ok=True)
-        done = message_box("success", t("inference.sentence_replaced", language))
-        return done, gr.update(interactive=False), *widgets.show(project, take.name, language)
-
-    inputs = [widgets.context.page.project, widgets.chosen, widgets.new_sentence, widgets.context.page.language]
-    outputs = [status, accept, *widgets.outputs]
-    accept.click(replace_sentence, inputs, outputs, api_visibility="private", **RAW_INPUTS)
+    return speak_again
 
 
 def _sentence_number(take: Take, number: object) -> int:
@@ -372,14 +344,6 @@ def _sentence_number(take: Take, number: object) -> int:
     return number
 
 
-def with_new_seed(config: SpeechConfig, old: int) -> SpeechConfig:
-    """Return the settings with a random seed that differs from the old one."""
-    seed = old
-    while seed == old:
-        seed = secrets.randbelow(2**32)
-    return config.model_copy(update={"seed": seed})
-
-
-def player_audio(sentences: list[Utterance]) -> tuple[int, Any]:
+def player_audio(sentences: Sequence[Utterance]) -> tuple[int, Any]:
     """Return the audio of sentences as 16-bit integers, which the player does not normalise."""
     return OUTPUT_RATE, np.frombuffer(to_pcm16(join(sentences)), "<i2")

@@ -3,7 +3,7 @@
 import functools
 import secrets
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -15,7 +15,7 @@ from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
 from utils.core.languages import AMHARIC
 from utils.speech.planning import find_unspeakable, plan
-from utils.ui.i18n import describe_error, t
+from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS
 from utils.ui.tabs.inference.context import SAMPLES, Context
 from utils.ui.views import cell, error_box, note, table
@@ -32,23 +32,15 @@ def build_text(context: Context) -> gr.Textbox:
     """Lay out the text box with its counter and its preview."""
     with gr.Row():
         with gr.Column(scale=3, min_width=280):
-            text = gr.Textbox(
-                SAMPLES[0],
-                label=t("inference.text"),
-                info=t("inference.text_hint"),
-                lines=5,
-                max_lines=20,
-                elem_id="speech-text",
-            )
+            text = gr.Textbox(SAMPLES[0], lines=5, max_lines=20, elem_id="speech-text", **labels("inference.text"))
         with gr.Column(scale=1, min_width=240):
             context.build_fields("language")
             sample = gr.Dropdown(
                 list(dict.fromkeys((*SAMPLES, *pack_for(AMHARIC.code).samples))),
                 value=None,
-                label=t("inference.example_sentence"),
-                info=t("inference.replaces_text"),
                 interactive=True,
                 elem_id="sample-sentence",
+                **labels("inference.example_sentence", "inference.replaces_text"),
             )
     counter = gr.HTML(elem_id="counter")
     with gr.Accordion(t("common.pronunciation_preview"), open=False):
@@ -74,41 +66,24 @@ def _bind_preview(context: Context, text: gr.Textbox, counter: gr.HTML, table: g
         preview = _preview(context, text or "", model or "", language or AMHARIC.code)
         return counter_html(preview, _estimate_seconds(preview), page_language), preview_html(preview, page_language)
 
-    language, model = context.form["language"], context.form["model"]
-    events: list[Any] = [text.change, language.change, model.change, context.page.blocks.load]  # type: ignore[attr-defined]
-    inputs, outputs = [text, model, language, context.page.language], [counter, table]
-    gr.on(
-        events,
-        read_text,
-        inputs,
-        outputs,
-        api_name="read_text",
-        trigger_mode="always_last",
-        **RAW_INPUTS,
-        **QUIET_EVENT,
-    )
-    context.page.language.change(read_text, inputs, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+    language, model, page = context.form["language"], context.form["model"], context.page
+    inputs, outputs = [text, model, language, page.language], [counter, table]
+    events: list[Any] = [text.change, language.change, model.change, page.blocks.load]  # type: ignore[attr-defined]
+    options: dict[str, Any] = {"api_name": "read_text", "trigger_mode": "always_last"}
+    gr.on(events, read_text, inputs, outputs, **options, **RAW_INPUTS, **QUIET_EVENT)
+    page.language.change(read_text, inputs, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 @dataclass(frozen=True)
 class TextPreview:
-    """How a model reads a text.
+    """How a model reads a text."""
 
-    Attributes:
-        readings: Each sentence.
-        unreadable: Characters that the model cannot read; the text is refused because of them.
-        skipped: Characters without sound.
-        max_tokens: The limit of a sentence.
-        error: Why the text cannot be spoken.
-        is_complete: Whether all of the text was read.
-    """
-
-    readings: tuple[TokenizedText, ...] = ()
-    unreadable: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()
-    max_tokens: int = 0
-    error: AmharicTtsError | None = None
-    is_complete: bool = True
+    readings: tuple[TokenizedText, ...] = ()  # of each sentence
+    unreadable: tuple[str, ...] = ()  # characters because of which the text is refused
+    skipped: tuple[str, ...] = ()  # characters without sound
+    max_tokens: int = 0  # of a sentence
+    error: AmharicTtsError | None = None  # why the text cannot be spoken
+    is_complete: bool = True  # whether all of the text was read
 
 
 def _preview(context: Context, text: str, model: str, language: str) -> TextPreview:
@@ -138,14 +113,14 @@ def preview_text(text: str, tokenizer: Tokenizer, language: str) -> TextPreview:
     except TextError as problem:
         error = problem
         try:
-            parts = pack.split(part)
-            readings = tuple(reading for one in parts for reading in tokenizer.tokenize_parts(one, language))
+            sentences = pack.split(part)
+            readings = tuple(reading for one in sentences for reading in tokenizer.tokenize_parts(one, language))
         except TextError:  # refused by the normalisation itself: there is nothing to show
             readings = ()
     problems = find_unspeakable(part, tokenizer, language) if part.strip() else ()
     unreadable = dict.fromkeys(problem.characters for problem in problems if problem.refused)
     skipped = dict.fromkeys(problem.characters for problem in problems if not problem.refused)
-    is_complete = len(part) == len(text)
+    is_complete = part == text
     return TextPreview(readings, tuple(unreadable), tuple(skipped), pack.token_limit, error, is_complete)
 
 
@@ -184,9 +159,8 @@ def counter_html(preview: TextPreview, seconds: float | None, language: str) -> 
     """Count sentences and tokens, and show which characters are not supported."""
     if not preview.readings:
         return note(describe_error(preview.error, language)) if preview.error else ""
-    longest = max(len(reading.ids) for reading in preview.readings)
-    values = {"count": len(preview.readings), "longest": longest, "limit": preview.max_tokens}
-    parts = [t("inference.sentence_count", language, **values)]
+    count, longest = len(preview.readings), max(len(reading.ids) for reading in preview.readings)
+    parts = [t("inference.sentence_count", language, count=count, longest=longest, limit=preview.max_tokens)]
     if seconds is not None:
         parts.append(t("inference.estimated_length", language, seconds=f"{seconds:.0f}"))
     if not preview.is_complete:
@@ -207,27 +181,23 @@ def preview_html(preview: TextPreview, language: str) -> str:
     """Show each sentence on its way to the model."""
     if not preview.readings:
         return note(t("common.nothing_to_explain", language))
-    titles = [
-        t(title, language)
-        for title in ("common.written", "common.normalised", "common.sounds", "common.model_reads", "inference.tokens")
+    keys = ("common.written", "common.normalised", "common.sounds", "common.model_reads", "inference.tokens")
+    rows = [
+        [
+            f"<td>{_mark(reading.written, (*preview.unreadable, *reading.unknown))}</td>",
+            cell(reading.normalised),
+            cell(reading.phones),
+            f'<td class="reads">{_mark(reading.model_text, reading.unknown)}</td>',
+            cell(f"{len(reading.ids)}: {' '.join(reading.tokens)}", classes="reads"),
+        ]
+        for reading in preview.readings[:MAX_ROWS]
     ]
-    rows = [_row(reading, preview.unreadable) for reading in preview.readings[:MAX_ROWS]]
     hidden = len(preview.readings) - MAX_ROWS
     rest = note(t("inference.more_sentences", language, count=hidden)) if hidden > 0 else ""
-    return table(titles, rows, classes="stack") + rest
-
-
-def _row(reading: TokenizedText, unreadable: Sequence[str]) -> list[str]:
-    return [
-        f"<td>{_mark(reading.written, (*unreadable, *reading.unknown))}</td>",
-        cell(reading.normalised),
-        cell(reading.phones),
-        f'<td class="reads">{_mark(reading.model_text, reading.unknown)}</td>',
-        cell(f"{len(reading.ids)}: {' '.join(reading.tokens)}", classes="reads"),
-    ]
+    return table([t(key, language) for key in keys], rows, classes="stack") + rest
 
 
 def _mark(text: str, strings: Iterable[str]) -> str:
     """Mark characters in a text."""
-    marked = {character for string in strings for character in string if not character.isspace()}
+    marked = {character for character in "".join(strings) if not character.isspace()}
     return "".join(f"<mark>{escape(letter)}</mark>" if letter in marked else escape(letter) for letter in text)
