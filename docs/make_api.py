@@ -40,7 +40,7 @@ PYTHON = {  # file, and what of it is for other programs
     "utils/speech/types.py": ("Speech", "Utterance", "Sentence"),
     "utils/amharic/normalization.py": ("normalize",),
     "utils/amharic/phonemes.py": ("phonemize",),
-    "utils/amharic/latin.py": ("to_latin",),
+    "utils/amharic/alphabet.py": ("to_latin",),
     "utils/amharic/explanation.py": ("explain",),
 }
 CONFIGS: tuple[type[Config], ...] = (

@@ -1,14 +1,13 @@
-"""The word lists and a project's own pronunciations."""
+"""Tables of data, the word lists and a project's own pronunciations."""
 
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from utils.amharic import lexicon
-from utils.amharic.alphabet import PronunciationError
-from utils.amharic.fidel import read
-from utils.amharic.tables import TableError
+from utils.amharic import lexicon, tables
+from utils.amharic.alphabet import PronunciationError, read
+from utils.amharic.tables import DATA, TableError
 
 
 def test_the_list_holds_at_least_1500_stems() -> None:
@@ -17,7 +16,7 @@ def test_the_list_holds_at_least_1500_stems() -> None:
 
 def test_no_word_is_listed_twice() -> None:
     files = sorted(lexicon.FOLDER.glob("*.tsv"))
-    keys = [key for path in files if path.stem != "verbs" for key, _ in lexicon._listed(path)]
+    keys = [key for path in files if path.stem != "verbs" for key, _ in lexicon._read_list(path)]
     assert [key for key, count in Counter(keys).items() if count > 1] == []
 
 
@@ -37,14 +36,10 @@ def test_an_override_is_marked_letters_or_phones(said: str, codes: str) -> None:
     assert (entry.codes, entry.source) == (codes, "override")
 
 
-def test_an_override_with_a_symbol_that_is_no_phone_is_refused() -> None:
-    with pytest.raises(PronunciationError, match="'7'"):
-        lexicon.with_overrides({"ጎራ": "go7"})
-
-
-def test_an_override_must_be_an_amharic_word() -> None:
-    with pytest.raises(PronunciationError, match="'abc'"):
-        lexicon.with_overrides({"abc": "a"})
+@pytest.mark.parametrize(("written", "said", "wrong"), [("ጎራ", "go7", "'7'"), ("abc", "a", "'abc'")])
+def test_an_override_of_no_word_or_with_no_phones_is_refused(written: str, said: str, wrong: str) -> None:
+    with pytest.raises(PronunciationError, match=wrong):
+        lexicon.with_overrides({written: said})
 
 
 @pytest.mark.parametrize(
@@ -72,3 +67,27 @@ def test_derived_verbs_are_found() -> None:
 
 def test_a_noun_with_a_suffix_comes_before_a_verb_with_the_same_letters() -> None:
     assert read("ነገርን") not in lexicon.words()
+
+
+@pytest.mark.parametrize("path", sorted(DATA.rglob("*.tsv")), ids=lambda path: path.stem)
+def test_every_table_says_where_it_comes_from(path: Path) -> None:
+    header = [line for line in path.read_text(encoding="utf-8").splitlines()[:12] if line.startswith("#")]
+    assert "own knowledge" in " ".join(header).lower()
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("one cell", r"odd\.tsv:2: expected 2"),
+        ("a\t", r"odd\.tsv:2: expected 2"),
+        ("a\tb\tc", r"odd\.tsv:2: expected 2"),
+        ("a\t1\nb\t2\na\t3", r"odd\.tsv:4: 'a' appears twice"),
+    ],
+)
+def test_a_bad_line_of_a_table_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, message: str
+) -> None:
+    (tmp_path / "odd.tsv").write_text(f"# comment\n{lines}\n", encoding="utf-8")
+    monkeypatch.setattr(tables, "DATA", tmp_path)
+    with pytest.raises(TableError, match=message):
+        tables.mapping.__wrapped__("odd.tsv")

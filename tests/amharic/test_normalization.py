@@ -1,49 +1,32 @@
 """Written Amharic becomes spoken Amharic; any text is accepted, and what is spoken stays as it is."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from utils.amharic.fidel import ETHIOPIC, fold
-from utils.amharic.normalization import normalize, normalize_with_report
+from utils.amharic.alphabet import ETHIOPIC, fold
+from utils.amharic.normalization import normalize, normalize_with_report, split_sentences
 
 DATA = Path(__file__).parent.parent / "data"
 
 
-def pairs(name: str) -> list[tuple[str, str, str, str]]:
-    lines = (DATA / name).read_text(encoding="utf-8").splitlines()
-    cells = [line.split("\t") for line in lines if line.strip() and not line.startswith("#")]
-    return [(kind, written, spoken, certainty) for kind, written, spoken, certainty in cells]
+def pairs() -> Iterator[tuple[str, str]]:
+    for name in ("pairs", "more", "judge"):
+        lines = (DATA / f"amharic_normalization_{name}.tsv").read_text(encoding="utf-8").splitlines()
+        cells = [line.split("\t") for line in lines if line.strip() and not line.startswith("#")]
+        yield from ((written, spoken) for _, written, spoken, _ in cells)
 
 
 def alike(text: str) -> str:
     return " ".join(fold(text).split())
 
 
-@pytest.mark.parametrize(
-    ("written", "spoken"),
-    [(written, spoken) for _, written, spoken, _ in pairs("amharic_normalization_pairs.tsv")],
-)
-def test_the_given_pairs(written: str, spoken: str) -> None:
-    assert alike(normalize(written)) in {alike(variant) for variant in spoken.split("|")}
-
-
-@pytest.mark.parametrize(
-    ("written", "spoken"),
-    [(written, spoken) for _, written, spoken, _ in pairs("amharic_normalization_more.tsv")],
-)
-def test_our_own_pairs(written: str, spoken: str) -> None:
-    assert alike(normalize(written)) in {alike(variant) for variant in spoken.split("|")}
-
-
-@pytest.mark.parametrize(
-    ("written", "spoken"),
-    [(written, spoken) for _, written, spoken, _ in pairs("amharic_normalization_judge.tsv")],
-)
-def test_the_pairs_of_a_blind_judge(written: str, spoken: str) -> None:
+@pytest.mark.parametrize(("written", "spoken"), list(pairs()))
+def test_collected_pairs(written: str, spoken: str) -> None:
     assert alike(normalize(written)) in {alike(variant) for variant in spoken.split("|")}
 
 
@@ -66,9 +49,7 @@ def test_running_text(written: str, spoken: str) -> None:
 
 @pytest.mark.parametrize("sign", ["😀", "★", "→", "©"])
 def test_signs_that_cannot_be_spoken_are_dropped_and_counted(sign: str) -> None:
-    report = normalize_with_report(f"ሰላም {sign}{sign} ለሁሉም")
-    assert report.text == "ሰላም ለሁሉም"
-    assert report.dropped == {sign: 2}
+    assert normalize_with_report(f"ሰላም {sign}{sign} ለሁሉም") == ("ሰላም ለሁሉም", {sign: 2})
 
 
 TEXTS = st.text(st.characters() | st.sampled_from("ሀለዓም.፡።/-0123459፩፻፼ በከ$%½:@+aGዶርት\u135f"))
@@ -116,3 +97,35 @@ def test_odd_texts_take_time_in_proportion_to_their_length(piece: str) -> None:
 def test_only_letters_and_plain_marks_are_left_of_ethiopic_text() -> None:
     text = normalize("«ሰላም»፣ ፨ እንዴት፡ነህ፧ ፤፥፦ ፠ ፡፡")
     assert all(letter in ' .,;:?"' or ETHIOPIC[0] <= letter <= "\u135a" for letter in text)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("መጣ። ሄደ፡፡ ማን ነው፧ እኔ! አንተስ?", ["መጣ።", "ሄደ፡፡", "ማን ነው፧", "እኔ!", "አንተስ?"]),
+        ("በ2010 ዓ.ም. ተጀመረ። አለቀ።", ["በ2010 ዓ.ም. ተጀመረ።", "አለቀ።"]),
+        ("በ2010 ዓ.ም. ተጀመረ", ["በ2010 ዓ.ም. ተጀመረ"]),
+        ("ዶ/ር አበበ እና ጠ/ሚ/ር መጡ።", ["ዶ/ር አበበ እና ጠ/ሚ/ር መጡ።"]),
+        ("3.14 ነው። 12.5 ነው።", ["3.14 ነው።", "12.5 ነው።"]),
+        ("ፖ.ሳ.ቁ. 12 ነው።", ["ፖ.ሳ.ቁ. 12 ነው።"]),
+        ("ቁ. 5 ቤት። ገጽ. 7", ["ቁ. 5 ቤት።", "ገጽ. 7"]),
+        ("መጣ. ሄደ.", ["መጣ.", "ሄደ."]),
+        ("1. መግቢያ\n2. ዓላማ", ["1. መግቢያ", "2. ዓላማ"]),
+        ("ዮሐ. 3፥16 ያንብቡ። ኃ.የተ.የግ.ማ. ነው።", ["ዮሐ. 3፥16 ያንብቡ።", "ኃ.የተ.የግ.ማ. ነው።"]),
+        ("አበበ በሶ በላ።ጫላ ጩቤ ጨበጠ፡፡", ["አበበ በሶ በላ።", "ጫላ ጩቤ ጨበጠ፡፡"]),
+        ("አለ፦ «ና።» ሄደ።", ["አለ፦ «ና።»", "ሄደ።"]),
+        ("ርዕስ\nጽሑፍ ነው።\n\nሌላ", ["ርዕስ", "ጽሑፍ ነው።", "ሌላ"]),
+        ("ምን?! እሺ...", ["ምን?!", "እሺ..."]),
+        ("example.com ላይ አለ።", ["example.com ላይ አለ።"]),
+        ("", []),
+        ("  \n ", []),
+        ("።", ["።"]),
+    ],
+)
+def test_sentences_end_where_they_end(text: str, sentences: list[str]) -> None:
+    assert split_sentences(text) == sentences
+
+
+@given(st.text(st.characters() | st.sampled_from("ሀለ.።፡!? \nዓም/5")))
+def test_nothing_but_white_space_is_lost(text: str) -> None:
+    assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())

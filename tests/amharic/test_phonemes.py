@@ -1,6 +1,7 @@
-"""Text to phones."""
+"""Text to phones, and what explains them."""
 
 import json
+import logging
 import re
 import subprocess
 import sys
@@ -12,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from utils.amharic.alphabet import PHONES
-from utils.amharic.fidel import values
-from utils.amharic.latin import from_latin, to_latin
-from utils.amharic.phonemes import phonemize
+from utils.amharic.alphabet import PHONES, from_latin, to_latin, values
+from utils.amharic.explanation import explain, explain_words
+from utils.amharic.phonemes import _epitran, phonemize
 
 ROOT = Path(__file__).parent.parent.parent
 BLOCKS = ((0x1200, 0x135B), (0x1380, 0x1390), (0x2D80, 0x2DE0), (0xAB00, 0xAB30), (0x1E7E0, 0x1E800))
@@ -38,15 +38,12 @@ def test_words_are_spoken(written: str, phones: str) -> None:
 
 def test_everything_but_the_words_stays_where_it_is() -> None:
     assert phonemize("ሰላም፣  ቤት 12 ok\nልጅ።") == "səlam,  bet 12 ok\nlɨd͡ʒ."
+    assert phonemize("no Amharic!") == "no Amharic!"
     assert phonemize("") == ""
 
 
 def test_quotation_marks_are_not_heard() -> None:
     assert phonemize('"ሰላም" \'ቤት\' በ"አገር"') == "səlam bet bəʔaɡər"
-
-
-def test_what_is_not_amharic_stays() -> None:
-    assert phonemize("no Amharic!") == "no Amharic!"
 
 
 def test_a_gemination_mark_in_the_text_is_honoured() -> None:
@@ -107,10 +104,10 @@ def test_what_is_spoken_can_be_written_in_latin_letters_and_read_back(text: str)
 
 @given(AMHARIC)
 def test_spaces_and_digits_are_neither_lost_nor_added(text: str) -> None:
-    kept = " 5x,."
+    signs = " 5x,."
     written = Counter(text.replace("።", ".").replace("፣", ","))
     spoken = Counter(phonemize(text))
-    assert {sign: spoken[sign] for sign in kept} == {sign: written[sign] for sign in kept}
+    assert {sign: spoken[sign] for sign in signs} == {sign: written[sign] for sign in signs}
 
 
 def test_long_words_take_linear_time() -> None:
@@ -126,31 +123,48 @@ def test_long_words_take_linear_time() -> None:
         ("ጽዮን", "sʼɨjon"), ("ⶀ", "lwa"), ("ፀሐይ፣ ቤት", "sʼəhaj, bet"),
     ],
 )  # fmt: skip
-def test_the_known_faults_of_epitran_are_mended(written: str, phones: str) -> None:
+def test_the_known_errors_of_epitran_are_fixed(written: str, phones: str) -> None:
     pytest.importorskip("epitran")
     assert phonemize(written, "epitran") == phones
 
 
 @pytest.mark.slow
-def test_epitran_leaves_no_letter_over() -> None:
+def test_epitran_leaves_no_letter_over_and_logging_alone() -> None:
     pytest.importorskip("epitran")
-    assert not ETHIOPIC.search(phonemize(" ".join(values()), "epitran"))
-
-
-@pytest.mark.slow
-def test_importing_epitran_leaves_logging_alone() -> None:
-    pytest.importorskip("epitran")
-    import logging
-
     before = logging.getLogger().level
-    phonemize("ሰላም", "epitran")
+    assert not ETHIOPIC.search(phonemize(" ".join(values()), "epitran"))
     assert logging.getLogger().level == before
 
 
-def test_a_missing_epitran_is_said_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    from utils.amharic import epitran_backend
-
-    monkeypatch.setitem(__import__("sys").modules, "epitran", None)
-    epitran_backend._engine.cache_clear()
+def test_a_missing_epitran_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "epitran", None)
+    _epitran.cache_clear()
     with pytest.raises(ImportError, match="pip install epitran"):
         phonemize("ሰላም", "epitran")
+
+
+def test_an_explanation_has_every_step() -> None:
+    explanation = explain("ሠላም ለዓለም።")
+    assert explanation.written == "ሠላም ለዓለም።"
+    assert explanation.phones == phonemize(explanation.normalized)
+    assert explanation.latin == "səlam lə’aləm."
+    assert [word.phones for word in explanation.words] == ["səlam", "ləʔaləm"]
+    assert explain("ሰꬁላም ꬁ").unknown == {"ꬁ": 2}
+    assert explain("").words == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "gemination"),
+    [
+        ("ገና\u135f", "mark in the text, otherwise word list"), ("የልቤን", "affixes: jə- + lbː + -en, stem word list"),
+        ("ጠገረመ", "shape CəCəCːəCə"), ("ጉጉጎነት", "affixes: ɡuɡuɡo + -nːət, stem not listed"), ("ጉልባጎ", "none"),
+    ],
+)  # fmt: skip
+def test_each_word_says_where_its_geminates_come_from(written: str, gemination: str) -> None:
+    (word,) = explain_words(written)
+    assert word.gemination.startswith(gemination)
+
+
+def test_an_override_is_named_as_the_source() -> None:
+    (word,) = explain_words("ገና", {"ገና": "ገናː"})
+    assert (word.phones, word.gemination) == ("ɡənːa", "override")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 
-from utils.amharic.fidel import ETHIOPIC, fold
+from utils.amharic.alphabet import ETHIOPIC, fold
 from utils.amharic.numbers import attach, same_consonant
 from utils.amharic.quantities import is_unit, unit_words
 from utils.amharic.tables import mapping, rows
@@ -74,16 +74,14 @@ def expand(written: str) -> str:
 
 def _whole(plain: str) -> str:
     """Look a whole abbreviation up; its last letter may have changed its order for an ending."""
-    exact = _wholes().get(plain) or _folded_wholes().get(fold(plain))
-    if exact:
+    if exact := _look_up("whole", plain):
         return exact
     for end in range(len(plain) - 1, 1, -1):
         stems = _stems().get(fold(plain[:end]), ())
         for last, spoken in sorted(stems, key=lambda stem: stem[0] != fold(plain[end])):
-            if same_consonant(last, fold(plain[end])) and "." in plain[:end]:
-                ended = _with_ending(spoken, plain[end:])
-                if ended:
-                    return ended
+            is_stem = same_consonant(last, fold(plain[end])) and "." in plain[:end]
+            if is_stem and (ended := _with_ending(spoken, plain[end:])):
+                return ended
     return ""
 
 
@@ -99,8 +97,8 @@ def _with_ending(spoken: str, written: str) -> str:
 def _run_on(plain: str) -> str:
     """Write out an abbreviation with dots and what follows it without a space (ዓ.ም.የተሠራ, ጠ/ሚ/ጽ/ቤት)."""
     for head, tail in reversed(_cuts(plain)):
-        if "." in head and len(tail) > 1 and _whole(head):
-            return f"{_whole(head)} {expand(tail)}"
+        if "." in head and len(tail) > 1 and (spoken := _whole(head)):
+            return f"{spoken} {expand(tail)}"
     return ""
 
 
@@ -112,7 +110,7 @@ def _cuts(plain: str) -> list[tuple[str, str]]:
 def _name(plain: str) -> str:
     """Write out ገ/ሚካኤል and the like: a short first part before a word of two letters and more."""
     first, _, rest = plain.partition(".")
-    spoken = _firsts().get(first) or _folded_firsts().get(fold(first))
+    spoken = _look_up("before", first)
     if not spoken or len(rest.rpartition(".")[2]) < 2:
         return ""
     return f"{spoken} {_whole(rest) or _name(rest) or rest.replace('.', ' ')}"
@@ -141,32 +139,24 @@ def _acronym(dotted: str) -> str:
 
 
 @cache
-def _wholes() -> Mapping[str, str]:
-    return {written: spoken for written, spoken, kind in rows("abbreviations.tsv", columns=3) if kind == "whole"}
+def _table(kind: str) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return the abbreviations of a kind (whole, before a name) as they are written, and with folded letters."""
+    exact = {written: spoken for written, spoken, each in rows("abbreviations.tsv", columns=3) if each == kind}
+    return exact, {fold(written): spoken for written, spoken in reversed(exact.items())}
 
 
-@cache
-def _folded_wholes() -> Mapping[str, str]:
-    return {fold(written): spoken for written, spoken in reversed(list(_wholes().items()))}
+def _look_up(kind: str, written: str) -> str:
+    exact, folded = _table(kind)
+    return exact.get(written) or folded.get(fold(written)) or ""
 
 
 @cache
 def _stems() -> Mapping[str, list[tuple[str, str]]]:
     """Map every abbreviation without its last letter to that letter and to what is spoken."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for written, spoken in _folded_wholes().items():
-        found.setdefault(written[:-1], []).append((written[-1], spoken))
-    return found
-
-
-@cache
-def _firsts() -> Mapping[str, str]:
-    return {written: spoken for written, spoken, kind in rows("abbreviations.tsv", columns=3) if kind == "before"}
-
-
-@cache
-def _folded_firsts() -> Mapping[str, str]:
-    return {fold(written): spoken for written, spoken in reversed(list(_firsts().items()))}
+    stems: dict[str, list[tuple[str, str]]] = {}
+    for written, spoken in _table("whole")[1].items():
+        stems.setdefault(written[:-1], []).append((written[-1], spoken))
+    return stems
 
 
 @cache

@@ -1,11 +1,22 @@
-"""The phones of Amharic, and the one-letter codes with which the rules work on them.
+"""The letters of Amharic: fidel, the phones it stands for, one-letter codes for the rules, Latin letters for the model.
 
 A code word is a string of codes: `betoc:` is bet-ot͡ʃː. A sixth-order letter contributes its consonant alone; `:` after
 a consonant makes it geminate, `W` makes it labialised. One letter a phone lets regular expressions and `str.translate`
 do the work that would be slow in Python.
+
+In Latin letters a geminate is its whole symbol twice (`tt`, `t't'`). Two equal phones that are no geminate are
+separated by `|`, and a character that would read as a symbol although it is no phone has `_` before it; neither happens
+in what `phonemize` makes of normalized Amharic.
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+
+from utils.amharic.tables import rows
+
+# --- phones and their codes ---
 
 CONSONANTS = {
     "p": "p", "t": "t", "k": "k", "b": "b", "d": "d", "ɡ": "g", "tʼ": "T", "kʼ": "K", "pʼ": "P", "sʼ": "S",
@@ -52,3 +63,103 @@ def encode_loosely(ipa: str) -> str:
 def decode(codes: str) -> str:
     """Turn codes back into phones; word marks (`<`, `>`, `=`) fall away."""
     return codes.translate(_IPA)
+
+
+# --- fidel ---
+
+# Every place for a letter in the five Ethiopic blocks, assigned or not: what has no value must be seen, not skipped.
+_BLOCKS = ((0x1200, 0x135B), (0x1380, 0x1390), (0x2D80, 0x2DE0), (0xAB00, 0xAB30), (0x1E7E0, 0x1E800))
+LETTERS = "".join(f"{chr(start)}-{chr(end - 1)}" for start, end in _BLOCKS)
+MARKS = "\u135d-\u135fː"
+# A word begins with a letter; stray marks stay outside.
+WORD = re.compile(f"([{LETTERS}][{LETTERS}{MARKS}]*)")
+ETHIOPIC = "\u1200-\u135a\u135f\u1380-\u138f\u2d80-\u2ddf\uab00-\uab2f"  # in use today, for character classes
+
+_LETTER = re.compile(f"[{LETTERS}]")
+# What may stand between a consonant and its mark, the longest first.
+_BETWEEN = (*(f"W{vowel}" for vowel in VOWEL_CODES), *VOWEL_CODES, "W")
+
+
+@cache
+def values() -> dict[str, str]:
+    """Return the codes of every letter whose value is known."""
+    codes = {}
+    for first, consonant, vowels in rows("fidel_rows.tsv", columns=3):
+        for order, vowel in enumerate(vowels.split()):
+            if vowel != "-":
+                codes[chr(ord(first) + order)] = encode(consonant + vowel.replace("∅", ""))
+    return codes | {letter: encode(phones) for letter, phones in rows("fidel_exceptions.tsv", columns=2)}
+
+
+@cache
+def _table() -> dict[int, str | None]:
+    unknown: dict[int, str | None] = {code: None for start, end in _BLOCKS for code in range(start, end)}
+    # The combining length marks say nothing that Amharic distinguishes; the gemination mark does.
+    marks: dict[int, str | None] = {0x135D: None, 0x135E: None, 0x135F: ":", ord("ː"): ":"}
+    return unknown | {ord(letter): codes for letter, codes in values().items()} | marks
+
+
+def read(text: str) -> str:
+    """Turn Ethiopic letters into codes; a gemination mark moves to its consonant, unknown letters vanish."""
+    codes = text.translate(_table())
+    if ":" not in codes:
+        return codes
+    while "::" in codes:
+        codes = codes.replace("::", ":")
+    for between in _BETWEEN:  # a regular expression takes three times as long over all the verbs
+        codes = codes.replace(f"{between}:", f":{between}")
+    return codes
+
+
+def unknown(text: str) -> Counter[str]:
+    """Count the Ethiopic letters of a text whose sound is not known."""
+    return Counter(letter for letter in _LETTER.findall(text) if letter not in values())
+
+
+@cache
+def _homophones() -> dict[int, str]:
+    return {ord(letter): plain for letter, plain in rows("homophones.tsv", columns=2)}
+
+
+def fold(text: str) -> str:
+    """Spell letters that sound alike with one letter."""
+    return text.translate(_homophones())
+
+
+# --- Latin letters that the model's vocabulary already has ---
+
+_LATIN_CONSONANTS = {
+    "p": "p", "t": "t", "k": "k", "b": "b", "d": "d", "ɡ": "g", "tʼ": "t'", "kʼ": "q", "pʼ": "p'", "sʼ": "s'",
+    "t͡ʃ": "č", "t͡ʃʼ": "č'", "d͡ʒ": "j", "f": "f", "v": "v", "s": "s", "z": "z", "ʃ": "š", "ʒ": "ž", "h": "h",
+    "m": "m", "n": "n", "ɲ": "ñ", "l": "l", "r": "r", "w": "w", "j": "y", "ʔ": "’",
+}  # fmt: skip
+_GEMINATES = {phone + "ː": symbol * 2 for phone, symbol in _LATIN_CONSONANTS.items()}
+_TO_LATIN = _LATIN_CONSONANTS | {vowel: vowel for vowel in "əuiaeo"} | {"ɨ": "ï"} | _GEMINATES
+_FROM_LATIN = {symbol: phone for phone, symbol in _TO_LATIN.items()} | {"|": ""}
+
+# A character of the Latin alphabet that is no phone itself must not read as one.
+_TO_LATIN |= {sign: "_" + sign for sign in set("".join(_TO_LATIN.values())) - set(_TO_LATIN) | {"_", "|"}}
+
+LATIN_SYMBOLS = frozenset("".join(_FROM_LATIN) + " ") - {"|"}
+
+
+def _longest_first(symbols: Iterable[str], ejective_pairs: Iterable[str] = ()) -> str:
+    # tt before an apostrophe is t and t', not a geminate and a stray sign.
+    ordered = sorted(symbols, key=len, reverse=True)
+    return "|".join(re.escape(symbol) + "(?!')" * (symbol in ejective_pairs) for symbol in ordered)
+
+
+_EJECTIVE_PAIRS = {symbol[0] * 2 for symbol in _LATIN_CONSONANTS.values() if symbol.endswith("'")}
+# Two equal phones in a row are matched first: t t, but not t tʼ or t t͡ʃ.
+_PHONE = re.compile(f"({_longest_first(_LATIN_CONSONANTS)})(?=\\1(?!ʼ|͡))|{_longest_first(_TO_LATIN)}")
+_SYMBOL = re.compile(f"_(.)|{_longest_first(_FROM_LATIN, _EJECTIVE_PAIRS)}", re.DOTALL)
+
+
+def to_latin(phones: str) -> str:
+    """Write phones in Latin letters; what is no phone stays, and `from_latin` gives back exactly what went in."""
+    return _PHONE.sub(lambda match: _TO_LATIN[match[0]] + ("|" if match[1] else ""), phones)
+
+
+def from_latin(latin: str) -> str:
+    """Read Latin letters back into phones."""
+    return _SYMBOL.sub(lambda match: match[1] or _FROM_LATIN[match[0]], latin)

@@ -4,10 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from utils.amharic.alphabet import decode
-from utils.amharic.fidel import WORD, read, unknown
+from utils.amharic.alphabet import WORD, decode, read, to_latin, unknown
 from utils.amharic.gemination import Marking, mark
-from utils.amharic.latin import to_latin
 from utils.amharic.lexicon import with_overrides
 from utils.amharic.normalization import normalize_with_report
 from utils.amharic.phonemes import phonemize, plain_punctuation
@@ -54,19 +52,18 @@ def explain(text: str, overrides: Mapping[str, str] | None = None) -> Explanatio
         words=explain_words(normalized, overrides),
         unknown=unknown(normalized),
         unspoken=Counter(character for character in WORD.sub("", normalized) if character.isalnum()),
-        dropped=Counter(dropped),
+        dropped=dropped,
     )
 
 
 def explain_words(normalized: str, overrides: Mapping[str, str] | None = None) -> tuple[Word, ...]:
     """Explain each Ethiopic word of a normalized text."""
     listed = with_overrides(overrides)
-    found = []
-    for word in WORD.findall(plain_punctuation(normalized)):
-        marking = mark(read(word), listed)
-        (phones,) = insert_vowels([marking.codes])
-        found.append(Word(word, phones, to_latin(phones), reason(marking)))
-    return tuple(found)
+    words = WORD.findall(plain_punctuation(normalized))
+    markings = [mark(read(word), listed) for word in words]
+    spoken = insert_vowels(marking.codes for marking in markings) if words else []
+    triples = zip(words, spoken, markings, strict=True)
+    return tuple(Word(word, phones, to_latin(phones), reason(marking)) for word, phones, marking in triples)
 
 
 def reason(marking: Marking) -> str:
@@ -74,11 +71,11 @@ def reason(marking: Marking) -> str:
     parts = marking.parts
     if marking.source == "mark":
         return "mark in the text, otherwise " + reason(Marking(marking.codes, parts[0], parts[1:]))
-    if marking.source == "word list":
-        return f"word list ({parts[0]})"
-    if marking.source == "affixes":
-        before, stem, after, *source = parts
-        pieces = [decode(before) + "-" if before else "", decode(stem), "-" + decode(after) if after else ""]
-        how = f"{source[0]} ({source[1]})" if source else "not listed"
-        return f"affixes: {' + '.join(filter(None, pieces))}, stem {how}"
-    return f"shape {parts[0]}" if marking.source == "shape" else marking.source
+    if marking.source in {"word list", "shape"}:
+        return f"word list ({parts[0]})" if marking.source == "word list" else f"shape {parts[0]}"
+    if marking.source != "affixes":
+        return marking.source
+    before, stem, after, *source = parts
+    pieces = [decode(before) + "-" if before else "", decode(stem), "-" + decode(after) if after else ""]
+    how = f"{source[0]} ({source[1]})" if source else "not listed"
+    return f"affixes: {' + '.join(filter(None, pieces))}, stem {how}"

@@ -2,9 +2,8 @@
 
 import re
 import unicodedata
-from functools import cache
 
-from utils.amharic.fidel import ETHIOPIC
+from utils.amharic.alphabet import ETHIOPIC
 from utils.amharic.numbers import joined_before, joined_behind
 from utils.amharic.tables import mapping
 
@@ -34,22 +33,9 @@ CONSONANTS = {
     "v": "ቨ", "w": "ወ", "x": "ከሰ", "y": "የ", "z": "ዘ",
 }  # fmt: skip
 VOWELS = {
-    "ee": 2,
-    "ea": 2,
-    "ie": 2,
-    "oo": 1,
-    "ou": 1,
-    "ai": 4,
-    "ay": 4,
-    "ei": 4,
-    "au": 6,
-    "oa": 6,
-    "a": 3,
-    "e": 4,
-    "i": 2,
-    "o": 6,
-    "u": 1,
-}
+    "ee": 2, "ea": 2, "ie": 2, "oo": 1, "ou": 1, "ai": 4, "ay": 4, "ei": 4, "au": 6, "oa": 6,
+    "a": 3, "e": 4, "i": 2, "o": 6, "u": 1,
+}  # fmt: skip
 PIECE = re.compile("|".join(sorted([*CONSONANTS, *VOWELS], key=len, reverse=True)))
 ALONE = "አኡኢአኤእኦ"  # a vowel with no consonant before it, by its order
 BARE = 5  # the order of a consonant without a vowel
@@ -84,8 +70,7 @@ def spell_address(address: str) -> str:
 def spell_word(word: str) -> str:
     """Say one Latin word: from the list, letter by letter, or by its sounds."""
     plain = unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode()
-    known = mapping("latin_words.tsv").get(plain.lower())
-    if known:
+    if known := mapping("latin_words.tsv").get(plain.lower()):
         return known
     parts = [part for part in re.split("['-]", CAMEL.sub("-", plain)) if part]
     if parts != [plain]:
@@ -97,28 +82,18 @@ def spell_word(word: str) -> str:
 
 def transliterate(word: str) -> str:
     """Write a word in fidel by its letters, a consonant and the vowel behind it in one letter."""
-    written: list[str] = []
+    if len(word) > 3 and word[-1] == "e" and word[-2] not in "aeiou":  # the silent e of "page" and "nike"
+        word = word[:-1]
+    written = ""
     open_end = False  # whether the last letter still waits for its vowel
-    for piece in PIECE.findall(_silent_end(word)):
+    for piece in PIECE.findall(word):
         if piece in VOWELS:
             order = VOWELS[piece]
-            written[-1:] = [_in_order(written[-1], order)] if open_end else [*written[-1:], ALONE[order]]
+            written = written[:-1] + chr(ord(written[-1]) - BARE + order) if open_end else written + ALONE[order]
             open_end = False
-        elif not (open_end and written[-1] == _bare(piece)[-1]):  # a doubled consonant is written once
-            written.extend(_bare(piece))
+            continue
+        letters = "".join(chr(ord(letter) + BARE) for letter in CONSONANTS[piece])
+        if not (open_end and written[-1] == letters[-1]):  # a doubled consonant is written once
+            written += letters
             open_end = True
-    return "".join(written)
-
-
-@cache
-def _bare(piece: str) -> list[str]:
-    return [chr(ord(letter) + BARE) for letter in CONSONANTS[piece]]
-
-
-def _in_order(letter: str, order: int) -> str:
-    return chr(ord(letter) - BARE + order)
-
-
-def _silent_end(word: str) -> str:
-    """Drop the e that ends words such as "page" and "nike"."""
-    return word[:-1] if len(word) > 3 and word[-1] == "e" and word[-2] not in "aeiou" else word
+    return written

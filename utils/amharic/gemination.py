@@ -45,7 +45,6 @@ class Suffix(NamedTuple):
 Readings = dict[tuple[bool, str], Suffix]
 NO_SUFFIX: Readings = {(verb, after): Suffix("", 2, certain=False) for verb in (False, True) for after in "CV"}
 
-
 _SHORTEST_STEM = 2
 _LETTER = re.compile(f"([{CONSONANT_CODES}])(:?)")
 _CLUSTER = re.compile(f"({SLOT})(?={SLOT})")
@@ -58,8 +57,8 @@ def mark(word: str, words: Words) -> Marking:
     """Mark the geminates of a code word; those marked already stay so, the others are decided as ever."""
     if ":" not in word:
         return _mark(word, words)
-    found = _mark(word.replace(":", ""), words)
-    return Marking(_with_lengths(found.codes, word), "mark", (found.source, *found.parts))
+    marking = _mark(word.replace(":", ""), words)
+    return Marking(_with_lengths(marking.codes, word), "mark", (marking.source, *marking.parts))
 
 
 def _with_lengths(codes: str, marked: str) -> str:
@@ -69,30 +68,20 @@ def _with_lengths(codes: str, marked: str) -> str:
 
 
 def _mark(word: str, words: Words) -> Marking:
-    entry = words.get(word)
-    if entry:
-        return Marking(entry.codes, _name(entry), (entry.source,))
+    if entry := words.get(word):
+        return Marking(entry.codes, _list_name(entry), (entry.source,))
     if "WE" in word:  # ጐበኘ is another spelling of ጎበኘ
-        found = _mark(word.replace("WE", "o"), words)
-        return found._replace(codes=_with_lengths(word, found.codes))
-    endings = _endings(word)
+        marking = _mark(word.replace("WE", "o"), words)
+        return marking._replace(codes=_with_lengths(word, marking.codes))
+    # The chains of suffixes that the word may end in, shortest first.
+    known, longest = suffixes()
+    starts = range(len(word) - 1, max(len(word) - longest, 1) - 1, -1)
+    endings = [(word[start:], readings) for start in starts if (readings := known.get(word[start:]))]
     return _by_stem(word, endings, words) or _by_affix(word, endings) or _by_shape(word) or Marking(word, "none")
 
 
-def _name(entry: Entry) -> str:
+def _list_name(entry: Entry) -> str:
     return "override" if entry.source == "override" else "word list"
-
-
-def _endings(word: str) -> list[_Ending]:
-    """Return the chains of suffixes that the word may end in, shortest first."""
-    known, longest = suffixes(), _longest_suffix()
-    starts = range(len(word) - 1, max(len(word) - longest, 1) - 1, -1)
-    return [(word[start:], readings) for start in starts if (readings := known.get(word[start:]))]
-
-
-@cache
-def _longest_suffix() -> int:
-    return max(map(len, suffixes()))
 
 
 def _by_stem(word: str, endings: list[_Ending], words: Words) -> Marking | None:
@@ -106,28 +95,22 @@ def _by_stem(word: str, endings: list[_Ending], words: Words) -> Marking | None:
             length = len(stem) - swallowed.startswith("H")
             if length <= longest:
                 break
-            found = _listed(stem, readings, words)
-            if found and _fits(prefix, *found):
-                best, longest = _joined(prefix, *found), length
+            match = _find_stem(stem, readings, words)
+            if match and _fits(prefix, *match):
+                best, longest = _joined(prefix, *match), length
     return best
 
 
 def _beginnings(word: str) -> Iterator[Prefix]:
     """Yield the prefixes that the word may begin with, longest first."""
-    known = prefixes()
-    for length in _prefix_lengths():
+    known, lengths = prefixes()
+    for length in lengths:
         yield from known.get(word[:length], ())
 
 
-@cache
-def _prefix_lengths() -> list[int]:
-    return sorted(set(map(len, prefixes())), reverse=True)
-
-
-def _listed(stem: str, readings: Readings, words: Words) -> tuple[Entry, str, Suffix] | None:
+def _find_stem(stem: str, readings: Readings, words: Words) -> tuple[Entry, str, Suffix] | None:
     """Return the entry of a stem, its codes and the suffix after them, if the list has it."""
-    entry = words.get(stem)
-    if entry:
+    if entry := words.get(stem):
         context = _context(stem)
         suffix = readings.get((entry.is_verb, context))
         if not suffix and entry.is_verb and _is_noun_too(stem):
@@ -152,11 +135,11 @@ def _context(stem: str) -> str:
 def _fits(prefix: Prefix | None, entry: Entry, codes: str, suffix: Suffix) -> bool:
     if prefix and prefix.kind == "verb" and not entry.is_verb:
         return False
-    negative = prefix is not None and prefix.written in _NEGATIVE
+    written = prefix.written if prefix else ""
     if suffix.marked.endswith("m"):
-        if entry.is_verb and not negative and not _is_noun_too(entry.codes):
+        if entry.is_verb and written not in _NEGATIVE and not _is_noun_too(entry.codes):
             return False
-    elif prefix and negative and prefix.written not in _COMMANDS:
+    elif written in _NEGATIVE - _COMMANDS:
         return False
     return _consonants(codes) >= max(suffix.least, prefix.least if prefix else 0)
 
@@ -166,28 +149,31 @@ def _consonants(codes: str) -> int:
 
 
 def _joined(prefix: Prefix | None, entry: Entry, codes: str, suffix: Suffix) -> Marking:
-    stem, end = codes.lstrip("="), suffix.marked
+    stem, end, before = codes.lstrip("="), suffix.marked, ""
     if prefix:
+        before = prefix.marked
         stem = stem[len(prefix.swallowed) :]
-        if not entry.is_verb and stem[0] != "H":
+        if not entry.is_verb and stem[0] != "H" and _CLUSTER.match(stem):
             # A noun keeps its first vowel after a prefix: የልጅ jəlɨd͡ʒ, although jəld͡ʒ could be said.
-            stem = _CLUSTER.sub(r"\1I", stem, count=1) if _CLUSTER.match(stem) else stem
+            stem = _CLUSTER.sub(r"\1I", stem, count=1)
         if prefix.written in _NEGATIVE and end.endswith("m"):
             end += ":"
-    before = prefix.marked if prefix else ""
-    return Marking(before + stem + end, "affixes", (before, codes, end, _name(entry), entry.source))
+    return Marking(before + stem + end, "affixes", (before, codes, end, _list_name(entry), entry.source))
 
 
 def _by_affix(word: str, endings: list[_Ending]) -> Marking | None:
     """Mark affixes that are certain although the stem is not listed."""
-    before, stem = _certain_prefix(word)
-    end = ""
+    before, stem, end = "", word, ""
+    for prefix in _beginnings(word):
+        rest = word[len(prefix.written) :]
+        if prefix.certain and _consonants(rest) >= _SHORTEST_STEM:
+            before, stem = prefix.marked, rest
+            break
     for ending, readings in reversed(endings):
         rest = stem[: len(stem) - len(ending)]
-        suffix = rest and readings.get((False, _context(rest)))
+        suffix = readings.get((False, _context(rest))) if rest else None
         # ፍጥነት and እምነት are no *ፍጥ-ነት, *እም-ነት: a stem without a vowel needs a consonant more.
-        least = suffix.least + VOWEL_CODES.isdisjoint(rest) if suffix else 0
-        if suffix and suffix.certain and _consonants(rest) >= least:
+        if suffix and suffix.certain and _consonants(rest) >= suffix.least + VOWEL_CODES.isdisjoint(rest):
             stem, end = rest, suffix.marked
             break
     if not before and not end:
@@ -195,14 +181,6 @@ def _by_affix(word: str, endings: list[_Ending]) -> Marking | None:
     shape = None if end else _by_shape(stem)
     stem = shape.codes if shape else stem
     return Marking(before + stem + end, "affixes", (before, stem, end))
-
-
-def _certain_prefix(word: str) -> tuple[str, str]:
-    for prefix in _beginnings(word):
-        rest = word[len(prefix.written) :]
-        if prefix.certain and _consonants(rest) >= _SHORTEST_STEM:
-            return prefix.marked, rest
-    return "", word
 
 
 def _by_shape(word: str) -> Marking | None:
@@ -217,68 +195,59 @@ def _shapes() -> dict[str, list[tuple[re.Pattern[str], str]]]:
     """Return the shapes by the last letter of the words they fit, in the order of the file."""
     parts = PHONES | {"C": f"[{CONSONANT_CODES}]W?", "...": ".*"}
     part = re.compile("|".join(re.escape(name) for name in sorted(parts, key=len, reverse=True)))
-    found: dict[str, list[tuple[re.Pattern[str], str]]] = {}
+    shapes: dict[str, list[tuple[re.Pattern[str], str]]] = {}
     for name, _ in rows("shapes.tsv", columns=2):
-        before, after = name.split("ː")
-        head, tail = ("".join(parts[token] for token in part.findall(half)) for half in (before, after))
-        # ʔ and h are never geminate.
-        shape = re.compile(f"({head})(?<![hH])({tail})")
-        lasts = part.findall(name.replace("ː", ""))[-1]
-        for last in CONSONANT_CODES if lasts == "C" else parts[lasts]:
-            found.setdefault(last, []).append((shape, name))
-    return found
+        head, tail = ("".join(parts[token] for token in part.findall(half)) for half in name.split("ː"))
+        shape = re.compile(f"({head})(?<![hH])({tail})")  # ʔ and h are never geminate
+        last = part.findall(name.replace("ː", ""))[-1]
+        for letter in CONSONANT_CODES if last == "C" else parts[last]:
+            shapes.setdefault(letter, []).append((shape, name))
+    return shapes
 
 
 @cache
-def prefixes() -> dict[str, list[Prefix]]:
-    """Return the prefixes by the way they are written, longer ones first."""
-    found: dict[str, list[Prefix]] = {}
+def prefixes() -> tuple[dict[str, list[Prefix]], list[int]]:
+    """Return the prefixes by the way they are written, and the lengths of those, the longest first."""
+    known: dict[str, list[Prefix]] = {}
     for phones, kind, swallowed, least, certain, _ in rows("prefixes.tsv", columns=6):
-        marked, lost = encode(phones), encode(swallowed.replace("∅", ""))
-        prefix = Prefix(marked.replace(":", ""), marked, kind, lost, int(least), certain == "yes")
-        found.setdefault(prefix.written, []).append(prefix)
-    return dict(sorted(found.items(), key=lambda item: -len(item[0])))
+        marked = encode(phones)
+        written, lost = marked.replace(":", ""), encode(swallowed.replace("∅", ""))
+        known.setdefault(written, []).append(Prefix(written, marked, kind, lost, int(least), certain == "yes"))
+    return known, sorted(set(map(len, known)), reverse=True)
 
 
 @cache
-def suffixes() -> dict[str, Readings]:
-    """Return every chain that the suffixes can form, at most one from each slot, by the way it is written."""
-    found: dict[str, Readings] = {}
-    for verb in (False, True):
-        for after, written, suffix in _chains(verb=verb):
-            found.setdefault(written, {}).setdefault((verb, after), suffix)
-    return found
-
-
-def _chains(*, verb: bool) -> list[tuple[str, str, Suffix]]:
-    chains: list[tuple[str, str, Suffix]] = []
-    singles = _singles(verb=verb)
-    for slot in sorted({single[0] for single in singles}):
-        here = [single[1:] for single in singles if single[0] == slot]
-        longer = [
-            (first_after, first_written + written, _chained(first, suffix))
-            for first_after, first_written, first in chains
-            for after, written, suffix in here
-            if after == ("V" if first_written[-1] in VOWEL_CODES else "C")
-        ]
-        chains += here + longer
-    return chains
+def suffixes() -> tuple[dict[str, Readings], int]:
+    """Return every chain of suffixes, at most one from each slot, by the way it is written, and the longest length."""
+    known: dict[str, Readings] = {}
+    for is_verb in (False, True):
+        chains: list[tuple[str, str, Suffix]] = []  # what it stands after, how it is written, how it is said
+        singles = _singles(is_verb=is_verb)
+        for slot in sorted({single[0] for single in singles}):
+            here = [single[1:] for single in singles if single[0] == slot]
+            chains += here + [
+                (first_after, head + tail, _chained(first, second))
+                for first_after, head, first in chains
+                for after, tail, second in here
+                if after == _context(head)
+            ]
+        for after, written, suffix in chains:
+            known.setdefault(written, {}).setdefault((is_verb, after), suffix)
+    return known, max(map(len, known))
 
 
 def _chained(first: Suffix, second: Suffix) -> Suffix:
     return Suffix(first.marked + second.marked, max(first.least, second.least), first.certain or second.certain)
 
 
-@cache
-def _singles(*, verb: bool) -> list[tuple[int, str, str, Suffix]]:
-    found = []
+def _singles(*, is_verb: bool) -> list[tuple[int, str, str, Suffix]]:
+    singles = []
     for slot, kind, after, phones, least, certain, _ in rows("suffixes.tsv", columns=7):
         if kind not in {"noun", "verb"}:
             raise TableError(f"suffixes.tsv: {phones}: the stem is {kind!r}; write noun or verb")
-        if (kind == "verb") == verb:
+        if (kind == "verb") == is_verb:
             marked = encode(phones)
             context = encode(after[1:]) if after.startswith("-") else after
-            # The ɨ of a suffix is heard, not written.
-            written = marked.replace(":", "").replace("I", "")
-            found.append((int(slot), context, written, Suffix(marked, int(least), certain == "yes")))
-    return found
+            written = marked.replace(":", "").replace("I", "")  # the ɨ of a suffix is heard, not written
+            singles.append((int(slot), context, written, Suffix(marked, int(least), certain == "yes")))
+    return singles

@@ -5,8 +5,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from utils.amharic.alphabet import VOWEL_CODES, PronunciationError, encode_loosely
-from utils.amharic.fidel import WORD, read
+from utils.amharic.alphabet import VOWEL_CODES, WORD, PronunciationError, encode_loosely, read
 from utils.amharic.tables import DATA, TableError
 from utils.amharic.verbs import TABLE, all_forms
 
@@ -31,11 +30,18 @@ Words = Mapping[str, Entry]
 def words() -> dict[str, Entry]:
     """Return every listed word and verb form by its codes without gemination, so homophones meet in one key."""
     listed: dict[str, Entry] = {}
-    for path in sorted(FOLDER.glob("*.tsv"), key=_priority):
+    for path in sorted(FOLDER.glob("*.tsv"), key=lambda path: (path.stem not in _FIRST, path.stem)):
         if path.name != Path(TABLE).name:
-            for key, entry in _listed(path):
+            for key, entry in _read_list(path):
                 listed.setdefault(key, entry)
-    verbs = {key: entry for key, entry in _verb_forms() if not _is_suffixed(key, listed)}
+    codes = read("\n".join(all_forms().values()))  # all at once: there are more than a hundred thousand
+    forms = zip(codes.replace(":", "").split("\n"), codes.split("\n"), strict=True)
+    # A verb form that is written like a listed word with -ን, -ህ or -ሽ is met far less often than that word: ነገርን.
+    verbs = {
+        key: Entry(marked, is_verb=True, source="verbs")
+        for key, marked in forms
+        if key[-1] not in _NOUN_SUFFIXES or key[:-1] not in listed
+    }
     return verbs | listed
 
 
@@ -63,40 +69,20 @@ def spoken_codes(spoken: str) -> str:
     return "=H" + codes if codes[:1] in VOWEL_CODES else "=" + codes
 
 
-def _priority(path: Path) -> tuple[bool, str]:
-    return path.stem not in _FIRST, path.stem
-
-
-def _listed(path: Path) -> Iterator[tuple[str, Entry]]:
-    for number, cells in _rows(path):
-        marked, kind = cells[0], cells[1]
-        try:
-            codes = spoken_codes(cells[3]) if len(cells) == 4 else read(marked)
-        except PronunciationError as error:
-            raise TableError(f"{path}:{number}: {error}") from error
-        yield _key(marked), Entry(codes, kind == "v", path.stem)
-
-
-def _verb_forms() -> Iterator[tuple[str, Entry]]:
-    codes = read("\n".join(all_forms().values()))  # all at once: there are more than a hundred thousand
-    for key, marked in zip(codes.replace(":", "").split("\n"), codes.split("\n"), strict=True):
-        yield key, Entry(marked, is_verb=True, source="verbs")
-
-
-def _is_suffixed(verb: str, listed: Words) -> bool:
-    """Return whether a verb form is written like a listed word with -ን, -ህ or -ሽ, which is met far more often: ነገርን."""
-    return verb[-1] in _NOUN_SUFFIXES and verb[:-1] in listed
-
-
 def _key(marked: str) -> str:
     return read(marked).replace(":", "")
 
 
-def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _read_list(path: Path) -> Iterator[tuple[str, Entry]]:
     for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), start=1):
-        if line.strip() and not line.startswith("#"):
-            cells = [cell.strip() for cell in line.split("\t")]
-            if not 3 <= len(cells) <= 4 or not WORD.fullmatch(cells[0]):
-                expected = "an Amharic word, its kind, its meaning and perhaps its phones, between tabs"
-                raise TableError(f"{path}:{number}: expected {expected}; found {cells!r}")
-            yield number, cells
+        if not line.strip() or line.startswith("#"):
+            continue
+        cells = [cell.strip() for cell in line.split("\t")]
+        if not 3 <= len(cells) <= 4 or not WORD.fullmatch(cells[0]):
+            expected = "an Amharic word, its kind, its meaning and perhaps its phones, between tabs"
+            raise TableError(f"{path}:{number}: expected {expected}; found {cells!r}")
+        try:
+            codes = spoken_codes(cells[3]) if len(cells) == 4 else read(cells[0])
+        except PronunciationError as error:
+            raise TableError(f"{path}:{number}: {error}") from error
+        yield _key(cells[0]), Entry(codes, cells[1] == "v", path.stem)

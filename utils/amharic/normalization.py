@@ -1,13 +1,15 @@
-"""Normalize Amharic text: numbers and abbreviations in words, one spelling per sound, plain punctuation."""
+"""Normalize Amharic text: numbers and abbreviations in words, one spelling per sound, plain punctuation.
+
+A written text is split into sentences at ። ፡፡ ፧ ? ! . and line ends, never inside an abbreviation or a number.
+"""
 
 import re
 import unicodedata
 from collections import Counter
 from functools import cache
-from typing import NamedTuple
 
 from utils.amharic.abbreviations import expand_abbreviations
-from utils.amharic.fidel import ETHIOPIC, fold
+from utils.amharic.alphabet import ETHIOPIC, fold
 from utils.amharic.foreign import spell_latin
 from utils.amharic.quantities import read_quantities
 from utils.amharic.tables import mapping
@@ -41,27 +43,26 @@ AFTER_MARK = re.compile(r"([.,;:?!])(?=[^\s.,;:?!'\")-])")
 AND_SO_ON = re.compile(rf"(?<![{ETHIOPIC}])([{ETHIOPIC}]{{0,3}}ወዘተ)\.")
 DASH = re.compile(r"\s*-\s*")
 
-
-class Normalized(NamedTuple):
-    """A normalized text, and how often each symbol was dropped from it."""
-
-    text: str
-    dropped: Counter[str]
+SENTENCE_END = re.compile(r"(?:[።፧፨?!]|[፡:]{2}|\.)+[\"'”’»)\]]*")
+LINE_END = re.compile(r"[\n\r\u2028\u2029]+")
+# What is before the dot of an abbreviation: ዓ.ም  አ.አ  J
+INSIDE = re.compile(rf"(?:^|[^{ETHIOPIC}A-Za-z])(?:[{ETHIOPIC}A-Za-z]{{1,3}}[./])*[{ETHIOPIC}A-Za-z]$")
+SHORT = re.compile(rf"(?:^|[^{ETHIOPIC}])(?:ቁጥ|ገጽ|ምዕ|አን|መዝ|ማቴ|ማር|ሉቃ|ዮሐ|ዘፍ|[{ETHIOPIC}]{{0,2}}ወዘተ)$")
+NUMBERED = re.compile(r"(?:^|\s)[0-9፩-፼]{1,2}$")  # 1. the first point of a list
+WINDOW = 24  # letters before a stop that decide what it is
 
 
 def normalize(text: str) -> str:
     """Return a text as it is spoken."""
-    return normalize_with_report(text).text
+    return normalize_with_report(text)[0]
 
 
-def normalize_with_report(text: str) -> Normalized:
+def normalize_with_report(text: str) -> tuple[str, Counter[str]]:
     """Return a text as it is spoken, and count what cannot be spoken (emoji and other symbols)."""
     for step in STEPS:
         text = step(text)
-    dropped = Counter(sign for sign in FOREIGN_SIGN.findall(text))
-    if dropped:
-        text = FOREIGN_SIGN.sub(" ", text)
-    return Normalized(tidy_spaces(text), dropped)
+    dropped = Counter(FOREIGN_SIGN.findall(text))
+    return tidy_spaces(FOREIGN_SIGN.sub(" ", text) if dropped else text), dropped
 
 
 def compose_unicode(text: str) -> str:
@@ -73,9 +74,7 @@ def join_punctuation(text: str) -> str:
     """Read the two-part Ethiopic marks: a doubled word divider ends a sentence, a divider with a dash opens a list."""
     if not JOINTS.search(text):
         return text
-    text = SENTENCE.sub("።", text)
-    text = LIST.sub("፦", text)
-    return BETWEEN_DIGITS.sub(":", text)
+    return BETWEEN_DIGITS.sub(":", LIST.sub("፦", SENTENCE.sub("።", text)))
 
 
 def speak_sums(text: str) -> str:
@@ -88,6 +87,11 @@ def speak_sums(text: str) -> str:
 def speak_signs(text: str) -> str:
     """Say the signs that have a name (&, +, %)."""
     return text.translate(_signs())
+
+
+@cache
+def _signs() -> dict[int, str]:
+    return {ord(sign): f" {spoken} " for sign, spoken in mapping("symbols.tsv").items()}
 
 
 def tidy_punctuation(text: str) -> str:
@@ -113,9 +117,31 @@ STEPS = (
     speak_signs,
     fold,
     tidy_punctuation,
-)  # read left to right
+)
 
 
-@cache
-def _signs() -> dict[int, str]:
-    return {ord(sign): f" {spoken} " for sign, spoken in mapping("symbols.tsv").items()}
+def split_sentences(text: str) -> list[str]:
+    """Split a text into sentences; only white space is lost."""
+    sentences = []
+    for line in LINE_END.split(text):
+        start, last = 0, len(line.rstrip())
+        for match in SENTENCE_END.finditer(line):
+            if match.end() >= last or _ends_sentence(line, match):
+                sentences.append(line[start : match.end()].strip())
+                start = match.end()
+        sentences.append(line[start:].strip())
+    return [sentence for sentence in sentences if sentence]
+
+
+def _ends_sentence(line: str, match: re.Match[str]) -> bool:
+    """Return whether a mark ends a sentence; only the plain dot and the doubled colon can mean something else."""
+    after = line[match.end() : match.end() + 1]
+    if match[0].strip("\"'”’»)]") != ".":
+        return match[0] != "::" or not after.isdigit()
+    if after and not after.isspace() and not ("\u1200" <= after <= "\u135a"):
+        return False  # 3.14, example.com, a mark before a mark
+    before = line[max(0, match.start() - WINDOW) : match.start()]
+    if NUMBERED.search(before) or INSIDE.search(before) or SHORT.search(before):
+        return False
+    # The dot of an abbreviation such as ፖ.ሳ.ቁ or ጠ.ሚ.ር stands inside a word, after at most two letters.
+    return not after or after.isspace() or len(re.split(rf"[^{ETHIOPIC}]", before)[-1]) > 2

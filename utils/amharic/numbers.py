@@ -34,26 +34,18 @@ def ordinal(number: int) -> str:
 
 def _joined(spoken: list[str]) -> str:
     """Join number words; ten changes its ending before a unit, not before a hundred or a thousand."""
-    ten, units = words()[10][0], _units()
+    ten, units = words()[10][0], {form for value in range(1, 10) for form in words()[value]}
     pairs = zip(spoken, [*spoken[1:], ""], strict=True)
     return " ".join(ten[:-1] + "ራ" if word == ten and after in units else word for word, after in pairs)
-
-
-@cache
-def _units() -> frozenset[str]:
-    return frozenset(form for value in range(1, 10) for form in words()[value])
 
 
 def _parts(number: int) -> list[int]:
     """Split a number into the numbers that are one word, in the order in which they are said."""
     if number < 100:
-        tens, ones = number - number % 10, number % 10
-        return [part for part in (tens, ones) if part] or [0]
-    for scale in (*SCALES, 100):
-        if number >= scale:
-            rest = number % scale
-            return [*_parts(number // scale), scale, *(_parts(rest) if rest else [])]
-    raise AssertionError(number)
+        return [part for part in (number - number % 10, number % 10) if part] or [0]
+    scale = next(scale for scale in (*SCALES, 100) if number >= scale)
+    rest = number % scale
+    return [*_parts(number // scale), scale, *(_parts(rest) if rest else [])]
 
 
 def say(digits: str) -> str:
@@ -65,8 +57,7 @@ def say(digits: str) -> str:
 
 def one_by_one(digits: str) -> str:
     """Say each digit by itself, as in telephone numbers and behind the decimal point."""
-    names = words()
-    return " ".join(names[int(digit)][0] for digit in digits)
+    return " ".join(words()[int(digit)][0] for digit in digits)
 
 
 def with_ending(digits: str, ending: str) -> str:
@@ -106,7 +97,7 @@ def geez_to_digits(text: str) -> str:
 def geez_value(numeral: str) -> str:
     """Read a numeral by place: pairs below a hundred, joined by ፻ and, every two pairs, by ፼."""
     if len(numeral) > LONGEST_GEEZ:
-        return " ".join(f"{words()[GEEZ[letter]][0]}" if letter != "፼" else cardinal(10_000) for letter in numeral)
+        return " ".join(words()[GEEZ[letter]][0] if letter != "፼" else cardinal(10_000) for letter in numeral)
     total = hundreds = pair = 0
     for letter in numeral:
         value = GEEZ[letter]

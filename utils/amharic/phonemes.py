@@ -1,10 +1,20 @@
-"""Text to phones: `phonemize`, with the rules, with epitran, or the letters themselves."""
+"""Text to phones: `phonemize`, with the rules, with epitran, or the letters themselves.
 
+The epitran package is called word by word, because its rules stop after 32 places in a text, and with fixes for known
+errors of `amh-Ethi-pp`: ኧ (was wa), ጐ ቈ ኰ ኈ (was Cʷe), ሀ ሐ ኀ አ ዐ (was ə), the letters that it leaves as they are,
+and ɨ beside kʼ and sʼ, which its list of consonants lacks. It marks no gemination and splits every cluster at the end
+of a word.
+"""
+
+import logging
+import re
 from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
 
-from utils.amharic.fidel import WORD, read
+from utils.amharic.alphabet import MARKS, WORD, decode, read, values
 from utils.amharic.gemination import mark
-from utils.amharic.lexicon import with_overrides
+from utils.amharic.lexicon import spoken_codes, with_overrides
 from utils.amharic.syllables import insert_vowels
 
 # The model's vocabulary has no Ethiopic punctuation. Quotation marks are not spoken and may be missing from it; in
@@ -13,6 +23,11 @@ _PUNCTUATION = str.maketrans(
     {"፠": None, "፡": " ", "።": ".", "፣": ",", "፤": ";", "፥": ":", "፦": ":", "፧": "?", "፨": "."}
     | dict.fromkeys("\"'‘’“”")
 )
+# epitran's consonants, which its vowel rules must recognise, and the phones that we write for them.
+_EPITRAN_PHONES = {"q": "kʼ", "t͡sʼ": "sʼ", "ʷ": "w"}
+_LENGTH_MARKS = re.compile(f"[{MARKS}]")
+
+Overrides = Mapping[str, str] | None
 
 
 def phonemize(text: str, backend: str = "rules", overrides: Mapping[str, str] | None = None) -> str:
@@ -27,11 +42,9 @@ def phonemize(text: str, backend: str = "rules", overrides: Mapping[str, str] | 
         PronunciationError: An override is not an Amharic word, or contains a symbol that is not a phone.
         ValueError: There is no such backend.
     """
-    try:
-        speak = _BACKENDS[backend]
-    except KeyError:
-        raise ValueError(f"unknown backend {backend!r}; choose one of {', '.join(_BACKENDS)}") from None
-    return speak(text, overrides)
+    if backend not in _BACKENDS:
+        raise ValueError(f"unknown backend {backend!r}; choose one of {', '.join(_BACKENDS)}")
+    return _BACKENDS[backend](text, overrides)
 
 
 def plain_punctuation(text: str) -> str:
@@ -39,7 +52,7 @@ def plain_punctuation(text: str) -> str:
     return text.translate(_PUNCTUATION)
 
 
-def _with_rules(text: str, overrides: Mapping[str, str] | None) -> str:
+def _with_rules(text: str, overrides: Overrides) -> str:
     words = with_overrides(overrides)
     pieces = WORD.split(plain_punctuation(text))
     if len(pieces) == 1:
@@ -50,18 +63,42 @@ def _with_rules(text: str, overrides: Mapping[str, str] | None) -> str:
     return "".join(pieces)
 
 
-def _with_epitran(text: str, overrides: Mapping[str, str] | None) -> str:
-    from utils.amharic.epitran_backend import transcribe
-
-    return transcribe(plain_punctuation(text), overrides)
-
-
-def _as_letters(text: str, overrides: Mapping[str, str] | None) -> str:  # noqa: ARG001 - letters have no pronunciation
-    return text
+def _with_epitran(text: str, overrides: Overrides) -> str:
+    pieces = WORD.split(plain_punctuation(text))
+    exact = {read(written): insert_vowels([spoken_codes(said)])[0] for written, said in (overrides or {}).items()}
+    pieces[1::2] = [exact.get(read(word)) or _epitran_word(word) for word in pieces[1::2]]
+    return "".join(pieces)
 
 
-_BACKENDS: dict[str, Callable[[str, Mapping[str, str] | None], str]] = {
+_BACKENDS: dict[str, Callable[[str, Overrides], str]] = {
     "rules": _with_rules,
     "epitran": _with_epitran,
-    "fidel": _as_letters,
+    "fidel": lambda text, _: text,  # letters have no pronunciation
 }
+
+
+def _epitran_word(word: str) -> str:
+    phones: str = _epitran().transliterate(_LENGTH_MARKS.sub("", word))
+    for theirs, ours in _EPITRAN_PHONES.items():
+        phones = phones.replace(theirs, ours)
+    return phones.removeprefix("ʔ")
+
+
+@cache
+def _epitran() -> Any:  # noqa: ANN401 - epitran has no types
+    """Return epitran's engine with our values of the letters."""
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
+    try:
+        import epitran
+    except ImportError as error:
+        raise ImportError("backend 'epitran' needs the package: pip install epitran; or choose 'rules'") from error
+    finally:  # importing epitran turns on debug logging for the whole process
+        root.setLevel(level)
+        root.handlers[:] = handlers
+    engine = epitran.Epitran("amh-Ethi-pp")
+    for letter, codes in values().items():
+        phones = decode(codes.replace("W", "ʷ")).replace("kʼ", "q").replace("sʼ", "t͡sʼ")
+        engine.epi.g2p[letter] = ["ʔɨ" if codes == "H" else phones]  # it gives እ its vowel here, not by a rule
+    engine.epi.regexp = re.compile("|".join(map(re.escape, engine.epi.g2p)))
+    return engine

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from utils.amharic.fidel import ETHIOPIC
+from utils.amharic.alphabet import ETHIOPIC
 from utils.amharic.numbers import (
     attach,
     geez_to_digits,
@@ -18,16 +18,7 @@ from utils.amharic.numbers import (
 from utils.amharic.tables import rows
 
 Match = re.Match[str]
-
-FRACTIONS = {
-    "½": ("1", "2"),
-    "⅓": ("1", "3"),
-    "⅔": ("2", "3"),
-    "¼": ("1", "4"),
-    "¾": ("3", "4"),
-    "⅕": ("1", "5"),
-    "⅛": ("1", "8"),
-}
+FRACTIONS = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5", "⅛": "1/8"}
 QUARTERS = {"15": " ከሩብ", "30": " ተኩል"}
 SIGN = "(?:(?<![^\\s(])[-−])"
 WHOLE = "(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)"
@@ -51,13 +42,13 @@ def read_quantities(text: str) -> str:
     return _pattern().sub(_read, text)
 
 
-def _read(match: re.Match[str]) -> str:
+def _read(match: Match) -> str:
     before = _letters_before(match)
     apart = " " if before and before not in joined_before() else ""
     return apart + READERS[match.lastgroup or ""](match)
 
 
-def _letters_before(match: re.Match[str]) -> str:
+def _letters_before(match: Match) -> str:
     if not match.start() or not "\u1200" <= match.string[match.start() - 1] <= "\u135a":
         return ""
     before = LETTERS_BEFORE.search(match.string, max(0, match.start() - LONGEST_PREFIX), match.start())
@@ -89,9 +80,7 @@ def _from(match: Match) -> str:
 
 
 def _telephone(match: Match) -> str:
-    written = match[0]
-    groups = re.findall("[0-9]+", written)
-    return ("ፕላስ " if "+" in written else "") + " ".join(one_by_one(group) for group in groups) + " "
+    return ("ፕላስ " if "+" in match[0] else "") + " ".join(map(one_by_one, re.findall("[0-9]+", match[0]))) + " "
 
 
 def _money(match: Match) -> str:
@@ -110,19 +99,15 @@ def _money(match: Match) -> str:
 
 def _mixed(match: Match) -> str:
     whole, sign = match["mixed_whole"], match["mixed"]
-    over, under = FRACTIONS[sign] if sign in FRACTIONS else sign.split("/")
+    over, under = FRACTIONS.get(sign, sign).split("/")
     half = (over, under) == ("1", "2")
     if half and not whole and (match["mixed_end"] or "").startswith("ኛ"):
         return f"አንድ ሁለተ{match['mixed_end']} "
     spoken = fraction(over, under) if not whole else say(whole) + (" ተኩል" if half else f" ከ{fraction(over, under)}")
-    return f"{spoken}{_unit(match['mixed_unit'])}{_fraction_end(spoken, match['mixed_end'] or '')} "
-
-
-def _fraction_end(spoken: str, written: str) -> str:
-    """Join what stands behind a fraction; the ኛ of 1/3ኛ is already said."""
-    if spoken.endswith("ኛ"):
-        written = written.removeprefix("ኛ")
-    return written if len(written) < LONGEST_ENDING else f" {written}"
+    end = match["mixed_end"] or ""
+    if spoken.endswith("ኛ"):  # the ኛ of 1/3ኛ is already said
+        end = end.removeprefix("ኛ")
+    return f"{spoken}{_unit(match['mixed_unit'])}{'' if len(end) < LONGEST_ENDING else ' '}{end} "
 
 
 def fraction(over: str, under: str) -> str:
@@ -144,25 +129,19 @@ def _ranks(match: Match) -> str:
     return f"{_from(match)}{with_ending(match['rank'], 'ኛ')} እስከ "
 
 
-def _until(dash: str | None) -> str:
-    return "እስከ " if dash else ""
-
-
 def _score(match: Match) -> str:
     return f"{say(match['ours'])} ለ{say(match['theirs'])} "
 
 
 def _percent(match: Match) -> str:
     spoken = "መቶ" if match["share"] == "100" else number(match["share"])
-    return f"{spoken} በመቶ{match['share_end']} {_until(match['share_until'])}"
+    return f"{spoken} በመቶ{match['share_end']} {'እስከ ' if match['share_until'] else ''}"
 
 
 def _measure(match: Match) -> str:
-    return f"{number(match['measure'])}{_scale(match['thousands'])}{_unit(match['unit'])} {_until(match['unit_until'])}"
-
-
-def _scale(written: str) -> str:
-    return f" {written.strip()}" if written else ""
+    scale = f" {match['thousands'].strip()}" if match["thousands"] else ""
+    until = "እስከ " if match["unit_until"] else ""
+    return f"{number(match['measure'])}{scale}{_unit(match['unit'])} {until}"
 
 
 def _unit(written: str | None) -> str:
@@ -226,7 +205,8 @@ READERS: Mapping[str, Callable[[Match], str]] = {
 @cache
 def _pattern() -> re.Pattern[str]:
     """Join all shapes into one expression, read once from left to right; the first shape that fits wins."""
-    coins, units = _any_of(_currencies()), "|".join(map(_not_begun, sorted(_units(), key=len, reverse=True)))
+    coins = "|".join(map(_written, sorted(_currencies(), key=len, reverse=True)))
+    units = "|".join(map(_not_begun, sorted(_units(), key=len, reverse=True)))
     unit = rf"(?:{units})(?:/(?:{units}|[{ETHIOPIC}]+))?\.?(?![A-Za-z{ETHIOPIC}])"
     end = f"(?![{ETHIOPIC}])"
     shapes = {
@@ -255,10 +235,6 @@ def _pattern() -> re.Pattern[str]:
     begins = "".join({re.escape(coin[0]) for coin in _currencies()})
     joined = "|".join(f"(?:{shape})(?P<{name}>)" for name, shape in shapes.items())
     return re.compile(f"(?=[0-9(+−½⅓⅔¼¾⅕⅛{begins}-])(?:{joined})")  # most letters begin no shape: one look is enough
-
-
-def _any_of(table: Mapping[str, object]) -> str:
-    return "|".join(map(_written, sorted(table, key=len, reverse=True)))
 
 
 def _written(form: str) -> str:

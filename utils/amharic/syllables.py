@@ -23,7 +23,7 @@ _SUFFIXED = frozenset({"ym", "wm", "wn"})
 # Equals that part: ምግብ mɨɡɨb, ወንድምን wəndɨmɨn. Voiceless equals stay: ወቅት wəkʼt.
 _PARTING = frozenset("bdgJmnN")
 
-_LONGEST_KEPT = 6  # slots; longer runs are noise, and remembering them would let the table grow without end
+_LONGEST_CACHED = 6  # slots; longer runs are noise, and remembering them would let the table grow without end
 _SLOT = re.compile(SLOT)
 _RUN = re.compile(f"=[^>]*|<(?:{SLOT})+>?|(?:{SLOT}){{2,}}>?")
 
@@ -32,7 +32,7 @@ def insert_vowels(words: Iterable[str]) -> list[str]:
     """Return the phones of code words, with ɨ where it is heard; a word that begins with `=` is complete already."""
     # One text and one pass: a call for each word would cost more than the work itself.
     text = "<" + ">\n<".join(words) + ">"
-    return decode(_RUN.sub(_broken, text)).split("\n")
+    return decode(_RUN.sub(lambda match: _runs[match[0]], text)).split("\n")
 
 
 class _Runs(dict[str, str]):
@@ -41,8 +41,13 @@ class _Runs(dict[str, str]):
     def __missing__(self, run: str) -> str:
         if run[0] == "=":
             return run.removeprefix("=H")
-        broken = _break(_SLOT.findall(run), initial=run[0] == "<", final=run[-1] == ">")
-        if len(run) <= _LONGEST_KEPT:
+        slots, final, onset = _SLOT.findall(run), run[-1] == ">", ""
+        if run[0] == "<":
+            first, *slots = slots
+            onset = "" if first == "H" else first  # a glottal stop that begins a word is not written
+            onset += "I" if slots or final else ""
+        broken = onset + "".join(_after_vowel(slots, final=final))
+        if len(run) <= _LONGEST_CACHED:
             self[run] = broken
         return broken
 
@@ -50,35 +55,22 @@ class _Runs(dict[str, str]):
 _runs = _Runs()
 
 
-def _broken(match: re.Match[str]) -> str:
-    return _runs[match[0]]
-
-
-def _break(slots: list[str], *, initial: bool, final: bool) -> str:
-    if not initial:
-        return "".join(_after_vowel(slots, final=final))
-    first, *rest = slots
-    onset = "" if first == "H" else first  # a glottal stop that begins a word is not written
-    if not rest and not final:
-        return onset
-    return onset + "I" + "".join(_after_vowel(rest, final=final))
-
-
 def _after_vowel(slots: list[str], *, final: bool) -> list[str]:
     out: list[str] = []
-    place, end = 0, len(slots)
-    while end - place > 1:
+    place = 0
+    while len(slots) - place > 1:
         # No rule looks further than the fourth consonant.
         first, second, *rest = slots[place : place + 4]
         if not rest and not final:
-            return [*out, first, "I", second] if _never_meet(first, second) else [*out, first, second]
+            return [*out, first, *("I" * _never_meet(first, second)), second]
         if not _is_coda(first, second, rest):
             out += [first, "I"]
             place += 1
         elif not rest or first + second == "ks":
             out += [first, second]
             place += 2
-        elif _is_diphthong(first, second, rest):
+        # A glide may belong to the vowel, so that a coda follows it: ሳይንስ sajns, አውስትራሊያ awstɨralija.
+        elif second + rest[0] in {"y": _NASAL, "w": _TIGHT}.get(first, ()):
             out.append(first)
             place += 1
         else:
@@ -112,8 +104,3 @@ def _is_pair(first: str, second: str, rest: list[str]) -> bool:
     if pair in _TIGHT:
         return first not in "wy" or len(rest) == 1
     return pair in _NASAL and first in "rlmn"
-
-
-def _is_diphthong(first: str, second: str, rest: list[str]) -> bool:
-    """Return whether a glide belongs to the vowel, so that a coda may follow it: ሳይንስ sajns, አውስትራሊያ awstɨralija."""
-    return (first == "y" and second + rest[0] in _NASAL) or (first == "w" and second + rest[0] in _TIGHT)

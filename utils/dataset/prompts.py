@@ -9,8 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from utils.amharic import normalize, phonemize
-from utils.amharic.alphabet import PHONES, encode
-from utils.amharic.fidel import WORD
+from utils.amharic.alphabet import PHONES, WORD, encode
 
 SENTENCES = Path(__file__).parent / "data" / "prompts_am.txt"
 SINGLE_SOUND_WEIGHT = 3.0  # of a single sound, compared with a pair of sounds

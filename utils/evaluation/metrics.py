@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from utils.amharic.fidel import fold
+from utils.amharic.alphabet import fold
 from utils.core import languages
 from utils.core.errors import TextError
 from utils.media.audio import Samples

@@ -214,10 +214,9 @@ def _coqui() -> "VoiceBpeTokenizer":
 def _amharic_symbols(mode: TextMode) -> frozenset[str]:
     """Return letters and sentence marks of a mode."""
     from utils.amharic import alphabet, normalize
-    from utils.amharic.latin import SYMBOLS
 
     if mode == "latin":
-        letters = "".join(SYMBOLS)
+        letters = "".join(alphabet.LATIN_SYMBOLS)
     elif mode == "ipa":
         letters = "".join(alphabet.PHONES) + "ː"
     else:

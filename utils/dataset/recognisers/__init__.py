@@ -101,7 +101,7 @@ def second_cer(text_a: str, text_b: str) -> float:
     """
     import jiwer
 
-    from utils.amharic.fidel import fold
+    from utils.amharic.alphabet import fold
 
     folded = (fold(unicodedata.normalize("NFC", text).casefold()) for text in (text_a, text_b))
     first, second = ("".join(char for char in text if unicodedata.category(char)[0] in "LMN") for text in folded)
