@@ -20,7 +20,7 @@ from benchmarks.speech_options import conclude, parser
 from tests.speech.small_decoder import COQUI, prepared
 from utils.config import SpeechConfig
 from utils.speech.decoder import Decoder
-from utils.speech.quantized import Precision
+from utils.speech.layers import Precision
 from utils.speech.types import Sentence
 from utils.xtts.modules import GPT
 from utils.xtts.tokenizer import TokenizedText

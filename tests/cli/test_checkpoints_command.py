@@ -10,7 +10,7 @@ import soundfile
 import torch
 
 from utils.__main__ import main
-from utils.speech.loaded_model import training_reference
+from utils.speech.loading import training_reference
 from utils.xtts.checkpoints import CheckpointInfo, find, list_checkpoints, mark_best, write
 
 RUN = "20260101-120000-train"

@@ -17,7 +17,7 @@ from tools.tiny_voice.training_loop import STATE, load_trained
 from utils.core.errors import AmharicTtsError
 from utils.dataset.recognisers import RecogniserSpec
 from utils.dataset.recognisers.ctc import Ctc
-from utils.speech.loaded_model import read_from_file
+from utils.speech.loading import read_from_file
 from utils.speech.voices import VoiceCache, own_names
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.files import ModelFileError

@@ -20,7 +20,7 @@ from utils.dataset.metadata import write_lists
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.runs import Run, State, Status
-from utils.speech import captions
+from utils.speech import subtitles
 from utils.training import resume_state
 from utils.training.preparation import BASE_FILE
 from utils.training.resume_state import Snapshot
@@ -80,8 +80,8 @@ def _dataset(folder: Path) -> None:
 def _subtitles(folder: Path) -> None:
     make_folder(folder)
     cues = [Cue(Span(3.0 * n, 3.0 * n + 2.5), text) for n, text in enumerate(sample_project.sentences()[:12])]
-    (folder / "a.srt").write_text(captions.srt(cues), encoding="utf-8")
-    (folder / "a.vtt").write_text(captions.vtt(cues), encoding="utf-8")
+    (folder / "a.srt").write_text(subtitles.srt(cues), encoding="utf-8")
+    (folder / "a.vtt").write_text(subtitles.vtt(cues), encoding="utf-8")
     lines = (
         f"Dialogue: 0,0:00:{3 * n:02}.00,0:00:{3 * n + 2:02}.50,Default,,0,0,0,,{{\\i1}}{cue.text}\n"
         for n, cue in enumerate(cues)

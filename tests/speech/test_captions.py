@@ -9,7 +9,7 @@ from utils.core.errors import TextError
 from utils.dataset.clip import Cue, Span
 from utils.dataset.subtitles import read_cues
 from utils.media.encoding import Chapter
-from utils.speech.captions import audacity_labels, captions, chapters, srt, vtt, write_captions, write_chapters
+from utils.speech.subtitles import audacity_labels, captions, chapters, srt, vtt, write_captions, write_chapters
 
 LONG = "ልጆቹ ሜዳ ላይ ኳስ ሲጫወቱ ዋሉ፤ ከዚያም ሁሉም ወደ ቤት ሄደው እራት በሉና ተኙ፤ በማግስቱም እንደገና ወደ ሜዳ ሄዱ፣ ኳሱ ግን አልነበረም።"
 CUES = [Cue(Span(0.0, 1.5), "ሰላም።\nደህና?"), Cue(Span(3661.2504, 3662.9996), "አዎ።")]

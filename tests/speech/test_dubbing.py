@@ -3,7 +3,7 @@ import pytest
 
 from tests.speech.made_speech import tone
 from utils.dataset.clip import Cue, Span
-from utils.speech.dubbing import fit_to_cues
+from utils.speech.subtitles import fit_to_cues
 
 RATE = 24_000
 

@@ -13,8 +13,7 @@ from torch import Tensor
 from tests.xtts.exporting import plain_model
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import MODELS, ROOT, TINY_MODEL, Project
-from utils.speech.loaded_model import LoadedModel
-from utils.speech.loading import open_model
+from utils.speech.loading import LoadedModel, open_model
 from utils.speech.models import find_model, list_models
 from utils.xtts import adapters, checkpoints, random_model
 from utils.xtts.base_models import ModelSource

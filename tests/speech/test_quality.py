@@ -16,8 +16,7 @@ from utils.config import SpeechConfig
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.decoder import Decoder
-from utils.speech.loaded_model import LoadedModel
-from utils.speech.loading import open_model
+from utils.speech.loading import LoadedModel, open_model
 from utils.speech.precision import multiplies_bf16
 from utils.speech.quality import Agreement, Spoken, agreement, distance, sound_distance
 from utils.speech.types import Voice

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from utils.speech.quantized import PlainLinear, can_pack, linear
+from utils.speech.layers import PlainLinear, can_pack, linear
 
 NEAR = {"fp32": 1e-5, "bf16": 0.03, "int8": 0.03}
 
@@ -93,7 +93,7 @@ def test_a_product_does_not_look_at_the_source_again(precision: Any) -> None:
 
 
 def test_where_weights_cannot_be_reordered_the_product_is_torchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("utils.speech.quantized.can_pack", lambda _: False)
+    monkeypatch.setattr("utils.speech.layers.can_pack", lambda _: False)
     product = linear(*parts(), "fp32")
     assert isinstance(product, PlainLinear)
     torch.testing.assert_close(product(rows(2)), functional.linear(rows(2), *parts()))

@@ -8,7 +8,7 @@ from utils.dataset.clip import Clip, Cue, Scores
 from utils.dataset.metadata import write_lists
 from utils.dataset.records import Source
 from utils.dataset.store import Store
-from utils.speech.captions import srt
+from utils.speech.subtitles import srt
 
 
 def talks(folder: Path, count: int = 2, seconds: float = 12.0) -> list[Path]:

@@ -17,7 +17,7 @@ from utils.dataset.subtitles import read_cues
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.runs import Run
-from utils.speech.captions import srt
+from utils.speech.subtitles import srt
 from utils.ui.i18n import t
 from utils.workspace import sample_project
 

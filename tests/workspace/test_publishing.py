@@ -24,8 +24,7 @@ from tests.xtts.exporting import (
 )
 from utils.core.errors import RunError, StorageError
 from utils.core.paths import Project
-from utils.speech.loaded_model import LoadedModel
-from utils.speech.loading import open_model
+from utils.speech.loading import LoadedModel, open_model
 from utils.workspace import publishing
 from utils.workspace.publishing import PublishedModel, PublishOptions, publish, publish_adapter
 from utils.xtts.files import ModelFileError

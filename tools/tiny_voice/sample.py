@@ -16,7 +16,7 @@ from utils.evaluation.sentences import evenly_spaced
 from utils.media.audio import Samples, resample
 from utils.media.encoding import write_audio
 from utils.media.rates import OUTPUT_RATE, RATE
-from utils.speech.captions import srt
+from utils.speech.subtitles import srt
 from utils.workspace.sample_project import AUDIO_FILE, SUBTITLE_FILE
 
 SECONDS = 180.0

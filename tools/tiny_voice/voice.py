@@ -22,7 +22,7 @@ from utils.dataset.lengths import header_seconds
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.speech.loading import open_model
-from utils.speech.speaker_conditioning import MIN_SECONDS, ConditioningSettings, encode_speaker
+from utils.speech.voices import MIN_SECONDS, ConditioningSettings, encode_speaker
 from utils.workspace import sample_project
 from utils.xtts.files import ABOUT_FILE, CONFIG_FILE, DVAE_FILE, MEL_FILE, REFERENCE_FILE, TINY
 from utils.xtts.from_scratch import VocoderSize, write_speakers, write_weights

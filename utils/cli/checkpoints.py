@@ -90,7 +90,7 @@ def delete(opened: Project, arguments: argparse.Namespace) -> int:
 
 def promote(opened: Project, arguments: argparse.Namespace) -> int:
     """Make a checkpoint the finished model of the project."""
-    from utils.speech.loaded_model import training_reference
+    from utils.speech.loading import training_reference
     from utils.xtts.export import promote as write_ready
 
     if len(arguments.steps) > 1:

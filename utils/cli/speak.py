@@ -74,7 +74,7 @@ def load(config: SpeechConfig) -> "Synthesizer":
 def speak(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int:
     """Speak a text into a file, sentence by sentence; after Ctrl-C, what is finished is written."""
     from utils.media.encoding import format_of
-    from utils.speech.captions import captions, chapters, write_captions, write_chapters
+    from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
 
     format_of(arguments.out)  # before the long work
     synthesizer = load(config)

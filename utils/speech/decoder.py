@@ -14,41 +14,23 @@ from torch import Tensor, nn
 
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
-from utils.speech import quantized
-from utils.speech.layers import GraphedStep, KeyValueCache, LayerNorm, LayerStack
+from utils.speech.layers import GraphedStep, KeyValueCache, LayerNorm, LayerStack, Precision, linear
 from utils.speech.precision import require
 from utils.speech.sampling import BeamSearch, Sampler, random_numbers
 from utils.speech.types import Sentence
 
+Generations = Generator[list["Generation"], None, None]
+
 
 @dataclass(eq=False)
 class Generation:
-    """The codes of one sentence; it grows while the decoder steps.
+    """The codes of one sentence; it grows while the decoder steps."""
 
-    Attributes:
-        codes: Audio codes, with the stop code at the end where the model ended the sentence.
-        latents: One vector per code in fp32, which the vocoder reads.
-        logprobs: The model's log-probability of each code.
-        ended: Whether the last code is the stop code.
-        finished: Whether no more codes follow.
-    """
-
-    codes: list[int] = field(default_factory=list)
-    latents: list[Tensor] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)
-    ended: bool = False
-    finished: bool = False
-
-    def add(self, code: int, latent: Tensor, logprob: float) -> None:
-        """Append a code."""
-        self.codes.append(code)
-        self.latents.append(latent)
-        self.logprobs.append(logprob)
-
-    @property
-    def logprob(self) -> float:
-        """Return the log-probability of all codes together."""
-        return sum(self.logprobs)
+    codes: list[int] = field(default_factory=list)  # with the stop code where the model ended the sentence
+    latents: list[Tensor] = field(default_factory=list)  # one vector per code in fp32, which the vocoder reads
+    logprobs: list[float] = field(default_factory=list)  # the model's log-probability of each code
+    ended: bool = False  # whether the last code is the stop code
+    finished: bool = False  # whether no more codes follow
 
 
 class Decoder:
@@ -61,7 +43,7 @@ class Decoder:
         on_step: Called at each step; an exception that it raises stops the work.
     """
 
-    def __init__(self, gpt: Any, precision: quantized.Precision, device: torch.device, *, consume: bool) -> None:  # noqa: ANN401  # coqui's class
+    def __init__(self, gpt: Any, precision: Precision, device: torch.device, *, consume: bool) -> None:  # noqa: ANN401  # coqui's class
         self.precision, self.device = precision, device
         self.start, self.stop = int(gpt.start_audio_token), int(gpt.stop_audio_token)
         self.text_start, self.text_stop = int(gpt.start_text_token), int(gpt.stop_text_token)
@@ -72,7 +54,7 @@ class Decoder:
         self.max_codes = int(gpt.max_gen_mel_tokens)
         self.max_tokens = len(self.text_positions) - 2
         self.norm = LayerNorm.of(gpt.final_norm, device)
-        self.head = quantized.linear(gpt.mel_head.weight.to(device), gpt.mel_head.bias.to(device), precision)
+        self.head = linear(gpt.mel_head.weight.to(device), gpt.mel_head.bias.to(device), precision)
         self.stack = LayerStack(gpt.gpt, precision, device, consume=consume)
 
     @classmethod
@@ -100,27 +82,14 @@ class Decoder:
     def _table(self, embedding: nn.Embedding) -> Tensor:
         return embedding.weight.detach().to(self.device, torch.float32, copy=True)
 
-    @property
-    def dim(self) -> int:
-        """Return the width of a latent."""
-        return self.stack.dim
-
     def generate(self, sentences: Sequence[Sentence], prompt: Tensor, config: SpeechConfig) -> list[Generation]:
-        """Generate sentences together.
-
-        Args:
-            sentences: Their token ids, seeds and maximum numbers of codes.
-            prompt: Conditioning latents of the voice, of shape (1, 32, dim).
-            config: How codes are chosen.
-        """
+        """Generate sentences together; ``prompt`` has the conditioning latents of the voice, (1, 32, dim)."""
         generations: list[Generation] = []
         for current in self.steps(sentences, prompt, config):
             generations = current
         return generations
 
-    def steps(
-        self, sentences: Sequence[Sentence], prompt: Tensor, config: SpeechConfig
-    ) -> Generator[list[Generation], None, None]:
+    def steps(self, sentences: Sequence[Sentence], prompt: Tensor, config: SpeechConfig) -> Generations:
         """Generate sentences together and yield all of them, grown by one code, after each step.
 
         Closing the iterator frees the cache. With beams, sentences are searched one by one, and the codes of a sentence
@@ -132,19 +101,15 @@ class Decoder:
                     f"A sentence of {len(sentence.tokenized.ids)} tokens is too long: the limit is {self.max_tokens}.",
                     hint="Split it.",
                 )
-        generations = [Generation() for _ in sentences]
-        if config.beams == 1:
-            return self._sample(sentences, generations, prompt, config)
-        return self._search(sentences, generations, prompt, config)
+        return (self._sample if config.beams == 1 else self._search)(sentences, prompt, config)
 
-    def _sample(
-        self, sentences: Sequence[Sentence], generations: list[Generation], prompt: Tensor, config: SpeechConfig
-    ) -> Generator[list[Generation], None, None]:
+    def _sample(self, sentences: Sequence[Sentence], prompt: Tensor, config: SpeechConfig) -> Generations:
         """Sample sentences in one batch, which shrinks when sentences end."""
         if not sentences:
             return
+        generations = [Generation() for _ in sentences]
         limits = [self._limit(sentence) for sentence in sentences]
-        numbers = [random_numbers(one.seed, limit) for one, limit in zip(sentences, limits, strict=True)]
+        numbers = [random_numbers(each.seed, limit) for each, limit in zip(sentences, limits, strict=True)]
         rows = list(range(len(sentences)))  # the sentence of each row of the batch
         step = GraphedStep(self.stack) if self.device.type == "cuda" else self.stack.step
         with torch.inference_mode():
@@ -159,26 +124,28 @@ class Decoder:
                     if not generations[row].finished:
                         self._add(generations[row], code, latent, logprob, limits[row])
             yield generations
-            going = [index for index, row in enumerate(rows) if not generations[row].finished]
-            if not going:
+            running = [index for index, row in enumerate(rows) if not generations[row].finished]
+            if not running:
                 return
             with torch.inference_mode():
-                if self._worth_shrinking(len(going), len(rows)):
-                    rows = [rows[index] for index in going]
-                    kept = torch.tensor(going, device=self.device)
-                    codes = codes[kept]
-                    sampler.keep(kept)
-                    cache.keep(going)
+                if self._worth_shrinking(len(running), len(rows)):
+                    rows = [rows[index] for index in running]
+                    selected = torch.tensor(running, device=self.device)
+                    codes = codes[selected]
+                    sampler.used = sampler.used[selected]
+                    cache.select(running)
                 latents = self._next(codes, position + 1, cache, step)
 
-    def _search(
-        self, sentences: Sequence[Sentence], generations: list[Generation], prompt: Tensor, config: SpeechConfig
-    ) -> Generator[list[Generation], None, None]:
+    def _worth_shrinking(self, running: int, rows: int) -> bool:
+        """Return whether to drop finished rows; on a GPU an extra row costs little and a new graph much."""
+        return running < rows if self.device.type == "cpu" else 2 * running <= rows
+
+    def _search(self, sentences: Sequence[Sentence], prompt: Tensor, config: SpeechConfig) -> Generations:
         """Run a beam search for one sentence after another."""
+        generations = [Generation() for _ in sentences]
         for sentence, generation in zip(sentences, generations, strict=True):
-            limit = self._limit(sentence)
             with torch.inference_mode():
-                search = self._new_search(sentence, prompt, config, limit)
+                search = self._new_search(sentence, prompt, config)
             while search.running:
                 self.on_step()
                 with torch.inference_mode():
@@ -191,17 +158,20 @@ class Decoder:
                 self._add(generation, code, latent, logprob, len(best[0]))
                 yield generations
 
-    def _new_search(self, sentence: Sentence, prompt: Tensor, config: SpeechConfig, limit: int) -> BeamSearch:
+    def _new_search(self, sentence: Sentence, prompt: Tensor, config: SpeechConfig) -> BeamSearch:
         cache, latents = self._prefill([sentence], prompt)
 
         def advance(parents: list[int], codes: Tensor, position: int) -> Tensor:
-            cache.keep(parents)
+            cache.select(parents)
             return self._next(codes, position, cache, self.stack.step)  # a CUDA graph would be recorded at every step
 
+        limit = self._limit(sentence)
         return BeamSearch(latents, self._scores, advance, config, used=self.used_codes, stop=self.stop, limit=limit)
 
     def _add(self, generation: Generation, code: int, latent: Tensor, logprob: float, limit: int) -> None:
-        generation.add(code, latent, logprob)
+        generation.codes.append(code)
+        generation.latents.append(latent)
+        generation.logprobs.append(logprob)
         generation.ended = code == self.stop
         generation.finished = generation.ended or len(generation.codes) == limit
 
@@ -214,7 +184,7 @@ class Decoder:
         """
         with torch.inference_mode():
             hidden = self.stack.read(self._embed(sentence, prompt, codes.tolist()))
-            latents = self._latents(hidden[-len(codes) - 1 :])
+            latents = self.norm(hidden[-len(codes) - 1 :].float())
             return self._scores(latents), latents
 
     def _limit(self, sentence: Sentence) -> int:
@@ -225,13 +195,10 @@ class Decoder:
         text = self.text[[self.text_start, *sentence.tokenized.ids, self.text_stop]]
         audio = self.codes[[self.start, *codes]]
         text, audio = text + self.text_positions[: len(text)], audio + self.positions[: len(audio)]
-        return torch.cat((self._prompt(prompt), text, audio))
+        return torch.cat((self._rows(prompt), text, audio))
 
-    def _prompt(self, prompt: Tensor) -> Tensor:
-        return prompt.to(self.device, torch.float32).reshape(-1, self.dim)
-
-    def _latents(self, hidden: Tensor) -> Tensor:
-        return self.norm(hidden.float())
+    def _rows(self, prompt: Tensor) -> Tensor:
+        return prompt.to(self.device, torch.float32).reshape(-1, self.stack.dim)
 
     def _scores(self, latents: Tensor) -> Tensor:
         return self.head(latents.to(self.stack.dtype)).float()
@@ -239,8 +206,12 @@ class Decoder:
     def _prefill(self, sentences: Sequence[Sentence], prompt: Tensor) -> tuple[KeyValueCache, Tensor]:
         """Read sentences into a common cache, the prompt once for all; return the latents of their first codes too."""
         sequences = [self._embed(sentence, prompt) for sentence in sentences]
-        cache = self.stack.cache([len(one) for one in sequences], max(map(self._limit, sentences)))
-        common = self._read_prompt(prompt) if len(sentences) > 1 else []
+        cache = self.stack.cache([len(each) for each in sequences], max(map(self._limit, sentences)))
+        common: list[Tensor] = []  # keys and values of the prompt for each layer
+        if len(sentences) > 1:
+            rows = self._rows(prompt)
+            common = self.stack.cache([len(rows)], 0).row(0)
+            self.stack.read(rows, common)
         known = common[0].shape[3] if common else 0
         last = []
         for index, sequence in enumerate(sequences):
@@ -248,21 +219,10 @@ class Decoder:
             for own, shared in zip(layers, common, strict=False):
                 own[:, :, :, :known] = shared
             last.append(self.stack.read(sequence[known:], layers, known)[-1])
-        return cache, self._latents(torch.stack(last))
-
-    def _read_prompt(self, prompt: Tensor) -> list[Tensor]:
-        """Return the keys and values of a prompt for each layer."""
-        sequence = self._prompt(prompt)
-        layers = self.stack.cache([len(sequence)], 0).row(0)
-        self.stack.read(sequence, layers)
-        return layers
+        return cache, self.norm(torch.stack(last).float())
 
     def _next(
         self, codes: Tensor, position: int, cache: KeyValueCache, step: Callable[[Tensor, KeyValueCache], Tensor]
     ) -> Tensor:
         """Return the latents after one more code of each row."""
-        return self._latents(step(self.codes[codes] + self.positions[position], cache))
-
-    def _worth_shrinking(self, going: int, rows: int) -> bool:
-        """Return whether to drop finished rows; on a GPU an extra row costs little and a new graph much."""
-        return going < rows if self.device.type == "cpu" else 2 * going <= rows
+        return self.norm(step(self.codes[codes] + self.positions[position], cache).float())

@@ -77,24 +77,17 @@ class SpeechLimits:
 
 @dataclass(frozen=True)
 class AudioAnalysis:
-    """Audio as the vocoder made it, with properties that are computed on first use.
-
-    Attributes:
-        samples: The audio, neither trimmed nor stretched.
-        rate: Its sample rate.
-    """
+    """Audio as the vocoder made it, neither trimmed nor stretched, with properties that are computed on first use."""
 
     samples: Samples
     rate: int = OUTPUT_RATE
 
     @property
     def is_finite(self) -> bool:
-        """Return whether all samples are numbers."""
         return bool(np.isfinite(self.samples).all())
 
     @property
     def seconds(self) -> float:
-        """Return the duration."""
         return self.samples.size / self.rate
 
     @cached_property
@@ -137,15 +130,7 @@ class AudioAnalysis:
 def judge(
     text: TokenizedText, codes: Codes, audio: AudioAnalysis, limits: SpeechLimits, *, ended: bool
 ) -> tuple[str, ...]:
-    """Return what is unusual about a spoken sentence, the worst first.
-
-    Args:
-        text: The sentence.
-        codes: Its audio codes.
-        audio: Its audio before stretching.
-        limits: What is usual.
-        ended: Whether the model ended the sentence itself.
-    """
+    """Return what is unusual about a spoken sentence, the worst first; ``ended``: the model ended it itself."""
     if not audio.is_finite:
         return (f"broken: {int((~np.isfinite(audio.samples)).sum())} samples are not numbers",)
     if codes.size < limits.fewest and sounds(text) > 1:
@@ -153,7 +138,13 @@ def judge(
     if not audio.levels.size or audio.levels.max() < SILENT:
         return ("silent: there is no sound in it",)
     flags = [] if ended else [f"endless: it did not end within {codes.size} codes"]
-    flags += [*_loops(codes, limits), *_duration(text, audio, limits), *_sound(audio, limits)]
+    flags += _loops(codes, limits)
+    count, seconds = sounds(text), audio.spoken
+    if count and seconds > longest(text, limits):
+        flags.append(f"long: {seconds:.1f} s for {count} sounds")
+    elif seconds < count / limits.fastest:
+        flags.append(f"short: {seconds:.1f} s for {count} sounds")
+    flags += _sound(audio, limits)
     return tuple(sorted(flags, key=lambda flag: -limits.costs[kind(flag)]))
 
 
@@ -209,16 +200,6 @@ def longest(text: TokenizedText, limits: SpeechLimits) -> float:
     """Return the maximum number of seconds that a text may take."""
     inside = sum(mark in PAUSES for mark in text.normalised.rstrip(PAUSES + " "))
     return sounds(text) / limits.slowest + limits.slack + limits.pause * inside
-
-
-def _duration(text: TokenizedText, audio: AudioAnalysis, limits: SpeechLimits) -> list[str]:
-    """Compare the duration of the speech with the text."""
-    count, seconds = sounds(text), audio.spoken
-    if count and seconds > longest(text, limits):
-        return [f"long: {seconds:.1f} s for {count} sounds"]
-    if seconds < count / limits.fastest:
-        return [f"short: {seconds:.1f} s for {count} sounds"]
-    return []
 
 
 def _loops(codes: Codes, limits: SpeechLimits) -> list[str]:

@@ -30,23 +30,16 @@ class Convolution(NamedTuple):
 
     weight: Tensor
     bias: Tensor | None
-    padding: int
+    padding: int  # how many samples on one side an output depends on
     dilation: int
 
     @classmethod
     def of(cls, layer: nn.Conv1d, dtype: torch.dtype, device: torch.device, divisor: int = 1) -> Self:
-        """Copy the weights of a Conv1d, with weight norm or without."""
         bias = None if layer.bias is None else layer.bias.detach().to(device, dtype)
         weight = flat(layer.weight.detach().float() / divisor).to(device, dtype)
         return cls(weight, bias, int(layer.padding[0]), layer.dilation[0])
 
-    @property
-    def reach(self) -> int:
-        """Return how many samples on one side an output depends on."""
-        return self.padding
-
     def __call__(self, x: Tensor) -> Tensor:
-        """Convolve with zero padding."""
         return functional.conv2d(x, self.weight, self.bias, padding=(0, self.padding), dilation=(1, self.dilation))
 
 
@@ -60,7 +53,6 @@ class TransposedConvolution(NamedTuple):
 
     @classmethod
     def of(cls, layer: nn.ConvTranspose1d, dtype: torch.dtype, device: torch.device, divisor: int = 1) -> Self:
-        """Copy the weights of a ConvTranspose1d, with weight norm or without."""
         weight, stride = layer.weight.detach().float() / divisor, layer.stride[0]
         taps = math.ceil(weight.shape[2] / stride)
         weight = functional.pad(weight, (0, taps * stride - weight.shape[2]))
@@ -72,7 +64,6 @@ class TransposedConvolution(NamedTuple):
         return math.ceil((samples + self.taps * self.stride - 1 - self.cut) / self.stride)
 
     def __call__(self, x: Tensor, bias: Tensor) -> Tensor:
-        """Return ``stride`` samples for each input."""
         wide = functional.conv2d(x, self.weight, bias.repeat(self.stride), padding=(0, self.taps - 1))
         rows = wide.permute(0, 2, 3, 1).reshape(1, 1, -1, bias.shape[0])
         return rows[:, :, self.cut : self.cut + x.shape[3] * self.stride].permute(0, 3, 1, 2)
@@ -92,7 +83,7 @@ class UpsamplingStage:
     @property
     def reach(self) -> int:
         """Return how many samples on one side the branches depend on."""
-        return max(sum(first.reach + second.reach for first, second in branch) for branch in self.branches)
+        return max(sum(first.padding + second.padding for first, second in branch) for branch in self.branches)
 
     def __call__(self, x: Tensor, bias: Tensor) -> Tensor:
         """Return the sum of the branches."""
@@ -113,21 +104,13 @@ def _chain(x: Tensor, activated: Tensor, branch: Branch) -> Tensor:
 
 @dataclass(frozen=True)
 class HifiGan:
-    """The HiFi-GAN generator in one precision.
-
-    Attributes:
-        dtype: Number format.
-        before: The convolution at the frame rate.
-        stages: The upsampling stages.
-        after: The convolution to one channel, in float32: it costs next to nothing.
-        voices: Weights and biases that turn a voice into a bias, for the first convolution and each stage.
-    """
+    """The HiFi-GAN generator in one precision."""
 
     dtype: torch.dtype
-    before: Convolution
+    before: Convolution  # at the frame rate
     stages: tuple[UpsamplingStage, ...]
-    after: Convolution
-    voices: tuple[tuple[Tensor, Tensor], ...]
+    after: Convolution  # to one channel, in float32: it costs next to nothing
+    voices: tuple[tuple[Tensor, Tensor], ...]  # turn a voice into a bias of the first convolution and each stage
 
     @classmethod
     def of(cls, network: nn.Module, dtype: torch.dtype, device: torch.device) -> Self:
@@ -135,10 +118,16 @@ class HifiGan:
         generator: Any = network
         kernels, plain = generator.num_kernels, torch.float32
         after = Convolution.of(generator.conv_post, plain, device, kernels)
-        margin, stages = after.reach, []
+        margin, stages = after.padding, []
         for index in reversed(range(generator.num_upsamples)):
             blocks = generator.resblocks[index * kernels : (index + 1) * kernels]
-            branches = tuple(_pairs(block, dtype, device) for block in blocks)
+            branches = tuple(
+                tuple(
+                    (Convolution.of(first, dtype, device), Convolution.of(second, dtype, device))
+                    for first, second in zip(block.convs1, block.convs2, strict=True)
+                )
+                for block in blocks
+            )
             upsample = TransposedConvolution.of(generator.ups[index], dtype, device, kernels if index else 1)
             stages.append(UpsamplingStage(upsample, branches, margin))
             margin = upsample.reach(margin + stages[-1].reach)
@@ -148,14 +137,9 @@ class HifiGan:
         return cls(dtype, Convolution.of(generator.conv_pre, dtype, device), tuple(reversed(stages)), after, voices)
 
     @property
-    def hop(self) -> int:
-        """Return the number of samples per frame."""
-        return math.prod(stage.upsample.stride for stage in self.stages)
-
-    @property
     def reach(self) -> int:
         """Return how many frames on either side a sample depends on."""
-        return self.before.reach + self._margin
+        return self.before.padding + self._margin
 
     @property
     def _margin(self) -> int:
@@ -168,14 +152,7 @@ class HifiGan:
         return [(weight @ voice + bias).to(self.dtype) for weight, bias in self.voices]
 
     def __call__(self, frames: Tensor, left: int, right: int, biases: list[Tensor]) -> Tensor:
-        """Return the audio of the frames between the margins in float32.
-
-        Args:
-            frames: One row per frame.
-            left: Number of frames at the beginning that are only margin.
-            right: The same at the end.
-            biases: Biases of the voice.
-        """
+        """Return the audio in float32, without that of the margins of ``left`` and ``right`` frames."""
         x = frames.to(self.dtype).T[None, :, None]
         x = self.before._replace(bias=biases[0])(x)
         x, left, right = _narrowed(x, left, right, self._margin)
@@ -192,25 +169,17 @@ def flat(weight: Tensor) -> Tensor:
     return weight[:, :, None].contiguous(memory_format=torch.channels_last)
 
 
-def _pairs(block: nn.Module, dtype: torch.dtype, device: torch.device) -> Branch:
-    layers: Any = block
-    return tuple(
-        (Convolution.of(first, dtype, device), Convolution.of(second, dtype, device))
-        for first, second in zip(layers.convs1, layers.convs2, strict=True)
-    )
-
-
 def _voice_bias(layer: Layer, condition: nn.Conv1d | None, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return the weight and bias that turn a voice into the bias of a layer."""
-    bias = _plain_bias(layer).to(device)
+
+    def bias_of(layer: Layer) -> Tensor:
+        plain = torch.zeros(layer.out_channels) if layer.bias is None else layer.bias.detach().float()
+        return plain.to(device)
+
+    bias = bias_of(layer)
     if condition is None:
         return torch.zeros(len(bias), 1, device=device), bias
-    weight = condition.weight.detach().float().flatten(1).to(device)
-    return weight, bias + _plain_bias(condition).to(device)
-
-
-def _plain_bias(layer: Layer) -> Tensor:
-    return torch.zeros(layer.out_channels) if layer.bias is None else layer.bias.detach().float()
+    return condition.weight.detach().float().flatten(1).to(device), bias + bias_of(condition)
 
 
 def _narrowed(x: Tensor, left: int, right: int, margin: int) -> tuple[Tensor, int, int]:

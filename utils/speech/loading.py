@@ -1,20 +1,28 @@
 """Loads a model for speech: a finished one, a run's checkpoint, an adapter, a base version, or a coqui folder.
 
-Vocabulary and weights are compared before anything is spoken.
+Vocabulary and weights are compared before anything is spoken. Weights are read a few layers at a time, so that loading
+needs hardly more memory than the model itself.
 """
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping
+import re
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor, nn
 
-from utils.core.errors import RunError, SpeedupError, VocabularyError
-from utils.core.paths import OUTPUT
+from utils.config import TrainConfig
+from utils.core.errors import AmharicTtsError, RunError, SpeedupError, VocabularyError
+from utils.core.languages import find
+from utils.core.paths import OUTPUT, Project
 from utils.core.storage import (
     DamagedError,
     hash_file,
@@ -24,7 +32,6 @@ from utils.core.storage import (
     symlink_or_copy,
     verify_hashes,
 )
-from utils.speech.loaded_model import LoadedModel, check_rows, fill, read_from_file, with_vocoder
 from utils.speech.models import TRAINED_FILES, find_model, missing_files
 from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import (
@@ -56,6 +63,7 @@ from utils.xtts.model import (
     compare,
     fingerprint,
     load_gpt,
+    load_vocoder,
     meta_gpt,
     read_config,
     read_state_dict,
@@ -63,15 +71,58 @@ from utils.xtts.model import (
     require_vocoder,
     strip_prefix,
 )
+from utils.xtts.modules import fuse
 from utils.xtts.tensors import read_tensors
 from utils.xtts.tokenizer import Tokenizer
 
-if TYPE_CHECKING:
-    from utils.xtts.modules import GPT
-
+CONDITIONING = ("conditioning_encoder", "conditioning_perceiver")  # the parts of the GPT that encode a voice
+TEXT_ROWS = "text_embedding.weight"  # one row per token
+LAYER = re.compile(r"gpt\.h\.(\d+)\.")
+LAYERS_AT_ONCE = 4  # 200 MB of the published model; each mapping of the file costs a tenth of a second
 OTHER_FILES = (*REQUIRED_FILES, SETTINGS_FILE, SPEAKERS_FILE, REFERENCE_FILE, ABOUT_FILE)  # besides the weights
-MOVED = "Restore it, or give it as the base model: the vocoder comes from there."
 ANOTHER = "Choose another checkpoint."
+
+ReadWeights = Callable[[Sequence[str]], Mapping[str, Tensor]]
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """coqui's modules and what belongs to them."""
+
+    folder: Path  # folder of config.json and speakers; for a checkpoint, that of its base
+    gpt: nn.Module
+    vocoder: nn.Module  # coqui's HifiDecoder with its speaker encoder
+    mel_stats: Tensor  # divisors of the mel bands
+    tokenizer: Tokenizer
+    name: str
+    fingerprint: str  # hash that identifies the model
+    languages: tuple[str, ...]  # codes of the languages it speaks
+    about: Mapping[str, Any] = field(default_factory=dict)  # metadata: run, step, losses and the like
+    notices: tuple[str, ...] = ()  # messages for the user
+    checkpoint: Checkpoint | None = None
+
+    @cached_property
+    def reference(self) -> Path | None:
+        """Return the audio file of its default voice: that of its run, or the one beside the weights."""
+        own = training_reference(self.checkpoint) if self.checkpoint else None
+        beside = self.folder / REFERENCE_FILE
+        return own or (beside if beside.is_file() else None)
+
+    def conditioning_only(self) -> "LoadedModel":
+        """Return it with only those parts of the GPT that encode voices, so that the others can be freed."""
+        parts = nn.ModuleDict({name: self.gpt.get_submodule(name) for name in CONDITIONING})
+        return dataclasses.replace(self, gpt=parts)
+
+
+def training_reference(checkpoint: Checkpoint) -> Path | None:
+    """Return the clip that a run spoke its samples with, or None when its dataset is gone."""
+    from utils.dataset import clip_lists
+
+    settings = checkpoint.info.settings if checkpoint.info else {}
+    try:
+        return clip_lists.read(TrainConfig.parse(settings), Project(checkpoint.run.parent.parent)).voice
+    except (AmharicTtsError, OSError):  # the dataset was changed or moved since; the base has a voice too
+        return None
 
 
 def open_model(
@@ -97,9 +148,71 @@ def open_model(
     """
     source = source or ModelSource()
     path = find_model(model, output, source)
-    if _is_trained(path):
+    is_trained = path.name.startswith(PREFIX) or any((path / name).exists() for name in TRAINED_FILES)
+    if path.is_dir() and is_trained and not (path / MODEL_FILE).exists():  # a checkpoint or adapter, even a damaged one
         return _load_checkpoint(path, base, source, merge=merge, as_stored=as_stored)
     return _load_folder(path, source, as_stored=as_stored)
+
+
+def _with_vocoder(base: Path, gpt: nn.Module, tokenizer: Tokenizer, **known: Any) -> LoadedModel:  # noqa: ANN401  # fields of LoadedModel
+    """Add the vocoder of a base to a GPT, and the languages that the vocabulary has a token for."""
+    for name in CONDITIONING:
+        fuse(gpt.get_submodule(name))  # the same numbers, faster
+    vocoder, mel_stats = load_vocoder(base)
+    added = [tokenizer.settings.language] if tokenizer.settings else []
+    languages = dict.fromkeys(map(find, [*read_config(base).languages, *added]))
+    return LoadedModel(
+        folder=base,
+        gpt=gpt.eval().requires_grad_(requires_grad=False),
+        vocoder=vocoder.requires_grad_(requires_grad=False),
+        mel_stats=mel_stats,
+        tokenizer=tokenizer,
+        languages=tuple(each.code for each in languages if each.token in tokenizer.vocabulary.ids),
+        notices=(*known.pop("notices", ()), *tokenizer.notices),
+        **known,
+    )
+
+
+def _check_rows(weights: Mapping[str, Tensor], tokenizer: Tokenizer, folder: Path) -> None:
+    """Refuse a vocabulary whose size differs from the text rows of the weights."""
+    rows, tokens = weights.get(TEXT_ROWS), tokenizer.vocabulary.size
+    if rows is not None and rows.shape[0] != tokens:
+        raise VocabularyError(
+            f"{folder}: the weights have {rows.shape[0]:,} text rows, but {VOCABULARY_FILE} has {tokens:,} tokens.",
+            hint=f"Use the {VOCABULARY_FILE} that was saved with the weights.",
+        )
+
+
+def _fill(gpt: nn.Module, read: ReadWeights, *, as_stored: bool) -> None:
+    """Give a GPT on the meta device its weights, a few layers at a time.
+
+    With ``as_stored`` the GPT-2 layers stay as they are stored; otherwise all weights are copied in full precision.
+    """
+
+    def group(name: str) -> int:
+        return int(match[1]) // LAYERS_AT_ONCE if (match := LAYER.match(name)) else -1
+
+    for number, names in groupby(gpt.state_dict(), key=group):
+        weights = read(list(names))
+        if number < 0 or not as_stored:
+            weights = {name: weight.to(torch.float32, copy=True) for name, weight in weights.items()}
+        gpt.load_state_dict(weights, strict=False, assign=True)
+
+
+def read_from_file(path: Path) -> ReadWeights:
+    """Read weights from a model.pth, mapped anew for each group: what was read of a mapping counts as memory."""
+
+    def read() -> dict[str, Tensor]:
+        return strip_prefix(read_state_dict(path), GPT_PREFIX)
+
+    def select(names: Sequence[str]) -> dict[str, Tensor]:
+        weights = read()
+        return {name: weights[name] for name in names}
+
+    if zipfile.is_zipfile(path):
+        return select
+    whole = read()  # torch's older format cannot be mapped
+    return lambda names: {name: whole.pop(name) for name in names}
 
 
 # --- whole models ---
@@ -113,15 +226,15 @@ def _load_folder(path: Path, source: ModelSource, *, as_stored: bool) -> LoadedM
     weights = read_state_dict(folder / MODEL_FILE)
     require_vocoder(weights, folder)
     own = strip_prefix(weights, GPT_PREFIX)
-    check_rows(own, tokenizer, folder)
+    _check_rows(own, tokenizer, folder)
     missing = require_match(compare(gpt, own), str(folder / MODEL_FILE)).missing
     del weights, own
     if missing:
         gpt = load_gpt(folder)
     else:
-        fill(gpt, read_from_file(folder / MODEL_FILE), as_stored=as_stored)
+        _fill(gpt, read_from_file(folder / MODEL_FILE), as_stored=as_stored)
     named = path.parent if path.name == "ready" else path
-    return with_vocoder(
+    return _with_vocoder(
         folder,
         gpt,
         tokenizer,
@@ -158,13 +271,6 @@ def _with_usual_names(path: Path, source: ModelSource) -> Path:
 # --- checkpoints and adapters ---
 
 
-def _is_trained(path: Path) -> bool:
-    """Return whether a path is a checkpoint or an adapter, even a damaged one."""
-    if not path.is_dir() or (path / MODEL_FILE).exists():
-        return False
-    return path.name.startswith(PREFIX) or any((path / name).exists() for name in TRAINED_FILES)
-
-
 def _load_checkpoint(
     folder: Path, base: str | Path | None, source: ModelSource, *, merge: bool, as_stored: bool
 ) -> LoadedModel:
@@ -175,20 +281,25 @@ def _load_checkpoint(
         raise ModelFileError(f"{folder} has no {file}.", hint="Open it without merging: its weights are complete.")
     origin = _find_base(folder, info, base, source)
     tokenizer = _load_tokenizer(folder, info, origin)
-    state = _read_checkpoint_state(folder, file)
-    check_rows(state, tokenizer, folder)
+    if file == MODEL:
+        state = read_state(folder)
+    else:
+        if (folder / MANIFEST).is_file():
+            verify_hashes(folder, MANIFEST, [file])
+        state = read_tensors(folder / file)
+    _check_rows(state, tokenizer, folder)
     if any(LORA_PREFIX in name for name in state):
-        gpt: nn.Module = _merged(folder, info, origin, tokenizer, state)
+        gpt = _merged(folder, info, origin, tokenizer, state)
     else:
         gpt = meta_gpt(read_config(origin).model_args, tokenizer.vocabulary)
         require_match(compare(gpt, state), str(folder), min_share=1.0)
-        fill(gpt, lambda names: {name: state.pop(name) for name in names}, as_stored=as_stored)
+        _fill(gpt, lambda names: {name: state.pop(name) for name in names}, as_stored=as_stored)
     key = f"{hashes[file]} {fingerprint(origin)} {tokenizer.vocabulary.hash}"
     digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
     if MODEL not in hashes:
-        return with_vocoder(origin, gpt, tokenizer, name=folder.name, fingerprint=digest, about={"base": origin.name})
+        return _with_vocoder(origin, gpt, tokenizer, name=folder.name, fingerprint=digest, about={"base": origin.name})
     checkpoint = Checkpoint(folder, info.step, info, size=0)
-    return with_vocoder(
+    return _with_vocoder(
         origin,
         gpt,
         tokenizer,
@@ -206,15 +317,14 @@ def _read_info(folder: Path) -> tuple[CheckpointInfo, Mapping[str, str]]:
     try:
         manifest = read_manifest(folder, MANIFEST)
         info = TypeAdapter(CheckpointInfo).validate_python(manifest.get("about"))
-        hashes = {name: str(file["sha256"]) for name, file in manifest["files"].items()}
+        return info, {name: str(file["sha256"]) for name, file in manifest["files"].items()}
     except (DamagedError, ValidationError, KeyError) as error:
         reason = error.message if isinstance(error, DamagedError) else f"{folder / MANIFEST} is damaged."
         raise DamagedError(f"{folder.name} is not a complete checkpoint: {reason}", hint=ANOTHER) from error
-    return info, hashes
 
 
 def _find_base(folder: Path, info: CheckpointInfo, base: str | Path | None, source: ModelSource) -> Path:
-    """Return the model that it was trained from: the given one, its old path, or where models are kept now."""
+    """Return the model that it was trained from: the given one, its old path, or where models are stored now."""
     if base is None and not info.base:
         raise RunError(
             f"{folder} does not say which model it was trained from.",
@@ -225,7 +335,10 @@ def _find_base(folder: Path, info: CheckpointInfo, base: str | Path | None, sour
     for path in paths:
         if (path / MODEL_FILE).is_file() and info.base_fingerprint in {"", fingerprint(path)}:
             return path
-    raise RunError(f"{paths[0]} is no longer the model that {folder.name} was trained from.", hint=MOVED)
+    raise RunError(
+        f"{paths[0]} is no longer the model that {folder.name} was trained from.",
+        hint="Restore it, or give it as the base model: the vocoder comes from there.",
+    )
 
 
 def _load_tokenizer(folder: Path, info: CheckpointInfo, origin: Path) -> Tokenizer:
@@ -239,23 +352,14 @@ def _load_tokenizer(folder: Path, info: CheckpointInfo, origin: Path) -> Tokeniz
     return tokenizer
 
 
-def _read_checkpoint_state(folder: Path, file: str) -> dict[str, Tensor]:
-    """Read the weights of a checkpoint or an adapter and verify their hash if it is known."""
-    if file == MODEL:
-        return read_state(folder)
-    if (folder / MANIFEST).is_file():
-        verify_hashes(folder, MANIFEST, [file])
-    return read_tensors(folder / file)
-
-
 def _merged(
     folder: Path, info: CheckpointInfo, origin: Path, tokenizer: Tokenizer, state: Mapping[str, Tensor]
-) -> "GPT":
+) -> nn.Module:
     """Merge an adapter into its base, one matrix at a time to save memory."""
     from utils.xtts.adapters import adapted_layers, add_lora, load_adapter
 
     settings = _adapter_settings(folder, info)
-    gpt = load_gpt(origin, tokenizer)
+    gpt: nn.Module = load_gpt(origin, tokenizer)
     try:
         with torch.random.fork_rng(devices=[]):  # the adapter is initialized with random numbers
             add_lora(

@@ -10,7 +10,7 @@ from utils.config import TrainConfig
 from utils.core.errors import RunError
 from utils.core.paths import MODELS, OUTPUT, TINY_MODEL, Project, list_projects
 from utils.core.storage import DamagedError
-from utils.runs import Run, list_runs
+from utils.runs import list_runs
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, Checkpoint
 from utils.xtts.files import MODEL_FILE, MODEL_FILE_NAMES, REQUIRED_FILES, TINY, ModelFileError, read_about
@@ -42,11 +42,7 @@ class ListedModel:
 def list_models(output: Path = OUTPUT, bases: Path | None = None) -> list[ListedModel]:
     """List finished models, then checkpoints, then bases, each newest first, and the embedded voice last.
 
-    Damaged models are left out.
-
-    Args:
-        output: Folder of the projects, or a project.
-        bases: Folder of published models; None: beside the projects.
+    Damaged models are left out. ``output`` has the projects, or is one; published models are beside the projects.
     """
     projects = [Project(output), *(Project(output / name) for name in list_projects(output))]
     models = [*_finished(projects), *_checkpoints(projects), *_bases(bases or output / MODELS.name)]
@@ -56,16 +52,16 @@ def list_models(output: Path = OUTPUT, bases: Path | None = None) -> list[Listed
 
 
 def find_model(model: str | Path, output: Path = OUTPUT, source: "ModelSource | None" = None) -> Path:
-    """Return the folder of a model's weights, or its .pth file.
-
-    Args:
-        model: As in ``open_model``.
-        output: Folder of the projects.
-        source: Where published models come from.
-    """
+    """Return the folder of a model's weights, or its .pth file; ``model`` is as in ``open_model``."""
     name = str(model).strip()
     if not name:
-        return _newest_finished(output)
+        finished = [model for model in list_models(output) if model.kind == "ready"]
+        if not finished:
+            raise ModelFileError(
+                f"There is no finished model in {output}.",
+                hint="Train one, promote a checkpoint (python -m utils checkpoints promote), or use the model tiny.",
+            )
+        return max(finished, key=lambda model: model.when).path
     if name in VERSIONS:
         from utils.xtts.base_models import base_folder
 
@@ -93,18 +89,17 @@ def _finished(projects: list[Project]) -> Iterator[ListedModel]:
 
 def _checkpoints(projects: list[Project]) -> Iterator[ListedModel]:
     for project in projects:
-        for run in _runs(project):
-            for one in checkpoints.list_checkpoints(run.folder):
-                if info := one.info:
-                    name = f"{project.root.name}: {run.name} step {one.step}"
-                    yield ListedModel(name, one.folder, "checkpoint", info.time, one.size, info.eval_loss, one.is_best)
-
-
-def _runs(project: Project) -> list[Run]:
-    try:
-        return list_runs(project)
-    except RunError:  # a folder without permissions hides its own runs, not those of the others
-        return []
+        try:
+            runs = list_runs(project)
+        except RunError:  # a folder without permissions hides its own runs, not those of the others
+            continue
+        for run in runs:
+            for each in checkpoints.list_checkpoints(run.folder):
+                if info := each.info:
+                    name = f"{project.root.name}: {run.name} step {each.step}"
+                    yield ListedModel(
+                        name, each.folder, "checkpoint", info.time, each.size, info.eval_loss, each.is_best
+                    )
 
 
 def _bases(folder: Path) -> Iterator[ListedModel]:
@@ -127,16 +122,6 @@ def _stats(folder: Path) -> tuple[float, int] | None:
     if not all(name in files and files[name].st_size for name in NEEDED):
         return None
     return files[MODEL_FILE].st_mtime, sum(file.st_size for file in files.values())
-
-
-def _newest_finished(output: Path) -> Path:
-    finished = [model for model in list_models(output) if model.kind == "ready"]
-    if not finished:
-        raise ModelFileError(
-            f"There is no finished model in {output}.",
-            hint="Train one, promote a checkpoint (python -m utils checkpoints promote), or use the model tiny.",
-        )
-    return max(finished, key=lambda model: model.when).path
 
 
 def _existing(name: str, output: Path) -> Path:
@@ -164,8 +149,8 @@ def _weights_in(path: Path) -> Path:
         return _best_checkpoint(path.parent).folder
     if (path / checkpoints.FOLDER).is_dir() or (path / checkpoints.RESUME_STATE).is_file():
         return _best_checkpoint(path).folder
-    if Project(path).ready.is_dir() or Project(path).runs.is_dir():
-        return _model_of(Project(path))
+    if (project := Project(path)).ready.is_dir() or project.runs.is_dir():
+        return _model_of(project)
     if not any(path.iterdir()):
         raise ModelFileError(f"{path} is an empty folder.", hint=HINT)
     raise ModelFileError(f"{path} has no {', no '.join(missing_files(path))}.", hint=HINT)
@@ -181,7 +166,7 @@ def _model_of(project: Project) -> Path:
     if _is_model(project.ready):
         return project.ready
     for run in list_runs(project):
-        if any(not one.error for one in checkpoints.list_checkpoints(run.folder)):
+        if any(not each.error for each in checkpoints.list_checkpoints(run.folder)):
             return _best_checkpoint(run.folder).folder
     raise ModelFileError(
         f"{project.root} has neither a finished model nor a checkpoint.", hint="Train first, or choose another model."
@@ -190,10 +175,10 @@ def _model_of(project: Project) -> Path:
 
 def _best_checkpoint(run: Path) -> Checkpoint:
     """Return the best checkpoint of a run, or its newest."""
-    known = checkpoints.list_checkpoints(run)
-    complete = [one for one in known if not one.error]
-    if not complete and known:
-        raise DamagedError(known[0].error, hint="Choose another run, or resume this one.")
+    listed = checkpoints.list_checkpoints(run)
+    complete = [each for each in listed if not each.error]
+    if not complete and listed:
+        raise DamagedError(listed[0].error, hint="Choose another run, or resume this one.")
     if not complete:
         raise RunError(f"{run} has no checkpoint yet.", hint="Wait until it has saved one, or choose another run.")
-    return next((one for one in complete if one.is_best), complete[0])
+    return next((each for each in complete if each.is_best), complete[0])

@@ -9,7 +9,6 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, zip_longest
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from utils.core import languages
 from utils.core.errors import TextError
 from utils.dataset.clip import abbreviate
 from utils.speech.types import Sentence
+from utils.xtts.language_packs import LanguagePack
 from utils.xtts.tokenizer import TokenizedText, Tokenizer
 
 CLOSING = "\"'”’»)]}」』"
@@ -29,7 +29,7 @@ SHARES = {
     **dict.fromkeys(",፣፥،、，", 0.4),
 }
 BEFORE_MARK = re.compile(r" +(?=[።፧፤፣.?!;,])")
-NO_MARK = 0.1  # share where a sentence was split only because it is long
+SPLIT_SHARE = 0.1  # where a sentence was split only because it is long
 MAX_SHOWN = 40  # characters of a text in a message
 MAX_MESSAGE = 300  # characters; a text cleaner may repeat all that it was given
 
@@ -42,7 +42,7 @@ INVISIBLE = re.compile(
 CONTROL = dict.fromkeys((code for code in range(0xA0) if unicodedata.category(chr(code)) == "Cc"), " ") | {10: "\n"}
 
 RULE = re.compile(r"\s*(?:([-*_=~#•·])\s*)(?:\1\s*){2,}")  # * * *
-BULLET = re.compile(r"[-*•]\s+")
+BULLET = re.compile(r"^[-*•]\s+")
 MARKDOWN = re.compile(r"#{1,6}\s+")
 NUMBERS = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
@@ -74,18 +74,13 @@ class UnspeakableText(NamedTuple):
     refused: bool  # whether the text is refused because of them; otherwise they are left out
 
 
-@dataclass(frozen=True)
-class Paragraph:
+class Paragraph(NamedTuple):
     """A paragraph or a heading."""
 
     text: str  # its text, without white space around the lines
     line: int  # number of its first line, from 1
-    starts: tuple[int, ...] = (0,)  # position of each of its lines in ``text``
+    starts: Sequence[int] = (0,)  # position of each of its lines in ``text``
     heading: bool = False  # whether it is the title of a chapter
-
-    def line_at(self, position: int) -> int:
-        """Return the line number of a position in the text."""
-        return self.line + bisect_right(self.starts, position) - 1
 
 
 class _Part(NamedTuple):
@@ -108,13 +103,13 @@ def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> SpeechPlan:
     parts, problems = _read(text, tokenizer, config.language)
     if refused := [problem for problem in problems if problem.refused]:
         raise TextError(
-            f"This model cannot read {_listed(refused)}.",
+            f"This model cannot read {_list_characters(refused)}.",
             hint=f"Write it in {languages.find(config.language).name} letters, or remove it.",
         )
     if not parts:
         shown = f"Nothing in the text can be spoken: {text[:MAX_SHOWN]!r}."
         raise TextError(shown if text.strip() else "The text is empty.", hint="Write at least one word.")
-    sentences = (
+    sentences = tuple(
         Sentence(
             tokenized=part.tokenized,
             seed=(config.seed + number) % 2**32,
@@ -125,24 +120,23 @@ def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> SpeechPlan:
         )
         for number, (part, following) in enumerate(zip_longest(parts, parts[1:]))
     )
-    notes = (f"Skipped because it cannot be spoken: {_listed(problems)}.",) if problems else ()
-    return SpeechPlan(tuple(sentences), notes)
+    notes = (f"Skipped because it cannot be spoken: {_list_characters(problems)}.",) if problems else ()
+    return SpeechPlan(sentences, notes)
 
 
-def find_unspeakable(text: str, tokenizer: Tokenizer, language: str) -> tuple[UnspeakableText, ...]:
+def find_unspeakable(text: str, tokenizer: Tokenizer, language: str) -> list[UnspeakableText]:
     """Return what in a text cannot be spoken, in order."""
-    return tuple(_read(text, tokenizer, language)[1])
+    return _read(text, tokenizer, language)[1]
 
 
 def _pause(part: _Part, following: _Part | None, config: SpeechConfig) -> float:
-    """Return the seconds of silence after a part."""
     if following is None:
         return 0.0
     if part.paragraph != following.paragraph:
         return config.paragraph_pause * (2 if part.heading or following.heading else 1)
     mark = part.tokenized.written.rstrip().rstrip(CLOSING)[-1:]
-    sentence_ends = part.sentence != following.sentence
-    return round(config.sentence_pause * SHARES.get(mark, 1.0 if sentence_ends else NO_MARK), 3)
+    without_mark = 1.0 if part.sentence != following.sentence else SPLIT_SHARE
+    return round(config.sentence_pause * SHARES.get(mark, without_mark), 3)
 
 
 def _read(text: str, tokenizer: Tokenizer, language: str) -> tuple[list[_Part], list[UnspeakableText]]:
@@ -152,8 +146,12 @@ def _read(text: str, tokenizer: Tokenizer, language: str) -> tuple[list[_Part], 
     problems: list[UnspeakableText] = []
     for number, paragraph in enumerate(paragraphs(text)):
         title = paragraph.text if paragraph.heading else None
-        for sentence, (line, written) in enumerate(_sentences(paragraph, tokenizer, language)):
-            for tokenized in _tokenize(written, line, tokenizer, language):
+        for sentence, (line, written) in enumerate(_sentences(paragraph, tokenizer.pack(language))):
+            try:
+                tokenized_parts = tokenizer.tokenize_parts(written, language)
+            except TextError as error:
+                raise TextError(f"Line {line}: {error.message[:MAX_MESSAGE]}", hint=error.hint) from error
+            for tokenized in tokenized_parts:
                 readable, unread = _without_symbols(tokenized, line, tokenizer, language)
                 problems += unread
                 if any(map(str.isalnum, readable.model_text)):
@@ -164,21 +162,14 @@ def _read(text: str, tokenizer: Tokenizer, language: str) -> tuple[list[_Part], 
     return parts, problems
 
 
-def _sentences(paragraph: Paragraph, tokenizer: Tokenizer, language: str) -> Iterator[tuple[int, str]]:
+def _sentences(paragraph: Paragraph, pack: LanguagePack) -> Iterator[tuple[int, str]]:
     """Yield the sentences of a paragraph, each with its line number."""
     position = 0
-    for sentence in tokenizer.pack(language).split(paragraph.text):
+    for sentence in pack.split(paragraph.text):
         start = paragraph.text.find(sentence, position)
         position = max(position, start)
-        yield paragraph.line_at(position), sentence
+        yield paragraph.line + bisect_right(paragraph.starts, position) - 1, sentence
         position += len(sentence) if start >= 0 else 0
-
-
-def _tokenize(sentence: str, line: int, tokenizer: Tokenizer, language: str) -> list[TokenizedText]:
-    try:
-        return tokenizer.tokenize_parts(sentence, language)
-    except TextError as error:
-        raise TextError(f"Line {line}: {error.message[:MAX_MESSAGE]}", hint=error.hint) from error
 
 
 def _without_symbols(
@@ -204,7 +195,7 @@ def _remove(text: str, signs: set[str]) -> str:
     return BEFORE_MARK.sub("", plain)
 
 
-def _listed(problems: Sequence[UnspeakableText]) -> str:
+def _list_characters(problems: Sequence[UnspeakableText]) -> str:
     """List characters once each, with the first line they are on."""
     lines: dict[str, int] = {}
     for problem in problems:
@@ -218,18 +209,21 @@ def paragraphs(text: str) -> Iterator[Paragraph]:
     Headings are lines such as ``# Title``, ``Chapter 1`` and ``ምዕራፍ ፩: መግቢያ``. Lines that only a narrow page broke
     are joined; all others end a sentence.
     """
+    text = SURROGATE.sub("\N{REPLACEMENT CHARACTER}", LINE_BREAK.sub("\n", text))
+    text = INVISIBLE.sub("", text).translate(CONTROL)
     lines: list[str] = []
-    for number, line in enumerate([*_cleaned(text).split("\n"), ""], 1):
+    for number, line in enumerate([*text.split("\n"), ""], 1):
         stripped = line.strip()
         title = _heading(stripped)
-        is_rule = bool(RULE.fullmatch(stripped))
-        if lines and (title or not stripped or is_rule):
-            yield _paragraph(lines, number - len(lines))
+        is_break = not stripped or bool(RULE.fullmatch(stripped))
+        if lines and (title or is_break):
+            starts = list(accumulate((len(each) + 1 for each in lines[:-1]), initial=0))
+            yield Paragraph((" " if _are_wrapped(lines) else "\n").join(lines), number - len(lines), starts)
             lines = []
         if title:
             yield Paragraph(title, number, heading=True)
-        elif stripped and not is_rule:
-            lines.append(BULLET.sub("", stripped, count=1) if BULLET.match(stripped) else stripped)
+        elif not is_break:
+            lines.append(BULLET.sub("", stripped, count=1))
 
 
 def _heading(line: str) -> str:
@@ -237,17 +231,6 @@ def _heading(line: str) -> str:
     if match := MARKDOWN.match(line):
         return line[match.end() :].rstrip("# ")
     return line if len(line) <= MAX_TITLE and CHAPTER.fullmatch(line) else ""
-
-
-def _cleaned(text: str) -> str:
-    """Remove invisible characters; lines keep their numbers."""
-    text = SURROGATE.sub("\N{REPLACEMENT CHARACTER}", LINE_BREAK.sub("\n", text))
-    return INVISIBLE.sub("", text).translate(CONTROL)
-
-
-def _paragraph(lines: Sequence[str], line: int) -> Paragraph:
-    starts = tuple(accumulate((len(one) + 1 for one in lines[:-1]), initial=0))
-    return Paragraph((" " if _are_wrapped(lines) else "\n").join(lines), line, starts)
 
 
 def _are_wrapped(lines: Sequence[str]) -> bool:

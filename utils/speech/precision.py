@@ -22,7 +22,7 @@ from torch.nn import functional
 from utils.core.errors import SpeedupError, StorageError
 from utils.core.paths import PRECISIONS
 from utils.core.storage import file_lock, make_folder, read_json, write_atomically
-from utils.speech.quantized import DTYPES, Precision, can_pack, int8_engine, linear
+from utils.speech.layers import DTYPES, Precision, can_pack, int8_engine, linear
 from utils.xtts.device import BF16_FLAGS, choose_precision, processor_flags
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,11 @@ class Measurement:
 
     def best_of(self, other: "Measurement") -> "Measurement":
         """Combine two occasions."""
-        gpt, vocoder = _minimum(self.gpt, other.gpt), _minimum(self.vocoder, other.vocoder)
+
+        def minimum(first: Seconds, second: Seconds) -> Seconds:
+            return {name: min(each[name] for each in (first, second) if name in each) for name in {**first, **second}}
+
+        gpt, vocoder = minimum(self.gpt, other.gpt), minimum(self.vocoder, other.vocoder)
         return Measurement(gpt, vocoder, other.date, self.times + other.times)
 
 
@@ -73,11 +77,11 @@ def choose(
         precision: A precision, or "auto". int8 is for the GPT only; the vocoder then gets the fastest for it.
         path: Earlier measurements.
         capability: Compute capability of the GPU; None: read from the device.
-
-    Raises:
-        SpeedupError: The device does not support the precision.
     """
-    device = _device(device)
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
+        raise SpeedupError("torch finds no GPU.", hint="Choose cpu or auto, or install a CUDA build of torch.")
     if precision not in ("auto", *DTYPES):
         raise SpeedupError(f"{precision!r} is not a precision.", hint=f"Choose auto, {', '.join(DTYPES)}.")
     if precision != "auto":
@@ -97,38 +101,22 @@ def choose(
 
 
 def require(part: Part, precision: str, device: str, capability: tuple[int, int] | None = None) -> None:
-    """Refuse a precision that a device does not support, or not well.
-
-    Raises:
-        SpeedupError: With the alternatives.
-    """
+    """Refuse a precision that a device does not support, or not well, and name the alternatives."""
     if part == "vocoder" and precision == "int8":
         raise SpeedupError(
             "int8 adds noise to quiet speech in the vocoder.", hint="Choose bf16 or fp32 for the vocoder."
         )
     if torch.device(device).type == "cuda":
-        _require_on_gpu(precision, capability)
+        if precision == "int8":
+            raise SpeedupError("int8 speech runs on processors only.", hint="Choose auto, fp16 or bf16 on a GPU.")
+        if precision == "bf16" and (best := choose_precision("cuda", capability=capability)).dtype != "bf16":
+            raise SpeedupError(f"This GPU does not support bf16: {best.reason}.", hint="Choose auto, fp16 or fp32.")
     elif precision == "fp16":
         raise SpeedupError("fp16 is slower than fp32 on processors.", hint="Choose auto, int8, bf16 or fp32.")
     elif precision == "bf16" and not computes_bf16(part):
         raise SpeedupError("This processor has no bf16 and would emulate it.", hint="Choose auto, int8 or fp32.")
     elif precision == "int8" and not int8_engine():
         raise SpeedupError("This build of torch does not support int8.", hint="Choose fp32.")
-
-
-def _require_on_gpu(precision: str, capability: tuple[int, int] | None) -> None:
-    if precision == "int8":
-        raise SpeedupError("int8 speech runs on processors only.", hint="Choose auto, fp16 or bf16 on a GPU.")
-    if precision == "bf16" and (best := choose_precision("cuda", capability=capability)).dtype != "bf16":
-        raise SpeedupError(f"This GPU does not support bf16: {best.reason}.", hint="Choose auto, fp16 or fp32.")
-
-
-def _device(device: str) -> str:
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
-        raise SpeedupError("torch finds no GPU.", hint="Choose cpu or auto, or install a CUDA build of torch.")
-    return device
 
 
 def measurement(path: Path = PRECISIONS) -> Measurement:
@@ -149,21 +137,24 @@ def measurement(path: Path = PRECISIONS) -> Measurement:
 
 
 def machine() -> str:
-    """Return what a measurement is valid for."""
-    return f"{_processor()} | torch {torch.__version__} | {torch.get_num_threads()} threads | format {FORMAT}"
+    """Return what a measurement is valid for: the processor with its flags, torch, and the number of threads."""
+    processor = platform.processor() or platform.machine()
+    if sys.platform == "linux":
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        if name := next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), ""):
+            flags = sorted(processor_flags() & {*BF16_FLAGS, "avx2", "avx512_vnni", "avx_vnni", "amx_int8"})
+            processor = " ".join([name, *flags])
+    return f"{processor} | torch {torch.__version__} | {torch.get_num_threads()} threads | format {FORMAT}"
 
 
 def measure() -> Measurement:
     """Measure each precision that this processor supports."""
-    int8: list[Precision] = ["int8"] if int8_engine() else []
+    gpt: list[Precision] = ["fp32", "bf16"] if computes_bf16("gpt") else ["fp32"]
+    gpt += ["int8"] if int8_engine() else []
+    vocoder: list[Precision] = ["fp32", "bf16"] if computes_bf16("vocoder") else ["fp32"]
     with torch.inference_mode(), torch.random.fork_rng(devices=[]):
-        gpt = _time({name: _products(name) for name in [*_floats("gpt"), *int8]})
-        vocoder = _time({name: _convolution(name) for name in _floats("vocoder")})
-    return Measurement(gpt, vocoder, datetime.now(UTC).date().isoformat())
-
-
-def _floats(part: Part) -> list[Precision]:
-    return ["fp32", "bf16"] if computes_bf16(part) else ["fp32"]
+        seconds = _time({name: _products(name) for name in gpt}), _time({name: _convolution(name) for name in vocoder})
+    return Measurement(*seconds, datetime.now(UTC).date().isoformat())
 
 
 def computes_bf16(part: Part) -> bool:
@@ -178,10 +169,6 @@ def multiplies_bf16() -> bool:
     with torch.inference_mode():
         seconds = _time({name: _convolution(name, channels=32, samples=256) for name in ("fp32", "bf16")}, rounds=3)
     return seconds["fp32"] / seconds["bf16"] > EMULATED
-
-
-def _minimum(one: Seconds, other: Seconds) -> Seconds:
-    return {name: min(each[name] for each in (one, other) if name in each) for name in {**one, **other}}
 
 
 def _fastest(seconds: Seconds, date: str) -> tuple[Precision, str]:
@@ -237,13 +224,3 @@ def _validated(values: Mapping[str, object]) -> Measurement:
         if "fp32" not in seconds or not all(name in DTYPES and float(each) > 0 for name, each in seconds.items()):
             raise ValueError(f"not a measurement: {seconds}")
     return result
-
-
-def _processor() -> str:
-    """Return the name of the processor, with its relevant flags on Linux."""
-    if sys.platform == "linux":
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        if name := next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), ""):
-            flags = sorted(processor_flags() & {*BF16_FLAGS, "avx2", "avx512_vnni", "avx_vnni", "amx_int8"})
-            return " ".join([name, *flags])
-    return platform.processor() or platform.machine()

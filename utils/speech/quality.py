@@ -30,7 +30,6 @@ class Agreement:
 
     @property
     def is_enough(self) -> bool:
-        """Return whether the cheaper precision can be used."""
         return self.share >= ENOUGH
 
     def __str__(self) -> str:
@@ -45,7 +44,8 @@ def agreement(exact: Decoder, cheap: Decoder, spoken: Spoken, prompt: Tensor) ->
         scores, others = (decoder.score(sentence, prompt, codes)[0] for decoder in (exact, cheap))
         positions += len(scores)
         same += int((scores.argmax(-1) == others.argmax(-1)).sum())
-        divergence += float(_divergence(scores, others))
+        logs, other_logs = scores.double().log_softmax(-1), others.double().log_softmax(-1)
+        divergence += float(functional.kl_div(other_logs, logs, reduction="sum", log_target=True))
     return Agreement(positions, same / max(positions, 1), divergence / max(positions, 1))
 
 
@@ -77,13 +77,7 @@ def distance(first: Samples, second: Samples) -> float:
     return float((levels[0] - levels[1]).abs().mean())
 
 
-def _divergence(exact: Tensor, cheap: Tensor) -> Tensor:
-    logs = exact.double().log_softmax(-1), cheap.double().log_softmax(-1)
-    return functional.kl_div(logs[1], logs[0], reduction="sum", log_target=True)
-
-
 def _mel(sound: Samples) -> Tensor:
-    """Return the amplitude by band and time."""
     from torchaudio.functional import melscale_fbanks
 
     samples = torch.from_numpy(sound).float()

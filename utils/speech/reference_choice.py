@@ -18,7 +18,7 @@ from utils.dataset.vad import RATE as SPEECH_RATE
 from utils.dataset.vad import WINDOW, segments_from, track_speech
 from utils.media import audio
 from utils.media.audio import Samples
-from utils.speech.speaker_conditioning import MIN_SECONDS, SILENT
+from utils.speech.voices import MIN_SECONDS, SILENT
 
 MAX_SECONDS = 30.0  # of a clip that the published model uses
 MIN_PITCH, MAX_PITCH = 60.0, 450.0  # Hz, of voices
@@ -53,10 +53,6 @@ class Scale(NamedTuple):
     best: float
     weight: float
 
-    def mark(self, value: float) -> float:
-        """Return the mark of a value."""
-        return float(np.interp((value - self.worst) / (self.best - self.worst), (0, 1), (0.05, 1)))
-
 
 # Weights by judgement, not measured: noise goes into the voice, and a short clip shows little of it.
 SCALES = {
@@ -71,7 +67,7 @@ SCALES = {
 def rank(paths: Iterable[Path | str]) -> list[ReferenceScore]:
     """Score clips, the best first; those that cannot be used come last."""
     scores = [score(Path(path)) for path in paths]
-    return sorted(scores, key=lambda one: (bool(one.fault), -one.total))
+    return sorted(scores, key=lambda each: (bool(each.fault), -each.total))
 
 
 def score(path: Path) -> ReferenceScore:
@@ -79,20 +75,26 @@ def score(path: Path) -> ReferenceScore:
     try:
         seconds, rate = (info := audio.probe(path)).seconds, info.rate
         samples = audio.load(path, rate, end=MAX_SECONDS)
-        _require_usable(path, samples, rate)
+        if samples.size < MIN_SECONDS * rate:
+            raise AudioError(f"{path} is only {samples.size / rate:.2f} s long.")
+        if np.abs(samples).max() < SILENT:
+            raise AudioError(f"{path} is silent.")
     except AmharicTtsError as error:
         return ReferenceScore(path, sentence=error.message, fault=error.message)
     measured = measure(samples, rate, _speech(audio.resample(samples, rate, SPEECH_RATE)), "")
     pitch = pitches(audio.resample(samples, rate, PITCH_RATE), PITCH_RATE)
-    is_voiced = pitch.size >= MIN_VOICED
-    spread = _spread(pitch) if is_voiced else None
+    median = spread = None
+    if pitch.size >= MIN_VOICED:
+        median = float(np.median(pitch))
+        low, high = np.percentile(12 * np.log2(pitch), (25, 75))  # quartiles, so that a few octave errors do not count
+        spread = float(high - low) / 1.349
     return ReferenceScore(
         path,
         total=_total(seconds, measured, spread),
         sentence=_sentence(seconds, measured, spread),
         seconds=seconds,
         snr_db=measured.snr_db,
-        pitch=float(np.median(pitch)) if is_voiced else None,
+        pitch=median,
         pitch_spread=spread,
         clipping=measured.clipping or 0.0,
         speech_ratio=measured.speech_ratio or 0.0,
@@ -140,19 +142,6 @@ def _vertex(left: Floats, middle: Floats, right: Floats) -> Floats:
     return np.clip(np.where(bend < 0, 0.5 * (left - right) / np.minimum(bend, -1e-12), 0.0), -0.5, 0.5)
 
 
-def _spread(pitch: Floats) -> float:
-    """Return the spread in semitones, from the quartiles, so that a few octave errors do not count."""
-    low, high = np.percentile(12 * np.log2(pitch), (25, 75))
-    return float(high - low) / 1.349
-
-
-def _require_usable(path: Path, samples: Samples, rate: int) -> None:
-    if samples.size < MIN_SECONDS * rate:
-        raise AudioError(f"{path} is only {samples.size / rate:.2f} s long.")
-    if np.abs(samples).max() < SILENT:
-        raise AudioError(f"{path} is silent.")
-
-
 def _speech(samples: Samples) -> list[Span]:
     """Find the speech in audio at 16 kHz; by loudness where the detector is not installed."""
     if _has_detector():
@@ -171,15 +160,12 @@ def _has_detector() -> bool:
 
 def _total(seconds: float, measured: Scores, spread: float | None) -> float:
     """Return the weighted geometric mean of the marks, so that one bad property cannot be made up for."""
-    values = {
-        "seconds": seconds,
-        "snr_db": measured.snr_db or 0.0,
-        "pitch_spread": spread or 0.0,
-        "clipping": measured.clipping or 0.0,
-        "speech_ratio": measured.speech_ratio or 0.0,
-    }
-    marks = sum(scale.weight * math.log(scale.mark(values[name])) for name, scale in SCALES.items())
-    return math.exp(marks / sum(scale.weight for scale in SCALES.values()))
+    values = (seconds, measured.snr_db, spread, measured.clipping, measured.speech_ratio)
+    logs = weights = 0.0
+    for value, (worst, best, weight) in zip(values, SCALES.values(), strict=True):
+        logs += weight * math.log(np.interp(((value or 0.0) - worst) / (best - worst), (0, 1), (0.05, 1)))
+        weights += weight
+    return math.exp(logs / weights)
 
 
 def _sentence(seconds: float, measured: Scores, spread: float | None) -> str:

@@ -17,18 +17,10 @@ from utils.config import SpeechConfig
 CANDIDATES = 2  # per beam, because one of them may end the sentence
 
 
-class SampledCodes(NamedTuple):
-    """The codes chosen in one step, one per row, and the model's own log-probability of each."""
-
-    codes: Tensor
-    logprobs: Tensor
-
-
 def random_numbers(seed: int, count: int) -> list[float]:
     """Return the random numbers of a sentence: the same on every device, whatever else is in the batch."""
     generator = torch.Generator().manual_seed(seed)
-    numbers: list[float] = torch.rand(count, generator=generator, dtype=torch.float64).tolist()
-    return numbers
+    return list(torch.rand(count, generator=generator, dtype=torch.float64).tolist())
 
 
 def penalize(scores: Tensor, used: Tensor, penalty: Tensor | float) -> Tensor:
@@ -37,15 +29,7 @@ def penalize(scores: Tensor, used: Tensor, penalty: Tensor | float) -> Tensor:
 
 
 class Sampler:
-    """Samples the codes of a batch and remembers which codes each row has used.
-
-    Args:
-        config: Temperature, top k, top p and repetition penalty.
-        rows: Rows of the batch.
-        codes: Number of codes.
-        used: Codes that count as used from the beginning.
-        device: Device of the scores.
-    """
+    """Samples the codes of a batch of rows and remembers which codes each row has used, some from the beginning."""
 
     def __init__(self, config: SpeechConfig, rows: int, codes: int, used: Sequence[int], device: torch.device) -> None:
         self.top_k = min(config.top_k, codes)
@@ -56,10 +40,6 @@ class Sampler:
         self.used = torch.zeros(rows, codes, dtype=torch.bool, device=device)
         self.used[:, list(used)] = True
 
-    def keep(self, rows: Tensor) -> None:
-        """Drop all rows but these."""
-        self.used = self.used[rows]
-
     def probabilities(self, scores: Tensor) -> tuple[Tensor, Tensor]:
         """Return the probabilities of the remaining codes, most likely first, and the codes."""
         top, codes = penalize(scores, self.used, self.penalty).topk(self.top_k, dim=1)
@@ -68,8 +48,8 @@ class Sampler:
         chances = chances.masked_fill(before >= self.top_p, 0.0)
         return chances / chances.sum(1, keepdim=True), codes
 
-    def choose(self, scores: Tensor, numbers: Sequence[float]) -> SampledCodes:
-        """Choose a code for each row and mark it as used.
+    def choose(self, scores: Tensor, numbers: Sequence[float]) -> tuple[Tensor, Tensor]:
+        """Choose a code for each row, mark it as used, and return the codes and the model's log-probability of each.
 
         Args:
             scores: The model's scores in fp32, of shape (rows, codes).
@@ -84,7 +64,7 @@ class Sampler:
             codes = order.gather(1, (reached < goal).sum(1, keepdim=True))
         self.used.scatter_(1, codes, value=True)
         logprobs = scores.gather(1, codes) - scores.logsumexp(1, keepdim=True)
-        return SampledCodes(codes.squeeze(1), logprobs.squeeze(1))
+        return codes.squeeze(1), logprobs.squeeze(1)
 
 
 class Beams(NamedTuple):
@@ -137,14 +117,22 @@ class BeamSearch:
         self.position += 1
         beams = self.config.beams
         logprobs = self.score(self.latents[-1]).log_softmax(1)
-        penalized = penalize(logprobs, self._used_mask(logprobs), self.config.repetition_penalty) + self.sums[:, None]
+        used = torch.zeros_like(logprobs, dtype=torch.bool)
+        used[:, self.used] = True
+        used.scatter_(1, self.beams.codes, value=True)
+        penalized = penalize(logprobs, used, self.config.repetition_penalty) + self.sums[:, None]
         sums, indices = penalized.flatten().topk(min(CANDIDATES * beams, penalized.numel()))
         parents, codes = indices // penalized.shape[1], indices % penalized.shape[1]
-        grown = self._grow(parents, codes, logprobs)
+        new = (codes, parents, logprobs[parents, codes])
+        pairs = zip(self.beams, new, strict=True)
+        grown = Beams(*(torch.cat((part[parents], column[:, None]), dim=1) for part, column in pairs))
         ends = codes == self.stop if self.position < self.limit else torch.ones_like(codes, dtype=torch.bool)
         self._finish(sums[:beams], ends[:beams], grown)
         alive = (~ends).nonzero()[:beams, 0]
-        self.running = len(alive) > 0 and self._can_improve(float(sums[alive[0]]))
+        # Whether a running beam can still beat the worst finished one.
+        self.running = len(alive) > 0 and (
+            len(self.finished) < beams or self._normalized(float(sums[alive[0]])) > self.finished[-1][0]
+        )
         if self.running:
             self.sums = sums[alive]
             self.beams = Beams(*(part[alive] for part in grown))
@@ -157,26 +145,12 @@ class BeamSearch:
         latents = [latents[row] for latents, row in zip(self.latents, rows, strict=False)]
         return beam.codes[0].tolist(), latents, beam.logprobs[0].tolist()
 
-    def _used_mask(self, scores: Tensor) -> Tensor:
-        mask = torch.zeros_like(scores, dtype=torch.bool)
-        mask[:, self.used] = True
-        return mask.scatter_(1, self.beams.codes, value=True)
-
-    def _grow(self, parents: Tensor, codes: Tensor, logprobs: Tensor) -> Beams:
-        new = (codes, parents, logprobs[parents, codes])
-        pairs = zip(self.beams, new, strict=True)
-        return Beams(*(torch.cat((part[parents], column[:, None]), dim=1) for part, column in pairs))
-
     def _finish(self, sums: Tensor, ends: Tensor, grown: Beams) -> None:
         """Keep the best finished beams."""
         for row in ends.nonzero()[:, 0].tolist():
             self.finished.append((self._normalized(float(sums[row])), Beams(*(part[row : row + 1] for part in grown))))
-        self.finished.sort(key=lambda one: one[0], reverse=True)
+        self.finished.sort(key=lambda each: each[0], reverse=True)
         del self.finished[self.config.beams :]
-
-    def _can_improve(self, best: float) -> bool:
-        """Return whether a running beam can still beat the worst finished one."""
-        return len(self.finished) < self.config.beams or self._normalized(best) > self.finished[-1][0]
 
     def _normalized(self, total: float) -> float:
         return total / float(self.position**self.config.length_penalty)

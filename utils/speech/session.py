@@ -47,12 +47,7 @@ class SessionClosedError(RunError):
 
 
 class QueueFullError(RunBusyError):
-    """The queue has no place left.
-
-    Args:
-        queued: Requests in the queue.
-        retry_after: Seconds until a place is likely to be free.
-    """
+    """The queue is full; a request is likely to be accepted after ``retry_after`` seconds."""
 
     def __init__(self, queued: int, retry_after: int) -> None:
         super().__init__(f"{queued} requests are already in the queue.", hint=f"Try again in {retry_after} seconds.")
@@ -98,6 +93,10 @@ class SpeechRequest(Generic[T]):
         self.session.remove(self)
         self._events.put(None)
 
+    def close_steps(self) -> None:
+        if self.steps is not None and hasattr(self.steps, "close"):
+            self.steps.close()
+
     def events(self) -> Generator[T | None, None, None]:
         """Yield each event, and None four times a second while there is none; raise the error of the task.
 
@@ -121,19 +120,12 @@ class SpeechRequest(Generic[T]):
 
 @dataclass(frozen=True)
 class ActiveModel:
-    """The model in memory.
-
-    Attributes:
-        synthesizer: The model.
-        choice: The path, device and precision that were requested.
-        seconds: How long loading took.
-        gib: How much the memory of this process grew.
-    """
+    """The model in memory."""
 
     synthesizer: "Synthesizer"
-    choice: tuple[str, str, str]
-    seconds: float
-    gib: float
+    choice: tuple[str, str, str]  # the path, device and precision that were requested
+    seconds: float  # how long loading took
+    gib: float  # how much the memory of this process grew
 
     @cached_property
     def gpu_gib(self) -> float:
@@ -188,8 +180,7 @@ class SpeechSession:
             if self._closed:
                 raise SessionClosedError
             if len(self._queue) >= self.max_active + self.max_waiting:
-                seconds = max(1, round(self._mean_seconds * len(self._queue)))
-                raise QueueFullError(len(self._queue), seconds)
+                raise QueueFullError(len(self._queue), max(1, round(self._mean_seconds * len(self._queue))))
             self._queue.append(request)  # type: ignore[arg-type]  # the session only passes events on
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="speech", daemon=True)
@@ -213,7 +204,7 @@ class SpeechSession:
             self._queue = [other for other in self._queue if other is not request]
             self._changed.notify_all()
         if is_waiting:  # nobody else can start it now; the thread itself closes the one that it runs
-            _close(request.steps)
+            request.close_steps()
 
     def counts(self) -> dict[str, int]:
         """Return how many requests are running and waiting."""
@@ -234,8 +225,7 @@ class SpeechSession:
         """
         with self._changed:
             self._changed.wait_for(lambda: self._queue or not self._current)  # a cancelled one stops at its next code
-            self._refuse_if_busy(self._queue)
-            self._drop_model()
+            self._drop_model(self._queue)
 
     def close(self) -> None:
         """Cancel every request and refuse new ones."""
@@ -252,57 +242,53 @@ class SpeechSession:
     # --- in the thread of the session ---
 
     def _work(self) -> None:
-        while (request := self._next()) is not None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._queue or self._closed)
+                if self._closed:
+                    return
+                self._current = request = self._queue[0]
             started = time.monotonic()
-            goes_on = False
+            continues = False
             try:
-                goes_on = self._run_turn(request)
+                continues = self._run_turn(request)
             except RequestCancelledError:
                 request.deliver(None)
             except Exception as error:  # noqa: BLE001  # the caller gets it; the next request is another matter
                 request.deliver(error)
-            self._finish_turn(request, goes_on=goes_on, seconds=time.monotonic() - started)
-
-    def _next(self) -> SpeechRequest[object] | None:
-        """Wait for a request and return the one whose turn it is; None when the session is closed."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._queue or self._closed)
-            if self._closed:
-                return None
-            self._current = self._queue[0]
-            return self._current
+            self._finish_turn(request, continues=continues, seconds=time.monotonic() - started)
 
     def _run_turn(self, request: SpeechRequest[object]) -> bool:
-        """Run a request until others may have a turn; return whether it goes on after that."""
+        """Run a request until others may have a turn; return whether it continues after that."""
         if request.steps is None:
             request.steps = request.task(self._model_for(request))
-        goes_on = False
+        continues = False
         try:
             for event in request.steps:
                 self._check()
                 if event is None:
-                    goes_on = True
+                    continues = True
                     return True
                 request.deliver(event)
         finally:
-            if not goes_on:
-                _close(request.steps)
+            if not continues:
+                request.close_steps()
         request.deliver(None)
         return False
 
-    def _finish_turn(self, request: SpeechRequest[object], *, goes_on: bool, seconds: float) -> None:
+    def _finish_turn(self, request: SpeechRequest[object], *, continues: bool, seconds: float) -> None:
         with self._changed:
             self._current = None
             is_queued = request in self._queue  # unless it was cancelled
             if is_queued:
                 self._queue.remove(request)
-            if is_queued and goes_on:
+            if is_queued and continues:
                 self._queue.insert(self.max_active - 1, request)
-            if not goes_on:
+            if not continues:
                 self._mean_seconds += NEWEST_WEIGHT * (seconds - self._mean_seconds)
             self._changed.notify_all()
-        if goes_on and not is_queued:
-            _close(request.steps)
+        if continues and not is_queued:
+            request.close_steps()
 
     def _check(self) -> None:
         if self._current is not None and self._current.cancelled:
@@ -315,40 +301,30 @@ class SpeechSession:
         if self.loaded is not None and self.loaded.choice == choice:
             return self.loaded.synthesizer
         with self._changed:
-            self._refuse_if_busy([other for other in self._queue if other.steps is not None])
-            self._drop_model()
+            self._drop_model([other for other in self._queue if other.steps is not None])
             self.loading = config.model or "latest"
-        started, before = time.monotonic(), _memory_gib()
+        started, memory = time.monotonic(), psutil.Process().memory_info
+        before = memory().rss
         try:
             synthesizer = self._load(config, self._check)
         finally:
             self.loading = ""
-        grown = max(0.0, _memory_gib() - before)
+        grown = max(0, memory().rss - before) / 2**30
         self.loaded = ActiveModel(synthesizer, choice, time.monotonic() - started, grown)
         return synthesizer
 
-    def _refuse_if_busy(self, requests: list[SpeechRequest[object]]) -> None:
+    def _drop_model(self, users: list[SpeechRequest[object]]) -> None:
+        """Remove the model from memory unless these requests use it."""
         if self.loading:
             raise RunBusyError("A model is loading.", hint="Wait until it is loaded.")
-        if requests:
-            raise RunBusyError(f"The model is in use by {len(requests)} request(s).", hint="Wait, or stop them.")
-
-    def _drop_model(self) -> None:
+        if users:
+            raise RunBusyError(f"The model is in use by {len(users)} request(s).", hint="Wait, or stop them.")
         loaded, self.loaded = self.loaded, None
         if loaded is not None:
             from utils.xtts.device import free_memory
 
-            loaded.synthesizer.__dict__.clear()  # a traceback may still refer to it and keep gigabytes
+            loaded.synthesizer.__dict__.clear()  # a traceback may still refer to it and hold gigabytes
             free_memory()
-
-
-def _close(steps: Iterator[object] | None) -> None:
-    if steps is not None and hasattr(steps, "close"):
-        steps.close()
-
-
-def _memory_gib() -> float:
-    return float(psutil.Process().memory_info().rss) / 2**30
 
 
 # --- the tasks that speak a text ---

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Self
 
@@ -23,12 +23,11 @@ from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.media.stretching import Stretcher, stretch
 from utils.speech import guards, voices
 from utils.speech.decoder import Decoder, Generation
-from utils.speech.dubbing import Timeline, fit_to_cues
 from utils.speech.guards import SpeechLimits
-from utils.speech.loaded_model import LoadedModel
-from utils.speech.loading import open_model
+from utils.speech.loading import LoadedModel, open_model
 from utils.speech.planning import SpeechPlan, plan
 from utils.speech.precision import PrecisionChoice, choose
+from utils.speech.subtitles import Timeline, fit_to_cues
 from utils.speech.types import DEFAULTS, Sentence, Speech, Utterance, Voice, join, silence, start_times
 from utils.speech.vocoder import Vocoder
 from utils.xtts.device import free_memory
@@ -100,11 +99,13 @@ class Synthesizer:
         """Return a voice by name, from audio files separated by |, or the model's default voice."""
         return voices.voice_named(self.model, reference, self.cache)
 
-    def plan(self, text: str, config: SpeechConfig = DEFAULTS) -> SpeechPlan:
-        """Split a text into sentences; a text that the model cannot read is refused."""
+    def plan(self, text: str | SpeechPlan, config: SpeechConfig = DEFAULTS) -> SpeechPlan:
+        """Split a text into sentences; a text that the model cannot read is refused, a plan returned as it is."""
+        if isinstance(text, SpeechPlan):
+            return text
         limits = SpeechLimits.of(config.language)
         sentences, notes = plan(text, self.model.tokenizer, config)
-        return SpeechPlan(tuple(replace(one, max_codes=max_codes(one, limits)) for one in sentences), notes)
+        return SpeechPlan(tuple(replace(each, max_codes=max_codes(each, limits)) for each in sentences), notes)
 
     def speak(self, text: str | SpeechPlan, config: SpeechConfig = DEFAULTS, **settings: object) -> Speech:
         """Speak a text of any length.
@@ -120,20 +121,22 @@ class Synthesizer:
         self, texts: Sequence[str | SpeechPlan], config: SpeechConfig = DEFAULTS, **settings: object
     ) -> list[Speech]:
         """Speak several texts; their sentences share batches."""
-        stopwatch, config = Stopwatch(), overridden(config, settings)
-        with stopwatch.stage("planning"):
-            plans = [self._planned(text, config) for text in texts]
-        utterances = self._speak([sentence for one in plans for sentence in one.sentences], config, stopwatch)
-        speeches = [self.join(list(islice(utterances, len(one.sentences))), config, one.notes) for one in plans]
-        return [replace(speech, timings=stopwatch.timings()) for speech in speeches]
+        config, timings = overridden(config, settings), dict[str, float]()
+        with _timed(timings, "total"):
+            with _timed(timings, "planning"):
+                plans = [self.plan(text, config) for text in texts]
+            sentences = [sentence for each in plans for sentence in each.sentences]
+            utterances = self._speak(sentences, config, timings)
+            speeches = [self.join(list(islice(utterances, len(each.sentences))), config, each.notes) for each in plans]
+        return [replace(speech, timings=timings) for speech in speeches]
 
     def utterances(self, text: str | SpeechPlan, config: SpeechConfig = DEFAULTS) -> Generator[Utterance, None, None]:
         """Speak a text and yield each sentence when its batch is done; closing the iterator stops the work."""
-        return self._speak(self._planned(text, config).sentences, config, Stopwatch())
+        return self._speak(self.plan(text, config).sentences, config, {})
 
     def join(self, utterances: Sequence[Utterance], config: SpeechConfig, notes: tuple[str, ...] = ()) -> Speech:
         """Join utterances with the pauses between them."""
-        placed = (replace(one, start=start) for one, start in zip(utterances, start_times(utterances), strict=True))
+        placed = (replace(each, start=start) for each, start in zip(utterances, start_times(utterances), strict=True))
         return Speech(tuple(placed), join(utterances), self.voice(config.reference).name, config.seed, notes=notes)
 
     def dub(self, cues: Sequence[Cue], config: SpeechConfig = DEFAULTS, seconds: float | None = None) -> Timeline:
@@ -157,7 +160,7 @@ class Synthesizer:
         What was played cannot be taken back, so doubtful sentences are not repeated.
         """
         config = overridden(config, settings)
-        for sentence in self._planned(text, config).sentences:
+        for sentence in self.plan(text, config).sentences:
             with closing(self.stream_sentence(sentence, config)) as chunks:
                 yield from chunks
             yield silence(sentence.pause)
@@ -177,20 +180,17 @@ class Synthesizer:
             yield stretcher.push(sound.finish())
         yield stretcher.finish()
 
-    def _planned(self, text: str | SpeechPlan, config: SpeechConfig) -> SpeechPlan:
-        return self.plan(text, config) if isinstance(text, str) else text
-
     def _speak(
-        self, sentences: Sequence[Sentence], config: SpeechConfig, stopwatch: "Stopwatch"
+        self, sentences: Sequence[Sentence], config: SpeechConfig, timings: dict[str, float]
     ) -> Generator[Utterance, None, None]:
         voice = self.voice(config.reference)
 
         def render(batch: Sequence[Sentence]) -> list[tuple[Generation, Samples]]:
-            with self._lock, stopwatch.stage("decoding"):
+            with self._lock, _timed(timings, "decoding"):
                 generations = self.decoder.generate(batch, voice.prompt, config)
             self.decoder.on_step()
-            with self._lock, stopwatch.stage("vocoding"):
-                latents = [torch.stack(one.latents) for one in generations]
+            with self._lock, _timed(timings, "vocoding"):
+                latents = [torch.stack(each.latents) for each in generations]
                 sounds = self.vocoder.sounds(latents, voice.embedding)
             return list(zip(generations, sounds, strict=True))
 
@@ -211,7 +211,11 @@ def spoken_in_batches(
         for attempt in range(config.tries):
             doubtful = [index for index in range(len(batch)) if index not in best or best[index][1].flags]
             tries.update(doubtful)
-            for index, score, utterance in _takes(batch, doubtful, attempt, render, config, limits):
+            numbers = range(attempt * config.candidates, (attempt + 1) * config.candidates)
+            takes = [(index, _with_take_seed(batch[index], number)) for index in doubtful for number in numbers]
+            rendered = chain.from_iterable(map(render, batched([each for _, each in takes], config.batch_size)))
+            for (index, sentence), (generation, samples) in zip(takes, rendered, strict=True):
+                score, utterance = _judged(sentence, generation, samples, limits, trim=config.trim)
                 if index not in best or score > best[index][0]:
                     best[index] = score, utterance
         for index in range(len(batch)):
@@ -221,32 +225,18 @@ def spoken_in_batches(
             yield utterance
 
 
-def _takes(
-    sentences: Sequence[Sentence],
-    indices: Sequence[int],
-    attempt: int,
-    render: Render,
-    config: SpeechConfig,
-    limits: SpeechLimits,
-) -> Iterator[tuple[int, float, Utterance]]:
-    """Speak sentences once per candidate, each time with another seed; yield index, score and take."""
-    takes = [(index, attempt * config.candidates + n) for index in indices for n in range(config.candidates)]
-    for batch in batched(takes, config.batch_size):
-        seeds = [guards.next_seed(sentences[index].seed, take) for index, take in batch]
-        seeded = [replace(sentences[index], seed=seed) for (index, _), seed in zip(batch, seeds, strict=True)]
-        for (index, _), sentence, (generation, samples) in zip(batch, seeded, render(seeded), strict=True):
-            score, utterance = _judged(sentence, generation, samples, limits, trim=config.trim)
-            yield index, score, utterance
+def _with_take_seed(sentence: Sentence, take: int) -> Sentence:
+    return replace(sentence, seed=guards.next_seed(sentence.seed, take))
 
 
 def _judged(
     sentence: Sentence, generation: Generation, samples: Samples, limits: SpeechLimits, *, trim: bool
 ) -> tuple[float, Utterance]:
-    """Judge a take before it is trimmed."""
+    """Score a take before it is trimmed."""
     codes = np.array(generation.codes[: -1 if generation.ended else None], np.int64)
     audio = guards.AudioAnalysis(samples)
     flags = guards.judge(sentence.tokenized, codes, audio, limits, ended=generation.ended)
-    score = guards.score(flags, sentence.tokenized, audio, generation.logprob, limits)
+    score = guards.score(flags, sentence.tokenized, audio, sum(generation.logprobs), limits)
     samples = guards.trim(audio) if trim else samples
     return score, Utterance(sentence, samples, codes, generation.ended, flags)
 
@@ -261,20 +251,9 @@ def overridden(config: SpeechConfig, settings: Mapping[str, object]) -> SpeechCo
     return SpeechConfig.parse({**config.model_dump(), **settings}) if settings else config
 
 
-class Stopwatch:
-    """Measures the seconds that each stage of speaking takes."""
-
-    def __init__(self) -> None:
-        self.started = time.monotonic()
-        self.stages: dict[str, float] = {}
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Add the time of a ``with`` block to a stage."""
-        started = time.monotonic()
-        yield
-        self.stages[name] = self.stages.get(name, 0.0) + time.monotonic() - started
-
-    def timings(self) -> dict[str, float]:
-        """Return the seconds of each stage, and in total."""
-        return {**self.stages, "total": time.monotonic() - self.started}
+@contextmanager
+def _timed(timings: dict[str, float], stage: str) -> Iterator[None]:
+    """Add the seconds of a ``with`` block to a stage."""
+    started = time.monotonic()
+    yield
+    timings[stage] = timings.get(stage, 0.0) + time.monotonic() - started

@@ -1,9 +1,9 @@
 """What a text becomes on its way to sound: sentences, then utterances, then speech."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,19 +22,12 @@ DEFAULTS = SpeechConfig()
 
 @dataclass(frozen=True)
 class Voice:
-    """A speaker as the model knows it.
+    """A speaker as the model knows it."""
 
-    Attributes:
-        prompt: Conditioning latents for the GPT, of shape (1, 32, width).
-        embedding: Speaker embedding for the vocoder, of shape (1, 512, 1).
-        name: Display name.
-        key: Hash that identifies the voice.
-    """
-
-    prompt: "Tensor"
-    embedding: "Tensor"
+    prompt: "Tensor"  # conditioning latents for the GPT, of shape (1, 32, width)
+    embedding: "Tensor"  # speaker embedding for the vocoder, of shape (1, 512, 1)
     name: str
-    key: str
+    key: str  # hash that identifies the voice
 
 
 @dataclass(frozen=True)
@@ -126,7 +119,7 @@ class Speech:
     @property
     def flags(self) -> tuple[str, ...]:
         """Return what the guards found, each prefixed with the number of its sentence."""
-        return tuple(f"{number}: {flag}" for number, one in enumerate(self.utterances, 1) for flag in one.flags)
+        return tuple(f"{number}: {flag}" for number, each in enumerate(self.utterances, 1) for flag in each.flags)
 
     @property
     def real_time_factor(self) -> float:
@@ -138,34 +131,20 @@ class Speech:
         write_audio(path, self.samples, OUTPUT_RATE, tags=Tags(title, model, self.voice), chapters=chapters)
 
 
-class AudioWithPause(Protocol):
-    """Audio and the silence after it."""
-
-    @property
-    def samples(self) -> Samples:
-        """Return the audio at 24 kHz."""
-
-    @property
-    def pause(self) -> float:
-        """Return the seconds of silence."""
-
-
 def silence(seconds: float) -> Samples:
     """Return silence at 24 kHz."""
     return np.zeros(max(0, round(seconds * OUTPUT_RATE)), np.float32)
 
 
-def start_times(parts: Iterable[AudioWithPause]) -> Iterator[float]:
-    """Yield the second at which each part starts once all are joined."""
+def start_times(utterances: Sequence[Utterance]) -> Iterator[float]:
+    """Yield the second at which each utterance starts once all are joined."""
     position = 0
-    for part in parts:
+    for utterance in utterances:
         yield position / OUTPUT_RATE
-        position += part.samples.size + silence(part.pause).size
+        position += utterance.samples.size + silence(utterance.pause).size
 
 
-def join(parts: Iterable[AudioWithPause]) -> Samples:
-    """Join parts with their pauses; the ends of each are faded so that nothing clicks."""
-    sounds = [np.zeros(0, np.float32)]
-    for part in parts:
-        sounds += [faded(part.samples, OUTPUT_RATE), silence(part.pause)]
-    return np.concatenate(sounds)
+def join(utterances: Sequence[Utterance]) -> Samples:
+    """Join utterances with their pauses; the ends of each are faded so that nothing clicks."""
+    parts = [(faded(each.samples, OUTPUT_RATE), silence(each.pause)) for each in utterances]
+    return np.concatenate([np.zeros(0, np.float32), *(sound for pair in parts for sound in pair)])

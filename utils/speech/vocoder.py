@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from utils.media.audio import Samples
 from utils.speech.hifigan import HifiGan
+from utils.speech.layers import DTYPES, Precision
 from utils.speech.precision import require
-from utils.speech.quantized import DTYPES, Precision
 from utils.xtts.from_scratch import without_silent_channels
 
 MAX_FRAMES_CPU = 1024  # computed at once, 11 seconds: shorter parts spend more on margins, longer ones memory
@@ -30,28 +30,33 @@ MIN_FRAMES = 24  # worth a thread of their own
 
 @dataclass(frozen=True)
 class Upsampling:
-    """The linear interpolations from codes to frames."""
+    """The linear interpolations from codes to frames, each by a factor."""
 
-    scales: tuple[float, ...]  # factor of each interpolation
+    scales: tuple[float, ...]
 
     @classmethod
-    def of(cls, decoder: nn.Module) -> "Upsampling":
+    def of(cls, decoder: nn.Module) -> Self:
         """Read the factors of coqui's HifiDecoder."""
         sizes: Any = decoder
         first = sizes.ar_mel_length_compression / sizes.output_hop_length
         second = sizes.output_sample_rate / sizes.input_sample_rate
         return cls((first,) if second == 1 else (first, second))
 
-    def count(self, codes: int) -> int:
-        """Return the number of frames of this many codes."""
-        for scale in self.scales:
+    def count(self, codes: int, step: int | None = None) -> int:
+        """Return the number of frames of this many codes, after all interpolations or the first ``step``."""
+        for scale in self.scales[:step]:
             codes = int(codes * scale)
         return codes
 
     def settled(self, codes: int) -> int:
         """Return how many frames stay the same whatever codes follow."""
         for scale in self.scales:
-            codes = _settled(codes, scale)
+            count = int(codes * scale)
+            if count == codes:
+                return 0
+            while count and int(_positions(count - 1, count, scale)) + 1 > codes - 1:
+                count -= 1
+            codes = count
         return codes
 
     def first_code(self, frame: int) -> int:
@@ -60,26 +65,25 @@ class Upsampling:
             frame = int(_positions(frame, frame + 1, scale))
         return frame
 
-    def frames(self, latents: Tensor, offset: int, first: int, last: int) -> Tensor:
-        """Return the frames from ``first`` up to ``last``.
+    def frames(self, latents: Tensor, offset: int, first: int, last: int, step: int | None = None) -> Tensor:
+        """Return the frames from ``first`` up to ``last``, after all interpolations or the first ``step``.
 
         Args:
             latents: One row per code.
             offset: Number of codes before them that are no longer there.
             first: Number of the first frame.
             last: Number of the frame after the last one.
+            step: Number of interpolations.
         """
-        return self._interpolate(latents, offset, len(self.scales), first, last)
-
-    def _interpolate(self, latents: Tensor, offset: int, step: int, first: int, last: int) -> Tensor:
+        step = len(self.scales) if step is None else step
         if not step:
             return latents[first - offset : last - offset]
-        size = Upsampling(self.scales[: step - 1]).count(offset + len(latents))
+        size = self.count(offset + len(latents), step - 1)
         positions = _positions(first, last, self.scales[step - 1], size)
         left = positions.long().clamp(max=size - 1)
         right = (left + 1).clamp(max=size - 1)
         start = int(left[0])
-        below = self._interpolate(latents, offset, step - 1, start, int(right[-1]) + 1)
+        below = self.frames(latents, offset, start, int(right[-1]) + 1, step - 1)
         share = (positions - left).clamp(max=1)[:, None].to(below.device)
         left, right = (left - start).to(below.device), (right - start).to(below.device)
         return below[left] * (1 - share) + below[right] * share
@@ -91,15 +95,6 @@ def _positions(first: int, last: int, scale: float, size: int = 0) -> Tensor:
     if size and int(size * scale) == size:  # torch copies what is too short to grow by one row
         return each
     return ((each + 0.5) * torch.tensor(1 / scale, dtype=torch.float32) - 0.5).clamp(min=0)
-
-
-def _settled(size: int, scale: float) -> int:
-    count = int(size * scale)
-    if count == size:
-        return 0
-    while count and int(_positions(count - 1, count, scale)) + 1 > size - 1:
-        count -= 1
-    return count
 
 
 class PaddedFrames(NamedTuple):
@@ -131,71 +126,59 @@ class Vocoder:
         return cls(network, Upsampling.of(decoder), target, threads, workers)
 
     def sound(self, latents: Tensor, embedding: Tensor) -> Samples:
-        """Return the audio of a sentence.
-
-        Args:
-            latents: One row per code.
-            embedding: Speaker embedding of shape (1, 512, 1).
-        """
+        """Return the audio of a sentence, from one row per code and a speaker embedding of shape (1, 512, 1)."""
         return self.sounds([latents], embedding)[0]
 
     def sounds(self, sentences: Sequence[Tensor], embedding: Tensor) -> list[Samples]:
         """Return the audio of several sentences in one voice."""
-        biases = self.biases(embedding)
-        return self.run([self._whole(latents) for latents in sentences], biases)
+        with torch.inference_mode():
+            biases = self.network.biases(embedding)
+            wholes = []
+            for latents in sentences:
+                frames, count = latents.to(self.device, torch.float32), self.upsampling.count(len(latents))
+                wholes.append(PaddedFrames(self.upsampling.frames(frames, 0, 0, count) if count else frames, 0, 0))
+        return self.run(wholes, biases)
 
     def stream(self, embedding: Tensor) -> "VocoderStream":
         """Begin a sentence whose latents come in chunks."""
-        return VocoderStream(self, self.biases(embedding))
-
-    @torch.inference_mode()
-    def biases(self, embedding: Tensor) -> list[Tensor]:
-        """Return the biases of a voice for the network."""
-        return self.network.biases(embedding)
+        return VocoderStream(self, embedding)
 
     def run(self, sentences: Sequence[PaddedFrames], biases: list[Tensor]) -> list[Samples]:
         """Return the audio of frames, without their margins."""
+
+        @torch.inference_mode()
+        def run_part(part: PaddedFrames) -> Samples:
+            sound: Samples = self.network(*part, biases).cpu().numpy()
+            return sound
+
         split = [list(self._split(sentence)) for sentence in sentences]
         parts = [part for each in split for part in each]
-        spread = self.threads.map if self.threads and len(parts) > 1 else map
-        sounds = spread(lambda part: self._run_part(part, biases), parts)
-        return [_joined([next(sounds) for _ in each]) for each in split]
-
-    @torch.inference_mode()
-    def _run_part(self, part: PaddedFrames, biases: list[Tensor]) -> Samples:
-        sound: Samples = self.network(*part, biases).cpu().numpy()
-        return sound
-
-    @torch.inference_mode()
-    def _whole(self, latents: Tensor) -> PaddedFrames:
-        count = self.upsampling.count(len(latents))
-        latents = latents.to(self.device, torch.float32)
-        return PaddedFrames(self.upsampling.frames(latents, 0, 0, count) if count else latents, 0, 0)
+        sounds = (self.threads.map if self.threads and len(parts) > 1 else map)(run_part, parts)
+        nothing = np.zeros(0, np.float32)
+        return [np.concatenate([nothing, *(next(sounds) for _ in each)]) for each in split]
 
     def _split(self, whole: PaddedFrames) -> Iterator[PaddedFrames]:
         """Split frames into parts of similar size, at least one per thread if that is worth it."""
         frames, reach = whole.frames, self.network.reach
         size = len(frames) - whole.left - whole.right
+        if not size:
+            return
         limit = MAX_FRAMES_CPU if self.device.type == "cpu" else MAX_FRAMES_GPU
-        count = max(math.ceil(size / limit), min(self.workers, size // MIN_FRAMES), 1) if size else 0
-        edges = [whole.left + size * number // count for number in range(count + 1)] if count else []
-        for first, last in pairwise(edges):
+        count = max(math.ceil(size / limit), min(self.workers, size // MIN_FRAMES), 1)
+        for first, last in pairwise(whole.left + size * number // count for number in range(count + 1)):
             start, stop = max(0, first - reach), min(len(frames), last + reach)
             yield PaddedFrames(frames[start:stop], first - start, stop - last)
 
 
 class VocoderStream:
-    """The audio of a sentence whose latents come in chunks; the audio joined is that of the whole.
+    """The audio of a sentence whose latents come in chunks; the audio joined is that of the whole."""
 
-    Args:
-        vocoder: The vocoder.
-        biases: Biases of the voice.
-    """
-
-    def __init__(self, vocoder: Vocoder, biases: list[Tensor]) -> None:
-        self.vocoder, self.biases = vocoder, biases
+    def __init__(self, vocoder: Vocoder, embedding: Tensor) -> None:
+        self.vocoder = vocoder
+        with torch.inference_mode():
+            self.biases = vocoder.network.biases(embedding)
         self.latents: Tensor | None = None  # those that coming frames need
-        self.dropped = self.done = 0  # latents that are no longer kept, frames that were returned
+        self.dropped = self.done = 0  # latents that were dropped again, frames that were returned
         self.finished = False
 
     def push(self, latents: Tensor) -> Samples:
@@ -204,17 +187,14 @@ class VocoderStream:
             raise ValueError("The sentence is finished.")
         latents = latents.to(self.vocoder.device, torch.float32)
         self.latents = latents if self.latents is None else torch.cat((self.latents, latents))
-        certain = self.vocoder.upsampling.settled(self._count())
+        certain = self.vocoder.upsampling.settled(self.dropped + len(self.latents))
         return self._sound(certain - self.vocoder.network.reach, certain)
 
     def finish(self) -> Samples:
         """Return the rest of the audio."""
         self.finished = True
-        end = self.vocoder.upsampling.count(self._count())
+        end = self.vocoder.upsampling.count(self.dropped + (0 if self.latents is None else len(self.latents)))
         return self._sound(end, end)
-
-    def _count(self) -> int:
-        return self.dropped + (0 if self.latents is None else len(self.latents))
 
     @torch.inference_mode()
     def _sound(self, last: int, end: int) -> Samples:
@@ -247,7 +227,3 @@ def _use_one_core(ready: Barrier) -> None:
     torch.get_num_threads()  # initializes the number for this thread, which would override ours later
     torch.set_num_threads(1)
     ready.wait()  # or one thread would do this for the others too
-
-
-def _joined(pieces: list[Samples]) -> Samples:
-    return np.concatenate(pieces) if pieces else np.zeros(0, np.float32)

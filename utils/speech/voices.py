@@ -1,4 +1,8 @@
-"""Finds a voice by name or computes it from audio files; computed voices are cached on disk."""
+"""Voices: finds one by name, or computes it from clips with the numbers of coqui's ``get_conditioning_latents``.
+
+The settings are those of config.json, as ``Xtts.synthesize`` uses them. The attention is fused, and chunks of the same
+length are encoded together. Computed voices are cached on disk.
+"""
 
 import contextlib
 import difflib
@@ -7,26 +11,33 @@ import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from utils.config import DEFAULT_VOICE, SEPARATOR
 from utils.core.errors import AudioError, ConfigError, StorageError
 from utils.core.paths import VOICES
-from utils.core.storage import PARTIAL, atomic_writer, make_folder
-from utils.speech.loaded_model import LoadedModel
-from utils.speech.speaker_conditioning import ConditioningSettings, encode_speaker, latent_shapes
+from utils.core.storage import PARTIAL, atomic_writer, make_folder, read_json
+from utils.media import audio
+from utils.media.rates import RATE
+from utils.speech.loading import LoadedModel
 from utils.speech.types import Voice
-from utils.xtts.codec import read_tensors_only
-from utils.xtts.files import SPEAKERS_FILE, ModelFileError
-from utils.xtts.model import RELOAD_HINT
+from utils.xtts.codec import REFERENCE_FFT, mel_spectrogram, read_tensors_only
+from utils.xtts.files import CONFIG_FILE, SPEAKERS_FILE, ModelFileError
+from utils.xtts.model import RELOAD_HINT, read_config
 
 logger = logging.getLogger(__name__)
 
+MIN_SECONDS = 1.0
+SILENT = 10 ** (-60 / 20)  # a peak below -60 dB
+MIN_CHUNK_SECONDS = 0.33  # coqui leaves out a shorter tail
+EMBEDDING_RATE, EMBEDDING_WIDTH = 16_000, 512
+TAIL = 1.0  # seconds that are read beyond what is used, for the resampling filter
 MAX_SHOWN = 8  # names in a message
 MAX_VOICES, MAX_BYTES = 512, 128 << 20  # of the cache; a voice of the published model takes 133 KB
 STALE_SECONDS = 3600.0  # after which nobody writes a half-written file any more
@@ -48,10 +59,14 @@ def voice_named(model: LoadedModel, name: str = "", cache: Path | None = None) -
         return _default(model, cache)
     own = _speakers(model)
     if known := {speaker.casefold(): speaker for speaker in own}.get(name.casefold()):
-        return _voice(model, known, own[known])
+        return _own_voice(model, known, own[known])
     paths = [Path(part.strip()).expanduser() for part in name.split(SEPARATOR) if part.strip()]
     for path in paths:
-        if not _exists(path):
+        try:
+            exists = path.exists()
+        except OSError:  # a name that is too long for a file
+            exists = False
+        if not exists:
             raise ConfigError(f"There is no audio file and no voice {str(path)[:200]!r}.", hint=_advice(str(path), own))
     if not paths:
         raise ConfigError(f"{name!r} is not a voice.", hint=_advice(name, own))
@@ -69,7 +84,7 @@ def voice_from(model: LoadedModel, references: Sequence[Path | str], cache: Path
     settings = ConditioningSettings.of(model.folder)
     key = _key(model, settings, paths)
     voices = VoiceCache(cache)
-    tensors = voices.get(key, latent_shapes(model))
+    tensors = voices.get(key, _shapes(model))
     if tensors is None:
         tensors = encode_speaker(model, paths, settings)
         voices.put(key, tensors)
@@ -82,11 +97,16 @@ def _default(model: LoadedModel, cache: Path | None) -> Voice:
     if model.reference:
         return replace(voice_from(model, [model.reference], cache), name=DEFAULT_VOICE)
     for name, latents in _speakers(model).items():
-        return _voice(model, name, latents)
+        return _own_voice(model, name, latents)
     raise ConfigError(f"{model.name} has no voice of its own.", hint="Use an audio file of the voice as reference.")
 
 
-def _key(model: LoadedModel, settings: ConditioningSettings, paths: Sequence[Path]) -> str:
+def _own_voice(model: LoadedModel, name: str, latents: tuple[Tensor, Tensor]) -> Voice:
+    prompt, embedding = (latent.float() for latent in latents)
+    return Voice(prompt, embedding, name, hashlib.blake2b(f"{model.fingerprint} {name}".encode()).hexdigest()[:32])
+
+
+def _key(model: LoadedModel, settings: "ConditioningSettings", paths: Sequence[Path]) -> str:
     """Hash everything that a voice depends on."""
     digest = hashlib.blake2b(f"1 {model.fingerprint} {asdict(settings)}".encode(), digest_size=16)
     for path in paths:
@@ -107,26 +127,20 @@ def _speakers(model: LoadedModel) -> dict[str, tuple[Tensor, Tensor]]:
         return {}
     stored: Any = read_tensors_only(path)
     try:
-        speakers = {str(name): (one["gpt_cond_latent"], one["speaker_embedding"]) for name, one in stored.items()}
+        speakers = {str(name): (each["gpt_cond_latent"], each["speaker_embedding"]) for name, each in stored.items()}
     except (AttributeError, KeyError, TypeError, IndexError) as error:
         raise ModelFileError(f"{path} contains no voices.", hint=RELOAD_HINT) from error
-    wanted = tuple(latent_shapes(model).values())
+    wanted = tuple(_shapes(model).values())
     for name, latents in speakers.items():
         if tuple(tuple(latent.shape) for latent in latents) != wanted:
             raise ModelFileError(f"The voice {name!r} in {path} belongs to another model.", hint=RELOAD_HINT)
     return speakers
 
 
-def _voice(model: LoadedModel, name: str, latents: tuple[Tensor, Tensor]) -> Voice:
-    prompt, embedding = (latent.float() for latent in latents)
-    return Voice(prompt, embedding, name, hashlib.blake2b(f"{model.fingerprint} {name}".encode()).hexdigest()[:32])
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a name that is too long for a file
-        return False
+def _shapes(model: LoadedModel) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of a voice of this model."""
+    count, width = model.gpt.get_submodule("conditioning_perceiver").get_parameter("latents").shape
+    return {"prompt": (1, count, width), "embedding": (1, EMBEDDING_WIDTH, 1)}
 
 
 def _advice(name: str, own: Mapping[str, object]) -> str:
@@ -139,14 +153,88 @@ def _advice(name: str, own: Mapping[str, object]) -> str:
     return f"Use an audio file, or one of: {shown}." if own else "Use an audio file."
 
 
-class VoiceCache:
-    """A folder of voices that may be deleted at any time; those used longest ago go first.
+# --- the encoders ---
 
-    Args:
-        folder: The folder; None: output/.cache/voices.
-        max_voices: Maximum number of voices.
-        max_bytes: Maximum size.
-    """
+
+@dataclass(frozen=True)
+class ConditioningSettings:
+    """How references are encoded, with coqui's names."""
+
+    gpt_cond_len: int  # seconds of all clips together that the GPT gets; 0 or less: all
+    gpt_cond_chunk_len: int  # seconds of a chunk
+    max_ref_len: int  # seconds of each clip that are used
+    sound_norm_refs: bool = False  # whether each clip is normalized to a peak of 0.75
+
+    @classmethod
+    def of(cls, folder: Path) -> "ConditioningSettings":
+        """Read them from the config.json of a model; coqui's defaults fill the gaps."""
+        defaults = read_config(folder)  # reports what is wrong with the file
+        config: dict[str, Any] = read_json(folder / CONFIG_FILE)
+        values = {name: config.get(name, defaults[name]) for name in cls.__dataclass_fields__}
+        lengths = [values[name] for name in ("gpt_cond_chunk_len", "max_ref_len")]
+        if not all(isinstance(value, int) for value in values.values()) or min(lengths) < 1:
+            raise ModelFileError(f"{folder / CONFIG_FILE} has invalid reference lengths: {values}.", hint=RELOAD_HINT)
+        return cls(**values)
+
+
+@torch.no_grad()
+def encode_speaker(model: LoadedModel, paths: Sequence[Path], settings: ConditioningSettings) -> dict[str, Tensor]:
+    """Return the GPT's prompt and the vocoder's embedding of a speaker in one or several clips."""
+    clips = [_load_clip(path, settings) for path in paths]
+    return {"prompt": _prompt(model, torch.cat(clips, dim=1), settings), "embedding": _embedding(model, clips)}
+
+
+def _load_clip(path: Path, settings: ConditioningSettings) -> Tensor:
+    """Return the used part of a clip, of shape (1, samples) at 22 050 Hz, resampled as coqui does it."""
+    from torchaudio.functional import resample
+
+    rate = audio.probe(path).rate
+    samples = torch.from_numpy(audio.load(path, rate, end=settings.max_ref_len + TAIL))[None]
+    clip: Tensor = resample(samples, rate, RATE).clip(-1, 1)[:, : RATE * settings.max_ref_len]
+    if clip.shape[1] < MIN_SECONDS * RATE:
+        raise AudioError(
+            f"{path} is only {clip.shape[1] / RATE:.2f} s long.", hint="Choose a clip of the voice of 6 to 30 seconds."
+        )
+    peak = float(clip.abs().max())
+    if peak < SILENT:
+        raise AudioError(f"{path} is silent.", hint="Choose a clip with speech.")
+    return clip / peak * 0.75 if settings.sound_norm_refs else clip
+
+
+def _prompt(model: LoadedModel, sound: Tensor, settings: ConditioningSettings) -> Tensor:
+    """Return the mean of the conditioning latents over the chunks of a sound."""
+    if settings.gpt_cond_len > 0:
+        sound = sound[:, : RATE * settings.gpt_cond_len]
+    chunks = torch.split(sound, RATE * settings.gpt_cond_chunk_len, dim=1)
+    used = [chunk for chunk in chunks if chunk.shape[1] >= RATE * MIN_CHUNK_SECONDS]
+    encoder: nn.Module = model.gpt.get_submodule("conditioning_encoder")
+    perceiver: nn.Module = model.gpt.get_submodule("conditioning_perceiver")
+    device = next(encoder.parameters()).device
+    parts = []
+    for _, same in groupby(used, key=lambda chunk: chunk.shape[1]):  # all but the last have the same length
+        power: Tensor = mel_spectrogram(REFERENCE_FFT)(torch.cat(list(same)))  # as coqui's ``wav_to_mel_cloning``
+        frames = torch.log(power.clamp(min=1e-5)) / model.mel_stats.cpu()[:, None]
+        parts.append(perceiver(encoder(frames.to(device)).mT))
+    mean: Tensor = torch.cat(parts).float().mean(dim=0, keepdim=True)
+    return mean.cpu()
+
+
+def _embedding(model: LoadedModel, clips: Sequence[Tensor]) -> Tensor:
+    """Return the mean of the speaker embeddings of clips."""
+    from torchaudio.functional import resample
+
+    encoder: Any = model.vocoder.get_submodule("speaker_encoder")
+    device = next(encoder.parameters()).device
+    embeddings = [encoder(resample(clip, RATE, EMBEDDING_RATE).to(device), l2_norm=True) for clip in clips]
+    mean: Tensor = torch.stack(embeddings).float().mean(dim=0)
+    return mean.unsqueeze(-1).cpu()
+
+
+# --- the cache ---
+
+
+class VoiceCache:
+    """A folder of voices that may be deleted at any time; those used longest ago go first."""
 
     def __init__(self, folder: Path | None = None, max_voices: int = MAX_VOICES, max_bytes: int = MAX_BYTES) -> None:
         self.folder = folder or VOICES
@@ -158,7 +246,7 @@ class VoiceCache:
         from safetensors import SafetensorError
         from safetensors.torch import load
 
-        path = self._path(key)
+        path = self.folder / f"{key}{SUFFIX}"
         try:
             tensors = load(path.read_bytes())
         except FileNotFoundError:
@@ -170,7 +258,7 @@ class VoiceCache:
         if not fits or not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
             logger.warning("%s is not a voice of this model and is computed again.", path)
             return None
-        with contextlib.suppress(OSError):  # a read-only folder keeps its order
+        with contextlib.suppress(OSError):  # a read-only folder stays in its order
             os.utime(path)
         return tensors
 
@@ -180,38 +268,27 @@ class VoiceCache:
 
         try:
             make_folder(self.folder)
-            with atomic_writer(self._path(key)) as file:
+            with atomic_writer(self.folder / f"{key}{SUFFIX}") as file:
                 file.write(save({name: tensor.contiguous() for name, tensor in tensors.items()}))
         except StorageError as error:
             logger.warning("The voice is not cached: %s", error)
             return
         self._sweep()
 
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}{SUFFIX}"
-
     def _sweep(self) -> None:
         """Delete what was used longest ago, and half-written files of killed processes."""
-        total = 0
-        for number, (_, size, path) in enumerate(sorted(self._files(), reverse=True)):
-            total += size
-            if number and (number >= self.max_voices or total > self.max_bytes):  # the newest always stays
-                _delete(path)
-        for path in self.folder.glob(f".*{PARTIAL}"):
-            with contextlib.suppress(OSError):  # another process deletes too
-                if time.time() - path.stat().st_mtime > STALE_SECONDS:
-                    _delete(path)
-
-    def _files(self) -> list[tuple[int, int, Path]]:
-        """Return the time of the last use, the size and the path of each voice."""
         files = []
         for path in self.folder.glob(f"*{SUFFIX}"):
             with contextlib.suppress(OSError):  # another process deletes too
                 stat = path.stat()
                 files.append((stat.st_mtime_ns, stat.st_size, path))
-        return files
-
-
-def _delete(path: Path) -> None:
-    with contextlib.suppress(OSError):  # it is gone, or Windows has it open: the next sweep takes it
-        path.unlink(missing_ok=True)
+        total = 0
+        for number, (_, size, path) in enumerate(sorted(files, reverse=True)):
+            total += size
+            if number and (number >= self.max_voices or total > self.max_bytes):  # the newest always stays
+                with contextlib.suppress(OSError):  # Windows has it open: the next sweep deletes it
+                    path.unlink(missing_ok=True)
+        for path in self.folder.glob(f".*{PARTIAL}"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > STALE_SECONDS:
+                    path.unlink(missing_ok=True)

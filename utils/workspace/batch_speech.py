@@ -20,8 +20,8 @@ from utils.dataset.text_files import read_any_encoding
 from utils.media.encoding import Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.runs.background_jobs import BackgroundJob, JobProgress
-from utils.speech.dubbing import fit_to_cues
 from utils.speech.session import RequestCancelledError, SpeechSession, Started
+from utils.speech.subtitles import fit_to_cues
 from utils.speech.types import silence
 from utils.workspace.takes import RecordedTake, Take, TakeSentence
 from utils.xtts.tokenizer import TokenizedText

@@ -19,7 +19,7 @@ from utils.xtts.hub import LICENCE
 from utils.xtts.random_model import RECIPE_FILE
 
 if TYPE_CHECKING:
-    from utils.speech.loaded_model import LoadedModel
+    from utils.speech.loading import LoadedModel
 
 BUILT_IN = {TINY: "the embedded voice of this project", TINY_RANDOM: "a tiny model with random weights"}
 METRICS = {

@@ -20,7 +20,7 @@ from utils.xtts.model import GPT_PREFIX, read_state_dict
 from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 
 if TYPE_CHECKING:
-    from utils.speech.loaded_model import LoadedModel
+    from utils.speech.loading import LoadedModel
 
 CARD, SAFETENSORS_FILE = "README.md", "model.safetensors"
 ALL_FILES = (*EXPORTED_FILES, CARD, SAFETENSORS_FILE, ADAPTER, ADAPTER_CONFIG)

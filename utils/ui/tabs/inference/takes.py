@@ -16,7 +16,7 @@ from utils.core.storage import write_atomically
 from utils.media.encoding import AUDIO_FORMATS, Tags, to_pcm16, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.speech import session
-from utils.speech.captions import captions, srt, vtt
+from utils.speech.subtitles import captions, srt, vtt
 from utils.speech.types import Speech, Utterance, join, silence
 from utils.ui.i18n import labels, t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, show_errors

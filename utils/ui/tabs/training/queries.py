@@ -236,7 +236,7 @@ def _named(clips: Iterable["Clip"]) -> Result:
 
 
 def export(run: str, step: int, ready: str, *, half: bool) -> Result:
-    from utils.speech.loaded_model import training_reference
+    from utils.speech.loading import training_reference
     from utils.xtts import checkpoints
     from utils.xtts.export import promote
 
