@@ -45,10 +45,10 @@ def called_with(event: BlockFunction) -> tuple[list[Any], dict[str, Any]]:
     """What the handler is called with on an untouched page; what gradio itself adds stands in its place."""
     placed, named = split(event)
     values = [value_of(block) for block in placed]
-    parameters = parameters_of(event).values()
-    for place, parameter in enumerate(parameters):
-        if is_given(parameter):
-            values.insert(place, request())
+    for position, parameter in enumerate(parameters_of(event).values()):
+        kind = parameter.annotation
+        if isinstance(kind, type) and issubclass(kind, GIVEN_BY_GRADIO):
+            values.insert(position, request())
     return values, {name: value_of(block) for name, block in named.items()}
 
 
@@ -59,12 +59,6 @@ def function_of(event: BlockFunction) -> Callable[..., Any]:
 
 def parameters_of(event: BlockFunction) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(inspect.unwrap(function_of(event))).parameters
-
-
-def is_given(parameter: inspect.Parameter) -> bool:
-    """Whether gradio itself fills a parameter, by its type."""
-    kind = parameter.annotation
-    return isinstance(kind, type) and issubclass(kind, GIVEN_BY_GRADIO)
 
 
 def request() -> gr.Request:

@@ -18,15 +18,11 @@ def held(form: dict[str, Any]) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-def test_an_untouched_form_is_the_default_config(config: type[Config]) -> None:
+def test_an_untouched_form_is_the_default_config_with_titles_and_help(config: type[Config]) -> None:
     form = build_form(config)
     assert list(form) == list(config.model_fields)
     assert read_form(held(form), config) == config()
-
-
-@pytest.mark.parametrize("config", CONFIGS)
-def test_every_widget_carries_its_title_and_its_sentence(config: type[Config]) -> None:
-    for name, widget in build_form(config).items():
+    for name, widget in form.items():
         field = config.model_fields[name]
         assert widget.label == field.title
         assert (widget.info or "").startswith(field.description or "?")
@@ -47,12 +43,6 @@ def test_every_widget_carries_its_title_and_its_sentence(config: type[Config]) -
 )
 def test_the_kind_of_field_decides_the_widget(name: str, kind: type) -> None:
     assert type(build_form(TrainConfig, only=[name])[name]) is kind
-
-
-def test_a_field_without_a_widget_keeps_its_default() -> None:
-    config = read_form({"num_epochs": 3, "enable_sdpa": False, "lr_scheduler": "linear"}, TrainConfig)
-    assert (config.num_epochs, config.enable_sdpa, config.lr_scheduler) == (3, False, "linear")
-    assert config.batch_size == TrainConfig().batch_size
 
 
 def test_all_faults_are_reported_together() -> None:

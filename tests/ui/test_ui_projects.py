@@ -1,6 +1,6 @@
-"""Projects: made, copied, renamed, deleted and brought back."""
+"""Projects: made, copied, renamed, deleted and brought back, and what the page asks before it deletes something."""
 
-import dataclasses
+import asyncio
 import json
 import os
 import time
@@ -8,8 +8,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import gradio as gr
 import pytest
+from gradio.block_function import BlockFunction
+from gradio.blocks import Block
+from gradio.state_holder import SessionState
 
+from tests.ui.serving import emptied
 from utils import runs
 from utils.core.errors import RunBusyError, StorageError
 from utils.core.paths import Project, list_projects
@@ -20,6 +25,8 @@ from utils.ui import projects as panel
 from utils.ui.i18n import t
 from utils.workspace import projects, sample_project
 from utils.workspace.projects import CopyProgress
+
+SKIPPED = {"__type__": "update"}
 
 
 @pytest.fixture
@@ -53,6 +60,7 @@ def test_a_name_is_given_once(place: Project, tmp_path: Path) -> None:
 
 def test_a_copy_shares_sound_and_owns_what_grows(place: Project, tmp_path: Path) -> None:
     steps: list[CopyProgress] = []
+    before = runs.list_runs(place)[0].current_state()
     copy = projects.duplicate(place, "copy", tmp_path, steps.append)
     sound, manifest = Path("dataset", "wavs", "a.wav"), Path("dataset", "manifest.csv")
     assert (place.root / sound).samefile(copy.root / sound)
@@ -61,24 +69,21 @@ def test_a_copy_shares_sound_and_owns_what_grows(place: Project, tmp_path: Path)
     assert steps[-1].done == steps[-1].total
     (run,) = runs.list_runs(copy)
     assert str(copy.root) in (run.folder / "base.json").read_text(encoding="utf-8")
+    assert run.current_state() == before
     assert list_projects(tmp_path) == ["copy", "voice"]
 
 
-def test_a_copy_that_has_no_room_leaves_nothing(
+def test_a_copy_that_breaks_off_or_has_no_room_leaves_nothing(
     place: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10))
-    with pytest.raises(StorageError, match="are free"):
-        projects.duplicate(place, "copy", tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["voice"]
-
-
-def test_a_copy_that_breaks_off_leaves_nothing(place: Project, tmp_path: Path) -> None:
     def stop(_: CopyProgress) -> None:
         raise OSError(5, "The disk is gone")
 
     with pytest.raises(StorageError, match="The disk is gone"):
         projects.duplicate(place, "copy", tmp_path, stop)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10))
+    with pytest.raises(StorageError, match="are free"):
+        projects.duplicate(place, "copy", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["voice"]
 
 
@@ -108,14 +113,9 @@ def test_a_deleted_project_comes_back_whole(place: Project, tmp_path: Path) -> N
     back = projects.restore(one.id, tmp_path)
     assert back.root.name == "voice-2"
     assert (back.dataset / "wavs" / "a.wav").read_bytes() == b"sound"
-    with pytest.raises(StorageError, match="trash"):
-        projects.restore(one.id, tmp_path)
-
-
-@pytest.mark.parametrize("which", ["../voice", "", "1-voice", "/etc"])
-def test_only_a_deleted_project_is_brought_back(place: Project, tmp_path: Path, which: str) -> None:
-    with pytest.raises(StorageError, match="trash"):
-        projects.restore(which, tmp_path)
+    for gone_or_never_there in (one.id, "../voice", "", "/etc"):
+        with pytest.raises(StorageError, match="trash"):
+            projects.restore(gone_or_never_there, tmp_path)
 
 
 def test_the_trash_is_emptied_of_what_is_old(place: Project, tmp_path: Path) -> None:
@@ -163,16 +163,98 @@ def test_buttons_say_why_they_cannot_be_used(place: Project, tmp_path: Path) -> 
     assert busy["reasons"].count(t("project.is_running", "en")) == 1
 
 
-def test_the_deleted_ones_are_offered_the_last_one_first(place: Project, tmp_path: Path) -> None:
-    projects.delete(projects.create("first", tmp_path), tmp_path)
-    projects.delete(place, tmp_path)
-    offered = panel.available_actions(tmp_path, "other", "", "en")
-    assert [label.partition(" · ")[0] for label, _ in offered["deleted"]["choices"]] == ["voice", "first"]
-    assert allowed(offered)[-1]
+# the page, as gradio calls it for one tab of a browser
 
 
-def test_a_projects_state_is_left_as_it_was(place: Project, tmp_path: Path) -> None:
-    (run,) = runs.list_runs(place)
-    before = dataclasses.asdict(run.current_state())
-    copy = projects.duplicate(place, "copy", tmp_path)
-    assert dataclasses.asdict(runs.list_runs(copy)[0].current_state()) == before
+class Visitor:
+    """What gradio does for one tab of a browser: it keeps its states, and makes what it is sent of the answers."""
+
+    def __init__(self, blocks: gr.Blocks) -> None:
+        self.blocks = blocks
+        self.state = SessionState(blocks)
+
+    def widget(self, name: str) -> Block:
+        """Return the widget with this id, or the button with this text."""
+        found = self.blocks.blocks.values()
+        return next(block for block in found if name in {block.elem_id, str(getattr(block, "value", ""))})
+
+    def event(self, name: str, kind: str) -> BlockFunction:
+        target = self.widget(name)._id, kind
+        return next(event for event in self.blocks.fns.values() if target in event.targets)
+
+    def send(self, event: BlockFunction, **given: Any) -> dict[Block, Any]:
+        """Send what the widgets hold by their ids; return what each output is answered."""
+        values = [given.get(str(block.elem_id).replace("-", "_")) for block in event.inputs]
+        answer = asyncio.run(self.blocks.process_api(event, values, state=self.state))
+        return dict(zip(event.outputs, answer["data"], strict=True))
+
+
+@pytest.fixture
+def visitor(blocks: gr.Blocks, output: Path) -> Visitor:
+    """Somebody new, before a page without projects."""
+    emptied(output)
+    return Visitor(blocks)
+
+
+def test_the_selection_of_a_deleted_project_survives_a_refresh(visitor: Visitor, output: Path) -> None:
+    for name in ("first", "second"):
+        projects.delete(projects.create(name, output), output)
+    chooser = visitor.widget("deleted-projects")
+    look = visitor.event("project-name", "input")
+    first, again = (visitor.send(look, project="voice", project_name="")[chooser] for _ in range(2))
+    assert [label.partition(" ")[0] for label, _ in first["choices"]] == ["second", "first"]
+    assert again == SKIPPED
+
+
+@pytest.mark.parametrize(
+    ("ask", "yes", "chosen", "other"),
+    [
+        ("delete-project", "project-question-confirm", {"project": "first"}, {"project": "second"}),
+        (
+            "data-delete",
+            "data-run-question-confirm",
+            {"project": "first", "data_runs": "r1"},
+            {"project": "first", "data_runs": "r2"},
+        ),
+        (
+            "data-delete",
+            "data-run-question-confirm",
+            {"project": "first", "data_runs": "r1"},
+            {"project": "second", "data_runs": "r1"},
+        ),
+        (
+            "delete-version",
+            "download-question-confirm",
+            {"download_version": "main"},
+            {"download_version": "v2.0.3"},
+        ),
+        (
+            "free-space",
+            "free-question-confirm",
+            {"project": "first", "spare_kind": "features"},
+            {"project": "second", "spare_kind": "features"},
+        ),
+    ],
+)
+def test_a_confirmation_is_about_what_was_asked(
+    visitor: Visitor, output: Path, ask: str, yes: str, chosen: dict[str, str], other: dict[str, str]
+) -> None:
+    for name in ("first", "second"):
+        projects.create(name, output)
+    visitor.send(visitor.event(ask, "click"), language="en", **chosen)
+    with pytest.raises(gr.Error, match="selection has changed"):
+        visitor.send(visitor.event(yes, "click"), language="en", **other)
+    assert list_projects(output) == ["first", "second"]
+
+
+def test_confirming_deletes_and_another_selection_hides_the_question(visitor: Visitor, output: Path) -> None:
+    for name in ("first", "second"):
+        projects.create(name, output)
+    asked = visitor.send(visitor.event("delete-project", "click"), language="en", project="first")
+    box = next(block for block in asked if isinstance(block, gr.Column))
+    assert asked[box]["visible"] is True
+    withdraw = next(event for event in visitor.blocks.fns.values() if event.outputs == [box] and len(event.inputs) > 1)
+    assert visitor.send(withdraw, project="first")[box] == SKIPPED
+    assert visitor.send(withdraw, project="second")[box]["visible"] is False
+    visitor.send(visitor.event("project-question-confirm", "click"), language="en", project="first")
+    assert list_projects(output) == ["second"]
