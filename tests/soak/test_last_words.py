@@ -9,8 +9,8 @@ import pytest
 
 from tests.soak.disks import fill
 from utils.core.errors import StorageError
+from utils.runs import MAX_MESSAGE, Run, State, Status
 from utils.runs.job import Job
-from utils.runs.run import MAX_MESSAGE, Run, State, Status
 
 
 @pytest.mark.parametrize("message", ["The disk is full.", "ዲስኩ ሞልቷል።" * 1000])

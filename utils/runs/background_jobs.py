@@ -29,8 +29,7 @@ class JobProgress:
 class BackgroundJob:
     """A task in its own thread, with its progress, its result or its error.
 
-    Args:
-        task: Does the work and returns the result; it calls ``report`` and ``check`` of the job that it gets.
+    The task gets the job, calls its ``report`` and ``check``, and returns the result.
     """
 
     def __init__(self, task: Callable[["BackgroundJob"], object]) -> None:
@@ -45,12 +44,11 @@ class BackgroundJob:
 
     @property
     def seconds(self) -> float:
-        """Return the time since it started."""
+        """The time since it started."""
         return time.monotonic() - self._started
 
     @property
     def is_running(self) -> bool:
-        """Return whether it is still running."""
         return self._thread.is_alive()
 
     def report(self, step: int = 0, total: int = 0, message: str = "") -> None:
@@ -100,7 +98,6 @@ class BackgroundJobs:
             return job
 
     def get(self, project: str, kind: str) -> BackgroundJob | None:
-        """Return the newest job of a kind."""
         return self._jobs.get((project, kind))
 
     def stop(self, project: str, kind: str) -> bool:

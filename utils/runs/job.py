@@ -8,8 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from pathlib import Path
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Self
 
 from utils.core.errors import AmharicTtsError, StorageError
@@ -25,11 +24,7 @@ class StopRequested(Exception):  # noqa: N818  # a request, not an error
 
 
 class Job:
-    """A run in progress, as a context manager: entering writes who runs it, leaving writes how it ended.
-
-    Args:
-        run: The run whose work this process does.
-    """
+    """A run in progress, as a context manager: entering writes who runs it, leaving writes how it ended."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -41,13 +36,12 @@ class Job:
         self._writing = threading.Lock()
 
     def __enter__(self) -> Self:
-        self._write(
-            status=Status.RUNNING, pid=os.getpid(), identity=identity(os.getpid()), machine=machine(), message=""
-        )
+        pid = os.getpid()
+        self._write(status=Status.RUNNING, pid=pid, identity=identity(pid), machine=machine(), message="")
         self._catch_signals()
         self._beating = threading.Thread(target=self._beat, daemon=True)
         self._beating.start()
-        self.events.emit("started", pid=os.getpid())
+        self.events.emit("started", pid=pid)
         return self
 
     def __exit__(
@@ -78,11 +72,7 @@ class Job:
             return "save" if self._signalled else ""
 
     def stop_if_requested(self, save: Callable[[], object] = lambda: None) -> None:
-        """Raise StopRequested after a request to stop.
-
-        Args:
-            save: Is called first if the request is to save.
-        """
+        """Raise StopRequested after a request to stop; call ``save`` first if the request is to save."""
         request = self.stop_request()
         if request == "save":
             save()
@@ -91,16 +81,17 @@ class Job:
 
     def _catch_signals(self) -> None:
         """Treat SIGTERM as a request to save and stop; only the main thread can."""
+
+        def note(*_: object) -> None:
+            self._signalled = True
+
         if threading.current_thread() is threading.main_thread():
-            self._handler = signal.signal(signal.SIGTERM, self._on_signal)
+            self._handler = signal.signal(signal.SIGTERM, note)
 
     def _restore_signals(self) -> None:
         """Restore the signal handler, because the process may continue with other work."""
         if self._handler is not None:
             signal.signal(signal.SIGTERM, self._handler)
-
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        self._signalled = True
 
     def _beat(self) -> None:
         while not self._ended.wait(HEARTBEAT_SECONDS):
@@ -121,18 +112,13 @@ class Job:
 
 
 class GroupJob(Job):
-    """One of several processes of a run, such as one per GPU; another process writes the state.
-
-    Args:
-        run: The run whose work this process shares.
-        emits_events: Whether it writes the events of the group.
-    """
+    """One of several processes of a run, such as one per GPU; another process writes the state, one writes events."""
 
     def __init__(self, run: Run, *, emits_events: bool) -> None:
         super().__init__(run)
         if not emits_events:
             self.events.close()
-            self.events = NullEventLog(run.events)
+            self.events = _NoEvents()
 
     def __enter__(self) -> Self:
         self._catch_signals()
@@ -150,17 +136,15 @@ class GroupJob(Job):
         return isinstance(error, StopRequested)
 
 
-class NullEventLog(EventLog):
-    """Writes nothing, because another process writes the events."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
+class _NoEvents(EventLog):
+    def __init__(self) -> None:
+        pass
 
     def emit(self, kind: str, **fields: object) -> None:
-        """Drop an event."""
+        pass
 
     def close(self) -> None:
-        """Close nothing."""
+        pass
 
 
 def outcome(error: BaseException | None) -> tuple[Status, str]:

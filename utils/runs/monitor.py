@@ -4,6 +4,7 @@ A reading that is not available is None: without an NVIDIA GPU or driver, in a M
 """
 
 import contextlib
+import importlib
 import logging
 import os
 import threading
@@ -44,73 +45,75 @@ class Reading:
 
 
 def read_once(folder: Path = Path()) -> Reading:
-    """Take a reading; it takes a tenth of a second, because CPU load is measured between two moments.
+    """Take a reading, with the free space of a folder's disk.
 
-    Args:
-        folder: A folder on the disk whose free space is read.
+    It takes a tenth of a second, because CPU load is measured between two moments.
     """
-    gpu = Gpu()
-    try:
+    with Gpu() as gpu:
         return read(gpu, folder)
-    finally:
-        gpu.close()
 
 
 def read(gpu: "Gpu", folder: Path) -> Reading:
     """Take a reading with an open GPU."""
     cpu = psutil.cpu_percent(interval=0.1)
     ram = psutil.virtual_memory()
+    try:
+        disk_free = psutil.disk_usage(str(folder)).free / GIB
+    except OSError:
+        disk_free = None
     return Reading(
         time=time.time(),
-        gpu_name=gpu.name(),
-        gpu_memory_used_gib=_gib(gpu.ask("nvmlDeviceGetMemoryInfo", lambda memory: memory.used)),
-        gpu_memory_total_gib=_gib(gpu.ask("nvmlDeviceGetMemoryInfo", lambda memory: memory.total)),
+        gpu_name=gpu.query("nvmlDeviceGetName", lambda name: name.decode() if isinstance(name, bytes) else str(name)),
+        gpu_memory_used_gib=gpu.query("nvmlDeviceGetMemoryInfo", lambda memory: memory.used / GIB),
+        gpu_memory_total_gib=gpu.query("nvmlDeviceGetMemoryInfo", lambda memory: memory.total / GIB),
         gpu_percent=gpu.percent(),
-        gpu_temperature_c=gpu.ask("nvmlDeviceGetTemperature", float, 0),  # NVML_TEMPERATURE_GPU
-        gpu_power_w=gpu.ask("nvmlDeviceGetPowerUsage", lambda milliwatts: milliwatts / 1000),
-        process_ram_gib=_gib(_process_ram()),
+        gpu_temperature_c=gpu.query("nvmlDeviceGetTemperature", float, 0),  # NVML_TEMPERATURE_GPU
+        gpu_power_w=gpu.query("nvmlDeviceGetPowerUsage", lambda milliwatts: milliwatts / 1000),
+        process_ram_gib=_process_ram_gib(),
         ram_used_gib=(ram.total - ram.available) / GIB,
         ram_total_gib=ram.total / GIB,
         cpu_percent=cpu,
-        disk_free_gib=_gib(_disk_free(folder)),
+        disk_free_gib=disk_free,
     )
+
+
+def _process_ram_gib() -> float | None:
+    """Add up the RAM of this process and its children."""
+    own = psutil.Process()
+    total = 0
+    for process in (own, *own.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            total += process.memory_info().rss
+    return total / GIB or None
 
 
 class Gpu:
     """The first GPU that this process may use, read through NVML; what the driver refuses is None."""
 
     def __init__(self, nvml: Any = None) -> None:  # noqa: ANN401 - nvidia-ml-py ships no types
-        self._nvml = nvml or _nvml_module()
         self._handle: Any = None
         self._open = False
-        if self._nvml is None:
+        if nvml is None:
+            with contextlib.suppress(ImportError):
+                nvml = importlib.import_module("pynvml")
+        self._nvml = nvml
+        if nvml is None:
             return
         try:
-            self._nvml.nvmlInit()
+            nvml.nvmlInit()
             self._open = True
-            self._handle = self._first_visible()
-        except self._nvml.NVMLError as error:
+            visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
+            if visible.isdecimal():
+                self._handle = nvml.nvmlDeviceGetHandleByIndex(int(visible))
+            elif visible.startswith(("GPU-", "MIG-")):  # empty or -1: this process is to use no GPU
+                self._handle = nvml.nvmlDeviceGetHandleByUUID(visible)
+        except nvml.NVMLError as error:
             logger.debug("No GPU readings: %s", error)
 
-    def name(self) -> str | None:
-        """Return the product name."""
-        return self.ask("nvmlDeviceGetName", lambda name: name.decode() if isinstance(name, bytes) else str(name))
+    def __enter__(self) -> "Gpu":
+        return self
 
-    def percent(self) -> float | None:
-        """Return the load."""
-        return self.ask("nvmlDeviceGetUtilizationRates", lambda rates: float(rates.gpu))
-
-    def ask(self, function: str, convert: Callable[[Any], T], *arguments: int) -> T | None:
-        """Call a function of NVML and convert its result."""
-        if self._handle is None:
-            return None
-        try:
-            return convert(getattr(self._nvml, function)(self._handle, *arguments))
-        except self._nvml.NVMLError:  # not supported (MIG), not permitted, or the GPU is lost
-            return None
-
-    def close(self) -> None:
-        """Release the driver."""
+    def __exit__(self, *_: object) -> None:
         if self._open:
             self._open, self._handle = False, None
             try:
@@ -118,13 +121,18 @@ class Gpu:
             except self._nvml.NVMLError as error:
                 logger.debug("NVML did not shut down: %s", error)
 
-    def _first_visible(self) -> Any:  # noqa: ANN401 - a handle of nvidia-ml-py
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0].strip()
-        if visible.isdecimal():
-            return self._nvml.nvmlDeviceGetHandleByIndex(int(visible))
-        if visible.startswith(("GPU-", "MIG-")):
-            return self._nvml.nvmlDeviceGetHandleByUUID(visible)
-        return None  # empty or -1: this process is to use no GPU
+    def percent(self) -> float | None:
+        """Return the load."""
+        return self.query("nvmlDeviceGetUtilizationRates", lambda rates: float(rates.gpu))
+
+    def query(self, function: str, convert: Callable[[Any], T], *arguments: int) -> T | None:
+        """Call a function of NVML and convert its result."""
+        if self._handle is None:
+            return None
+        try:
+            return convert(getattr(self._nvml, function)(self._handle, *arguments))
+        except self._nvml.NVMLError:  # not supported (MIG), not permitted, or the GPU is lost
+            return None
 
 
 @contextlib.contextmanager
@@ -135,22 +143,17 @@ def idle_gpu_warning(
     readings: int = WATCH_READINGS,
     nvml: Any = None,  # noqa: ANN401 - nvidia-ml-py ships no types
 ) -> Iterator[None]:
-    """Warn once if the GPU is mostly idle while the block runs; without readings nothing happens.
+    """Warn once, from another thread, if the GPU is mostly idle while the block runs; without a GPU nothing happens.
 
-    Args:
-        warn: Receives the sentence, in another thread.
-        seconds: Between two readings.
-        readings: How many to average.
-        nvml: The module that talks to the driver; nvidia-ml-py by default.
+    The load is the mean of so many readings, so many seconds apart.
     """
     ended = threading.Event()
 
     def watch() -> None:
-        gpu = Gpu(nvml)
         loads: list[float] = []
-        while (load := gpu.percent()) is not None and len(loads) < readings and not ended.wait(seconds):
-            loads.append(load)
-        gpu.close()
+        with Gpu(nvml) as gpu:
+            while (load := gpu.percent()) is not None and len(loads) < readings and not ended.wait(seconds):
+                loads.append(load)
         if len(loads) == readings and (mean := sum(loads) / readings) < IDLE_PERCENT:
             warn(IDLE_GPU.format(percent=mean))
 
@@ -161,34 +164,3 @@ def idle_gpu_warning(
     finally:
         ended.set()
         thread.join()
-
-
-def _nvml_module() -> Any:  # noqa: ANN401 - nvidia-ml-py ships no types
-    try:
-        import pynvml
-    except ImportError:
-        return None
-    return pynvml
-
-
-def _gib(size: float | None) -> float | None:
-    return None if size is None else size / GIB
-
-
-def _process_ram() -> int | None:
-    """Add up the RAM of this process and its children."""
-    own = psutil.Process()
-    total = 0
-    for process in (own, *own.children(recursive=True)):
-        try:
-            total += process.memory_info().rss
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-    return total or None
-
-
-def _disk_free(folder: Path) -> int | None:
-    try:
-        return psutil.disk_usage(str(folder)).free
-    except OSError:
-        return None

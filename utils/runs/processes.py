@@ -4,6 +4,7 @@ Every child starts in ``spawn``; the functions below it cover the usual cases. `
 outlives the page, ``read_lines`` for a command with progress, ``query`` for a single answer.
 """
 
+import contextlib
 import os
 import platform
 import subprocess
@@ -18,10 +19,9 @@ import psutil
 
 from utils.core.errors import RunError
 from utils.core.paths import ROOT
-from utils.core.storage import storage_error
+from utils.core.storage import storage_errors
 
 T = TypeVar("T")
-GONE = ""
 POLL_SECONDS = 0.2
 UNBUFFERED = {"PYTHONUNBUFFERED": "1"}  # each line reaches the output file at once
 
@@ -41,13 +41,8 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start ``python <arguments>`` in the program's folder.
 
-    Args:
-        arguments: What follows ``python`` on the command line.
-        stdin: As for ``subprocess.Popen``; nothing to read by default.
-        stdout: As for ``subprocess.Popen``; inherited by default.
-        stderr: As for ``subprocess.Popen``; inherited by default.
-        env: Variables to add to this process's environment.
-        new_session: Whether Ctrl-C in this terminal must not reach the child.
+    The other arguments are those of ``subprocess.Popen``; ``env`` is added to this process's environment, and Ctrl-C
+    in this terminal does not reach a new session.
     """
     flags = 0
     if sys.platform == "win32":
@@ -70,10 +65,8 @@ def spawn(
 
 def start_detached(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
     """Start a child that outlives this process and appends everything it prints to a file."""
-    try:
+    with storage_errors(log):
         output = log.open("ab")
-    except OSError as error:
-        raise storage_error(log, error) from error
     with output:
         return spawn(arguments, stdout=output, stderr=subprocess.STDOUT, env=UNBUFFERED, new_session=True)
 
@@ -81,12 +74,8 @@ def start_detached(arguments: Sequence[str], log: Path) -> subprocess.Popen[byte
 def read_lines(arguments: Sequence[str], *, check: Callable[[], object] = lambda: None) -> Iterator[str]:
     """Run a child to its end and yield each line that it prints.
 
-    Args:
-        arguments: What follows ``python`` on the command line.
-        check: Called several times a second; what it raises ends the child. Closing the generator ends it too.
-
-    Raises:
-        ChildError: The child failed; the message is its last line.
+    ``check`` is called several times a second; what it raises ends the child. Closing the generator ends it too. If the
+    child fails, its last line is the message of the ChildError.
     """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = Path(folder, "output")  # a file and not a pipe: nobody has to drain it
@@ -100,32 +89,24 @@ def read_lines(arguments: Sequence[str], *, check: Callable[[], object] = lambda
 
 
 def _follow(process: subprocess.Popen[bytes], reader: BinaryIO, check: Callable[[], object]) -> Iterator[str]:
-    rest, last = b"", ""
-    while True:
+    rest, last, is_over = b"", "", False
+    while not is_over:
         is_over = process.poll() is not None  # before reading: nothing is printed after it
         *lines, rest = (rest + reader.read()).split(b"\n")
         for line in [*lines, rest] if is_over and rest else lines:
             text = line.decode("utf-8", "replace").rstrip()
             last = text or last
             yield text
-        if is_over:
-            break
-        check()
-        time.sleep(POLL_SECONDS)
+        if not is_over:
+            check()
+            time.sleep(POLL_SECONDS)
     if process.returncode:
         message = last or f"exit code {process.returncode}, without a message"
         raise ChildError(f"The command failed: {message}", hint="Try it in a terminal.")
 
 
 def query(arguments: Sequence[str], parse: Callable[[str], T], *, timeout: float, text: str = "") -> T:
-    """Run a child to its end and parse what it prints.
-
-    Args:
-        arguments: What follows ``python`` on the command line.
-        parse: Turns the output into the result.
-        timeout: Seconds.
-        text: What the child reads from its standard input.
-    """
+    """Run a child to its end, with a text on its standard input, and parse what it prints; timeout in seconds."""
     pipe = subprocess.PIPE
     with spawn(arguments, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         try:
@@ -148,22 +129,18 @@ def identity(pid: int) -> str:
     On Linux this is the boot and the start time in ticks, which does not depend on the clock.
     """
     if sys.platform == "linux":
-        return _linux_identity(pid)
+        try:
+            words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            return ""
+        state, started = words[0], words[19]  # fields 3 and 22 of proc(5)
+        return "" if state in "ZX" else f"{boot}/{started}"
     try:
         process = psutil.Process(pid)
-        return GONE if process.status() == psutil.STATUS_ZOMBIE else f"{process.create_time():.2f}"
+        return "" if process.status() == psutil.STATUS_ZOMBIE else f"{process.create_time():.2f}"
     except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return GONE
-
-
-def _linux_identity(pid: int) -> str:
-    try:
-        words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
-        return GONE
-    state, started = words[0], words[19]  # fields 3 and 22 of proc(5)
-    return GONE if state in "ZX" else f"{boot}/{started}"
+        return ""
 
 
 def machine() -> str:
@@ -172,7 +149,7 @@ def machine() -> str:
 
 
 def is_alive(pid: int, recorded: str) -> bool:
-    """Tell whether a recorded process is still alive."""
+    """Tell whether a process whose identity was recorded is still alive."""
     return bool(recorded) and identity(pid) == recorded
 
 
@@ -189,16 +166,9 @@ def end_tree(pid: int, recorded: str, *, grace: float = 5.0) -> bool:
         family = [*parent.children(recursive=True), parent]
     except (psutil.NoSuchProcess, ValueError, OverflowError):  # gone, or an impossible process id
         return False
-    _signal(family, "terminate")
-    _, left = psutil.wait_procs(family, timeout=grace)
-    _signal(left, "kill")
-    psutil.wait_procs(left, timeout=grace)
+    for action in (psutil.Process.terminate, psutil.Process.kill):
+        for process in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                action(process)  # psutil checks the start time again, so a reused id is safe
+        _, family = psutil.wait_procs(family, timeout=grace)
     return True
-
-
-def _signal(family: list[psutil.Process], action: str) -> None:
-    for process in family:
-        try:
-            getattr(process, action)()  # psutil checks the start time again, so a reused id is safe
-        except psutil.NoSuchProcess:
-            continue
