@@ -90,11 +90,11 @@ def test_parts_joined_are_the_whole(speed: float, part: int) -> None:
 
 def test_a_stream_keeps_little() -> None:
     stretcher = Stretcher(RATE, 1.3)
-    kept = []
+    held = []
     for _ in range(40):
         stretcher.push(speechlike(0.25))
-        kept.append(stretcher._input.size)
-    assert max(kept) < 0.35 * RATE
+        held.append(stretcher._input.size)
+    assert max(held) < 0.35 * RATE
 
 
 @pytest.mark.parametrize("rate", [8_000, 22_050, 48_000])

@@ -14,7 +14,7 @@ from utils.config import DatasetConfig, TrainConfig
 from utils.core.events import EventLog
 from utils.core.paths import CONFIGS
 from utils.core.storage import make_folder
-from utils.dataset import editor, migration
+from utils.dataset import editor, store
 from utils.dataset.clip import Cue, Span
 from utils.dataset.metadata import write_lists
 from utils.media import audio
@@ -73,8 +73,8 @@ def _dataset(folder: Path) -> None:
     write_lists(folder)
     old = folder.with_name("dataset_1_0")
     make_folder(old)
-    (old / migration.MANIFEST).write_text(MANIFEST_1_0, encoding="utf-8")
-    (old / migration.RECORDINGS).write_text(RECORDINGS_1_0, encoding="utf-8")
+    (old / store.MANIFEST).write_text(MANIFEST_1_0, encoding="utf-8")
+    (old / store.RECORDINGS).write_text(RECORDINGS_1_0, encoding="utf-8")
 
 
 def _subtitles(folder: Path) -> None:
@@ -93,7 +93,7 @@ def _sounds(folder: Path) -> None:
     make_folder(folder)
     sound = random_model.synthetic_speech(0.5, 3)
     audio.save(folder / "a.wav", sound, RATE)
-    audio.save(folder / "float.wav", sound, RATE, "FLOAT")
+    soundfile.write(folder / "float.wav", sound, RATE, subtype="FLOAT")
     audio.save(folder / "a.flac", sound, RATE)
     soundfile.write(folder / "a.ogg", np.stack([sound, sound], 1), RATE)
     soundfile.write(folder / "a.mp3", sound, RATE)

@@ -17,8 +17,7 @@ from utils.dataset.clip import Split
 from utils.dataset.lengths import header_seconds
 from utils.dataset.metadata import HEADER, format_row
 from utils.media import audio
-from utils.media.audio import Samples
-from utils.media.loudness import LARGEST_PEAK, TARGET_LUFS
+from utils.media.audio import LARGEST_PEAK, TARGET_LUFS, Samples
 from utils.media.rates import RATE
 from utils.xtts.language_packs import pack_for
 

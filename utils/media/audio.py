@@ -12,11 +12,10 @@ import math
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, dropwhile, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, NamedTuple
 
 import av
 import av.container
@@ -26,13 +25,16 @@ import soundfile
 import soxr
 
 from utils.core.errors import AudioError
-from utils.core.storage import retry_while_in_use, storage_error
+from utils.core.storage import retry_while_in_use, storage_errors
 
 Samples = npt.NDArray[np.float32]
 logger = logging.getLogger(__name__)
 
-RUN_UP = 1.0  # seconds decoded before the wanted part: MP3 and Opus need some past before their output is exact
+TARGET_LUFS = -23.0  # EBU R 128
+LARGEST_PEAK = 10 ** (-1 / 20)  # -1 dB
+OVERSAMPLING = 4  # ITU-R BS.1770 asks for it to find the peaks between samples
 FADE_SECONDS = 0.005  # too short to be heard, long enough to prevent a click
+RUN_UP = 1.0  # seconds decoded before the wanted part: MP3 and Opus need some past before their output is exact
 FILTER_REACH = 0.1  # seconds on each side that affect the resampling filter, with a margin
 SHORTEST_HOLE, LONGEST_HOLE = 0.05, 600.0  # seconds; shorter: rounding, longer: a broken timestamp
 SYSTEM_ERROR = 2  # libsndfile: error of the operating system
@@ -40,16 +42,11 @@ EXPORT_AGAIN = "Export it again from the program that made it, for example as WA
 MONO = (b"\x01\x00\x01\x00", b"\x03\x00\x01\x00", b"\xfe\xff\x01\x00")  # in a WAV: of integers, floats, either
 
 
-@dataclass(frozen=True)
-class AudioInfo:
+class AudioInfo(NamedTuple):
     """Properties of an audio file that are known without decoding all of it."""
 
     seconds: float
     rate: int
-    channels: int
-    codec: str
-    container: str
-    has_video: bool
 
 
 def probe(path: Path | str) -> AudioInfo:
@@ -59,7 +56,7 @@ def probe(path: Path | str) -> AudioInfo:
     all packets are read without decoding. So the length is that of the audio that can be read.
     """
     with _opened(Path(path)) as reader:
-        return reader.info()
+        return AudioInfo(reader.find_end() / reader.rate, reader.rate)
 
 
 def duration(path: Path | str) -> float:
@@ -68,16 +65,10 @@ def duration(path: Path | str) -> float:
 
 
 def load(path: Path | str, rate: int, start: float | None = None, end: float | None = None) -> Samples:
-    """Read a file, or the part between two times, as mono float32.
+    """Read a file, or the part between two times in seconds, as mono float32 at ``rate``.
 
     A part is reached by seeking and is the same slice of the whole file, to the sample. (MKV and WebM keep times in
     whole milliseconds: there a Vorbis track, or the sound behind a hole, can be off by one.)
-
-    Args:
-        path: An audio or video file.
-        rate: Samples per second of the result.
-        start: Start in seconds; the beginning by default.
-        end: End in seconds; the end of the file by default.
     """
     path, first = Path(path), round((start or 0.0) * rate)
     stop = None if end is None else round(end * rate)
@@ -112,43 +103,57 @@ def faded(samples: Samples, rate: int) -> Samples:
     return result
 
 
-def save(path: Path | str, samples: Samples, rate: int, subtype: str = "PCM_16") -> None:
-    """Write mono samples as WAV or FLAC; the file appears under its name only when it is complete.
+def centred(samples: Samples) -> Samples:
+    """Remove the DC offset."""
+    return samples - samples.mean(dtype=np.float64).astype(np.float32) if samples.size else samples
 
-    Args:
-        path: Ends in .wav or .flac; its folder must exist.
-        samples: One channel, finite; values beyond +-1 are clipped.
-        rate: Samples per second.
-        subtype: How a sample is stored: PCM_16, PCM_24, or FLOAT (WAV only).
-    """
+
+def levelled(samples: Samples, rate: int, lufs: float | None) -> Samples:
+    """Bring a clip of known loudness to -23 LUFS, as far as its true peaks stay below -1 dB; silence is unchanged."""
+    if lufs is None or not np.isfinite(lufs):
+        return samples
+    peak = float(np.abs(resample(samples, rate, rate * OVERSAMPLING)).max(initial=1e-9))
+    gain = min(10 ** ((TARGET_LUFS - lufs) / 20), LARGEST_PEAK / peak)
+    return samples * np.float32(gain)
+
+
+def save(path: Path | str, samples: Samples, rate: int) -> None:
+    """Write mono samples as a WAV or FLAC of 16 bits; the file appears under its name only when it is complete."""
     path = Path(path)
     if path.suffix.lower() not in {".wav", ".flac"}:
         raise AudioError(f"{path}: audio is saved as WAV or FLAC.", hint="Use a name that ends in .wav or .flac.")
     if samples.ndim != 1:
         raise AudioError(f"{path}: expected one channel, got an array of shape {samples.shape}.")
-    _refuse_non_finite(path, samples, 0, rate)
-    try:
-        with tempfile.TemporaryDirectory(prefix=".saving-", dir=path.parent, ignore_cleanup_errors=True) as folder:
-            temporary = Path(folder, path.name)
-            _write(temporary, samples, rate, subtype)
-            retry_while_in_use(lambda: temporary.replace(path))
-    except OSError as error:
-        raise storage_error(path, error) from error
+    require_finite(samples, 0, rate, f"{path} contains", EXPORT_AGAIN)
+    with (
+        storage_errors(path),
+        tempfile.TemporaryDirectory(prefix=".saving-", dir=path.parent, ignore_cleanup_errors=True) as folder,
+    ):
+        temporary = Path(folder, path.name)
+        _write(temporary, samples, rate)
+        retry_while_in_use(lambda: temporary.replace(path))
 
 
-def _write(path: Path, samples: Samples, rate: int, subtype: str) -> None:
+def _write(path: Path, samples: Samples, rate: int) -> None:
     """Write a file and read its header, because writing to a full disk does not always fail."""
     try:
-        soundfile.write(path, samples, rate, subtype=subtype)
+        soundfile.write(path, samples, rate, subtype="PCM_16")
         complete = soundfile.info(path).frames == samples.size
     except AssertionError:  # how soundfile reports a short write
         complete = False
     except (soundfile.LibsndfileError, ValueError) as error:
         if getattr(error, "code", None) != SYSTEM_ERROR:
-            raise AudioError(f"{path.name} cannot be written as {subtype} at {rate} Hz: {error}") from error
+            raise AudioError(f"{path.name} cannot be written at {rate} Hz: {error}") from error
         complete = False
     if not complete:
         raise OSError("it was written only in part")
+
+
+def require_finite(samples: Samples, position: int, rate: int, what: str, hint: str) -> None:
+    """Raise if a sample is infinite or no number; ``position`` is that of the first sample."""
+    if not np.isfinite(samples).all():
+        where = (position + int(np.argmin(np.isfinite(samples)))) / rate
+        raise AudioError(f"{what} an invalid sample at {where:.3f} s.", hint=hint)
 
 
 def _resampled(path: Path, rate: int, first: int, stop: int | None) -> Iterator[Samples]:
@@ -192,34 +197,42 @@ def _cut(parts: Iterable[Samples], first: int, stop: int | None) -> Iterator[Sam
 
 
 def _equal_blocks(parts: Iterable[Samples], size: int) -> Iterator[Samples]:
-    kept: list[Samples] = []
-    held = 0
+    waiting: list[Samples] = []
+    count = 0
     for part in parts:
-        kept.append(part)
-        held += part.size
-        if held < size:
+        waiting.append(part)
+        count += part.size
+        if count < size:
             continue
-        joined = np.concatenate(kept)
-        for begin in range(0, held - size + 1, size):
+        joined = np.concatenate(waiting)
+        for begin in range(0, count - size + 1, size):
             yield joined[begin : begin + size].copy()  # a view would keep all of `joined` alive
-        kept, held = [joined[held - held % size :].copy()], held % size
-    if held:
-        yield np.concatenate(kept)
-
-
-def _refuse_non_finite(path: Path, samples: Samples, position: int, rate: int) -> None:
-    if not np.isfinite(samples).all():
-        where = (position + int(np.argmin(np.isfinite(samples)))) / rate
-        raise AudioError(f"{path} contains an invalid sample at {where:.3f} s.", hint=EXPORT_AGAIN)
+        waiting, count = [joined[count - count % size :].copy()], count % size
+    if count:
+        yield np.concatenate(waiting)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator["_Reader"]:
-    """Open a file for decoding; every problem is raised as AudioError."""
+    """Open a file for decoding; every problem is raised as AudioError.
+
+    FFmpeg gets no protocol, so a playlist dressed up as a recording cannot make it read other files. In plain WAV it
+    looks for surround sound in disguise, which takes 10 ms and is not to be found in one channel.
+    """
     try:
-        _refuse_non_files(path)
-        with path.open("rb") as file, _container(file) as container:
-            yield _Reader(path, container)
+        if not path.is_file():
+            what = "is a folder, not a file" if path.is_dir() else "does not exist"
+            raise AudioError(f"{path} {what}.", hint="Check the name and the folder.")
+        if not path.stat().st_size:
+            raise AudioError(f"{path} is empty (0 bytes).", hint="Copy or download it again.")
+        with path.open("rb") as file:
+            options = {"protocol_whitelist": ""}
+            start = file.read(24)
+            file.seek(0)
+            if start[:4] == b"RIFF" and start[8:16] == b"WAVEfmt " and start[20:24] in MONO:
+                options |= {"probesize": "4096", "max_size": "65536"}
+            with av.open(file, "r", metadata_errors="replace", options=options) as container:
+                yield _Reader(path, container)
     except av.error.FFmpegError as error:
         hint = f"It is not an audio or video file, or it is truncated or damaged. {EXPORT_AGAIN}"
         raise AudioError(f"{path} cannot be decoded ({error.strerror}).", hint=hint) from error
@@ -229,30 +242,8 @@ def _opened(path: Path) -> Iterator["_Reader"]:
         ) from error
 
 
-def _container(file: BinaryIO) -> av.container.InputContainer:
-    """Have FFmpeg open a file.
-
-    It gets no protocol, so a playlist dressed up as a recording cannot make it read other files. In plain WAV it looks
-    for surround sound in disguise, which takes 10 ms and is not to be found in one channel.
-    """
-    options = {"protocol_whitelist": ""}
-    start = file.read(24)
-    file.seek(0)
-    if start[:4] == b"RIFF" and start[8:16] == b"WAVEfmt " and start[20:24] in MONO:
-        options |= {"probesize": "4096", "max_size": "65536"}
-    return av.open(file, "r", metadata_errors="replace", options=options)
-
-
-def _refuse_non_files(path: Path) -> None:
-    if not path.is_file():
-        what = "is a folder, not a file" if path.is_dir() else "does not exist"
-        raise AudioError(f"{path} {what}.", hint="Check the name and the folder.")
-    if not path.stat().st_size:
-        raise AudioError(f"{path} is empty (0 bytes).", hint="Copy or download it again.")
-
-
 class _Reader:
-    """The first sound stream of one open file, decoded to mono at its own rate. Good for one pass."""
+    """The first audio stream of one open file, decoded to mono at its own rate. Good for one pass."""
 
     def __init__(self, path: Path, container: av.container.InputContainer) -> None:
         if not container.streams.audio:
@@ -267,18 +258,6 @@ class _Reader:
         if not self.head:
             raise AudioError(f"{path} contains no audio that can be decoded.", hint=EXPORT_AGAIN)
 
-    def info(self) -> AudioInfo:
-        """Describe the file."""
-        context = self.stream.codec_context
-        return AudioInfo(
-            seconds=self._end() / self.rate,
-            rate=self.rate,
-            channels=self.head[0].layout.nb_channels,
-            codec=context.name,
-            container=self.container.format.name,
-            has_video=bool(self.container.streams.video),
-        )
-
     def samples(self, first: int, stop: int | None) -> Iterator[Samples]:
         """Yield the samples [first, stop), counted at the file's own rate."""
         frames = self._near(first)
@@ -288,9 +267,36 @@ class _Reader:
         begin = min(self._position(head) or 0, first)
         parts = self._continuous(chain([head], frames), begin)
         for part in _cut(parts, first - begin, None if stop is None else stop - begin):
-            _refuse_non_finite(self.path, part, first, self.rate)
+            require_finite(part, first, self.rate, f"{self.path} contains", EXPORT_AGAIN)
             first += part.size
             yield part
+
+    def find_end(self) -> int:
+        """Return the number of samples: the header says where to look, the last frames say the truth."""
+        if self.stream.duration is not None:
+            seconds = float(self.stream.duration * self.tick)
+        else:
+            seconds = (self.container.duration or 0) / av.time_base
+        return self._end_after(seconds) or self._end_after(self._last_packet())
+
+    def _end_after(self, seconds: float) -> int:
+        """Decode from two seconds before a time to the end of the file."""
+        end = 0
+        for frame in self._near(round((seconds - RUN_UP) * self.rate)):
+            position = self._position(frame)
+            end = (end if position is None else position) + frame.samples
+        return end
+
+    def _last_packet(self) -> float:
+        """Read all packets for the time of the last one, then stand at the beginning again."""
+        self.container.seek(0)
+        origin = self.head[0].pts or 0
+        times = (packet.pts - origin for packet in self.container.demux(self.stream) if packet.pts is not None)
+        last = max(times, default=0)
+        self.container.seek(0)
+        self.frames = self._decoded()
+        self.head = list(islice(self.frames, 2))
+        return float(last * self.tick)
 
     def _decoded(self) -> Iterator[av.AudioFrame]:
         """Decode from where the container stands; damaged packets are left out, as every player does."""
@@ -327,18 +333,18 @@ class _Reader:
         """
         if frame.pts is None or self.head[0].pts is None:
             return None
-        told = float((frame.pts - self.head[0].pts) * self.tick * self.rate)
+        stamped = float((frame.pts - self.head[0].pts) * self.tick * self.rate)
         border, size = self.head[0].samples, self.head[-1].samples
-        nearest = border + round((told - border) / size) * size
-        return nearest if abs(nearest - told) <= self.tick * self.rate + 1 else round(told)
+        nearest = border + round((stamped - border) / size) * size
+        return nearest if abs(nearest - stamped) <= self.tick * self.rate + 1 else round(stamped)
 
     def _continuous(self, frames: Iterable[av.AudioFrame], position: int) -> Iterator[Samples]:
         """Turn frames into mono samples from a position on, with silence where the recording has a hole."""
         shortest = 0.0  # the first frame after a seek may lie behind a hole: there every sample counts
         missing = 0
         for frame in frames:
-            told = self._position(frame)
-            gap = 0 if told is None else told - position
+            stamped = self._position(frame)
+            gap = 0 if stamped is None else stamped - position
             if shortest < gap / self.rate < LONGEST_HOLE:
                 yield from (np.zeros(min(self.rate, gap - done), np.float32) for done in range(0, gap, self.rate))
                 position += gap
@@ -349,32 +355,6 @@ class _Reader:
             shortest = SHORTEST_HOLE
         if missing:
             logger.warning("%s: %.2f s are missing and were replaced by silence.", self.path, missing / self.rate)
-
-    def _end(self) -> int:
-        """Find the number of samples: the header says where to look, the last frames say the truth."""
-        if self.stream.duration is not None:
-            told = float(self.stream.duration * self.tick)
-        else:
-            told = (self.container.duration or 0) / av.time_base
-        return self._end_after(told) or self._end_after(self._last_packet())
-
-    def _end_after(self, seconds: float) -> int:
-        """Decode from two seconds before a time to the end of the file."""
-        end = 0
-        for frame in self._near(round((seconds - RUN_UP) * self.rate)):
-            end = (end if (told := self._position(frame)) is None else told) + frame.samples
-        return end
-
-    def _last_packet(self) -> float:
-        """Read all packets for the time of the last one, then stand at the beginning again."""
-        self.container.seek(0)
-        origin = self.head[0].pts or 0
-        times = (packet.pts - origin for packet in self.container.demux(self.stream) if packet.pts is not None)
-        last = max(times, default=0)
-        self.container.seek(0)
-        self.frames = self._decoded()
-        self.head = list(islice(self.frames, 2))
-        return float(last * self.tick)
 
 
 def _mono(frame: av.AudioFrame) -> Samples:

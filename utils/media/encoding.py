@@ -1,16 +1,16 @@
-"""Writes audio files in all common formats, whole or while they are still being generated.
+"""Write audio files in all common formats, whole or while they are still being generated.
 
 One table lists the formats; the FFmpeg libraries inside ``av`` write all of them. The tags of every file say that the
 speech is synthetic.
 """
 
 import struct
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple, cast
+from typing import IO, NamedTuple, cast
 
 import av
 import av.container
@@ -19,11 +19,8 @@ import numpy.typing as npt
 
 from utils.core.errors import AudioError
 from utils.core.storage import atomic_writer
-from utils.media.audio import Samples
+from utils.media.audio import Samples, require_finite
 from utils.media.rates import OUTPUT_RATE
-
-if TYPE_CHECKING:
-    from av.container.core import Chapter as AvChapter
 
 BLOCK = 10 * OUTPUT_RATE  # samples encoded at a time, so that a book needs no second copy in memory
 UNKNOWN_SIZE = 0xFFFFFFFF
@@ -47,12 +44,11 @@ class AudioFormat(NamedTuple):
     bit_rate: int = 0  # bits per second of a lossy format; 0 otherwise
     chapters: bool = False  # whether players support chapters in it
     streams: bool = True  # whether it can be played before it is complete
-    deep: tuple[str, str] | None = None  # encoder and sample format for 24 bits, if supported
 
 
 AUDIO_FORMATS = {
-    ".wav": AudioFormat("wav", "pcm_s16le", "audio/wav", deep=("pcm_s24le", "s32")),
-    ".flac": AudioFormat("flac", "flac", "audio/flac", deep=("flac", "s32")),
+    ".wav": AudioFormat("wav", "pcm_s16le", "audio/wav"),
+    ".flac": AudioFormat("flac", "flac", "audio/flac"),
     ".mp3": AudioFormat("mp3", "libmp3lame", "audio/mpeg", 64_000, chapters=True),
     ".ogg": AudioFormat("ogg", "libopus", "audio/ogg", 48_000, chapters=True),
     ".opus": AudioFormat("ogg", "libopus", "audio/ogg", 48_000, chapters=True),
@@ -67,7 +63,7 @@ STREAM_OPTIONS = {"mp3": {"write_xing": "0"}, "ogg": {"page_duration": "100000"}
 
 @dataclass(frozen=True)
 class Tags:
-    """Metadata of a file: title, model and voice."""
+    """Metadata of a file."""
 
     title: str = ""
     model: str = ""
@@ -89,50 +85,34 @@ def write_audio(
     *,
     tags: Tags | None = None,
     chapters: Sequence[Chapter] = (),
-    bits: int = 16,
 ) -> None:
-    """Write an audio file; it appears only when it is complete.
+    """Write mono samples, or consecutive blocks of them, in the format that the extension names.
 
-    Args:
-        path: A path with an extension of ``AUDIO_FORMATS``; its folder must exist.
-        sound: Mono samples, or consecutive blocks of them.
-        rate: Sample rate.
-        tags: Metadata.
-        chapters: Chapters, in formats that support them.
-        bits: Bits per sample of WAV and FLAC: 16 or 24.
+    The file appears only when it is complete; its folder must exist. Formats that cannot hold chapters leave them out.
     """
     path = Path(path)
     audio_format = format_of(path)
-    with (
-        atomic_writer(path) as file,
-        _encoder(file, audio_format, rate, tags or Tags(), bits, whole=True) as encoder,
-    ):
-        if audio_format.chapters and chapters:
-            encoder.container.set_chapters([_chapter(number, one) for number, one in enumerate(chapters, 1)])
-        for block in _blocks(sound):
-            encoder.add(block)
-        if not encoder.position:
+    if isinstance(sound, np.ndarray):
+        if sound.ndim != 1:
+            raise AudioError(f"Expected one channel, got an array of shape {sound.shape}.")
+        sound = [sound[begin : begin + BLOCK] for begin in range(0, sound.size, BLOCK)]
+    with atomic_writer(path) as file:
+        count = sum(_encode(file, sound, audio_format, rate, tags or Tags(), chapters, whole=True))
+        if not count:
             raise AudioError(f"{path}: there is no audio to write.", hint="Speak something first.")
 
 
 def encode_stream(
     sound: Iterable[Samples], extension: str, *, tags: Tags | None = None
 ) -> Generator[bytes, None, None]:
-    """Yield the bytes of a file while its audio is being generated.
-
-    Args:
-        sound: Consecutive blocks at 24 kHz.
-        extension: An extension of ``AUDIO_FORMATS``; not all formats can be streamed.
-        tags: Metadata.
-    """
+    """Yield the bytes of a file while its audio, blocks at 24 kHz, is being generated."""
     audio_format = format_of(f"speech{extension}")
     if not audio_format.streams:
-        able = ", ".join(name for name, one in AUDIO_FORMATS.items() if one.streams)
-        raise AudioError(f"{extension} cannot be played before it is complete.", hint=f"Use {able}.")
+        streamable = ", ".join(name for name, known in AUDIO_FORMATS.items() if known.streams)
+        raise AudioError(f"{extension} cannot be played before it is complete.", hint=f"Use {streamable}.")
     buffer = _Buffer()
-    with _encoder(buffer, audio_format, OUTPUT_RATE, tags or Tags(), 16, whole=False) as encoder:
-        for block in sound:
-            encoder.add(block)
+    with closing(_encode(buffer, sound, audio_format, OUTPUT_RATE, tags or Tags(), (), whole=False)) as blocks:
+        for _ in blocks:
             if ready := buffer.take_all():
                 yield ready
     if ready := buffer.take_all():
@@ -150,7 +130,7 @@ def format_of(path: Path | str) -> AudioFormat:
 
 def to_pcm16(samples: Samples) -> bytes:
     """Return 16-bit little-endian samples; values out of range are clipped."""
-    _require_finite(samples, 0, OUTPUT_RATE)
+    _check(samples, 0, OUTPUT_RATE)
     whole: npt.NDArray[np.int16] = np.clip(np.rint(samples * np.float32(32768)), -32768, 32767).astype("<i2")
     return whole.tobytes()
 
@@ -176,95 +156,71 @@ class _Buffer:
         return data
 
 
-class _Encoder:
-    """An open container with one track."""
-
-    def __init__(self, container: av.container.OutputContainer, track: av.AudioStream, rate: int) -> None:
-        self.container = container
-        self.track = track
-        self.rate = rate
-        self.position = 0
-        size = track.codec_context.frame_size or FRAME
-        self.resampler = av.AudioResampler(format=track.format.name, layout="mono", rate=rate, frame_size=size)
-
-    def add(self, samples: Samples) -> None:
-        """Encode the next block."""
-        if not samples.size:
-            return
-        _require_finite(samples, self.position, self.rate)
-        clipped = np.ascontiguousarray(np.clip(samples, -1, 1), np.float32)
-        frame = av.AudioFrame.from_ndarray(clipped[None], format="fltp", layout="mono")
-        frame.sample_rate, frame.pts, frame.time_base = self.rate, self.position, Fraction(1, self.rate)
-        self.position += samples.size
-        self._encode(self.resampler.resample(frame))
-
-    def finish(self) -> None:
-        """Encode what is buffered."""
-        if self.position:
-            self._encode(self.resampler.resample(None))
-        self._encode([None])
-
-    def _encode(self, frames: Iterable[av.AudioFrame | None]) -> None:
-        for frame in frames:
-            self.container.mux(self.track.encode(frame))
-
-
-@contextmanager
-def _encoder(
-    file: IO[bytes] | _Buffer, audio_format: AudioFormat, rate: int, tags: Tags, bits: int, *, whole: bool
-) -> Iterator[_Encoder]:
-    """Open a container; FFmpeg's errors become an AudioError."""
-    name, sample_format = _codec(audio_format, bits)
-    options = dict(REPRODUCIBLE)
-    options |= (FILE_OPTIONS if whole else STREAM_OPTIONS).get(audio_format.container, {})
+def _encode(
+    file: IO[bytes] | _Buffer,
+    sound: Iterable[Samples],
+    audio_format: AudioFormat,
+    rate: int,
+    tags: Tags,
+    chapters: Sequence[Chapter],
+    *,
+    whole: bool,
+) -> Generator[int, None, None]:
+    """Encode blocks of audio and yield the size of each; FFmpeg's errors become an AudioError."""
+    options = REPRODUCIBLE | (FILE_OPTIONS if whole else STREAM_OPTIONS).get(audio_format.container, {})
     options |= {} if whole else {"flush_packets": "1"}
     size = 32_768 if whole else 1024  # bytes that FFmpeg buffers
+    position = 0
     try:
         with av.open(file, "w", format=audio_format.container, options=options, buffer_size=size) as container:
             container.metadata.update(tags.entries())
-            track = cast("av.AudioStream", container.add_stream(name, rate=rate, layout="mono"))
+            track = cast("av.AudioStream", container.add_stream(audio_format.encoder, rate=rate, layout="mono"))
             track.codec_context.flags |= av.codec.context.Flags.bitexact
-            if sample_format:
-                track.codec_context.format = sample_format
             if audio_format.bit_rate:
                 track.codec_context.bit_rate = audio_format.bit_rate
-            encoder = _Encoder(container, track, rate)
-            yield encoder
-            encoder.finish()
+            frame_size = track.codec_context.frame_size or FRAME
+            resampler = av.AudioResampler(format=track.format.name, layout="mono", rate=rate, frame_size=frame_size)
+            if audio_format.chapters and chapters:
+                _set_chapters(container, chapters)
+            for block in sound:
+                if block.size:
+                    for frame in resampler.resample(_frame(block, position, rate)):
+                        container.mux(track.encode(frame))
+                position += block.size
+                yield block.size
+            for last in [*resampler.resample(None), None] if position else [None]:
+                container.mux(track.encode(last))
     except av.error.FFmpegError as error:
         if isinstance(error, OSError):
             raise
         raise AudioError(f"{audio_format.encoder} cannot write audio at {rate} Hz ({error.strerror}).") from error
 
 
-def _codec(audio_format: AudioFormat, bits: int) -> tuple[str, str]:
-    """Return the encoder and, where it has to be set, the sample format."""
-    if bits == 16:
-        return audio_format.encoder, ""
-    if bits == 24 and audio_format.deep:
-        return audio_format.deep
-    raise AudioError(f"{audio_format.encoder} does not support {bits} bits.", hint="WAV and FLAC support 16 or 24.")
+def _frame(samples: Samples, position: int, rate: int) -> av.AudioFrame:
+    _check(samples, position, rate)
+    clipped = np.ascontiguousarray(np.clip(samples, -1, 1), np.float32)
+    frame = av.AudioFrame.from_ndarray(clipped[None], format="fltp", layout="mono")
+    frame.sample_rate, frame.pts, frame.time_base = rate, position, Fraction(1, rate)
+    return frame
 
 
-def _blocks(sound: Samples | Iterable[Samples]) -> Iterator[Samples]:
-    if not isinstance(sound, np.ndarray):
-        yield from sound
-        return
-    if sound.ndim != 1:
-        raise AudioError(f"Expected one channel, got an array of shape {sound.shape}.")
-    yield from (sound[begin : begin + BLOCK] for begin in range(0, sound.size, BLOCK))
+def _check(samples: Samples, position: int, rate: int) -> None:
+    require_finite(samples, position, rate, "The audio has", "Use the precision fp32.")
 
 
-def _require_finite(samples: Samples, position: int, rate: int) -> None:
-    if not np.isfinite(samples).all():
-        where = (position + int(np.argmin(np.isfinite(samples)))) / rate
-        raise AudioError(f"The audio has an invalid sample at {where:.3f} s.", hint="Use the precision fp32.")
-
-
-def _chapter(number: int, chapter: Chapter) -> "AvChapter":
-    start, end = round(chapter.start * 1000), round(chapter.end * 1000)
-    title = {"title": _one_line(chapter.title)}
-    return {"id": number, "start": start, "end": end, "time_base": Fraction(1, 1000), "metadata": title}
+def _set_chapters(container: av.container.OutputContainer, chapters: Sequence[Chapter]) -> None:
+    container.set_chapters(
+        [
+            {
+                "id": number,
+                "start": round(chapter.start * 1000),
+                "end": round(chapter.end * 1000),
+                "time_base": Fraction(1, 1000),
+                "metadata": {"title": _one_line(chapter.title)},
+            }
+            for number, chapter in enumerate(chapters, 1)
+        ]
+    )
 
 
 def _one_line(text: str) -> str:

@@ -23,9 +23,7 @@ def stretch(samples: Samples, rate: int, speed: float) -> Samples:
 class Stretcher:
     """Changes the speed of a sound that arrives in parts; the parts returned, joined, equal ``stretch`` of the whole.
 
-    Args:
-        rate: Samples per second.
-        speed: From 0.5 to 2.0. At 1.0 the samples pass unchanged.
+    The speed is from 0.5 to 2.0. At 1.0 the samples pass unchanged.
     """
 
     def __init__(self, rate: int, speed: float) -> None:
@@ -67,39 +65,32 @@ class Stretcher:
     def _output(self) -> Samples:
         """Add all windows whose input is complete and return the samples that no later window changes."""
         ready = [np.zeros(0, np.float32)]
-        while (target := self._next_target()) is not None:
-            ready.append(self._add_window(target))
-        self._discard()
+        while True:
+            target = round(self._windows * self.hop * self.speed) - self.hop  # ideal position of the next window
+            follow = self._position + self.hop  # where the last window would go on
+            if max(target + self.reach, follow) + 2 * self.hop > self._first + self._input.size:
+                break
+            ready.append(self._add_window(target, follow))
+        unused = min(target - self.reach, follow) - self._first  # no later window reaches that far back
+        if unused > 0:
+            self._input = self._input[unused:]
+            self._first += unused
         return np.concatenate(ready)
 
-    def _next_target(self) -> int | None:
-        """Return the ideal position of the next window, or None until all the input that it may use has arrived."""
-        target = round(self._windows * self.hop * self.speed) - self.hop
-        needed = max(target + self.reach, self._position + self.hop) + 2 * self.hop
-        return target if needed <= self._first + self._input.size else None
-
-    def _add_window(self, target: int) -> Samples:
+    def _add_window(self, target: int, follow: int) -> Samples:
         """Add the window near a position that best continues the last one; return the samples it completes."""
         position = target
         if self._windows:
             start = target - self.reach - self._first
             near = self._input[start : start + self.hop + 2 * self.reach]
-            follow = self._position + self.hop - self._first
-            position = target - self.reach + best_match(near, self._input[follow : follow + self.hop])
+            pattern = self._input[follow - self._first :][: self.hop]
+            position = target - self.reach + best_match(near, pattern)
         window = self._input[position - self._first :][: 2 * self.hop] * self._window
         ready = self._tail + window[: self.hop]
         self._tail = window[self.hop :]
         self._position = position
         self._windows += 1
         return ready if self._windows > 1 else ready[:0]  # the first half of the first window lies before the sound
-
-    def _discard(self) -> None:
-        """Discard the input that no later window can use."""
-        target = round(self._windows * self.hop * self.speed) - self.hop
-        keep = min(target - self.reach, self._position + self.hop) - self._first
-        if keep > 0:
-            self._input = self._input[keep:]
-            self._first += keep
 
 
 def best_match(near: Samples, pattern: Samples) -> int:
