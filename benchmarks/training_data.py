@@ -13,8 +13,7 @@ import numpy as np
 import soundfile
 
 from benchmarks.training_plan import Plan
-from utils.dataset.clip import Clip, Span
-from utils.dataset.records import Source
+from utils.dataset.clip import Clip, Source, Span
 from utils.dataset.store import Store, load_dataset
 from utils.media.audio import Samples
 

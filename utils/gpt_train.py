@@ -17,7 +17,7 @@ from utils.core.errors import ConfigError
 from utils.core.events import Change
 from utils.core.paths import Project
 from utils.dataset import clip_lists
-from utils.dataset.clip_lists import Material
+from utils.dataset.clip_lists import ClipLists
 from utils.dataset.features import Features
 from utils.runs.job import Job
 from utils.runs.monitor import idle_gpu_warning
@@ -132,7 +132,7 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
 class TrainingData(NamedTuple):
     """What a run needs before its model is loaded."""
 
-    clips: Material
+    clips: ClipLists
     base: BaseModel
     tokenizer: Tokenizer
     features: Features
@@ -141,7 +141,7 @@ class TrainingData(NamedTuple):
 def prepare_data(job: Job, config: TrainConfig) -> TrainingData:
     """Read the clip lists, find the base model, fix the tokenizer, and encode clips that have no features yet."""
     clips = clip_lists.read(config, job.run.project)
-    for problem in clips.faults:
+    for problem in clips.problems:
         job.events.emit("problem", message=problem)
     base = preparation.find_base(job, config)
     tokenizer = preparation.fixed_tokenizer(job, config, base, clips.train)
@@ -157,7 +157,7 @@ def build_loop(
     device = ranks.accelerator.device
     limits, tokens = ClipLimits.from_config(config, gpt), SpecialTokens.from_model(gpt)
     train_clips = preparation.choose_clips(job, data.features, data.clips.train, limits, "train")
-    eval_clips = preparation.choose_clips(job, data.features, data.clips.held_back, limits, "eval")
+    eval_clips = preparation.choose_clips(job, data.features, data.clips.eval, limits, "eval")
     plan = UpdatePlan.from_config(config, train_clips.lengths, ranks.count)
     total = min(config.max_steps or sys.maxsize, len(plan) * config.num_epochs)
     grid = compile_lengths(train_clips.lengths) if config.use_compile else ()

@@ -1,4 +1,4 @@
-"""What is done with a finished dataset: count, check, edit, merge, export."""
+"""What is done with a finished dataset: merge, export, check, count."""
 
 import csv
 import dataclasses
@@ -16,13 +16,12 @@ from tests.dataset.building import clip
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.core.errors import DataError, StorageError
 from utils.dataset import editor, lengths, statistics
-from utils.dataset.clip import Scores, Span
+from utils.dataset.clip import Clip, Scores, Source, Span
+from utils.dataset.clip_lists import check
 from utils.dataset.export import export
 from utils.dataset.merge import merge
 from utils.dataset.metadata import write_lists
-from utils.dataset.records import Source
-from utils.dataset.store import Store, load_dataset
-from utils.dataset.validate import check
+from utils.dataset.store import Dataset, Store, load_dataset
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
@@ -30,21 +29,21 @@ RATE = 22_050
 
 
 def dataset(folder: Path, names: tuple[str, ...] = ("r0", "r1"), each: int = 3) -> Path:
-    """Write a dataset of tones; the last clip of each recording is set aside."""
+    """Write a dataset of tones; the last clip of each recording is excluded."""
     (folder / "wavs").mkdir(parents=True)
-    book = Store(folder)
+    store = Store(folder)
     for side, name in zip(("train", "eval", "train", "train"), names, strict=False):
         clips = [clip(number, recording=name, text=f"ሰላም {name} {number}", split=side) for number in range(each)]
         clips[-1] = dataclasses.replace(clips[-1].excluded("noisy"), split="")
-        for number, one in enumerate(clips):
+        for number, row in enumerate(clips):
             tone = 0.1 * np.sin(np.arange(4 * RATE) * (0.01 + 0.001 * number))
-            soundfile.write(folder / one.audio, tone, RATE, subtype="PCM_16")
-        book.add(Source(name, f"/in/{name}.wav", 10, 20, 10.0 * each), clips)
+            soundfile.write(folder / row.audio, tone, RATE, subtype="PCM_16")
+        store.add(Source(name, f"/in/{name}.wav", 10, 20, 10.0 * each), clips)
     write_lists(folder, "am")
     return folder
 
 
-def rows(folder: Path, side: str) -> list[str]:
+def texts(folder: Path, side: str) -> list[str]:
     with (folder / f"metadata_{side}.csv").open(newline="", encoding="utf-8") as file:
         return [row["text"] for row in csv.DictReader(file, delimiter="|")]
 
@@ -52,41 +51,29 @@ def rows(folder: Path, side: str) -> list[str]:
 # Merging
 
 
-def test_a_dry_run_of_a_merge_changes_nothing_and_says_what_would(tmp_path: Path) -> None:
+def test_a_merge_adds_what_is_new_and_keeps_its_split_and_a_dry_run_only_says_so(tmp_path: Path) -> None:
     mine, other = dataset(tmp_path / "a"), dataset(tmp_path / "b", ("r1", "r2"))
     before = sorted((path.name, path.stat().st_mtime_ns) for path in mine.rglob("*"))
     plan = merge(mine, other, dry_run=True)
     assert str(plan).startswith("1 new recordings with 3 clips (0.1 min in use). 1 recordings already exist")
     assert sorted((path.name, path.stat().st_mtime_ns) for path in mine.rglob("*")) == before
-
-
-def test_a_merge_adds_what_is_new_and_keeps_its_split(tmp_path: Path) -> None:
-    mine, other = dataset(tmp_path / "a"), dataset(tmp_path / "b", ("r1", "r2"))
-    kept = load_dataset(mine).clips
-    plan = merge(mine, other, dry_run=False)
-    contents = load_dataset(mine)
-    assert {name: contents.clips[name] for name in kept} == kept
-    assert {name: one for name, one in contents.clips.items() if name not in kept} == {
-        name: one for name, one in load_dataset(other).clips.items() if one.recording == "r2"
-    }
-    assert all((mine / one.audio).is_file() for one in contents.clips.values())
-    assert rows(mine, "eval") == ["ሰላም r1 0", "ሰላም r1 1", "ሰላም r2 0", "ሰላም r2 1"]
-    assert plan.known == 1
+    expected = {name: row for name, row in load_dataset(other).clips.items() if row.recording == "r2"}
+    expected |= load_dataset(mine).clips
+    assert merge(mine, other, dry_run=False).known == 1
+    assert load_dataset(mine).clips == expected
+    assert all((mine / row.audio).is_file() for row in expected.values())
+    assert texts(mine, "eval") == ["ሰላም r1 0", "ሰላም r1 1", "ሰላም r2 0", "ሰላም r2 1"]
     assert merge(mine, other, dry_run=False).recordings == ()
 
 
-def test_a_sound_that_is_there_already_comes_in_set_aside(tmp_path: Path) -> None:
+def test_a_merge_excludes_a_known_sound_and_leaves_out_a_clip_without_its_file(tmp_path: Path) -> None:
     mine, other = dataset(tmp_path / "a"), dataset(tmp_path / "b", ("r2",))
     Store(other).put([dataclasses.replace(load_dataset(other).clips["r2-0"], content="c-r0-0")])
-    assert merge(mine, other, dry_run=False).duplicates == 1
+    (other / "wavs" / "r2-1.wav").unlink()
+    plan = merge(mine, other, dry_run=False)
+    assert (plan.duplicates, plan.missing) == (1, ("wavs/r2-1.wav",))
     assert load_dataset(mine).clips["r2-0"].reason == "duplicate"
-
-
-def test_a_clip_without_its_file_is_left_out_of_a_merge(tmp_path: Path) -> None:
-    mine, other = dataset(tmp_path / "a"), dataset(tmp_path / "b", ("r2",))
-    (other / "wavs" / "r2-0.wav").unlink()
-    assert merge(mine, other, dry_run=False).missing == ("wavs/r2-0.wav",)
-    assert "r2-0" not in load_dataset(mine).clips
+    assert "r2-1" not in load_dataset(mine).clips
 
 
 def test_languages_are_not_mixed(tmp_path: Path) -> None:
@@ -103,7 +90,7 @@ def test_a_zip_holds_a_dataset(tmp_path: Path) -> None:
     folder = dataset(tmp_path / "a")
     with zipfile.ZipFile(export(folder, tmp_path / "all.zip", "zip")) as archive:
         archive.extractall(tmp_path / "b")
-    assert {one.id for one in load_dataset(tmp_path / "b").kept} == {one.id for one in load_dataset(folder).kept}
+    assert load_dataset(tmp_path / "b").kept == load_dataset(folder).kept
     assert list(check(tmp_path / "b", 11.6, "am")) == []
 
 
@@ -140,12 +127,8 @@ def test_an_export_overwrites_nothing_and_leaves_nothing_half_done(tmp_path: Pat
 # Checking
 
 
-def test_a_good_dataset_has_no_faults(tmp_path: Path) -> None:
-    assert list(check(dataset(tmp_path), 11.6, "am")) == []
-
-
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "sentence"),
     [
         ("wavs/gone.wav|ሰላም|s", "No such audio file: wavs/gone.wav."),
         ("|ሰላም|s", "No such audio file: the cell is empty."),
@@ -159,7 +142,7 @@ def test_a_good_dataset_has_no_faults(tmp_path: Path) -> None:
         ("{absolute}|ሰላም|s", "outside.wav lies outside"),
     ],
 )
-def test_a_fault_is_named_with_its_line(tmp_path: Path, line: str, said: str) -> None:
+def test_a_problem_is_named_with_its_line(tmp_path: Path, line: str, sentence: str) -> None:
     folder = dataset(tmp_path / "a")
     soundfile.write(tmp_path / "outside.wav", np.zeros(RATE), RATE)
     soundfile.write(folder / "wavs" / "long.wav", np.zeros(12 * RATE), RATE)
@@ -167,18 +150,18 @@ def test_a_fault_is_named_with_its_line(tmp_path: Path, line: str, said: str) ->
     path = folder / "metadata_train.csv"
     line = line.replace("{absolute}", str(tmp_path / "outside.wav"))
     path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
-    faults = [str(fault) for fault in check(folder, 11.6, "am")]
-    assert len(faults) == 1, faults
-    assert said in faults[0]
+    problems = [str(problem) for problem in check(folder, 11.6, "am")]
+    assert len(problems) == 1, problems
+    assert sentence in problems[0]
 
 
-def test_a_file_that_was_cut_off_differs_from_the_manifest(tmp_path: Path) -> None:
+def test_a_file_that_was_cut_off_differs_from_the_store(tmp_path: Path) -> None:
     folder = dataset(tmp_path)
     wav = folder / "wavs" / "r1-1.wav"
     wav.write_bytes(wav.read_bytes()[:50_000])
-    (fault,) = check(folder, 11.6, "am")
-    assert "metadata_eval.csv:3: wavs/r1-1.wav lasts" in str(fault)
-    assert "instead of 4.00" in str(fault)
+    (problem,) = check(folder, 11.6, "am")
+    assert "metadata_eval.csv:3: wavs/r1-1.wav lasts" in str(problem)
+    assert "instead of 4.00" in str(problem)
 
 
 def test_what_a_vocabulary_cannot_hold_is_named(tmp_path: Path) -> None:
@@ -191,29 +174,72 @@ def test_what_a_vocabulary_cannot_hold_is_named(tmp_path: Path) -> None:
     assert "tokens, over 200." in str(second)
 
 
-def test_an_empty_list_is_a_fault(tmp_path: Path) -> None:
+def test_an_empty_list_is_a_problem(tmp_path: Path) -> None:
     folder = dataset(tmp_path, ("r0",))
-    assert [fault.sentence for fault in check(folder, 11.6, "am")] == ["The list is empty."]
+    assert [problem.sentence for problem in check(folder, 11.6, "am")] == ["The list is empty."]
 
 
 # Counting
 
 
-def test_a_dataset_is_counted(tmp_path: Path) -> None:
-    found = statistics.count(Store(dataset(tmp_path)), "am")
-    assert found.clips == {"train": 2, "eval": 2}
-    assert (found.recordings, found.speakers, found.excluded) == (2, {"speaker": 16.0}, {"noisy": 8.0})
-    assert found.phonemes["ə"] >= 4
-    assert "pʼ" in found.missing
-    text = statistics.report(found)
+def test_a_dataset_is_counted_and_drawn(tmp_path: Path) -> None:
+    counts = statistics.count(Store(dataset(tmp_path / "a")), "am")
+    assert counts.clips == {"train": 2, "eval": 2}
+    assert (counts.recordings, counts.speakers, counts.excluded) == (2, {"speaker": 16.0}, {"noisy": 8.0})
+    assert counts.phonemes["ə"] >= 4
+    assert "pʼ" in counts.missing
+    text = statistics.report(counts)
     assert all(part in text for part in ("clips in use         4", "missing", "--max-audio-length 4", "noisy 0.1 min"))
-
-
-def test_the_pictures_are_drawn(tmp_path: Path) -> None:
-    found = statistics.count(Store(dataset(tmp_path / "a")), "am")
-    statistics.draw(found, tmp_path / "plot.png")
+    statistics.draw(counts, tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "plot.png"]
+
+
+def span(start: float, end: float, reason: str = "") -> Clip:
+    row = clip(0, id=f"{start}-{end}", span=Span(start, end))
+    return row.excluded(reason) if reason else row
+
+
+def account(*clips: Clip, seconds: float = 10.0) -> statistics.Ledger:
+    source = Source("r0", "a.wav", seconds=seconds)
+    failed = Source("", "c.mp3", reason="It is empty (0 bytes).")
+    contents = Dataset({str(number): row for number, row in enumerate(clips)}, {"r0": source}, {"c.mp3": failed})
+    return statistics.account(contents)
+
+
+@pytest.mark.parametrize(
+    ("clips", "kept", "excluded"),
+    [
+        ([], 0, {}),
+        ([span(1, 3), span(4, 6, "noisy"), span(7, 7.5, "too short")], 2, {"noisy": 2, "too short": 0.5}),
+        ([span(1, 3, "noisy"), span(2, 5)], 3, {"noisy": 1}),
+        ([span(1, 3, "noisy"), span(2, 5, "too fast")], 0, {"noisy": 2, "too fast": 2}),
+        ([span(1, 3), span(2, 5)], 4, {}),
+        ([span(8, 12), span(-1, 1)], 3, {}),
+        ([span(2, 4, "noisy"), span(2, 4)], 2, {"noisy": 0}),
+    ],
+    ids=[
+        "nothing but pauses",
+        "excluded by reason",
+        "a second in two clips counts for the kept one",
+        "or for the first reason",
+        "or once",
+        "only within the recording",
+        "restored",
+    ],
+)
+def test_every_second_is_accounted_for_once(clips: list[Clip], kept: float, excluded: dict[str, float]) -> None:
+    ledger = account(*clips)
+    assert ledger.kept == pytest.approx(kept)
+    assert ledger.excluded == pytest.approx(excluded)
+    assert ledger.between == pytest.approx(10 - kept - sum(excluded.values()))
+
+
+def test_the_account_is_one_paragraph_whose_parts_add_up() -> None:
+    ledger = account(span(0, 90), span(90, 108, "too short"), span(120, 138, "noisy"), seconds=180)
+    assert ledger.render() == (
+        "Input 3.0 min: in use 1.5, pauses between clips 0.9, excluded 0.6: too short 0.3, noisy 0.3."
+        " Not used: c.mp3 (It is empty (0 bytes))."
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,11 +262,11 @@ def test_lengths_come_from_headers_alone(tmp_path: Path) -> None:
     for wav in (folder / "wavs").iterdir():
         wav.write_bytes(wav.read_bytes()[:44] + bytes(4 * RATE * 2))
     (folder / "wavs" / "r0-0.wav").write_bytes(b"")
-    rows_found, found = lengths.measure(folder)
-    assert len(rows_found) == 4
-    assert found.seconds == (4.0, 4.0, 4.0)
-    assert [row.audio for row in found.unreadable] == ["wavs/r0-0.wav"]
-    bars = [line.split()[0] + line[-2:] for line in lengths.report(found).splitlines() if " s    " in line]
+    rows, measured = lengths.measure(folder)
+    assert len(rows) == 4
+    assert measured.seconds == (4.0, 4.0, 4.0)
+    assert [row.audio for row in measured.unreadable] == ["wavs/r0-0.wav"]
+    bars = [line.split()[0] + line[-2:] for line in lengths.report(measured).splitlines() if " s    " in line]
     assert bars == ["0 0", "1 0", "2 0", "3 0", "4 3"]
 
 
@@ -249,22 +275,22 @@ def test_fifty_thousand_clips_are_counted_and_accounted_for_in_ten_seconds(tmp_p
     chance = random.Random(0)
     syllables = [chr(0x1208 + 8 * row + column) for row in range(20) for column in range(6)]
     words = ["".join(chance.choices(syllables, k=chance.randint(2, 6))) for _ in range(60_000)]
-    book = Store(tmp_path)
+    store = Store(tmp_path)
     for number in range(500):
         clips = [
             clip(
-                one,
+                index,
                 recording=f"r{number}",
                 text=" ".join(chance.choices(words, k=8)),
-                span=Span(one * 8.0, one * 8 + chance.uniform(1, 8)),
+                span=Span(index * 8.0, index * 8 + chance.uniform(1, 8)),
                 scores=Scores(0.8, chance.gauss(30, 5), 0.0, -23.0, chance.gauss(14, 3), 0.9),
             )
-            for one in range(100)
+            for index in range(100)
         ]
-        book.add(Source(f"r{number}", f"/in/{number}.wav", 1, 1, 800.0), [*clips[:-1], clips[-1].excluded("noisy")])
+        store.add(Source(f"r{number}", f"/in/{number}.wav", 1, 1, 800.0), [*clips[:-1], clips[-1].excluded("noisy")])
     begin = time.perf_counter()
     contents = load_dataset(tmp_path)
-    text = statistics.report(statistics.count(book, "am")) + statistics.account(contents).render()
+    text = statistics.report(statistics.count(store, "am")) + statistics.account(contents).render()
     took = time.perf_counter() - begin
     assert len(contents.clips) == 50_000
     assert "noisy" in text

@@ -1,6 +1,7 @@
 """The clip editor: what each edit does, and one history of undo and redo."""
 
 import dataclasses
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,23 +14,28 @@ from tests.ui.data_folders import many_clips
 from utils.core.errors import DataError
 from utils.core.paths import Project
 from utils.dataset import editor, queries
-from utils.dataset.clip import APPROVED, Clip
+from utils.dataset.clip import APPROVED, Clip, Source
+from utils.dataset.clip_lists import check
 from utils.dataset.metadata import list_files, read_list
 from utils.dataset.queries import View
-from utils.dataset.records import Source
 from utils.dataset.store import Store, load_dataset
-from utils.dataset.validate import check
 from utils.media import audio
 
 Change = Callable[[Path, Sequence[str]], object]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset of two recordings with real audio."""
-    project = Project(tmp_path / "project")
-    built(recordings(tmp_path / "in", 2, seconds=16.0), project)
+    folder = tmp_path_factory.mktemp("original")
+    project = Project(folder / "project")
+    built(recordings(folder / "in", 2, seconds=16.0), project)
     return project.dataset
+
+
+@pytest.fixture
+def folder(original: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(original, tmp_path / "dataset")
 
 
 def kept(folder: Path) -> list[Clip]:
@@ -37,14 +43,11 @@ def kept(folder: Path) -> list[Clip]:
 
 
 def test_a_corrected_text_loses_the_scores_of_the_old_one(folder: Path) -> None:
-    name = kept(folder)[0].id
-    Store(folder).put(
-        [dataclasses.replace(kept(folder)[0], scores=dataclasses.replace(kept(folder)[0].scores, confidence=0.5))]
-    )
-    (changed,) = editor.set_text(folder, name, " ደህና\nነኝ ").clips
+    first = kept(folder)[0]
+    Store(folder).put([dataclasses.replace(first, scores=dataclasses.replace(first.scores, confidence=0.5))])
+    (changed,) = editor.set_text(folder, first.id, " ደህና\nነኝ ").clips
     assert changed.text == "ደህና ነኝ"
-    assert changed.scores.confidence is None
-    assert changed.scores.chars_per_second == 5 / changed.span.seconds
+    assert (changed.scores.confidence, changed.scores.chars_per_second) == (None, 5 / changed.span.seconds)
     assert "ደህና ነኝ" in {row.text for path in list_files(folder) for row in read_list(path)}
 
 
@@ -62,7 +65,10 @@ def test_a_restored_clip_joins_the_split_of_its_recording(tmp_path: Path) -> Non
         clips = [clip(0, recording=name, split=side), clip(1, recording=name, split="").excluded("noisy")]
         Store(tmp_path).add(Source(name, f"/in/{name}.wav"), clips)
     restored = editor.restore(tmp_path, ["r0-1", "r1-1"]).clips
-    assert [(one.status, one.reason, one.split) for one in restored] == [("kept", "", "train"), ("kept", "", "eval")]
+    assert {(clip.status, clip.reason, clip.split) for clip in restored} == {
+        ("kept", "", "train"),
+        ("kept", "", "eval"),
+    }
 
 
 def test_a_split_divides_audio_and_words(folder: Path) -> None:
@@ -80,24 +86,19 @@ def test_a_trim_keeps_the_audio_between_the_marks(folder: Path) -> None:
     clip = kept(folder)[0]
     (part,) = editor.trim(folder, clip.id, 0.25, 1.0).clips
     assert (part.span.start, part.span.end) == (clip.span.start + 0.25, clip.span.start + 1.0)
-    whole = audio.load(folder / clip.audio, 22_050)
-    trimmed = audio.load(folder / part.audio, 22_050)
+    whole, trimmed = (audio.load(folder / path, 22_050) for path in (clip.audio, part.audio))
     middle = slice(2000, 14_000)  # away from the fades
     assert np.abs(trimmed[middle] - whole[round(0.25 * 22_050) :][middle]).max() < 1e-3
 
 
-def test_merged_clips_hold_the_pause_between_them(folder: Path) -> None:
+def test_merged_clips_hold_the_pause_between_them_which_needs_their_recording(folder: Path) -> None:
     first, second, *_ = kept(folder)
     (both,) = editor.merge_next(folder, first.id).clips
     assert (both.span.start, both.span.end) == (first.span.start, second.span.end)
     assert both.text == f"{first.text} {second.text}"
     assert audio.duration(folder / both.audio) == pytest.approx(both.span.seconds, abs=0.01)
     assert {load_dataset(folder).clips[clip.id].status for clip in (first, second)} == {"excluded"}
-
-
-def test_clips_are_not_merged_without_their_recording(folder: Path) -> None:
-    first = kept(folder)[0]
-    Path(first.source).unlink()
+    Store(folder).put([dataclasses.replace(first, source="gone.wav")])
     with pytest.raises(DataError, match="is missing"):
         editor.merge_next(folder, first.id)
 
@@ -165,7 +166,6 @@ def test_one_clip_is_reverted_whatever_was_edited_since(folder: Path) -> None:
         (lambda folder, name: editor.exclude(folder, [name], ""), "cannot be the reason"),
         (editor.revert, "not been changed"),
         (lambda folder, _: editor.rename_speakers(folder, {"speaker0": "x", "nobody": "y"}), "'nobody'"),
-        (lambda folder, _: editor.rename_speakers(folder, {"speaker0": ""}), "not a valid speaker name"),
         (lambda folder, _: editor.rename_speakers(folder, {"speaker0": "a|b"}), "not a valid speaker name"),
     ],
 )
@@ -192,40 +192,33 @@ def test_words_are_divided_by_their_letters(text: str, share: float, parts: tupl
 
 
 @pytest.mark.parametrize("before", ['["text"]', '{"text": 5}', '{"status": "gone"}', '{"start": "now"}', "{"])
-def test_a_damaged_history_changes_no_clip(folder: Path, before: str) -> None:
-    name = kept(folder)[0].id
-    editor.set_text(folder, name, "አንድ")
-    with Store(folder).transaction() as db:
+def test_a_damaged_history_changes_no_clip(tmp_path: Path, before: str) -> None:
+    Store(tmp_path).put([clip(0, split="train")])
+    editor.set_text(tmp_path, "r0-0", "አንድ")
+    with Store(tmp_path).transaction() as db:
         db.execute("UPDATE changes SET before = ?", [before])
-    dataset = load_dataset(folder)
+    dataset = load_dataset(tmp_path)
     with pytest.raises(DataError, match="history is damaged"):
-        editor.undo(folder)
-    assert load_dataset(folder) == dataset
+        editor.undo(tmp_path)
+    assert load_dataset(tmp_path) == dataset
 
 
 def test_speakers_are_swapped_at_once(tmp_path: Path) -> None:
     speakers = ("Abebe", "abebe", "ሰላም", "Abebe")
-    Store(tmp_path).add(
-        Source("r0", "/in/r0.wav"), [clip(number, speaker=name) for number, name in enumerate(speakers)]
-    )
+    Store(tmp_path).put([clip(number, speaker=name) for number, name in enumerate(speakers)])
     assert editor.rename_speakers(tmp_path, {"abebe": "Abebe", "Abebe": "abebe"}) == {"abebe": 1, "Abebe": 2}
-    assert [one.speaker for one in load_dataset(tmp_path).kept] == ["abebe", "Abebe", "ሰላም", "abebe"]
+    assert [clip.speaker for clip in load_dataset(tmp_path).kept] == ["abebe", "Abebe", "ሰላም", "abebe"]
 
 
 def test_a_new_split_moves_whole_recordings(tmp_path: Path) -> None:
-    for number in range(4):
-        clips = [clip(index, recording=f"r{number}", split="train") for index in range(3)]
-        Store(tmp_path).add(Source(f"r{number}", f"/in/{number}.wav"), clips)
+    Store(tmp_path).put([clip(index, recording=f"r{index // 3}", split="train") for index in range(12)])
     editor.resplit(tmp_path, 0.5, "recording")
-    sides = {(one.recording, one.split) for one in load_dataset(tmp_path).kept}
+    sides = {(clip.recording, clip.split) for clip in load_dataset(tmp_path).kept}
     assert len(sides) == 4
     assert {side for _, side in sides} == {"train", "eval"}
-    revision = Store(tmp_path).meta("revision")
-    editor.resplit(tmp_path, 0.5, "recording")
-    assert editor.last_edit(tmp_path) == "evaluation split"
+    editor.resplit(tmp_path, 0.5, "recording")  # changes nothing, so it is no step of the history
     editor.undo(tmp_path)
-    assert {one.split for one in load_dataset(tmp_path).kept} == {"train"}
-    assert Store(tmp_path).meta("revision") > revision
+    assert {clip.split for clip in load_dataset(tmp_path).kept} == {"train"}
 
 
 @pytest.mark.slow

@@ -25,9 +25,8 @@ from utils.core.errors import DataError
 from utils.core.events import read_events
 from utils.core.paths import ROOT
 from utils.dataset import features
-from utils.dataset.clip import Clip, Span
+from utils.dataset.clip import Clip, Source, Span
 from utils.dataset.features import Features, Shards, build, text_fingerprint
-from utils.dataset.records import Source
 from utils.dataset.store import Store
 from utils.media import audio
 from utils.xtts.codec import AudioEncoder

@@ -8,10 +8,9 @@ from tests.dataset.building import SETTINGS, built, clip, recordings
 from utils.config import DatasetConfig
 from utils.core.paths import Project
 from utils.dataset import editor
-from utils.dataset.clip import APPROVED, Clip, Scores
+from utils.dataset.clip import APPROVED, Clip, Scores, Source
 from utils.dataset.filtering import LIMITS, refilter
 from utils.dataset.metadata import write_lists
-from utils.dataset.records import Source
 from utils.dataset.store import Store, load_dataset
 
 STRICT = DatasetConfig(min_snr_db=20)

@@ -7,9 +7,8 @@ import pytest
 
 from tests.ui.data_folders import example_clip
 from utils.dataset import editor, queries
-from utils.dataset.clip import APPROVED, SPLIT, Clip, Scores
+from utils.dataset.clip import APPROVED, SPLIT, Clip, Scores, Source
 from utils.dataset.queries import PAGE_SIZE, Total, View
-from utils.dataset.records import Source
 from utils.dataset.store import Store
 
 
@@ -20,10 +19,10 @@ def stored(folder: Path, clips: list[Clip]) -> Store:
     return store
 
 
-@pytest.fixture
-def fifty(tmp_path: Path) -> Store:
+@pytest.fixture(scope="module")
+def fifty(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """Fifty clips, of which every tenth is excluded."""
-    return stored(tmp_path, [example_clip(number) for number in range(50)])
+    return stored(tmp_path_factory.mktemp("fifty"), [example_clip(number) for number in range(50)])
 
 
 @pytest.mark.parametrize(
@@ -37,7 +36,6 @@ def fifty(tmp_path: Path) -> Store:
         (View("all", "", "ቡና"), 10),
         (View("all", "", "0000"), 50),
         (View("all", "", "%"), 0),
-        (View("kept", "", "nowhere"), 0),
     ],
 )
 def test_clips_are_filtered(fifty: Store, view: View, expected: int) -> None:
@@ -52,10 +50,7 @@ def test_the_pages_hold_every_clip_once(fifty: Store) -> None:
     assert queries.page(fifty, View("all"), 99).number == pages[0].pages
 
 
-@pytest.mark.parametrize(
-    ("order", "first"),
-    [("noisiest", "0-0"), ("recording", "0-0"), ("shortest", "0-0"), ("longest", "0-0"), ("worst", "-9")],
-)
+@pytest.mark.parametrize(("order", "first"), [("noisiest", "0-0"), ("recording", "0-0"), ("worst", "-9")])
 def test_orders(fifty: Store, order: str, first: str) -> None:
     assert queries.page(fifty, View("all", order=order), 1).clips[0].id.endswith(first)
 
@@ -71,16 +66,9 @@ def test_orders(fifty: Store, order: str, first: str) -> None:
     ],
 )
 def test_suspicious_clips_come_first(tmp_path: Path, better: Scores, worse: Scores) -> None:
-    usual = [dataclasses.replace(example_clip(number), scores=Scores(chars_per_second=12)) for number in range(2, 5)]
+    scores = [better, worse, *[Scores(chars_per_second=12)] * 3]
     store = stored(
-        tmp_path,
-        [
-            *usual,
-            *(
-                dataclasses.replace(example_clip(number), scores=scores)
-                for number, scores in enumerate((better, worse))
-            ),
-        ],
+        tmp_path, [dataclasses.replace(example_clip(number), scores=each) for number, each in enumerate(scores)]
     )
     assert queries.page(store, View(), 1).clips[0].id == example_clip(1).id
 
@@ -92,13 +80,14 @@ def test_excluded_clips_are_most_suspicious_and_replaced_and_approved_ones_least
         example_clip(2).excluded("noise"),
         example_clip(3).excluded(SPLIT),
     ]
-    shown = queries.page(stored(tmp_path, clips), View("all"), 1).clips
-    assert [clip.id[-1] for clip in shown] == ["2", "0", "1", "3"]
+    page = queries.page(stored(tmp_path, clips), View("all"), 1)
+    assert [clip.id[-1] for clip in page.clips] == ["2", "0", "1", "3"]
 
 
-def test_counts_follow_an_edit(fifty: Store) -> None:
-    editor.exclude(fifty.folder, [example_clip(0).id], "a cough")
-    assert queries.reasons(fifty) == {"noisy": 5, "a cough": 1}
-    assert queries.totals(fifty)["excluded"] == Total(6, 24.0)
-    assert queries.totals(fifty)["train"].clips == 44
-    assert queries.count_recordings(fifty) == 1
+def test_counts_follow_an_edit(tmp_path: Path) -> None:
+    store = stored(tmp_path, [example_clip(number) for number in range(50)])
+    editor.exclude(tmp_path, [example_clip(0).id], "a cough")
+    assert queries.reasons(store) == {"noisy": 5, "a cough": 1}
+    assert queries.totals(store)["excluded"] == Total(6, 24.0)
+    assert queries.totals(store)["train"].clips == 44
+    assert queries.count_recordings(store) == 1

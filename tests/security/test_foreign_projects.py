@@ -7,10 +7,10 @@ import pytest
 
 from tests.dataset.building import clip
 from utils.core.errors import DataError, StorageError
+from utils.dataset.clip import Source
 from utils.dataset.export import export
 from utils.dataset.merge import merge
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS
-from utils.dataset.records import Source
 from utils.dataset.store import Store
 from utils.runs import find_run
 from utils.workspace import projects

@@ -4,9 +4,8 @@ from pathlib import Path
 
 from utils.core.storage import make_folder
 from utils.dataset import editor
-from utils.dataset.clip import Clip, Scores, Span
+from utils.dataset.clip import Clip, Scores, Source, Span
 from utils.dataset.metadata import WAVS, write_lists
-from utils.dataset.records import Source
 from utils.dataset.store import Store
 from utils.media import audio
 from utils.media.rates import RATE

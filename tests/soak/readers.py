@@ -7,12 +7,10 @@ from utils.config import DatasetConfig, TrainConfig
 from utils.core.errors import RunError
 from utils.core.events import format_event, iter_events, read_tail
 from utils.core.paths import Project
-from utils.dataset import clip_lists, editor, list_files, migration, queries, subtitles
+from utils.dataset import clip_lists, editor, list_files, queries, subtitles
 from utils.dataset.metadata import FILES
-from utils.dataset.migration import MANIFEST, RECORDINGS
 from utils.dataset.queries import View
-from utils.dataset.records import clip_of_row
-from utils.dataset.store import DATABASE, Store
+from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Store, read_1_0
 from utils.media import audio
 from utils.runs import Run, list_runs
 from utils.runs.job import Job
@@ -36,8 +34,7 @@ def database(path: Path) -> object:
 
 def old_dataset(path: Path) -> object:
     """Read a dataset of version 1.0."""
-    old = migration.read(path.parent)
-    return old.sources, [clip_of_row(row) for row in old.clips]
+    return read_1_0(path.parent)
 
 
 def lists(path: Path) -> object:

@@ -4,9 +4,8 @@ from pathlib import Path
 
 from tests.dataset.building import WORDS, clip
 from tests.dataset.recordings import generated, recording
-from utils.dataset.clip import Clip, Cue, Scores
+from utils.dataset.clip import Clip, Cue, Scores, Source
 from utils.dataset.metadata import write_lists
-from utils.dataset.records import Source
 from utils.dataset.store import Store
 from utils.speech.subtitles import srt
 

@@ -49,7 +49,7 @@ class NoChild:
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing that a handler does leaves this test: no child, no network, no consent."""
-    monkeypatch.setattr("utils.runs.run._launch", stopped)
+    monkeypatch.setattr("utils.runs._launch", stopped)
     monkeypatch.setattr("subprocess.Popen", NoChild)
     monkeypatch.setattr(paths, "MODELS", tmp_path / "models")
     monkeypatch.setattr(paths, "LICENCE_CONSENT", tmp_path / "consent.json")

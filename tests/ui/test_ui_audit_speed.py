@@ -18,8 +18,7 @@ from tests.ui.settling import settle
 from utils import runs
 from utils.core.paths import Project
 from utils.dataset import metadata
-from utils.dataset.clip import Clip, Scores, Span
-from utils.dataset.records import Source
+from utils.dataset.clip import Clip, Scores, Source, Span
 from utils.dataset.store import Store
 
 pytestmark = pytest.mark.slow

@@ -127,7 +127,7 @@ def test_a_blocked_start_says_why(
         run = write_run(project, "r-1-train", status)
         run.write_state(runs.State("train", status, created=1.0, heartbeat=4e9 if status in runs.ACTIVE else 1.0))
         if status in runs.ACTIVE:
-            monkeypatch.setattr("utils.runs.run._lives", lambda _state: True)
+            monkeypatch.setattr("utils.runs._lives", lambda _state: True)
     reason = settings.start_blocked(project, values, "en")
     assert expected in reason
     assert bool(reason) is bool(expected)

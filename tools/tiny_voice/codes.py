@@ -46,7 +46,7 @@ def encode_all(context: BuildContext) -> dict[str, Any]:
     return {"clips": len(clips), **_use(shards, clips)}
 
 
-def read_clips(dataset: Path, name: str) -> clip_lists.Material:
+def read_clips(dataset: Path, name: str) -> clip_lists.ClipLists:
     """Read the lists of a lesson."""
     train, judged = (str(dataset / path) for path in LISTS[name])
     return clip_lists.read(TrainConfig(train_csv=train, eval_csv=judged), Project(dataset))

@@ -78,7 +78,7 @@ def gather(context: BuildContext, clips: Sequence[Clip], folder: Path, what: str
 def vocoder_clips(context: BuildContext) -> tuple[list[Clip], list[Clip]]:
     """Return the clips that the vocoder learns from, and those that it is judged by."""
     found, settings = read_clips(context.folder("audio"), "sentences"), context.recipe.vocoder
-    return evenly_spaced(found.train, settings.clips), evenly_spaced(found.held_back, settings.judged)
+    return evenly_spaced(found.train, settings.clips), evenly_spaced(found.eval, settings.judged)
 
 
 def _write(context: BuildContext, clips: Sequence[Clip], folder: Path, what: str) -> None:

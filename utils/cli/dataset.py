@@ -119,8 +119,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def validate(folder: Path, arguments: argparse.Namespace) -> int:
     """Print every problem with its file and line; exit code 1 if there is one."""
+    from utils.dataset.clip_lists import check
     from utils.dataset.metadata import list_files, read_language, read_list
-    from utils.dataset.validate import check
 
     path = arguments.path or folder
     language = arguments.language

@@ -14,18 +14,17 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, DataError, StorageError
 from utils.core.paths import Project
 from utils.core.storage import file_lock, make_folder
 from utils.dataset import split
-from utils.dataset.clip import Clip, Problem, Recording, ScanResult
+from utils.dataset.clip import Clip, Problem, Recording, ScanResult, Source
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.pipeline import needs_transcription, process_recording
 from utils.dataset.recognisers import Recogniser, RecognitionError
-from utils.dataset.records import Source
 from utils.dataset.store import LOCK, Dataset, Store
 from utils.dataset.workers import Outcome, ReportShare, available_cores, run_in_processes, run_on_ray, run_serially
 from utils.media import audio
@@ -36,24 +35,16 @@ logger = logging.getLogger(__name__)
 CLIP_FILE = re.compile(r"([0-9a-f]{16})-\d{8,}-\d{8,}\.wav")
 PROGRESS_SECONDS = 0.5  # between two reports of progress
 FATAL = (StopRequested, StorageError, RecognitionError)  # would also stop the next recording
-
-
-class Emit(Protocol):
-    """Receives events, as ``EventLog.emit`` does."""
-
-    def __call__(self, kind: str, **fields: object) -> None:
-        """Handle one event."""
+Emit = Callable[..., None]  # receives events, as ``EventLog.emit`` does
 
 
 class RecordingTask(NamedTuple):
     """What a worker needs to make the clips of one recording."""
 
     recording: Recording
-    content: str
+    source: Source  # how the recording will be stored, apart from what is known when it was processed
     folder: Path
     settings: DatasetConfig
-    size: int
-    changed: int
 
 
 class MadeClips(NamedTuple):
@@ -66,21 +57,13 @@ class MadeClips(NamedTuple):
 
 @dataclass
 class BuildReport:
-    """The result of a build.
-
-    Attributes:
-        contents: The dataset.
-        added: Number of new recordings.
-        known: Number of recordings that were there before.
-        bad: Files that cannot be used.
-        note: About the evaluation split.
-    """
+    """The result of a build: the dataset, and how many recordings were new or known."""
 
     contents: Dataset
     added: int = 0
     known: int = 0
-    bad: list[Problem] = field(default_factory=list)
-    note: str = ""
+    bad: list[Problem] = field(default_factory=list)  # files that cannot be used
+    note: str = ""  # about the evaluation split
 
 
 def build(
@@ -106,7 +89,11 @@ def build(
     """
     folder = project.dataset
     make_folder(folder / WAVS)
-    _check_language(folder, settings.language)
+    if (folder / LANGUAGE_FILE).is_file() and (known := read_language(folder)) != settings.language:
+        raise DataError(
+            f"{folder} holds clips of language {known!r}, not {settings.language!r}.",
+            hint="Use another project for them.",
+        )
     with file_lock(folder / LOCK):
         builder = _Builder(folder, settings, emit, check_stop)
         builder.process(scan, recogniser, second)
@@ -121,7 +108,7 @@ def make_clips(
     second: Recogniser | None = None,
 ) -> MadeClips:
     """Write the clips of one recording; runs in a worker."""
-    processed = process_recording(task.recording, task.content, task.settings, recogniser, second)
+    processed = process_recording(task.recording, task.source.recording, task.settings, recogniser, second)
     clips, reported = [], time.monotonic()
     for clip, samples in processed.clips:
         name = f"{WAVS}/{clip.id}.wav" if samples.size else ""
@@ -134,7 +121,13 @@ def make_clips(
     return MadeClips(processed.seconds, processed.warnings, clips)
 
 
-class BuildProgress:
+def content_hash(path: Path) -> str:
+    """Return the hash that identifies a recording."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+class _Progress:
     """Adds up the progress of all files, weighted by their size, and emits it with the time left."""
 
     def __init__(self, emit: Emit, sizes: Mapping[str, int]) -> None:
@@ -152,14 +145,8 @@ class BuildProgress:
         self.emitted = now
         total = sum(self.sizes.values()) or 1
         done = sum(self.sizes[name] * min(1.0, share) for name, share in self.shares.items()) / total
-        left = (now - self.started) * (1 - done) / done if done else None
-        self.emit(
-            "progress",
-            step=finished,
-            total=len(self.sizes),
-            percent=round(100 * done, 1),
-            seconds_left=left and round(left),
-        )
+        left = round((now - self.started) * (1 - done) / done) if done else None
+        self.emit("progress", step=finished, total=len(self.sizes), percent=round(100 * done, 1), seconds_left=left)
 
 
 class _Builder:
@@ -171,25 +158,28 @@ class _Builder:
         self.contents = self.store.read()
         self.report = BuildReport(self.contents)
         self.known_audio = {clip.content for clip in self.contents.kept}
-        self.progress = BuildProgress(emit, {})
+        self.progress = _Progress(emit, {})
         _remove_unfinished(folder / WAVS, self.contents)
 
     def process(self, scan: ScanResult, recogniser: Recogniser | None, second: Recogniser | None) -> None:
         """Add the clips of new recordings; an unusable file does not stop the others."""
-        self._forget_missing()
+        for source in self.contents.failed:
+            if not Path(source.path).exists():  # such as a mistyped name
+                self._note(Source("", source.path))
         for problem in scan.problems:
             self._bad(problem.path, problem.sentence)
         tasks = self._new_tasks(scan.recordings)
+        self.progress = _Progress(self.emit, {str(task.recording.path): task.source.size for task in tasks})
         with contextlib.closing(self._run(tasks, recogniser, second)) as outcomes:  # ends processes before the lock
-            for outcome in outcomes:
-                if isinstance(outcome.error, FATAL):
-                    raise outcome.error
-                if outcome.result is None:
-                    self._bad(outcome.task.recording.path, _reason(outcome.error))
+            for task, made, error in outcomes:
+                if isinstance(error, FATAL):
+                    raise error
+                if made is None:
+                    self._bad(task.recording.path, _reason(error))
                 else:
-                    self._add(outcome.task, outcome.result)
+                    self._add(task, made)
                 self.check_stop()
-                self.progress.update(str(outcome.task.recording.path), 1.0)
+                self.progress.update(str(task.recording.path), 1.0)
 
     def finish(self) -> None:
         """Choose the split of the new clips and write the lists."""
@@ -209,98 +199,77 @@ class _Builder:
         tasks: dict[str, RecordingTask] = {}
         for recording in recordings:
             self.check_stop()
+            path = recording.path.absolute()
+            last = self.contents.files.get(str(path))
             try:
-                task = self._task(recording)
+                stat = path.stat()
+                if last and not last.reason and (last.size, last.changed) == (stat.st_size, stat.st_mtime_ns):
+                    self.report.known += 1
+                    continue
+                source = Source(content_hash(path), str(path), stat.st_size, stat.st_mtime_ns)
             except OSError as error:
                 self._bad(recording.path, f"It cannot be read: {error.strerror}.")
                 continue
-            if task is None or task.content in tasks:
+            if known := self.contents.recordings.get(source.recording):
+                self._note(dataclasses.replace(source, seconds=known.seconds))
+            if known or source.recording in tasks:
                 self.report.known += 1
             else:
-                tasks[task.content] = task
-        self.progress = BuildProgress(self.emit, {str(task.recording.path): task.size for task in tasks.values()})
+                tasks[source.recording] = RecordingTask(recording, source, self.folder, self.settings)
         return list(tasks.values())
-
-    def _task(self, recording: Recording) -> RecordingTask | None:
-        """Return the task of a recording, or None if the dataset has it."""
-        path = recording.path.absolute()
-        stat = path.stat()
-        last = self.contents.files.get(str(path))
-        if last and not last.reason and (last.size, last.changed) == (stat.st_size, stat.st_mtime_ns):
-            return None
-        content = content_hash(path)
-        if known := self.contents.recordings.get(content):
-            self._note(Source(content, str(path), stat.st_size, stat.st_mtime_ns, known.seconds))
-            return None
-        return RecordingTask(recording, content, self.folder, self.settings, stat.st_size, stat.st_mtime_ns)
 
     def _run(
         self, tasks: Sequence[RecordingTask], recogniser: Recogniser | None, second: Recogniser | None
     ) -> Generator[Outcome[RecordingTask, MadeClips], None, None]:
         """Process recordings with text on all cores, then transcribe the others one by one."""
-        without_text = [task for task in tasks if recogniser is not None and needs_transcription(task.recording)]
-        others = [task for task in tasks if recogniser is None or not needs_transcription(task.recording)]
-        workers = min(self.settings.workers or available_cores(), len(others))
-        if self.settings.engine == "ray" and others:
-            yield from run_on_ray(make_clips, others, self.settings.workers, self._report)
-        elif workers > 1:
-            yield from run_in_processes(make_clips, others, workers, self._report)
-        else:
-            yield from run_serially(make_clips, others, self._report)
-        yield from run_serially(
-            functools.partial(make_clips, recogniser=recogniser, second=second), without_text, self._report
-        )
 
-    def _report(self, task: RecordingTask | None, share: float) -> None:
-        self.check_stop()
-        if task is not None:
-            self.progress.update(str(task.recording.path), share)
+        def report(task: RecordingTask | None, share: float) -> None:
+            self.check_stop()
+            if task is not None:
+                self.progress.update(str(task.recording.path), share)
+
+        groups: dict[bool, list[RecordingTask]] = {True: [], False: []}
+        for task in tasks:
+            groups[recogniser is not None and needs_transcription(task.recording)].append(task)
+        with_text = groups[False]
+        workers = min(self.settings.workers or available_cores(), len(with_text))
+        if self.settings.engine == "ray" and with_text:
+            yield from run_on_ray(make_clips, with_text, self.settings.workers, report)
+        elif workers > 1:
+            yield from run_in_processes(make_clips, with_text, workers, report)
+        else:
+            yield from run_serially(make_clips, with_text, report)
+        transcribe = functools.partial(make_clips, recogniser=recogniser, second=second)
+        yield from run_serially(transcribe, groups[True], report)
 
     def _add(self, task: RecordingTask, made: MadeClips) -> None:
-        """Store a recording with its clips."""
+        """Store a recording with its clips; one whose exact audio is in the dataset already is excluded."""
         if self.settings.engine == "ray":
             _check_shared_folder(self.folder, made.clips)
-        source = Source(
-            task.content, str(task.recording.path.absolute()), task.size, task.changed, made.seconds, "", made.warnings
-        )
-        clips = [self._without_duplicate(clip) for clip in made.clips]
+        source = dataclasses.replace(task.source, seconds=made.seconds, warnings=made.warnings)
+        clips = []
+        for clip in made.clips:
+            is_copy = clip.status == "kept" and clip.content in self.known_audio
+            clips.append(clip.excluded("duplicate") if is_copy else clip)
+            if clip.status == "kept":
+                self.known_audio.add(clip.content)
         self.store.add(source, clips)
         self.contents.clips.update({clip.id: clip for clip in clips})
-        self.contents.recordings[task.content] = self.contents.files[source.path] = source
+        self.contents.recordings[source.recording] = self.contents.files[source.path] = source
         self.report.added += 1
         for warning in made.warnings:
             self.emit("warning", path=source.path, message=warning)
-
-    def _without_duplicate(self, clip: Clip) -> Clip:
-        """Exclude a clip whose exact audio is in the dataset already."""
-        if clip.status == "kept" and clip.content in self.known_audio:
-            return clip.excluded("duplicate")
-        if clip.status == "kept":
-            self.known_audio.add(clip.content)
-        return clip
 
     def _bad(self, path: Path, reason: str) -> None:
         self.report.bad.append(Problem(path, reason))
         self._note(Source("", str(path), reason=reason))
         self.emit("bad", path=str(path), reason=reason)
 
-    def _forget_missing(self) -> None:
-        """Forget unusable files that no longer exist, such as a mistyped name."""
-        for source in self.contents.failed:
-            if not Path(source.path).exists():
-                self._note(Source("", source.path))
-
     def _note(self, source: Source) -> None:
         """Store the state of a file if it has changed."""
         if self.contents.files.get(source.path) != source:
             self.store.note(source)
             self.contents.files[source.path] = source
-
-
-def content_hash(path: Path) -> str:
-    """Return the hash that identifies a recording."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def _reason(error: BaseException | None) -> str:
@@ -319,13 +288,6 @@ def _check_shared_folder(folder: Path, clips: Sequence[Clip]) -> None:
                 f"{folder / clip.audio} was written on another machine and is not here.",
                 hint="Keep the recordings and the project in a folder that all machines of the Ray cluster share.",
             )
-
-
-def _check_language(folder: Path, language: str) -> None:
-    if (folder / LANGUAGE_FILE).is_file() and (known := read_language(folder)) != language:
-        raise DataError(
-            f"{folder} holds clips of language {known!r}, not {language!r}.", hint="Use another project for them."
-        )
 
 
 def _remove_unfinished(wavs: Path, contents: Dataset) -> None:

@@ -1,16 +1,20 @@
-"""The data types of a dataset: recordings as they are found, clips as they are stored."""
+"""The data types of a dataset: recordings as they are found, clips and files as they are stored."""
 
 import dataclasses
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+from utils.core.errors import AmharicTtsError, DataError
 
 Status = Literal["kept", "excluded"]
 Split = Literal["train", "eval", ""]
 APPROVED = "approved"  # the reason of a kept clip that a person has reviewed
 TRIMMED, SPLIT, MERGED = "trimmed", "split in two", "joined"
 REPLACED = frozenset({TRIMMED, SPLIT, MERGED, "taken back"})  # excluded because other clips hold the audio now
+RESTORE = "Restore the dataset from a backup."
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,6 @@ class Span:
 
     @property
     def seconds(self) -> float:
-        """Return the duration."""
         return self.end - self.start
 
 
@@ -36,80 +39,59 @@ class Cue:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Measurements of a clip; None means not measured.
+    """Measurements of a clip; None means not measured."""
 
-    Attributes:
-        speech_ratio: Share of the clip that is speech.
-        snr_db: Level of the speech over the level of the pauses.
-        clipping: Share of samples at full scale.
-        loudness_lufs: Loudness by ITU-R BS.1770.
-        chars_per_second: Letters of the text per second of audio.
-        confidence: Confidence of the recogniser, 0 to 1.
-        second_cer: Character error rate against a second recogniser.
-    """
-
-    speech_ratio: float | None = None
-    snr_db: float | None = None
-    clipping: float | None = None
-    loudness_lufs: float | None = None
-    chars_per_second: float | None = None
-    confidence: float | None = None
-    second_cer: float | None = None
+    speech_ratio: float | None = None  # share of the clip that is speech
+    snr_db: float | None = None  # level of the speech over the level of the pauses
+    clipping: float | None = None  # share of samples at full scale
+    loudness_lufs: float | None = None  # ITU-R BS.1770
+    chars_per_second: float | None = None  # letters of the text
+    confidence: float | None = None  # of the recogniser, 0 to 1
+    second_cer: float | None = None  # character error rate against a second recogniser
 
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A stretch of a recording with its text.
+    """A stretch of a recording with its text."""
 
-    Attributes:
-        id: Stable name, made of the recording's content hash and the span.
-        recording: Content hash of the recording.
-        source: Path or address of the recording.
-        span: Position in the recording.
-        speaker: Name of the speaker.
-        text: Transcript, as written.
-        audio: Audio file below the dataset folder; empty if the clip was excluded before one was written.
-        content: Hash of the samples.
-        scores: Measurements.
-        split: Side of the evaluation split.
-        status: Kept or excluded.
-        reason: Why it was excluded; of a kept clip, that a person approved it.
-    """
-
-    id: str
-    recording: str
-    source: str
+    id: str  # the recording's content hash and the span; never changes
+    recording: str  # content hash
+    source: str  # path or address of the recording
     span: Span
     speaker: str
-    text: str
-    audio: str = ""
-    content: str = ""
+    text: str  # as written
+    audio: str = ""  # path below the dataset folder; empty if the clip was excluded before a file was written
+    content: str = ""  # hash of the samples
     scores: Scores = Scores()
     split: Split = ""
     status: Status = "kept"
-    reason: str = ""
+    reason: str = ""  # why it was excluded; of a kept clip, that a person approved it
 
     def excluded(self, reason: str) -> "Clip":
-        """Return this clip as excluded for a reason."""
         return dataclasses.replace(self, status="excluded", reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One audio or video file, and the text that came with it.
-
-    Attributes:
-        path: The file.
-        speaker: Name of the speaker.
-        text: Transcript of the whole file, if known.
-        cues: Timed text from subtitles, in order, without overlap, within the recording.
-        warnings: What was changed or left out of the text.
-    """
+    """One audio or video file, and the text that came with it."""
 
     path: Path
     speaker: str
-    text: str = ""
-    cues: tuple[Cue, ...] = ()
+    text: str = ""  # of the whole file, if known
+    cues: tuple[Cue, ...] = ()  # from subtitles, in order, without overlap, within the recording
+    warnings: tuple[str, ...] = ()  # what was changed or left out of the text
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that was processed; the same content under another path has a row of its own."""
+
+    recording: str  # content hash; empty when the file could not be read
+    path: str
+    size: int = 0  # bytes
+    changed: int = 0  # time of the last change, in nanoseconds
+    seconds: float = 0.0
+    reason: str = ""  # why it gave no clips; empty when it is finished
     warnings: tuple[str, ...] = ()
 
 
@@ -130,12 +112,81 @@ class ScanResult:
 
     @staticmethod
     def joined(parts: Iterable["ScanResult"]) -> "ScanResult":
-        """Combine several results into one."""
         parts = list(parts)
         return ScanResult(
             tuple(recording for part in parts for recording in part.recordings),
             tuple(problem for part in parts for problem in part.problems),
         )
+
+
+SCORES = [score.name for score in dataclasses.fields(Scores)]
+COLUMNS = (  # of a clip in the store
+    *("id", "recording", "source", "start", "end", "speaker", "text"),
+    *SCORES,
+    *("status", "reason", "content", "split", "audio"),
+)
+
+
+def row_of_clip(clip: Clip) -> list[Any]:
+    """Return the values of a clip in the order of ``COLUMNS``."""
+    start = [clip.id, clip.recording, clip.source, float(clip.span.start), float(clip.span.end)]
+    scores = [None if (value := getattr(clip.scores, name)) is None else float(value) for name in SCORES]
+    end = [clip.status, clip.reason, clip.content, clip.split, clip.audio]
+    return [*start, clip.speaker, clip.text, *scores, *end]
+
+
+def clip_of_row(row: Sequence[Any]) -> Clip:
+    """Make a clip of its row, and refuse one that is damaged or names files outside the dataset."""
+    name, recording, source, start, end, speaker, text, *rest = row
+    try:
+        scores = Scores(*(None if score is None else float(score) for score in rest[: len(SCORES)]))
+        span = Span(float(start), float(end))
+    except (TypeError, ValueError) as error:
+        raise DataError(f"Clip {name!r} is damaged: {error}.", hint=RESTORE) from error
+    status, reason, content, split, audio = rest[len(SCORES) :]
+    texts = (name, recording, source, speaker, text, reason, content, audio)
+    if status not in {"kept", "excluded"} or split not in {"train", "eval", ""} or None in texts:
+        raise DataError(f"Clip {name!r} is damaged: status {status!r}, split {split!r}.", hint=RESTORE)
+    if not all(isinstance(value, str) for value in texts):
+        raise DataError(f"Clip {name!r} is damaged: a text is a number.", hint=RESTORE)
+    leads_out = audio.startswith("/") or ".." in audio.split("/") or "\\" in audio or ":" in audio
+    if leads_out or any(sign in name for sign in "/\\:"):  # ids become file names
+        raise DataError(f"Clip {name!r} is outside the dataset: {audio!r}.", hint="Do not use this dataset.")
+    return Clip(name, recording, source, span, speaker, text, audio, content, scores, split, status, reason)
+
+
+def changed_fields(old: Clip | None, new: Clip) -> tuple[str | None, str]:
+    """Return the columns that differ, before and after, as JSON; of an added clip all of them."""
+    after = dict(zip(COLUMNS, row_of_clip(new), strict=True))
+    if old is None:
+        return None, json.dumps(after, ensure_ascii=False)
+    before = dict(zip(COLUMNS, row_of_clip(old), strict=True))
+    names = [name for name in COLUMNS if before[name] != after[name]]
+    written = (json.dumps({name: row[name] for name in names}, ensure_ascii=False) for row in (before, after))
+    return next(written), next(written)
+
+
+def with_fields(clip: Clip | None, written: str) -> Clip:
+    """Return a clip with the columns that ``changed_fields`` wrote; without a clip they are all of them."""
+    try:
+        columns: Mapping[str, Any] = json.loads(written)
+        row = dict(zip(COLUMNS, row_of_clip(clip), strict=True)) if clip else {}
+        row |= {name: columns[name] for name in COLUMNS if name in columns}
+        return clip_of_row([row[name] for name in COLUMNS])
+    except (ValueError, TypeError, KeyError, AmharicTtsError) as error:
+        raise DataError(
+            f"The edit history is damaged: {error!r}.", hint="The clips themselves are unchanged."
+        ) from error
+
+
+def source_of_row(row: Sequence[Any]) -> Source:
+    recording, path, size, changed, seconds, reason, warnings = row
+    try:
+        return Source(
+            str(recording), str(path), int(size), int(changed), float(seconds), reason, tuple(warnings.splitlines())
+        )
+    except (TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"The entry of {path} is damaged: {error}.", hint=RESTORE) from error
 
 
 def abbreviate(names: Iterable[str], limit: int = 5) -> str:

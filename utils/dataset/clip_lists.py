@@ -1,10 +1,11 @@
-"""The clips that a run trains on and is judged by: what the two lists name, with a content hash for each."""
+"""The two clip lists of a dataset: read them for a run, and check them before one."""
 
 import dataclasses
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from utils.config import TrainConfig
 from utils.core.errors import DataError
@@ -12,95 +13,91 @@ from utils.core.paths import Project, resolve_inside
 from utils.dataset import list_files, metadata
 from utils.dataset.clip import Clip, Span, Split
 from utils.dataset.lengths import header_seconds
+from utils.dataset.metadata import Row
 from utils.dataset.store import Store
 
-CURE = "Create a dataset with: python -m utils prepare."
+if TYPE_CHECKING:
+    from utils.xtts.tokenizer import Tokenizer
+
+CREATE = "Create a dataset with: python -m utils prepare."
+ROUNDING = 0.02  # seconds by which a header may differ from the store
 
 
 @dataclass(frozen=True)
-class Material:
-    """What a run works with.
+class ClipLists:
+    """The clips of a run, each with a hash of its content."""
 
-    Attributes:
-        folder: The dataset folder, which the audio paths start from and which holds the features.
-        train: Clips to learn from.
-        held_back: Clips to judge by, never learnt from.
-        faults: Why other lines of the lists are left out, in sentences.
-    """
-
-    folder: Path
+    folder: Path  # the dataset folder: audio paths start here
     train: tuple[Clip, ...]
-    held_back: tuple[Clip, ...]
-    faults: tuple[str, ...] = ()
+    eval: tuple[Clip, ...]
+    problems: tuple[str, ...] = ()  # why other lines of the lists are left out
 
     @property
     def clips(self) -> list[Clip]:
-        """Return all clips."""
-        return [*self.train, *self.held_back]
+        return [*self.train, *self.eval]
 
     @property
     def voice(self) -> Path:
-        """Return the clip that a voice is heard best in: the longest of those that are never learnt from."""
-        return resolve_inside(self.folder, max(self.held_back, key=lambda clip: clip.span.seconds).audio)
+        """The clip that represents the voice: the longest that is not trained on."""
+        return resolve_inside(self.folder, max(self.eval, key=lambda clip: clip.span.seconds).audio)
 
 
 def fingerprint(clips: list[Clip]) -> str:
-    """Hash the sounds, texts and sides of clips in their order: the course of a run depends on them."""
+    """Hash the audio, texts and sides of clips in their order: the course of a run depends on them."""
     digest = hashlib.blake2b(digest_size=8)
     for clip in clips:
         digest.update(f"{clip.content}\x1f{clip.text}\x1f{clip.split}\n".encode())
     return digest.hexdigest()
 
 
-def read(config: TrainConfig, project: Project) -> Material:
+def read(config: TrainConfig, project: Project) -> ClipLists:
     """Read both lists; those of the project unless the settings name others."""
-    wanted: dict[Split, str] = {"train": config.train_csv, "eval": config.eval_csv}
-    paths = {
-        split: Path(named) if named else project.dataset / metadata.FILES[split] for split, named in wanted.items()
-    }
+    names: dict[Split, str] = {"train": config.train_csv, "eval": config.eval_csv}
+    paths = {side: Path(name) if name else project.dataset / metadata.FILES[side] for side, name in names.items()}
     metadata.write_lists(project.dataset)
     for path in paths.values():
         if not path.is_file():
-            raise DataError(f"The list {path} does not exist.", hint=CURE)
+            raise DataError(f"The list {path} does not exist.", hint=CREATE)
     folder = paths["train"].resolve().parent
     if paths["eval"].resolve().parent != folder:
         raise DataError(
             f"{paths['train']} and {paths['eval']} are in different folders.",
             hint="Put both lists in the folder that contains wavs/.",
         )
-    known = _known(folder)
-    faults: list[str] = []
-    sides = {split: tuple(_clips(path, split, known, faults)) for split, path in paths.items()}
-    for split, path in paths.items():
-        if not sides[split]:
-            raise DataError(f"{path} has no usable clips. {' '.join(faults[:3])}", hint=CURE)
-    _refuse_shared(sides["train"], sides["eval"])
-    return Material(folder, sides["train"], sides["eval"], tuple(faults))
+    store = Store(folder)  # a dataset of other programs has none
+    known = {clip.audio: clip for clip in store.clips("status = 'kept'")} if store.exists else {}
+    problems: list[str] = []
+    clips = {side: tuple(_read_list(path, side, known, problems)) for side, path in paths.items()}
+    for side, path in paths.items():
+        if not clips[side]:
+            raise DataError(f"{path} has no usable clips. {' '.join(problems[:3])}", hint=CREATE)
+    both = {clip.content for clip in clips["train"]} & {clip.content for clip in clips["eval"]}
+    if both:  # the evaluation would reward what was memorised
+        name = next(clip.audio for clip in clips["eval"] if clip.content in both)
+        raise DataError(
+            f"{len(both)} clips are in both lists, such as {name}.", hint="Remove them from the evaluation list."
+        )
+    return ClipLists(folder, clips["train"], clips["eval"], tuple(problems))
 
 
-def _known(folder: Path) -> dict[str, Clip]:
-    """Return the clips of the manifest by the path of their audio; a dataset of other programs has none."""
-    return {clip.audio: clip for clip in Store(folder).clips("status = 'kept'")} if Store(folder).exists else {}
-
-
-def _clips(path: Path, split: Split, known: dict[str, Clip], faults: list[str]) -> Iterator[Clip]:
+def _read_list(path: Path, split: Split, known: dict[str, Clip], problems: list[str]) -> Iterator[Clip]:
     listing = list_files.read_listing(path)
-    faults += [f"{path.name}, {fault}" for fault in listing.problems]
+    problems += [f"{path.name}, {problem}" for problem in listing.problems]
     for row in listing.clips:
         name = row.audio.replace("\\", "/")
-        clip = known.get(name) or _stranger(path.parent, name)
+        clip = known.get(name) or _unknown_clip(path.parent, name)
         if clip is None:
-            faults.append(f"{path.name}, line {row.line}: {name} cannot be read.")
+            problems.append(f"{path.name}, line {row.line}: {name} cannot be read.")
         elif not row.text.strip():
-            faults.append(f"{path.name}, line {row.line}: {name} has no text.")
+            problems.append(f"{path.name}, line {row.line}: {name} has no text.")
         else:
-            # the list may have been corrected by hand; where it was not, the manifest has the text as it was written
+            # the list may have been corrected by hand; where it was not, the store has the text as it was written
             text = clip.text if metadata.plain(clip.text) == row.text else row.text
             yield dataclasses.replace(clip, text=text, speaker=row.speaker or clip.speaker, split=split)
 
 
-def _stranger(folder: Path, name: str) -> Clip | None:
-    """Make a clip of a file that no manifest knows."""
+def _unknown_clip(folder: Path, name: str) -> Clip | None:
+    """Make a clip of a file that is not in the store."""
     seconds = header_seconds(folder / name)
     if seconds is None:
         return None
@@ -109,11 +106,72 @@ def _stranger(folder: Path, name: str) -> Clip | None:
     return Clip(content, content, name, Span(0.0, seconds), "speaker", "", name, content)
 
 
-def _refuse_shared(train: tuple[Clip, ...], held_back: tuple[Clip, ...]) -> None:
-    """Refuse lists that share a sound: the evaluation would praise what was learnt by heart."""
-    both = {clip.content for clip in train} & {clip.content for clip in held_back}
-    if both:
-        name = next(clip.audio for clip in held_back if clip.content in both)
-        raise DataError(
-            f"{len(both)} clips are in both lists, such as {name}.", hint="Remove them from the evaluation list."
-        )
+@dataclass(frozen=True)
+class ListProblem:
+    """Something that is wrong with a line of a list."""
+
+    list: Path
+    line: int
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.list}:{self.line}: {self.sentence}"
+
+
+def check(path: Path, max_seconds: float, language: str, tokenizer: "Tokenizer | None" = None) -> Iterator[ListProblem]:
+    """Yield every problem of a dataset folder or of one list; tokens are only checked with a tokenizer."""
+    contents = Store(path if path.is_dir() else path.parent).read()
+    seconds = {clip.audio: clip.span.seconds for clip in contents.kept}
+    files: dict[str, Row] = {}
+    texts: dict[tuple[str, str], Row] = {}
+    for file in metadata.list_files(path):
+        is_empty = True
+        for row in metadata.read_list(file):
+            is_empty = False
+            sentences = [
+                *_line_problems(row, files, texts),
+                *_audio_problems(row, max_seconds, seconds.get(row.audio)),
+                *(_token_problems(row, tokenizer, language) if tokenizer else ()),
+            ]
+            yield from (ListProblem(row.list, row.line, sentence) for sentence in sentences)
+        if is_empty:
+            yield ListProblem(file, 1, "The list is empty.")
+
+
+def _line_problems(row: Row, files: dict[str, Row], texts: dict[tuple[str, str], Row]) -> Iterator[str]:
+    """Find damaged and repeated lines, and texts of a speaker in both lists, which make the evaluation unfair."""
+    if row.problem:
+        yield f"{row.problem}."
+    if not row.text.strip():
+        yield "The text is empty."
+    first = files.setdefault(row.audio, row)
+    if first is not row:
+        yield f"{row.audio} is already in {first.list.name}:{first.line}."
+    same = texts.setdefault((row.speaker, row.text), row)
+    if same.list != row.list and row.text.strip() and first is row:
+        yield f"The same text is in {same.list.name}:{same.line}."
+
+
+def _audio_problems(row: Row, max_seconds: float, expected: float | None) -> Iterator[str]:
+    folder = row.list.parent.resolve()
+    if not row.audio or not row.path.is_file():
+        yield f"No such audio file: {row.audio or 'the cell is empty'}."
+        return
+    if not row.path.resolve().is_relative_to(folder):
+        yield f"{row.audio} lies outside {folder}: the dataset cannot be moved."
+    seconds = header_seconds(row.path)
+    if not seconds:
+        yield f"{row.audio} is not a readable audio file."
+    elif seconds > max_seconds + ROUNDING:
+        yield f"{row.audio} lasts {seconds:.2f} s, over {max_seconds:g}."
+    elif expected is not None and abs(seconds - expected) > ROUNDING:
+        yield f"{row.audio} lasts {seconds:.2f} s instead of {expected:.2f}."
+
+
+def _token_problems(row: Row, tokenizer: "Tokenizer", language: str) -> Iterator[str]:
+    reading = tokenizer.tokenize(row.text, language)
+    limit = tokenizer.pack(language).token_limit
+    if reading.unknown:
+        yield f"The vocabulary has no symbol for {' '.join(reading.unknown)} ([UNK])."
+    if len(reading.ids) > limit:
+        yield f"The text has {len(reading.ids)} tokens, over {limit}."

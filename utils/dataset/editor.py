@@ -17,14 +17,13 @@ from utils.core.errors import DataError
 from utils.core.storage import file_lock
 from utils.dataset import scores, split, vad
 from utils.dataset.build import content_hash
-from utils.dataset.clip import APPROVED, MERGED, SPLIT, TRIMMED, Clip, Span
+from utils.dataset.clip import APPROVED, MERGED, SPLIT, TRIMMED, Clip, Span, changed_fields, with_fields
 from utils.dataset.lengths import LIMIT
 from utils.dataset.metadata import WAVS, plain, write_lists_later
 from utils.dataset.pipeline import read_spans, sound_hash
-from utils.dataset.records import changed_fields, with_fields
 from utils.dataset.rules import REASONS
 from utils.dataset.store import LOCK, Store, open_store
-from utils.media import audio, loudness
+from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE
 
@@ -33,32 +32,19 @@ SHORTEST = 0.3  # seconds, the shortest clip that any setting allows
 
 @dataclass(frozen=True)
 class Edit:
-    """A change that was made.
+    """A change that was made."""
 
-    Attributes:
-        name: Kind of change, such as ``trim``.
-        clips: The clips that it changed or added, as they are now.
-    """
-
-    name: str
-    clips: tuple[Clip, ...]
+    name: str  # kind of change, such as ``trim``
+    clips: tuple[Clip, ...]  # that it changed or added, as they are now
 
 
 class Session:
-    """A dataset while it is edited.
-
-    Args:
-        store: The store, with an open transaction.
-    """
+    """A dataset while it is edited; the store has an open transaction."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.before: dict[str, Clip | None] = {}
         self.after: dict[str, Clip] = {}
-
-    def clip(self, name: str) -> Clip:
-        """Return a clip that must exist."""
-        return self.clips([name])[0]
 
     def clips(self, names: Iterable[str]) -> list[Clip]:
         """Return clips that must exist, each once."""
@@ -67,6 +53,9 @@ class Session:
         if unknown := next((name for name in names if name not in clips), None):
             raise DataError(f"There is no clip {unknown!r}.", hint="Choose a clip in the list.")
         return [clips[name] for name in names]
+
+    def clip_with_audio(self, name: str) -> Clip:
+        return _with_audio(self.clips([name])[0])
 
     def put(self, clips: Sequence[Clip]) -> None:
         """Add or replace clips."""
@@ -82,34 +71,26 @@ class Session:
         if not waiting:
             return
         recordings = {clip.recording: self.store.clips("recording = ?", clip.recording) for clip in waiting}
-        alone = any(all(not clip.split for clip in clips) for clips in recordings.values())
-        clips = self.store.clips("1") if alone else [clip for clips in recordings.values() for clip in clips]
+        has_new = any(all(not clip.split for clip in clips) for clips in recordings.values())
+        clips = self.store.clips("1") if has_new else [clip for clips in recordings.values() for clip in clips]
         sides = split.assign(clips, share, by).splits
         self.put([dataclasses.replace(clip, split=sides[clip.id]) for clip in clips if clip.id in sides])
 
     def record(self, name: str) -> None:
         """Add what has changed to the history, as one step."""
-        changes = [
-            (clip.id, *changed_fields(self.before[clip.id], clip))
-            for clip in self.after.values()
-            if clip != self.before[clip.id]
-        ]
-        if not changes:
+        changed = [(self.before[clip.id], clip) for clip in self.after.values() if clip != self.before[clip.id]]
+        if not changed:
             return
         with self.store.transaction() as db:
             db.execute("DELETE FROM edits WHERE undone")
             number = db.execute("INSERT INTO edits (name) VALUES (?)", [name]).lastrowid
-            db.executemany("INSERT INTO changes VALUES (?, ?, ?, ?)", [(number, *change) for change in changes])
+            rows = [(number, clip.id, *changed_fields(before, clip)) for before, clip in changed]
+            db.executemany("INSERT INTO changes VALUES (?, ?, ?, ?)", rows)
 
 
 @contextmanager
 def editing(folder: Path, name: str) -> Iterator[Session]:
-    """Open a dataset for an edit, which becomes one step of the history.
-
-    Args:
-        folder: The dataset folder.
-        name: Kind of change.
-    """
+    """Open a dataset for an edit, which becomes one step of the history."""
     store = open_store(folder)
     with file_lock(folder / LOCK), store.transaction():
         session = Session(store)
@@ -130,12 +111,17 @@ def set_text(folder: Path, name: str, text: str) -> Edit:
         measured = dataclasses.replace(clip.scores, chars_per_second=pace, confidence=None, second_cer=None)
         return dataclasses.replace(clip, text=text, scores=measured)
 
-    return _change(folder, "text", [name], change)
+    return _change_each(folder, "text", [name], change)
 
 
 def approve(folder: Path, names: Sequence[str]) -> Edit:
     """Mark clips as reviewed; excluded ones are restored."""
-    return _change(folder, "approve", names, lambda clip: dataclasses.replace(_usable(clip), reason=APPROVED))
+    return _change_each(folder, "approve", names, lambda clip: _kept(clip, APPROVED))
+
+
+def restore(folder: Path, names: Sequence[str]) -> Edit:
+    """Use excluded clips again, and withdraw approvals."""
+    return _change_each(folder, "restore", names, lambda clip: _kept(clip, ""))
 
 
 def exclude(folder: Path, names: Sequence[str], reason: str) -> Edit:
@@ -146,25 +132,32 @@ def exclude(folder: Path, names: Sequence[str], reason: str) -> Edit:
             f"{reason!r} cannot be the reason: the quality filters use it.",
             hint=f"Choose other words, such as {f'{reason} when heard'.strip()!r}.",
         )
-    return _change(folder, "exclude", names, lambda clip: clip.excluded(reason))
+    return _change_each(folder, "exclude", names, lambda clip: clip.excluded(reason))
 
 
-def restore(folder: Path, names: Sequence[str]) -> Edit:
-    """Use excluded clips again, and withdraw approvals."""
-    return _change(folder, "restore", names, lambda clip: dataclasses.replace(_usable(clip), reason=""))
+def _change_each(folder: Path, what: str, names: Sequence[str], change: Callable[[Clip], Clip]) -> Edit:
+    """Change clips, all of them or none."""
+    with editing(folder, what) as session:
+        session.put([change(clip) for clip in session.clips(names)])
+    return Edit(what, tuple(session.after.values()))
+
+
+def _kept(clip: Clip, reason: str) -> Clip:
+    if not clip.text.strip():
+        raise DataError(f"Clip {clip.id} has no text.", hint="Write its text first.")
+    return dataclasses.replace(_with_audio(clip), status="kept", reason=reason)
+
+
+def _with_audio(clip: Clip) -> Clip:
+    if not clip.audio:
+        raise DataError(f"Clip {clip.id} has no audio.", hint="Choose another one.")
+    return clip
 
 
 def trim(folder: Path, name: str, start: float, end: float) -> Edit:
-    """Replace a clip by a part of it.
-
-    Args:
-        folder: The dataset folder.
-        name: The clip.
-        start: Start of the part, in seconds from the start of the clip.
-        end: End of the part.
-    """
+    """Replace a clip by the part of it between two times, in seconds from its start."""
     with editing(folder, "trim") as session:
-        clip = _audible(session.clip(name))
+        clip = session.clip_with_audio(name)
         seconds = clip.span.seconds
         start, end = max(0.0, start), min(seconds, end)
         if end - start < SHORTEST:
@@ -179,7 +172,7 @@ def trim(folder: Path, name: str, start: float, end: float) -> Edit:
 def split_clip(folder: Path, name: str, at: float) -> Edit:
     """Replace a clip by two, and divide its words between them by time."""
     with editing(folder, "split") as session:
-        clip = _audible(session.clip(name))
+        clip = session.clip_with_audio(name)
         seconds = clip.span.seconds
         if not SHORTEST <= at <= seconds - SHORTEST:
             raise DataError(f"Both parts must last at least {SHORTEST:g} s.", hint="Choose another time.")
@@ -189,10 +182,20 @@ def split_clip(folder: Path, name: str, at: float) -> Edit:
     return Edit("split", tuple(session.after[part.id] for part in parts))
 
 
+def divide(text: str, share: float) -> tuple[str, str]:
+    """Divide the words of a text so that the first part has about this share of the letters."""
+    words = text.split()
+    if len(words) < 2:
+        return (text, "") if share >= 0.5 else ("", text)
+    letters = np.cumsum([len(word) for word in words])
+    cut = int(np.argmin(np.abs(letters[:-1] - share * letters[-1]))) + 1
+    return " ".join(words[:cut]), " ".join(words[cut:])
+
+
 def merge_next(folder: Path, name: str) -> Edit:
     """Replace a clip and the next one of its recording by one clip, with the pause between them."""
     with editing(folder, "merge") as session:
-        clip = _audible(session.clip(name))
+        clip = session.clip_with_audio(name)
         other = next_clip(session.store, clip)
         if other is None:
             raise DataError("No clip in use follows this one in its recording.", hint="Choose an earlier clip.")
@@ -202,17 +205,52 @@ def merge_next(folder: Path, name: str) -> Edit:
                 f"Together they last {span.seconds:.1f} s; the maximum is {LIMIT:g} s.",
                 hint="Trim one of them first.",
             )
-        merged = _new_clip(folder, clip, span, _from_recording(clip, span), f"{clip.text} {other.text}".strip())
+        path = Path(clip.source)
+        if not path.is_file() or content_hash(path) != clip.recording:
+            raise DataError(
+                f"The recording {path} is missing or was changed, so the pause between the clips cannot be read.",
+                hint="Restore it.",
+            )
+        samples = audio.centred(next(read_spans(path, [span])))
+        samples = audio.levelled(samples, RATE, scores.loudness(samples, RATE))
+        merged = _new_clip(folder, clip, span, samples, f"{clip.text} {other.text}".strip())
         session.put([clip.excluded(MERGED), other.excluded(MERGED), merged])
     return Edit("merge", (session.after[merged.id],))
 
 
+def next_clip(store: Store, clip: Clip) -> Clip | None:
+    """Return the kept clip that follows another one in its recording."""
+    condition = "recording = ? AND status = 'kept' AND id <> ? AND start >= ? AND \"end\" > ? ORDER BY start LIMIT 1"
+    return next(iter(store.clips(condition, clip.recording, clip.id, clip.span.start, clip.span.end)), None)
+
+
+def _part(folder: Path, clip: Clip, start: float, end: float, text: str) -> Clip:
+    """Make a clip of a part of another one's audio."""
+    samples = audio.load(folder / clip.audio, RATE, start, end)
+    return _new_clip(folder, clip, Span(clip.span.start + start, clip.span.start + end), samples, text)
+
+
+def _new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) -> Clip:
+    """Write the audio of a new clip of the same recording, and measure it."""
+    samples = audio.faded(samples, RATE)
+    name = f"{clip.recording}-{round(1000 * span.start):08d}-{round(1000 * span.end):08d}"
+    path = f"{WAVS}/{name}.wav"
+    audio.save(folder / path, samples, RATE)
+    return dataclasses.replace(
+        clip,
+        id=name,
+        span=span,
+        text=text,
+        audio=path,
+        content=sound_hash(samples),
+        scores=scores.measure(samples, RATE, vad.speech_segments(folder / path, DatasetConfig()), text),
+        status="kept" if text else "excluded",
+        reason="" if text else "no text left",
+    )
+
+
 def rename_speakers(folder: Path, names: Mapping[str, str]) -> dict[str, int]:
     """Rename speakers, all at once; two that get the same name become one speaker.
-
-    Args:
-        folder: The dataset folder.
-        names: New names by old ones.
 
     Returns:
         The number of clips by old name, excluded ones included.
@@ -233,27 +271,16 @@ def rename_speakers(folder: Path, names: Mapping[str, str]) -> dict[str, int]:
 def resplit(folder: Path, share: float, by: split.By) -> str:
     """Choose the evaluation split of all clips anew; return what to know about it."""
     with editing(folder, "evaluation split") as session:
-        clips = session.store.clips("1 ORDER BY number")
-        unsplit = [dataclasses.replace(clip, split="") for clip in clips]
-        choice = split.assign(unsplit, share, by)
-        session.put([dataclasses.replace(clip, split=choice.splits.get(clip.id, "")) for clip in unsplit])
+        clips = [dataclasses.replace(clip, split="") for clip in session.store.clips("1 ORDER BY number")]
+        choice = split.assign(clips, share, by)
+        session.put([dataclasses.replace(clip, split=choice.splits.get(clip.id, "")) for clip in clips])
     return choice.note
-
-
-def undo(folder: Path) -> Edit:
-    """Undo the last edit."""
-    return _step(folder, back=True)
-
-
-def redo(folder: Path) -> Edit:
-    """Make the edit again that was undone last."""
-    return _step(folder, back=False)
 
 
 def revert(folder: Path, name: str) -> Edit:
     """Undo the last change of one clip, whatever was edited since; a second time takes that back."""
     with editing(folder, "revert") as session, session.store.reading() as db:
-        clip = session.clip(name)
+        (clip,) = session.clips([name])
         query = "SELECT before FROM changes JOIN edits ON edit = number WHERE clip = ? AND NOT undone"
         row = db.execute(f"{query} ORDER BY edit DESC LIMIT 1", [name]).fetchone()
         if row is None:
@@ -264,30 +291,14 @@ def revert(folder: Path, name: str) -> Edit:
     return Edit("revert", (session.after[name],))
 
 
-def last_edit(folder: Path, *, undone: bool = False) -> str:
-    """Return the name of the edit that undo (or redo) is about; empty if there is none."""
-    store = Store(folder)
-    if not store.exists:
-        return ""
-    step = _next_step(store, back=not undone)
-    return step[1] if step else ""
+def undo(folder: Path) -> Edit:
+    """Undo the last edit."""
+    return _step(folder, back=True)
 
 
-def next_clip(store: Store, clip: Clip) -> Clip | None:
-    """Return the kept clip that follows another one in its recording."""
-    condition = "recording = ? AND status = 'kept' AND id <> ? AND start >= ? AND \"end\" > ? ORDER BY start LIMIT 1"
-    return next(iter(store.clips(condition, clip.recording, clip.id, clip.span.start, clip.span.end)), None)
-
-
-def divide(text: str, share: float) -> tuple[str, str]:
-    """Divide the words of a text so that the first part has about this share of the letters."""
-    words = text.split()
-    if len(words) < 2:
-        return (text, "") if share >= 0.5 else ("", text)
-    total = sum(map(len, words))
-    reached = np.cumsum([len(word) for word in words])[:-1]
-    cut = int(np.argmin(np.abs(reached - share * total))) + 1
-    return " ".join(words[:cut]), " ".join(words[cut:])
+def redo(folder: Path) -> Edit:
+    """Make the edit again that was undone last."""
+    return _step(folder, back=False)
 
 
 def _step(folder: Path, *, back: bool) -> Edit:
@@ -309,64 +320,15 @@ def _step(folder: Path, *, back: bool) -> Edit:
     return Edit(name, tuple(changed))
 
 
+def last_edit(folder: Path, *, undone: bool = False) -> str:
+    """Return the name of the edit that undo (or redo) is about; empty if there is none."""
+    store = Store(folder)
+    step = _next_step(store, back=not undone) if store.exists else None
+    return step[1] if step else ""
+
+
 def _next_step(store: Store, *, back: bool) -> tuple[int, str] | None:
     condition = "NOT undone ORDER BY number DESC" if back else "undone ORDER BY number"
     with store.reading() as db:
         row: tuple[int, str] | None = db.execute(f"SELECT number, name FROM edits WHERE {condition}").fetchone()
     return row
-
-
-def _change(folder: Path, what: str, names: Sequence[str], change: Callable[[Clip], Clip]) -> Edit:
-    """Change clips, all of them or none."""
-    with editing(folder, what) as session:
-        session.put([change(clip) for clip in session.clips(names)])
-    return Edit(what, tuple(session.after.values()))
-
-
-def _audible(clip: Clip) -> Clip:
-    if not clip.audio:
-        raise DataError(f"Clip {clip.id} has no audio.", hint="Choose another one.")
-    return clip
-
-
-def _usable(clip: Clip) -> Clip:
-    if not clip.text.strip():
-        raise DataError(f"Clip {clip.id} has no text.", hint="Write its text first.")
-    return dataclasses.replace(_audible(clip), status="kept")
-
-
-def _part(folder: Path, clip: Clip, start: float, end: float, text: str) -> Clip:
-    """Make a clip of a part of another one's audio."""
-    samples = audio.load(folder / clip.audio, RATE, start, end)
-    return _new_clip(folder, clip, Span(clip.span.start + start, clip.span.start + end), samples, text)
-
-
-def _from_recording(clip: Clip, span: Span) -> Samples:
-    """Read a span of the recording itself, at the loudness of clips."""
-    path = Path(clip.source)
-    if not path.is_file() or content_hash(path) != clip.recording:
-        raise DataError(
-            f"The recording {path} is missing or was changed, so the pause between the clips cannot be read.",
-            hint="Restore it.",
-        )
-    samples = loudness.centred(next(read_spans(path, [span])))
-    return loudness.levelled(samples, RATE, scores.loudness(samples, RATE))
-
-
-def _new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) -> Clip:
-    """Write the audio of a new clip of the same recording, and measure it."""
-    samples = audio.faded(samples, RATE)
-    name = f"{clip.recording}-{round(1000 * span.start):08d}-{round(1000 * span.end):08d}"
-    path = f"{WAVS}/{name}.wav"
-    audio.save(folder / path, samples, RATE)
-    return dataclasses.replace(
-        clip,
-        id=name,
-        span=span,
-        text=text,
-        audio=path,
-        content=sound_hash(samples),
-        scores=scores.measure(samples, RATE, vad.speech_segments(folder / path, DatasetConfig()), text),
-        status="kept" if text else "excluded",
-        reason="" if text else "no text left",
-    )

@@ -23,7 +23,7 @@ SPEAKER = "speaker_name speaker_id speaker client_id reader voice".split()
 SEPARATORS = "|\t,;"
 MAX_NAME_WORDS = 3  # a longer third column is the text again, not a speaker
 AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".webm")  # a list may leave them out
-FOLDERS = ("", "wavs", "wav", "clips", "audio", "audios", "data")  # where the files of a list may lie
+FOLDERS = ("", "wavs", "wav", "clips", "audio", "audios", "data")  # where the files of a list may be
 
 
 class ListedClip(NamedTuple):
@@ -51,7 +51,7 @@ class Columns(NamedTuple):
     other_text: int | None = None  # used where the text column is empty
 
 
-Line = tuple[int, list[str]]
+Line = tuple[int, list[str]]  # its number and its cells
 
 
 def read_listing(path: Path) -> Listing:
@@ -61,12 +61,21 @@ def read_listing(path: Path) -> Listing:
     if max((len(cells) for _, cells in lines), default=0) < 2:
         raise DataError(f"{path} has no line with two or more columns.", hint="Each line is: file|text|speaker.")
     columns = find_columns(lines[0][1])
-    body = lines[1:] if columns else lines
-    width = len(lines[0][1]) if columns else _usual_width(body)
-    good = [(line, cells) for line, cells in body if len(cells) == width]
-    problems += [f"line {line}: {len(cells)} cells instead of {width}" for line, cells in body if len(cells) != width]
-    columns = columns or _guess_columns([cells for _, cells in good])
-    return Listing([_listed_clip(line, cells, columns) for line, cells in good], [*text.warnings, *problems])
+    if columns:
+        width, lines = len(lines[0][1]), lines[1:]
+    else:
+        width = Counter(len(cells) for _, cells in lines if len(cells) > 1).most_common(1)[0][0]
+    problems += [f"line {line}: {len(cells)} cells instead of {width}" for line, cells in lines if len(cells) != width]
+    lines = [(line, cells) for line, cells in lines if len(cells) == width]
+    columns = columns or _guess_columns([cells for _, cells in lines])
+    clips = []
+    for line, cells in lines:
+        written = cells[columns.text]
+        if not written.strip() and columns.other_text is not None:
+            written = cells[columns.other_text]
+        speaker = "" if columns.speaker is None else cells[columns.speaker].strip()
+        clips.append(ListedClip(line, cells[columns.audio].strip(), " ".join(written.split()), speaker))
+    return Listing(clips, [*text.warnings, *problems])
 
 
 def find_columns(header: Sequence[str]) -> Columns | None:
@@ -76,53 +85,6 @@ def find_columns(header: Sequence[str]) -> Columns | None:
     if not audio or not text:
         return None
     return Columns(audio[0], text[0], speaker[0] if speaker else None, text[1] if len(text) > 1 else None)
-
-
-def _usual_width(lines: Iterable[Line]) -> int:
-    return Counter(len(cells) for _, cells in lines if len(cells) > 1).most_common(1)[0][0]
-
-
-def _split_cells(text: str) -> tuple[list[Line], list[str]]:
-    """Split the lines at the separator that most of them share."""
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    sample = [line for _, line in lines[:1000]]
-    counts = {separator: sum(separator in line for line in sample) for separator in SEPARATORS}
-    separator = max(SEPARATORS, key=lambda separator: counts[separator] * 2 > len(sample))
-    if separator in "|\t":  # such lists are written without quotes; some programs quote anyway
-        return [(number, [_unquote(cell) for cell in line.split(separator)]) for number, line in lines], []
-    try:
-        return list(_read_csv(text.split("\n"), separator)), []
-    except csv.Error:
-        return _read_csv_by_line(lines, separator)
-
-
-def _read_csv(lines: Iterable[str], separator: str) -> Iterator[Line]:
-    reader = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True, skipinitialspace=True)
-    first = 1
-    for cells in reader:
-        if any(cell.strip() for cell in cells):
-            yield first, [" ".join(cell.split()) for cell in cells]
-        first = reader.line_num + 1
-
-
-def _read_csv_by_line(lines: Iterable[tuple[int, str]], separator: str) -> tuple[list[Line], list[str]]:
-    """Read the lines one by one, because a quotation mark is not closed."""
-    good: list[Line] = []
-    problems = []
-    for number, line in lines:
-        try:
-            good += [(number, cells) for _, cells in _read_csv([line], separator)]
-        except csv.Error:
-            problems.append(f"line {number}: a quotation mark is not closed")
-    return good, problems
-
-
-def _unquote(cell: str) -> str:
-    cell = cell.strip()
-    inner = cell[1:-1]
-    if len(cell) >= 2 and cell[0] == cell[-1] == '"' and '"' not in inner.replace('""', ""):
-        return inner.replace('""', '"')
-    return cell
 
 
 def _guess_columns(rows: Sequence[Sequence[str]]) -> Columns:
@@ -138,12 +100,42 @@ def _guess_columns(rows: Sequence[Sequence[str]]) -> Columns:
     return Columns(0, 2, other_text=1)
 
 
-def _listed_clip(line: int, cells: Sequence[str], columns: Columns) -> ListedClip:
-    text = cells[columns.text]
-    if not text.strip() and columns.other_text is not None:
-        text = cells[columns.other_text]
-    speaker = "" if columns.speaker is None else cells[columns.speaker]
-    return ListedClip(line, cells[columns.audio].strip(), " ".join(text.split()), speaker.strip())
+def _split_cells(text: str) -> tuple[list[Line], list[str]]:
+    """Split the lines at the separator that most of them share; also return the problems."""
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    sample = [line for _, line in lines[:1000]]
+    counts = {separator: sum(separator in line for line in sample) for separator in SEPARATORS}
+    separator = max(SEPARATORS, key=lambda separator: counts[separator] * 2 > len(sample))
+    if separator in "|\t":  # such lists are written without quotes; some programs quote anyway
+        return [(number, [_unquote(cell) for cell in line.split(separator)]) for number, line in lines], []
+    try:
+        return list(_read_csv(text.split("\n"), separator)), []
+    except csv.Error:  # a quotation mark is not closed: find the line
+        good: list[Line] = []
+        problems = []
+        for number, line in lines:
+            try:
+                good += [(number, cells) for _, cells in _read_csv([line], separator)]
+            except csv.Error:
+                problems.append(f"line {number}: a quotation mark is not closed")
+        return good, problems
+
+
+def _read_csv(lines: Iterable[str], separator: str) -> Iterator[Line]:
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=separator, strict=True, skipinitialspace=True)
+    first = 1
+    for cells in reader:
+        if any(cell.strip() for cell in cells):
+            yield first, [" ".join(cell.split()) for cell in cells]
+        first = reader.line_num + 1
+
+
+def _unquote(cell: str) -> str:
+    cell = cell.strip()
+    inner = cell[1:-1]
+    if len(cell) >= 2 and cell[0] == cell[-1] == '"' and '"' not in inner.replace('""', ""):
+        return inner.replace('""', '"')
+    return cell
 
 
 class AudioFinder:
@@ -156,21 +148,16 @@ class AudioFinder:
 
     def find(self, written: str) -> Path:
         """Return the file that a list names; raise if it is missing or outside the folder."""
-        name = written.replace("\\", "/")
-        if not name or "\0" in name:
+        if not written or "\0" in written:
             raise DataError("no audio file is given.")
-        if (path := self._find(Path(name))) is None:
-            raise DataError(f"no such audio file: {written}.", hint=f"Paths are relative to {self.folder}.")
-        return path
-
-    def _find(self, name: Path) -> Path | None:
+        name = Path(written.replace("\\", "/"))
         is_outside, key = not (self.root / name).resolve().is_relative_to(self.root), name_key(name.name)
         for folder in FOLDERS:
             parent = self.root / folder / name.parent
             if parent not in self.names:
                 self.names[parent] = _file_names(parent)
+            names = self.names[parent]
             for suffix in ("", *AUDIO_SUFFIXES):
-                names = self.names[parent]
                 if (real := names.get(name.name + suffix) or names.get(key + suffix)) is None:
                     continue
                 try:
@@ -179,7 +166,7 @@ class AudioFinder:
                     is_outside = True
         if is_outside:
             raise DataError(f"{name} is outside the folder of the list.", hint="Copy the audio files next to the list.")
-        return None
+        raise DataError(f"no such audio file: {written}.", hint=f"Paths are relative to {self.folder}.")
 
 
 def _file_names(folder: Path) -> dict[str, str]:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from utils.core.errors import DataError
 from utils.core.storage import atomic_writer, file_lock
-from utils.dataset.clip import Clip
+from utils.dataset.clip import Clip, Source
 from utils.dataset.metadata import WAVS, read_language, write_lists
-from utils.dataset.records import Source
 from utils.dataset.store import LOCK, Dataset, load_dataset, open_store
 
 

@@ -25,41 +25,27 @@ _timers_lock = threading.Lock()
 
 
 class Row(NamedTuple):
-    """A line of a metadata list.
-
-    Attributes:
-        list: The file.
-        line: Line number, from 1.
-        audio: Audio path as written.
-        text: Transcript.
-        speaker: Name of the speaker.
-        fault: What is wrong with the line; empty if it has three cells.
-    """
+    """A line of a metadata list."""
 
     list: Path
-    line: int
-    audio: str
+    line: int  # from 1
+    audio: str  # as written; relative paths start at the folder of the list
     text: str
     speaker: str
-    fault: str = ""
+    problem: str = ""  # empty if the line has three cells
 
     @property
     def path(self) -> Path:
-        """Return the path of the audio; relative paths start at the folder of the list."""
         return self.list.parent / self.audio
 
 
 def write_lists(folder: Path, language: str | None = None) -> None:
-    """Write the lists of the kept clips if they are out of date.
-
-    Args:
-        folder: The dataset folder.
-        language: Language to note beside them; None leaves it as it is.
-    """
+    """Write the lists of the kept clips if they are out of date, and a language beside them if one is given."""
     if language is not None:
         _replace(folder / LANGUAGE_FILE, f"{language}\n")
     store = Store(folder)
-    if not store.exists or _is_current(store):
+    exist = all((folder / name).is_file() for name in FILES.values())
+    if not store.exists or (exist and store.meta("lists_revision") == store.meta("revision")):
         return
     with file_lock(folder / ".lists.lock"), store.reading() as db:
         revision = store.meta("revision")
@@ -72,26 +58,25 @@ def write_lists(folder: Path, language: str | None = None) -> None:
 
 def write_lists_later(folder: Path) -> None:
     """Write the lists in the background, a moment after the last edit; a program that ends waits for it."""
+
+    def write() -> None:
+        with _timers_lock:
+            _timers.pop(folder, None)
+        try:
+            write_lists(folder)
+        except (AmharicTtsError, OSError) as error:  # the next reader tries again and reports it
+            logger.warning("The metadata lists were not written: %s", error)
+
     with _timers_lock:
         if folder in _timers:
             _timers[folder].cancel()
-        _timers[folder] = threading.Timer(DELAY, _write_in_background, [folder])
+        _timers[folder] = threading.Timer(DELAY, write)
         _timers[folder].start()
 
 
-def _write_in_background(folder: Path) -> None:
-    with _timers_lock:
-        _timers.pop(folder, None)
-    try:
-        write_lists(folder)
-    except (AmharicTtsError, OSError) as error:  # the next reader tries again and reports it
-        logger.warning("The metadata lists were not written: %s", error)
-
-
-def _is_current(store: Store) -> bool:
-    return all((store.folder / name).is_file() for name in FILES.values()) and store.meta(
-        "lists_revision"
-    ) == store.meta("revision")
+def _replace(path: Path, text: str) -> None:
+    if not path.is_file() or path.read_bytes() != text.encode():
+        write_atomically(path, text)
 
 
 def format_row(audio: str, text: str, speaker: str) -> str:
@@ -137,13 +122,7 @@ def read_list(path: Path) -> Iterator[Row]:
         )
     for number, line in enumerate(lines[1:], 2):
         cells = line.rstrip("\r").split("|")
-        if len(cells) == 3:
-            yield Row(path, number, *cells)
-        elif line.strip():
-            audio, text, speaker = [*cells, "", ""][:3]
-            yield Row(path, number, audio, text, speaker, f"{len(cells)} cells instead of 3")
-
-
-def _replace(path: Path, text: str) -> None:
-    if not path.is_file() or path.read_bytes() != text.encode():
-        write_atomically(path, text)
+        if line.strip():
+            audio, text, speaker, *_ = [*cells, "", ""]
+            problem = "" if len(cells) == 3 else f"{len(cells)} cells instead of 3"
+            yield Row(path, number, audio, text, speaker, problem)

@@ -15,7 +15,7 @@ from utils.dataset import cutting, rules, scores, vad
 from utils.dataset.clip import Clip, Cue, Recording, Scores, Span
 from utils.dataset.recognisers import RATE as ASR_RATE
 from utils.dataset.recognisers import Recogniser, second_cer
-from utils.media import audio, loudness
+from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE
 
@@ -125,9 +125,9 @@ def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: Da
         return clip.excluded("no sound"), samples
     measured = scores.measure(samples, RATE, _within(speech, clip.span), clip.text)
     recognised = {"confidence": clip.scores.confidence, "second_cer": clip.scores.second_cer}
-    samples = loudness.centred(samples)
+    samples = audio.centred(samples)
     if settings.normalise_loudness:
-        samples = loudness.levelled(samples, RATE, measured.loudness_lufs)
+        samples = audio.levelled(samples, RATE, measured.loudness_lufs)
     samples = audio.faded(samples, RATE)
     clip = dataclasses.replace(clip, scores=dataclasses.replace(measured, **recognised), content=sound_hash(samples))
     reason = rules.judge(clip, settings)

@@ -17,15 +17,10 @@ SINGLE_SOUND_WEIGHT = 3.0  # of a single sound, compared with a pair of sounds
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The sounds of some texts.
+    """The sounds of some texts."""
 
-    Attributes:
-        counts: How often each sound occurs; geminates count as their single sound.
-        missing: Sounds of the language that do not occur.
-    """
-
-    counts: Counter[str]
-    missing: tuple[str, ...]
+    counts: Counter[str]  # geminates count as their single sound
+    missing: tuple[str, ...]  # sounds of the language that do not occur
 
 
 def choose(count: int, sentences: Sequence[str] | None = None, read: Iterable[str] = ()) -> list[str]:
@@ -43,9 +38,14 @@ def choose(count: int, sentences: Sequence[str] | None = None, read: Iterable[st
     done = set(read)
     units = {text: sounds for text in sentences or shipped() if text not in done and (sounds := _units(text))}
     counts = Counter(unit for text in read for unit in _units(text))
+
+    def worth(text: str) -> float:
+        values = ((SINGLE_SOUND_WEIGHT if len(unit) == 1 else 1.0) / (1 + counts[unit]) for unit in set(units[text]))
+        return sum(values) / math.sqrt(len(units[text]))
+
     chosen: list[str] = []
     while units and len(chosen) < count:
-        best = max(units, key=lambda text: _worth(units[text], counts))
+        best = max(units, key=worth)
         counts.update(units.pop(best))
         chosen.append(best)
     return chosen
@@ -62,12 +62,6 @@ def coverage(texts: Iterable[str]) -> Coverage:
 def shipped() -> tuple[str, ...]:
     """Return the sentences that come with the program."""
     return tuple(line for line in SENTENCES.read_text(encoding="utf-8").split("\n") if line)
-
-
-def _worth(units: Sequence[str], counts: Counter[str]) -> float:
-    """Return the remaining worth of the units, relative to the length of the sentence."""
-    values = ((SINGLE_SOUND_WEIGHT if len(unit) == 1 else 1.0) / (1 + counts[unit]) for unit in set(units))
-    return sum(values) / math.sqrt(len(units))
 
 
 def _units(text: str) -> tuple[str, ...]:

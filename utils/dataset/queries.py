@@ -16,35 +16,21 @@ ORDERS = {
 
 
 class View(NamedTuple):
-    """A choice of clips, and their order.
+    """A choice of clips, and their order."""
 
-    Attributes:
-        status: all, kept, approved or excluded.
-        reason: Why they were excluded; empty for any reason.
-        search: Part of the text, the path of the recording or the id.
-        order: A key of ``ORDERS``.
-    """
-
-    status: str = "kept"
-    reason: str = ""
-    search: str = ""
-    order: str = "worst"
+    status: str = "kept"  # all, kept, approved or excluded
+    reason: str = ""  # why they were excluded; empty for any reason
+    search: str = ""  # part of the text, the path of the recording or the id
+    order: str = "worst"  # a key of ``ORDERS``
 
 
 class ClipPage(NamedTuple):
-    """A page of a view.
-
-    Attributes:
-        clips: The clips of the page.
-        number: Number of the page, from 1.
-        pages: How many pages there are.
-        total: How many clips the view has.
-    """
+    """A page of a view."""
 
     clips: list[Clip]
-    number: int
+    number: int  # from 1
     pages: int
-    total: int
+    total: int  # clips of all pages
 
 
 class Total(NamedTuple):
@@ -64,6 +50,24 @@ def page(store: Store, view: View, number: int) -> ClipPage:
         order = f"{ORDERS.get(view.order, ORDERS['worst'])}, number LIMIT ? OFFSET ?"
         clips = store.clips(f"{condition} ORDER BY {order}", *values, PAGE_SIZE, (number - 1) * PAGE_SIZE)
     return ClipPage(clips, number, pages, total)
+
+
+def _condition(view: View) -> tuple[str, list[str]]:
+    conditions, values = ["1"], []
+    if view.status == "approved":
+        conditions.append("status = 'kept' AND reason = ?")
+        values.append(APPROVED)
+    elif view.status in {"kept", "excluded"}:
+        conditions.append("status = ?")
+        values.append(view.status)
+    if view.reason:
+        conditions.append("status = 'excluded' AND reason = ?")
+        values.append(view.reason)
+    if search := view.search.strip():
+        pattern = "%" + "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in search) + "%"
+        conditions.append(r"(text LIKE ? ESCAPE '\' OR source LIKE ? ESCAPE '\' OR id LIKE ? ESCAPE '\')")
+        values += [pattern] * 3
+    return " AND ".join(conditions), values
 
 
 def reasons(store: Store) -> dict[str, int]:
@@ -89,21 +93,3 @@ def count_recordings(store: Store) -> int:
     with store.reading() as db:
         query = "SELECT count(DISTINCT recording) FROM sources WHERE recording <> '' AND reason = ''"
         return int(db.execute(query).fetchone()[0])
-
-
-def _condition(view: View) -> tuple[str, list[str]]:
-    conditions, values = ["1"], []
-    if view.status == "approved":
-        conditions.append("status = 'kept' AND reason = ?")
-        values.append(APPROVED)
-    elif view.status in {"kept", "excluded"}:
-        conditions.append("status = ?")
-        values.append(view.status)
-    if view.reason:
-        conditions.append("status = 'excluded' AND reason = ?")
-        values.append(view.reason)
-    if search := view.search.strip():
-        pattern = "%" + "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in search) + "%"
-        conditions.append(r"(text LIKE ? ESCAPE '\' OR source LIKE ? ESCAPE '\' OR id LIKE ? ESCAPE '\')")
-        values += [pattern] * 3
-    return " AND ".join(conditions), values

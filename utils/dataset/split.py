@@ -1,11 +1,12 @@
-"""Which clips are held back for evaluation: whole recordings or speakers, chosen by a stable hash.
+"""Which clips are held out for evaluation: whole recordings or speakers, chosen by a stable hash.
 
 A clip that has a split keeps it. So a dataset that grows never moves what a model was trained on into its evaluation.
 """
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from utils.dataset.clip import Clip, Split
@@ -24,79 +25,69 @@ def assign(clips: Iterable[Clip], share: float, by: By) -> Choice:
     """Choose the split of all kept clips that have none.
 
     Args:
-        clips: Every clip of the dataset, set-aside ones included.
+        clips: Every clip of the dataset, excluded ones included.
         share: Part that is wanted for evaluation.
         by: What stays together; a single recording is split by time.
     """
     clips = list(clips)
     kept = [clip for clip in clips if clip.status == "kept"]
-    settled = [clip for clip in clips if clip.split]
-    known = _grouped(settled, lambda clip: clip.recording)
-    late = {
-        clip.id: _nearest(clip, known[clip.recording]) for clip in kept if not clip.split and clip.recording in known
-    }
-    fresh = [clip for clip in kept if not clip.split and clip.id not in late]
-    if not fresh:
-        return Choice(late, "")
-    group, note = _grouping(kept, by)
-    if group is None:
-        return Choice(late | _by_time(fresh, share), note)
-    return Choice(late | _by_group(fresh, settled, share, group), note)
-
-
-def _grouping(kept: Sequence[Clip], by: By) -> tuple[Callable[[Clip], str] | None, str]:
-    """Return what stays together, or None for time blocks, and a sentence where it is not what was asked for."""
-    if by == "time":
-        return None, ""
-    if by == "speaker" and len({clip.speaker for clip in kept}) > 1:
-        return (lambda clip: clip.speaker), ""
-    if len({clip.recording for clip in kept}) > 1:
-        note = "" if by == "recording" else "There is only one speaker, so evaluation clips are chosen by recording."
-        return (lambda clip: clip.recording), note
-    return (
-        None,
-        "There is only one recording, so its end is held out for evaluation. It is similar to the training clips.",
-    )
-
-
-def _by_group(
-    fresh: Sequence[Clip], settled: Sequence[Clip], share: float, group: Callable[[Clip], str]
-) -> dict[str, Split]:
-    """Send whole groups by their hash; neither side stays empty where there are two groups."""
-    known: dict[str, Split] = {group(clip): clip.split for clip in sorted(settled, key=lambda clip: clip.split)}
-    sides = {clip.split for clip in settled}  # a speaker of whom a part was held back goes on with the training
-    names = sorted({group(clip) for clip in fresh} - known.keys(), key=_hash)
-    chosen: dict[str, Split] = {name: "eval" if _hash(name) < share else "train" for name in names}
-    for side, at in (("eval", 0), ("train", -1)):
-        if len(known) + len(names) > 1 and names and side not in {*sides, *chosen.values()}:
-            chosen[names[at]] = side  # type: ignore[assignment]
-    both: Mapping[str, Split] = chosen | known
-    return {clip.id: both[group(clip)] for clip in fresh}
-
-
-def _by_time(fresh: Sequence[Clip], share: float) -> dict[str, Split]:
-    """Hold back the last clips of each recording, and never all of them."""
+    assigned = [clip for clip in clips if clip.split]
+    neighbours = _by_recording(assigned)
     splits: dict[str, Split] = {}
-    for clips in _grouped(fresh, lambda clip: clip.recording).values():
+    for clip in kept:
+        if not clip.split and (others := neighbours.get(clip.recording)):
+            nearest = min(others, key=lambda other: abs(other.span.start - clip.span.start))
+            splits[clip.id] = nearest.split
+    new = [clip for clip in kept if not clip.split and clip.id not in splits]
+    if not new:
+        return Choice(splits, "")
+    if by == "time":
+        return Choice(splits | _split_by_time(new, share), "")
+    if by == "speaker" and len({clip.speaker for clip in kept}) > 1:
+        return Choice(splits | _split_by_group(new, assigned, share, attrgetter("speaker")), "")
+    if len({clip.recording for clip in kept}) == 1:
+        note = (
+            "There is only one recording, so its end is held out for evaluation. It is similar to the training clips."
+        )
+        return Choice(splits | _split_by_time(new, share), note)
+    note = "There is only one speaker, so evaluation clips are chosen by recording." if by == "speaker" else ""
+    return Choice(splits | _split_by_group(new, assigned, share, attrgetter("recording")), note)
+
+
+def _split_by_group(
+    new: Sequence[Clip], assigned: Sequence[Clip], share: float, group: Callable[[Clip], str]
+) -> dict[str, Split]:
+    """Split whole groups by their hash; neither side stays empty where there are two groups."""
+    # a speaker of whom a part was held out joins the training: "train" sorts behind "eval" and wins
+    known: dict[str, Split] = {group(clip): clip.split for clip in sorted(assigned, key=lambda clip: clip.split)}
+    names = sorted({group(clip) for clip in new} - known.keys(), key=_hash)
+    chosen: dict[str, Split] = {name: "eval" if _hash(name) < share else "train" for name in names}
+    sides = {clip.split for clip in assigned} | set(chosen.values())
+    if len(known) + len(names) > 1 and names:
+        if "eval" not in sides:
+            chosen[names[0]] = "eval"
+        if "train" not in sides:
+            chosen[names[-1]] = "train"
+    chosen |= known
+    return {clip.id: chosen[group(clip)] for clip in new}
+
+
+def _split_by_time(new: Sequence[Clip], share: float) -> dict[str, Split]:
+    """Hold out the last clips of each recording, and never all of them."""
+    splits: dict[str, Split] = {}
+    for clips in _by_recording(new).values():
         clips.sort(key=lambda clip: clip.span.start)
-        wanted = share * sum(clip.span.seconds for clip in clips)
-        held = 0.0
+        wanted, held_out = share * sum(clip.span.seconds for clip in clips), 0.0
         for clip in reversed(clips):
-            late = held < wanted and clip is not clips[0]
-            splits[clip.id] = "eval" if late else "train"
-            held += clip.span.seconds
+            splits[clip.id] = "eval" if held_out < wanted and clip is not clips[0] else "train"
+            held_out += clip.span.seconds
     return splits
 
 
-def _nearest(clip: Clip, settled: Sequence[Clip]) -> Split:
-    """Return the split of the clip that lies nearest in the same recording."""
-    return min(settled, key=lambda other: abs(other.span.start - clip.span.start)).split
-
-
-def _grouped(clips: Iterable[Clip], key: Callable[[Clip], str]) -> defaultdict[str, list[Clip]]:
+def _by_recording(clips: Iterable[Clip]) -> dict[str, list[Clip]]:
     groups: defaultdict[str, list[Clip]] = defaultdict(list)
     for clip in clips:
-        groups[key(clip)].append(clip)
+        groups[clip.recording].append(clip)
     return groups
 
 

@@ -1,8 +1,8 @@
-"""What a dataset holds: hours, speakers, durations, pace, noise and phonemes, counted from its table of clips."""
+"""What a dataset holds: hours, speakers, lengths, pace, noise and phonemes, and where every second of it went."""
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 from utils.core.languages import AMHARIC, canonical
 from utils.core.storage import atomic_writer
 from utils.dataset import lengths
-from utils.dataset.ledger import Ledger
+from utils.dataset.clip import Clip, Source, Span
 from utils.dataset.store import Dataset, Store
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
-
-    from utils.dataset.clip import Clip
 
 COMMONEST_WORDS = 20_000  # the rest adds no phoneme and takes most of the time
 FEW = 20  # a phoneme that occurs less often is hardly learned
@@ -26,36 +23,25 @@ BINS = 40
 
 @dataclass(frozen=True)
 class Statistics:
-    """Counts over the kept clips.
-
-    Attributes:
-        recordings: Number of recordings with clips.
-        clips: Number of clips by side of the split.
-        speakers: Seconds by speaker, the longest first.
-        seconds: Duration of each clip.
-        pace: Letters per second of each clip, where measured.
-        snr: Signal-to-noise ratio of each clip, where measured.
-        excluded: Excluded seconds by reason, the longest first.
-        phonemes: How often each occurs; empty for languages other than Amharic.
-    """
+    """Counts over the kept clips."""
 
     recordings: int
-    clips: dict[str, int]
-    speakers: dict[str, float]
-    seconds: tuple[float, ...]
-    pace: tuple[float, ...]
-    snr: tuple[float, ...]
-    excluded: dict[str, float]
-    phonemes: dict[str, int]
+    clips: dict[str, int]  # by side of the split
+    speakers: dict[str, float]  # seconds, the longest first
+    seconds: tuple[float, ...]  # of each clip
+    pace: tuple[float, ...]  # letters per second of each clip, where measured
+    snr: tuple[float, ...]  # of each clip, where measured
+    excluded: dict[str, float]  # seconds by reason, the longest first
+    phonemes: dict[str, int]  # empty for languages other than Amharic
 
     @property
     def missing(self) -> list[str]:
-        """Return the phonemes that do not occur."""
+        """The phonemes that do not occur."""
         return [phone for phone, count in self.phonemes.items() if not count]
 
     @property
     def rare(self) -> dict[str, int]:
-        """Return the phonemes that hardly occur."""
+        """The phonemes that hardly occur."""
         return {phone: count for phone, count in self.phonemes.items() if 0 < count < FEW}
 
 
@@ -71,7 +57,7 @@ def count(store: Store, language: str) -> Statistics:
         pace=tuple(kept["chars_per_second"].dropna()),
         snr=tuple(kept["snr_db"].dropna()),
         excluded=_seconds_by(table[table["status"] == "excluded"], "reason"),
-        phonemes=count_phonemes(kept["text"], language),
+        phonemes=_count_phonemes(kept["text"], language),
     )
 
 
@@ -86,20 +72,12 @@ def split_counts(store: Store) -> dict[str, str]:
     return sides
 
 
-def account(dataset: Dataset) -> Ledger:
-    """Account for every second of every recording, and for every file that gave no clips."""
-    clips: defaultdict[str, list[Clip]] = defaultdict(list)
-    for clip in dataset.clips.values():
-        clips[clip.recording].append(clip)
-    ledger = Ledger()
-    for name, source in dataset.recordings.items():
-        ledger.add(source.path, source.seconds, clips[name])
-    for source in dataset.failed:
-        ledger.fail(source.path, source.reason)
-    return ledger
+def _seconds_by(clips: "pd.DataFrame", column: str) -> dict[str, float]:
+    sums = clips.groupby(column)["seconds"].sum().sort_values(ascending=False, kind="stable")
+    return {str(name): float(seconds) for name, seconds in sums.items()}
 
 
-def count_phonemes(texts: Iterable[str], language: str) -> dict[str, int]:
+def _count_phonemes(texts: Iterable[str], language: str) -> dict[str, int]:
     """Count the phonemes of Amharic texts, including those that do not occur."""
     if canonical(language) != AMHARIC.code:
         return {}
@@ -117,55 +95,45 @@ def count_phonemes(texts: Iterable[str], language: str) -> dict[str, int]:
 
 def report(statistics: Statistics) -> str:
     """Format the counts as lines of text."""
-    lines = [
-        f"recordings           {statistics.recordings}",
-        f"clips in use         {len(statistics.seconds)}, {sum(statistics.seconds) / 3600:.2f} h",
-        f"split                {_join(statistics.clips, str) or 'none'}",
-        f"speakers             {_join(statistics.speakers, _minutes)}",
-        f"excluded             {_join(statistics.excluded, _minutes) or 'nothing'}",
-    ]
-    if statistics.pace:
-        lines.append(f"characters/s         {_spread(statistics.pace)}")
-    if statistics.snr:
-        lines.append(f"SNR (dB)             {_spread(statistics.snr)}")
-    if total := len(statistics.phonemes):
-        lines.append(f"phonemes             {total - len(statistics.missing)} of {total}")
-    if statistics.missing:
-        lines.append(f"missing              {' '.join(statistics.missing)}")
-    if statistics.rare:
-        lines.append(f"fewer than {FEW}        {_join(statistics.rare, str)}")
-    if statistics.seconds:
-        lines.append(lengths.report(lengths.Lengths(statistics.seconds)))
-    return "\n".join(lines)
+    missing, total = statistics.missing, len(statistics.phonemes)
+    values = {
+        "recordings": str(statistics.recordings),
+        "clips in use": f"{len(statistics.seconds)}, {sum(statistics.seconds) / 3600:.2f} h",
+        "split": _join(statistics.clips, str) or "none",
+        "speakers": _join(statistics.speakers, _minutes) or "none",
+        "excluded": _join(statistics.excluded, _minutes) or "nothing",
+        "characters/s": _spread(statistics.pace),
+        "SNR (dB)": _spread(statistics.snr),
+        "phonemes": f"{total - len(missing)} of {total}" if total else "",
+        "missing": " ".join(missing),
+        f"fewer than {FEW}": _join(statistics.rare, str),
+    }
+    lines = [f"{name:<20} {value}" for name, value in values.items() if value]
+    return "\n".join(filter(None, [*lines, lengths.report(lengths.Lengths(statistics.seconds))]))
 
 
 def draw(statistics: Statistics, path: Path) -> None:
-    """Draw durations, pace, noise and phonemes into a PNG file."""
+    """Draw lengths, pace, noise and phonemes into a PNG file."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 7), layout="constrained")
-    (seconds, pace), (snr, phonemes) = figure.subplots(2, 2)
-    _histogram(seconds, statistics.seconds, "Clip length", "seconds")
-    _histogram(pace, statistics.pace, "Speaking rate", "characters per second")
-    _histogram(snr, statistics.snr, "Noise", "SNR in dB")
+    *histograms, phonemes = figure.subplots(2, 2).flat
+    panels = (
+        (statistics.seconds, "Clip length", "seconds"),
+        (statistics.pace, "Speaking rate", "characters per second"),
+        (statistics.snr, "Noise", "SNR in dB"),
+    )
+    for axes, (values, title, unit) in zip(histograms, panels, strict=True):
+        axes.set(title=title, xlabel=unit, ylabel="clips")
+        if values:
+            axes.hist(values, bins=BINS)
+        else:
+            axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes)
     phonemes.set(title="Phonemes", ylabel="occurrences", yscale="symlog")
     phonemes.bar(range(len(statistics.phonemes)), list(statistics.phonemes.values()))
     phonemes.set_xticks(range(len(statistics.phonemes)), list(statistics.phonemes), rotation=90, fontsize=8)
     with atomic_writer(path) as file:
         figure.savefig(file, format="png", dpi=120)
-
-
-def _histogram(axes: "Axes", values: Sequence[float], title: str, unit: str) -> None:
-    axes.set(title=title, xlabel=unit, ylabel="clips")
-    if values:
-        axes.hist(values, bins=BINS)
-    else:
-        axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes)
-
-
-def _seconds_by(clips: "pd.DataFrame", column: str) -> dict[str, float]:
-    sums = clips.groupby(column)["seconds"].sum().sort_values(ascending=False, kind="stable")
-    return {str(name): float(seconds) for name, seconds in sums.items()}
 
 
 def _join(values: Mapping[str, float], write: Callable[[float], str]) -> str:
@@ -177,5 +145,94 @@ def _minutes(seconds: float) -> str:
 
 
 def _spread(values: Sequence[float]) -> str:
+    if not values:
+        return ""
     low, middle, high = (lengths.percentile(values, share) for share in (5, 50, 95))
     return f"median {middle:.1f}, 90 % between {low:.1f} and {high:.1f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where the seconds of one recording went; what is left is the pauses between its clips."""
+
+    source: str
+    seconds: float
+    kept: float
+    excluded: Mapping[str, float]  # seconds by reason
+
+    @property
+    def between(self) -> float:
+        return self.seconds - self.kept - sum(self.excluded.values())
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """An account of every second of every recording."""
+
+    entries: list[Entry]
+    failed: list[Source]  # files that could not be used
+
+    @property
+    def seconds(self) -> float:
+        return sum(entry.seconds for entry in self.entries)
+
+    @property
+    def kept(self) -> float:
+        return sum(entry.kept for entry in self.entries)
+
+    @property
+    def between(self) -> float:
+        return sum(entry.between for entry in self.entries)
+
+    @property
+    def excluded(self) -> dict[str, float]:
+        """The excluded seconds by reason, the longest first."""
+        total: defaultdict[str, float] = defaultdict(float)
+        for entry in self.entries:
+            for reason, seconds in entry.excluded.items():
+                total[reason] += seconds
+        return dict(sorted(total.items(), key=lambda item: -item[1]))
+
+    def render(self) -> str:
+        """Write one paragraph, in minutes, whose parts add up."""
+        excluded = self.excluded
+        reasons = ", ".join(f"{reason} {seconds / 60:.1f}" for reason, seconds in excluded.items())
+        account = (
+            f"Input {_minutes(self.seconds)}: in use {self.kept / 60:.1f},"
+            f" pauses between clips {self.between / 60:.1f},"
+            f" excluded {sum(excluded.values()) / 60:.1f}{': ' if reasons else ''}{reasons}."
+        )
+        failed = "; ".join(f"{source.path} ({source.reason.rstrip('.')})" for source in self.failed)
+        return f"{account} Not used: {failed}." if failed else account
+
+
+def account(dataset: Dataset) -> Ledger:
+    """Account for every second of every recording, and for every file that gave no clips."""
+    clips: defaultdict[str, list[Clip]] = defaultdict(list)
+    for clip in dataset.clips.values():
+        clips[clip.recording].append(clip)
+    return Ledger([_divide(source, clips[name]) for name, source in dataset.recordings.items()], dataset.failed)
+
+
+def _divide(recording: Source, clips: Iterable[Clip]) -> Entry:
+    """Divide a recording among its clips; a second that lies in two clips counts once, for the one that is kept."""
+    groups: dict[str | None, list[Span]] = {None: []}  # None: kept
+    for clip in sorted(clips, key=lambda clip: clip.span.start):
+        groups.setdefault(clip.reason if clip.status == "excluded" else None, []).append(clip.span)
+    covered: list[Span] = []
+    seconds: dict[str | None, float] = {}
+    for reason, spans in groups.items():
+        before = sum(span.seconds for span in covered)
+        covered = list(_union([*covered, *spans], recording.seconds))
+        seconds[reason] = sum(span.seconds for span in covered) - before
+    excluded = {reason: share for reason, share in seconds.items() if reason is not None}
+    return Entry(recording.path, recording.seconds, seconds[None], excluded)
+
+
+def _union(spans: Iterable[Span], seconds: float) -> Iterator[Span]:
+    """Join spans that overlap, within the recording."""
+    reached = 0.0
+    for start, end in sorted((max(0.0, span.start), min(seconds, span.end)) for span in spans):
+        if end > reached:
+            yield Span(max(start, reached), end)
+            reached = end

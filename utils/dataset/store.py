@@ -2,31 +2,45 @@
 
 ``clips.db`` uses SQLite's rollback journal. Between two changes the dataset is this one file, so a copied folder is
 complete, and it works on network drives. The write-ahead log needs a second file and shared memory for that.
+
+A dataset of version 1.0 is converted when it is opened. It was two CSV files that only grew: ``manifest.csv`` had a row
+for each change of a clip, of which the last one counts, and ``recordings.csv`` had a row for each processed file.
 """
 
+import csv
+import json
 import logging
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from utils.core.errors import DataError, StorageError
+from utils.core.errors import AmharicTtsError, DataError, StorageError
 from utils.core.storage import NO_SPACE_HINT, atomic_writer, file_lock, make_folder
-from utils.dataset import migration
-from utils.dataset.clip import APPROVED, REPLACED, Clip
-from utils.dataset.records import COLUMNS, SCORES, Source, clip_of_row, row_of_clip, source_of_row
+from utils.dataset.clip import (
+    APPROVED,
+    COLUMNS,
+    REPLACED,
+    SCORES,
+    Clip,
+    Source,
+    clip_of_row,
+    row_of_clip,
+    source_of_row,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 logger = logging.getLogger(__name__)
 DATABASE, LOCK = "clips.db", ".lock"  # whoever changes clips holds the lock; readers need none
+MANIFEST, RECORDINGS = "manifest.csv", "recordings.csv"  # of version 1.0
 VERSION = 1
 BUSY_SECONDS = 30.0
-PER_QUERY = 500  # SQLite limits the parameters of one statement
 TYPES = dict.fromkeys(["start", "end", *SCORES], "REAL")
 QUOTED = [f'"{name}"' for name in COLUMNS]
 SELECT = f"SELECT {', '.join(QUOTED)} FROM clips"
@@ -70,31 +84,23 @@ END"""
 
 @dataclass
 class Dataset:
-    """The whole content of a dataset at one moment.
+    """The whole content of a dataset at one moment."""
 
-    Attributes:
-        clips: By id, in the order they were added.
-        recordings: By content hash.
-        files: The latest entry of each path.
-    """
-
-    clips: dict[str, Clip] = field(default_factory=dict)
-    recordings: dict[str, Source] = field(default_factory=dict)
-    files: dict[str, Source] = field(default_factory=dict)
+    clips: dict[str, Clip] = field(default_factory=dict)  # by id, in the order they were added
+    recordings: dict[str, Source] = field(default_factory=dict)  # by content hash
+    files: dict[str, Source] = field(default_factory=dict)  # the latest entry of each path
 
     @property
     def kept(self) -> list[Clip]:
-        """Return the clips in use."""
         return [clip for clip in self.clips.values() if clip.status == "kept"]
 
     @property
     def excluded(self) -> list[Clip]:
-        """Return the clips that are not used."""
         return [clip for clip in self.clips.values() if clip.status == "excluded"]
 
     @property
     def failed(self) -> list[Source]:
-        """Return the files that gave no clips."""
+        """The files that gave no clips."""
         return [source for source in self.files.values() if source.reason]
 
 
@@ -112,38 +118,32 @@ class Store:
 
     @property
     def exists(self) -> bool:
-        """Tell whether there is a dataset."""
-        return self.path.is_file() or migration.is_needed(self.folder)
+        return self.path.is_file() or (self.folder / MANIFEST).is_file()
+
+    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Make several changes as one: all of them or none. Calls inside join the outer transaction."""
+        count_change = "UPDATE meta SET value = value + 1 WHERE name = 'revision'"
+        return self._session(["BEGIN IMMEDIATE"], [count_change, "COMMIT"])
+
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Read from one consistent state; calls inside read from it too."""
+        return self._session(["PRAGMA query_only = ON", "BEGIN"], [])
 
     @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Make several changes as one: all of them or none. Calls inside join the outer transaction."""
+    def _session(self, first: Sequence[str], last: Sequence[str]) -> Iterator[sqlite3.Connection]:
         if self._open:
             yield self._open
             return
         with self._connection() as db:
-            db.execute("BEGIN IMMEDIATE")
-            self._open = db
             try:
+                for statement in first:
+                    db.execute(statement)
+                self._open = db
                 yield db
-                db.execute("UPDATE meta SET value = value + 1 WHERE name = 'revision'")
-                db.execute("COMMIT")
+                for statement in last:
+                    db.execute(statement)
             finally:
                 self._open = None  # closing the connection rolls back what was not committed
-
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """Read from one consistent state; calls inside read from it too."""
-        if self._open:
-            yield self._open
-            return
-        with self._connection() as db:
-            db.executescript("PRAGMA query_only = ON; BEGIN;")
-            self._open = db
-            try:
-                yield db
-            finally:
-                self._open = None
 
     def read(self) -> Dataset:
         """Read everything; a folder without a dataset is empty."""
@@ -152,7 +152,7 @@ class Store:
             return dataset
         with self.reading() as db:
             for row in db.execute("SELECT * FROM sources ORDER BY number"):
-                source = source_of_row(row)
+                source = source_of_row(row[1:])
                 dataset.files[source.path] = source
                 if source.recording and not source.reason:
                     dataset.recordings.setdefault(source.recording, source)
@@ -166,11 +166,8 @@ class Store:
 
     def find(self, ids: Iterable[str]) -> dict[str, Clip]:
         """Read clips by their ids; unknown ids are left out."""
-        ids = list(ids)
-        with self.reading():
-            parts = [ids[start : start + PER_QUERY] for start in range(0, len(ids), PER_QUERY)]
-            rows = (clip for part in parts for clip in self.clips(f"id IN ({', '.join('?' * len(part))})", *part))
-            return {clip.id: clip for clip in rows}
+        clips = self.clips("id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
+        return {clip.id: clip for clip in clips}
 
     def table(self) -> "pd.DataFrame":
         """Return all clips as a table, with their duration in ``seconds``."""
@@ -180,7 +177,7 @@ class Store:
             table = pd.read_sql_query(f"{SELECT} ORDER BY number", db)
         return table.assign(seconds=table["end"] - table["start"])
 
-    def add(self, source: Source, clips: Sequence[Clip]) -> None:
+    def add(self, source: Source, clips: Iterable[Clip]) -> None:
         """Add a recording with its clips, whose audio must be on disk."""
         with self.transaction():
             self.put(clips)
@@ -224,17 +221,20 @@ class Store:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        with _reported(self.path), closing(self._connect()) as db:
-            yield db
+        try:
+            with closing(self._connect()) as db:
+                yield db
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the message of an error may hold text of the file
+            raise _explained(self.path, error) from error
 
     def _connect(self) -> sqlite3.Connection:
         if not self.path.is_file():
             try:
                 self._create()
             except StorageError:
-                if not migration.is_needed(self.folder):
+                if not self.exists:
                     raise
-                return _migrated(self.folder)  # the folder is read-only: convert it in memory each time
+                return _new_database(self.folder)  # the folder is read-only: convert it in memory each time
         db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         db.executescript("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA synchronous = FULL;")
         version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -252,7 +252,7 @@ class Store:
         with file_lock(self.folder / ".create.lock"):
             if self.path.is_file():
                 return
-            with closing(_migrated(self.folder)) as db, atomic_writer(self.path) as file:
+            with closing(_new_database(self.folder)) as db, atomic_writer(self.path) as file:
                 file.write(db.serialize())
 
 
@@ -269,36 +269,66 @@ def load_dataset(folder: Path) -> Dataset:
     return open_store(folder).read()
 
 
-def _migrated(folder: Path) -> sqlite3.Connection:
-    """Return a new database in memory, with the content of a dataset of version 1.0 if there is one."""
+def _explained(path: Path, error: Exception) -> AmharicTtsError:
+    """Turn an error of SQLite into ours."""
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return StorageError(f"{path} cannot be written: {error}.", hint=NO_SPACE_HINT)
+    if name.startswith("SQLITE_BUSY"):
+        return StorageError(f"{path} is used by another program.", hint="Wait until it is done.")
+    return DataError(f"{path} is damaged: {error}.", hint="Restore it from a backup.")
+
+
+def _new_database(folder: Path) -> sqlite3.Connection:
+    """Return a database in memory, with the content of a dataset of version 1.0 if there is one."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.executescript(SCHEMA)
-    if not migration.is_needed(folder):
+    if not (folder / MANIFEST).is_file():
         return db
-    old = migration.read(folder)
+    sources, clips = read_1_0(folder)
+    message = f"Converted {len(clips)} clips of version 1.0 to {DATABASE}; manifest.csv stays as a backup."
     store = Store(folder, db)
     db.execute("BEGIN")
-    for source in old.sources:
-        store.note(Source(*source))
-    store.put(clip_of_row(row) for row in old.clips)
+    for source in sources:
+        store.note(source)
+    store.put(clips)
     store.rank()
     db.execute("UPDATE meta SET value = 0 WHERE name = 'lists_revision'")  # the lists may have been edited by hand
-    message = f"Converted {len(old.clips)} clips of version 1.0 to {DATABASE}; manifest.csv stays as a backup."
     db.execute("INSERT INTO meta VALUES ('migration', ?)", [message])
     db.execute("COMMIT")
     logger.warning("%s: %s", folder, message)
     return db
 
 
-@contextmanager
-def _reported(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite into ours."""
+def read_1_0(folder: Path) -> tuple[list[Source], list[Clip]]:
+    """Read a dataset of version 1.0, whose files stay; clips of unfinished recordings do not count."""
+    columns = [column.name for column in fields(Source)]
+    sources = [source_of_row(cells) for cells in _rows_1_0(folder / RECORDINGS, columns)]
+    finished = {source.recording for source in sources if source.recording and not source.reason}
+    latest = {cells[0]: cells for cells in _rows_1_0(folder / MANIFEST, COLUMNS) if cells[1] in finished}
+    first_score, status = COLUMNS.index(SCORES[0]), COLUMNS.index("status")
+    for row in latest.values():
+        row[first_score:status] = [score or None for score in row[first_score:status]]
+        row[status] = row[status].replace("aside", "excluded")
+    return sources, [clip_of_row(row) for row in latest.values()]
+
+
+def _rows_1_0(path: Path, columns: Sequence[str]) -> Iterator[list[Any]]:
+    """Yield the cells of every complete line; what a crash cut off at the end does not count."""
     try:
-        yield
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # the message of an error may hold text of the file
-        name = getattr(error, "sqlite_errorname", "")
-        if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-            raise StorageError(f"{path} cannot be written: {error}.", hint=NO_SPACE_HINT) from error
-        if name.startswith("SQLITE_BUSY"):
-            raise StorageError(f"{path} is used by another program.", hint="Wait until it is done.") from error
-        raise DataError(f"{path} is damaged: {error}.", hint="Restore it from a backup.") from error
+        content = path.read_bytes() if path.is_file() else b""
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
+    escapes = {"\\\\": "\\", "\\n": "\n", "\\r": "\r"}
+    for number, line in enumerate(content.split(b"\n")[:-1], 1):
+        try:
+            (cells,) = csv.reader([line.decode("utf-8-sig").rstrip("\r")], strict=True)
+        except (ValueError, csv.Error) as error:
+            raise DataError(f"{path}:{number}: this row is damaged: {error}.", hint="Remove the line.") from error
+        if len(cells) != len(columns) or (number == 1 and cells != list(columns)):
+            raise DataError(
+                f"{path}:{number}: expected the columns {','.join(columns)}.",
+                hint="Remove the line; if it is the first, the file is from another program.",
+            )
+        if number > 1:
+            yield [re.sub(r"\\[\\nr]", lambda match: escapes[match[0]], cell) for cell in cells]

@@ -81,7 +81,7 @@ def sentences_from_clips(path: Path, language: str, count: int = 10_000) -> list
     """
     if not path.is_file():
         raise DataError(f"{path} does not exist.", hint="Create a dataset with: python -m utils prepare.")
-    usable = [row for row in read_list(path) if not row.fault and row.text.strip() and row.path.is_file()]
+    usable = [row for row in read_list(path) if not row.problem and row.text.strip() and row.path.is_file()]
     rows = evenly_spaced(usable, count)
     if not rows:
         raise DataError(f"{path} has no usable clips.", hint="Check it with: python -m utils dataset validate.")
@@ -113,7 +113,7 @@ def _references(speaker: str, rows: Sequence[Row]) -> list[str]:
 
 
 def _measured(speaker: str, rows: Sequence[Row]) -> Iterator[tuple[float, Path]]:
-    own = [row for row in rows if row.speaker == speaker and not row.fault]
+    own = [row for row in rows if row.speaker == speaker and not row.problem]
     for row in own[:MAX_MEASURED]:
         if seconds := header_seconds(row.path):
             yield seconds, row.path.resolve()

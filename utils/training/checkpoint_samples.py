@@ -14,7 +14,7 @@ from utils.config import SEPARATOR, SpeechConfig, TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import OUTPUT, VOICES
 from utils.core.storage import make_folder
-from utils.dataset.clip_lists import Material
+from utils.dataset.clip_lists import ClipLists
 from utils.runs.job import Job
 from utils.speech.synthesizer import Synthesizer
 from utils.training.speedups.attention import every_kernel
@@ -37,13 +37,13 @@ class CheckpointSamples:
     device: str  # where to speak; a GPU without free memory is replaced by the CPU
 
     @classmethod
-    def of(cls, job: Job, config: TrainConfig, clips: Material, device: torch.device) -> Self:
+    def of(cls, job: Job, config: TrainConfig, clips: ClipLists, device: torch.device) -> Self:
         """Take the sentences of the settings, or the first ones of the evaluation list."""
         texts = [text.strip() for text in config.sample_texts.split(SEPARATOR) if text.strip()]
         if texts == [NO_SAMPLES]:
             texts = []
         elif not texts:
-            texts = list(dict.fromkeys(clip.text for clip in clips.held_back))[:SENTENCES]
+            texts = list(dict.fromkeys(clip.text for clip in clips.eval))[:SENTENCES]
         where = "cuda" if device.type == "cuda" else "cpu"
         return cls(job, tuple(texts), clips.voice, config.language, config.seed, where)
 

@@ -5,10 +5,9 @@ from html import escape
 
 from utils.core.events import Event, as_number, format_event
 from utils.dataset import lengths
-from utils.dataset.ledger import Entry, Ledger
 from utils.dataset.merge import MergePlan
 from utils.dataset.queries import Total
-from utils.dataset.statistics import Statistics
+from utils.dataset.statistics import Ledger, Statistics
 from utils.dataset.voice_recordings import Progress
 from utils.runs import ACTIVE, Run, State
 from utils.ui import views
@@ -152,7 +151,7 @@ def ledger(found: Ledger, language: str) -> str:
     outcomes = [
         ("kept", t("common.in_use", language), found.kept),
         ("between", t("data.pauses", language), found.between),
-        *(("aside", f"{excluded}: {translate(why, language)}", seconds) for why, seconds in found.aside.items()),
+        *(("aside", f"{excluded}: {translate(why, language)}", seconds) for why, seconds in found.excluded.items()),
     ]
     bar = "".join(f'<i class="{kind}" style="flex: {seconds:.3f}"></i>' for kind, _, seconds in outcomes if seconds > 0)
     rows = [
@@ -163,7 +162,7 @@ def ledger(found: Ledger, language: str) -> str:
     rows.append((total, cell(minutes(found.seconds, language)), cell("100 %")))
     keys = (("kept", "common.in_use"), ("between", "data.pauses"), ("aside", "data.not_in_use"))
     key = "".join(f'<span class="{kind}">{escape(t(name, language))}</span>' for kind, name in keys)
-    unused = [f"{_source_name(entry)}: {entry.fault}" for entry in found.faults]
+    unused = [f"{_source_name(source.path)}: {source.reason}" for source in found.failed]
     return (
         f'<div class="share" aria-hidden="true">{bar}</div><div class="key">{key}</div>'
         + _table(("data.outcome", "common.length", "data.share"), rows, language)
@@ -173,18 +172,17 @@ def ledger(found: Ledger, language: str) -> str:
 
 
 def _recordings(found: Ledger, language: str) -> str:
-    entries = [entry for entry in found.entries if not entry.fault]
     rows = []
-    for entry in entries[:MAX_ROWS]:
-        why = (f"{translate(why, language)} {minutes(seconds, language)}" for why, seconds in entry.aside.items())
-        times = [minutes(time, language) for time in (entry.seconds, entry.kept, sum(entry.aside.values()))]
-        rows.append([cell(text) for text in (_source_name(entry), *times, ", ".join(why))])
+    for entry in found.entries[:MAX_ROWS]:
+        why = (f"{translate(why, language)} {minutes(seconds, language)}" for why, seconds in entry.excluded.items())
+        times = [minutes(time, language) for time in (entry.seconds, entry.kept, sum(entry.excluded.values()))]
+        rows.append([cell(text) for text in (_source_name(entry.source), *times, ", ".join(why))])
     titles = ("data.recording", "common.length", "common.in_use", "data.not_in_use", "data.why")
-    return _table(titles, rows, language, "stack") + _rows_left_out(len(entries), language)
+    return _table(titles, rows, language, "stack") + _rows_left_out(len(found.entries), language)
 
 
-def _source_name(entry: Entry) -> str:
-    return _file_name(entry.source) or entry.source
+def _source_name(path: str) -> str:
+    return _file_name(path) or path
 
 
 def statistics(found: Statistics, language: str) -> str:

@@ -13,10 +13,9 @@ from utils.core import paths
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.paths import Project
 from utils.dataset import queries, statistics
-from utils.dataset.ledger import Ledger
 from utils.dataset.merge import merge
 from utils.dataset.metadata import read_language
-from utils.dataset.statistics import Statistics
+from utils.dataset.statistics import Ledger, Statistics
 from utils.dataset.store import Store
 from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors

@@ -181,13 +181,13 @@ def check(config: dict[str, object], project: str) -> Result:
     tokenizer, missing = _tokenizer(settings, clips.train)
     return {
         "train": len(clips.train),
-        "eval": len(clips.held_back),
+        "eval": len(clips.eval),
         "hours": sum(clip.span.seconds for clip in clips.train) / 3600,
-        "eval_minutes": sum(clip.span.seconds for clip in clips.held_back) / 60,
+        "eval_minutes": sum(clip.span.seconds for clip in clips.eval) / 60,
         "longest": max(clip.span.seconds for clip in clips.clips),
         "language": read_language(clips.folder),
-        "problems": list(clips.faults[:MAX_NAMED]),
-        "problem_count": len(clips.faults),
+        "problems": list(clips.problems[:MAX_NAMED]),
+        "problem_count": len(clips.problems),
         "too_long": _named(clip for clip in clips.clips if clip.span.seconds > settings.max_audio_length),
         "tokens": _tokens(settings, clips.clips, tokenizer) if tokenizer else None,
         "missing_vocabulary": missing,
