@@ -1,6 +1,9 @@
-"""Do this program harm for a while: kill it, fill its disk, damage its files; count what is lost, which must be 0."""
+"""Inject faults for a while: kill processes, fill disks, damage files; count what is lost, which must be 0."""
 
 import argparse
+import dataclasses
+import json
+import platform
 import secrets
 import shlex
 import sys
@@ -10,71 +13,111 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+import psutil
+
+from tests.soak import campaign, fuzzing, readers, specimens
+from tests.soak.campaign import FaultCount
+from tests.soak.fuzzing import FuzzResult
 from utils.core.errors import StorageError
-from utils.core.storage import make_folder
+from utils.core.storage import make_folder, write_atomically
 
-MINUTES, INPUTS = 5.0, 12_000
-TOLD = 1000  # damaged files between two lines
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Take how long, how many damaged files, and the seed of all chance."""
-    parser.epilog = "Exit code 1: something was lost. The tables are printed and written to soak.json."
-    parser.add_argument("--minutes", type=float, default=MINUTES, help=f"of faults (default: {MINUTES:g})")
-    parser.add_argument("--fuzz", type=int, default=INPUTS, metavar="N", help=f"damaged files (default: {INPUTS})")
-    parser.add_argument(
-        "--seed", type=int, default=None, help="repeats the order and the choices of a campaign (default: new ones)"
-    )
-    parser.add_argument("--output", type=Path, default=None, metavar="DIR", help="(default: a new temporary folder)")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Damage files, do faults to trainings, print both tables and write them down."""
-    from tests.soak import report, specimens
-    from tests.soak.campaign import FAULTS, Count, soak
-    from tests.soak.fuzzing import fuzz
-    from tests.soak.readers import FORMATS
-
-    seed = secrets.randbelow(1 << 30) if arguments.seed is None else arguments.seed
-    folder = _empty(arguments.output or Path(tempfile.mkdtemp(prefix="soak-")))
-    print(f"Seed {seed}; everything lies in {folder}", flush=True)
-    date = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M")
-    fuzzed = fuzz(
-        FORMATS, specimens.make(folder / "specimens"), folder / "failures", arguments.fuzz, seed, tell=tell_files
-    )
-    began = time.monotonic()
-    counts = [Count(fault) for fault in FAULTS]
-    try:
-        soak(folder / "projects", arguments.minutes * 60, seed, counts, FAULTS, lambda line: print(line, flush=True))
-    finally:  # Ctrl-C too leaves what was counted
-        minutes = (time.monotonic() - began) / 60
-        found = report.Report(
-            shlex.join(["python", "-m", "tests.soak", *sys.argv[1:]]), seed, date, minutes, counts, fuzzed
-        )
-        print(report.text(found))
-        print(f"Written to {report.write(found, folder)}")
-    return int(found.lost > 0)
-
-
-def _empty(folder: Path) -> Path:
-    """Refuse a folder with something in it: whole files to be damaged are added to those of an earlier campaign."""
-    make_folder(folder)
-    if any(folder.iterdir()):
-        raise StorageError(f"{folder} is not empty.", hint="Choose a new folder.")
-    return folder.resolve()
-
-
-def tell_files(done: int) -> None:
-    """Print now and then how many damaged files were read."""
-    if done % TOLD == 0:
-        print(f"{done} damaged files", flush=True)
+FILE = "soak.json"
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run a campaign from the command line."""
+    """Damage files, inject faults into training runs, print both tables and write them to soak.json."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__, allow_abbrev=False)
-    add_arguments(parser)
-    return run(parser.parse_args(words))
+    parser.epilog = "Exit code 1: something was lost. The tables are printed and written to soak.json."
+    parser.add_argument("--minutes", type=float, default=5.0, help="of faults (default: 5)")
+    parser.add_argument("--fuzz", type=int, default=12_000, metavar="N", help="damaged files (default: 12000)")
+    parser.add_argument("--seed", type=int, help="repeats the order and the choices of a campaign (default: new ones)")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="a new folder (default: a temporary one)")
+    arguments = parser.parse_args(words)
+
+    seed = secrets.randbelow(1 << 30) if arguments.seed is None else arguments.seed
+    folder: Path = (arguments.output or Path(tempfile.mkdtemp(prefix="soak-"))).resolve()
+    make_folder(folder)
+    if any(folder.iterdir()):  # intact files would be mixed with those of an earlier campaign
+        raise StorageError(f"{folder} is not empty.", hint="Choose a new folder.")
+    print(f"Seed {seed}; all files are in {folder}", flush=True)
+    command = shlex.join(["python", "-m", "tests.soak", *(sys.argv[1:] if words is None else words)])
+    date = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M")
+    originals = specimens.write_all(folder / "specimens")
+    fuzzed = fuzzing.fuzz(readers.FORMATS, originals, folder / "failures", arguments.fuzz, seed, print_count)
+    began = time.monotonic()
+    counts = [FaultCount(fault) for fault in campaign.FAULTS]
+    try:
+        campaign.soak(folder / "projects", arguments.minutes * 60, seed, counts, campaign.FAULTS, print_line)
+    finally:  # the counts are reported even after Ctrl-C
+        lost = sum(count.lost for count in counts) + len(fuzzed.failures)
+        report = {
+            "command": command,
+            "seed": seed,
+            "date": date,
+            "machine": machine(),
+            "lost": lost,
+            "minutes": (time.monotonic() - began) / 60,
+            "counts": [dataclasses.asdict(count) for count in counts],
+            "fuzzed": dataclasses.asdict(fuzzed),
+        }
+        write_atomically(folder / FILE, json.dumps(report, ensure_ascii=False, indent=1))
+        print(f"`{command}`, seed {seed}, {date}, {machine()}\n\n{tables(counts, fuzzed)}\n")
+        print(f"{report['minutes']:.1f} minutes, {fuzzed.inputs} damaged files, {lost} lost.")
+        print(f"Written to {folder / FILE}")
+    return int(lost > 0)
+
+
+def print_line(line: str) -> None:
+    print(line, flush=True)
+
+
+def print_count(done: int) -> None:
+    if done % 1000 == 0:
+        print_line(f"{done} damaged files")
+
+
+def machine() -> str:
+    cores, memory = psutil.cpu_count(), psutil.virtual_memory().total / 2**30
+    python = platform.python_version()
+    return f"{platform.system()} {platform.machine()}, {cores} cores, {memory:.0f} GiB, Python {python}"
+
+
+def tables(counts: Sequence[FaultCount], fuzzed: FuzzResult) -> str:
+    """Format both tables and every loss as Markdown."""
+    faults = [[count.fault, count.injected, count.survived, count.lost] for count in counts if not count.skipped]
+    files = [
+        [
+            tally.name,
+            tally.inputs,
+            tally.read,
+            tally.refused,
+            tally.without_hint,
+            tally.failed,
+            f"{tally.slowest:.2f} s",
+        ]
+        for tally in fuzzed.tallies
+    ]
+    lines = [f"Skipped: {count.fault}: {count.skipped}" for count in counts if count.skipped]
+    lines += [f"LOST: {count.fault}: {loss}" for count in counts for loss in count.losses]
+    for failure in fuzzed.failures:
+        reason = (failure.reason.strip().splitlines() or [""])[-1]
+        lines.append(f"FAILED: {failure.file} ({', '.join(failure.mutations)}): {reason}")
+    parts = [
+        table(["fault", "injected", "survived", "lost"], faults),
+        table(["damaged files", "inputs", "read anyway", "refused", "no hint", "failed", "slowest"], files),
+        "\n".join(lines),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Format a Markdown table with the totals of all columns of numbers."""
+    if not rows:
+        return ""
+    numbers = [[cell for cell in column if isinstance(cell, int)] for column in zip(*rows, strict=True)]
+    totals = [sum(column) if len(column) == len(rows) else "" for column in numbers]
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows, ["total", *totals[1:]]]
+    return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in lines)
 
 
 if __name__ == "__main__":

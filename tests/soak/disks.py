@@ -14,56 +14,52 @@ from utils.runs import Run, Status
 
 SIZE = 24 << 20  # bytes of the small disk; the run writes about a third of it
 BLOCK = 1 << 16
-LARGEST = 1 << 16  # bytes of a file that may still be written; a save needs more
+MAX_FILE = 1 << 16  # bytes of a file that may still be written; a save needs more
 REASONS = ("cannot be written", "are free")  # how a run says that the disk ended it
 
 
-def disk_full(subject: Subject, dice: random.Random) -> None:
-    """Fill the disk while the run trains; it ends with a sentence, and goes on once there is room."""
-    folder = subject.project.root.with_name(f"small-{dice.randrange(1 << 30)}")
+def disk_full(subject: Subject, rng: random.Random) -> None:
+    """Fill the disk during training; the run ends with a message, and resumes once there is space."""
+    folder = subject.project.root.with_name(f"small-{rng.randrange(1 << 30)}")
     folder.mkdir()
     with mounted(["-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs"], folder):
         small = Subject(folder / "project")
         try:
             with contextlib.closing(small):
-                _fill_and_go_on(small, folder, dice.choice((0, BLOCK, 4 * BLOCK, 16 * BLOCK)))
+                before = complaints(small.work())
+                filler = fill(folder, rng.choice((0, BLOCK, 4 * BLOCK, 16 * BLOCK)))
+                expect_message(small, before)
+                filler.unlink()
+                small.check()
+                small.check_resume()
         except Exception as error:
-            kept = shutil.copytree(small.project.root, folder.with_name(f"{folder.name}-kept"))  # the disk goes away
-            raise Lost(f"in {kept}: {type(error).__name__}: {error}") from error
+            copy = shutil.copytree(small.project.root, folder.with_name(f"{folder.name}-copy"))  # the disk goes away
+            raise Lost(f"in {copy}: {type(error).__name__}: {error}") from error
 
 
-def _fill_and_go_on(small: Subject, folder: Path, left: int) -> None:
-    before = complaints(small.work())
-    filler = fill(folder, left)
-    ends_with_a_sentence(small, before)
-    filler.unlink()
-    small.check()
-    small.check_goes_on()
-
-
-def files_too_large(subject: Subject, _dice: random.Random) -> None:
-    """Forbid the run to write larger files, which needs no rights; it ends with a sentence, and goes on afterwards."""
+def file_size_limited(subject: Subject, _rng: random.Random) -> None:
+    """Limit the size of files, which needs no rights; the run ends with a message, and resumes afterwards."""
     if not hasattr(psutil, "RLIMIT_FSIZE"):
-        raise NotHere("this system has no limits of files")
+        raise NotHere("this system has no file size limits")
     before = complaints(subject.work())
-    subject.family[0].rlimit(psutil.RLIMIT_FSIZE, (LARGEST, LARGEST))
-    ends_with_a_sentence(subject, before)
+    subject.processes[0].rlimit(psutil.RLIMIT_FSIZE, (MAX_FILE, MAX_FILE))
+    expect_message(subject, before)
     subject.check()
-    subject.check_goes_on()
+    subject.check_resume()
 
 
-def output_read_only(subject: Subject, _dice: random.Random) -> None:
-    """Forbid writing to the folder of the run while it trains; it ends with a sentence, and goes on afterwards."""
+def output_read_only(subject: Subject, _rng: random.Random) -> None:
+    """Make the run's folder read-only during training; the run ends with a message, and resumes afterwards."""
     run = subject.work()
     before = complaints(run)
     with read_only(run.folder):
-        ends_with_a_sentence(subject, before)
+        expect_message(subject, before)
     subject.check()
-    subject.check_goes_on()
+    subject.check_resume()
 
 
 def fill(folder: Path, left: int) -> Path:
-    """Write a file that leaves this much room on the disk."""
+    """Write a file that leaves this many bytes free."""
     filler = folder / "filler"
     with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while (free := shutil.disk_usage(folder).free) > left:
@@ -71,9 +67,9 @@ def fill(folder: Path, left: int) -> Path:
     return filler
 
 
-def ends_with_a_sentence(subject: Subject, before: int) -> None:
-    """See that the disk ended the run and that it said so: in its state or, where that cannot be written, elsewhere."""
-    state = subject.ended()
+def expect_message(subject: Subject, before: int) -> None:
+    """Check that the run ended and named the disk: in its state or, where that cannot be written, elsewhere."""
+    state = subject.wait_for_end()
     if state.status is Status.FAILED and any(reason in state.message for reason in REASONS):
         return
     if state.status is not Status.LOST or complaints(subject.training) == before:
@@ -81,7 +77,7 @@ def ends_with_a_sentence(subject: Subject, before: int) -> None:
 
 
 def complaints(run: Run) -> int:
-    """Count how often a run has said in its log, or at its end, that the disk is the reason."""
+    """Count how often a run has named the disk, in its log or in an event of its end."""
     ends = (str(event.get("message")) for event in iter_events(run.events) if event["kind"] == "ended")
-    told = "\n".join([run.log.read_text(encoding="utf-8", errors="replace"), *ends])
-    return sum(told.count(reason) for reason in REASONS)
+    text = "\n".join([run.log.read_text(encoding="utf-8", errors="replace"), *ends])
+    return sum(text.count(reason) for reason in REASONS)

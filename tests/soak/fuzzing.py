@@ -1,38 +1,65 @@
-"""Ten thousand damaged files: every one is read, or refused with an error of ours; those without a cure are counted."""
+"""Thousands of damaged files: each must be read, or refused with an error of ours, within bounds of time and memory.
+
+They are read by another process, so that a crash or a hang is counted like any other failure.
+"""
 
 import contextlib
 import multiprocessing
+import os
+import shutil
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import psutil
 
-from tests.soak.mutations import MOST, mutant
-from tests.soak.reading import LOG, WHOLE, Format, Order, Outcome, damaged, seed_of, serve
-from utils.core.errors import RunError
+from tests.soak.mutations import MAX_MUTATIONS, mutant
+from utils.core.errors import AmharicTtsError, RunError
 from utils.core.storage import make_folder
 
-SECONDS = 10.0  # of computing that reading one small file may take
-BUSY = 12  # times as long it may take on a clock, on a machine that does other things too
-STARTING = 180.0  # seconds until every library is there
+SECONDS = 10.0  # of CPU time that reading one small file may take
+BUSY = 12  # times as long on the clock, on a machine that does other things too
+STARTING = 180.0  # seconds until every library is imported
+MEMORY = 1 << 30  # bytes that reading one small file may take
+INTACT, GARBAGE = -1, -2  # numbers of the undamaged file, and of one that holds nothing of it
+LOG = "reading.log"
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file, and the function by which the product reads it."""
+
+    name: str
+    file: str  # path of an intact one below the specimens
+    read: Callable[[Path], object]
+    needed: tuple[str, ...] = ()  # patterns of other files that the reader needs
+    is_lazy: bool = False  # the reader imports a large library only when a file is damaged
+
+
+class Order(NamedTuple):
+    """What to read: a mutant of a format, or only one of its mutations."""
+
+    format: int
+    number: int
+    only: int | None = None
+
+
+class Outcome(NamedTuple):
+    """What reading a file led to."""
+
+    kind: Literal["read", "refused", "failed"]
+    reason: str = ""
+    has_hint: bool = True
+    seconds: float = 0.0
 
 
 @dataclass
 class Tally:
-    """What came of the damaged files of one format.
-
-    Attributes:
-        name: Of the format.
-        inputs: How many there were.
-        read: How many were read all the same.
-        refused: How many were refused with an error of ours.
-        without_hint: How many of these errors did not say what to do.
-        failed: How many ended in anything else.
-        slowest: Seconds that the slowest took.
-    """
+    """What the damaged files of one format led to."""
 
     name: str
     inputs: int = 0
@@ -40,10 +67,9 @@ class Tally:
     refused: int = 0
     without_hint: int = 0
     failed: int = 0
-    slowest: float = 0.0
+    slowest: float = 0.0  # seconds
 
     def count(self, outcome: Outcome) -> None:
-        """Count one file."""
         self.inputs += 1
         setattr(self, outcome.kind, getattr(self, outcome.kind) + 1)
         self.without_hint += not outcome.has_hint
@@ -52,89 +78,18 @@ class Tally:
 
 @dataclass(frozen=True)
 class Failure:
-    """A damaged file that was neither read nor refused.
-
-    Attributes:
-        format: Name of its format.
-        seed: Makes the same file again of the same specimen, which lies beside it.
-        done: The mutations.
-        said: What happened.
-        file: Where it is kept.
-    """
+    """A damaged file that was neither read nor refused."""
 
     format: str
     seed: str
-    done: tuple[str, ...]
-    said: str
+    mutations: tuple[str, ...]
+    reason: str
     file: str
 
 
-class Reader:
-    """A process that reads files, and its successors after a crash or a hang.
-
-    Args:
-        formats: What it can read.
-        specimens: Whole files of these formats.
-        seed: Of the mutations.
-        folder: For its log, and for what it reads.
-    """
-
-    def __init__(self, formats: Sequence[Format], specimens: Path, seed: int, folder: Path) -> None:
-        self._arguments = (tuple(formats), specimens, seed, folder)
-        self._start()
-
-    def ask(self, order: Order) -> Outcome:
-        """Have a file read and return what came of it; a process that did not survive it is replaced."""
-        try:
-            self._orders.send(order)
-            if self._answers():
-                outcome: Outcome = self._orders.recv()
-                return outcome
-            self._process.kill()
-            said = f"it hung: not done after {SECONDS:g} s"
-        except (EOFError, ConnectionError):
-            self._process.join()
-            said = f"the process died with exit code {self._process.exitcode}"
-        self.close()
-        self._start()
-        return Outcome("failed", said)
-
-    def _answers(self) -> bool:
-        """Wait for an answer, as long as the process may compute for one."""
-        process = psutil.Process(self._process.pid)
-        before, deadline = sum(process.cpu_times()[:2]), time.monotonic() + BUSY * SECONDS
-        while not (answers := self._orders.poll(SECONDS / 10)) and time.monotonic() < deadline:
-            with contextlib.suppress(psutil.NoSuchProcess):  # then the pipe says so
-                if sum(process.cpu_times()[:2]) - before > SECONDS:
-                    return False
-        return answers
-
-    def close(self) -> None:
-        """Let the process end; one that does not is killed."""
-        with contextlib.suppress(OSError):  # it has died
-            self._orders.send(None)
-            self._process.join(STARTING)
-        self._process.kill()
-        self._process.join()
-        self._orders.close()
-
-    def _start(self) -> None:
-        spawn = multiprocessing.get_context("spawn")  # a fork would inherit what the campaign has open
-        self._orders, theirs = spawn.Pipe()
-        self._process = spawn.Process(target=serve, args=(theirs, *self._arguments), daemon=True)
-        self._process.start()
-        theirs.close()
-        try:
-            _await_ready(self._orders, self._arguments[-1] / LOG)
-        except RunError:
-            self._process.kill()
-            self.close()
-            raise
-
-
 @dataclass(frozen=True)
-class Fuzzed:
-    """What came of all damaged files."""
+class FuzzResult:
+    """What all damaged files led to."""
 
     tallies: tuple[Tally, ...]
     failures: tuple[Failure, ...]
@@ -142,7 +97,6 @@ class Fuzzed:
 
     @property
     def inputs(self) -> int:
-        """Return how many files there were."""
         return sum(tally.inputs for tally in self.tallies)
 
 
@@ -152,56 +106,145 @@ def fuzz(
     folder: Path,
     count: int,
     seed: int,
-    tell: Callable[[int], object] = lambda _: None,
-) -> Fuzzed:
-    """Have damaged files read, the formats in turn; failures are kept below the folder.
-
-    Args:
-        formats: What is damaged.
-        specimens: Whole files.
-        folder: For the log and the failures.
-        count: How many in all.
-        seed: Of the mutations.
-        tell: Hears how many are done.
-    """
+    report: Callable[[int], object] = lambda _: None,
+) -> FuzzResult:
+    """Read damaged files, the formats in turn; failures are saved in the folder."""
     make_folder(folder)
     began = time.monotonic()
     tallies = [Tally(form.name) for form in formats]
     failures: list[Failure] = []
     with contextlib.closing(Reader(formats, specimens, seed, folder)) as reader:
-        for kind, form in enumerate(formats):
-            if (whole := reader.ask(Order(kind, WHOLE))).kind != "read":
-                raise RunError(f"A whole {form.name} is not read: {whole.said}", hint="Mend the specimen.")
+        for index, form in enumerate(formats):
+            if (intact := reader.read(Order(index, INTACT))).kind != "read":
+                raise RunError(f"An intact {form.name} is not read: {intact.reason}", hint="Correct the specimen.")
         for number in range(count):
             order = Order(number % len(formats), number // len(formats))
-            outcome = reader.ask(order)
+            outcome = reader.read(order)
             tallies[order.format].count(outcome)
             if outcome.kind == "failed":
-                failures.append(_kept(reader, formats[order.format], specimens, folder, (seed, order, outcome)))
-            tell(number + 1)
-    return Fuzzed(tuple(tallies), tuple(failures), round(time.monotonic() - began, 1))
+                failures.append(_save_failure(reader, order, outcome))
+            report(number + 1)
+    return FuzzResult(tuple(tallies), tuple(failures), round(time.monotonic() - began, 1))
 
 
-def _kept(reader: Reader, form: Format, specimens: Path, folder: Path, found: tuple[int, Order, Outcome]) -> Failure:
-    """Keep the file of a failure, with one mutation where one alone does it."""
-    seed, order, outcome = found
-    for only in range(MOST):
-        alone = order._replace(only=only)
-        if (again := reader.ask(alone)).kind == "failed":
-            order, outcome = alone, again
+def _save_failure(reader: "Reader", order: Order, outcome: Outcome) -> Failure:
+    """Save the file of a failure, with one mutation where one alone causes it."""
+    for only in range(MAX_MUTATIONS):
+        if (again := reader.read(order._replace(only=only))).kind == "failed":
+            order, outcome = order._replace(only=only), again
             break
-    name = seed_of(seed, form, order.number)
-    path = folder / f"{form.name.replace(' ', '-')}-{order.number}{Path(form.file).suffix}"
-    path.write_bytes(damaged(specimens, form, seed, order))
-    done = mutant((specimens / form.file).read_bytes(), name, order.only).done
-    return Failure(form.name, name, done, outcome.said, str(path))
+    form = reader.formats[order.format]
+    seed = f"{reader.seed}/{form.name}/{order.number}"
+    damaged = mutant((reader.specimens / form.file).read_bytes(), seed, order.only)
+    path = reader.folder / f"{form.name.replace(' ', '-')}-{order.number}{Path(form.file).suffix}"
+    path.write_bytes(damaged.content)
+    return Failure(form.name, seed, damaged.mutations, outcome.reason, str(path))
 
 
-def _await_ready(orders: Connection, log: Path) -> None:
-    """Wait until a new process has read a whole file of every format."""
-    if not orders.poll(STARTING):
-        raise RunError("The reading process does not start.", hint=f"The reason is in {log}.")
+class Reader:
+    """A process that reads files; it is replaced after a crash or a hang."""
+
+    def __init__(self, formats: Sequence[Format], specimens: Path, seed: int, folder: Path) -> None:
+        self.formats, self.specimens, self.seed, self.folder = tuple(formats), specimens, seed, folder
+        self._start()
+
+    def read(self, order: Order) -> Outcome:
+        try:
+            self._pipe.send(order)
+            if self._has_answer():
+                outcome: Outcome = self._pipe.recv()
+                return outcome
+            self._process.kill()
+            reason = f"it hung: not done after {SECONDS:g} s"
+        except (EOFError, ConnectionError):
+            self._process.join()
+            reason = f"the process died with exit code {self._process.exitcode}"
+        self.close()
+        self._start()
+        return Outcome("failed", reason)
+
+    def _has_answer(self) -> bool:
+        """Wait for an answer, as long as the process may compute for one."""
+        process = psutil.Process(self._process.pid)
+        before, deadline = sum(process.cpu_times()[:2]), time.monotonic() + BUSY * SECONDS
+        while not (answered := self._pipe.poll(SECONDS / 10)) and time.monotonic() < deadline:
+            with contextlib.suppress(psutil.NoSuchProcess):  # then the pipe says so
+                if sum(process.cpu_times()[:2]) - before > SECONDS:
+                    return False
+        return answered
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):  # it has died
+            self._pipe.send(None)
+            self._process.join(STARTING)
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+    def _start(self) -> None:
+        """Start a process and wait until it has read an intact file of every format."""
+        spawn = multiprocessing.get_context("spawn")  # a fork would inherit what the campaign has open
+        self._pipe, theirs = spawn.Pipe()
+        arguments = (theirs, self.formats, self.specimens, self.seed, self.folder)
+        self._process = spawn.Process(target=serve, args=arguments, daemon=True)
+        self._process.start()
+        theirs.close()
+        try:
+            if self._pipe.poll(STARTING):
+                self._pipe.recv()
+                return
+            problem = "does not start"
+        except EOFError:
+            problem = "died at its start"
+        self._process.kill()
+        self.close()
+        raise RunError(f"The reading process {problem}.", hint=f"The reason is in {self.folder / LOG}.")
+
+
+def serve(pipe: Connection, formats: Sequence[Format], specimens: Path, seed: int, folder: Path) -> None:
+    """Read what is ordered until the orders end; runs in a process of its own."""
+    with (folder / LOG).open("ab") as file:  # what libraries print about damaged files is no outcome
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    for form in formats:  # imports every library before memory is limited
+        for number in (INTACT, GARBAGE) if form.is_lazy else (INTACT,):
+            _read(folder / "copy", specimens, form, seed, Order(0, number))
+    _limit_memory()
+    pipe.send(None)
+    while order := pipe.recv():
+        pipe.send(_read(folder / "copy", specimens, formats[order.format], seed, order))
+
+
+def _read(copy: Path, specimens: Path, form: Format, seed: int, order: Order) -> Outcome:
+    shutil.rmtree(copy, ignore_errors=True)  # a process that died has left its own
+    for pattern in (form.file, *form.needed):
+        for source in filter(Path.is_file, specimens.glob(pattern)):
+            target = copy / source.relative_to(specimens)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+    path = copy / form.file
+    if order.number == GARBAGE:
+        path.write_bytes(b"damaged")
+    elif order.number != INTACT:
+        path.write_bytes(mutant(path.read_bytes(), f"{seed}/{form.name}/{order.number}", order.only).content)
+    began = time.process_time()
     try:
-        orders.recv()
-    except EOFError as error:
-        raise RunError("The reading process died at its start.", hint=f"The reason is in {log}.") from error
+        form.read(path)
+        outcome = Outcome("read")
+    except AmharicTtsError as error:
+        outcome = Outcome("refused", type(error).__name__, bool(error.hint))
+    except Exception as error:  # noqa: BLE001  # any other error is what this campaign looks for
+        outcome = Outcome("failed", "".join(traceback.format_exception(error)[-4:]))
+    seconds = time.process_time() - began
+    shutil.rmtree(copy)
+    return outcome._replace(seconds=seconds)
+
+
+def _limit_memory() -> None:
+    """Let an allocation of gigabytes fail; Windows has no such limit."""
+    try:
+        import resource
+    except ImportError:
+        return
+    limit = psutil.Process().memory_info().vms + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

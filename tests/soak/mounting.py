@@ -11,7 +11,7 @@ from utils.core.errors import RunError
 
 
 class NotHere(RunError):  # noqa: N818  # a reason, not an error
-    """This fault cannot be made on this machine."""
+    """This fault is impossible on this machine."""
 
 
 @contextlib.contextmanager
@@ -25,7 +25,6 @@ def mounted(words: list[str], folder: Path) -> Iterator[None]:
 
 
 def mount(words: list[str], folder: Path) -> None:
-    """Mount once; needs the right to."""
     call = ["mount", *words, str(folder)]
     if not shutil.which("mount") or subprocess.run(call, check=False, capture_output=True).returncode:
         raise NotHere("no right to mount a disk here")
@@ -43,7 +42,7 @@ def read_only(folder: Path) -> Iterator[None]:
         finally:
             folder.chmod(0o755)
         return
-    beside = folder.with_name(f".{folder.name}.read-only")  # made so before it takes the place: later it may be busy
+    beside = folder.with_name(f".{folder.name}.read-only")  # remounted before it covers the folder, which may be busy
     beside.mkdir()
     try:
         with mounted(["--bind", str(folder)], beside):

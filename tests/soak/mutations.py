@@ -1,7 +1,4 @@
-"""Damage done to files by rule and by chance: the same seed always does the same damage.
-
-Each mutation takes the bytes of a file and returns others; a mutant has one to four of them.
-"""
+"""Mutations of files: each takes bytes and a random generator; the same seed always does the same damage."""
 
 import json
 import random
@@ -9,11 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-MOST = 4  # mutations of one file
-LARGEST = (
-    1 << 21
-)  # bytes by which a mutant may grow: chunks that double again and again test our patience and nothing else
-DEEP = 20_000  # brackets; a reader that calls itself for each one has no room for so many
+MAX_MUTATIONS = 4  # of one file
+MAX_GROWTH = 1 << 21  # bytes: chunks that double again and again only take time
+DEEP = 20_000  # brackets; too many for a recursive reader
 NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
 NUMBERS = (
     b"0 -1 1e308 -1e308 1e999 NaN -Infinity nan inf 2147483648 4294967295 -9223372036854775809 "
@@ -48,127 +43,112 @@ VALUES: tuple[Any, ...] = (
 
 
 class Mutant(NamedTuple):
-    """A damaged file, and what was done to it."""
+    """A damaged file, and the names of its mutations."""
 
     content: bytes
-    done: tuple[str, ...]
+    mutations: tuple[str, ...]
 
 
 def mutant(content: bytes, seed: str, only: int | None = None) -> Mutant:
-    """Damage a file; the seed says how.
-
-    Args:
-        content: The whole file.
-        seed: Of the choice of mutations and of everything that they choose.
-        only: Place of the one mutation that is done, of those that the seed says; None for all of them.
-    """
-    dice = random.Random(seed)  # chance that can be repeated, no secret
-    most = len(content) + LARGEST
-    chosen = list(enumerate(dice.choices(MUTATIONS, k=dice.randint(1, MOST))))
+    """Damage a file with one to four mutations, or with only one of them, by its index."""
+    rng = random.Random(seed)
+    limit = len(content) + MAX_GROWTH
+    chosen = list(enumerate(rng.choices(MUTATIONS, k=rng.randint(1, MAX_MUTATIONS))))
     done = chosen if only is None else chosen[only : only + 1]
     for number, mutation in done:
-        content = mutation(content, random.Random(f"{seed}/{number}"))[:most]
+        content = mutation(content, random.Random(f"{seed}/{number}"))[:limit]
     return Mutant(content, tuple(mutation.__name__ for _, mutation in done))
 
 
-def flip_bits(content: bytes, dice: random.Random) -> bytes:
-    """Turn a few bits over, as a bad disk does."""
+def flip_bits(content: bytes, rng: random.Random) -> bytes:
     changed = bytearray(content)
-    for _ in range(dice.choice((1, 1, 2, 8, 32)) if changed else 0):
-        changed[dice.randrange(len(changed))] ^= 1 << dice.randrange(8)
+    for _ in range(rng.choice((1, 1, 2, 8, 32)) if changed else 0):
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
     return bytes(changed)
 
 
-def truncate(content: bytes, dice: random.Random) -> bytes:
-    """Cut the end off, as a full disk does."""
-    return content[: dice.randrange(len(content) + 1)]
+def truncate(content: bytes, rng: random.Random) -> bytes:
+    return content[: rng.randrange(len(content) + 1)]
 
 
-def behead(content: bytes, dice: random.Random) -> bytes:
-    """Cut the beginning off."""
-    return content[dice.randrange(len(content) + 1) :]
+def behead(content: bytes, rng: random.Random) -> bytes:
+    return content[rng.randrange(len(content) + 1) :]
 
 
-def delete_chunk(content: bytes, dice: random.Random) -> bytes:
-    """Leave a piece out."""
-    start, end = _chunk(content, dice)
+def delete_chunk(content: bytes, rng: random.Random) -> bytes:
+    start, end = _chunk(content, rng)
     return content[:start] + content[end:]
 
 
-def repeat_chunk(content: bytes, dice: random.Random) -> bytes:
-    """Write a piece several times."""
-    start, end = _chunk(content, dice)
-    return content[:end] + content[start:end] * dice.choice((1, 1, 2, 50)) + content[end:]
+def repeat_chunk(content: bytes, rng: random.Random) -> bytes:
+    start, end = _chunk(content, rng)
+    return content[:end] + content[start:end] * rng.choice((1, 1, 2, 50)) + content[end:]
 
 
-def splice(content: bytes, dice: random.Random) -> bytes:
-    """Write a piece over another place, as a lost cluster of a disk does."""
-    start, end = _chunk(content, dice)
-    at = dice.randrange(len(content) + 1)
+def splice(content: bytes, rng: random.Random) -> bytes:
+    """Overwrite a position with another part, like a lost cluster of a disk."""
+    start, end = _chunk(content, rng)
+    at = rng.randrange(len(content) + 1)
     return content[:at] + content[start:end] + content[at + end - start :]
 
 
-def swap_lines(content: bytes, dice: random.Random) -> bytes:
-    """Put the lines into another order."""
+def swap_lines(content: bytes, rng: random.Random) -> bytes:
     lines = content.split(b"\n")
-    one, other = dice.randrange(len(lines)), dice.randrange(len(lines))
-    lines[one], lines[other] = lines[other], lines[one]
+    first, second = rng.randrange(len(lines)), rng.randrange(len(lines))
+    lines[first], lines[second] = lines[second], lines[first]
     return b"\n".join(lines)
 
 
-def strange_number(content: bytes, dice: random.Random) -> bytes:
-    """Write a huge number, a negative one or none in the place of one."""
-    found = list(NUMBER.finditer(content[:LARGEST]))
-    if not found:
-        return flip_bits(content, dice)
-    place = dice.choice(found)
-    return content[: place.start()] + dice.choice(NUMBERS) + content[place.end() :]
+def strange_number(content: bytes, rng: random.Random) -> bytes:
+    """Replace a number by a huge or negative one, or by none."""
+    matches = list(NUMBER.finditer(content[:MAX_GROWTH]))
+    if not matches:
+        return flip_bits(content, rng)
+    match = rng.choice(matches)
+    return content[: match.start()] + rng.choice(NUMBERS) + content[match.end() :]
 
 
-def strange_length(content: bytes, dice: random.Random) -> bytes:
-    """Write a length over the bytes of a place, most often in the head, where files keep them."""
-    size, order = dice.choice((1, 2, 4, 8)), dice.choice(("little", "big"))
-    at = dice.randrange(1 + min(len(content), dice.choice((64, 64, 4096, LARGEST))))
-    told = dice.choice(LENGTHS) % (1 << 8 * size)
-    return content[:at] + told.to_bytes(size, order) + content[at + size :]  # type: ignore[arg-type]
+def strange_length(content: bytes, rng: random.Random) -> bytes:
+    """Overwrite bytes with a length, most often in the header, where files store them."""
+    size, order = rng.choice((1, 2, 4, 8)), rng.choice(("little", "big"))
+    at = rng.randrange(1 + min(len(content), rng.choice((64, 64, 4096, MAX_GROWTH))))
+    length = rng.choice(LENGTHS) % (1 << 8 * size)
+    return content[:at] + length.to_bytes(size, order) + content[at + size :]  # type: ignore[arg-type]
 
 
-def insert_odd(content: bytes, dice: random.Random) -> bytes:
-    """Put in what text seldom holds: marks of byte order, zeros, half letters, signs of every format."""
-    at = dice.choice((0, dice.randrange(len(content) + 1)))
-    return content[:at] + dice.choice(ODD) + content[at:]
+def insert_odd(content: bytes, rng: random.Random) -> bytes:
+    at = rng.choice((0, rng.randrange(len(content) + 1)))
+    return content[:at] + rng.choice(ODD) + content[at:]
 
 
-def other_line_ends(content: bytes, dice: random.Random) -> bytes:
-    """End the lines as another system does."""
-    return content.replace(b"\n", dice.choice((b"\r\n", b"\r", b"\n\n", b"")))
+def other_line_ends(content: bytes, rng: random.Random) -> bytes:
+    return content.replace(b"\n", rng.choice((b"\r\n", b"\r", b"\n\n", b"")))
 
 
-def other_encoding(content: bytes, dice: random.Random) -> bytes:
-    """Write the text in another encoding."""
-    return content.decode("utf-8", "replace").encode(dice.choice(("utf-16", "utf-16-le", "utf-32", "utf-7")), "replace")
+def other_encoding(content: bytes, rng: random.Random) -> bytes:
+    return content.decode("utf-8", "replace").encode(rng.choice(("utf-16", "utf-16-le", "utf-32", "utf-7")), "replace")
 
 
-def nest(content: bytes, dice: random.Random) -> bytes:
-    """Open many brackets at a place of the file, and sometimes close them."""
-    sign, close = dice.choice(((b"[", b"]"), (b'{"a":', b"}"), (b"- ", b""), (b"{", b"}"), (b"<", b">")))
-    depth = dice.choice((100, 1000, DEEP))
-    place = dice.choice(list(NUMBER.finditer(content[:LARGEST])) or [None])
-    start, end = place.span() if place else (0, 0)
-    return content[:start] + sign * depth + b"0" + close * dice.choice((0, depth)) + content[end:]
+def nest(content: bytes, rng: random.Random) -> bytes:
+    """Open many brackets somewhere, and sometimes close them."""
+    sign, close = rng.choice(((b"[", b"]"), (b'{"a":', b"}"), (b"- ", b""), (b"{", b"}"), (b"<", b">")))
+    depth = rng.choice((100, 1000, DEEP))
+    match = rng.choice(list(NUMBER.finditer(content[:MAX_GROWTH])) or [None])
+    start, end = match.span() if match else (0, 0)
+    return content[:start] + sign * depth + b"0" + close * rng.choice((0, depth)) + content[end:]
 
 
-def other_type(content: bytes, dice: random.Random) -> bytes:
+def other_type(content: bytes, rng: random.Random) -> bytes:
     """Put a value of another type into a JSON file, or into one line of it."""
     lines = content.split(b"\n")
-    number = dice.randrange(len(lines))
-    for text, write in ((content, lambda new: new), (lines[number], lambda new: _with(lines, number, new))):
+    number = rng.randrange(len(lines))
+    for text, before, after in ((content, [], []), (lines[number], lines[:number], lines[number + 1 :])):
         try:
             tree = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        return write(json.dumps(_replaced(tree, dice)).encode())
-    return strange_number(content, dice)
+        return b"\n".join([*before, json.dumps(_replace_value(tree, rng)).encode(), *after])
+    return strange_number(content, rng)
 
 
 MUTATIONS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
@@ -177,30 +157,26 @@ MUTATIONS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
 )
 
 
-def _chunk(content: bytes, dice: random.Random) -> tuple[int, int]:
-    size = dice.choice((1, 2, 4, 16, 64, 512, 4096))
-    start = dice.randrange(len(content) + 1)
+def _chunk(content: bytes, rng: random.Random) -> tuple[int, int]:
+    size = rng.choice((1, 2, 4, 16, 64, 512, 4096))
+    start = rng.randrange(len(content) + 1)
     return start, min(len(content), start + size)
 
 
-def _with(lines: list[bytes], number: int, line: bytes) -> bytes:
-    return b"\n".join([*lines[:number], line, *lines[number + 1 :]])
-
-
-def _replaced(tree: Any, dice: random.Random) -> Any:
-    """Walk to a place of a tree by chance and change what is there."""
-    places: list[tuple[Any, Any]] = []
+def _replace_value(tree: Any, rng: random.Random) -> Any:
+    """Replace or delete a random value of a tree."""
+    items: list[tuple[Any, Any]] = []
     nodes = [tree]
     while nodes:
         node = nodes.pop()
         keys = list(node) if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else []
-        places += [(node, key) for key in keys]
+        items += [(node, key) for key in keys]
         nodes += [node[key] for key in keys]
-    if not places or dice.random() < 0.05:
-        return dice.choice(VALUES)
-    parent, key = dice.choice(places[: dice.choice((10, 1000, len(places)))])
-    if isinstance(parent, dict) and dice.random() < 0.2:
+    if not items or rng.random() < 0.05:
+        return rng.choice(VALUES)
+    parent, key = rng.choice(items[: rng.choice((10, 1000, len(items)))])
+    if isinstance(parent, dict) and rng.random() < 0.2:
         del parent[key]
     else:
-        parent[key] = dice.choice(VALUES)
+        parent[key] = rng.choice(VALUES)
     return tree

@@ -1,8 +1,8 @@
-"""The formats that files come in, each with the function by which the product itself reads it."""
+"""The formats of files, each with the function by which the product reads it."""
 
 from pathlib import Path
 
-from tests.soak.reading import Format
+from tests.soak.fuzzing import Format
 from utils.config import DatasetConfig, TrainConfig
 from utils.core.errors import RunError
 from utils.core.events import format_event, iter_events, read_tail
@@ -33,46 +33,38 @@ def database(path: Path) -> object:
 
 
 def old_dataset(path: Path) -> object:
-    """Read a dataset of version 1.0."""
     return read_1_0(path.parent)
 
 
 def lists(path: Path) -> object:
-    """Read the lists of a dataset as a training does."""
     read = list_files.read_listing(path)
     return read, clip_lists.read(TrainConfig(), Project(path.parent.parent))
 
 
 def cues(path: Path) -> object:
-    """Read subtitles and hold them against their recording."""
     return subtitles.fit_to_recording(subtitles.read_cues(path), LENGTH, path.name)
 
 
 def sound(path: Path) -> object:
-    """Describe a recording and decode all of it, and a part."""
     info = audio.probe(path)
     return info, audio.load(path, 16_000).size, audio.load(path, 24_000, 0.1, 0.2).size
 
 
 def vocabulary(path: Path) -> object:
-    """Open a vocabulary, read a text with it, and teach it Amharic."""
     loaded = Vocabulary.load(path)
     taught = prepare_tokenizer(loaded, "am", texts=[TEXT])
     return loaded.size, loaded.hash, loaded.special, taught.tokenize(TEXT, "am")
 
 
 def model_config(path: Path) -> object:
-    """Read the settings of a model."""
     return read_config(path.parent)
 
 
 def reading(path: Path) -> object:
-    """Open the tokenizer of a checkpoint and read a text with it."""
     return Tokenizer.load(path.parent).tokenize(TEXT, "am")
 
 
 def events(path: Path) -> object:
-    """Read the events of a run to their end, and as lines for people."""
     return [format_event(event) for event in iter_events(path)], read_tail(path)
 
 
@@ -86,26 +78,24 @@ def checkpoint(path: Path) -> object:
     """List the checkpoints of a run, open the newest, and find the best."""
     run = path.parents[2] if path.parent.name.startswith(checkpoints.PREFIX) else path.parents[1]
     listed = checkpoints.list_checkpoints(run)
-    for one in listed:
-        if one.error:
-            raise RunError(one.error, hint="Choose another checkpoint.")
+    for damaged in listed:
+        if damaged.error:
+            raise RunError(damaged.error, hint="Choose another checkpoint.")
     return listed, checkpoints.read_state(checkpoints.find(run, "newest").folder), checkpoints.find(run, "best")
 
 
 def resume(path: Path) -> object:
-    """Open the state that a run goes on from."""
     resume_state.can_resume(path.parent)
     return resume_state.load(path.parent)
 
 
 def base(path: Path) -> object:
-    """Find the model that a run began with."""
     return preparation.find_base(Job(Run(path.parent)), TrainConfig(version=TINY_RANDOM))
 
 
 RUN, DATASET, OLD_DATASET, MODEL = "runs/1-train", "dataset", "dataset_1_0", "model"
 RESUME, CHECKPOINT = f"{RUN}/{checkpoints.RESUME_FOLDER}", f"{RUN}/{checkpoints.FOLDER}/step_3"
-OF_A_CHECKPOINT = (f"{RUN}/{checkpoints.FOLDER}/**/*",)
+CHECKPOINT_FILES = (f"{RUN}/{checkpoints.FOLDER}/**/*",)
 FORMATS: tuple[Format, ...] = (
     Format("clips.db", f"{DATASET}/{DATABASE}", database),
     Format("manifest of 1.0", f"{OLD_DATASET}/{MANIFEST}", old_dataset, (f"{OLD_DATASET}/{RECORDINGS}",)),
@@ -123,16 +113,16 @@ FORMATS: tuple[Format, ...] = (
     Format("ogg", "sounds/a.ogg", sound),
     Format("mp3", "sounds/a.mp3", sound),
     Format("vocab.json", f"{MODEL}/{VOCABULARY_FILE}", vocabulary),
-    Format("text.json", f"{CHECKPOINT}/{SETTINGS_FILE}", reading, OF_A_CHECKPOINT),
+    Format("text.json", f"{CHECKPOINT}/{SETTINGS_FILE}", reading, CHECKPOINT_FILES),
     Format("config.json", f"{MODEL}/{CONFIG_FILE}", model_config),
     Format("model.pth", f"{MODEL}/{MODEL_FILE}", read_state_dict, is_lazy=True),
     Format("safetensors", f"{RUN}/loose.safetensors", read_tensors),
     Format("events.jsonl", f"{RUN}/events.jsonl", events),
     Format("state.json", f"{RUN}/state.json", state),
     Format("base.json", f"{RUN}/{preparation.BASE_FILE}", base, (f"{RUN}/*.json",)),
-    Format("checkpoint.json", f"{CHECKPOINT}/{checkpoints.MANIFEST}", checkpoint, OF_A_CHECKPOINT),
-    Format("checkpoint weights", f"{CHECKPOINT}/{checkpoints.MODEL}", checkpoint, OF_A_CHECKPOINT),
-    Format("best.json", f"{RUN}/{checkpoints.FOLDER}/{checkpoints.BEST}", checkpoint, OF_A_CHECKPOINT),
+    Format("checkpoint.json", f"{CHECKPOINT}/{checkpoints.MANIFEST}", checkpoint, CHECKPOINT_FILES),
+    Format("checkpoint weights", f"{CHECKPOINT}/{checkpoints.MODEL}", checkpoint, CHECKPOINT_FILES),
+    Format("best.json", f"{RUN}/{checkpoints.FOLDER}/{checkpoints.BEST}", checkpoint, CHECKPOINT_FILES),
     Format("resume state", f"{RESUME}/{checkpoints.RESUME_STATE}", resume, (f"{RESUME}/*",)),
     Format("resume optimizer", f"{RESUME}/{resume_state.OPTIMIZER_TREE}", resume, (f"{RESUME}/*",)),
     Format("resume weights", f"{RESUME}/{resume_state.WEIGHTS}", resume, (f"{RESUME}/*",)),

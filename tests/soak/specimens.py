@@ -1,4 +1,4 @@
-"""Whole files of every format, written by the product itself, for the mutations to damage."""
+"""Intact files of every format, written by the product itself, for the mutations to damage."""
 
 import dataclasses
 import json
@@ -9,14 +9,14 @@ import soundfile
 import torch
 
 from tests.dataset.test_store import MANIFEST_1_0, RECORDINGS_1_0
-from tests.soak.clips import REASON, write_dataset
 from utils.config import DatasetConfig, TrainConfig
 from utils.core.events import EventLog
 from utils.core.paths import CONFIGS
 from utils.core.storage import make_folder
 from utils.dataset import editor, store
-from utils.dataset.clip import Cue, Span
-from utils.dataset.metadata import write_lists
+from utils.dataset.clip import Clip, Cue, Scores, Source, Span
+from utils.dataset.metadata import WAVS, write_lists
+from utils.dataset.store import Store
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.runs import Run, State, Status
@@ -32,6 +32,9 @@ from utils.xtts.tensors import write_tensors
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
+CLIPS, FIRST_EVAL = 12, 9  # number of clips, and the first one for evaluation
+APPROVED_CLIPS = ["r-1", "r-2"]
+REASON = "noisy to my ear"  # why clips are excluded
 STEP = 3
 ASS = """[Script Info]
 ScriptType: v4.00+
@@ -45,27 +48,47 @@ Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
 """
 
 
-def make(folder: Path) -> Path:
+def write_all(folder: Path) -> Path:
     """Write all of them; return the folder, which looks like a project."""
-    make_light(folder)
+    write_without_model(folder)
     base = random_model.build(folder / "model")
-    spoken = tokenizer.prepare_tokenizer(
-        Vocabulary.load(base / VOCABULARY_FILE), "am", texts=sample_project.sentences()
-    )
-    _run(folder / "runs" / "1-train", base, spoken)
+    texts = sample_project.sentences()
+    amharic = tokenizer.prepare_tokenizer(Vocabulary.load(base / VOCABULARY_FILE), "am", texts=texts)
+    _write_run(folder / "runs" / "1-train", base, amharic)
     return folder
 
 
-def make_light(folder: Path) -> Path:
+def write_without_model(folder: Path) -> Path:
     """Write those that need no model; return the folder."""
-    _dataset(folder / "dataset")
-    _subtitles(folder / "subtitles")
-    _sounds(folder / "sounds")
-    _settings(folder / "settings")
+    _write_datasets(folder / "dataset")
+    _write_subtitles(folder / "subtitles")
+    _write_audio(folder / "sounds")
+    _write_settings(folder / "settings")
     return folder
 
 
-def _dataset(folder: Path) -> None:
+def write_dataset(folder: Path, seconds: float = 1.5) -> None:
+    """Write a small dataset of generated audio, with two approved clips."""
+    make_folder(folder / WAVS)
+    clips = []
+    for number, text in enumerate(sample_project.sentences()[:CLIPS]):
+        start = number * (seconds + 1)
+        clip = Clip(
+            *(f"r-{number}", "r", "in.wav", Span(start, start + seconds), "speaker", text),
+            audio=f"{WAVS}/r-{number}.wav",
+            content=f"{number:016x}",
+            scores=Scores(0.9, 30.0, 0.0, -20.0, 12.5, 0.9),
+            split="eval" if number >= FIRST_EVAL else "train",
+        )
+        audio.save(folder / clip.audio, random_model.synthetic_speech(seconds, number), RATE)
+        clips.append(clip)
+    length = len(clips) * (seconds + 1)
+    Store(folder).add(Source("r", "in.wav", 1000, 1_700_000_000_000_000_000, length, warnings=("a", "b")), clips)
+    write_lists(folder, "am")
+    editor.approve(folder, APPROVED_CLIPS)
+
+
+def _write_datasets(folder: Path) -> None:
     write_dataset(folder, seconds=0.01)
     editor.set_text(folder, "r-3", "ሰላም ነው።")
     editor.undo(folder)
@@ -77,7 +100,7 @@ def _dataset(folder: Path) -> None:
     (old / store.RECORDINGS).write_text(RECORDINGS_1_0, encoding="utf-8")
 
 
-def _subtitles(folder: Path) -> None:
+def _write_subtitles(folder: Path) -> None:
     make_folder(folder)
     cues = [Cue(Span(3.0 * n, 3.0 * n + 2.5), text) for n, text in enumerate(sample_project.sentences()[:12])]
     (folder / "a.srt").write_text(subtitles.srt(cues), encoding="utf-8")
@@ -89,7 +112,7 @@ def _subtitles(folder: Path) -> None:
     (folder / "a.ass").write_text(ASS + "".join(lines), encoding="utf-8")
 
 
-def _sounds(folder: Path) -> None:
+def _write_audio(folder: Path) -> None:
     make_folder(folder)
     sound = random_model.synthetic_speech(0.5, 3)
     audio.save(folder / "a.wav", sound, RATE)
@@ -99,14 +122,14 @@ def _sounds(folder: Path) -> None:
     soundfile.write(folder / "a.mp3", sound, RATE)
 
 
-def _settings(folder: Path) -> None:
+def _write_settings(folder: Path) -> None:
     make_folder(folder)
     (folder / "train.yaml").write_text(TrainConfig(language="am", num_epochs=3).to_yaml(), encoding="utf-8")
     (folder / "dataset.yaml").write_text(DatasetConfig().to_yaml(), encoding="utf-8")
     (folder / "preset.yaml").write_bytes(sorted(CONFIGS.glob("*.yaml"))[0].read_bytes())
 
 
-def _run(folder: Path, base: Path, spoken: Tokenizer) -> None:
+def _write_run(folder: Path, base: Path, amharic: Tokenizer) -> None:
     make_folder(folder)
     run = Run(folder)
     run.config.write_text(TrainConfig(version=TINY_RANDOM).to_yaml(), encoding="utf-8")
@@ -123,7 +146,7 @@ def _run(folder: Path, base: Path, spoken: Tokenizer) -> None:
     (folder / BASE_FILE).write_text(json.dumps(note), encoding="utf-8")
     weights = {f"gpt.{name}": torch.full((8, 4), 0.5) for name in "abc"}
     about = CheckpointInfo(STEP, 0.75, 2.5, 2.0, 1.0, 3.0, 1.7e9, str(base), config_hash="c", vocabulary_hash="v")
-    checkpoints.write(folder, weights, dataclasses.replace(about, settings={"version": TINY_RANDOM}), fill=spoken.save)
+    checkpoints.write(folder, weights, dataclasses.replace(about, settings={"version": TINY_RANDOM}), fill=amharic.save)
     checkpoints.mark_best(folder, STEP, 2.0)
     optimizer = {"state": {0: {"step": torch.tensor(3.0), "exp_avg": torch.ones(8, 4)}}, "param_groups": [{"lr": 1e-3}]}
     extra = {"update": STEP, "samples": 12}

@@ -1,4 +1,4 @@
-"""What is lost is noticed: each part of a whole run is spoiled in turn, as no fault of the campaign could yet do it."""
+"""What is lost is noticed: each part of an intact run is damaged in turn."""
 
 import subprocess
 import sys
@@ -24,10 +24,8 @@ WEIGHTS = {"gpt.a": torch.ones(8, 4)}
 
 
 def save(subject: Subject, update: int) -> None:
-    resume_state.save(
-        subject.training.folder / checkpoints.RESUME_FOLDER,
-        Snapshot(update, WEIGHTS, {"state": {}, "param_groups": []}),
-    )
+    folder = subject.training.folder / checkpoints.RESUME_FOLDER
+    resume_state.save(folder, Snapshot(update, WEIGHTS, {"state": {}, "param_groups": []}))
 
 
 def take(subject: Subject, *updates: int) -> None:
@@ -38,62 +36,58 @@ def take(subject: Subject, *updates: int) -> None:
 
 @pytest.fixture
 def subject(tmp_path: Path) -> Subject:
-    """A run that has announced what it saved, and died."""
-    found = Subject(tmp_path / "project")
-    found.run = Run(found.project.runs / "1-1-train")
-    make_folder(found.run.folder)
-    found.run.write_state(State("train", Status.RUNNING, time.time()))
-    found.run.log.touch()
+    """A run that has reported what it saved, and died."""
+    subject = Subject(tmp_path / "project")
+    subject.run = Run(subject.project.runs / "1-1-train")
+    make_folder(subject.run.folder)
+    subject.run.write_state(State("train", Status.RUNNING, time.time()))
+    subject.run.log.touch()
     for update in SAVED:
-        checkpoints.write(found.run.folder, WEIGHTS, CheckpointInfo(update))
-        save(found, update)
-        with EventLog(found.run.events) as events:
+        checkpoints.write(subject.run.folder, WEIGHTS, CheckpointInfo(update))
+        save(subject, update)
+        with EventLog(subject.run.events) as events:
             events.emit("checkpoint", step=update)
             events.emit("saved", step=update)
-    checkpoints.mark_best(found.run.folder, SAVED[0])
-    return found
+    checkpoints.mark_best(subject.run.folder, SAVED[0])
+    return subject
 
 
-def damage(path: Path) -> None:
+def damage(subject: Subject, file: str) -> None:
+    path = subject.training.folder / file
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
 
 
-def remove_checkpoint(subject: Subject, step: int) -> None:
+def model_file(step: int) -> str:
+    return f"{checkpoints.FOLDER}/step_{step}/{checkpoints.MODEL}"
+
+
+def remove(subject: Subject, step: int) -> None:
     checkpoints.delete(checkpoints.find(subject.training.folder, step))
 
 
-def test_a_whole_run_is_whole(subject: Subject) -> None:
+def test_an_intact_run_passes(subject: Subject) -> None:
     subject.check()
     assert subject.saved() == SAVED[-1]
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "message"),
     [
-        (lambda one: save(one, 2), "update 4 was announced as saved, and the state is of 2"),
-        (
-            lambda one: damage(one.training.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS),
-            "has changed since",
-        ),
-        (lambda one: remove_checkpoint(one, 4), "checkpoint 4 was announced and is gone"),
-        (lambda one: remove_checkpoint(one, 2), "checkpoint 2 is marked as the best and is gone"),
-        (
-            lambda one: damage(checkpoints.checkpoint_folder(one.training.folder, 2) / checkpoints.MODEL),
-            "has changed since",
-        ),
-        (
-            lambda one: (checkpoints.checkpoint_folder(one.training.folder, 4) / checkpoints.MODEL).unlink(),
-            "is missing",
-        ),
-        (lambda one: editor.set_text(one.project.dataset, "r-3", "ሰላም።"), "the clips are not what"),
-        (lambda one: editor.restore(one.project.dataset, ["r-1"]), "the clips are not what"),
+        (lambda it: save(it, 2), "update 4 was reported as saved, and the state is of 2"),
+        (lambda it: damage(it, f"{checkpoints.RESUME_FOLDER}/{resume_state.WEIGHTS}"), "has changed since"),
+        (lambda it: remove(it, 4), "checkpoint 4 was reported and is gone"),
+        (lambda it: remove(it, 2), "checkpoint 2 is marked as the best and is gone"),
+        (lambda it: damage(it, model_file(2)), "has changed since"),
+        (lambda it: (it.training.folder / model_file(4)).unlink(), "is missing"),
+        (lambda it: editor.set_text(it.project.dataset, "r-3", "ሰላም።"), "the clips are not what"),
+        (lambda it: editor.restore(it.project.dataset, ["r-1"]), "the clips are not what"),
     ],
 )
-def test_what_is_lost_is_noticed(subject: Subject, spoil: Callable[[Subject], object], said: str) -> None:
+def test_what_is_lost_is_noticed(subject: Subject, spoil: Callable[[Subject], object], message: str) -> None:
     spoil(subject)
-    with pytest.raises((Lost, DamagedError), match=said):
+    with pytest.raises((Lost, DamagedError), match=message):
         subject.check()
 
 
@@ -102,9 +96,9 @@ def test_an_update_missing_or_taken_twice_is_noticed(
     subject: Subject, monkeypatch: pytest.MonkeyPatch, updates: tuple[int, ...]
 ) -> None:
     take(subject, 1, 2, 3, 4, 5)  # the last of them was not saved
-    monkeypatch.setattr(Subject, "work", lambda one: take(one, *updates))
+    monkeypatch.setattr(Subject, "work", lambda it: take(it, *updates))
     with pytest.raises(Lost, match="after update 4 it took"):
-        subject.check_goes_on()
+        subject.check_resume()
 
 
 def test_another_process_with_the_number_of_a_run_is_left_alone(subject: Subject) -> None:
