@@ -10,7 +10,7 @@ from tests.dataset.recordings import babble
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
 from utils.dataset.recognisers import RecognitionError, Transcript
-from utils.evaluation.candidates import Candidate, LoadedModel, Vector
+from utils.evaluation.evaluate import Candidate, LoadedModel, Vector
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.guards import SpeechLimits, sounds

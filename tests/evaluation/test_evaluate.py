@@ -13,10 +13,8 @@ from tests.evaluation.fake_models import FakeModel, FakeRecogniser, candidate
 from utils.__main__ import main
 from utils.config import SpeechConfig
 from utils.core.errors import DataError
-from utils.evaluation.candidates import Candidate
-from utils.evaluation.evaluate import EvaluationProgress, evaluate
+from utils.evaluation.evaluate import Candidate, EvaluationProgress, evaluate
 from utils.evaluation.report import JSON, EvaluationReport, badness, load, summary, text
-from utils.evaluation.results import LOG_FILE
 from utils.evaluation.sentences import EvaluationSentence
 from utils.media import audio
 
@@ -31,14 +29,17 @@ CONFIG = SpeechConfig()
 
 
 @pytest.fixture(autouse=True)
-def _no_plot(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    if "plot" not in request.node.name:
-        monkeypatch.setattr("utils.evaluation.report.plot", lambda _report: None)
+def _no_plot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("utils.evaluation.report.plot", lambda _report: None)  # the tiny models draw one
 
 
 def test_models_are_measured(tmp_path: Path) -> None:
     good, slow = FakeModel(), FakeModel(pace=2.0, likeness=0.5, flags=("long: 4.0 s for 20 sounds",))
-    report = evaluate([candidate("good", good), candidate("slow", slow)], SENTENCES, tmp_path, CONFIG)
+    steps: list[EvaluationProgress] = []
+    models = [candidate("good", good), candidate("slow", slow)]
+    report = evaluate(models, SENTENCES, tmp_path, CONFIG, on_progress=steps.append)
+    assert [step.step for step in steps] == [0, 1, 2, 3, 4, 4, 5, 6, 7, 8]
+    assert (steps[-1].text, steps[-1].total) == (TEXTS[-1], 8)
     first, second = summary(report.of("good")), summary(report.of("slow"))
     assert first["duration_error"] == pytest.approx(0.0, abs=0.06)
     assert second["duration_error"] == pytest.approx(1.0, abs=0.06)
@@ -91,14 +92,6 @@ def test_only_other_settings_are_measured_again(tmp_path: Path, change: dict[str
     assert loaded[1:] == again
 
 
-def test_deleted_audio_is_spoken_again(tmp_path: Path) -> None:
-    model = FakeModel()
-    report = evaluate([candidate("one", model)], SENTENCES, tmp_path, CONFIG)
-    (tmp_path / report.utterances[0].wav).unlink()
-    evaluate([candidate("one", model)], SENTENCES, tmp_path, CONFIG)
-    assert model.spoken[4:] == [report.utterances[0].text]
-
-
 def test_an_interrupted_evaluation_leaves_a_report_and_continues(tmp_path: Path) -> None:
     model = FakeModel(stop_after=2)
     with pytest.raises(KeyboardInterrupt):
@@ -106,8 +99,12 @@ def test_an_interrupted_evaluation_leaves_a_report_and_continues(tmp_path: Path)
     half = load(tmp_path)
     assert (len(half.utterances), half.missing) == (2, 2)
     model.stop_after = 1000
-    assert evaluate([candidate("one", model)], SENTENCES, tmp_path, CONFIG).missing == 0
+    report = evaluate([candidate("one", model)], SENTENCES, tmp_path, CONFIG)
+    assert report.missing == 0
     assert sorted(model.spoken) == sorted(TEXTS)
+    (tmp_path / report.utterances[0].wav).unlink()  # deleted audio is spoken again
+    evaluate([candidate("one", model)], SENTENCES, tmp_path, CONFIG)
+    assert model.spoken[4:] == [report.utterances[0].text]
 
 
 def test_a_sentence_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
@@ -135,13 +132,6 @@ def test_similarity_by_different_speaker_encoders_is_not_compared(tmp_path: Path
     report = evaluate(models, SENTENCES, tmp_path, CONFIG)
     assert all(result.similarity is None for result in report.utterances)
     assert any("speaker encoders" in note for note in report.notes)
-
-
-def test_progress_is_reported(tmp_path: Path) -> None:
-    steps: list[EvaluationProgress] = []
-    evaluate([candidate("one", FakeModel())], SENTENCES, tmp_path, CONFIG, on_progress=steps.append)
-    assert [(step.step, step.total) for step in steps] == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
-    assert steps[-1].text == TEXTS[-1]
 
 
 @pytest.fixture(scope="module")
@@ -188,12 +178,6 @@ def test_the_table_has_models_voices_and_the_worst_sentences(two: EvaluationRepo
     assert lines[lines.index("Worst first:") + 1].startswith("  slow: ")
 
 
-def test_a_plot_is_drawn(tmp_path: Path) -> None:
-    evaluate([candidate("one", FakeModel())], SENTENCES, tmp_path, CONFIG)
-    assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / LOG_FILE).is_file()
-
-
 # The command
 
 
@@ -208,7 +192,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
             requested.extend(paths)
             return [candidate(name, model) for name, model in models.items()]
 
-        monkeypatch.setattr("utils.evaluation.candidates.candidates", candidates)
+        monkeypatch.setattr("utils.evaluation.evaluate.candidates", candidates)
         return requested
 
     return install
@@ -233,15 +217,6 @@ def test_the_command_compares_models(
     assert requested == ["a", "b"]
     assert capsys.readouterr().out.splitlines()[-1] == str(tmp_path / ".evaluation")
     assert len(load(tmp_path / ".evaluation").utterances) == 6
-
-
-def test_the_command_has_built_in_sentences(tmp_path: Path, fake: Callable[..., list[str]]) -> None:
-    model = FakeModel()
-    requested = fake(only=model)
-    assert command(tmp_path, "--model", "mine", "--count", "3", "--out", str(tmp_path / "here")) == 0
-    assert requested == ["mine"]
-    assert model.spoken[0] == "አዎ።"
-    assert load(tmp_path / "here").checkpoints == ("only",)
 
 
 def test_ctrl_c_prints_what_is_finished(

@@ -8,7 +8,7 @@ from tests.dataset.recordings import babble
 from utils.__main__ import main
 from utils.config import SpeechConfig
 from utils.evaluation.blind_test import blind_pairs
-from utils.evaluation.candidates import LoadedModel, candidates, unique_names
+from utils.evaluation.evaluate import LoadedModel, candidates, unique_names
 from utils.evaluation.report import load
 from utils.media import audio
 from utils.speech.synthesizer import Synthesizer

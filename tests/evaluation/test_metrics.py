@@ -5,7 +5,10 @@ import pytest
 
 from tests.dataset.recordings import babble
 from utils.evaluation.metrics import (
+    MIN_PAIRS,
     Cepstra,
+    confidence_interval,
+    difference,
     error_rates,
     frame_distances,
     mel_cepstra,
@@ -13,7 +16,6 @@ from utils.evaluation.metrics import (
     warped_distances,
 )
 from utils.evaluation.results import METRICS, EvaluatedUtterance
-from utils.evaluation.significance import MIN_PAIRS, compare, confidence_interval, difference
 from utils.media.audio import Samples, resample
 
 BY_NAME = {metric.name: metric for metric in METRICS}
@@ -34,13 +36,10 @@ BY_NAME = {metric.name: metric for metric in METRICS}
     ],
 )
 def test_error_rates(text: str, transcript: str, language: str, cer: float, wer: float) -> None:
+    assert error_rates("!?", transcript, language) is None
     rates = error_rates(text, transcript, language)
     assert rates is not None
     assert list(rates) == pytest.approx([cer, wer])
-
-
-def test_a_text_without_words_has_no_error_rate() -> None:
-    assert [error_rates(text, "ሰላም", "am") for text in ("", "!?", "😀")] == [None] * 3
 
 
 def speech(seconds: float = 2.0, seed: int = 1) -> Samples:
@@ -129,24 +128,12 @@ def test_only_a_significant_difference_has_a_winner(
     assert not winner or str(gap).startswith(f"CER: {winner} is better")
 
 
-def test_higher_similarity_is_better() -> None:
-    both = [*results("A", drawn(0.2, 1), similarity=0.4), *results("B", drawn(0.2, 1), similarity=0.6)]
-    gap = difference(both, BY_NAME["similarity"], "A", "B")
-    assert gap is not None
-    assert gap.winner == "B"
-
-
 def test_only_shared_sentences_are_compared() -> None:
     some = results("A", [0.1, None, 0.1, 0.1]) + results("B", [0.2, 0.2, None])
     gap = difference(some, BY_NAME["cer"], "A", "B")
     assert gap is not None
     assert gap.pairs == 1
     assert difference(results("A", [None, 0.1]) + results("B", [0.1, None]), BY_NAME["cer"], "A", "B") is None
-
-
-def test_three_models_make_three_pairs() -> None:
-    gaps = compare([*results("A", [0.1]), *results("B", [0.1]), *results("C", [0.1])])
-    assert {(gap.first, gap.second) for gap in gaps if gap.metric == "cer"} == {("A", "B"), ("A", "C"), ("B", "C")}
 
 
 def test_the_confidence_interval_holds_the_mean_as_often_as_it_says() -> None:

@@ -18,7 +18,7 @@ from tools.tiny_voice.recipe import Checks
 from tools.tiny_voice.speakers import HELD_OUT, SPEAKERS, Speaker
 from tools.tiny_voice.stages import Progress
 from utils.config import SpeechConfig
-from utils.evaluation.candidates import LoadedModel, Vector
+from utils.evaluation.evaluate import LoadedModel, Vector
 from utils.evaluation.metrics import Cepstra, mel_cepstra, mel_cepstral_distance, warped_distances
 from utils.evaluation.sentences import evenly_spaced
 from utils.media import audio

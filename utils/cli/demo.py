@@ -108,8 +108,7 @@ def prepare_and_train(project: Project, config: TrainConfig) -> runs.Run | None:
 
 def speak(project: Project, output: Path) -> "tuple[EvaluationReport, Path]":
     """Let the fine-tuned model and its base speak the sentences in the voice of a clip."""
-    from utils.evaluation.candidates import candidates
-    from utils.evaluation.evaluate import evaluate
+    from utils.evaluation.evaluate import candidates, evaluate
     from utils.evaluation.sentences import EvaluationSentence
 
     reference = reference_clip(project)

@@ -53,8 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         folder = project(arguments.project, arguments.output).root / FOLDER
     elif folder is None:
         folder = arguments.output / f".{FOLDER}"  # not a valid project name
-    from utils.evaluation.candidates import candidates
-    from utils.evaluation.evaluate import evaluate
+    from utils.evaluation.evaluate import candidates, evaluate
     from utils.evaluation.report import load, text
 
     models = candidates(arguments.checkpoints or [config.model], config, arguments.output)

@@ -1,5 +1,5 @@
 """Evaluation of models: error rates, voice similarity, duration, mel-cepstral distance, warnings and speed.
 
-``evaluate`` measures, ``report`` saves and prints, ``significance`` tells differences from chance, and ``blind_test``
+``evaluate`` measures, ``report`` saves and prints, ``metrics`` tells differences from chance, and ``blind_test``
 lets people compare models without knowing which is which.
 """

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from utils.core.errors import DataError
 from utils.core.events import EventLog, iter_events
 from utils.evaluation.report import EvaluationReport
-from utils.evaluation.results import EvaluatedUtterance, digest
+from utils.evaluation.results import digest
 
 FILE = "votes.jsonl"
 SIGNIFICANCE = 0.05
@@ -26,22 +26,13 @@ CHOICES = ("left", "right", "same")
 
 @dataclass(frozen=True)
 class BlindPair:
-    """The same sentence spoken by two models.
+    """The same sentence spoken by two models."""
 
-    Attributes:
-        token: Identifies the pair without naming the models.
-        text: The sentence.
-        left: Audio offered first.
-        right: Audio offered second.
-        left_is: Model of the left audio.
-        right_is: Model of the right audio.
-    """
-
-    token: str
+    token: str  # identifies the pair without naming the models
     text: str
-    left: Path
+    left: Path  # audio offered first
     right: Path
-    left_is: str
+    left_is: str  # model of the left audio
     right_is: str
 
 
@@ -57,23 +48,14 @@ class Vote(NamedTuple):
 
 @dataclass(frozen=True)
 class Tally:
-    """The votes on two models.
-
-    Attributes:
-        first: One model.
-        second: The other.
-        wins: Votes for the first.
-        losses: Votes for the second.
-        ties: Votes for neither.
-        p_value: Probability of so clear a result by chance (two-sided binomial test, ties left out).
-    """
+    """The votes on two models."""
 
     first: str
     second: str
-    wins: int
-    losses: int
+    wins: int  # votes for the first
+    losses: int  # votes for the second
     ties: int
-    p_value: float
+    p_value: float  # probability of so clear a result by chance (two-sided binomial test, ties left out)
 
     def __str__(self) -> str:
         counts = f"{self.wins} to {self.losses}, {self.ties} ties; p = {self.p_value:.2g}"
@@ -93,13 +75,15 @@ def blind_pairs(report: EvaluationReport, seed: int) -> list[BlindPair]:
         shuffler.shuffle(shared)
         for number, sentence in enumerate(shared):
             sides = one[sentence], other[sentence]
-            pairs.append(_pair(report.folder, *(sides if number % 2 else sides[::-1]), seed))
+            left, right = sides if number % 2 else sides[::-1]
+            token = digest("pair", seed, sorted((left.key, right.key)))
+            paths = report.folder / left.wav, report.folder / right.wav
+            pairs.append(BlindPair(token, left.text, *paths, left.checkpoint, right.checkpoint))
     shuffler.shuffle(pairs)
     return pairs
 
 
 def save_vote(path: Path, pair: BlindPair, choice: Choice, voter: str = "") -> None:
-    """Append a vote to the file."""
     if choice not in CHOICES:
         raise DataError(f"Unknown choice {choice!r}.", hint=f"Choose {', '.join(CHOICES)}.")
     winner = {"left": pair.left_is, "right": pair.right_is, "same": ""}[choice]
@@ -119,7 +103,6 @@ def read_votes(path: Path) -> list[Vote]:
 
 
 def tally(votes: Iterable[Vote]) -> list[Tally]:
-    """Count the votes on each two models."""
     counts: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for vote in votes:
         counts[vote.first, vote.second][vote.winner] += 1
@@ -140,8 +123,3 @@ def remaining_pairs(pairs: Sequence[BlindPair], votes: Iterable[Vote], voter: st
     """Return the pairs that a voter has not judged yet."""
     done = {vote.token for vote in votes if vote.voter == voter}
     return [pair for pair in pairs if pair.token not in done]
-
-
-def _pair(folder: Path, left: EvaluatedUtterance, right: EvaluatedUtterance, seed: int) -> BlindPair:
-    token = digest("pair", seed, sorted((left.key, right.key)))
-    return BlindPair(token, left.text, folder / left.wav, folder / right.wav, left.checkpoint, right.checkpoint)

@@ -4,48 +4,53 @@ First every model speaks, one at a time in memory. Then, with no model loaded, a
 result is written at once, so an interrupted evaluation continues where it was.
 """
 
+import hashlib
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import torch
 
 from utils.config import SEPARATOR, SpeechConfig
 from utils.core.errors import AudioError, TextError
+from utils.core.paths import OUTPUT
 from utils.core.storage import make_folder
 from utils.dataset.recognisers import RATE as RECOGNISER_RATE
 from utils.dataset.recognisers import Recogniser, RecognitionError
 from utils.evaluation import report as reports
-from utils.evaluation.candidates import Candidate, LoadedModel
 from utils.evaluation.metrics import error_rates, mel_cepstral_distance
 from utils.evaluation.report import EvaluationReport
 from utils.evaluation.results import EvaluatedUtterance, ResultsLog, digest, file_digest
 from utils.evaluation.sentences import EvaluationSentence
 from utils.media import audio
-from utils.media.audio import Samples
+from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
 from utils.speech import guards
+from utils.speech.models import find_model
+from utils.speech.synthesizer import Synthesizer
 from utils.speech.types import Speech
+from utils.xtts.checkpoints import PREFIX
+from utils.xtts.device import free_memory
 
 WAVS = "wavs"
 BATCH = 8  # clips transcribed at a time
+ENCODER_RATE = 16_000  # of the speaker encoder
 NOT_SETTINGS = {"model", "reference", "language"}  # part of the model and the sentence instead
 NO_RECOGNISER = "no recogniser was given (for example --asr large-v3)"
 
+Vector = npt.NDArray[np.float32]
 
-@dataclass(frozen=True)
-class EvaluationProgress:
-    """Progress of an evaluation.
 
-    Attributes:
-        stage: What is being done.
-        step: Sentences done.
-        total: Sentences in all.
-        text: The last sentence.
-    """
+class EvaluationProgress(NamedTuple):
+    """Sentences done in a stage of the evaluation, and the last one."""
 
     stage: str
     step: int
@@ -56,24 +61,96 @@ class EvaluationProgress:
 OnProgress = Callable[[EvaluationProgress], object]
 
 
+class LoadedModel:
+    """A synthesizer with its speaker encoder; ``encoder`` is the fingerprint of the latter."""
+
+    def __init__(self, synthesizer: Synthesizer) -> None:
+        self._synthesizer = synthesizer
+        self._encoder: Any = synthesizer.model.vocoder.get_submodule("speaker_encoder")
+        fingerprint = hashlib.blake2b(digest_size=8)
+        for name, weight in self._encoder.state_dict().items():
+            fingerprint.update(name.encode())
+            fingerprint.update(weight.detach().float().cpu().contiguous().numpy().tobytes())
+        self.encoder = fingerprint.hexdigest()
+
+    def speak(self, text: str, config: SpeechConfig) -> Speech:
+        return self._synthesizer.speak(text, config)
+
+    def voice(self, reference: str) -> Vector:
+        """Return the speaker embedding of a reference: audio files separated by |, a speaker name, or the default."""
+        embedding = self._synthesizer.voice(reference).embedding.detach().float().cpu().numpy().reshape(-1)
+        return np.asarray(embedding / max(float(np.linalg.norm(embedding)), 1e-9), np.float32)
+
+    def voice_of(self, samples: Samples) -> Vector:
+        """Return the speaker embedding of 24 kHz audio, with length 1."""
+        weight = next(self._encoder.parameters())
+        audio = torch.from_numpy(resample(samples, OUTPUT_RATE, ENCODER_RATE))[None].to(weight.device, weight.dtype)
+        with torch.no_grad():
+            embedding = self._encoder(audio, l2_norm=True)
+        return np.asarray(embedding.float().cpu().numpy().reshape(-1), np.float32)
+
+
 @dataclass(frozen=True)
-class _Task:
-    """What is evaluated: every candidate with every sentence."""
+class Candidate:
+    """A model that can be loaded."""
 
-    candidates: Sequence[Candidate]
-    sentences: Sequence[EvaluationSentence]
-    config: SpeechConfig
+    name: str  # unique
+    fingerprint: str  # changes when a file of the model changes
+    load: Callable[[], AbstractContextManager[LoadedModel]]
 
-    def key(self, candidate: Candidate, sentence: EvaluationSentence) -> str:
-        """Hash everything that a measurement depends on."""
-        return digest(candidate.fingerprint, _identity(sentence), self.config.model_dump(exclude=NOT_SETTINGS))
 
-    def all_keys(self) -> list[str]:
-        return [self.key(candidate, sentence) for candidate in self.candidates for sentence in self.sentences]
+def candidates(models: Sequence[str], config: SpeechConfig, output: Path = OUTPUT) -> list[Candidate]:
+    """Find models, named as ``Synthesizer.load`` takes them, without loading them; a missing one raises."""
+    paths = list(dict.fromkeys(find_model(model, output).resolve() for model in models))
+    return [
+        Candidate(name, _files_fingerprint(path), partial(_load, path, config))
+        for name, path in zip(unique_names(paths), paths, strict=True)
+    ]
+
+
+def unique_names(paths: Sequence[Path]) -> list[str]:
+    """Name models after their run and step, or their project; duplicates get a number."""
+    names: list[str] = []
+    for path in paths:
+        if path.name.startswith(PREFIX) and len(path.parts) > 3:
+            base = f"{path.parent.parent.name} {path.name}"
+        else:
+            base = path.parent.name if path.name == "ready" else path.stem if path.is_file() else path.name
+        name, number = base, 2
+        while name in names:
+            name, number = f"{base} ({number})", number + 1
+        names.append(name)
+    return names
+
+
+@contextmanager
+def _load(path: Path, config: SpeechConfig) -> Iterator[LoadedModel]:
+    model = LoadedModel(Synthesizer.load(path, config.device, config.precision))
+    try:
+        yield model
+    finally:
+        model.__dict__.clear()  # anything that still holds the model, such as a traceback, must not hold gigabytes
+        free_memory()
+
+
+def _files_fingerprint(path: Path) -> str:
+    """Hash names, sizes and times of the model files."""
+    folder = path if path.is_dir() else path.parent
+    stats = [(file.name, file.stat()) for file in sorted(folder.iterdir()) if file.is_file()]
+    files = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+    return hashlib.blake2b(repr((path.name, files)).encode(), digest_size=12).hexdigest()
+
+
+class _Task(NamedTuple):
+    """A sentence that a model speaks; the key is a hash of everything that its measurement depends on."""
+
+    key: str
+    candidate: Candidate
+    sentence: EvaluationSentence
 
 
 def evaluate(
-    candidates: Sequence[Candidate],
+    models: Sequence[Candidate],
     sentences: Sequence[EvaluationSentence],
     folder: Path,
     config: SpeechConfig,
@@ -82,54 +159,54 @@ def evaluate(
 ) -> EvaluationReport:
     """Evaluate models and write a report; earlier measurements in the folder are reused.
 
-    The folder holds a report of everything finished even when the evaluation is interrupted.
-
-    Args:
-        candidates: The models.
-        sentences: What they speak.
-        folder: Folder for the report and the audio.
-        config: Speech settings.
-        recogniser: Transcribes the audio; without one, error rates stay empty.
-        on_progress: Called after every sentence.
+    The folder holds a report of everything finished even when the evaluation is interrupted. Without a recogniser,
+    error rates stay empty.
     """
-    task = _Task(candidates, sentences, config)
+    settings = config.model_dump(exclude=NOT_SETTINGS)
+    tasks = [
+        _Task(digest(candidate.fingerprint, _identity(sentence), settings), candidate, sentence)
+        for candidate in models
+        for sentence in sentences
+    ]
     not_transcribed = NO_RECOGNISER
-    with ResultsLog(folder) as log:
+    with closing(ResultsLog(folder)) as log:
         try:
-            _speak_all(log, task, on_progress)
+            _speak_all(log, tasks, config, on_progress)
             if recogniser:
-                not_transcribed = _transcribe(log, task, recogniser, on_progress)
+                not_transcribed = _transcribe(log, tasks, recogniser, on_progress)
         finally:
-            report = _report(log, task, recogniser, not_transcribed)
+            name = recogniser.name if recogniser else next(iter(log.recognisers({task.key for task in tasks})), "")
+            report = _report(log, tasks, name, settings, not_transcribed)
             reports.save(report)
     reports.plot(report)
     return report
 
 
-def _speak_all(log: ResultsLog, task: _Task, on_progress: OnProgress) -> None:
+def _speak_all(log: ResultsLog, tasks: Sequence[_Task], config: SpeechConfig, on_progress: OnProgress) -> None:
     """Let every model speak the sentences that have no measurement yet."""
-    total, done = len(task.candidates) * len(task.sentences), 0
-    for candidate in task.candidates:
-        keyed = [(task.key(candidate, sentence), sentence) for sentence in task.sentences]
-        missing = [(key, sentence) for key, sentence in keyed if log.utterance(key) is None]
-        done += len(keyed) - len(missing)
-        if not missing:
-            continue
+    missing = [task for task in tasks if log.utterance(task.key) is None]
+    total, done = len(tasks), len(tasks) - len(missing)
+    for candidate, group in groupby(missing, key=lambda task: task.candidate):
         on_progress(EvaluationProgress(f"{candidate.name}: loading", done, total))
         with candidate.load() as model:
             log.add_encoder(candidate.fingerprint, model.encoder)
-            for key, sentence in missing:
-                log.add(_speak(model, candidate.name, sentence, key, log.folder, task.config))
+            for task in group:
+                log.add(_speak(model, task, log.folder, config))
                 done += 1
-                on_progress(EvaluationProgress(candidate.name, done, total, sentence.text))
+                on_progress(EvaluationProgress(candidate.name, done, total, task.sentence.text))
 
 
-def _speak(
-    model: LoadedModel, name: str, sentence: EvaluationSentence, key: str, folder: Path, config: SpeechConfig
-) -> EvaluatedUtterance:
+def _speak(model: LoadedModel, task: _Task, folder: Path, config: SpeechConfig) -> EvaluatedUtterance:
     """Speak one sentence, save its audio, and measure everything that needs no transcript."""
+    sentence = task.sentence
     utterance = EvaluatedUtterance(
-        key, name, sentence.text, sentence.language, sentence.voice, _identity(sentence), recording=sentence.recording
+        key=task.key,
+        checkpoint=task.candidate.name,
+        text=sentence.text,
+        language=sentence.language,
+        voice=sentence.voice,
+        sentence=_identity(sentence),
+        recording=sentence.recording,
     )
     settings = config.model_copy(update={"reference": sentence.reference, "language": sentence.language})
     start = time.monotonic()
@@ -142,112 +219,116 @@ def _speak(
     utterance = replace(
         utterance,
         flags=speech.flags,
-        tries=max((one.tries for one in speech.utterances), default=1),
+        tries=max((part.tries for part in speech.utterances), default=1),
         real_time_factor=speech.real_time_factor or (seconds / speech.seconds if speech.seconds else None),
     )
     if not speech.samples.size or not np.isfinite(speech.samples).all():
         return utterance  # the flags say so
-    recording = audio.load(sentence.recording, OUTPUT_RATE) if sentence.recording else None
+    spoken = guards.AudioAnalysis(speech.samples)
+    if sentence.recording:
+        recording = guards.AudioAnalysis(audio.load(sentence.recording, OUTPUT_RATE))
+        expected: float | None = recording.spoken
+        distance = mel_cepstral_distance(guards.trim(spoken), guards.trim(recording))
+    else:
+        expected, distance = _usual_length(speech, sentence.language), None
     return replace(
         utterance,
         wav=_save_audio(speech.samples, folder, utterance),
-        seconds=guards.AudioAnalysis(speech.samples).spoken,
-        expected=_usual_length(speech, sentence.language)
-        if recording is None
-        else guards.AudioAnalysis(recording).spoken,
+        seconds=spoken.spoken,
+        expected=expected,
         similarity=float(voice @ model.voice_of(speech.samples)),
-        distance=None if recording is None else mel_cepstral_distance(_trimmed(speech.samples), _trimmed(recording)),
+        distance=distance,
     )
 
 
 def _usual_length(speech: Speech, language: str) -> float | None:
     """Return how many seconds such a text usually takes, pauses between sentences included."""
-    count = sum(guards.sounds(one.sentence.tokenized) for one in speech.utterances)
+    count = sum(guards.sounds(part.sentence.tokenized) for part in speech.utterances)
     seconds = count / guards.SpeechLimits.of(language).usual
-    return seconds + sum(one.pause for one in speech.utterances[:-1]) if seconds else None
-
-
-def _trimmed(samples: Samples) -> Samples:
-    return guards.trim(guards.AudioAnalysis(samples))
+    return seconds + sum(part.pause for part in speech.utterances[:-1]) if seconds else None
 
 
 def _save_audio(samples: Samples, folder: Path, utterance: EvaluatedUtterance) -> str:
     """Save audio under a readable name; return its path relative to the folder."""
-    name = f"{_file_name(utterance.text, 30)}_{utterance.key[:8]}.wav"
-    path = Path(WAVS, _file_name(utterance.checkpoint, 60), name)
+    model, text = (
+        re.sub(r"[^\w.-]+", "_", name).strip("._")[:length] or "text"
+        for name, length in ((utterance.checkpoint, 60), (utterance.text, 30))
+    )
+    path = Path(WAVS, model, f"{text}_{utterance.key[:8]}.wav")
     make_folder((folder / path).parent)
     audio.save(folder / path, samples, OUTPUT_RATE)
     return path.as_posix()
 
 
-def _file_name(text: str, length: int) -> str:
-    return re.sub(r"[^\w.-]+", "_", text).strip("._")[:length] or "text"
-
-
-def _transcribe(log: ResultsLog, task: _Task, recogniser: Recogniser, on_progress: OnProgress) -> str:
-    """Transcribe all audio that has no transcript yet; return why some was not, if so."""
+def _transcribe(log: ResultsLog, tasks: Sequence[_Task], recogniser: Recogniser, on_progress: OnProgress) -> str:
+    """Transcribe speech and recordings that have no transcript yet; return why some have none, if so."""
     name = recogniser.name
-    clips = [clip for clip in _clips(log, task) if log.transcript(clip[0], name) is None]
-    clips.sort(key=lambda clip: clip[2])
+    clips = {}
+    for task in tasks:
+        if (result := log.utterance(task.key)) is not None and result.wav:
+            clips[task.key] = log.folder / result.wav, result.language
+        if task.sentence.recording:
+            clips[_recording_key(task.sentence)] = Path(task.sentence.recording), task.sentence.language
+    missing = [(language, key, path) for key, (path, language) in clips.items() if log.transcript(key, name) is None]
+    missing.sort(key=lambda clip: clip[0])
     try:
-        for language, group in groupby(clips, key=lambda clip: clip[2]):
+        for language, group in groupby(missing, key=lambda clip: clip[0]):
             same = list(group)
             for start in range(0, len(same), BATCH):
                 on_progress(EvaluationProgress(f"{name}: transcribing", start, len(same)))
                 batch = same[start : start + BATCH]
-                samples = [audio.load(path, RECOGNISER_RATE) for _, path, _ in batch]
-                for (key, _, _), result in zip(batch, recogniser.transcribe(samples, language), strict=True):
-                    log.add_transcript(key, name, result.text)
+                samples = [audio.load(path, RECOGNISER_RATE) for _, _, path in batch]
+                for (_, key, _), transcript in zip(batch, recogniser.transcribe(samples, language), strict=True):
+                    log.add_transcript(key, name, transcript.text)
     except RecognitionError as error:
         return f"{name} could not transcribe all clips: {error}"
     return ""
 
 
-def _clips(log: ResultsLog, task: _Task) -> Iterator[tuple[str, Path, str]]:
-    """Yield key, path and language of everything to transcribe: the speech and the recordings."""
-    for key in task.all_keys():
-        result = log.utterance(key)
-        if result is not None and result.wav:
-            yield key, log.folder / result.wav, result.language
-    recorded = {sentence.recording: sentence for sentence in task.sentences if sentence.recording}
-    for sentence in recorded.values():
-        yield _recording_key(sentence), Path(sentence.recording), sentence.language
-
-
-def _report(log: ResultsLog, task: _Task, recogniser: Recogniser | None, not_transcribed: str) -> EvaluationReport:
-    keys = task.all_keys()
-    name = recogniser.name if recogniser else next(iter(log.recognisers(set(keys))), "")
-    results = [
-        _with_error_rates(replace(result, checkpoint=candidate.name), log.transcript(result.key, name), name)
-        for candidate in task.candidates
-        for sentence in task.sentences
-        if (result := log.utterance(task.key(candidate, sentence))) is not None
-    ]
-    encoders = {log.encoders.get(candidate.fingerprint, "") for candidate in task.candidates} - {""}
+def _report(
+    log: ResultsLog, tasks: Sequence[_Task], recogniser: str, settings: dict[str, Any], not_transcribed: str
+) -> EvaluationReport:
+    results = []
+    for task in tasks:
+        if (result := log.utterance(task.key)) is None:
+            continue
+        transcript = log.transcript(task.key, recogniser)
+        rates = None if transcript is None else error_rates(result.text, transcript, result.language)
+        result = replace(
+            result,
+            checkpoint=task.candidate.name,
+            transcript=transcript,
+            recogniser="" if transcript is None else recogniser,
+            cer=rates.cer if rates else None,
+            wer=rates.wer if rates else None,
+        )
+        results.append(result)
+    encoders = {log.encoders.get(task.candidate.fingerprint, "") for task in tasks} - {""}
     if len(encoders) > 1:
         results = [replace(result, similarity=None) for result in results]
-    missing = len(keys) - len(results)
+    missing = len(tasks) - len(results)
     complete = bool(results) and all(result.transcript is not None for result in results if result.wav)
     return EvaluationReport(
         folder=log.folder,
-        utterances=reports.sorted_by_badness(results),
-        checkpoints=tuple(candidate.name for candidate in task.candidates),
+        utterances=tuple(sorted(results, key=reports.badness, reverse=True)),
+        checkpoints=tuple(dict.fromkeys(task.candidate.name for task in tasks)),
         notes=tuple(_notes(results, missing, "" if complete else not_transcribed, encoders)),
-        recording_error_rates=_recording_error_rates(log, task.sentences, name),
-        settings=task.config.model_dump(exclude=NOT_SETTINGS) | {"recogniser": name},
+        recording_error_rates=_recording_error_rates(log, tasks, recogniser),
+        settings=settings | {"recogniser": recogniser},
         missing=missing,
     )
 
 
-def _with_error_rates(utterance: EvaluatedUtterance, transcript: str | None, recogniser: str) -> EvaluatedUtterance:
-    rates = None if transcript is None else error_rates(utterance.text, transcript, utterance.language)
-    return replace(
-        utterance,
-        transcript=transcript,
-        recogniser="" if transcript is None else recogniser,
-        cer=rates.cer if rates else None,
-        wer=rates.wer if rates else None,
-    )
+def _recording_error_rates(log: ResultsLog, tasks: Sequence[_Task], recogniser: str) -> dict[str, float]:
+    """Return the mean error rates of the recordings themselves."""
+    recorded = {task.sentence.recording: task.sentence for task in tasks if task.sentence.recording}
+    rates = [
+        rate
+        for sentence in recorded.values()
+        if (text := log.transcript(_recording_key(sentence), recogniser)) is not None
+        if (rate := error_rates(sentence.text, text, sentence.language))
+    ]
+    return {name: float(np.mean([getattr(rate, name) for rate in rates])) for name in ("cer", "wer") if rates}
 
 
 def _notes(
@@ -265,19 +346,6 @@ def _notes(
         yield "A flag marks something unusual, not necessarily an error; errors may also go unflagged."
     if len(encoders) > 1:
         yield "Voice is empty: the models have different speaker encoders, so their values cannot be compared."
-
-
-def _recording_error_rates(
-    log: ResultsLog, sentences: Sequence[EvaluationSentence], recogniser: str
-) -> dict[str, float]:
-    """Return the mean error rates of the recordings themselves."""
-    rates = [
-        rate
-        for sentence in sentences
-        if sentence.recording and (text := log.transcript(_recording_key(sentence), recogniser)) is not None
-        if (rate := error_rates(sentence.text, text, sentence.language))
-    ]
-    return {name: float(np.mean([getattr(rate, name) for rate in rates])) for name in ("cer", "wer") if rates}
 
 
 def _identity(sentence: EvaluationSentence) -> str:

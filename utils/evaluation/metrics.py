@@ -1,8 +1,13 @@
-"""Objective metrics: character and word error rates, and mel-cepstral distance to a recording."""
+"""Objective metrics: error rates, mel-cepstral distance to a recording, and whether differences are significant.
+
+Differences between models are told from chance by a paired bootstrap over the sentences that both spoke.
+"""
 
 import functools
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +16,7 @@ import numpy.typing as npt
 from utils.amharic.alphabet import fold
 from utils.core import languages
 from utils.core.errors import TextError
+from utils.evaluation.results import METRICS, EvaluatedUtterance, Metric
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
 from utils.xtts.language_packs import LanguagePack, pack_for
@@ -22,6 +28,9 @@ BANDS, MAX_FREQUENCY = 40, 8000.0  # Hz
 ORDER = 13  # cepstra, without the first, which is loudness
 FLOOR = 60.0  # dB below the loudest band; anything quieter is background noise
 TO_DECIBELS = 10 / np.log(10) * np.sqrt(2)
+DRAWS, BLOCK = 10_000, 100  # of the bootstrap
+CONFIDENCE = 0.95
+MIN_PAIRS = 8  # with fewer, a bootstrap interval is too narrow
 
 
 class ErrorRates(NamedTuple):
@@ -136,3 +145,70 @@ def _cosines() -> Cepstra:
     """Return rows 1 to 13 of the DCT-II, scaled so that the cepstra are amplitudes of cosines."""
     orders, bands = np.arange(1, ORDER + 1)[:, None], np.arange(BANDS)[None] + 0.5
     return np.asarray(2 / BANDS * np.cos(np.pi * orders * bands / BANDS), np.float32)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of two models in one metric, over the sentences that both spoke."""
+
+    metric: Metric
+    first: str
+    second: str
+    mean: float  # mean of the second minus mean of the first
+    low: float  # ends of the 95 % confidence interval
+    high: float
+    pairs: int  # number of shared sentences
+
+    @property
+    def winner(self) -> str:
+        """Return the better model, or "" where the difference may be chance."""
+        if self.pairs < MIN_PAIRS or self.low <= 0 <= self.high:
+            return ""
+        return self.second if (self.mean > 0) == (self.metric.better == "higher") else self.first
+
+    def __str__(self) -> str:
+        metric = self.metric
+        if self.pairs < MIN_PAIRS:
+            return f"{metric.title}: {self.pairs} sentences are too few to compare {self.first} and {self.second}."
+        low, high = (self.low, self.high) if self.mean >= 0 else (-self.high, -self.low)
+        interval = f"95 % CI {metric.format_difference(low)} to {metric.format_difference(high)}"
+        shown = f"{metric.format_difference(abs(self.mean))} ({interval}; {self.pairs} sentences)"
+        if not self.winner:
+            return f"{metric.title}: no significant difference between {self.first} and {self.second}: {shown}."
+        loser = self.first if self.winner == self.second else self.second
+        return f"{metric.title}: {self.winner} is better than {loser} by {shown}."
+
+
+def compare(utterances: Sequence[EvaluatedUtterance], seed: int = 0) -> list[Difference]:
+    """Compare every two models in every metric that both have."""
+    names = list(dict.fromkeys(result.checkpoint for result in utterances))
+    return [
+        gap
+        for first, second in combinations(names, 2)
+        for metric in METRICS
+        if (gap := difference(utterances, metric, first, second, seed))
+    ]
+
+
+def difference(
+    utterances: Sequence[EvaluatedUtterance], metric: Metric, first: str, second: str, seed: int = 0
+) -> Difference | None:
+    """Compare two models in one metric; None when they share no sentence that has it."""
+    values: dict[str, dict[str, float]] = {first: {}, second: {}}
+    for result in utterances:
+        if result.checkpoint in values and (value := metric.value(result)) is not None:
+            values[result.checkpoint][result.sentence] = value
+    gaps = np.array([values[second][key] - value for key, value in values[first].items() if key in values[second]])
+    if not gaps.size:
+        return None
+    low, high = confidence_interval(gaps, seed)
+    return Difference(metric, first, second, float(gaps.mean()), low, high, gaps.size)
+
+
+def confidence_interval(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", seed: int = 0) -> tuple[float, float]:
+    """Return the 95 % bootstrap confidence interval of the mean."""
+    random = np.random.default_rng(seed)
+    means = [values[random.integers(values.size, size=(BLOCK, values.size))].mean(1) for _ in range(DRAWS // BLOCK)]
+    tail = 100 * (1 - CONFIDENCE) / 2
+    low, high = np.percentile(np.concatenate(means), [tail, 100 - tail])
+    return float(low), float(high)

@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -12,8 +12,8 @@ import numpy as np
 
 from utils.core.errors import DataError
 from utils.core.storage import atomic_writer, read_json, write_atomically
+from utils.evaluation.metrics import compare
 from utils.evaluation.results import METRICS, EvaluatedUtterance, Metric
-from utils.evaluation.significance import compare
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,28 +29,17 @@ PLOT_COLUMNS, MAX_NAME = 4, 24
 
 @dataclass(frozen=True)
 class EvaluationReport:
-    """The result of an evaluation.
+    """The result of an evaluation."""
 
-    Attributes:
-        folder: Folder of the report and the audio.
-        utterances: All measurements, worst first.
-        checkpoints: Names of the models, in the order given.
-        notes: Sentences that explain the numbers.
-        recording_error_rates: Mean error rates of the recordings themselves: the best a model can reach.
-        settings: Speech settings.
-        missing: Sentences not spoken yet, because the evaluation was interrupted.
-    """
-
-    folder: Path
-    utterances: tuple[EvaluatedUtterance, ...]
-    checkpoints: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    recording_error_rates: dict[str, float] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
-    missing: int = 0
+    folder: Path  # of the report and the audio
+    utterances: tuple[EvaluatedUtterance, ...]  # worst first
+    checkpoints: tuple[str, ...]  # names of the models, in the order given
+    notes: tuple[str, ...] = ()  # sentences that explain the numbers
+    recording_error_rates: dict[str, float] = field(default_factory=dict)  # means: the best a model can reach
+    settings: dict[str, Any] = field(default_factory=dict)  # of speech
+    missing: int = 0  # sentences not spoken yet, because the evaluation was interrupted
 
     def of(self, checkpoint: str) -> list[EvaluatedUtterance]:
-        """Return the utterances of one model."""
         return [result for result in self.utterances if result.checkpoint == checkpoint]
 
 
@@ -60,11 +49,6 @@ def badness(utterance: EvaluatedUtterance) -> float:
         return 10.0
     problems = (utterance.cer, utterance.duration_error, float(len(utterance.flags)))
     return sum(min(2.0, problem) for problem in problems if problem is not None)
-
-
-def sorted_by_badness(utterances: Iterable[EvaluatedUtterance]) -> tuple[EvaluatedUtterance, ...]:
-    """Sort utterances, worst first."""
-    return tuple(sorted(utterances, key=badness, reverse=True))
 
 
 def summary(utterances: Sequence[EvaluatedUtterance]) -> dict[str, float | None]:
@@ -78,13 +62,14 @@ def summary(utterances: Sequence[EvaluatedUtterance]) -> dict[str, float | None]
 
 
 def save(report: EvaluationReport) -> None:
-    """Write report.json and report.csv."""
     data = {
         "format": FORMAT,
         "checkpoints": report.checkpoints,
         "summary": {name: summary(report.of(name)) for name in report.checkpoints},
         "recording_error_rates": report.recording_error_rates,
-        "differences": [asdict(gap) | {"sentence": str(gap)} for gap in compare(report.utterances)],
+        "differences": [
+            asdict(gap) | {"metric": gap.metric.name, "sentence": str(gap)} for gap in compare(report.utterances)
+        ],
         "notes": report.notes,
         "settings": report.settings,
         "missing": report.missing,
@@ -94,11 +79,19 @@ def save(report: EvaluationReport) -> None:
         ],
     }
     write_atomically(report.folder / JSON, json.dumps(data, ensure_ascii=False, indent=1))
-    write_atomically(report.folder / CSV, "\ufeff" + _csv(report))  # spreadsheets need the mark to read UTF-8
+    import pandas as pd
+
+    rows = [
+        asdict(result)
+        | {metric.name: metric.value(result) for metric in METRICS}
+        | {"flags_raised": "; ".join(result.flags)}
+        for result in report.utterances
+    ]
+    table = pd.DataFrame(rows, columns=list(COLUMNS)).to_csv(index=False, float_format="%.4f", lineterminator="\n")
+    write_atomically(report.folder / CSV, f"\ufeff{table}")  # spreadsheets need the mark to read UTF-8
 
 
 def load(folder: Path) -> EvaluationReport:
-    """Read a report."""
     path = folder / JSON
     try:
         data = read_json(path)
@@ -117,12 +110,15 @@ def load(folder: Path) -> EvaluationReport:
 
 def text(report: EvaluationReport) -> str:
     """Format a report for the terminal."""
-    parts = ["\n".join(_table(report)), *_by_voice(report), "\n".join(map(str, compare(report.utterances)))]
     worst = [result for result in report.utterances if badness(result) > 0][:WORST]
-    if worst:
-        parts.append("\n".join(["Worst first:", *map(_line, worst)]))
-    parts.append("\n".join(f"Note: {note}" for note in report.notes))
-    return "\n\n".join(part for part in parts if part)
+    parts = [
+        _table(report),
+        _by_voice(report),
+        list(map(str, compare(report.utterances))),
+        ["Worst first:", *map(_line, worst)] if worst else [],
+        [f"Note: {note}" for note in report.notes],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
 def plot(report: EvaluationReport) -> None:
@@ -145,7 +141,7 @@ def _table(report: EvaluationReport) -> list[str]:
     if report.recording_error_rates:
         cells = [metric.format(report.recording_error_rates.get(metric.name)) for metric in METRICS]
         rows.append(["(recordings)", "", *cells])
-    return _aligned(["model", "sentences", *(metric.title for metric in METRICS)], rows)
+    return _aligned("model", rows)
 
 
 def _by_voice(report: EvaluationReport) -> list[str]:
@@ -154,8 +150,9 @@ def _by_voice(report: EvaluationReport) -> list[str]:
         return []
     order = sorted(report.utterances, key=lambda result: (report.checkpoints.index(result.checkpoint), result.voice))
     groups = groupby(order, key=lambda result: (result.checkpoint, result.voice))
-    rows = [_row(f"{name}, {voice or 'unnamed'}", list(results)) for (name, voice), results in groups]
-    return ["\n".join(_aligned(["by voice", "sentences", *(metric.title for metric in METRICS)], rows))]
+    return _aligned(
+        "by voice", [_row(f"{name}, {voice or 'unnamed'}", list(results)) for (name, voice), results in groups]
+    )
 
 
 def _row(name: str, utterances: Sequence[EvaluatedUtterance]) -> list[str]:
@@ -165,36 +162,25 @@ def _row(name: str, utterances: Sequence[EvaluatedUtterance]) -> list[str]:
     return [name, count, *(metric.format(means[metric.name]) for metric in METRICS)]
 
 
-def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def _aligned(title: str, rows: Sequence[Sequence[str]]) -> list[str]:
     """Align columns: the first two to the left, numbers to the right."""
+    header = [title, "sentences", *(metric.title for metric in METRICS)]
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = []
-    for row in (header, *rows):
-        cells = [cell.ljust(width) for cell, width in zip(row[:2], widths, strict=False)]
-        cells += [cell.rjust(width) for cell, width in zip(row[2:], widths[2:], strict=True)]
-        lines.append("  ".join(cells).rstrip())
-    return lines
+    return [
+        "  ".join(
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (header, *rows)
+    ]
 
 
 def _line(result: EvaluatedUtterance) -> str:
     sentence = result.text if len(result.text) <= MAX_LETTERS else f"{result.text[:MAX_LETTERS]}…"
-    shown = [metric for metric in METRICS if metric.name in {"cer", "duration_error"}]
-    values = [f"{metric.title} {metric.format(value)}" for metric in shown if (value := metric.value(result))]
+    metrics = [metric for metric in METRICS if metric.name in {"cer", "duration_error"}]
+    values = [f"{metric.title} {metric.format(value)}" for metric in metrics if (value := metric.value(result))]
     problems = [result.error] if result.error else [*values, *result.flags]
     return f"  {result.checkpoint}: {sentence} [{'; '.join(problems)}]"
-
-
-def _csv(report: EvaluationReport) -> str:
-    import pandas as pd
-
-    rows = [
-        asdict(result)
-        | {metric.name: metric.value(result) for metric in METRICS}
-        | {"flags_raised": "; ".join(result.flags)}
-        for result in report.utterances
-    ]
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    return str(table.to_csv(index=False, float_format="%.4f", lineterminator="\n"))
 
 
 def _panel(axes: "Axes", report: EvaluationReport, metric: Metric) -> None:
@@ -205,13 +191,10 @@ def _panel(axes: "Axes", report: EvaluationReport, metric: Metric) -> None:
     axes.set_xticks(range(len(names)), names, rotation=20, ha="right", fontsize=8)
     axes.set_xlim(-0.5, max(0, len(names) - 1) + 0.5)
     spread = np.random.default_rng(0)
-    empty = True
     for column, name in enumerate(report.checkpoints):
         values = [metric.scale * value for result in report.of(name) if (value := metric.value(result)) is not None]
-        if not values:
-            continue
-        empty = False
-        axes.plot(column + spread.uniform(-0.2, 0.2, len(values)), values, "o", alpha=0.5, markersize=4)
-        axes.hlines(float(np.mean(values)), column - 0.3, column + 0.3, colors="black")
-    if empty:
+        if values:
+            axes.plot(column + spread.uniform(-0.2, 0.2, len(values)), values, "o", alpha=0.5, markersize=4)
+            axes.hlines(float(np.mean(values)), column - 0.3, column + 0.3, colors="black")
+    if not axes.lines:
         axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes)

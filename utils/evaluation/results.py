@@ -7,10 +7,9 @@ import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
-from utils.core.events import Event, EventLog, iter_events
+from utils.core.events import EventLog, iter_events
 from utils.core.storage import make_folder
 
 LOG_FILE = "measurements.jsonl"
@@ -20,51 +19,28 @@ RENAMED = {"heard": "transcript", "fault": "error"}  # fields as version 1.0 wro
 
 @dataclass(frozen=True)
 class EvaluatedUtterance:
-    """One sentence spoken by one model. Values that were not measured are None.
+    """One sentence spoken by one model. Values that were not measured are None."""
 
-    Attributes:
-        key: Hash of everything the measurements depend on; the same key is not measured again.
-        checkpoint: Name of the model.
-        text: The sentence.
-        language: Its language.
-        voice: Name of the speaker.
-        sentence: Hash of the sentence alone, which pairs the models.
-        wav: Path of the audio in the report folder.
-        recording: Path of a recording of the same words.
-        seconds: Length of the speech without silence around it.
-        expected: The same of the recording, or the usual length of such a text.
-        flags: Warnings of the speech checks.
-        tries: How often the sentence was generated.
-        real_time_factor: Seconds of work per second of audio.
-        similarity: Cosine similarity to the reference voice, by XTTS's speaker encoder.
-        distance: Mel-cepstral distance to the recording, in dB.
-        transcript: What the recogniser transcribed.
-        cer: Character error rate.
-        wer: Word error rate.
-        recogniser: Name of the recogniser; empty when there is no transcript.
-        error: Why the sentence could not be spoken; empty when it was.
-    """
-
-    key: str
-    checkpoint: str
+    key: str  # hash of everything the measurements depend on; the same key is not measured again
+    checkpoint: str  # name of the model
     text: str
     language: str
-    voice: str
-    sentence: str
-    wav: str = ""
-    recording: str = ""
-    seconds: float | None = None
-    expected: float | None = None
-    flags: tuple[str, ...] = ()
-    tries: int = 1
-    real_time_factor: float | None = None
-    similarity: float | None = None
-    distance: float | None = None
+    voice: str  # name of the speaker
+    sentence: str  # hash of the sentence alone, which pairs the models
+    wav: str = ""  # path of the audio in the report folder
+    recording: str = ""  # path of a recording of the same words
+    seconds: float | None = None  # length of the speech without silence around it
+    expected: float | None = None  # the same of the recording, or the usual length of such a text
+    flags: tuple[str, ...] = ()  # warnings of the speech checks
+    tries: int = 1  # how often the sentence was generated
+    real_time_factor: float | None = None  # seconds of work per second of audio
+    similarity: float | None = None  # cosine similarity to the reference voice, by XTTS's speaker encoder
+    distance: float | None = None  # mel-cepstral distance to the recording, in dB
     transcript: str | None = None
-    cer: float | None = None
-    wer: float | None = None
-    recogniser: str = ""
-    error: str = ""
+    cer: float | None = None  # character error rate
+    wer: float | None = None  # word error rate
+    recogniser: str = ""  # its name; empty when there is no transcript
+    error: str = ""  # why the sentence could not be spoken
 
     @classmethod
     def parse(cls, values: dict[str, Any]) -> Self:
@@ -79,36 +55,21 @@ class EvaluatedUtterance:
 
     @property
     def duration_error(self) -> float | None:
-        """Return how far the length is from the expected one, as a share of it."""
+        """How far the length is from the expected one, as a share of it."""
         return abs(self.seconds - self.expected) / self.expected if self.seconds is not None and self.expected else None
-
-    @property
-    def flag_count(self) -> float | None:
-        """Return how many warnings there are."""
-        return None if self.error else float(len(self.flags))
 
 
 class Metric(NamedTuple):
-    """A metric that models are compared by.
+    """A metric that models are compared by."""
 
-    Attributes:
-        name: Name in files.
-        title: Name in tables.
-        better: Which direction is better.
-        scale: 100 for values shown in percent.
-        unit: Unit after the number.
-        value: Reads it from an utterance.
-    """
-
-    name: str
-    title: str
+    name: str  # in files
+    title: str  # in tables
     better: Literal["lower", "higher"]
-    scale: float
+    scale: float  # 100 for values shown in percent
     unit: str
     value: Callable[[EvaluatedUtterance], float | None]
 
     def format(self, value: float | None) -> str:
-        """Format a value."""
         return "-" if value is None else f"{value * self.scale:.{1 if self.scale > 1 else 2}f}{self.unit}"
 
     def format_difference(self, value: float) -> str:
@@ -122,7 +83,7 @@ METRICS = (
     Metric("similarity", "Voice", "higher", 1, "", lambda result: result.similarity),
     Metric("duration_error", "Length", "lower", 100, "%", lambda result: result.duration_error),
     Metric("distance", "MCD", "lower", 1, " dB", lambda result: result.distance),
-    Metric("flags", "Flags", "lower", 1, "", lambda result: result.flag_count),
+    Metric("flags", "Flags", "lower", 1, "", lambda result: None if result.error else float(len(result.flags))),
     Metric("real_time_factor", "RTF", "lower", 1, "", lambda result: result.real_time_factor),
 )
 
@@ -137,15 +98,16 @@ class ResultsLog:
         self._transcripts: dict[tuple[str, str], str] = {}
         self.encoders: dict[str, str] = {}
         for event in iter_events(folder / LOG_FILE):
-            self._load(event)
+            if event["kind"] == "spoken":
+                utterance = EvaluatedUtterance.parse(event)
+                self._utterances[utterance.key] = utterance
+            elif event["kind"] == "heard":
+                self._transcripts[str(event["key"]), str(event["recogniser"])] = str(event["text"])
+            elif event["kind"] == "encoder":
+                self.encoders[str(event["model"])] = str(event["encoder"])
         self._log = EventLog(folder / LOG_FILE)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         self._log.close()
 
     def utterance(self, key: str) -> EvaluatedUtterance | None:
@@ -154,21 +116,17 @@ class ResultsLog:
         return None if result and result.wav and not (self.folder / result.wav).is_file() else result
 
     def add(self, utterance: EvaluatedUtterance) -> None:
-        """Add a measurement."""
         self._utterances[utterance.key] = utterance
         self._log.emit("spoken", **asdict(utterance))
 
     def add_encoder(self, fingerprint: str, encoder: str) -> None:
-        """Add the speaker encoder of a model."""
         self.encoders[fingerprint] = encoder
         self._log.emit("encoder", model=fingerprint, encoder=encoder)
 
     def transcript(self, key: str, recogniser: str) -> str | None:
-        """Return the transcript of an audio file, or None when there is none yet."""
         return self._transcripts.get((key, recogniser))
 
     def add_transcript(self, key: str, recogniser: str, text: str) -> None:
-        """Add a transcript."""
         self._transcripts[key, recogniser] = text
         self._log.emit("heard", key=key, recogniser=recogniser, text=text)
 
@@ -176,15 +134,6 @@ class ResultsLog:
         """List the recognisers that transcribed any of these, most transcripts first."""
         names = [name for key, name in self._transcripts if key in keys]
         return sorted(dict.fromkeys(names), key=lambda name: -names.count(name))
-
-    def _load(self, event: Event) -> None:
-        if event["kind"] == "spoken":
-            utterance = EvaluatedUtterance.parse(event)
-            self._utterances[utterance.key] = utterance
-        elif event["kind"] == "heard":
-            self._transcripts[str(event["key"]), str(event["recogniser"])] = str(event["text"])
-        elif event["kind"] == "encoder":
-            self.encoders[str(event["model"])] = str(event["encoder"])
 
 
 def digest(*parts: object) -> str:

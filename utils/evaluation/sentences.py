@@ -1,6 +1,6 @@
 """The sentences to evaluate with: a text file, held-out clips of a dataset, or the built-in ones."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -28,21 +28,13 @@ PROMPTS = 16  # sentences that cover every sound of Amharic
 
 @dataclass(frozen=True)
 class EvaluationSentence:
-    """A sentence, and what its audio is compared with.
-
-    Attributes:
-        text: The sentence.
-        language: Canonical code.
-        voice: Name of the speaker; results are grouped by it.
-        reference: Reference audio files separated by |, or a speaker name; empty: the default voice.
-        recording: Path of a recording of the same words, if there is one.
-    """
+    """A sentence, and what its audio is compared with."""
 
     text: str
-    language: str
-    voice: str = ""
-    reference: str = ""
-    recording: str = ""
+    language: str  # canonical code
+    voice: str = ""  # name of the speaker; results are grouped by it
+    reference: str = ""  # audio files separated by |, or a speaker name; empty: the default voice
+    recording: str = ""  # path of a recording of the same words
 
 
 def built_in_sentences(language: str) -> list[EvaluationSentence]:
@@ -74,10 +66,7 @@ def sentences_from_file(path: Path, language: str) -> list[EvaluationSentence]:
 def sentences_from_clips(path: Path, language: str, count: int = 10_000) -> list[EvaluationSentence]:
     """Read clips of a metadata list, each with its recording and another clip of the speaker as reference.
 
-    Args:
-        path: The metadata list.
-        language: Its language, by any name.
-        count: Maximum number of clips, spread evenly over the list.
+    At most ``count`` clips are read, spread evenly over the list.
     """
     if not path.is_file():
         raise DataError(f"{path} does not exist.", hint="Create a dataset with: python -m utils prepare.")
@@ -89,12 +78,12 @@ def sentences_from_clips(path: Path, language: str, count: int = 10_000) -> list
     others = list(read_list(train)) if train.is_file() and train != path else []
     references = {speaker: _references(speaker, [*others, *rows]) for speaker in {row.speaker for row in rows}}
     code = languages.canonical(language)
-    return [
-        EvaluationSentence(
-            row.text, code, row.speaker, _other_clip(references[row.speaker], row), str(row.path.resolve())
-        )
-        for row in rows
-    ]
+    sentences = []
+    for row in rows:
+        recording = str(row.path.resolve())
+        others_of_speaker = (path for path in references[row.speaker] if path != recording)
+        sentences.append(EvaluationSentence(row.text, code, row.speaker, next(others_of_speaker, ""), recording))
+    return sentences
 
 
 def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
@@ -106,19 +95,9 @@ def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
 
 def _references(speaker: str, rows: Sequence[Row]) -> list[str]:
     """Return the two best reference clips of a speaker; one of them may be the sentence itself."""
+    paths = [row.path for row in rows if row.speaker == speaker and not row.problem][:MAX_MEASURED]
+    measured = [(seconds, path.resolve()) for path in paths if (seconds := header_seconds(path))]
+    measured.sort(reverse=True)
     shortest, longest = REFERENCE_SECONDS
-    measured = sorted(_measured(speaker, rows), reverse=True)
     good = [path for seconds, path in measured if shortest <= seconds <= longest] or [path for _, path in measured]
     return [str(clip.path) for clip in rank(good[:MAX_RANKED]) if not clip.fault][:2]
-
-
-def _measured(speaker: str, rows: Sequence[Row]) -> Iterator[tuple[float, Path]]:
-    own = [row for row in rows if row.speaker == speaker and not row.problem]
-    for row in own[:MAX_MEASURED]:
-        if seconds := header_seconds(row.path):
-            yield seconds, row.path.resolve()
-
-
-def _other_clip(references: Sequence[str], row: Row) -> str:
-    """Return a reference that is not the recording itself; "" (the default voice) where there is none."""
-    return next((path for path in references if path != str(row.path.resolve())), "")
