@@ -4,7 +4,7 @@ import pytest
 
 from utils.config import DatasetConfig
 from utils.dataset.clip import Clip, Scores, Span
-from utils.dataset.rules import judge
+from utils.dataset.scores import judge
 
 SCORES = Scores(0.9, 40.0, 0.0, -20.0, 8.0, 0.9, 0.05)
 GOOD = Clip("a", "b", "c.wav", Span(0, 4), "d", "አበበ በሶ በላ", scores=SCORES)

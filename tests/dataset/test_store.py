@@ -62,20 +62,16 @@ def test_several_changes_are_made_together_or_not_at_all(tmp_path: Path) -> None
     assert store.meta("revision") == revision + 1
 
 
-def test_a_copy_of_a_recording_is_the_same_recording(tmp_path: Path) -> None:
-    store = two_recordings(tmp_path)
-    store.note(dataclasses.replace(R0, path="/in/copy.wav"))
-    dataset = store.read()
-    assert dataset.recordings["r0"].path == "/in/r0.wav"
-    assert set(dataset.files) == {"/in/r0.wav", "/in/r1.wav", "/in/copy.wav"}
-
-
-def test_a_failed_file_is_remembered_until_it_works(tmp_path: Path) -> None:
+def test_every_file_has_its_latest_state_and_a_copy_is_the_same_recording(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.note(Source("", "/in/r0.wav", reason="It is empty."))
     assert [source.reason for source in store.read().failed] == ["It is empty."]
     store.add(R0, [clip(0)])
-    assert store.read().failed == []
+    store.note(dataclasses.replace(R0, path="/in/copy.wav"))
+    dataset = store.read()
+    assert dataset.failed == []
+    assert dataset.recordings["r0"].path == "/in/r0.wav"
+    assert set(dataset.files) == {"/in/r0.wav", "/in/copy.wav"}
 
 
 def test_a_folder_without_a_dataset_is_empty_or_refused(tmp_path: Path) -> None:

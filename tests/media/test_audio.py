@@ -161,12 +161,6 @@ def test_channels_are_averaged(levels: tuple[float, ...], expected: float, suffi
     assert audio.load(path, 8000) == pytest.approx(expected, abs=1e-3)
 
 
-def test_a_name_says_nothing_about_the_contents(media: Path, tmp_path: Path) -> None:
-    disguised = tmp_path / "ድምፅ.wav"
-    disguised.write_bytes((media / "a.mp3").read_bytes())
-    assert np.array_equal(audio.load(disguised, 24000), audio.load(media / "a.mp3", 24000))
-
-
 @pytest.mark.parametrize("size", [0, 0x7FFFFFFF, 0xFFFFFFFF])
 def test_a_wav_whose_header_knows_no_length_is_read_to_its_end(size: int, media: Path, tmp_path: Path) -> None:
     raw = bytearray((media / "a.wav").read_bytes())  # programs that write to a pipe cannot go back to fill in the size
@@ -294,18 +288,14 @@ def test_an_impossible_part_is_refused(start: float | None, end: float | None, m
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "A.WAV"])
 def test_what_is_saved_comes_back_and_stays_the_same_ever_after(name: str, tmp_path: Path) -> None:
     tone = speechlike(24000, 1)
+    tone[:2] = 2.0, -2.0  # held at the limit, without wrapping around
     audio.save(tmp_path / name, tone, 24000)
     once = audio.load(tmp_path / name, 24000)
-    assert np.abs(once - tone).max() < 1 / 32768
+    assert np.abs(once - tone.clip(-1, 1)).max() <= 1 / 32768
     assert soundfile.info(tmp_path / name).subtype == "PCM_16"
     audio.save(tmp_path / name, once, 24000)
     assert np.array_equal(audio.load(tmp_path / name, 24000), once)
     assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-def test_loud_samples_are_held_at_the_limit_and_do_not_wrap(tmp_path: Path) -> None:
-    audio.save(tmp_path / "a.wav", np.array([2.0, -2.0, 0.5], np.float32), 8000)
-    assert audio.load(tmp_path / "a.wav", 8000) == pytest.approx([1.0, -1.0, 0.5], abs=1e-4)
 
 
 @pytest.mark.parametrize(

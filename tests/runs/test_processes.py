@@ -23,26 +23,16 @@ def start(code: str) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_this_process_is_alive_and_keeps_its_identity() -> None:
-    assert is_alive(os.getpid(), identity(os.getpid()))
-    assert identity(os.getpid()) == identity(os.getpid())
-
-
 @pytest.mark.parametrize("recorded", ["", "another-boot/1", "0.00"])
 def test_a_reused_number_is_another_process(recorded: str) -> None:
+    assert is_alive(os.getpid(), identity(os.getpid()))
     assert not is_alive(os.getpid(), recorded)
 
 
-def test_a_reused_number_is_never_signalled() -> None:
+def test_a_reused_number_is_never_signalled_and_a_zombie_is_gone() -> None:
     process = start(SLEEPER)
     assert not end_tree(process.pid, "another-boot/1", grace=0.1)
     assert process.poll() is None
-    process.kill()
-    process.wait()
-
-
-def test_a_zombie_is_gone() -> None:
-    process = start(SLEEPER)
     recorded = identity(process.pid)
     process.kill()
     while psutil.Process(process.pid).status() != psutil.STATUS_ZOMBIE:

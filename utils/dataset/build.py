@@ -109,15 +109,13 @@ def make_clips(
 ) -> MadeClips:
     """Write the clips of one recording; runs in a worker."""
     processed = process_recording(task.recording, task.source.recording, task.settings, recogniser, second)
-    clips, reported = [], time.monotonic()
+    clips = []
     for clip, samples in processed.clips:
         name = f"{WAVS}/{clip.id}.wav" if samples.size else ""
         if name:
             audio.save(task.folder / name, samples, RATE)
         clips.append(dataclasses.replace(clip, audio=name))
-        if time.monotonic() - reported > PROGRESS_SECONDS:
-            report(clip.span.end / processed.seconds)
-            reported = time.monotonic()
+        report(clip.span.end / processed.seconds)
     return MadeClips(processed.seconds, processed.warnings, clips)
 
 
@@ -182,7 +180,6 @@ class _Builder:
                 self.progress.update(str(task.recording.path), 1.0)
 
     def finish(self) -> None:
-        """Choose the split of the new clips and write the lists."""
         contents = self.contents
         choice = split.assign(contents.clips.values(), self.settings.eval_share, self.settings.split_by)
         changed = [dataclasses.replace(contents.clips[name], split=side) for name, side in choice.splits.items()]
@@ -244,8 +241,11 @@ class _Builder:
 
     def _add(self, task: RecordingTask, made: MadeClips) -> None:
         """Store a recording with its clips; one whose exact audio is in the dataset already is excluded."""
-        if self.settings.engine == "ray":
-            _check_shared_folder(self.folder, made.clips)
+        if missing := next((clip.audio for clip in made.clips if not (self.folder / clip.audio).exists()), None):
+            raise StorageError(
+                f"{self.folder / missing} was written on another machine and is not here.",
+                hint="Keep the recordings and the project in a folder that all machines of the Ray cluster share.",
+            )
         source = dataclasses.replace(task.source, seconds=made.seconds, warnings=made.warnings)
         clips = []
         for clip in made.clips:
@@ -266,28 +266,16 @@ class _Builder:
         self.emit("bad", path=str(path), reason=reason)
 
     def _note(self, source: Source) -> None:
-        """Store the state of a file if it has changed."""
         if self.contents.files.get(source.path) != source:
             self.store.note(source)
             self.contents.files[source.path] = source
 
 
 def _reason(error: BaseException | None) -> str:
-    """Return why a recording has no clips."""
     if isinstance(error, AmharicTtsError):
         return str(error)
     logger.error("Internal error; please report it.", exc_info=error)
     return f"{type(error).__name__}: {error}. The log has the details; please report it."
-
-
-def _check_shared_folder(folder: Path, clips: Sequence[Clip]) -> None:
-    """Raise if a machine of the cluster wrote clips to a disk of its own."""
-    for clip in clips:
-        if clip.audio and not (folder / clip.audio).is_file():
-            raise StorageError(
-                f"{folder / clip.audio} was written on another machine and is not here.",
-                hint="Keep the recordings and the project in a folder that all machines of the Ray cluster share.",
-            )
 
 
 def _remove_unfinished(wavs: Path, contents: Dataset) -> None:

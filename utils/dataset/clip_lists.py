@@ -97,7 +97,6 @@ def _read_list(path: Path, split: Split, known: dict[str, Clip], problems: list[
 
 
 def _unknown_clip(folder: Path, name: str) -> Clip | None:
-    """Make a clip of a file that is not in the store."""
     seconds = header_seconds(folder / name)
     if seconds is None:
         return None
@@ -106,36 +105,23 @@ def _unknown_clip(folder: Path, name: str) -> Clip | None:
     return Clip(content, content, name, Span(0.0, seconds), "speaker", "", name, content)
 
 
-@dataclass(frozen=True)
-class ListProblem:
-    """Something that is wrong with a line of a list."""
-
-    list: Path
-    line: int
-    sentence: str
-
-    def __str__(self) -> str:
-        return f"{self.list}:{self.line}: {self.sentence}"
-
-
-def check(path: Path, max_seconds: float, language: str, tokenizer: "Tokenizer | None" = None) -> Iterator[ListProblem]:
-    """Yield every problem of a dataset folder or of one list; tokens are only checked with a tokenizer."""
+def check(path: Path, max_seconds: float, language: str, tokenizer: "Tokenizer | None" = None) -> Iterator[str]:
+    """Yield every problem of a dataset folder or of one list, with its line; only a tokenizer finds those of tokens."""
     contents = Store(path if path.is_dir() else path.parent).read()
     seconds = {clip.audio: clip.span.seconds for clip in contents.kept}
     files: dict[str, Row] = {}
     texts: dict[tuple[str, str], Row] = {}
     for file in metadata.list_files(path):
-        is_empty = True
-        for row in metadata.read_list(file):
-            is_empty = False
+        rows = list(metadata.read_list(file))
+        if not rows:
+            yield f"{file}:1: The list is empty."
+        for row in rows:
             sentences = [
                 *_line_problems(row, files, texts),
                 *_audio_problems(row, max_seconds, seconds.get(row.audio)),
                 *(_token_problems(row, tokenizer, language) if tokenizer else ()),
             ]
-            yield from (ListProblem(row.list, row.line, sentence) for sentence in sentences)
-        if is_empty:
-            yield ListProblem(file, 1, "The list is empty.")
+            yield from (f"{file}:{row.line}: {sentence}" for sentence in sentences)
 
 
 def _line_problems(row: Row, files: dict[str, Row], texts: dict[tuple[str, str], Row]) -> Iterator[str]:

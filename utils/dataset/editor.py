@@ -21,7 +21,7 @@ from utils.dataset.clip import APPROVED, MERGED, SPLIT, TRIMMED, Clip, Span, cha
 from utils.dataset.lengths import LIMIT
 from utils.dataset.metadata import WAVS, plain, write_lists_later
 from utils.dataset.pipeline import read_spans, sound_hash
-from utils.dataset.rules import REASONS
+from utils.dataset.scores import REASONS
 from utils.dataset.store import LOCK, Store, open_store
 from utils.media import audio
 from utils.media.audio import Samples
@@ -58,7 +58,6 @@ class Session:
         return _with_audio(self.clips([name])[0])
 
     def put(self, clips: Sequence[Clip]) -> None:
-        """Add or replace clips."""
         old = self.store.find(clip.id for clip in clips)
         for clip in clips:
             self.before.setdefault(clip.id, old.get(clip.id))
@@ -77,7 +76,6 @@ class Session:
         self.put([dataclasses.replace(clip, split=sides[clip.id]) for clip in clips if clip.id in sides])
 
     def record(self, name: str) -> None:
-        """Add what has changed to the history, as one step."""
         changed = [(self.before[clip.id], clip) for clip in self.after.values() if clip != self.before[clip.id]]
         if not changed:
             return
@@ -136,7 +134,6 @@ def exclude(folder: Path, names: Sequence[str], reason: str) -> Edit:
 
 
 def _change_each(folder: Path, what: str, names: Sequence[str], change: Callable[[Clip], Clip]) -> Edit:
-    """Change clips, all of them or none."""
     with editing(folder, what) as session:
         session.put([change(clip) for clip in session.clips(names)])
     return Edit(what, tuple(session.after.values()))
@@ -225,7 +222,6 @@ def next_clip(store: Store, clip: Clip) -> Clip | None:
 
 
 def _part(folder: Path, clip: Clip, start: float, end: float, text: str) -> Clip:
-    """Make a clip of a part of another one's audio."""
     samples = audio.load(folder / clip.audio, RATE, start, end)
     return _new_clip(folder, clip, Span(clip.span.start + start, clip.span.start + end), samples, text)
 
@@ -292,7 +288,6 @@ def revert(folder: Path, name: str) -> Edit:
 
 
 def undo(folder: Path) -> Edit:
-    """Undo the last edit."""
     return _step(folder, back=True)
 
 
@@ -302,7 +297,6 @@ def redo(folder: Path) -> Edit:
 
 
 def _step(folder: Path, *, back: bool) -> Edit:
-    """Move one step through the history."""
     store = open_store(folder)
     with file_lock(folder / LOCK), store.transaction() as db:
         step = _next_step(store, back=back)

@@ -13,7 +13,7 @@ from pathlib import Path
 from utils.config import DatasetConfig
 from utils.dataset.clip import APPROVED, Clip
 from utils.dataset.editor import editing
-from utils.dataset.rules import REASONS, judge
+from utils.dataset.scores import REASONS, judge
 from utils.dataset.store import Dataset, load_dataset
 
 LIMITS = (

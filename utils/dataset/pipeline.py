@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from utils.config import DatasetConfig
-from utils.dataset import cutting, rules, scores, vad
+from utils.dataset import cutting, scores, vad
 from utils.dataset.clip import Clip, Cue, Recording, Scores, Span
 from utils.dataset.recognisers import RATE as ASR_RATE
 from utils.dataset.recognisers import Recogniser, second_cer
@@ -130,7 +130,7 @@ def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: Da
         samples = audio.levelled(samples, RATE, measured.loudness_lufs)
     samples = audio.faded(samples, RATE)
     clip = dataclasses.replace(clip, scores=dataclasses.replace(measured, **recognised), content=sound_hash(samples))
-    reason = rules.judge(clip, settings)
+    reason = scores.judge(clip, settings)
     return clip.excluded(reason) if reason else clip, samples
 
 

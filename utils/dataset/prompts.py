@@ -52,7 +52,6 @@ def choose(count: int, sentences: Sequence[str] | None = None, read: Iterable[st
 
 
 def coverage(texts: Iterable[str]) -> Coverage:
-    """Count the sounds of texts."""
     codes = {code: phone for phone, code in PHONES.items()}
     counts = Counter(codes[code] for text in texts for code in _codes(text) if code in codes)
     return Coverage(counts, tuple(phone for phone in PHONES if phone not in counts))
@@ -60,7 +59,6 @@ def coverage(texts: Iterable[str]) -> Coverage:
 
 @cache
 def shipped() -> tuple[str, ...]:
-    """Return the sentences that come with the program."""
     return tuple(line for line in SENTENCES.read_text(encoding="utf-8").split("\n") if line)
 
 

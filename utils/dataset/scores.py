@@ -1,13 +1,14 @@
-"""Measurements of a clip that need no knowledge of what is said in it."""
+"""Measure clips without knowing what is said in them, and judge by the measurements which are left out."""
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from utils.dataset.clip import Scores, Span
+from utils.config import DatasetConfig
+from utils.dataset.clip import Clip, Scores, Span
 from utils.media.audio import Samples
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ SILENCE = 1e-10  # power: -100 dB, the floor of 16 bits; below it every pause is
 FULL_SCALE = 0.99  # a clipped peak that was resampled or stored with loss is no longer exactly 1
 LOUDNESS_SECONDS = 0.4  # one block of BS.1770: there is no loudness of less
 MIN_PAUSE_FRAMES = 5
+EPSILON = 1e-3  # seconds: a clip of exactly the limit, rounded to samples, is within it
 QUIET_SHARE = 0.1  # without a pause the quietest tenth, closures of consonants mostly, stands in for the noise
 
 
@@ -79,3 +81,33 @@ def _meter(rate: int) -> "Meter":
     from pyloudnorm import Meter
 
     return Meter(rate)
+
+
+def _below(score: float | None, limit: float) -> bool:
+    return score is not None and score < limit
+
+
+def _above(score: float | None, limit: float) -> bool:
+    return score is not None and score > limit
+
+
+# A reason is always the same words, so that the statistics can add up what each rule costs. What was not measured is
+# not judged. The first rule that applies gives the reason, so the table begins with what no setting would correct.
+RULES: dict[str, Callable[[Clip, DatasetConfig], bool]] = {
+    "too short": lambda clip, limits: clip.span.seconds < limits.min_seconds - EPSILON,
+    "too long": lambda clip, limits: clip.span.seconds > limits.max_seconds + EPSILON,
+    "no speech": lambda clip, limits: _below(clip.scores.speech_ratio, limits.min_speech_ratio),
+    "clipped": lambda clip, limits: _above(clip.scores.clipping, limits.max_clipping),
+    "noisy": lambda clip, limits: _below(clip.scores.snr_db, limits.min_snr_db),
+    "empty text": lambda clip, _: not letters(clip.text),
+    "too fast": lambda clip, limits: _above(clip.scores.chars_per_second, limits.max_chars_per_second),
+    "too slow": lambda clip, limits: _below(clip.scores.chars_per_second, limits.min_chars_per_second),
+    "low confidence": lambda clip, limits: _below(clip.scores.confidence, limits.min_confidence),
+    "recognisers disagree": lambda clip, limits: _above(clip.scores.second_cer, limits.max_second_cer),
+}
+REASONS = frozenset(RULES)
+
+
+def judge(clip: Clip, settings: DatasetConfig) -> str:
+    """Return why a clip is excluded; empty when it is kept."""
+    return next((reason for reason, applies in RULES.items() if applies(clip, settings)), "")

@@ -36,7 +36,6 @@ class Statistics:
 
     @property
     def missing(self) -> list[str]:
-        """The phonemes that do not occur."""
         return [phone for phone, count in self.phonemes.items() if not count]
 
     @property
@@ -46,7 +45,6 @@ class Statistics:
 
 
 def count(store: Store, language: str) -> Statistics:
-    """Count what a dataset holds."""
     table = store.table()
     kept = table[table["status"] == "kept"]
     return Statistics(
@@ -94,7 +92,6 @@ def _count_phonemes(texts: Iterable[str], language: str) -> dict[str, int]:
 
 
 def report(statistics: Statistics) -> str:
-    """Format the counts as lines of text."""
     missing, total = statistics.missing, len(statistics.phonemes)
     values = {
         "recordings": str(statistics.recordings),
@@ -113,7 +110,6 @@ def report(statistics: Statistics) -> str:
 
 
 def draw(statistics: Statistics, path: Path) -> None:
-    """Draw lengths, pace, noise and phonemes into a PNG file."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 7), layout="constrained")
@@ -151,7 +147,7 @@ def _spread(values: Sequence[float]) -> str:
     return f"median {middle:.1f}, 90 % between {low:.1f} and {high:.1f}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """Where the seconds of one recording went; what is left is the pauses between its clips."""
 
@@ -166,41 +162,19 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Ledger:
-    """An account of every second of every recording."""
+class Ledger(Entry):
+    """The sum of all recordings, each of them, and the files that could not be used."""
 
     entries: list[Entry]
-    failed: list[Source]  # files that could not be used
-
-    @property
-    def seconds(self) -> float:
-        return sum(entry.seconds for entry in self.entries)
-
-    @property
-    def kept(self) -> float:
-        return sum(entry.kept for entry in self.entries)
-
-    @property
-    def between(self) -> float:
-        return sum(entry.between for entry in self.entries)
-
-    @property
-    def excluded(self) -> dict[str, float]:
-        """The excluded seconds by reason, the longest first."""
-        total: defaultdict[str, float] = defaultdict(float)
-        for entry in self.entries:
-            for reason, seconds in entry.excluded.items():
-                total[reason] += seconds
-        return dict(sorted(total.items(), key=lambda item: -item[1]))
+    failed: list[Source]
 
     def render(self) -> str:
         """Write one paragraph, in minutes, whose parts add up."""
-        excluded = self.excluded
-        reasons = ", ".join(f"{reason} {seconds / 60:.1f}" for reason, seconds in excluded.items())
+        reasons = ", ".join(f"{reason} {seconds / 60:.1f}" for reason, seconds in self.excluded.items())
         account = (
             f"Input {_minutes(self.seconds)}: in use {self.kept / 60:.1f},"
             f" pauses between clips {self.between / 60:.1f},"
-            f" excluded {sum(excluded.values()) / 60:.1f}{': ' if reasons else ''}{reasons}."
+            f" excluded {sum(self.excluded.values()) / 60:.1f}{': ' if reasons else ''}{reasons}."
         )
         failed = "; ".join(f"{source.path} ({source.reason.rstrip('.')})" for source in self.failed)
         return f"{account} Not used: {failed}." if failed else account
@@ -211,7 +185,13 @@ def account(dataset: Dataset) -> Ledger:
     clips: defaultdict[str, list[Clip]] = defaultdict(list)
     for clip in dataset.clips.values():
         clips[clip.recording].append(clip)
-    return Ledger([_divide(source, clips[name]) for name, source in dataset.recordings.items()], dataset.failed)
+    entries = [_divide(source, clips[name]) for name, source in dataset.recordings.items()]
+    excluded: defaultdict[str, float] = defaultdict(float)
+    for reason, seconds in (item for entry in entries for item in entry.excluded.items()):
+        excluded[reason] += seconds
+    longest_first = dict(sorted(excluded.items(), key=lambda item: -item[1]))
+    total, kept = sum(entry.seconds for entry in entries), sum(entry.kept for entry in entries)
+    return Ledger("all recordings", total, kept, longest_first, entries, dataset.failed)
 
 
 def _divide(recording: Source, clips: Iterable[Clip]) -> Entry:

@@ -100,7 +100,6 @@ class Dataset:
 
     @property
     def failed(self) -> list[Source]:
-        """The files that gave no clips."""
         return [source for source in self.files.values() if source.reason]
 
 
@@ -184,7 +183,6 @@ class Store:
             self.note(source)
 
     def note(self, source: Source) -> None:
-        """Record what came of a file."""
         row = asdict(source) | {"warnings": "\n".join(source.warnings)}
         with self.transaction() as db:
             db.execute(f"INSERT INTO sources VALUES (NULL{', ?' * len(row)})", list(row.values()))
@@ -265,12 +263,10 @@ def open_store(folder: Path) -> Store:
 
 
 def load_dataset(folder: Path) -> Dataset:
-    """Read a dataset that must exist."""
     return open_store(folder).read()
 
 
 def _explained(path: Path, error: Exception) -> AmharicTtsError:
-    """Turn an error of SQLite into ours."""
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return StorageError(f"{path} cannot be written: {error}.", hint=NO_SPACE_HINT)

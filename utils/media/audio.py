@@ -89,7 +89,6 @@ def stream(path: Path | str, rate: int, seconds_per_block: float = 30.0) -> Iter
 
 
 def resample(samples: Samples, from_rate: int, to_rate: int) -> Samples:
-    """Convert mono samples from one rate to another."""
     return np.concatenate([np.zeros(0, np.float32), *_converted(iter([samples]), from_rate, to_rate)])
 
 
@@ -104,7 +103,6 @@ def faded(samples: Samples, rate: int) -> Samples:
 
 
 def centred(samples: Samples) -> Samples:
-    """Remove the DC offset."""
     return samples - samples.mean(dtype=np.float64).astype(np.float32) if samples.size else samples
 
 

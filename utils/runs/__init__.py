@@ -98,7 +98,6 @@ class Run:
 
     @property
     def log(self) -> Path:
-        """The file with everything that it printed."""
         return self.folder / "log.txt"
 
     @property
@@ -111,7 +110,6 @@ class Run:
         return self.folder / "state.json"
 
     def read_state(self) -> State:
-        """Read the state as it was last written."""
         try:
             return _validator().validate_json(read_text(self.state_file))
         except OSError as error:
@@ -176,7 +174,6 @@ def active_run(project: Project, *verbs: str) -> Run | None:
 
 
 def find_run(project: Project, name: object) -> Run:
-    """Find a run by its name."""
     run = Run(resolve_inside(project.runs, validate_name(name)))
     if not run.folder.is_dir():
         names = ", ".join(known.name for known in list_runs(project)) or "none"
@@ -296,7 +293,6 @@ def stop_now(run: Run, *, grace: float = 10.0) -> State:
 
 
 def delete(run: Run) -> None:
-    """Delete a run that is not running."""
     with file_lock(run.folder.parent / ".lock"):
         if run.current_state().status in ACTIVE:
             raise RunBusyError(f"{run.name} is running.", hint="Stop it first.")

@@ -44,7 +44,6 @@ class BackgroundJob:
 
     @property
     def seconds(self) -> float:
-        """The time since it started."""
         return time.monotonic() - self._started
 
     @property
@@ -67,7 +66,6 @@ class BackgroundJob:
         self.wait(STOP_SECONDS)
 
     def wait(self, seconds: float) -> None:
-        """Wait until it has ended, but not longer than this."""
         self._thread.join(seconds)
 
     def _run(self) -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -118,7 +119,7 @@ class GroupJob(Job):
         super().__init__(run)
         if not emits_events:
             self.events.close()
-            self.events = _NoEvents()
+            self.events = EventLog(Path(os.devnull))
 
     def __enter__(self) -> Self:
         self._catch_signals()
@@ -136,19 +137,7 @@ class GroupJob(Job):
         return isinstance(error, StopRequested)
 
 
-class _NoEvents(EventLog):
-    def __init__(self) -> None:
-        pass
-
-    def emit(self, kind: str, **fields: object) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
 def outcome(error: BaseException | None) -> tuple[Status, str]:
-    """Return the status and the message of a job that has ended."""
     if error is None:
         return Status.FINISHED, ""
     if isinstance(error, StopRequested):

@@ -78,7 +78,6 @@ def read(gpu: "Gpu", folder: Path) -> Reading:
 
 
 def _process_ram_gib() -> float | None:
-    """Add up the RAM of this process and its children."""
     own = psutil.Process()
     total = 0
     for process in (own, *own.children(recursive=True)):
@@ -122,11 +121,9 @@ class Gpu:
                 logger.debug("NVML did not shut down: %s", error)
 
     def percent(self) -> float | None:
-        """Return the load."""
         return self.query("nvmlDeviceGetUtilizationRates", lambda rates: float(rates.gpu))
 
     def query(self, function: str, convert: Callable[[Any], T], *arguments: int) -> T | None:
-        """Call a function of NVML and convert its result."""
         if self._handle is None:
             return None
         try:

@@ -149,7 +149,6 @@ def machine() -> str:
 
 
 def is_alive(pid: int, recorded: str) -> bool:
-    """Tell whether a process whose identity was recorded is still alive."""
     return bool(recorded) and identity(pid) == recorded
 
 
