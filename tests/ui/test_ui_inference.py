@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-import zipfile
+import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from tests.ui import inside
-from tests.workspace.test_takes import make_take, no_space, spoken
+from tests.workspace.test_takes import make_take, spoken
 from utils.config import SpeechConfig
-from utils.core.errors import RunError, StorageError, TextError
+from utils.core.errors import RunError, StorageError
 from utils.core.paths import TINY_MODEL, Project
 from utils.media.rates import OUTPUT_RATE
 from utils.runs.background_jobs import BackgroundJob, BackgroundJobs
 from utils.speech.models import list_models
-from utils.speech.session import SpeechSession, Started
+from utils.speech.session import Started
 from utils.ui import app
 from utils.ui.form import build_form
 from utils.ui.i18n import t
@@ -32,7 +32,6 @@ from utils.ui.tabs.inference.model import model_state
 from utils.ui.tabs.inference.speak import TakeRecorder
 from utils.ui.tabs.inference.takes import files_html, player_audio, take_html
 from utils.ui.tabs.inference.text import TextPreview, counter_html, preview_html, preview_text
-from utils.workspace import batch_speech
 from utils.workspace.takes import Take, TakeSentence
 from utils.xtts.tokenizer import TokenizedText, Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
@@ -46,75 +45,37 @@ def new_context(output: Path) -> Context:
     return Context(page, inference.new_session(output), BackgroundJobs())  # type: ignore[arg-type]
 
 
-def fake_session(plan: Any) -> SpeechSession:
-    """A session whose model only plans."""
-    named = SimpleNamespace(name="m")
-    model: Any = SimpleNamespace(model=named, voice=lambda _: named, plan=plan)
-    return SpeechSession(lambda *_: model)
-
-
-def refuse(*_: object) -> None:
-    raise TextError("Nobody reads this.")
-
-
-# --- batches and jobs ---
-
-
-def test_a_batch_is_offered_once_it_is_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project, session = Project(tmp_path / "p"), fake_session(refuse)
-
-    def speak() -> BackgroundJob:
-        def task(job: BackgroundJob) -> object:
-            return batch_speech.speak_lines(job, session, project, ["ሰላም", "ዛሬ"], ".wav", SpeechConfig())
-
-        job = BackgroundJob(task)
-        job.wait(20)
-        return job
-
-    with monkeypatch.context() as patch:
-        patch.setattr(zipfile.ZipFile, "write", no_space)
-        assert isinstance(speak().error, StorageError)
-    assert list((project.root / batch_speech.FOLDER).iterdir()) == []
-    result = speak().result
-    assert isinstance(result, batch_speech.SpokenBatch)
-    assert (result.spoken, result.failed) == (0, 2)
-    with zipfile.ZipFile(result.archive) as archive:
-        assert archive.namelist() == ["list.csv"]
-        assert archive.read("list.csv").decode("utf-8-sig").count("Nobody reads this.") == 2
+# --- jobs ---
 
 
 @pytest.mark.parametrize(
     ("result", "error", "box"),
     [("file.zip", None, "success"), (None, None, "warning"), (None, RunError("It broke.", hint="Fix it."), "error")],
 )
-def test_status_of_a_job_that_ended(result: object, error: Exception | None, box: str) -> None:
-    def task(_job: BackgroundJob) -> object:
+def test_status_of_a_job(result: object, error: Exception | None, box: str) -> None:
+    reported, released = threading.Event(), threading.Event()
+
+    def task(job: BackgroundJob) -> object:
+        job.report(2, 5, "packing")
+        reported.set()
+        released.wait(10)
         if error:
             raise error
         return result
 
     job = BackgroundJob(task)
+    reported.wait(10)
+    html, button = job_status(job, "en", str)
+    assert "packing" in html
+    assert '<progress max="5" value="2"' in html
+    assert "role=" not in html  # screen readers would announce each update
+    assert button == {"interactive": True}
+    released.set()
     job.wait(10)
     html, button = job_status(job, "en", str)
     assert html.startswith(f'<div class="message {box}"')
     assert str(error or result or "Stopped.") in html
     assert button == {"interactive": False}
-
-
-def test_status_of_a_running_job() -> None:
-    def task(job: BackgroundJob) -> None:
-        while True:
-            job.report(2, 5, "packing")
-
-    job = BackgroundJob(task)
-    while not job.progress.total:
-        pass
-    html, button = job_status(job, "en", str)
-    job.stop()
-    assert "packing" in html
-    assert '<progress max="5" value="2"' in html
-    assert "role=" not in html  # screen readers would announce each update
-    assert button == {"interactive": True}
 
 
 def test_a_deleted_archive_hides_no_other(tmp_path: Path) -> None:

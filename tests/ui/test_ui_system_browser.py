@@ -10,7 +10,7 @@ from tests.ui.serving import Seen, Served, serving
 from tests.xtts import hub_server
 from tests.xtts.hub_server import Hub
 from utils.ui.i18n import t
-from utils.ui.tabs.system.licence import FILE
+from utils.ui.tabs.system.base_models import LICENCE_FILE
 from utils.xtts.files import HUB_FILES
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -29,7 +29,8 @@ class Consenting(Served):
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    files = {("main", FILE): TERMS} | {(version, name): CONTENT for version in ("main", "v2.0.2") for name in HUB_FILES}
+    files = {(version, name): CONTENT for version in ("main", "v2.0.2") for name in HUB_FILES}
+    files["main", LICENCE_FILE] = TERMS
     with hub_server.serving(Hub(files)) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
         with serving(tmp_path / "output", "7915", kind=Consenting) as page:

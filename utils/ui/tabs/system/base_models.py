@@ -1,6 +1,7 @@
-"""The base models on disk, and the buttons that download, pause, cancel and delete."""
+"""The base models on disk, their downloads, and the licence of the published ones."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,14 @@ import gradio as gr
 
 from utils import runs
 from utils.config import DownloadConfig
-from utils.core.errors import AmharicTtsError
+from utils.core import paths
+from utils.core.errors import AmharicTtsError, StorageError
+from utils.core.storage import make_folder, read_json, read_text, storage_error
 from utils.ui.form import build_form
-from utils.ui.i18n import describe_error, t
+from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import (
     PRIVATE_EVENT,
     RAW_INPUTS,
-    Confirmation,
     PageContext,
     build_confirmation,
     changed_updates,
@@ -26,30 +28,146 @@ from utils.ui.tabs.system import downloads
 from utils.ui.tabs.system.downloads import BaseModel, DownloadProgress
 from utils.ui.views import cell, disabled_reasons, note, progress, table, time_left
 from utils.xtts.files import BUILT_IN, TINY
+from utils.xtts.hub import LICENCE, VARIABLE, LicenceError, accept_licence, download, file_info, licence_accepted
+
+LICENCE_FILE = "LICENSE.txt"  # beside the model on the hub
+
+
+# --- the licence ---
+
+
+def build_licence(page: PageContext) -> None:
+    """Lay out summary, consent and text of the licence."""
+    gr.Markdown(t("system.licence_summary"))
+    state = gr.HTML(elem_id="licence-state")
+    texts = labels("common.your_name", "system.your_name_hint")
+    name = gr.Textbox(max_lines=1, interactive=True, elem_id="licence-name", **texts)
+    with gr.Row():
+        agree = gr.Button(t("system.accept_licence"), interactive=False, min_width=150, elem_id="agree")
+        withdraw = gr.Button(t("system.withdraw_consent"), interactive=False, min_width=150, elem_id="withdraw")
+        show = gr.Button(t("system.show_licence"), min_width=150, elem_id="show-licence")
+    text = gr.Textbox(
+        label=t("system.licence_text"), lines=12, max_lines=12, interactive=False, visible=False, elem_id="licence-text"
+    )
+
+    @show_errors
+    def consent(person: str, language: str) -> list[Any]:
+        accept_licence(person, paths.LICENCE_CONSENT)
+        notify(t("common.consent_saved", language))
+        return licence_state(language)
+
+    @show_errors
+    def withdraw_and_show(language: str) -> list[Any]:
+        withdraw_consent()
+        notify(t("system.consent_withdrawn", language))
+        return licence_state(language)
+
+    @show_errors
+    def read() -> dict[str, Any]:
+        return gr.update(value=licence_text(), visible=True)
+
+    seen = gr.State({})
+    outputs = [seen, state, agree, withdraw]
+    gr.on(page.refresh, show_errors(licence_state), [page.language, seen], outputs, **PRIVATE_EVENT)
+    agree.click(consent, [name, page.language], outputs, api_name="agree_to_licence")
+    withdraw.click(withdraw_and_show, page.language, outputs, api_name="withdraw_consent")
+    show.click(read, None, text, api_name="licence_text")
+
+
+def licence_state(language: str, before: Mapping[str, Any] | None = None) -> list[Any]:
+    """Return updates of the state and the buttons; only what differs from ``before``."""
+    agreed, by_variable = licence_accepted(paths.LICENCE_CONSENT), os.environ.get(VARIABLE) == "1"
+    if by_variable:
+        sentence = t("system.accepted_by_variable", language, name=VARIABLE)
+    elif agreed:
+        stored = read_json(paths.LICENCE_CONSENT)
+        who, when = stored.get("accepted_by") or "–", str(stored.get("at", "–"))[:10]
+        sentence = t("system.accepted", language, licence=LICENCE, who=who, when=when)
+    else:
+        sentence = t("system.not_accepted", language, licence=LICENCE)
+    after = {
+        "state": note(sentence),
+        "agree": {"interactive": not agreed},
+        "withdraw": {"interactive": agreed and not by_variable},
+    }
+    return changed_updates(before or {}, after, after)
+
+
+def withdraw_consent() -> None:
+    """Remove the consent; downloaded models stay."""
+    if os.environ.get(VARIABLE) == "1":
+        raise LicenceError(f"The consent comes from the variable {VARIABLE}.", hint="Unset it and start again.")
+    try:
+        paths.LICENCE_CONSENT.unlink(missing_ok=True)
+    except OSError as error:
+        raise storage_error(paths.LICENCE_CONSENT, error) from error
+
+
+def licence_text() -> str:
+    """Return the text from the hub; it is downloaded once."""
+    path = paths.MODELS / LICENCE_FILE
+    if not path.is_file():
+        make_folder(paths.MODELS)
+        found = file_info(LICENCE_FILE, "main")
+        if found is None:
+            raise StorageError(f"The hub has no {LICENCE_FILE}.", hint="Read the licence where the model is published.")
+        download(found, paths.MODELS, lambda _: None)
+    return read_text(path)
+
+
+# --- the downloads ---
 
 
 def build_downloads(page: PageContext) -> None:
-    """Lay out the table, the version and the buttons, and connect them."""
+    """Lay out the table, the version and the buttons that download, pause, cancel and delete."""
     models = gr.HTML(elem_id="base-models")
-    version = build_form(DownloadConfig, only=["version"])["version"]
+    version: Any = build_form(DownloadConfig, only=["version"])["version"]
     version.elem_id = "download-version"
     state = gr.HTML(elem_id="download-progress")
+    options: dict[str, Any] = {"interactive": False, "min_width": 130}
     with gr.Row():
-        start = _button("download", "system.download", "primary")
-        pause = _button("pause-download", "system.pause", "secondary")
-        cancel = _button("cancel-download", "system.cancel_download", "stop")
-        delete = _button("delete-version", "system.delete_version", "stop")
-    reasons = gr.HTML(elem_id="download-reasons")
+        start = gr.Button(t("system.download"), variant="primary", elem_id="download", **options)
+        pause = gr.Button(t("system.pause"), elem_id="pause-download", **options)
+        cancel = gr.Button(t("system.cancel_download"), variant="stop", elem_id="cancel-download", **options)
+        delete = gr.Button(t("system.delete_version"), variant="stop", elem_id="delete-version", **options)
+    reasons, seen = gr.HTML(elem_id="download-reasons"), gr.State({})
     confirmation = build_confirmation(
         "download-question", "system.confirm_delete_version", "system.cancel_delete_version"
     )
-    outputs = [gr.State({}), models, state, start, pause, cancel, delete, reasons]
-    _connect(page, version, outputs)
-    _connect_delete(page, version, outputs, delete, confirmation)
+    outputs = [seen, models, state, start, pause, cancel, delete, reasons]
 
+    def refresh(chosen: str | None, language: str, before: Mapping[str, Any]) -> list[Any]:
+        return download_updates(page.output, chosen, language, before)
 
-def _button(elem_id: str, key: str, variant: Any) -> gr.Button:  # noqa: ANN401  # gradio's literal
-    return gr.Button(t(key), variant=variant, interactive=False, min_width=130, elem_id=elem_id)
+    def act(action: Callable[[str], object], phrase: str) -> Callable[..., list[Any]]:
+        def acted(chosen: str, language: str) -> list[Any]:
+            action(chosen)
+            notify(t(phrase, language))
+            return download_updates(page.output, chosen, language)
+
+        return show_errors(acted)
+
+    def ask(chosen: str, language: str) -> str:
+        return t("system.ask_delete_version", language, name=chosen)
+
+    @show_errors
+    def delete_version(chosen: str, language: str, asked: object) -> list[Any]:
+        refuse_other(asked, chosen)
+        size = downloads.delete(chosen, page.output)
+        notify(t("system.freed", language, size=f"{size / 1e6:,.0f}"))
+        return download_updates(page.output, chosen, language)
+
+    inputs = [version, page.language]
+    changes = [*page.refresh, version.change]
+    gr.on(changes, show_errors(refresh), [*inputs, seen], outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+    for button, action, phrase, name in (
+        (start, lambda chosen: downloads.start(chosen, page.output), "system.download_started", "download_model"),
+        (pause, lambda _: downloads.pause(page.output), "system.download_paused", "pause_download"),
+        (cancel, lambda _: downloads.cancel(page.output), "system.download_cancelled", "give_up_download"),
+    ):
+        button.click(act(action, phrase), inputs, outputs, api_name=name, **RAW_INPUTS)
+    options = {"api_name": "delete_model", **RAW_INPUTS}
+    confirmation.connect(delete, [version], page.language, ask, delete_version, outputs, **options)
 
 
 def download_updates(
@@ -67,7 +185,7 @@ def download_updates(
     )
     after = {
         "models": models_table(models, language),
-        "progress": _progress(run, language) if run else "",
+        "progress": _run_html(run, language) if run else "",
         **{button: {"interactive": not reason} for button, reason in why.items()},
         "reasons": disabled_reasons(why, language),
     }
@@ -91,20 +209,15 @@ def reasons_disabled(model: BaseModel | None, *, busy: bool, unfinished: bool, c
 
 def models_table(models: list[BaseModel], language: str) -> str:
     """Return the base models with their state and size."""
-    rows = [
-        (cell(model.version, classes="mark"), cell(t(_state(model), language)), cell(f"{model.size / 1e6:,.0f} MB"))
-        for model in models
-    ]
+    rows = []
+    for model in models:
+        begun = "incomplete" if model.files or model.is_begun else "not_installed"
+        state = t(f"system.{'installed' if model.is_whole else begun}", language)
+        rows.append([cell(model.version, classes="mark"), cell(state), cell(f"{model.size / 1e6:,.0f} MB")])
     return table([t(title, language) for title in ("system.base_version", "common.state", "system.size_disk")], rows)
 
 
-def _state(model: BaseModel) -> str:
-    if model.is_whole:
-        return "system.installed"
-    return "system.incomplete" if model.files or model.is_begun else "system.not_installed"
-
-
-def _progress(run: runs.Run, language: str) -> str:
+def _run_html(run: runs.Run, language: str) -> str:
     """Return the progress of the last download, or how it ended."""
     state = run.current_state()
     try:
@@ -114,64 +227,11 @@ def _progress(run: runs.Run, language: str) -> str:
     status = f"{version} · {t(f'status.{state.status}', language)} {state.message}"
     if current is None or state.status is runs.Status.FINISHED:
         return note(status)
-    return progress(f"{status} · {_progress_label(current, language)}", current.done, current.total)
+    return progress(f"{status} · {progress_label(current, language)}", current.done, current.total)
 
 
-def _progress_label(current: DownloadProgress, language: str) -> str:
+def progress_label(current: DownloadProgress, language: str) -> str:
     done, total = f"{current.done / 1e6:,.0f}", f"{current.total / 1e6:,.0f}"
     label = t("system.download_progress", language, done=done, total=total, part=current.part)
     left = time_left(current.seconds_left, language) if current.done < current.total else ""
     return f"{label} · {left}" if left else label
-
-
-def _connect(page: PageContext, version: Any, outputs: list[Any]) -> None:  # noqa: ANN401  # a widget made from a field
-    shown, _, _, start, pause, cancel, *_ = outputs
-
-    def refresh(chosen: str | None, language: str, before: Mapping[str, Any]) -> list[Any]:
-        return download_updates(page.output, chosen, language, before)
-
-    @show_errors
-    def start_download(chosen: str, language: str) -> list[Any]:
-        downloads.start(chosen, page.output)
-        notify(t("system.download_started", language))
-        return download_updates(page.output, chosen, language)
-
-    @show_errors
-    def pause_download(chosen: str, language: str) -> list[Any]:
-        downloads.pause(page.output)
-        notify(t("system.download_paused", language))
-        return download_updates(page.output, chosen, language)
-
-    @show_errors
-    def cancel_download(chosen: str, language: str) -> list[Any]:
-        downloads.cancel(page.output)
-        notify(t("system.download_cancelled", language))
-        return download_updates(page.output, chosen, language)
-
-    inputs = [version, page.language]
-    gr.on(
-        [*page.refresh, version.change], show_errors(refresh), [*inputs, shown], outputs, **RAW_INPUTS, **PRIVATE_EVENT
-    )
-    start.click(start_download, inputs, outputs, api_name="download_model", **RAW_INPUTS)
-    pause.click(pause_download, inputs, outputs, api_name="pause_download", **RAW_INPUTS)
-    cancel.click(cancel_download, inputs, outputs, api_name="give_up_download", **RAW_INPUTS)
-
-
-def _connect_delete(
-    page: PageContext,
-    version: Any,  # noqa: ANN401  # a widget made from a field
-    outputs: list[Any],
-    button: gr.Button,
-    confirmation: Confirmation,
-) -> None:
-    def ask(chosen: str, language: str) -> str:
-        return t("system.ask_delete_version", language, name=chosen)
-
-    @show_errors
-    def delete(chosen: str, language: str, asked: object) -> list[Any]:
-        refuse_other(asked, chosen)
-        size = downloads.delete(chosen or "", page.output)
-        notify(t("system.freed", language, size=f"{size / 1e6:,.0f}"))
-        return download_updates(page.output, chosen, language)
-
-    confirmation.connect(button, [version], page.language, ask, delete, outputs, api_name="delete_model", **RAW_INPUTS)

@@ -42,7 +42,6 @@ class PageSettings(Config):
 
 
 def settings_path(output: Path) -> Path:
-    """Return the settings file."""
     return output / FOLDER / FILE
 
 
@@ -55,7 +54,6 @@ def read(output: Path) -> PageSettings:
 
 
 def write(settings: PageSettings, output: Path) -> None:
-    """Save the settings."""
     make_folder(settings_path(output).parent)
     write_atomically(settings_path(output), settings.to_yaml())
 
@@ -63,8 +61,9 @@ def write(settings: PageSettings, output: Path) -> None:
 def build_settings(page: PageContext) -> None:
     """Lay out the form and connect it to its file."""
     with gr.Row():
-        form = build_form(PageSettings, values=read(page.output))
-    form["language"].choices = [(native, code) for code, native in LANGUAGES.items()]  # type: ignore[attr-defined]
+        form: dict[str, Any] = dict(build_form(PageSettings, values=read(page.output)))
+    colours, language, kept_days = form.values()
+    language.choices = [(native, code) for code, native in LANGUAGES.items()]
     for name, widget in form.items():
         widget.elem_id = f"page-{name}"
 
@@ -77,23 +76,16 @@ def build_settings(page: PageContext) -> None:
         saved = read(page.output)
         return [getattr(saved, name) for name in form]
 
+    def translate_themes(chosen: str, language: str) -> dict[str, Any]:
+        return gr.update(choices=[(t(f"system.colours_{name}", language), name) for name in THEMES], value=chosen)
+
     gr.on(
-        [form["colours"].input, form["language"].input, form["kept_days"].submit, form["kept_days"].blur],  # type: ignore[attr-defined]
+        [colours.input, language.input, kept_days.submit, kept_days.blur],
         save,
         inputs_kwargs={"page_language": page.language, **form},
         api_name="save_page_settings",
         show_progress="hidden",
     )
-
-    def translate_themes(chosen: str, language: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
-        return gr.update(choices=[(t(f"system.colours_{name}", language), name) for name in THEMES], value=chosen)
-
-    page.language.change(translate_themes, [form["colours"], page.language], form["colours"], **PRIVATE_EVENT)
+    page.language.change(translate_themes, [colours, page.language], colours, **PRIVATE_EVENT)
     page.blocks.load(restore, None, list(form.values()), **PRIVATE_EVENT)
-    gr.on(
-        [page.blocks.load, form["colours"].change],  # type: ignore[attr-defined]
-        None,
-        form["colours"],
-        None,
-        js=SET_THEME,
-    )
+    gr.on([page.blocks.load, colours.change], None, colours, None, js=SET_THEME)

@@ -16,12 +16,11 @@ from utils.runs.processes import query
 from utils.system.doctor import Finding
 from utils.ui import views
 from utils.ui.form import build_form, read_form
-from utils.ui.i18n import heading, t
+from utils.ui.i18n import heading, labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors
 from utils.ui.run_panel import RunPanel
-from utils.ui.tabs.system.base_models import build_downloads
+from utils.ui.tabs.system.base_models import build_downloads, build_licence
 from utils.ui.tabs.system.disk import build_disk
-from utils.ui.tabs.system.licence import build_licence
 from utils.ui.tabs.system.settings import build_settings, settings_path
 from utils.ui.views import cell, table
 
@@ -57,23 +56,20 @@ def build(page: PageContext) -> gr.Tab:
 def build_doctor(page: PageContext) -> None:
     """Run the doctor on a click."""
     button = gr.Button(t("system.run_diagnostics"), elem_id="examine")
-    table, found = gr.HTML(elem_id="doctor"), gr.State([])
+    table, findings = gr.HTML(elem_id="doctor"), gr.State([])
 
     @show_errors
     def doctor(language: str) -> tuple[str, list[Finding]]:
-        findings = run_doctor(page.output)
-        return show(findings, language), findings
+        # in a child process, because the page must not load torch
+        command = ["-m", "utils", "doctor", "--json", "--output", str(page.output)]
+        found = query(command, read_findings, timeout=DOCTOR_TIMEOUT)
+        return show(found, language), found
 
-    def show(findings: list[Finding], language: str) -> str:
-        return views.findings(findings, language) if findings else views.note(t("system.no_diagnostics", language))
+    def show(found: list[Finding], language: str) -> str:
+        return views.findings(found, language) if found else views.note(t("system.no_diagnostics", language))
 
-    button.click(doctor, page.language, [table, found], api_name="doctor")
-    gr.on([page.blocks.load, page.language.change], show, [found, page.language], table, **PRIVATE_EVENT)
-
-
-def run_doctor(output: Path) -> list[Finding]:
-    """Run ``python -m utils doctor --json`` in a child process, because the page must not load torch."""
-    return query(["-m", "utils", "doctor", "--json", "--output", str(output)], read_findings, timeout=DOCTOR_TIMEOUT)
+    button.click(doctor, page.language, [table, findings], api_name="doctor")
+    gr.on([page.blocks.load, page.language.change], show, [findings, page.language], table, **PRIVATE_EVENT)
 
 
 def read_findings(text: str) -> list[Finding]:
@@ -92,22 +88,15 @@ def build_rehearsal(page: PageContext, panel: RunPanel) -> None:
     @show_errors
     def rehearse(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
         config = read_form(values, RehearsalConfig)
-        return panel.started(lambda place: runs.start("rehearse", config, place), project, page_language)
+        return panel.started(lambda opened: runs.start("rehearse", config, opened), project, page_language)
 
-    button.click(
-        rehearse,
-        inputs_kwargs={"project": page.project, "page_language": page.language, **form},
-        outputs=panel.outputs,
-        api_name="rehearse",
-        concurrency_limit=None,
-    )
+    inputs: dict[str, Any] = {"project": page.project, "page_language": page.language, **form}
+    button.click(rehearse, inputs_kwargs=inputs, outputs=panel.outputs, api_name="rehearse", concurrency_limit=None)
 
 
 def build_guides(page: PageContext) -> None:
     """Show the documentation."""
-    chosen = gr.Dropdown(
-        guides(), value=None, label=t("system.guide"), info=t("system.guide_hint"), interactive=True, elem_id="guide"
-    )
+    chosen = gr.Dropdown(guides(), value=None, interactive=True, elem_id="guide", **labels("system.guide"))
     with gr.Column(elem_id="guide-text"):
         text = gr.Markdown(elem_classes="guide")
 
@@ -120,13 +109,9 @@ def build_guides(page: PageContext) -> None:
 
 def guides() -> list[tuple[str, str]]:
     """Return the guides as (title, file name)."""
-    return [(guide_title(path), path.name) for path in sorted(GUIDES.glob("*.md")) if path.name != "log.md"]
-
-
-def guide_title(path: Path) -> str:
-    """Return the heading of a guide."""
-    first = path.read_text(encoding="utf-8").lstrip().partition("\n")[0]
-    return first.lstrip("# ") or path.stem
+    files = [path for path in sorted(GUIDES.glob("*.md")) if path.name != "log.md"]
+    titles = [path.read_text(encoding="utf-8").lstrip().partition("\n")[0].lstrip("# ") for path in files]
+    return [(title or path.stem, path.name) for title, path in zip(titles, files, strict=True)]
 
 
 def guide(name: str) -> str:
@@ -139,31 +124,28 @@ def guide(name: str) -> str:
 def build_versions(page: PageContext) -> None:
     """Show versions and paths, for questions and bug reports."""
     shown = gr.HTML(elem_id="versions")
-    gr.on(
-        [page.blocks.load, page.language.change],
-        lambda language: versions(page.output, language),
-        page.language,
-        shown,
-        api_name="versions",
-        **QUIET_EVENT,
-    )
+
+    def show(language: str) -> str:
+        return versions(page.output, language)
+
+    gr.on([page.blocks.load, page.language.change], show, page.language, shown, api_name="versions", **QUIET_EVENT)
 
 
 def versions(output: Path, language: str) -> str:
     """Return the installed versions and the paths in use."""
+
+    def version(name: str) -> str:
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            return t("system.missing", language)
+
     rows = {
         "Python": f"{platform.python_version()} · {platform.platform()}",
-        **{name: _version(name) or t("system.missing", language) for name in PACKAGES},
+        **{name: version(name) for name in PACKAGES},
         t("system.projects", language): str(output),
         t("system.base_models", language): str(paths.MODELS),
         t("system.page_settings", language): str(settings_path(output)),
     }
     titles = [t(key, language) for key in ("common.what", "system.version_or_path")]
     return table(titles, [(cell(name, classes="mark"), cell(value)) for name, value in rows.items()])
-
-
-def _version(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
