@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.ui.serving import OneTab, Seen, Served, opened, serving
+from tests.ui.serving import OneTab, Seen, Served, serving
 from tests.ui.settling import settle
 from utils import runs
-from utils.runs import Status
 from utils.ui.i18n import t
 
 pytestmark = pytest.mark.browser
@@ -37,24 +36,16 @@ def start_rehearsal(page: Page, seconds: int = 600) -> None:
 
 @pytest.mark.alone
 def test_the_whole_page_paints_within_three_seconds(browser: Browser, tmp_path: Path) -> None:
+    durations = []
     with serving(tmp_path / "output", "--port", "7901") as served:
-        took = [seconds_to_paint(browser, served) for _ in range(3)]
-    assert min(took) < 3  # the best: other programs share the machine
-
-
-def seconds_to_paint(browser: Browser, served: Served) -> float:
-    page = browser.new_page()
-    began = time.perf_counter()
-    page.goto(served.url)
-    expect(page.get_by_role("tab", name="System")).to_be_visible()
-    took = time.perf_counter() - began
-    page.close()
-    return took
-
-
-def test_the_readings_come_by_themselves(seen: Seen) -> None:
-    expect(seen.page.locator("#readings")).to_contain_text("GiB free")
-    expect(seen.page.locator("#readings")).to_contain_text("Processor")
+        for _ in range(3):
+            page = browser.new_page()
+            began = time.perf_counter()
+            page.goto(served.url)
+            expect(page.get_by_role("tab", name="System")).to_be_visible()
+            durations.append(time.perf_counter() - began)
+            page.close()
+    assert min(durations) < 3  # the best: other programs share the machine
 
 
 def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served: Served) -> None:
@@ -81,21 +72,6 @@ def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served
     assert seen.strangers == []
 
 
-def test_a_reload_and_a_second_tab_see_the_run(seen: Seen) -> None:
-    open_system(seen.page)
-    start_rehearsal(seen.page)
-    seen.page.reload()
-    open_system(seen.page)
-    expect(seen.page.locator("#run-facts")).to_contain_text("running")
-    second = seen.page.context.new_page()
-    second.goto(seen.origin)
-    open_system(second)
-    expect(second.locator("#run-facts")).to_contain_text("running")
-    second.get_by_role("button", name="Stop now").click()
-    expect(seen.page.locator("#run-facts")).to_contain_text("stopped")
-    assert seen.complaints == []
-
-
 def test_two_clicks_in_two_tabs_start_one_run(seen: Seen, served: Served) -> None:
     second = seen.page.context.new_page()
     second.goto(seen.origin)
@@ -109,24 +85,7 @@ def test_two_clicks_in_two_tabs_start_one_run(seen: Seen, served: Served) -> Non
     assert len(runs.list_runs(served.project())) == 1
 
 
-def test_a_run_and_an_open_tab_survive_the_death_of_the_page(seen: Seen, served: Served, browser: Browser) -> None:
-    open_system(seen.page)
-    start_rehearsal(seen.page)
-    (run,) = runs.list_runs(served.project())
-    before = run.current_state()
-    served.restart(seen.page)
-    expect(seen.page.locator("#run-facts")).to_contain_text("running")
-    assert run.current_state().pid == before.pid
-    with opened(browser, served) as second:
-        open_system(second.page)
-        expect(second.page.locator("#run-facts")).to_contain_text("running")
-        second.page.get_by_role("button", name="Stop and save").click()
-        expect(second.page.locator("#run-facts")).to_contain_text("stopped")
-    expect(seen.page.locator("#run-facts")).to_contain_text("stopped")
-    assert run.current_state().status is Status.STOPPED
-
-
-def test_faults_in_a_form_are_told_together(seen: Seen, served: Served) -> None:
+def test_problems_of_a_form_are_shown_together(seen: Seen, served: Served) -> None:
     open_system(seen.page)
     seen.page.get_by_label("Seconds").fill("0")
     seen.page.get_by_label("Ticks per second").fill("1000")

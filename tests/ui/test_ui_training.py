@@ -1,13 +1,12 @@
 """The Fine-tuning tab without a browser: fields, presets, start, checks, forecast, comparison, export."""
 
 import argparse
-import json
 import shlex
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 import pytest
@@ -17,10 +16,10 @@ from tests.training.trainable import write_dataset
 from utils import runs
 from utils.config import TrainConfig
 from utils.config.flags import add_flags, command_line, read_flags
-from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError
+from utils.core.errors import AmharicTtsError, RunBusyError
 from utils.core.paths import CONFIGS, Project
 from utils.training.model_size import ModelSize, random_gpt
-from utils.ui.i18n import t
+from utils.ui.i18n import phrases, t
 from utils.ui.tabs.training import monitor, preflight, queries, render, settings
 from utils.ui.tabs.training.run_history import RunHistory
 from utils.ui.tabs.training.settings import form_values, restored_values
@@ -35,11 +34,11 @@ CPU, GPU = CPU | {"bitsandbytes": False}, GPU | {"bitsandbytes": True}
 TINY = {"version": "tiny-random", "custom_model": "", "train_csv": "", "eval_csv": ""}
 
 
-def write_run(project: Project, name: str, status: runs.Status, **values: object) -> runs.Run:
+def write_run(project: Project, name: str, status: runs.Status, heartbeat: float = 1.0, **values: object) -> runs.Run:
     run = runs.Run(project.runs / name)
     run.folder.mkdir(parents=True)
     run.config.write_text(TrainConfig.parse(values).to_yaml(), encoding="utf-8")
-    run.write_state(runs.State("train", status, created=1.0, heartbeat=1.0))
+    run.write_state(runs.State("train", status, created=1.0, heartbeat=heartbeat))
     return run
 
 
@@ -50,119 +49,65 @@ def test_every_setting_is_on_the_form_once(blocks: gr.Blocks) -> None:
     assert ids == sorted(["language", "project", *(f"training-{name}" for name in settings.SHOWN)])
 
 
-@pytest.mark.parametrize("preset", settings.PRESETS)
-def test_a_preset_fills_every_field_but_paths(preset: str, tmp_path: Path) -> None:
-    config = settings.load_preset(preset)
-    filled = dict(zip(settings.SHOWN, form_values(config, keep_paths=True), strict=True))
-    assert {name for name, value in filled.items() if isinstance(value, dict)} == settings.PATHS - {*settings.PROJECT}
-    assert all(value == getattr(config, name) for name, value in filled.items() if name not in settings.PATHS)
-    complete = settings.read_settings(
-        config.model_dump() | {"sample_texts": "ሰላም ነው? | አዎ"}, Project(tmp_path / "የአበበ")
-    )
+def test_every_settings_file_is_a_preset_that_fills_every_field_but_paths(tmp_path: Path) -> None:
+    assert set(settings.PRESETS) == {path.stem for path in CONFIGS.glob("*.yaml")}
+    for preset in settings.PRESETS:
+        config = settings.load_preset(preset)
+        filled = dict(zip(settings.SHOWN, form_values(config, keep_paths=True), strict=True))
+        skipped = {name for name, value in filled.items() if isinstance(value, dict)}
+        assert skipped == settings.PATHS - {*settings.PROJECT}
+        assert all(value == getattr(config, name) for name, value in filled.items() if name not in settings.PATHS)
+
+
+def test_the_command_and_the_saved_file_are_the_settings_of_the_form(tmp_path: Path) -> None:
+    values = settings.load_preset("lora_6gb").model_dump() | {"sample_texts": "ሰላም ነው? | አዎ"}
+    config = settings.read_settings(values, Project(tmp_path / "የአበበ"))
     parser = argparse.ArgumentParser()
     add_flags(parser, TrainConfig)
-    assert read_flags(parser.parse_args(shlex.split(command_line("train", complete))[4:]), TrainConfig) == complete
+    assert read_flags(parser.parse_args(shlex.split(command_line("train", config))[4:]), TrainConfig) == config
+    assert TrainConfig.load(settings.save_settings(config, tmp_path, "p")) == config
 
 
-def test_every_settings_file_is_a_preset() -> None:
-    assert set(settings.PRESETS) == {path.stem for path in CONFIGS.glob("*.yaml")}
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "restored"),
-    [
+def test_the_form_is_restored_from_the_browser() -> None:
+    for name, value, is_restored in (
         ("num_epochs", 33, True),
         ("num_epochs", "33", False),
         ("num_epochs", True, False),
         ("lora_alpha", 64, True),  # how a browser writes 64.0
-        ("enable_lora", 1, False),
-    ],
-)
-def test_the_form_is_restored_from_the_browser(name: str, value: object, restored: bool) -> None:
-    found = dict(zip(settings.SHOWN, restored_values(json.loads(json.dumps({name: value, "gone": 1}))), strict=True))
-    assert isinstance(found.pop(name), dict) is not restored
-    assert all(isinstance(other, dict) for other in found.values())
+    ):
+        restored = dict(zip(settings.SHOWN, restored_values({name: value, "gone": 1}), strict=True))
+        assert (restored.pop(name) == value) is is_restored
+        assert all(isinstance(other, dict) for other in restored.values())
     assert all(isinstance(other, dict) for other in restored_values([1, 2]))
 
 
-def test_saved_settings_can_be_loaded_again(tmp_path: Path) -> None:
-    config = settings.read_settings({"num_epochs": 3, "sample_texts": "ሰላም"}, Project(tmp_path / "p"))
-    assert TrainConfig.load(settings.save_settings(config, tmp_path, "p")) == config
+def test_a_blocked_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reason(**values: str) -> str:
+        return settings.start_blocked(project, TINY | values, "en")
 
-
-def test_invalid_settings_are_listed_with_their_names(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as caught:
-        settings.read_settings({"num_epochs": 0, "batch_size": None}, Project(tmp_path))
-    for language in ("en", "am"):
-        shown = settings.settings_error(caught.value, language)
-        assert shown.count("<li>") == 2
-        assert all(name in shown for name in ("(num_epochs)", "(batch_size)"))
-
-
-@pytest.mark.parametrize(
-    ("dataset", "status", "values", "expected"),
-    [
-        (False, None, TINY, "metadata_train.csv"),
-        (True, None, TINY, ""),
-        (True, runs.Status.FINISHED, TINY, ""),
-        (True, runs.Status.STARTING, TINY, "r-1-train"),
-        (True, None, TINY | {"version": "v2.0.2"}, t("training.licence_needed", "en")),
-        (True, None, TINY | {"version": "v2.0.2", "custom_model": "x"}, ""),
-        (True, None, TINY | {"train_csv": "/nowhere.csv"}, "/nowhere.csv"),
-    ],
-)
-def test_a_blocked_start_says_why(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    dataset: bool,
-    status: runs.Status | None,
-    values: dict[str, str],
-    expected: str,
-) -> None:
     monkeypatch.setattr(settings, "licence_accepted", lambda: False)
     project = Project(tmp_path)
-    if dataset:
-        write_dataset(project.dataset, train=2, held_back=1, seconds=0.5)
-    if status:
-        run = write_run(project, "r-1-train", status)
-        run.write_state(runs.State("train", status, created=1.0, heartbeat=4e9 if status in runs.ACTIVE else 1.0))
-        if status in runs.ACTIVE:
-            monkeypatch.setattr("utils.runs._lives", lambda _state: True)
-    reason = settings.start_blocked(project, values, "en")
-    assert expected in reason
-    assert bool(reason) is bool(expected)
-
-
-def test_a_start_without_consent_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "licence_accepted", lambda: False)
+    assert "metadata_train.csv" in reason()
+    write_dataset(project.dataset, train=2, held_back=1, seconds=0.5)
+    assert not reason()
+    assert not reason(version="v2.0.2", custom_model="x")
+    assert reason(version="v2.0.2") == t("training.licence_needed", "en")
+    assert "/nowhere.csv" in reason(train_csv="/nowhere.csv")
     with pytest.raises(AmharicTtsError, match="License"):
-        settings.start(TrainConfig(), Project(tmp_path))
+        settings.start(TrainConfig(), project)
+    write_run(project, "r-1-train", runs.Status.STARTING, heartbeat=time.time())
+    assert "r-1-train" in reason()
 
 
-@pytest.mark.parametrize(
-    ("switch", "facts", "key"),
-    [
-        ("enable_mixed_precision", CPU, "training.here_no_half"),
-        ("enable_mixed_precision", GPU, "training.here_bf16"),
-        ("enable_tf32", CPU, "training.here_no_tf32"),
-        ("use_compile", CPU, "training.here_no_compiler"),
-        ("optimizer", CPU, "training.here_8bit_needs_gpu"),
-        ("optimizer", GPU, "training.here_all_optimizers"),
-        ("offload_optimizer", CPU, "training.here_no_offload"),
-        ("enable_byte_dropout", GPU, "training.here_cpu_only"),
-    ],
-)
-def test_hints_depend_on_the_device(switch: str, facts: dict[str, Any], key: str) -> None:
-    assert t(key, "en") in render.switch_hint(switch, facts, None, "en")
-
-
-def test_every_switch_has_a_hint_and_shows_its_effect() -> None:
-    assert all(
-        render.switch_hint(name, facts, None, language)
-        for name in settings.SWITCHES
-        for facts in (CPU, GPU)
-        for language in ("en", "am")
+def test_every_switch_has_a_hint_for_the_device_and_shows_its_effect() -> None:
+    gpu, cpu = render.device_hints(GPU), render.device_hints(CPU)
+    assert set(gpu) == set(cpu) == set(settings.SWITCHES)
+    assert (gpu["enable_mixed_precision"], cpu["enable_mixed_precision"]) == (
+        "training.here_bf16",
+        "training.here_no_half",
     )
+    assert (gpu["optimizer"], cpu["optimizer"]) == ("training.here_all_optimizers", "training.here_8bit_needs_gpu")
+    assert {*gpu.values(), *cpu.values()} <= phrases().keys()
     shown = render.switch_hint("enable_sdpa", CPU, (30, f"sdpa: 30 layers {NASTY}"), "en")
     assert "30 layers" in shown
     assert NASTY not in shown
@@ -190,11 +135,7 @@ def test_the_forecast_counts_steps_saves_and_bytes(tmp_path: Path) -> None:
     for odd in (None, "", 0, "many"):
         unfinished = values | {"batch_size": odd, "save_step": odd, "num_epochs": odd}
         assert preflight.summary(preflight.forecast(unfinished, project), "en")
-
-
-def test_a_full_disk_is_reported() -> None:
-    full = preflight.Forecast(9, 1, 10**9, 10**9, 10**10, 10**9)
-    assert t("training.disk_full", "en") in preflight.summary(full, "en")
+    assert t("training.disk_full", "en") in preflight.summary(replace(result, free=10**6), "en")
 
 
 def test_problems_of_a_dataset_have_a_cure() -> None:
@@ -293,16 +234,13 @@ def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:
 def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:
     run = write_run(Project(tmp_path), "a-1-train", runs.Status.FAILED)
     history = RunHistory(switches={NASTY: (1, NASTY)}, active={NASTY: NASTY}, memory=NASTY, phase=(NASTY, 1, 2))
-    history.add({"kind": "warning", "message": NASTY})
-    history.add({"kind": "problem", "message": NASTY})
+    for kind in ("warning", "problem"):
+        history.add({"kind": kind, "message": NASTY})
     history.add({"kind": "sample", "step": 1, "text": NASTY, "file": f"/x/{NASTY}.wav"})
     state = runs.State("train", runs.Status.RUNNING, created=1.0, message=NASTY)
-    parts = [
-        render.facts(run, state, history, "en"),
-        render.messages(history, "en"),
-        render.samples(run, history, "en"),
-    ]
-    assert "<img" not in "".join(parts)
+    shown = render.facts(run, state, history, "en") + render.messages(history, "en")
+    shown += render.samples(run, history, "en") + render.active_optimizations(run, history, "en")
+    assert "<img" not in shown
 
 
 def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:

@@ -56,42 +56,21 @@ def form(**changes: object) -> dict[str, object]:
     }
 
 
-def test_every_setting_is_a_parameter_of_the_start(client: Client) -> None:
-    parameters = client.view_api(return_format="dict")["named_endpoints"]["/train"]["parameters"]
-    assert {one["parameter_name"] for one in parameters} == {*settings.SHOWN, "project", "page_language"}
-
-
-def test_faults_come_together_and_nothing_starts(client: Client, output: Path) -> None:
-    *_, faults = client.predict(**form(num_epochs=0, batch_size=None, learning_rate="fast"), api_name="/train")
-    assert all(name in faults for name in ("(num_epochs)", "(batch_size)", "(learning_rate)"))
+def test_problems_come_together_and_nothing_starts(client: Client, output: Path) -> None:
+    *_, problems = client.predict(**form(num_epochs=0, batch_size=None, learning_rate="fast"), api_name="/train")
+    assert all(name in problems for name in ("(num_epochs)", "(batch_size)", "(learning_rate)"))
     assert runs.list_runs(Project(output / "default")) == []
 
 
-def test_the_command_and_the_file_say_what_the_form_says(client: Client) -> None:
-    _, command = client.predict(**form(num_epochs=33), api_name="/train_command")
-    assert "--num-epochs 33" in command["value"]
+def test_a_saved_file_can_be_loaded_again_and_a_broken_one_is_refused(client: Client, tmp_path: Path) -> None:
     _, file = client.predict(**form(num_epochs=33), api_name="/save_settings")
-    faults, *values = client.predict(handle_file(file["value"]), "en", api_name="/load_settings")
-    assert "success" in faults
+    problems, *values = client.predict(handle_file(file["value"]), "en", api_name="/load_settings")
+    assert "success" in problems
     assert 33 in values
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [("num_epochs: 0\nlearning_rat: 1\n", ["num_epochs", "did you mean learning_rate"]), ("{", ["not valid YAML"])],
-)
-def test_a_broken_file_is_refused_with_all_its_faults(
-    client: Client, tmp_path: Path, text: str, words: list[str]
-) -> None:
     path = tmp_path / "bad.yaml"
-    path.write_text(text, encoding="utf-8")
-    faults, *_ = client.predict(handle_file(path), "en", api_name="/load_settings")
-    assert all(word in faults for word in words)
-
-
-def test_an_unknown_preset_is_refused(client: Client) -> None:
-    with pytest.raises(Exception, match="no preset"):
-        client.predict("../../etc/passwd", "en", api_name="/preset")
+    path.write_text("{", encoding="utf-8")
+    problems, *_ = client.predict(handle_file(path), "en", api_name="/load_settings")
+    assert "not valid YAML" in problems
 
 
 def test_the_dataset_is_checked(client: Client) -> None:
@@ -120,6 +99,8 @@ def test_two_starts_make_one_run_that_ends_as_the_finished_model(client: Client,
         client.predict("default", run.name, "en", api_name="/training_delete_run")
     client.predict("default", run.name, "en", api_name="/training_stop_now")
     assert run.current_state().status is Status.STOPPED
+    with pytest.raises(Exception, match="folder name"):
+        client.predict("default", "../../etc", "4", False, "en", api_name="/optimize_model")
     done = client.predict("default", run.name, "4", False, "en", api_name="/optimize_model")
     assert "success" in done
     assert (project.ready / "model.pth").is_file()
@@ -127,8 +108,3 @@ def test_two_starts_make_one_run_that_ends_as_the_finished_model(client: Client,
     assert t("training.best_evaluation", "en") in compared
     values = client.predict("default", run.name, "en", api_name="/take_settings")
     assert 1000 in values
-
-
-def test_a_checkpoint_that_is_not_there_is_refused(client: Client) -> None:
-    with pytest.raises(Exception, match=r"no run|no checkpoint|folder name"):
-        client.predict("default", "../../etc", "4", False, "en", api_name="/optimize_model")
