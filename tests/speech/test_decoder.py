@@ -1,6 +1,5 @@
 """The decoder generates the codes of coqui's GPT, however many sentences it generates at once."""
 
-import copy
 import gc
 import weakref
 from typing import Any
@@ -40,14 +39,8 @@ def second_pass(gpt: Any, ids: list[int], codes: list[int]) -> torch.Tensor:
     """Return the latents that coqui's Xtts.inference gives its vocoder for codes."""
     lengths = torch.tensor([len(ids)]), torch.tensor([len(codes) * gpt.code_stride_len])
     with torch.no_grad():
-        latents: torch.Tensor = gpt(
-            torch.tensor([ids]),
-            lengths[0],
-            torch.tensor([codes]),
-            lengths[1],
-            cond_latents=prompt(),
-            return_latent=True,
-        )
+        texts, audio = torch.tensor([ids]), torch.tensor([codes])
+        latents: torch.Tensor = gpt(texts, lengths[0], audio, lengths[1], cond_latents=prompt(), return_latent=True)
     return latents[0]
 
 
@@ -58,18 +51,18 @@ def in_coquis_way(gpt: Any) -> Decoder:
     return decoder
 
 
-@pytest.mark.parametrize("layers", [2, 6])
 @pytest.mark.parametrize("penalty", [1.0, 2.0, 10.0])
-def test_greedy_codes_are_those_of_coquis_generate(layers: int, penalty: float) -> None:
-    gpt = talking_gpt(layers, end=3.0 if penalty == 2.0 else -1e4)
+def test_greedy_codes_are_those_of_coquis_generate(penalty: float) -> None:
+    gpt = talking_gpt(4, end=3.0 if penalty == 2.0 else -1e4)
     config = SpeechConfig(top_k=1, repetition_penalty=penalty)
     wanted = coqui_codes(gpt, prompt(), TEXTS[0], 40, do_sample=False, num_beams=1, repetition_penalty=penalty)
     assert alone(in_coquis_way(gpt), sentence(limit=40), config).codes == wanted.tolist()
 
 
-@pytest.mark.parametrize("beams", [2, 4])
-@pytest.mark.parametrize("length_penalty", [1.0, 0.0, -1.0, 3.0])
-@pytest.mark.parametrize("penalty", [1.0, 2.0])
+@pytest.mark.parametrize(
+    ("beams", "length_penalty", "penalty"),
+    [(2, 1.0, 1.0), (4, 1.0, 2.0), (2, 0.0, 2.0), (4, -1.0, 1.0), (4, 3.0, 2.0)],
+)
 def test_beam_search_finds_the_codes_of_transformers(beams: int, length_penalty: float, penalty: float) -> None:
     gpt = talking_gpt(2, end=3.0)
     settings = {"length_penalty": length_penalty, "repetition_penalty": penalty}
@@ -79,7 +72,7 @@ def test_beam_search_finds_the_codes_of_transformers(beams: int, length_penalty:
 
 
 @pytest.mark.parametrize("config", [SAMPLED, SpeechConfig(beams=3, repetition_penalty=2.0)], ids=["sampled", "beams"])
-@pytest.mark.parametrize("ids", TEXTS[:3], ids=len)
+@pytest.mark.parametrize("ids", TEXTS[:2], ids=len)
 def test_latents_are_those_of_coquis_second_pass(gpt: Any, decoder: Decoder, ids: list[int], config: Any) -> None:
     generation = alone(decoder, sentence(ids, limit=25), config)
     wanted = second_pass(gpt, ids, generation.codes)
@@ -99,8 +92,8 @@ def test_code_1_is_not_penalized_before_it_was_used() -> None:
 def test_each_sentence_is_the_same_alone_and_in_a_batch(gpt: Any, precision: Any) -> None:
     decoder, config = Decoder.of(gpt, precision), SpeechConfig(temperature=0.6, top_k=7, top_p=0.5)
     together = decoder.generate(sentences(8, 9), prompt(), config)
-    for one, generation in zip(sentences(8, 9), together, strict=True):
-        again = alone(decoder, one, config)
+    for each, generation in zip(sentences(8, 9), together, strict=True):
+        again = alone(decoder, each, config)
         assert generation.codes == again.codes
         near = 1e-4 if precision == "fp32" else 0.05
         torch.testing.assert_close(latents_of(generation), latents_of(again), atol=near, rtol=0)
@@ -108,34 +101,10 @@ def test_each_sentence_is_the_same_alone_and_in_a_batch(gpt: Any, precision: Any
     assert len({len(generation.codes) for generation in together}) > 1  # some ended before the others
 
 
-def test_the_prompt_is_read_once_for_a_batch(decoder: Decoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    lengths: list[int] = []
-    read = decoder.stack.read
-
-    def counted(sequence: torch.Tensor, *arguments: Any) -> torch.Tensor:
-        lengths.append(len(sequence))
-        return read(sequence, *arguments)
-
-    monkeypatch.setattr(decoder.stack, "read", counted)
-    decoder.generate(sentences(), prompt(), SAMPLED)
-    assert lengths == [32, *(len(ids) + 3 for ids in TEXTS)]
-
-
-def test_the_seed_decides(decoder: Decoder) -> None:
-    one, same, other = (alone(decoder, sentence(seed=seed)).codes for seed in (1, 1, 2))
-    assert one == same
-    assert one != other
-
-
 def test_a_cache_that_grows_and_shrinks_changes_nothing(gpt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = [one.codes for one in Decoder.of(gpt).generate(sentences(), prompt(), SAMPLED)]
+    wanted = [each.codes for each in Decoder.of(gpt).generate(sentences(), prompt(), SAMPLED)]
     monkeypatch.setattr("utils.speech.layers.GROWTH", 3)
-    assert [one.codes for one in Decoder.of(gpt).generate(sentences(), prompt(), SAMPLED)] == wanted
-
-
-def test_steps_add_one_code_at_a_time(decoder: Decoder) -> None:
-    lengths = [len(generation.codes) for (generation,) in decoder.steps([sentence(limit=6)], prompt(), SAMPLED)]
-    assert lengths == list(range(1, lengths[-1] + 1))
+    assert [each.codes for each in Decoder.of(gpt).generate(sentences(), prompt(), SAMPLED)] == wanted
 
 
 @pytest.mark.parametrize("config", [SAMPLED, SpeechConfig(beams=3, repetition_penalty=2.0)], ids=["sampled", "beams"])
@@ -180,7 +149,7 @@ def test_closing_the_iterator_frees_the_cache_at_once(
         next(steps)
         assert made[-2]() is not None
         steps.close()
-        assert [one() for one in made] == [None] * len(made)
+        assert [each() for each in made] == [None] * len(made)
     finally:
         gc.enable()
 
@@ -194,14 +163,6 @@ def test_the_gpt_is_left_as_it_was_or_consumed(gpt: Any) -> None:
     decoder = Decoder.of(given, consume=True)
     assert [weight() for weight in weights] == [None] * len(weights)
     assert alone(decoder).codes == wanted
-
-
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_a_gpt_in_half_precision_is_accepted(gpt: Any, precision: Any) -> None:
-    half = copy.deepcopy(gpt).half()
-    one, other = (alone(Decoder.of(each, precision)) for each in (half, half.float()))
-    assert one.codes == other.codes
-    assert one.latents[0].dtype == torch.float32
 
 
 def test_a_step_of_fixed_shape_is_the_same_step(decoder: Decoder) -> None:
@@ -221,11 +182,6 @@ def test_a_text_that_is_too_long_is_refused_before_the_first_step(decoder: Decod
         decoder.steps([sentence(), sentence([5] * 403)], prompt(), GREEDY)
 
 
-@pytest.mark.parametrize("ids", [[], [5], [5] * 402], ids=len)
-def test_the_shortest_and_the_longest_text_are_spoken(decoder: Decoder, ids: list[int]) -> None:
-    assert 1 <= len(alone(decoder, sentence(ids, limit=3)).codes) <= 3
-
-
 def test_a_limit_beyond_the_model_is_the_models() -> None:
     short = talking_gpt(end=-1e4, max_mel_tokens=20)
     generation = alone(Decoder.of(short), sentence(limit=10_000))
@@ -240,20 +196,14 @@ def test_a_gpt_with_adapters_is_refused() -> None:
         Decoder.of(gpt)
 
 
-@pytest.mark.parametrize(("precision", "device"), [("fp16", "cpu"), ("int8", "cuda")])
-def test_a_precision_that_does_not_suit_the_device_is_refused(precision: Any, device: str) -> None:
-    with pytest.raises(SpeedupError):
-        Decoder.of(talking_gpt(), precision, device)
-
-
 @pytest.mark.gpu
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
 def test_cuda_graphs_generate_what_the_processor_does(gpt: Any, decoder: Decoder, precision: Any) -> None:
     given = sentences(12, 9)
     graphed = Decoder.of(gpt, precision, "cuda")
     made = graphed.generate(given, prompt(), GREEDY)
-    for one, generation, wanted in zip(given, made, decoder.generate(given, prompt(), GREEDY), strict=True):
-        latents = graphed.score(one, prompt(), torch.tensor(generation.codes))[1][:-1]
+    for each, generation, wanted in zip(given, made, decoder.generate(given, prompt(), GREEDY), strict=True):
+        latents = graphed.score(each, prompt(), torch.tensor(generation.codes))[1][:-1]
         torch.testing.assert_close(latents_of(generation), latents, atol=0.1, rtol=0)
         if precision == "fp32":
             assert generation.codes == wanted.codes

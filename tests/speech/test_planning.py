@@ -28,14 +28,14 @@ def sentences_of(text: str, tokenizer: Tokenizer, language: str = "am", **settin
 
 
 def words(sentences: list[Sentence]) -> list[str]:
-    return " ".join(one.text for one in sentences).split()
+    return " ".join(each.text for each in sentences).split()
 
 
 def test_paragraphs_become_sentences_and_these_pieces(tokenizer: Tokenizer) -> None:
     sentences = sentences_of(f"ሰላም። ደህና ነህ?\n\n{LONG}", tokenizer)
-    assert [(one.text, one.paragraph, one.line) for one in sentences[:2]] == [("ሰላም።", 0, 1), ("ደህና ነህ?", 0, 1)]
-    assert {one.paragraph for one in sentences[2:]} == {1}
-    assert {one.line for one in sentences[2:]} == {3}
+    assert [(each.text, each.paragraph, each.line) for each in sentences[:2]] == [("ሰላም።", 0, 1), ("ደህና ነህ?", 0, 1)]
+    assert {each.paragraph for each in sentences[2:]} == {1}
+    assert {each.line for each in sentences[2:]} == {3}
     assert words(sentences[2:]) == LONG.split()
     assert len(sentences) > 4
 
@@ -54,29 +54,21 @@ def test_paragraphs_become_sentences_and_these_pieces(tokenizer: Tokenizer) -> N
     ],
 )
 def test_each_mark_has_its_pause(tokenizer: Tokenizer, text: str, pauses: list[float]) -> None:
-    assert [one.pause for one in sentences_of(text, tokenizer)] == pytest.approx(pauses)
+    assert [each.pause for each in sentences_of(text, tokenizer)] == pytest.approx(pauses)
 
 
 @pytest.mark.parametrize(("text", "share"), [(LONG, 0.4), (LONG.replace("፣", ""), 0.1)])
 def test_a_cut_inside_a_sentence_gets_a_short_pause(tokenizer: Tokenizer, text: str, share: float) -> None:
     sentences = sentences_of(text, tokenizer, sentence_pause=1.0, paragraph_pause=5.0)
-    assert [one.pause for one in sentences] == [share] * (len(sentences) - 1) + [0.0]
-
-
-def test_pauses_come_from_the_settings(tokenizer: Tokenizer) -> None:
-    sentences = sentences_of("ሀ። ለ።\n\nሐ።", tokenizer, sentence_pause=0.0, paragraph_pause=3.0)
-    assert [one.pause for one in sentences] == [0, 3, 0]
+    assert [each.pause for each in sentences] == [share] * (len(sentences) - 1) + [0.0]
 
 
 @pytest.mark.parametrize(
     ("line", "title"),
     [
-        ("# መግቢያ", "መግቢያ"),
         ("### The end ###", "The end"),
-        ("ምዕራፍ 1", "ምዕራፍ 1"),
         ("ምዕራፍ ፲፪", "ምዕራፍ ፲፪"),
         ("ምዕራፍ አስራ አንድ፡ ጉዞው", "ምዕራፍ አስራ አንድ፡ ጉዞው"),
-        ("Chapter 12", "Chapter 12"),
         ("CHAPTER IV. The river", "CHAPTER IV. The river"),
         ("ምዕራፍ አንድ ላይ እንደተባለው ነው።", None),
         ("Chapter houses are old.", None),
@@ -86,25 +78,21 @@ def test_pauses_come_from_the_settings(tokenizer: Tokenizer) -> None:
 )
 def test_headings_open_chapters(tokenizer: Tokenizer, line: str, title: str | None) -> None:
     sentences = sentences_of(f"ሰላም።\n{line}\nሰላም ለዓለም።", tokenizer)
-    assert [one.chapter for one in sentences if one.chapter] == ([title] if title else [])
+    assert [each.chapter for each in sentences if each.chapter] == ([title] if title else [])
     assert sentences[0].paragraph != sentences[-1].paragraph or title is None
 
 
 @pytest.mark.parametrize(
-    ("text", "count"),
+    ("text", "lines"),
     [
-        ("ልጆቹ ሜዳ ላይ ኳስ ሲጫወቱ ዋሉ፤ ከዚያም ሁሉም ወደ ቤት\nሄደው እራት በሉና ተኙ፤ በማግስቱም እንደገና ወደ ሜዳ\nሄዱ።", 1),
-        ("ሰላም ለዓለም\nሰላም ለሀገር", 2),
-        ("- አንድ ዳቦ\n- ሁለት ወተት", 2),
+        ("ልጆቹ ሜዳ ላይ ኳስ ሲጫወቱ ዋሉ፤ ከዚያም ወደ ቤት\nሄደው እራት በሉና ተኙ። በማግስቱም እንደገና ወደ ሜዳ\nሄዱ። ደህና።", [1, 2, 2, 3, 3]),
+        ("ልጆቹ ሜዳ ላይ ኳስ ሲጫወቱ ዋሉ፤ ከዚያም ሁሉም ወደ ቤት\nሄደው እራት በሉና ተኙ፤ በማግስቱም እንደገና ወደ ሜዳ\nሄዱ።", [1]),
+        ("ሰላም ለዓለም\nሰላም ለሀገር", [1, 2]),
+        ("- አንድ ዳቦ\n- ሁለት ወተት", [1, 2]),
     ],
 )
-def test_only_lines_that_the_page_broke_are_joined(tokenizer: Tokenizer, text: str, count: int) -> None:
-    assert len(sentences_of(text, tokenizer)) == count
-
-
-def test_the_line_is_known_inside_a_joined_paragraph(tokenizer: Tokenizer) -> None:
-    text = "ልጆቹ ሜዳ ላይ ኳስ ሲጫወቱ ዋሉ፤ ከዚያም ወደ ቤት\nሄደው እራት በሉና ተኙ። በማግስቱም እንደገና ወደ ሜዳ\nሄዱ። ደህና 你።"
-    assert [problem.line for problem in find_unspeakable(text, tokenizer, "am")] == [3]
+def test_only_lines_that_the_page_broke_are_joined(tokenizer: Tokenizer, text: str, lines: list[int]) -> None:
+    assert [each.line for each in sentences_of(text, tokenizer)] == lines
 
 
 @pytest.mark.parametrize(
@@ -114,15 +102,12 @@ def test_the_line_is_known_inside_a_joined_paragraph(tokenizer: Tokenizer) -> No
         (" \n\t\n", "am", "The text is empty"),
         ("\ufeff\u200b\u202e\x00", "am", "Nothing in the text can be spoken"),
         ("...?!", "am", "Nothing in the text can be spoken"),
-        ("😀😀", "am", "Nothing in the text can be spoken"),
         ("😀 👍🏽 👨‍👩‍👧", "en", "Nothing in the text can be spoken"),
-        ("። ፤ — «»", "am", "Nothing in the text can be spoken"),
-        ("ሰላም።\n\nሰላም 你好 ነው።", "am", r"cannot read 你 \(line 3\), 好 \(line 3\)"),
-        ("你好", "am", r"cannot read 你 \(line 1\), 好 \(line 1\)\. Write it in Amharic letters"),
+        ("ሰላም።\n\n你好", "am", r"cannot read 你 \(line 3\), 好 \(line 3\)\. Write it in Amharic letters"),
         ("ሰላም", "sw", r"no \[sw\] token"),
     ],
 )
-def test_what_cannot_be_spoken_is_told_in_one_sentence(
+def test_what_cannot_be_spoken_is_refused_in_one_sentence(
     tokenizer: Tokenizer, text: str, language: str, complaint: str
 ) -> None:
     with pytest.raises(TextError, match=complaint) as caught:
@@ -146,7 +131,7 @@ def test_what_has_no_sound_is_left_out_with_a_note(
     tokenizer: Tokenizer, text: str, language: str, spoken: list[str], left_out: list[str]
 ) -> None:
     sentences, notes = plan(text, tokenizer, SpeechConfig(language=language))
-    assert [one.text for one in sentences] == spoken
+    assert [each.text for each in sentences] == spoken
     assert bool(notes) == bool(left_out)
     assert all(any(sign in note for note in notes) for sign in left_out)
     assert not any(problem.refused for problem in find_unspeakable(text, tokenizer, language))
@@ -156,12 +141,9 @@ def test_what_has_no_sound_is_left_out_with_a_note(
     ("text", "plain"),
     [
         ("ሰ\u200bላ\u200eም", "ሰላም"),
-        ("\u202eሰላም\u202c", "ሰላም"),
-        ("\ufeffሰላም", "ሰላም"),
+        ("\ufeff\u202eሰላም\u202c", "ሰላም"),
         ("ሰላም\x00\x07ነው", "ሰላም  ነው"),
         ("ሰላም\rነው", "ሰላም"),
-        ("ሀ", "ሀ"),
-        ("a", "a"),
         ("7", "7"),
     ],
 )
@@ -171,13 +153,11 @@ def test_signs_that_only_steer_printing_do_no_harm(tokenizer: Tokenizer, text: s
 
 
 HUGE = {
-    "a word": "ሰ" * 5_000,
-    "a longer word": "ሰላም" * 33_000,
+    "a word": "ሰላም" * 33_000,
     "no mark": "ልጆቹ ሜዳ ላይ ኳስ ይጫወታሉ " * 4_500,
     "commas": "ሰላም፣" * 20_000,
     "sentences": "ልጆቹ ሜዳ ላይ ኳስ ይጫወታሉ። " * 4_300,
     "paragraphs": "ልጆቹ ኳስ ይጫወታሉ።\n\n" * 5_500,
-    "numbers": "3,450 " * 4_000,
     "figures": "9" * 5_000,
     "Latin": "hello there " * 8_000,
 }
@@ -187,9 +167,9 @@ HUGE = {
 def test_every_piece_fits_the_model_and_nothing_is_lost(tokenizer: Tokenizer, name: str) -> None:
     text = HUGE[name][:12_000]
     sentences = sentences_of(text, tokenizer)
-    assert max(len(one.tokenized.ids) for one in sentences) <= LIMIT
-    assert "".join(one.text for one in sentences).replace(" ", "") == "".join(text.split())
-    inside = [len(one.tokenized.ids) for one in sentences[:-1] if one.pause <= 0.14]
+    assert max(len(each.tokenized.ids) for each in sentences) <= LIMIT
+    assert "".join(each.text for each in sentences).replace(" ", "") == "".join(text.split())
+    inside = [len(each.tokenized.ids) for each in sentences[:-1] if each.pause <= 0.14]
     assert min(inside, default=LIMIT) > LIMIT / 6  # a short one is said badly
 
 
@@ -221,7 +201,7 @@ def test_any_string_is_spoken_or_refused_in_a_sentence(tokenizer: Tokenizer, tex
         return
     sentences, notes = plan(f"{text}\n\nሰላም።", tokenizer, SpeechConfig())
     assert bool(notes) == bool(problems)
-    assert all(one.text and not one.tokenized.unknown for one in sentences)
+    assert all(each.text and not each.tokenized.unknown for each in sentences)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -18,25 +19,15 @@ PLAIN = Measurement({"fp32": 0.3, "int8": 0.28}, {"fp32": 0.2}, "2026-11-21", 3)
 WITHOUT_BF16 = frozenset({"fma", "avx2"})
 
 
-def remembered(path: Path, found: Measurement) -> Path:
-    path.write_text(json.dumps({precision.machine(): vars(found)}))
-    return path
-
-
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    times: list[int] = []
-
-    def measure() -> Measurement:
-        times.append(1)
-        return FAST
-
+def counted(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    measure = Mock(return_value=FAST)
     monkeypatch.setattr(precision, "measure", measure)
-    return times
+    return measure
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted", "gpt", "vocoder"),
+    ("measured", "wanted", "gpt", "vocoder"),
     [
         (FAST, "auto", "int8", "bf16"),
         (PLAIN, "auto", "fp32", "fp32"),  # what is hardly faster is not worth it
@@ -46,16 +37,11 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ],
 )
 def test_what_is_clearly_faster_is_chosen(
-    found: Measurement, wanted: str, gpt: str, vocoder: str, tmp_path: Path
+    measured: Measurement, wanted: str, gpt: str, vocoder: str, tmp_path: Path
 ) -> None:
-    choice = choose("cpu", wanted, remembered(tmp_path / "p.json", found))
+    (tmp_path / "p.json").write_text(json.dumps({precision.machine(): vars(measured)}))
+    choice = choose("cpu", wanted, tmp_path / "p.json")
     assert (choice.device, choice.gpt, choice.vocoder) == ("cpu", gpt, vocoder)
-
-
-def test_a_machine_is_measured_once(tmp_path: Path, counted: list[int]) -> None:
-    path = tmp_path / "settings" / "precision.json"
-    assert [measurement(path), measurement(path)] == [FAST, FAST]
-    assert counted == [1]
 
 
 def test_a_machine_is_measured_on_a_few_occasions_of_which_the_best_counts(
@@ -67,29 +53,32 @@ def test_a_machine_is_measured_on_a_few_occasions_of_which_the_best_counts(
     occasions = [disturbed, quiet, disturbed]
     monkeypatch.setattr(precision, "measure", lambda: occasions.pop(0))
     chosen = [choose("cpu", path=path) for _ in range(5)]
-    assert [(one.gpt, one.vocoder) for one in chosen] == [("fp32", "fp32")] + [("int8", "bf16")] * 4
+    assert [(each.gpt, each.vocoder) for each in chosen] == [("fp32", "fp32")] + [("int8", "bf16")] * 4
     assert not occasions
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        *("", "{", "[]", "[1]", "\x00", '{"%s": {}}', '{"%s": 3}', '{"%s": {"gpt": {}, "vocoder": {}, "date": ""}}'),
+        *(None, "", "[1]", "\x00", '{"%s": {}}', '{"%s": 3}', '{"%s": {"gpt": {}, "vocoder": {}, "date": ""}}'),
         '{"%s": {"gpt": {"fp32": "x"}, "vocoder": {"fp32": 1}, "date": ""}}',
     ],
 )
-def test_a_damaged_memory_is_written_anew(damage: str, tmp_path: Path, counted: list[int]) -> None:
+def test_without_a_usable_measurement_a_machine_is_measured_once(
+    damage: str | None, tmp_path: Path, counted: Mock
+) -> None:
     path = tmp_path / "precision.json"
-    path.write_text(damage.replace("%s", precision.machine()))
+    if damage is not None:
+        path.write_text(damage.replace("%s", precision.machine()))
     assert [measurement(path), measurement(path)] == [FAST, FAST]
-    assert counted == [1]
+    assert counted.call_count == 1
 
 
 def test_a_folder_that_cannot_be_written_is_no_hindrance(
-    tmp_path: Path, counted: list[int], caplog: pytest.LogCaptureFixture
+    tmp_path: Path, counted: Mock, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("")
-    assert measurement(tmp_path / "file" / "precision.json") == FAST
+    assert measurement(tmp_path / "file" / "precision.json") is counted.return_value
     assert "not saved" in caplog.text
 
 
@@ -123,9 +112,9 @@ def test_a_gpu_is_judged_by_its_capability(capability: Any, name: str, monkeypat
 def test_a_processor_without_bf16_neither_measures_nor_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precision, "processor_flags", lambda: WITHOUT_BF16)
     monkeypatch.setattr(precision, "WIDTH", 16)
-    found = precision.measure()
-    assert set(found.vocoder) == {"fp32"}
-    assert set(found.gpt) <= {"fp32", "int8"}
+    measured = precision.measure()
+    assert set(measured.vocoder) == {"fp32"}
+    assert set(measured.gpt) <= {"fp32", "int8"}
     with pytest.raises(SpeedupError, match="bf16"):
         require("gpt", "bf16", "cpu")
 
@@ -133,7 +122,7 @@ def test_a_processor_without_bf16_neither_measures_nor_takes_it(monkeypatch: pyt
 @pytest.mark.parametrize(
     ("seconds", "able"), [({"fp32": 1.0, "bf16": 0.6}, True), ({"fp32": 1.0, "bf16": 40.0}, False)]
 )
-def test_a_processor_that_says_nothing_of_itself_is_asked_with_few_numbers(
+def test_a_processor_without_known_flags_is_timed(
     seconds: dict[str, float], able: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(precision, "processor_flags", frozenset)

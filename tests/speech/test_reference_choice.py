@@ -42,31 +42,30 @@ def clip(folder: Path, name: str, **properties: Any) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("worse", "field", "said"),
+    ("worse", "reason"),
     [
-        ({"noise_db": -38.0}, "snr_db", "some noise ("),
-        pytest.param({"noise_db": -28.0}, "snr_db", "noisy (", marks=pytest.mark.slow),
-        ({"seconds": 3.0}, "seconds", "only 3.0 s"),
-        ({"gain": 6.0}, "clipping", "clipped ("),
-        ({"pause": 4.0}, "speech_ratio", "% silence"),
+        ({"noise_db": -38.0}, "some noise ("),
+        pytest.param({"noise_db": -28.0}, "noisy (", marks=pytest.mark.slow),
+        ({"seconds": 3.0}, "only 3.0 s"),
+        ({"gain": 6.0}, "clipped ("),
+        ({"pause": 4.0}, "% silence"),
     ],
 )
 def test_of_two_clips_the_one_with_the_better_property_comes_first(
-    tmp_path: Path, worse: dict[str, float], field: str, said: str
+    tmp_path: Path, worse: dict[str, float], reason: str
 ) -> None:
     paths = [clip(tmp_path, "worse.wav", **worse), clip(tmp_path, "better.wav")]
     better, other = rank(paths)
     assert (better.path.name, other.path.name) == ("better.wav", "worse.wav")
-    assert said in other.sentence
-    assert said not in better.sentence
-    gap = getattr(better, field) - getattr(other, field)
-    assert gap < 0 if field == "clipping" else gap > 0
+    assert better.total > other.total
+    assert reason in other.sentence
+    assert reason not in better.sentence
 
 
 def test_a_lively_melody_is_better_than_a_flat_one(tmp_path: Path) -> None:
     lively, flat = rank([clip(tmp_path, "flat.wav", melody=0.0), clip(tmp_path, "lively.wav", melody=5.0)])
     assert lively.path.name == "lively.wav"
-    assert (lively.pitch_spread or 0) > (flat.pitch_spread or 0) + 1
+    assert lively.total > flat.total
     assert lively.sentence.startswith("9.0 s, clean (")
     assert lively.sentence.endswith("dB), lively pitch")
 
@@ -74,8 +73,7 @@ def test_a_lively_melody_is_better_than_a_flat_one(tmp_path: Path) -> None:
 def test_only_what_a_model_hears_is_judged(tmp_path: Path) -> None:
     sound = np.concatenate([talk(30.0), np.random.default_rng(0).uniform(-1, 1, 10 * RATE).astype(np.float32)])
     soundfile.write(tmp_path / "long.wav", sound, RATE)
-    found = score(tmp_path / "long.wav")
-    assert found.sentence.startswith("40.0 s (the first 30 are used), clean (")
+    assert score(tmp_path / "long.wav").sentence.startswith("40.0 s (the first 30 are used), clean (")
 
 
 def test_what_cannot_be_used_comes_last_with_its_reason(tmp_path: Path) -> None:
@@ -86,10 +84,10 @@ def test_what_cannot_be_used_comes_last_with_its_reason(tmp_path: Path) -> None:
     names = ["silent.wav", "short.wav", "text.mp3", "absent.wav"]
     first, *rest = rank([*(tmp_path / name for name in names), good])
     assert (first.path, first.fault) == (good, "")
-    said = {one.path.name: one.fault for one in rest}
+    faults = {each.path.name: each.fault for each in rest}
     wanted = ["is silent.", "is only 0.50 s long.", "cannot be decoded", "does not exist."]
-    assert all(part in said[name] for name, part in zip(names, wanted, strict=True))
-    assert all(one.total == 0 and one.sentence == one.fault for one in rest)
+    assert all(part in faults[name] for name, part in zip(names, wanted, strict=True))
+    assert all(each.total == 0 and each.sentence == each.fault for each in rest)
 
 
 def test_noise_without_a_voice_is_worse_than_any_voice(tmp_path: Path) -> None:
@@ -105,13 +103,13 @@ def test_without_the_detector_loudness_tells_speech(tmp_path: Path, monkeypatch:
     assert "clean" in score(clip(tmp_path, "voice.wav")).sentence
 
 
-@pytest.mark.parametrize("hertz", [70, 120, 210, 333, 420])
+@pytest.mark.parametrize("hertz", [70, 210, 420])
 def test_the_pitch_of_a_tone_with_overtones_is_found(hertz: int) -> None:
     time = np.arange(reference_choice.PITCH_RATE) / reference_choice.PITCH_RATE
     tone = sum(np.sin(2 * np.pi * hertz * number * time) / number for number in range(1, 4)) * 0.2
-    found = pitches(np.asarray(tone, np.float32), reference_choice.PITCH_RATE)
-    assert found.size > 50
-    assert found == pytest.approx(hertz, rel=0.01)
+    pitch = pitches(np.asarray(tone, np.float32), reference_choice.PITCH_RATE)
+    assert pitch.size > 50
+    assert pitch == pytest.approx(hertz, rel=0.01)
 
 
 def test_noise_and_silence_have_no_pitch() -> None:

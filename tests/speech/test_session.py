@@ -3,7 +3,8 @@
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,12 +13,6 @@ from utils.core.errors import RunBusyError, RunError
 from utils.speech.session import Check, QueueFullError, SessionClosedError, SpeechSession
 
 CONFIG = SpeechConfig(model="a")
-
-
-class FakeModel:
-    def __init__(self, name: str, check: Check) -> None:
-        self.name = name
-        self.check = check
 
 
 @pytest.fixture
@@ -30,7 +25,7 @@ def session() -> Iterator[SpeechSession]:
 def load(config: SpeechConfig, check: Check) -> Any:
     if config.model == "missing":
         raise RunError("There is no such model.")
-    return FakeModel(config.model, check)
+    return SimpleNamespace(check=check)
 
 
 def endless(model: Any) -> Iterator[str | None]:
@@ -38,7 +33,7 @@ def endless(model: Any) -> Iterator[str | None]:
     yield "started"
     while True:
         time.sleep(0.005)
-        cast("FakeModel", model).check()
+        model.check()
 
 
 def two_turns(name: str, order: list[str]) -> Any:

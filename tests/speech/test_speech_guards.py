@@ -1,4 +1,4 @@
-"""The guards: what is usual passes, what is not is told in words that begin with the same word each time."""
+"""The guards: what is usual passes, what is not gets a flag whose first word never changes."""
 
 import re
 import time
@@ -52,10 +52,6 @@ def judged(
     return judge(reading(text), codes() if said is None else said, AudioAnalysis(heard), LIMITS, ended=ended)
 
 
-def test_a_sentence_of_usual_length_passes() -> None:
-    assert judged() == ()
-
-
 @pytest.mark.parametrize(
     ("text", "language", "count"),
     [
@@ -76,8 +72,8 @@ def test_sounds_are_counted(text: str, language: str, count: int) -> None:
 @pytest.mark.parametrize(
     ("make", "flag"),
     [
-        (lambda: joined(speech(), silence(0.3)), ""),
-        (lambda: joined(silence(0.3), speech()), ""),
+        (speech, ""),
+        (lambda: joined(silence(0.3), speech(), silence(0.3)), ""),
         (lambda: speech(9.0), r"long: (8\.9|9\.0) s for 21 sounds"),
         (lambda: speech(0.5), r"short: 0\.[45] s for 21 sounds"),
         (lambda: joined(speech(), silence(1.5)), r"ending: 1\.[45] s of silence after the last word"),
@@ -87,15 +83,14 @@ def test_sounds_are_counted(text: str, language: str, count: int) -> None:
         (lambda: np.clip(speech() * 30, -1, 1), r"clipped: \d+\.\d% of the samples are at full scale"),
         (lambda: noise(2.0, 0.05), "speechless: no speech was detected in it"),
         (lambda: noise(2.0, 1e-5), "silent: there is no sound in it"),
-        (lambda: silence(2.0), "silent: there is no sound in it"),
         (lambda: silence(0), "silent: there is no sound in it"),
         (lambda: joined(speech(), np.array([np.nan, np.inf], np.float32)), "broken: 2 samples are not numbers"),
     ],
 )
 def test_sound_is_judged(make: Callable[[], Samples], flag: str) -> None:
-    found = judged(make())
-    assert len(found) == bool(flag)
-    assert all(re.fullmatch(flag, one) for one in found), found
+    flags = judged(make())
+    assert len(flags) == bool(flag)
+    assert all(re.fullmatch(flag, each) for each in flags), flags
 
 
 @pytest.mark.parametrize(
@@ -108,7 +103,6 @@ def test_sound_is_judged(make: Callable[[], Samples], flag: str) -> None:
         (np.tile(codes(20), 2), ""),
         (np.tile(codes(20), 4), "loop: 20 codes 4 times in a row, 3.7 s"),
         (np.tile(codes(15), 4)[:55], ""),
-        (codes(2), "nothing: the model ended after 2 codes"),
         (codes(0), "nothing: the model ended after 0 codes"),
     ],
 )
@@ -116,10 +110,10 @@ def test_codes_are_judged(said: Codes, flag: str) -> None:
     assert judged(said=said.astype(np.int64)) == ((flag,) if flag else ())
 
 
-def test_a_piece_that_reached_the_limit_says_so_first() -> None:
-    found = judged(speech(9.0), codes(194), ended=False)
-    assert [kind(flag) for flag in found] == ["endless", "long"]
-    assert found[0] == "endless: it did not end within 194 codes"
+def test_a_sentence_that_reached_the_limit_is_flagged_first() -> None:
+    flags = judged(speech(9.0), codes(194), ended=False)
+    assert [kind(flag) for flag in flags] == ["endless", "long"]
+    assert flags[0] == "endless: it did not end within 194 codes"
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("እ", 0.25), ("ሰላም", 0.9), ("!", 0.6), (SENTENCE, 3.0)])
@@ -162,15 +156,10 @@ def test_readings_are_compared(
 @pytest.mark.parametrize(("before", "behind"), [(0.0, 0.0), (0.9, 1.3), (0.02, 0.5)])
 def test_trimming_leaves_the_speech_and_a_margin(rate: int, before: float, behind: float) -> None:
     samples = resample(joined(silence(before), speech(2.0), noise(behind, 0.0005)), OUTPUT_RATE, rate)
-    kept = trim(AudioAnalysis(samples, rate))
-    assert kept.size / rate == pytest.approx(2.0 + min(before, 0.08) + min(behind, 0.08), abs=0.13)
-    assert (kept[0], kept[-1]) == (0.0, pytest.approx(0.0, abs=1e-3))
-
-
-def test_trimming_cuts_no_sound_of_the_speech() -> None:
-    spoken = speech(2.0)
-    kept = trim(AudioAnalysis(joined(silence(1.0), spoken, silence(1.0))))
-    assert float(np.square(kept).sum()) > 0.995 * float(np.square(spoken).sum())
+    trimmed = trim(AudioAnalysis(samples, rate))
+    assert trimmed.size / rate == pytest.approx(2.0 + min(before, 0.08) + min(behind, 0.08), abs=0.13)
+    assert (trimmed[0], trimmed[-1]) == (0.0, pytest.approx(0.0, abs=1e-3))
+    assert float(np.square(trimmed).sum()) > 0.995 * float(np.square(resample(speech(2.0), OUTPUT_RATE, rate)).sum())
 
 
 @pytest.mark.parametrize("make", [lambda: silence(0), lambda: silence(1.0), lambda: noise(1.0, 0.05)])

@@ -41,29 +41,24 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_text_is_spoken_sentence_by_sentence(model: Synthesizer) -> None:
     speech = model.speak(TEXT, PLAIN)
-    assert [one.sentence.text for one in speech.utterances] == ["ሰላም ለዓለም።", "እንዴት ነህ?"]
+    assert [each.sentence.text for each in speech.utterances] == ["ሰላም ለዓለም።", "እንዴት ነህ?"]
     assert speech.samples.dtype == np.float32
-    assert speech.seconds == pytest.approx(sum(one.seconds + one.pause for one in speech.utterances))
+    assert speech.seconds == pytest.approx(sum(each.seconds + each.pause for each in speech.utterances))
     assert speech.utterances[1].start == pytest.approx(speech.utterances[0].seconds + PLAIN.sentence_pause, abs=1e-3)
     assert set(speech.timings) == {"planning", "decoding", "vocoding", "total"}
     assert 0 < speech.timings["decoding"] < speech.timings["total"]
     assert any("endless" in flag for flag in speech.flags)
 
 
-@pytest.mark.parametrize(("seeds", "same"), [((3, 3), True), ((3, 4), False)])
-def test_the_same_seed_makes_the_same_sound(model: Synthesizer, seeds: tuple[int, int], same: bool) -> None:
-    one, other = (model.speak("ሰላም", PLAIN, seed=seed) for seed in seeds)
-    assert np.array_equal(one.samples, other.samples) == same
-
-
 def test_one_sentence_alone_sounds_as_in_its_text(model: Synthesizer) -> None:
     utterance = model.speak(TEXT, PLAIN, seed=5).utterances[1]
     alone = model.speak("እንዴት ነህ?", PLAIN, seed=utterance.sentence.seed).utterances[0]
     assert alone.codes.tolist() == utterance.codes.tolist()
+    assert alone.codes.tolist() != model.speak("እንዴት ነህ?", PLAIN, seed=99).utterances[0].codes.tolist()
     np.testing.assert_allclose(alone.samples, utterance.samples, atol=1e-4)
 
 
-@pytest.mark.parametrize("codes", [(2, 2), (3, 7), (12, 24)])
+@pytest.mark.parametrize("codes", [(2, 2), (3, 7)])
 def test_a_stream_sounds_as_the_whole(model: Synthesizer, codes: tuple[int, int]) -> None:
     config = PLAIN.model_copy(update=dict(zip(("first_codes", "chunk_codes"), codes, strict=True)))
     plan = model.plan(TEXT, config)
@@ -133,10 +128,6 @@ def test_utterances_come_one_after_the_other(model: Synthesizer) -> None:
     assert model.join([first], config).seconds == pytest.approx(first.seconds + first.pause)
 
 
-def test_a_model_lists_its_voices(model: Synthesizer) -> None:
-    assert model.voices() == ("default", "Tiny Abebe", "Tiny Almaz")
-
-
 PHONES = "sɛlamnɛwtenastɨllɨɲ"
 TOKENIZED = TokenizedText("ሰላም", "ሰላም", PHONES, PHONES, ("s",), (1,), ())
 SOUND = np.interp(
@@ -152,8 +143,8 @@ class FakeModel:
         self.batches: list[list[int]] = []
 
     def render(self, sentences: Sequence[Sentence]) -> list[tuple[Generation, Samples]]:
-        self.batches.append([one.seed for one in sentences])
-        return [(self._generation(one.seed), SOUND.copy()) for one in sentences]
+        self.batches.append([each.seed for each in sentences])
+        return [(self._generation(each.seed), SOUND.copy()) for each in sentences]
 
     def _generation(self, seed: int) -> Generation:
         count = 1 if seed in self.mute else 40
@@ -181,11 +172,11 @@ def test_doubtful_sentences_are_spoken_again_until_the_tries_are_used(
     assert (utterance.tries, any(flag.startswith("nothing") for flag in utterance.flags)) == (spoken, silent)
 
 
-def test_only_the_doubtful_sentences_of_a_batch_are_repeated() -> None:
+def test_sentences_are_spoken_in_batches_of_which_only_the_doubtful_ones_are_repeated() -> None:
     fake = FakeModel([7])
-    utterances = fake.speak(6, 7, 8)
-    assert fake.batches == [[6, 7, 8], [next_seed(7, 1)]]
-    assert [one.tries for one in utterances] == [1, 2, 1]
+    utterances = fake.speak(6, 7, 8, batch_size=2)
+    assert fake.batches == [[6, 7], [next_seed(7, 1)], [8]]
+    assert [each.tries for each in utterances] == [1, 2, 1]
     assert utterances[1].sentence.seed == next_seed(7, 1)
 
 
@@ -194,12 +185,6 @@ def test_the_best_of_several_candidates_is_taken() -> None:
     (utterance,) = fake.speak(3, candidates=3)
     assert fake.batches == [[next_seed(3, number) for number in range(3)]]
     assert utterance.sentence.seed == next_seed(3, 1)
-
-
-def test_sentences_are_spoken_in_batches() -> None:
-    fake = FakeModel()
-    fake.speak(*range(10, 15), batch_size=2)
-    assert [len(batch) for batch in fake.batches] == [2, 2, 1]
 
 
 def test_a_sentence_may_take_longer_than_usual_but_not_for_ever() -> None:

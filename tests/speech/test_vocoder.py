@@ -10,7 +10,6 @@ import torch
 from torch.nn import functional
 
 from tests.speech.small_vocoder import small_vocoder, vectors, voice
-from utils.core.errors import SpeedupError
 from utils.media.audio import Samples
 from utils.speech import vocoder as vocoder_module
 from utils.speech.precision import multiplies_bf16
@@ -46,12 +45,12 @@ def of_coqui(decoder: Any, latents: torch.Tensor, embedding: torch.Tensor) -> Sa
 
 
 def pieces(vocoder: Vocoder, latents: torch.Tensor, sizes: tuple[int, ...]) -> list[Samples]:
-    stream, found, sizes_of = vocoder.stream(voice()), [], cycle(sizes)
+    stream, sounds, sizes_of = vocoder.stream(voice()), [], cycle(sizes)
     while len(latents):
         size = next(sizes_of)
-        found.append(stream.push(latents[:size]))
+        sounds.append(stream.push(latents[:size]))
         latents = latents[size:]
-    return [*found, stream.finish()]
+    return [*sounds, stream.finish()]
 
 
 @pytest.mark.parametrize("codes", [1, 2, 3, 50])
@@ -70,8 +69,8 @@ def test_the_sound_of_the_published_size_is_that_of_coqui() -> None:
     np.testing.assert_allclose(Vocoder.of(decoder).sound(vectors(30, 1024), voice()), wanted, atol=SAME, rtol=0)
 
 
-@pytest.mark.parametrize("sizes", [(1,), (2, 5), (1, 13, 1, 2), (12, 24), (1000,)])
-@pytest.mark.parametrize("codes", [1, 2, 31])
+@pytest.mark.parametrize("sizes", [(1,), (1, 13, 1, 2), (12, 24), (1000,)])
+@pytest.mark.parametrize("codes", [1, 31])
 def test_pieces_joined_are_the_whole(codes: int, sizes: tuple[int, ...], vocoder: Vocoder) -> None:
     whole = vocoder.sound(vectors(codes), voice())
     np.testing.assert_allclose(np.concatenate(pieces(vocoder, vectors(codes), sizes)), whole, atol=SAME, rtol=0)
@@ -127,18 +126,10 @@ def test_the_vocoder_of_coqui_is_left_as_it_is() -> None:
     decoder = small_vocoder()
     before = {name: weight.clone() for name, weight in decoder.state_dict().items()}
     Vocoder.of(decoder).sound(vectors(9), voice())
-    after = decoder.state_dict()
-    assert before.keys() == after.keys()
-    assert all(torch.equal(before[name], after[name]) for name in before)
+    torch.testing.assert_close(decoder.state_dict(), before, atol=0, rtol=0)
 
 
-@pytest.mark.parametrize("precision", ["int8", "fp16"])
-def test_a_precision_that_does_not_do_is_refused(precision: Any, decoder: Any) -> None:
-    with pytest.raises(SpeedupError, match="Choose"):
-        Vocoder.of(decoder, precision)
-
-
-@pytest.mark.parametrize("codes", [*range(1, 26), 147, 300, 604])
+@pytest.mark.parametrize("codes", [1, 2, 3, 7, 12, 13, 25, 147, 604])
 def test_frames_are_those_of_torch(codes: int) -> None:
     latents = torch.randn(codes, 3, generator=torch.Generator().manual_seed(codes))
     wanted = latents.T[None]

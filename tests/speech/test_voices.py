@@ -67,12 +67,9 @@ def with_config(model: LoadedModel, folder: Path, **settings: object) -> LoadedM
         ([4.2], {}, ("wav", 22_050, 1)),  # the last chunk is too short to be used
         ([1.0, 1.5, 1.2], {"gpt_cond_len": 3, "gpt_cond_chunk_len": 2, "sound_norm_refs": True}, ("wav", 22_050, 1)),
         ([2.5], {"max_ref_len": 2}, ("wav", 44_100, 2)),
-        pytest.param(([2.5], {"max_ref_len": 2}, ("flac", 16_000, 1)), marks=slow),
         pytest.param(([2.5], {"max_ref_len": 2}, ("ogg", 24_000, 2)), marks=slow),
-        pytest.param(([9.0], {}, ("wav", 22_050, 1)), marks=slow),
         pytest.param(([3.0], {"gpt_cond_len": 1, "gpt_cond_chunk_len": 2}, ("wav", 22_050, 1)), marks=slow),
         pytest.param(([3.5], {"gpt_cond_len": 0, "gpt_cond_chunk_len": 1}, ("wav", 22_050, 1)), marks=slow),  # all
-        pytest.param(([3.0, 2.0], {"max_ref_len": 2}, ("wav", 22_050, 1)), marks=slow),
     ],
 )
 def test_a_voice_is_what_coqui_computes(
@@ -104,12 +101,10 @@ def test_the_settings_are_those_of_the_config_or_coquis_defaults(model: LoadedMo
     config = json.loads(bare.read_text())
     bare.write_text(json.dumps({name: config[name] for name in config if not name.startswith(("gpt_cond", "max_ref"))}))
     assert ConditioningSettings.of(bare.parent) == ConditioningSettings(12, 4, 10)
-
-
-@pytest.mark.parametrize("settings", [{"max_ref_len": 0}, {"gpt_cond_chunk_len": None}, {"gpt_cond_len": "long"}])
-def test_invalid_settings_are_refused(model: LoadedModel, tmp_path: Path, settings: dict[str, object]) -> None:
-    with pytest.raises(AmharicTtsError, match=r"config\.json"):
-        ConditioningSettings.of(with_config(model, tmp_path / "model", **settings).folder)
+    for invalid in ({"max_ref_len": 0}, {"gpt_cond_chunk_len": None}, {"gpt_cond_len": "long"}):
+        bare.write_text(json.dumps(config | invalid))
+        with pytest.raises(AmharicTtsError, match=r"config\.json"):
+            ConditioningSettings.of(bare.parent)
 
 
 def test_a_voice_is_computed_once_and_then_read(
@@ -123,6 +118,12 @@ def test_a_voice_is_computed_once_and_then_read(
     assert torch.equal(first.embedding, again.embedding)
     assert (first.key, first.name, again.name) == (again.key, "a", "other name")
     assert [file.name for file in cache.iterdir()] == [f"{first.key}.safetensors"]
+
+
+def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").touch()
+    VoiceCache(tmp_path / "file" / "voices").put("0", tensors(0))
+    assert "not cached" in caplog.text
 
 
 def test_audio_its_order_the_model_and_its_settings_make_another_voice(
@@ -154,14 +155,6 @@ def test_a_damaged_entry_is_computed_again(model: LoadedModel, tmp_path: Path, c
     assert entry.read_bytes() == whole
 
 
-def test_a_cache_that_cannot_be_written_only_costs_time(
-    model: LoadedModel, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "file").touch()
-    assert voice_from(model, [clip(tmp_path, "a.wav", 1.0)], tmp_path / "file" / "voices").prompt.isfinite().all()
-    assert "not cached" in caplog.text
-
-
 def tensors(number: int) -> dict[str, torch.Tensor]:
     return {"prompt": torch.full((1, 2, 3), float(number)), "embedding": torch.zeros(1, 4, 1)}
 
@@ -171,6 +164,11 @@ def cached(cache: VoiceCache) -> set[str]:
 
 
 def test_what_was_used_longest_ago_goes_first_and_the_newest_stays(cache: Path) -> None:
+    cache.mkdir()
+    old, new = (cache / f".{name}{PARTIAL}" for name in ("old", "new"))  # half-written files
+    old.touch()
+    new.touch()
+    os.utime(old, (time.time() - 2 * STALE_SECONDS,) * 2)
     voices = VoiceCache(cache, max_voices=3)
     for number in range(3):
         voices.put(str(number), tensors(number))
@@ -178,20 +176,11 @@ def test_what_was_used_longest_ago_goes_first_and_the_newest_stays(cache: Path) 
     assert voices.get("0", {"prompt": (1, 2, 3), "embedding": (1, 4, 1)})
     voices.put("3", tensors(3))
     assert cached(voices) == {"0", "2", "3"}
+    assert (old.exists(), new.exists()) == (False, True)
     VoiceCache(cache, max_bytes=2 * (cache / "3.safetensors").stat().st_size).put("4", tensors(4))
     assert len(cached(voices)) == 2
     VoiceCache(cache, max_bytes=1).put("5", tensors(5))
     assert cached(voices) == {"5"}
-
-
-def test_old_half_written_files_are_deleted(cache: Path) -> None:
-    cache.mkdir()
-    old, new = (cache / f".{name}{PARTIAL}" for name in ("old", "new"))
-    old.touch()
-    new.touch()
-    os.utime(old, (time.time() - 2 * STALE_SECONDS,) * 2)
-    VoiceCache(cache).put("0", tensors(0))
-    assert (old.exists(), new.exists()) == (False, True)
 
 
 def test_a_model_has_a_default_voice_and_its_speakers(model: LoadedModel, cache: Path) -> None:
@@ -240,7 +229,6 @@ def test_without_a_reference_the_first_speaker_is_the_default(model: LoadedModel
         ("{folder}/short.wav", "0.50 s"),
         ("{folder}/silent.wav", "silent.wav is silent"),
         ("{folder}/text.wav", "text.wav"),
-        ("{folder}/empty.wav", "empty.wav"),
     ],
 )
 def test_what_is_not_a_voice_is_refused(
@@ -250,7 +238,6 @@ def test_what_is_not_a_voice_is_refused(
     clip(tmp_path, "short.wav", 0.5)
     soundfile.write(tmp_path / "silent.wav", np.zeros(44_100), 22_050)
     (tmp_path / "text.wav").write_text("no sound")
-    (tmp_path / "empty.wav").touch()
     with pytest.raises(AmharicTtsError) as caught:
         voice_named(model, name.format(folder=tmp_path), cache)
     assert message in str(caught.value)

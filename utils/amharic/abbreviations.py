@@ -28,7 +28,6 @@ PREFIXES = ("እስከ", "እንደ", "ስለ", "ወደ", "በየ", "ከየ", "�
 
 
 def expand_abbreviations(text: str) -> str:
-    """Write out every abbreviation of a text."""
     if VERSE.search(text):
         text = _chapters().sub(_read_verse, text)
     if "." not in text and "/" not in text:

@@ -122,7 +122,6 @@ def _homophones() -> dict[int, str]:
 
 
 def fold(text: str) -> str:
-    """Spell letters that sound alike with one letter."""
     return text.translate(_homophones())
 
 
@@ -161,5 +160,4 @@ def to_latin(phones: str) -> str:
 
 
 def from_latin(latin: str) -> str:
-    """Read Latin letters back into phones."""
     return _SYMBOL.sub(lambda match: match[1] or _FROM_LATIN[match[0]], latin)

@@ -57,7 +57,6 @@ def explain(text: str, overrides: Mapping[str, str] | None = None) -> Explanatio
 
 
 def explain_words(normalized: str, overrides: Mapping[str, str] | None = None) -> tuple[Word, ...]:
-    """Explain each Ethiopic word of a normalized text."""
     listed = with_overrides(overrides)
     words = WORD.findall(plain_punctuation(normalized))
     markings = [mark(read(word), listed) for word in words]

@@ -66,7 +66,6 @@ def normalize_with_report(text: str) -> tuple[str, Counter[str]]:
 
 
 def compose_unicode(text: str) -> str:
-    """Compose letters, and use one sign for signs that look alike."""
     return unicodedata.normalize("NFC", text).translate(ALIKE)
 
 

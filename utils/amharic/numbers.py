@@ -90,7 +90,6 @@ def same_consonant(left: str, right: str) -> bool:
 
 
 def geez_to_digits(text: str) -> str:
-    """Write every Ge'ez numeral in digits."""
     return GEEZ_NUMERAL.sub(lambda match: geez_value(match[0]), text)
 
 

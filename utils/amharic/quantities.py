@@ -34,7 +34,6 @@ LETTERS_BEFORE = re.compile(f"[{ETHIOPIC}]+$")
 
 
 def read_quantities(text: str) -> str:
-    """Write every number of a text in words, with all that belongs to it."""
     text = OTHER_DIGIT.sub(lambda match: str(int(match[0])), text)
     if not NEEDED.search(text):
         return text

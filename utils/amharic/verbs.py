@@ -133,7 +133,6 @@ class Root(NamedTuple):
     weak: int | None = None
 
     def pattern(self, tense: int) -> str:
-        """Return the pattern of a tense."""
         table = _ACTIVE if not self.stem else _PASSIVE if self.stem in {"t", "T", "tn"} else _CAUSATIVE
         key = "A-a" if (self.group, self.stem) == ("A", "a") else self.group
         return table[key].split()[_JUSSIVE_OF if tense == _IMPERATIVE_OF else tense]

@@ -141,7 +141,6 @@ class Decoder:
         return running < rows if self.device.type == "cpu" else 2 * running <= rows
 
     def _search(self, sentences: Sequence[Sentence], prompt: Tensor, config: SpeechConfig) -> Generations:
-        """Run a beam search for one sentence after another."""
         generations = [Generation() for _ in sentences]
         for sentence, generation in zip(sentences, generations, strict=True):
             with torch.inference_mode():
@@ -224,5 +223,4 @@ class Decoder:
     def _next(
         self, codes: Tensor, position: int, cache: KeyValueCache, step: Callable[[Tensor, KeyValueCache], Tensor]
     ) -> Tensor:
-        """Return the latents after one more code of each row."""
         return self.norm(step(self.codes[codes] + self.positions[position], cache).float())

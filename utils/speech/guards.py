@@ -99,7 +99,6 @@ class AudioAnalysis:
 
     @cached_property
     def levels(self) -> npt.NDArray[np.float32]:
-        """Return the level in dB of each 10 ms."""
         sound = self._finite(OUTPUT_RATE)
         frames = sound[: sound.size - sound.size % FRAME].reshape(-1, FRAME)
         power = np.einsum("ij,ij->i", frames, frames) / FRAME
@@ -112,12 +111,10 @@ class AudioAnalysis:
 
     @property
     def speech_levels(self) -> npt.NDArray[np.float32]:
-        """Return the levels from the first speech to the last."""
         return self.levels[_frame(self.speech.start) : _frame(self.speech.end)] if self.speech else self.levels
 
     @property
     def loudness(self) -> float:
-        """Return the level of the louder sounds of the speech."""
         levels = self.speech_levels
         return float(np.percentile(levels, 90)) if levels.size else QUIETEST
 
@@ -149,7 +146,6 @@ def judge(
 
 
 def kind(flag: str) -> str:
-    """Return the word that a flag begins with."""
     return flag.partition(":")[0]
 
 
@@ -226,7 +222,6 @@ def _sound(audio: AudioAnalysis, limits: SpeechLimits) -> list[str]:
 
 
 def _around(audio: AudioAnalysis, speech: Span, limits: SpeechLimits) -> list[str]:
-    """Judge what is before the first speech and after the last."""
     before, after = speech.start, audio.seconds - speech.end
     if max(before, after) <= limits.ending:
         return []
@@ -242,6 +237,5 @@ def _frame(seconds: float) -> int:
 
 
 def _longest_run(marks: npt.NDArray[np.bool_]) -> int:
-    """Return the length of the longest run of marks."""
     edges = np.flatnonzero(np.diff(marks.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
     return int((edges[:, 1] - edges[:, 0]).max()) if edges.size else 0

@@ -86,7 +86,6 @@ class UpsamplingStage:
         return max(sum(first.padding + second.padding for first, second in branch) for branch in self.branches)
 
     def __call__(self, x: Tensor, bias: Tensor) -> Tensor:
-        """Return the sum of the branches."""
         x = self.upsample(functional.leaky_relu_(x, SLOPE), bias)
         activated = functional.leaky_relu(x, SLOPE)
         summed = _chain(x, activated, self.branches[0])
@@ -114,7 +113,6 @@ class HifiGan:
 
     @classmethod
     def of(cls, network: nn.Module, dtype: torch.dtype, device: torch.device) -> Self:
-        """Copy the weights of coqui's HifiganGenerator."""
         generator: Any = network
         kernels, plain = generator.num_kernels, torch.float32
         after = Convolution.of(generator.conv_post, plain, device, kernels)
@@ -170,8 +168,6 @@ def flat(weight: Tensor) -> Tensor:
 
 
 def _voice_bias(layer: Layer, condition: nn.Conv1d | None, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return the weight and bias that turn a voice into the bias of a layer."""
-
     def bias_of(layer: Layer) -> Tensor:
         plain = torch.zeros(layer.out_channels) if layer.bias is None else layer.bias.detach().float()
         return plain.to(device)

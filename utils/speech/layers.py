@@ -49,14 +49,9 @@ AFTER_GELU = Int8Range(-28 / 227, 0.1701)  # GELU never goes below -0.17: the st
 def linear(
     weight: Tensor, bias: Tensor, precision: Precision, *, gelu: bool = False, after_gelu: bool = False
 ) -> Linear:
-    """Prepare a linear layer on the device of its weight.
+    """Prepare a linear layer on the device of its weight, of shape (outputs, inputs), which is copied.
 
-    Args:
-        weight: Weight of shape (outputs, inputs) in any format; it is copied.
-        bias: One number per output.
-        precision: Format of the weight.
-        gelu: Apply GPT-2's activation.
-        after_gelu: Whether the rows come from that activation, which makes their int8 steps finer.
+    ``gelu`` applies GPT-2's activation. ``after_gelu``: the rows come from it, which makes their int8 steps finer.
     """
     weight, bias = weight.detach(), bias.detach().clone()
     if weight.device.type != "cpu":
@@ -69,7 +64,6 @@ def linear(
 
 
 def int8_engine() -> str | None:
-    """Return the torch engine that multiplies int8 on this processor."""
     return next((name for name in ENGINES if name in torch.backends.quantized.supported_engines), None)
 
 
@@ -154,14 +148,9 @@ def _packed_int8(weight: Tensor) -> Any:  # noqa: ANN401  # an object of torch's
 
 
 class KeyValueCache:
-    """Keys and values of a batch.
+    """Keys and values of a batch of rows of these lengths, with free columns after them.
 
-    Args:
-        shape: Layers, heads and size of a head.
-        lengths: Columns that each row needs at once.
-        free: Free columns after them.
-        dtype: Number format.
-        device: Where it is kept.
+    ``shape``: layers, heads and size of a head.
     """
 
     def __init__(
@@ -176,7 +165,6 @@ class KeyValueCache:
 
     @property
     def capacity(self) -> int:
-        """Return the number of columns, free ones included."""
         return self.layers[0].shape[3]
 
     def row(self, row: int) -> list[Tensor]:
@@ -252,15 +240,10 @@ class Layer(NamedTuple):
 
 
 class LayerStack:
-    """All blocks of a GPT-2 and its final norm.
+    """All blocks of a GPT-2 (transformers' model without position embeddings, as coqui builds it) and its final norm.
 
-    On a CPU everything between the products is fp32; on a GPU it has the format of the weights.
-
-    Args:
-        gpt: transformers' GPT2Model without position embeddings, as coqui builds it.
-        precision: Number format of the weights.
-        device: Where to compute.
-        consume: Remove each block from the GPT once it is copied.
+    On a CPU everything between the products is fp32; on a GPU it has the format of the weights. ``consume`` removes
+    each block from the GPT once it is copied.
     """
 
     def __init__(self, gpt: "GPT2Model", precision: Precision, device: torch.device, *, consume: bool) -> None:
@@ -306,10 +289,8 @@ class LayerStack:
     def read(self, sequence: Tensor, layers: list[Tensor] | None = None, known: int = 0) -> Tensor:
         """Return the hidden states of a sequence, or of the part after its first ``known`` columns.
 
-        Args:
-            sequence: Embeddings of shape (length, dim), without the known columns.
-            layers: Receives keys and values, of shape (2, 1, heads, known + length, size) for each layer.
-            known: Columns whose keys and values are in ``layers`` already.
+        ``layers`` receives keys and values, of shape (2, 1, heads, known + length, size) for each layer; those of the
+        known columns, which ``sequence`` lacks, are there already.
         """
         hidden = sequence.to(self.dtype)
         length = len(hidden)

@@ -219,7 +219,6 @@ def read_from_file(path: Path) -> ReadWeights:
 
 
 def _load_folder(path: Path, source: ModelSource, *, as_stored: bool) -> LoadedModel:
-    """Load a folder that has all parts of a model."""
     folder = _with_usual_names(path, source)
     tokenizer = Tokenizer.load(folder)
     gpt = meta_gpt(read_config(folder).model_args, tokenizer.vocabulary)
@@ -355,7 +354,6 @@ def _load_tokenizer(folder: Path, info: CheckpointInfo, origin: Path) -> Tokeniz
 def _merged(
     folder: Path, info: CheckpointInfo, origin: Path, tokenizer: Tokenizer, state: Mapping[str, Tensor]
 ) -> nn.Module:
-    """Merge an adapter into its base, one matrix at a time to save memory."""
     from utils.xtts.adapters import adapted_layers, add_lora, load_adapter
 
     settings = _adapter_settings(folder, info)

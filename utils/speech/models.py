@@ -114,7 +114,6 @@ def _base(path: Path) -> Iterator[ListedModel]:
 
 
 def _stats(folder: Path) -> tuple[float, int] | None:
-    """Return the time and size of a model, or None when a file is missing."""
     try:
         files = {path.name: path.stat() for path in folder.iterdir() if path.is_file()}
     except OSError:  # it is not there, or is being replaced at this moment
@@ -125,7 +124,6 @@ def _stats(folder: Path) -> tuple[float, int] | None:
 
 
 def _existing(name: str, output: Path) -> Path:
-    """Return a path, or the project of that name."""
     path = Path(name).expanduser()
     if path.exists():
         return path
@@ -138,7 +136,6 @@ def _existing(name: str, output: Path) -> Path:
 
 
 def _weights_in(path: Path) -> Path:
-    """Find the weights in a path that exists."""
     if path.is_file():
         if path.suffix == ".pth":
             return path
@@ -157,7 +154,6 @@ def _weights_in(path: Path) -> Path:
 
 
 def _is_model(folder: Path) -> bool:
-    """Return whether a folder holds weights, even damaged ones."""
     return any((folder / name).exists() for name in (*TRAINED_FILES, *MODEL_FILE_NAMES, *REQUIRED_FILES))
 
 
@@ -174,7 +170,6 @@ def _model_of(project: Project) -> Path:
 
 
 def _best_checkpoint(run: Path) -> Checkpoint:
-    """Return the best checkpoint of a run, or its newest."""
     listed = checkpoints.list_checkpoints(run)
     complete = [each for each in listed if not each.error]
     if not complete and listed:

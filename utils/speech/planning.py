@@ -140,7 +140,6 @@ def _pause(part: _Part, following: _Part | None, config: SpeechConfig) -> float:
 
 
 def _read(text: str, tokenizer: Tokenizer, language: str) -> tuple[list[_Part], list[UnspeakableText]]:
-    """Read a whole text: its parts that can be spoken, and what cannot."""
     tokenizer.tokenize("", language)  # a language that the model does not speak is no problem of a line
     parts: list[_Part] = []
     problems: list[UnspeakableText] = []
@@ -163,7 +162,6 @@ def _read(text: str, tokenizer: Tokenizer, language: str) -> tuple[list[_Part], 
 
 
 def _sentences(paragraph: Paragraph, pack: LanguagePack) -> Iterator[tuple[int, str]]:
-    """Yield the sentences of a paragraph, each with its line number."""
     position = 0
     for sentence in pack.split(paragraph.text):
         start = paragraph.text.find(sentence, position)
@@ -227,7 +225,6 @@ def paragraphs(text: str) -> Iterator[Paragraph]:
 
 
 def _heading(line: str) -> str:
-    """Return the title in a line, or an empty string."""
     if match := MARKDOWN.match(line):
         return line[match.end() :].rstrip("# ")
     return line if len(line) <= MAX_TITLE and CHAPTER.fullmatch(line) else ""

@@ -58,8 +58,6 @@ class Measurement:
     times: int = 1
 
     def best_of(self, other: "Measurement") -> "Measurement":
-        """Combine two occasions."""
-
         def minimum(first: Seconds, second: Seconds) -> Seconds:
             return {name: min(each[name] for each in (first, second) if name in each) for name in {**first, **second}}
 
@@ -148,7 +146,6 @@ def machine() -> str:
 
 
 def measure() -> Measurement:
-    """Measure each precision that this processor supports."""
     gpt: list[Precision] = ["fp32", "bf16"] if computes_bf16("gpt") else ["fp32"]
     gpt += ["int8"] if int8_engine() else []
     vocoder: list[Precision] = ["fp32", "bf16"] if computes_bf16("vocoder") else ["fp32"]

@@ -37,7 +37,6 @@ class Agreement:
 
 
 def agreement(exact: Decoder, cheap: Decoder, spoken: Spoken, prompt: Tensor) -> Agreement:
-    """Compare the codes that two decoders would choose."""
     positions = same = 0
     divergence = 0.0
     for sentence, codes in spoken:

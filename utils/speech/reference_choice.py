@@ -3,7 +3,6 @@
 import functools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from utils.media.audio import Samples
 from utils.speech.voices import MIN_SECONDS, SILENT
 
 MAX_SECONDS = 30.0  # of a clip that the published model uses
+GOOD_SECONDS = 8.0
 MIN_PITCH, MAX_PITCH = 60.0, 450.0  # Hz, of voices
 PITCH_RATE = 8000
 FRAME, STEP = 0.05, 0.01  # seconds: three periods of the lowest voice
@@ -30,48 +30,32 @@ MIN_VOICED = 20  # frames, 0.2 s; fewer say nothing about the pitch
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class ReferenceScore:
+class ReferenceScore(NamedTuple):
     """A clip and how good a reference it is."""
 
     path: Path
     total: float = 0.0  # from 0 to 1
     sentence: str = ""  # the reasons, for the user
-    seconds: float = 0.0
-    snr_db: float | None = None  # level of the speech over that of the pauses
-    pitch: float | None = None  # median pitch in Hz
-    pitch_spread: float | None = None  # standard deviation of the pitch in semitones
-    clipping: float = 0.0  # share of the samples at full scale
-    speech_ratio: float = 0.0  # share that is speech
     fault: str = ""  # why it cannot be used; empty when it can
 
 
-class Scale(NamedTuple):
-    """Maps a property to a mark from 0.05 at its worst to 1 at its best, with a weight."""
-
-    worst: float
-    best: float
-    weight: float
-
-
-# Weights by judgement, not measured: noise goes into the voice, and a short clip shows little of it.
-SCALES = {
-    "seconds": Scale(1.0, 8.0, weight=3),
-    "snr_db": Scale(5.0, 30.0, weight=4),
-    "pitch_spread": Scale(0.3, 2.5, weight=1),
-    "clipping": Scale(0.02, 0.0, weight=3),
-    "speech_ratio": Scale(0.2, 0.7, weight=2),
-}
+# Each property maps to a mark from 0.05 at its worst to 1 at its best, with a weight. By judgement, not measured: noise
+# goes into the voice, and a short clip shows little of it.
+SCALES = (
+    (1.0, GOOD_SECONDS, 3),  # seconds
+    (5.0, 30.0, 4),  # signal-to-noise ratio in dB
+    (0.3, 2.5, 1),  # standard deviation of the pitch in semitones
+    (0.02, 0.0, 3),  # share of the samples at full scale
+    (0.2, 0.7, 2),  # share that is speech
+)
 
 
 def rank(paths: Iterable[Path | str]) -> list[ReferenceScore]:
-    """Score clips, the best first; those that cannot be used come last."""
     scores = [score(Path(path)) for path in paths]
     return sorted(scores, key=lambda each: (bool(each.fault), -each.total))
 
 
 def score(path: Path) -> ReferenceScore:
-    """Score the part of a clip that a model uses."""
     try:
         seconds, rate = (info := audio.probe(path)).seconds, info.rate
         samples = audio.load(path, rate, end=MAX_SECONDS)
@@ -83,22 +67,16 @@ def score(path: Path) -> ReferenceScore:
         return ReferenceScore(path, sentence=error.message, fault=error.message)
     measured = measure(samples, rate, _speech(audio.resample(samples, rate, SPEECH_RATE)), "")
     pitch = pitches(audio.resample(samples, rate, PITCH_RATE), PITCH_RATE)
-    median = spread = None
+    spread = None
     if pitch.size >= MIN_VOICED:
-        median = float(np.median(pitch))
         low, high = np.percentile(12 * np.log2(pitch), (25, 75))  # quartiles, so that a few octave errors do not count
         spread = float(high - low) / 1.349
-    return ReferenceScore(
-        path,
-        total=_total(seconds, measured, spread),
-        sentence=_sentence(seconds, measured, spread),
-        seconds=seconds,
-        snr_db=measured.snr_db,
-        pitch=median,
-        pitch_spread=spread,
-        clipping=measured.clipping or 0.0,
-        speech_ratio=measured.speech_ratio or 0.0,
-    )
+    values = (seconds, measured.snr_db, spread, measured.clipping, measured.speech_ratio)
+    logs = 0.0  # a geometric mean, so that one bad property cannot be made up for
+    for value, (worst, best, weight) in zip(values, SCALES, strict=True):
+        logs += weight * math.log(np.interp(((value or 0.0) - worst) / (best - worst), (0, 1), (0.05, 1)))
+    total = math.exp(logs / sum(weight for _, _, weight in SCALES))
+    return ReferenceScore(path, total, _sentence(seconds, measured, spread))
 
 
 def pitches(samples: Samples, rate: int) -> Floats:
@@ -158,19 +136,8 @@ def _has_detector() -> bool:
     return True
 
 
-def _total(seconds: float, measured: Scores, spread: float | None) -> float:
-    """Return the weighted geometric mean of the marks, so that one bad property cannot be made up for."""
-    values = (seconds, measured.snr_db, spread, measured.clipping, measured.speech_ratio)
-    logs = weights = 0.0
-    for value, (worst, best, weight) in zip(values, SCALES.values(), strict=True):
-        logs += weight * math.log(np.interp(((value or 0.0) - worst) / (best - worst), (0, 1), (0.05, 1)))
-        weights += weight
-    return math.exp(logs / weights)
-
-
 def _sentence(seconds: float, measured: Scores, spread: float | None) -> str:
-    """Describe a clip as a person would."""
-    parts = [f"{seconds:.1f} s" if seconds >= SCALES["seconds"].best / 2 else f"only {seconds:.1f} s"]
+    parts = [f"{seconds:.1f} s" if seconds >= GOOD_SECONDS / 2 else f"only {seconds:.1f} s"]
     if seconds > MAX_SECONDS:
         parts[0] += f" (the first {MAX_SECONDS:.0f} are used)"
     if measured.snr_db is None:

@@ -51,9 +51,7 @@ class Sampler:
     def choose(self, scores: Tensor, numbers: Sequence[float]) -> tuple[Tensor, Tensor]:
         """Choose a code for each row, mark it as used, and return the codes and the model's log-probability of each.
 
-        Args:
-            scores: The model's scores in fp32, of shape (rows, codes).
-            numbers: A random number from [0, 1) for each row; the same number and scores give the same code.
+        ``numbers`` has a random number from [0, 1) for each row: the same number and scores give the same code.
         """
         if self.top_k == 1:
             codes = penalize(scores, self.used, self.penalty).argmax(1, keepdim=True)
@@ -80,27 +78,18 @@ class BeamSearch:
 
     Beams are compared by the sum of their log-probabilities after the repetition penalty, divided by the number of
     codes to the power of the length penalty. Temperature, top k and top p have no effect.
-
-    Args:
-        latents: Latents that the first code is predicted from, of shape (1, dim).
-        score: Returns the scores of all codes for latents.
-        advance: Returns the next latents, given parent rows, their codes and the position.
-        config: Number of beams, repetition penalty and length penalty.
-        used: Codes that count as used from the beginning.
-        stop: The stop code.
-        limit: Maximum number of codes.
     """
 
-    def __init__(  # two of them are the model
+    def __init__(
         self,
-        latents: Tensor,
-        score: Callable[[Tensor], Tensor],
-        advance: Callable[[list[int], Tensor, int], Tensor],
+        latents: Tensor,  # that the first code is predicted from, of shape (1, dim)
+        score: Callable[[Tensor], Tensor],  # returns the scores of all codes for latents
+        advance: Callable[[list[int], Tensor, int], Tensor],  # next latents for parent rows, their codes, the position
         config: SpeechConfig,
         *,
-        used: Sequence[int],
-        stop: int,
-        limit: int,
+        used: Sequence[int],  # codes that count as used from the beginning
+        stop: int,  # the stop code
+        limit: int,  # maximum number of codes
     ) -> None:
         self.score, self.advance, self.config = score, advance, config
         self.used, self.stop, self.limit = list(used), stop, limit
@@ -113,7 +102,6 @@ class BeamSearch:
         self.running = True
 
     def step(self) -> None:
-        """Add one code to each beam."""
         self.position += 1
         beams = self.config.beams
         logprobs = self.score(self.latents[-1]).log_softmax(1)
@@ -139,14 +127,12 @@ class BeamSearch:
             self.latents.append(self.advance(parents[alive].tolist(), codes[alive], self.position))
 
     def best(self) -> tuple[list[int], list[Tensor], list[float]]:
-        """Return the codes, latents and log-probabilities of the best finished beam."""
         _, beam = self.finished[0]
         rows = beam.rows[0].tolist()
         latents = [latents[row] for latents, row in zip(self.latents, rows, strict=False)]
         return beam.codes[0].tolist(), latents, beam.logprobs[0].tolist()
 
     def _finish(self, sums: Tensor, ends: Tensor, grown: Beams) -> None:
-        """Keep the best finished beams."""
         for row in ends.nonzero()[:, 0].tolist():
             self.finished.append((self._normalized(float(sums[row])), Beams(*(part[row : row + 1] for part in grown))))
         self.finished.sort(key=lambda each: each[0], reverse=True)

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -54,39 +54,29 @@ class QueueFullError(RunBusyError):
         self.retry_after = retry_after
 
 
+@dataclass(eq=False)
 class SpeechRequest(Generic[T]):
-    """A task in the queue of a session.
+    """A task in the queue of a session."""
 
-    Args:
-        session: The session that runs it.
-        task: The generator function to run with the model.
-        config: Names the model, its device and its precision.
-        owner: Who may have only one request at a time; empty for any number.
-        deliver: Gets each event, then an error or None as the end; by default they wait for ``events``.
-    """
-
-    def __init__(
-        self,
-        session: "SpeechSession",
-        task: Task[T],
-        config: SpeechConfig,
-        owner: str = "",
-        deliver: Callable[[T | Exception | None], object] | None = None,
-    ) -> None:
-        self.session = session
-        self.task = task
-        self.config = config
-        self.owner = owner
-        self.steps: Iterator[T | None] | None = None  # once it has started
-        self.cancelled = False
-        self._submitted = time.monotonic()
-        self._events: SimpleQueue[T | Exception | None] = SimpleQueue()
-        self.deliver = deliver or self._events.put
+    session: "SpeechSession"
+    task: Task[T]  # the generator function to run with the model
+    config: SpeechConfig  # names the model, its device and its precision
+    owner: str = ""  # who may have only one request at a time; empty for any number
+    receiver: Callable[[T | Exception | None], object] | None = (
+        None  # gets what ``deliver`` gets, instead of ``events``
+    )
+    steps: Iterator[T | None] | None = None  # once it has started
+    cancelled: bool = False
+    _submitted: float = field(default_factory=time.monotonic)
+    _events: "SimpleQueue[T | Exception | None]" = field(default_factory=SimpleQueue)
 
     @property
     def seconds(self) -> float:
-        """Return the time since it was submitted."""
         return time.monotonic() - self._submitted
+
+    def deliver(self, item: T | Exception | None) -> None:
+        """Deliver an event, or an error or None as the end."""
+        (self.receiver or self._events.put)(item)
 
     def cancel(self) -> None:
         """Leave the queue at once; a running task stops before the next code of the model."""
@@ -207,14 +197,12 @@ class SpeechSession:
             request.close_steps()
 
     def counts(self) -> dict[str, int]:
-        """Return how many requests are running and waiting."""
         with self._changed:
             waiting = sum(request is not self._current for request in self._queue)
             return {"speaking": int(self._current is not None), "waiting": waiting}
 
     @property
     def users(self) -> int:
-        """Return how many requests are in the queue."""
         return len(self._queue)
 
     def unload(self) -> None:
@@ -228,7 +216,6 @@ class SpeechSession:
             self._drop_model(self._queue)
 
     def close(self) -> None:
-        """Cancel every request and refuse new ones."""
         with self._changed:
             self._closed = True
             requests = list(self._queue)
@@ -314,7 +301,6 @@ class SpeechSession:
         return synthesizer
 
     def _drop_model(self, users: list[SpeechRequest[object]]) -> None:
-        """Remove the model from memory unless these requests use it."""
         if self.loading:
             raise RunBusyError("A model is loading.", hint="Wait until it is loaded.")
         if users:

@@ -43,7 +43,6 @@ def captions(speech: Speech) -> list[Cue]:
 
 
 def _cues(text: str, start: float, end: float) -> Iterator[Cue]:
-    """Split a text into cues of two short lines; each gets a share of the time by its length."""
     lines = textwrap.wrap(" ".join(text.split()), MAX_LINE, break_on_hyphens=False)
     groups = list(batched(lines, MAX_LINES))
     done = list(accumulate((sum(map(len, group)) for group in groups), initial=0))
@@ -60,13 +59,11 @@ def chapters(speech: Speech) -> tuple[Chapter, ...]:
 
 
 def srt(cues: Iterable[Cue]) -> str:
-    """Format cues as SubRip."""
     blocks = (f"{n}\n{_times(cue, ',')}\n{cue.text.replace('-->', '->')}\n" for n, cue in enumerate(cues, 1))
     return "\n".join(blocks)
 
 
 def vtt(cues: Iterable[Cue]) -> str:
-    """Format cues as WebVTT."""
     blocks = (f"{_times(cue, '.')}\n{html.escape(cue.text, quote=False)}\n" for cue in cues)
     return "\n".join(["WEBVTT\n", *blocks])
 
@@ -81,7 +78,6 @@ def _timestamp(seconds: float, point: str) -> str:
 
 
 def audacity_labels(chapters: Iterable[Chapter]) -> str:
-    """Format chapters as labels for Audacity."""
     return "".join(f"{each.start:.6f}\t{each.end:.6f}\t{' '.join(each.title.split())}\n" for each in chapters)
 
 
@@ -94,7 +90,6 @@ def chapter_json(chapters: Iterable[Chapter]) -> str:
 
 
 def write_captions(path: Path | str, cues: Sequence[Cue]) -> None:
-    """Write cues as .srt or .vtt."""
     _write(Path(path), cues, {".srt": srt, ".vtt": vtt}, "Subtitles")
 
 
@@ -163,7 +158,6 @@ def fit_to_cues(cues: Sequence[Cue], sounds: Sequence[Samples], *, seconds: floa
 
 
 def _speed(size: int, available: int) -> float:
-    """Return the speed at which audio fits into its time, within the limits."""
     if size > available:
         return min(size / available, MAX_SPEED) if available > 0 else MAX_SPEED
     return size / available if MIN_SPEED <= size / available < 1 - MIN_CHANGE else 1.0

@@ -242,18 +242,15 @@ def _judged(
 
 
 def max_codes(sentence: Sentence, limits: SpeechLimits) -> int:
-    """Return the maximum number of codes that a sentence can need."""
     return math.ceil(EXTRA * guards.longest(sentence.tokenized, limits) / CODE_SECONDS)
 
 
 def overridden(config: SpeechConfig, settings: Mapping[str, object]) -> SpeechConfig:
-    """Override single settings of a config; all of them are validated."""
     return SpeechConfig.parse({**config.model_dump(), **settings}) if settings else config
 
 
 @contextmanager
 def _timed(timings: dict[str, float], stage: str) -> Iterator[None]:
-    """Add the seconds of a ``with`` block to a stage."""
     started = time.monotonic()
     yield
     timings[stage] = timings.get(stage, 0.0) + time.monotonic() - started

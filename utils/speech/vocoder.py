@@ -36,7 +36,6 @@ class Upsampling:
 
     @classmethod
     def of(cls, decoder: nn.Module) -> Self:
-        """Read the factors of coqui's HifiDecoder."""
         sizes: Any = decoder
         first = sizes.ar_mel_length_compression / sizes.output_hop_length
         second = sizes.output_sample_rate / sizes.input_sample_rate
@@ -68,12 +67,7 @@ class Upsampling:
     def frames(self, latents: Tensor, offset: int, first: int, last: int, step: int | None = None) -> Tensor:
         """Return the frames from ``first`` up to ``last``, after all interpolations or the first ``step``.
 
-        Args:
-            latents: One row per code.
-            offset: Number of codes before them that are no longer there.
-            first: Number of the first frame.
-            last: Number of the frame after the last one.
-            step: Number of interpolations.
+        ``latents`` has one row per code; ``offset`` codes before them are no longer there.
         """
         step = len(self.scales) if step is None else step
         if not step:
@@ -117,7 +111,6 @@ class Vocoder:
 
     @classmethod
     def of(cls, decoder: nn.Module, precision: Precision = "fp32", device: str = "cpu") -> Self:
-        """Copy the weights of coqui's HifiDecoder."""
         require("vocoder", precision, device)
         target = torch.device(device)
         network = HifiGan.of(without_silent_channels(decoder), DTYPES[precision], target)
@@ -130,7 +123,6 @@ class Vocoder:
         return self.sounds([latents], embedding)[0]
 
     def sounds(self, sentences: Sequence[Tensor], embedding: Tensor) -> list[Samples]:
-        """Return the audio of several sentences in one voice."""
         with torch.inference_mode():
             biases = self.network.biases(embedding)
             wholes = []
@@ -144,8 +136,6 @@ class Vocoder:
         return VocoderStream(self, embedding)
 
     def run(self, sentences: Sequence[PaddedFrames], biases: list[Tensor]) -> list[Samples]:
-        """Return the audio of frames, without their margins."""
-
         @torch.inference_mode()
         def run_part(part: PaddedFrames) -> Samples:
             sound: Samples = self.network(*part, biases).cpu().numpy()
@@ -191,7 +181,6 @@ class VocoderStream:
         return self._sound(certain - self.vocoder.network.reach, certain)
 
     def finish(self) -> Samples:
-        """Return the rest of the audio."""
         self.finished = True
         end = self.vocoder.upsampling.count(self.dropped + (0 if self.latents is None else len(self.latents)))
         return self._sound(end, end)

@@ -47,12 +47,9 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def voice_named(model: LoadedModel, name: str = "", cache: Path | None = None) -> Voice:
-    """Return a voice.
+    """Return a voice by its name in the model, or from audio files of one speaker, separated by |; empty: the default.
 
-    Args:
-        model: The model.
-        name: Audio files of one speaker, separated by |, or the name of a voice of the model; empty: its default.
-        cache: Folder of cached voices; None: output/.cache/voices.
+    Computed voices are cached in a folder; None: output/.cache/voices.
     """
     name = name.strip()
     if not name or name.casefold() == DEFAULT_VOICE:
@@ -93,7 +90,6 @@ def voice_from(model: LoadedModel, references: Sequence[Path | str], cache: Path
 
 
 def _default(model: LoadedModel, cache: Path | None) -> Voice:
-    """Return the voice that a model was trained for, or its first speaker."""
     if model.reference:
         return replace(voice_from(model, [model.reference], cache), name=DEFAULT_VOICE)
     for name, latents in _speakers(model).items():
@@ -107,7 +103,6 @@ def _own_voice(model: LoadedModel, name: str, latents: tuple[Tensor, Tensor]) ->
 
 
 def _key(model: LoadedModel, settings: "ConditioningSettings", paths: Sequence[Path]) -> str:
-    """Hash everything that a voice depends on."""
     digest = hashlib.blake2b(f"1 {model.fingerprint} {asdict(settings)}".encode(), digest_size=16)
     for path in paths:
         if path.is_dir():
@@ -138,13 +133,11 @@ def _speakers(model: LoadedModel) -> dict[str, tuple[Tensor, Tensor]]:
 
 
 def _shapes(model: LoadedModel) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of a voice of this model."""
     count, width = model.gpt.get_submodule("conditioning_perceiver").get_parameter("latents").shape
     return {"prompt": (1, count, width), "embedding": (1, EMBEDDING_WIDTH, 1)}
 
 
 def _advice(name: str, own: Mapping[str, object]) -> str:
-    """Suggest the nearest voices, or list some."""
     lower = {speaker.casefold(): speaker for speaker in own}
     near = [lower[match] for match in difflib.get_close_matches(name.casefold(), lower, n=3, cutoff=0.5)]
     if near:
@@ -179,7 +172,6 @@ class ConditioningSettings:
 
 @torch.no_grad()
 def encode_speaker(model: LoadedModel, paths: Sequence[Path], settings: ConditioningSettings) -> dict[str, Tensor]:
-    """Return the GPT's prompt and the vocoder's embedding of a speaker in one or several clips."""
     clips = [_load_clip(path, settings) for path in paths]
     return {"prompt": _prompt(model, torch.cat(clips, dim=1), settings), "embedding": _embedding(model, clips)}
 
@@ -202,7 +194,6 @@ def _load_clip(path: Path, settings: ConditioningSettings) -> Tensor:
 
 
 def _prompt(model: LoadedModel, sound: Tensor, settings: ConditioningSettings) -> Tensor:
-    """Return the mean of the conditioning latents over the chunks of a sound."""
     if settings.gpt_cond_len > 0:
         sound = sound[:, : RATE * settings.gpt_cond_len]
     chunks = torch.split(sound, RATE * settings.gpt_cond_chunk_len, dim=1)
@@ -220,7 +211,6 @@ def _prompt(model: LoadedModel, sound: Tensor, settings: ConditioningSettings) -
 
 
 def _embedding(model: LoadedModel, clips: Sequence[Tensor]) -> Tensor:
-    """Return the mean of the speaker embeddings of clips."""
     from torchaudio.functional import resample
 
     encoder: Any = model.vocoder.get_submodule("speaker_encoder")
@@ -242,7 +232,6 @@ class VoiceCache:
         self.max_bytes = max_bytes
 
     def get(self, key: str, shapes: Shapes) -> dict[str, Tensor] | None:
-        """Return a voice, or None if it is missing or damaged."""
         from safetensors import SafetensorError
         from safetensors.torch import load
 

@@ -1,0 +1,178 @@
+"""Speech becomes subtitles and chapters, and fits into the time of subtitles; utterances are joined without clicks."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.speech.made_speech import speech, tone, utterance
+from utils.core.errors import TextError
+from utils.dataset.clip import Cue, Span
+from utils.dataset.subtitles import read_cues
+from utils.media.audio import faded
+from utils.media.encoding import Chapter
+from utils.media.rates import OUTPUT_RATE
+from utils.speech.subtitles import captions, chapters, fit_to_cues, srt, vtt, write_captions, write_chapters
+from utils.speech.types import join, start_times
+
+LONG = "ልጆቹ ሜዳ ላይ ኳስ ሲጫወቱ ዋሉ፤ ከዚያም ሁሉም ወደ ቤት ሄደው እራት በሉና ተኙ፤ በማግስቱም እንደገና ወደ ሜዳ ሄዱ፣ ኳሱ ግን አልነበረም።"
+CUES = [Cue(Span(0.0, 1.5), "ሰላም።\nደህና?"), Cue(Span(3661.2504, 3662.9996), "አዎ።")]
+CHAPTERS = [Chapter("ምዕራፍ 1", 0.0, 61.5), Chapter("The\tend", 61.5, 70.0)]
+
+
+def cues(*spans: tuple[float, float]) -> list[Cue]:
+    return [Cue(Span(start, end), "ሰላም") for start, end in spans]
+
+
+def test_utterances_are_joined_with_their_pauses_where_their_start_times_say() -> None:
+    parts = [utterance("ሰላም።", 1.0, pause=0.35), utterance("ደህና?", 0.5, pause=0.8), utterance("አዎ።", 0.25)]
+    sound, starts = join(parts), list(start_times(parts))
+    assert sound.size == round((1.0 + 0.35 + 0.5 + 0.8 + 0.25) * OUTPUT_RATE)
+    assert starts == pytest.approx([0, 1.35, 2.65])
+    for part, start in zip(parts, starts, strict=True):
+        begin = round(start * OUTPUT_RATE)
+        assert np.array_equal(sound[begin : begin + part.samples.size], faded(part.samples, OUTPUT_RATE))
+    assert join([]).size == 0
+
+
+def test_no_joint_clicks() -> None:
+    close = [utterance("ሰላም", 0.3 + 1 / 440) for _ in range(5)]  # they begin and end at full loudness, without a pause
+    assert np.abs(np.diff(join(close))).max() < 1.5 * np.abs(np.diff(tone(0.3))).max()
+    assert np.abs(np.diff(np.concatenate([part.samples for part in close]))).max() > 0.9
+
+
+def test_each_sentence_is_a_cue_at_its_time() -> None:
+    spoken = speech(utterance("ሰላም።", 1.0, pause=0.5), utterance("ደህና  ነህ?", 0.5))
+    assert captions(spoken) == [Cue(Span(0.0, 1.0), "ሰላም።"), Cue(Span(1.5, 2.0), "ደህና ነህ?")]
+
+
+def test_a_long_sentence_becomes_cues_of_two_short_lines() -> None:
+    parts = captions(speech(utterance("ሀ", 1.0), utterance(LONG, 9.0)))[1:]
+    assert " ".join(" ".join(cue.text.split()) for cue in parts) == LONG
+    assert all(len(line) <= 42 for cue in parts for line in cue.text.split("\n"))
+    assert all(cue.text.count("\n") <= 1 for cue in parts)
+    assert [parts[0].span.start, parts[-1].span.end] == pytest.approx([1.0, 10.0])
+    assert all(first.span.end == pytest.approx(second.span.start) for first, second in pairwise(parts))
+    shares = [cue.span.seconds / len(cue.text) for cue in parts]
+    assert max(shares) < 1.1 * min(shares)
+
+
+def test_subtitles_are_written_as_players_expect_them() -> None:
+    assert srt(CUES) == "1\n00:00:00,000 --> 00:00:01,500\nሰላም።\nደህና?\n\n2\n01:01:01,250 --> 01:01:03,000\nአዎ።\n"
+    assert vtt(CUES[:1]) == "WEBVTT\n\n00:00:00.000 --> 00:00:01.500\nሰላም።\nደህና?\n"
+
+
+@pytest.mark.parametrize("ending", [".srt", ".vtt", ".SRT"])
+def test_written_subtitles_can_be_read(ending: str, tmp_path: Path) -> None:
+    spoken = captions(
+        speech(utterance("ሰላም & ደህና", 1.0, pause=0.5), utterance("3 < 4 --> 5", 0.5), utterance(LONG, 9.0))
+    )
+    write_captions(tmp_path / f"a{ending}", spoken)
+    read = read_cues(tmp_path / f"a{ending}").cues
+    arrow = "-->" if ending == ".vtt" else "->"
+    assert [cue.text for cue in read] == [" ".join(cue.text.split()).replace("-->", arrow) for cue in spoken]
+    assert [cue.span.start for cue in read] == pytest.approx([cue.span.start for cue in spoken], abs=0.001)
+
+
+def test_chapters_begin_with_their_sentences_and_end_where_the_next_begins() -> None:
+    titles = {"ለ": "አንድ", "መ": "ሁለት"}
+    spoken = speech(*(utterance(text, 1.0, pause=0.5, chapter=titles.get(text)) for text in "ሀለሐመ"))
+    assert chapters(spoken) == (Chapter("አንድ", 1.5, 4.5), Chapter("ሁለት", 4.5, 6.0))
+    assert chapters(speech(utterance("ሀ", 1.0))) == ()
+
+
+def test_chapters_are_written_for_audacity_and_for_podcast_players(tmp_path: Path) -> None:
+    write_chapters(tmp_path / "a.txt", CHAPTERS)
+    labels = "0.000000\t61.500000\tምዕራፍ 1\n61.500000\t70.000000\tThe end\n"
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == labels
+    write_chapters(tmp_path / "a.json", CHAPTERS)
+    entries = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["chapters"]
+    assert entries[0] == {"startTime": 0.0, "endTime": 61.5, "title": "ምዕራፍ 1"}
+
+
+def test_another_extension_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TextError, match=r"a\.sub"):
+        write_captions(tmp_path / "a.sub", CUES)
+    with pytest.raises(TextError, match="extension"):
+        write_chapters(tmp_path / "a", CHAPTERS)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("spans", "seconds", "placed"),
+    [
+        # fits as it is
+        ([(1, 3)], [1.5], [(1, 2.5, 1.0, "")]),
+        # a little too long: faster; a little too short: slower; far too short: as it is
+        ([(0, 2)], [2.5], [(0, 2, 1.25, "")]),
+        ([(0, 2)], [1.8], [(0, 2, 0.9, "")]),
+        ([(0, 2)], [1.98], [(0, 1.98, 1.0, "")]),
+        ([(0, 2)], [0.5], [(0, 0.5, 1.0, "")]),
+        # neighbours that fill their time touch and do not push each other
+        ([(0, 2), (2, 4)], [2.2, 2.2], [(0, 2, 1.1, ""), (2, 4, 1.1, "")]),
+        # too long for the maximum speed: on into the silence
+        ([(0, 2), (5, 6)], [4.05, 1], [(0, 3, 1.35, "1.00 s late"), (5, 6, 1.0, "")]),
+        # no silence: the next one waits, and catches up
+        (
+            [(0, 2), (2, 4), (4, 6)],
+            [4.05, 1.2, 1.0],
+            [(0, 3, 1.35, "delays"), (3.1, 3.1 + 0.9, 1.2 / 0.9, "1.10 s late"), (4, 5, 1.0, "")],
+        ),
+        # nothing is spoken
+        ([(0, 2), (3, 4)], [0, 1], [(0, 0, 1.0, "Nothing"), (3, 4, 1.0, "")]),
+        # the last one needs more than there is
+        ([(0, 1)], [2.7], [(0, 2, 1.35, "1.00 s late")]),
+    ],
+)
+def test_sounds_are_fitted_into_their_time(
+    spans: list[tuple[float, float]], seconds: list[float], placed: list[tuple[float, float, float, str]]
+) -> None:
+    timeline = fit_to_cues(cues(*spans), [tone(length) for length in seconds])
+    for cue, (start, end, speed, note) in zip(timeline.cues, placed, strict=True):
+        assert cue[:3] == pytest.approx((start, end, speed), abs=1e-3)
+        assert (note in cue.note) if note else not cue.note
+    assert len(timeline.notes) == sum(bool(note) for *_, note in placed)
+
+
+@pytest.mark.parametrize(
+    ("spans", "seconds", "whole", "total"),
+    [
+        ([(1, 3), (4, 6)], [1, 1], None, 6.0),
+        ([(1, 3), (4, 6)], [1, 1], 10.0, 10.0),
+        ([(0, 1)], [2.7], None, 2.0),
+        ([(0, 3)], [2], 1.0, 3.0),
+        ([], [], 2.0, 2.0),
+    ],
+)
+def test_the_whole_is_as_long_as_the_subtitles_unless_words_would_be_lost(
+    spans: list[tuple[float, float]], seconds: list[float], whole: float | None, total: float
+) -> None:
+    timeline = fit_to_cues(cues(*spans), [tone(length) for length in seconds], seconds=whole)
+    assert timeline.samples.size == pytest.approx(total * OUTPUT_RATE, abs=1)
+    assert timeline.samples.dtype == np.float32
+
+
+def test_the_sound_is_where_the_timeline_says() -> None:
+    timeline = fit_to_cues(cues((0.5, 2), (2, 2.5), (4, 5)), [tone(1), tone(1.5), tone(0.4)])
+    loud = np.convolve(np.abs(timeline.samples), np.full(240, 1 / 240), "same") > 0.05
+    expected = np.zeros_like(loud)
+    for cue in timeline.cues:
+        expected[round(cue.start * OUTPUT_RATE) : round(cue.end * OUTPUT_RATE)] = True
+    assert (loud != expected).mean() < 0.02
+    assert np.abs(np.diff(timeline.samples)).max() < 0.05  # no clicks
+
+
+def test_no_two_sounds_overlap_and_none_is_cut() -> None:
+    random = np.random.default_rng(1)
+    starts = np.cumsum(random.uniform(0.3, 3, 60))
+    spans = [(float(start), float(start + random.uniform(0.2, 2))) for start in starts]
+    sounds = [tone(length) for length in random.uniform(0.05, 3, 60)]
+    dubbed = fit_to_cues(cues(*spans), sounds).cues
+    for cue, following, sound, (start, end) in zip(dubbed, [*dubbed[1:], None], sounds, spans, strict=True):
+        assert cue.end - cue.start == pytest.approx(sound.size / OUTPUT_RATE / cue.speed, abs=1e-3)
+        assert 0.8 <= cue.speed <= 1.35
+        assert following is None or cue.end <= following.start + 1e-9
+        assert cue.start >= start - 1e-4
+        assert bool(cue.note) == (cue.start - start > 0.05 or cue.end - end > 0.05)
