@@ -6,15 +6,15 @@ import pytest
 
 from tests.training.running import events, trained
 from tests.training.trainable import write_dataset
-from tests.xtts.full_size import write_full_size
 from utils.core.paths import Project
+from utils.xtts import random_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def test_a_model_of_the_full_size_goes_the_whole_way(tmp_path: Path) -> None:
     dataset = write_dataset(tmp_path / "dataset", train=2, held_back=1, seconds=1.0)
-    model = write_full_size(tmp_path / "model")
+    model = random_model.build(tmp_path / "model", sizes=random_model.PUBLISHED)
     run = trained(
         tmp_path / "project",
         dataset,

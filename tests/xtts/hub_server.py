@@ -12,21 +12,12 @@ LARGE = 1000  # bytes from which a file has a SHA-256 instead of git's hash
 
 @dataclass
 class Hub:
-    """What is served, and what was asked for.
+    """What is served, and what was requested."""
 
-    Attributes:
-        files: Content by revision and name.
-        break_off: How often to send half of what was asked for, by name.
-        hang_up: How often to close the connection instead of an answer, by name.
-        announced: Hashes to announce instead of the true ones, by name.
-        requests: Method, revision, name and range of every request.
-    """
-
-    files: dict[tuple[str, str], bytes]
-    break_off: dict[str, int] = field(default_factory=dict)
-    hang_up: dict[str, int] = field(default_factory=dict)
-    announced: dict[str, str] = field(default_factory=dict)
-    requests: list[tuple[str, str, str, str]] = field(default_factory=list)
+    files: dict[tuple[str, str], bytes]  # by revision and name
+    hang_up: dict[str, int] = field(default_factory=dict)  # how often to close the connection instead, by name
+    announced: dict[str, str] = field(default_factory=dict)  # hashes to announce instead of the true ones, by name
+    requests: list[tuple[str, str, str, str]] = field(default_factory=list)  # method, revision, name and range
     endpoint: str = ""
 
     def downloads(self) -> list[str]:
@@ -74,10 +65,7 @@ def serving(hub: Hub) -> Iterator[Hub]:
             self.send_header("X-Repo-Commit", "0" * 40)
             self.end_headers()
             if method == "GET":
-                self.close_connection = broken = hub.break_off.get(name, 0) > 0
-                self.wfile.write(rest[: len(rest) // 2] if broken else rest)
-                if broken:
-                    hub.break_off[name] -= 1
+                self.wfile.write(rest)
 
     with listening(Answers) as hub.endpoint:
         yield hub

@@ -1,4 +1,4 @@
-"""Makes dvae.pth and mel_stats.pth with random weights, in the hub's layout and in any size."""
+"""dvae.pth and mel_stats.pth with random weights, in the hub's layout and in any size."""
 
 from pathlib import Path
 from typing import Any
@@ -7,39 +7,29 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-# The arguments of GPTTrainer.__init__ with the published gpt_num_audio_tokens of 1026.
-PUBLISHED: dict[str, Any] = {
-    "channels": 80,
-    "normalization": None,
-    "positional_dims": 1,
-    "num_tokens": 1024,
-    "codebook_dim": 512,
-    "hidden_dim": 512,
-    "num_resnet_blocks": 3,
-    "kernel_size": 3,
-    "num_layers": 2,
-    "use_transposed_convs": False,
-}
+from utils.xtts.from_scratch import new_dvae
+
+PUBLISHED = (512, 1024, 512)  # width of the first layer, number of codes, width of a code
+SMALL = (16, 64, 16)
 MEL_STATS = torch.linspace(1.0, 3.0, 80)
-SMALL = PUBLISHED | {"num_tokens": 64, "codebook_dim": 16, "hidden_dim": 16, "num_resnet_blocks": 2}
 
 
-def make_dvae(sizes: dict[str, Any], seed: int = 0) -> Any:
+def make_dvae(sizes: tuple[int, int, int], seed: int = 0) -> Any:
     """Build coqui's own module with random weights."""
-    from TTS.tts.layers.xtts.dvae import DiscreteVAE, dvae_wav_to_mel
+    from TTS.tts.layers.xtts.dvae import dvae_wav_to_mel
 
-    with torch.random.fork_rng(devices=[]):
+    codes = sizes[1]
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(seed)
-        dvae = DiscreteVAE(**sizes)
-        with torch.no_grad():  # the codebook is what the random encoder puts out for sound: many codes occur
-            wave = torch.from_numpy(babble(sizes["num_tokens"] * 1024 / 22_050, seed))
-            found = dvae.encoder(dvae_wav_to_mel(wave[None], mel_norms=MEL_STATS))[0, :, : sizes["num_tokens"]]
-            dvae.codebook.embed.copy_(found)
+        dvae: Any = new_dvae(*sizes)
+        wave = torch.from_numpy(babble(codes * 1024 / 22_050, seed))
+        outputs = dvae.encoder(dvae_wav_to_mel(wave[None], mel_norms=MEL_STATS))[0, :, :codes]
+        dvae.codebook.embed.copy_(outputs)  # so that many codes occur in sound
     return dvae.eval()
 
 
 def babble(seconds: float, seed: int) -> npt.NDArray[np.float32]:
-    """Make a sound that changes its tone and its level twenty times a second."""
+    """Make a sound that changes its tone and its level twenty times a second, without silence."""
     random = np.random.default_rng(seed)
     size, steps = round(seconds * 22_050), round(seconds * 20) + 1
     steady = np.ones(22_050 // 20 + 1)
@@ -48,9 +38,9 @@ def babble(seconds: float, seed: int) -> npt.NDArray[np.float32]:
     return (0.5 * level**2 * tone + 0.3 * noise**4 * random.standard_normal(size)).astype(np.float32)
 
 
-def write_dvae(folder: Path, sizes: dict[str, Any] | None = None, seed: int = 0) -> Path:
+def write_dvae(folder: Path, sizes: tuple[int, int, int] = SMALL, seed: int = 0) -> Path:
     """Write both files into a folder and return it."""
     folder.mkdir(parents=True, exist_ok=True)
-    torch.save(make_dvae(SMALL if sizes is None else sizes, seed).state_dict(), folder / "dvae.pth")
+    torch.save(make_dvae(sizes, seed).state_dict(), folder / "dvae.pth")
     torch.save(MEL_STATS, folder / "mel_stats.pth")
     return folder

@@ -1,51 +1,23 @@
-"""Makes a small vocab.json with the exact structure of XTTS v2's: same sections, same special tokens, real merges."""
+"""A small vocab.json with the exact structure of XTTS v2's: same sections, same special tokens, real merges."""
 
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-LANGUAGE_TOKENS = (
-    "[en] [de] [START] [fr] [es] [it] [pt] [pl] [tr] [ru] [cs] [nl] [ar] [zh-cn] [ja] [hu] [ko] [hi]".split()
-)
-MARKS = "!'(),-./:;?\"’"
-LETTERS = "abcdefghijklmnopqrstuvwxyz" + "àáâäãåæçčćďèéêëěęíîïìłñńňóôöõøœřśšßťúùûüůýźžż" + "ğışő" + "ə"
-OTHER_SCRIPTS = (
-    "абвгдежзийклмнопрстуфхцчшщъыьэюя" + "ابتثجحخدذرزسشصضطظعغفقكلمنهويةىأإآؤئ" + "कखगघचछजटठडतथदधनपफबभमयरलवशसह"
-)
-MERGES = (
-    "t h|h e|i n|a n|th e|e r|r e|o n|an d|e n|o u|s t|a l|in g|s h|c h|o r|e s|b e|l l|t o|s e|a r|m e|n ə|l ə|d e|s s"
-).split("|")
+from utils.xtts.random_model import small_vocabulary
 
 
 def vocabulary_data(*, without: Iterable[str] = ()) -> dict[str, Any]:
     """Return the JSON tree; ``without`` leaves single symbols out."""
-    symbols = [symbol for symbol in MARKS + LETTERS + OTHER_SCRIPTS if symbol not in set(without)]
-    merges = [merge for merge in MERGES if not set(without) & set(merge)]
-    tokens = ["[STOP]", "[UNK]", "[SPACE]", *symbols, *(merge.replace(" ", "") for merge in merges), *LANGUAGE_TOKENS]
-    rows = {token: row for row, token in enumerate(dict.fromkeys(tokens))}
-    flags = {"special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-    special = ["[STOP]", "[UNK]", "[SPACE]", *LANGUAGE_TOKENS]
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [{"id": rows[token], "content": token, **flags} for token in special],
-        "normalizer": None,
-        "pre_tokenizer": {"type": "Whitespace"},
-        "post_processor": None,
-        "decoder": None,
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": "[UNK]",
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "vocab": rows,
-            "merges": merges,
-        },
-    }
+    data: dict[str, Any] = json.loads(json.dumps(small_vocabulary().data))
+    model, absent = data["model"], set(without)
+    model["merges"] = [merge for merge in model["merges"] if not absent & set(merge)]
+    tokens = [token for token in model["vocab"] if token.startswith("[") or not absent & set(token)]
+    model["vocab"] = {token: row for row, token in enumerate(tokens)}
+    for token in data["added_tokens"]:
+        token["id"] = model["vocab"][token["content"]]
+    return data
 
 
 def write_vocabulary(folder: Path, *, without: Iterable[str] = ()) -> Path:

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 from tests.training.small_gpt import small_gpt
 from tests.training.speedups.lessons import changed, learn, loss, weights
-from utils.training.packing import Example, PackedGpt, SpecialTokens, pack
 from utils.training.speedups import SpeedupError
 from utils.training.speedups.freezing import freeze_first_layers
 from utils.xtts.adapters import (
@@ -51,14 +49,6 @@ def test_the_chosen_matrices_get_an_adapter(targets: Any, names: list[str], dora
     assert change.changed == len(list(adapted_layers(gpt))) == len(names) * LAYERS
     assert trained == small + rows
     assert f"{trained:,} of" in change.detail
-
-
-@pytest.mark.parametrize("dora", [False, True])
-def test_only_adapters_and_the_rows_of_the_text_learn(dora: bool) -> None:
-    gpt = adapted(dora=dora)
-    before = weights(gpt)
-    learn(gpt, torch.optim.AdamW(gpt.parameters(), lr=1e-2))
-    assert changed(gpt, before) == {name for name in before if "lora_" in name or name.startswith(TEXT_ROWS)}
 
 
 @pytest.mark.parametrize("dora", [False, True])
@@ -120,18 +110,6 @@ def test_frozen_layers_have_frozen_adapters() -> None:
     trained = {name for name, weight in gpt.named_parameters() if weight.requires_grad}
     assert any(name.startswith("gpt.h.1.") for name in trained)
     assert not any(name.startswith("gpt.h.0.") for name in trained)
-
-
-def test_packed_batches_go_through_the_adapters() -> None:
-    gpt, plain = taught(), small_gpt(LAYERS, DIM)
-    plain.load_state_dict(merged_state(gpt))
-    random = np.random.default_rng(0)
-    mel = random.standard_normal((24, 80)).astype(np.float16)
-    clips = [Example(random.integers(1, 90, count), random.integers(0, 1024, 3 * count), mel) for count in (5, 7)]
-    batch = pack(clips, SpecialTokens.from_model(gpt))
-    with torch.no_grad():
-        ours, merged = PackedGpt(gpt.eval())(batch), PackedGpt(plain.eval())(batch)
-    assert [float(part) for part in ours] == pytest.approx([float(part) for part in merged], rel=1e-5)
 
 
 @pytest.mark.parametrize("dora", [False, True])

@@ -4,6 +4,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 
 from tests.xtts.hub_server import Hub, serving
 from utils.core.errors import DownloadError
-from utils.xtts import base_models, random_model
+from utils.xtts import base_models
 from utils.xtts.base_models import DownloadProgress, ModelSource, base_folder
 from utils.xtts.files import BUILT_IN, HUB_FILES, ModelFileError
 from utils.xtts.hub import LICENCE, VARIABLE, LicenceError, UnreachableError, accept_licence, licence_accepted
@@ -38,7 +39,6 @@ def fresh(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "sleep", lambda _: None)
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1 << 16)  # a test file is smaller than one
     hub.requests.clear()
-    hub.break_off.clear()
     hub.hang_up.clear()
     hub.announced.clear()
 
@@ -50,6 +50,11 @@ def source(tmp_path: Path, hub: Hub) -> ModelSource:
     return ModelSource(tmp_path / "models", consent, hub.endpoint)
 
 
+@pytest.fixture
+def offline(tmp_path: Path) -> ModelSource:
+    return ModelSource(tmp_path / "models", tmp_path / "none", "http://127.0.0.1:9")
+
+
 def same_files(one: Path, other: Path, names: Any = HUB_FILES) -> bool:
     return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
 
@@ -58,16 +63,11 @@ def test_a_version_is_fetched_whole_and_only_once(source: ModelSource, hub: Hub,
     folder = base_folder("v2.0.2", source=source)
     assert same_files(folder, tiny_folder)
     assert {path.name for path in folder.iterdir()} == {*HUB_FILES, "verified.json"}
-    assert sorted(hub.downloads()) == sorted(HUB_FILES)
+    fetched = {(revision, name) for method, revision, name, _ in hub.requests if method == "GET"}
+    assert fetched == {("v2.0.2", name) for name in PUBLISHED} | {("main", name) for name in base_models.ADDED_LATER}
     hub.requests.clear()
     assert base_folder("v2.0.2", source=source) == folder
     assert hub.requests == []
-
-
-def test_what_an_older_version_lacks_comes_from_the_newest(source: ModelSource, hub: Hub) -> None:
-    base_folder("v2.0.2", source=source)
-    fetched = {(revision, name) for method, revision, name, _ in hub.requests if method == "GET"}
-    assert fetched == {("v2.0.2", name) for name in PUBLISHED} | {("main", name) for name in base_models.ADDED_LATER}
 
 
 def test_progress_is_told_in_bytes_of_all_files(tmp_path: Path, source: ModelSource, tiny_folder: Path) -> None:
@@ -80,16 +80,6 @@ def test_progress_is_told_in_bytes_of_all_files(tmp_path: Path, source: ModelSou
     assert {step.file for step in steps} == set(HUB_FILES)
 
 
-def test_a_connection_that_breaks_is_taken_up_where_it_broke(source: ModelSource, hub: Hub, tiny_folder: Path) -> None:
-    hub.break_off["model.pth"] = 2
-    folder = base_folder("main", source=source)
-    assert same_files(folder, tiny_folder)
-    ranges = [wanted for method, _, name, wanted in hub.requests if (method, name) == ("GET", "model.pth")]
-    assert len(ranges) == 3
-    assert ranges[0] == ""
-    assert all(wanted.startswith("bytes=") for wanted in ranges[1:])
-
-
 @pytest.mark.parametrize("name", ["config.json", "model.pth"])
 def test_a_hub_that_hangs_up_once_is_asked_again(source: ModelSource, hub: Hub, tiny_folder: Path, name: str) -> None:
     hub.hang_up[name] = 1
@@ -97,28 +87,22 @@ def test_a_hub_that_hangs_up_once_is_asked_again(source: ModelSource, hub: Hub, 
     assert hub.hang_up[name] == 0
 
 
-def test_a_killed_download_is_continued_by_the_next_start(source: ModelSource, hub: Hub, tiny_folder: Path) -> None:
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_killed_download_is_resumed_unless_its_half_is_damaged(
+    source: ModelSource, hub: Hub, tiny_folder: Path, damaged: bool
+) -> None:
     content = (tiny_folder / "model.pth").read_bytes()
-    folder = source.models / "main"
-    folder.mkdir(parents=True)
-    name = f".model.pth.{hashlib.sha256(content).hexdigest()[:16]}.partial"
-    (folder / name).write_bytes(content[:100_000])
+    partial = source.models / "main" / f".model.pth.{hashlib.sha256(content).hexdigest()[:16]}.partial"
+    partial.parent.mkdir(parents=True)
+    partial.write_bytes(bytes(100_000) if damaged else content[:100_000])
+    if damaged:
+        with pytest.raises(DownloadError, match=r"model\.pth"):
+            base_folder("main", source=source)
     assert same_files(base_folder("main", source=source), tiny_folder)
     assert ("GET", "main", "model.pth", "bytes=100000-") in hub.requests
 
 
-def test_a_damaged_half_is_noticed_and_thrown_away(source: ModelSource, hub: Hub, tiny_folder: Path) -> None:
-    content = (tiny_folder / "model.pth").read_bytes()
-    folder = source.models / "main"
-    folder.mkdir(parents=True)
-    name = f".model.pth.{hashlib.sha256(content).hexdigest()[:16]}.partial"
-    (folder / name).write_bytes(bytes(100_000))
-    with pytest.raises(DownloadError, match=r"model\.pth"):
-        base_folder("main", source=source)
-    assert same_files(base_folder("main", source=source), tiny_folder)
-
-
-@pytest.mark.parametrize("name", ["model.pth", "vocab.json", "mel_stats.pth"])
+@pytest.mark.parametrize("name", ["model.pth", "vocab.json"])
 def test_a_wrong_hash_is_refused_and_not_kept(source: ModelSource, hub: Hub, name: str) -> None:
     hub.announced[name] = "0" * (40 if name == "vocab.json" else 64)
     with pytest.raises(DownloadError, match=re.escape(name)) as raised:
@@ -127,9 +111,7 @@ def test_a_wrong_hash_is_refused_and_not_kept(source: ModelSource, hub: Hub, nam
     assert not (source.models / "main" / name).exists()
 
 
-@pytest.mark.parametrize(
-    "content", [b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"[:68], b"", b"x" * 5000]
-)
+@pytest.mark.parametrize("content", [b"version https://git-lfs.github.com/spec/v1\noid sha256:0", b""])
 @pytest.mark.parametrize("name", ["model.pth", "config.json"])
 def test_a_damaged_file_is_found_and_fetched_again(
     source: ModelSource, hub: Hub, tiny_folder: Path, content: bytes, name: str
@@ -139,16 +121,6 @@ def test_a_damaged_file_is_found_and_fetched_again(
     hub.requests.clear()
     assert same_files(base_folder("main", source=source), tiny_folder)
     assert hub.downloads() == [name]
-
-
-def test_files_that_somebody_put_there_are_checked_and_not_fetched(
-    source: ModelSource, hub: Hub, tiny_folder: Path
-) -> None:
-    shutil.copytree(tiny_folder, source.models / "main")
-    source.consent.unlink()
-    base_folder("main", source=source)
-    assert hub.downloads() == []
-    assert len(hub.requests) == len(HUB_FILES)
 
 
 def test_without_consent_nothing_is_asked_for(source: ModelSource, hub: Hub) -> None:
@@ -164,8 +136,6 @@ def test_without_consent_nothing_is_asked_for(source: ModelSource, hub: Hub) -> 
     [
         (None, None, False),
         (None, "1", True),
-        (None, "0", False),
-        ("{", None, False),
         ("[1]", None, False),
         (json.dumps({"licence": "another"}), None, False),
         (json.dumps({"licence": LICENCE}), None, True),
@@ -182,98 +152,68 @@ def test_consent_is_a_stored_file_or_the_variable(
     assert licence_accepted(path) == accepted
 
 
-NOWHERE = "http://127.0.0.1:9"
-
-
-def test_without_a_connection_the_error_says_which_files_go_where(source: ModelSource) -> None:
+def test_without_a_connection_files_that_look_whole_are_taken(
+    source: ModelSource, offline: ModelSource, tiny_folder: Path
+) -> None:
+    offline = replace(offline, consent=source.consent)
     with pytest.raises(UnreachableError) as raised:
-        base_folder("v2.0.3", source=ModelSource(source.models, source.consent, NOWHERE))
-    assert str(source.models / "v2.0.3") in raised.value.hint
-    assert all(name in raised.value.hint for name in HUB_FILES)
-
-
-def test_without_a_connection_files_that_look_whole_are_taken(source: ModelSource, tiny_folder: Path) -> None:
-    shutil.copytree(tiny_folder, source.models / "v2.0.3")
-    offline = ModelSource(source.models, source.consent, NOWHERE)
-    assert base_folder("v2.0.3", source=offline) == source.models / "v2.0.3"
-    (source.models / "v2.0.3" / "model.pth").write_bytes(b"\0" * 68)
+        base_folder("v2.0.3", source=offline)
+    assert all(name in raised.value.hint for name in (*HUB_FILES, str(offline.models / "v2.0.3")))
+    folder = shutil.copytree(tiny_folder, offline.models / "v2.0.3", dirs_exist_ok=True)
+    assert base_folder("v2.0.3", source=offline) == folder
+    (folder / "model.pth").write_bytes(b"\0" * 68)
     with pytest.raises(UnreachableError):
         base_folder("v2.0.3", source=offline)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_what_comes_with_the_program_needs_neither_consent_nor_connection(tmp_path: Path, name: str) -> None:
-    folder = base_folder(name, source=ModelSource(tmp_path, tmp_path / "none", NOWHERE))
+def test_what_comes_with_the_program_needs_neither_consent_nor_connection(offline: ModelSource, name: str) -> None:
+    folder = base_folder(name, source=offline)
     assert {path.name for path in folder.iterdir()} > set(HUB_FILES)
     assert require_match(match_gpt(folder), name).complete
 
 
-def alone(tmp_path: Path) -> ModelSource:
-    return ModelSource(tmp_path / "models", tmp_path / "none", NOWHERE)
+def test_a_whole_folder_of_ones_own_is_used_where_it_is(offline: ModelSource, tiny_folder: Path) -> None:
+    assert base_folder("v2.0.2", str(tiny_folder), offline) == tiny_folder
+    assert base_folder("v2.0.2", f"{tiny_folder / 'model.pth'} ", offline) == tiny_folder
+    assert not offline.models.exists()
 
 
-def test_a_whole_folder_of_ones_own_is_used_where_it_is(tmp_path: Path, tiny_folder: Path) -> None:
-    assert base_folder("v2.0.2", str(tiny_folder), alone(tmp_path)) == tiny_folder
-    assert base_folder("v2.0.2", f"{tiny_folder / 'model.pth'} ", alone(tmp_path)) == tiny_folder
-    assert not (tmp_path / "models").exists()
-
-
-def trainer_file(folder: Path, tiny_folder: Path, *beside: str) -> Path:
-    """Write what coqui's Trainer leaves, with some files beside it."""
-    folder.mkdir()
-    state = {f"xtts.{name}": weight for name, weight in read_state_dict(tiny_folder / "model.pth").items()}
-    torch.save(
-        {"model": state, "step": 7, "model_loss": {"train_loss": 1.0, "eval_loss": None}}, folder / "best_model.pth"
-    )
-    for name in beside:
-        shutil.copy(tiny_folder / name, folder)
-    return folder / "best_model.pth"
-
-
-@pytest.mark.parametrize("folder_given", [True, False])
+@pytest.mark.parametrize("given", ["folder", "file", "file alone"])
 def test_a_checkpoint_of_coquis_trainer_gets_what_it_lacks_from_the_version(
-    tmp_path: Path, source: ModelSource, hub: Hub, tiny_folder: Path, folder_given: bool
+    tmp_path: Path, source: ModelSource, hub: Hub, tiny_folder: Path, given: str
 ) -> None:
-    path = trainer_file(tmp_path / "run", tiny_folder, "config.json", "vocab.json")
-    folder = base_folder("v2.0.2", str(path.parent if folder_given else path), source)
+    path = tmp_path / "run" / "best_model.pth"
+    path.parent.mkdir()
+    state = {f"xtts.{name}": weight for name, weight in read_state_dict(tiny_folder / "model.pth").items()}
+    torch.save({"model": state, "step": 7, "model_loss": {"train_loss": 1.0, "eval_loss": None}}, path)
+    for name in ("config.json", "vocab.json") if given != "file alone" else ():
+        shutil.copy(tiny_folder / name, path.parent)
+    custom = str(path.parent if given == "folder" else path)
+    folder = base_folder("v2.0.2", custom, source)
     assert match_gpt(folder).complete
     assert same_files(folder, tiny_folder, HUB_FILES[1:])
-    assert sorted(hub.downloads()) == sorted(base_models.ADDED_LATER)
-    assert base_folder("v2.0.2", str(path.parent if folder_given else path), source) == folder
+    assert set(hub.downloads()) == set(HUB_FILES[1:] if given == "file alone" else base_models.ADDED_LATER)
+    assert base_folder("v2.0.2", custom, source) == folder
 
 
-def test_a_lone_checkpoint_takes_config_and_vocabulary_of_the_version(
-    tmp_path: Path, source: ModelSource, tiny_folder: Path
-) -> None:
-    folder = base_folder("v2.0.2", str(trainer_file(tmp_path / "run", tiny_folder)), source)
-    assert match_gpt(folder).complete
-
-
-def test_a_model_of_another_size_is_refused_with_names(tmp_path: Path, source: ModelSource) -> None:
-    other = random_model.build(tmp_path / "other", sizes=random_model.RandomModelSize(layers=1, dim=32, heads=2))
-    lone = tmp_path / "lone.pth"
-    shutil.copy(other / "model.pth", lone)
-    with pytest.raises(ModelFileError, match=r"lone\.pth"):
-        base_folder("v2.0.2", str(lone), source)
-
-
-def test_a_gpt_without_a_vocoder_is_refused(tmp_path: Path, tiny_folder: Path) -> None:
+def test_a_gpt_without_a_vocoder_is_refused(tmp_path: Path, offline: ModelSource, tiny_folder: Path) -> None:
     folder = shutil.copytree(tiny_folder, tmp_path / "model")
-    kept = {name: weight.clone() for name, weight in read_state_dict(folder / "model.pth").items() if "gpt." in name}
-    torch.save(kept, folder / "model.pth")
+    weights = read_state_dict(folder / "model.pth").items()
+    torch.save({name: weight.clone() for name, weight in weights if "gpt." in name}, folder / "model.pth")
     with pytest.raises(ModelFileError, match="vocoder"):
-        base_folder("v2.0.2", str(folder), alone(tmp_path))
+        base_folder("v2.0.2", str(folder), offline)
 
 
 @pytest.mark.parametrize(
     ("missing", "key"),
     [(["model.pth"], r"model\.pth"), (["config.json", "vocab.json"], r"config\.json and no vocab\.json")],
 )
-def test_a_folder_that_is_no_model_is_named(tmp_path: Path, tiny_folder: Path, missing: list[str], key: str) -> None:
+def test_a_folder_that_is_no_model_is_named(
+    tmp_path: Path, offline: ModelSource, tiny_folder: Path, missing: list[str], key: str
+) -> None:
     folder = shutil.copytree(tiny_folder, tmp_path / "model")
     for name in missing:
         (folder / name).unlink()
     with pytest.raises(ModelFileError, match=key):
-        base_folder("v2.0.2", str(folder), alone(tmp_path))
-    with pytest.raises(ModelFileError, match=r"x\.pth"):
-        base_folder("v2.0.2", str(tmp_path / "nowhere" / "x.pth"), alone(tmp_path))
+        base_folder("v2.0.2", str(folder), offline)

@@ -9,13 +9,12 @@ import pytest
 import torch
 
 from tests.xtts.small_dvae import MEL_STATS, PUBLISHED, SMALL, babble, make_dvae, write_dvae
-from utils.media.rates import RATE
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.files import ModelFileError
 
 pytestmark = pytest.mark.slow
 
-LENGTHS = (1.0, 1.3, 2.0, 2.31, 3.3, 5.0, 5.001, 7.7, 11.6)
+LENGTHS = (1.0, 1.3, 2.31, 5.0, 5.001, 11.6)
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +27,8 @@ def encoder(folder: Path) -> AudioEncoder:
     return AudioEncoder.load(folder)
 
 
-def assert_batches_change_nothing(encoder: AudioEncoder, seconds: tuple[float, ...]) -> None:
-    clips = [babble(length, seed) for seed, length in enumerate(seconds)]
+def assert_batches_change_nothing(encoder: AudioEncoder) -> None:
+    clips = [babble(length, seed) for seed, length in enumerate(LENGTHS)]
     together = encoder.encode(clips)
     for clip, in_batch in zip(clips, together, strict=True):
         (alone,) = encoder.encode([clip])
@@ -38,12 +37,10 @@ def assert_batches_change_nothing(encoder: AudioEncoder, seconds: tuple[float, .
         assert len(set(alone.codes.tolist())) > 5, "a test with hardly any codes would prove nothing"
 
 
-@pytest.mark.slow
 def test_a_batch_gives_the_same_codes_as_one_by_one(encoder: AudioEncoder) -> None:
-    assert_batches_change_nothing(encoder, LENGTHS)
+    assert_batches_change_nothing(encoder)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("extra", range(0, 1025, 128))
 def test_borders_are_right_for_every_remainder_of_the_length(encoder: AudioEncoder, extra: int) -> None:
     short, long = babble(1.0, 1)[: 20_480 + extra], babble(3.0, 2)
@@ -70,12 +67,6 @@ def test_codes_and_frames_are_those_of_coqui(encoder: AudioEncoder, seconds: flo
     assert np.abs(ours.mel - frames).max() < 0.005  # half precision of numbers up to 11.5
 
 
-def test_there_are_as_many_codes_as_the_trainer_of_coqui_expects(encoder: AudioEncoder) -> None:
-    for size in range(22_050, 22_050 + 1100, 37):
-        codes = len(encoder.encode([babble(2.0, 0)[:size]])[0].codes)
-        assert codes in {-(-size // 1024), -(-size // 1024) + 1}
-
-
 def test_the_fingerprint_follows_the_weights_and_not_the_file(folder: Path, tmp_path: Path) -> None:
     first = AudioEncoder.load(folder).fingerprint
     weights = torch.load(folder / "dvae.pth", weights_only=True)
@@ -87,22 +78,12 @@ def test_the_fingerprint_follows_the_weights_and_not_the_file(folder: Path, tmp_
     assert AudioEncoder.load(write_dvae(tmp_path, seed=1)).fingerprint != first
 
 
-def test_the_decoder_and_other_extras_are_not_needed(folder: Path, tmp_path: Path) -> None:
-    write_dvae(tmp_path)
-    weights = torch.load(folder / "dvae.pth", weights_only=True)
-    kept = {name: weight for name, weight in weights.items() if name.startswith("encoder.")}
-    torch.save(kept | {"codebook.embed": weights["codebook.embed"], "more": torch.ones(1)}, tmp_path / "dvae.pth")
-    assert AudioEncoder.load(tmp_path).fingerprint == AudioEncoder.load(folder).fingerprint
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [
         ("dvae.pth", None),
         ("dvae.pth", b"not a model"),
         ("dvae.pth", {"other": torch.ones(2)}),
-        ("dvae.pth", [1, 2]),
-        ("mel_stats.pth", None),
         ("mel_stats.pth", torch.ones(79)),
     ],
 )
@@ -118,11 +99,10 @@ def test_a_wrong_file_is_refused(tmp_path: Path, name: str, content: object) -> 
         AudioEncoder.load(tmp_path)
 
 
-@pytest.mark.slow
 def test_the_published_size_too_gives_the_same_codes_in_a_batch(tmp_path: Path) -> None:
     encoder = AudioEncoder.load(write_dvae(tmp_path, PUBLISHED))
     assert sum(weight.numel() for weight in encoder.encoder.parameters()) == 24_251_392
-    assert_batches_change_nothing(encoder, LENGTHS)
+    assert_batches_change_nothing(encoder)
 
 
 @pytest.mark.gpu
@@ -132,4 +112,3 @@ def test_a_gpu_gives_the_codes_of_the_cpu(tmp_path: Path) -> None:
     results = [AudioEncoder.load(tmp_path, device).encode(clips) for device in ("cpu", "cuda")]
     codes = [np.concatenate([one.codes for one in result]) for result in results]
     assert (codes[0] == codes[1]).mean() > 0.999
-    assert RATE == 22_050

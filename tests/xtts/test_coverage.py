@@ -16,31 +16,15 @@ def tokenizer(tmp_path: Path) -> Tokenizer:
     return prepare_tokenizer(Vocabulary.load(write_vocabulary(tmp_path / "base")), "am")
 
 
-@pytest.fixture
-def poor(tmp_path: Path) -> Tokenizer:
-    return prepare_tokenizer(
-        Vocabulary.load(write_vocabulary(tmp_path / "poor", without="ə")), "am", allow_missing=True
-    )
-
-
 def write_list(folder: Path, *lines: str) -> Path:
     path = folder / "metadata.csv"
     path.write_text("\n".join(["audio_file|text|speaker_name", *lines]) + "\n", encoding="utf-8")
     return path
 
 
-def write_tone(path: Path, seconds: float) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    soundfile.write(path, np.zeros(int(22_050 * seconds), dtype=np.float32), 22_050)
-
-
-def test_a_covered_text_has_no_unknown_tokens(tokenizer: Tokenizer) -> None:
-    coverage = measure_coverage(tokenizer, [TextRow(2, "ሰላም ለዓለም።"), TextRow(3, "እንደምን ነህ?")], "amh")
-    assert (coverage.sentences, coverage.unknown) == (2, 0)
-    assert not coverage.missing
-
-
-def test_missing_symbols_are_counted_with_their_lines(poor: Tokenizer) -> None:
+def test_missing_symbols_are_counted_with_their_lines(tmp_path: Path) -> None:
+    base = Vocabulary.load(write_vocabulary(tmp_path, without="ə"))
+    poor = prepare_tokenizer(base, "am", allow_missing=True)
     coverage = measure_coverage(poor, [TextRow(2, "ሰላም"), TextRow(3, "ሰው ሰበረ"), TextRow(4, "ቡና")], "am")
     assert coverage.missing == {"ə": 2}
     assert coverage.unreadable == [2, 3]
@@ -51,16 +35,14 @@ def test_missing_symbols_are_counted_with_their_lines(poor: Tokenizer) -> None:
 def test_the_longest_sentences_are_listed(tokenizer: Tokenizer) -> None:
     rows = [TextRow(line, "ሰላም ለዓለም " * line) for line in range(1, 41)]
     coverage = measure_coverage(tokenizer, rows, "am")
-    lengths = [tokens for tokens, _, _ in coverage.longest]
-    assert lengths == sorted(lengths, reverse=True)
     assert [line for _, line, _ in coverage.longest] == [40, 39, 38, 37, 36][:MAX_LONGEST]
-    assert coverage.too_long
     assert coverage.too_long[-1] == 40
+    assert (coverage.sentences, coverage.unknown) == (40, 0)
 
 
 def test_tokens_per_second_need_recordings(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    write_tone(tmp_path / "wavs" / "a.wav", 2.0)
-    path = write_list(tmp_path, "wavs/a.wav|ሰላም|x", "wavs/missing.wav|ሰላም ለዓለም|x")
+    soundfile.write(tmp_path / "a.wav", np.zeros(44_100, dtype=np.float32), 22_050)
+    path = write_list(tmp_path, "a.wav|ሰላም|x", "missing.wav|ሰላም ለዓለም|x")
     coverage = measure_coverage(tokenizer, read_rows(path), "am")
     tokens = len(tokenizer.encode("ሰላም", "am"))
     assert f"tokens per second    {tokens / 2.0:.1f} (1 recordings, 2.0 s)" in str(coverage)
@@ -84,12 +66,9 @@ def test_lists_and_plain_texts_are_read_with_line_numbers(
     assert [(row.line, row.text) for row in read_rows(path)] == rows
 
 
-def test_a_line_without_text_is_named(tmp_path: Path) -> None:
+def test_a_line_without_text_and_a_broken_recording_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"metadata\.csv:3: no text"):
         list(read_rows(write_list(tmp_path, "a.wav|ሰላም|x", "b.wav||x")))
-
-
-def test_a_broken_recording_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.wav").write_text("no audio")
     with pytest.raises(DataError, match=r"a\.wav"):
         list(read_rows(write_list(tmp_path, "a.wav|ሰላም|x")))

@@ -17,12 +17,9 @@ def read(pack: LanguagePack, text: str, mode: TextMode = "latin") -> str:
     return pack.render(normalised, pack.phonemise(normalised), mode)
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [("amh", AmharicPack), ("አማርኛ", AmharicPack), ("en", CoquiPack), ("zh", CoquiPack), ("ti", LanguagePack)],
-)
-def test_every_language_has_a_pack(name: str, kind: type) -> None:
-    assert type(pack_for(name)) is kind
+def test_every_language_has_a_pack() -> None:
+    kinds = [type(pack_for(name)) for name in ("amh", "አማርኛ", "en", "zh", "ti")]
+    assert kinds == [AmharicPack, AmharicPack, CoquiPack, CoquiPack, LanguagePack]
 
 
 @pytest.mark.parametrize("mode", ["latin", "ipa"])
@@ -31,19 +28,10 @@ def test_amharic_is_read_without_ethiopic_letters(mode: TextMode) -> None:
     assert not [sample for sample in pack.samples if ETHIOPIC.search(read(pack, sample, mode))]
 
 
-def test_the_mode_fidel_keeps_the_letters_and_spells_the_numbers() -> None:
-    text = read(AmharicPack(), "3 ሰዓት ነው።", "fidel")
-    assert len(ETHIOPIC.findall(text)) >= 8
-    assert not re.search(r"[0-9።ə]", text)
-
-
 def test_a_project_can_say_how_a_word_sounds() -> None:
     plain, own = AmharicPack(), AmharicPack(overrides={"ገና": "ɡənːa"})
     assert read(plain, "ገና ነው") != read(own, "ገና ነው")
     assert read(own, "ገና ነው").startswith("gənna")
-
-
-def test_a_pronunciation_with_a_foreign_sign_is_refused() -> None:
     with pytest.raises(TextError, match="pronunciation"):
         read(AmharicPack(overrides={"ገና": "9%"}), "ገና ነው")
 
@@ -102,11 +90,6 @@ def test_numbers_that_coqui_cannot_read_are_an_error_with_a_cure(code: str, text
 )
 def test_sentences_of_any_script_are_found(text: str, sentences: list[str]) -> None:
     assert pack_for("ti").split(text) == sentences
-
-
-@pytest.mark.parametrize("code", ["am", "en", "ti"])
-def test_a_fingerprint_is_stable(code: str) -> None:
-    assert fingerprint(pack_for(code)) == fingerprint(pack_for(code))
 
 
 def test_a_fingerprint_tells_front_ends_apart() -> None:

@@ -8,7 +8,7 @@ import torch
 
 from utils.xtts.files import ModelFileError
 from utils.xtts.model import fingerprint, gpt_state, load_gpt, match_gpt, read_config, read_state_dict
-from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
+from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 pytestmark = pytest.mark.slow
@@ -18,10 +18,6 @@ pytestmark = pytest.mark.slow
 def folder(tiny_folder: Path, tmp_path: Path) -> Path:
     """A copy to change."""
     return shutil.copytree(tiny_folder, tmp_path / "model")
-
-
-def rewrite(folder: Path, content: Any) -> None:
-    torch.save(content, folder / "model.pth")
 
 
 def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
@@ -34,10 +30,7 @@ def test_the_gpt_is_filled_in_full_precision_and_draws_no_random_number(tiny_fol
     assert torch.equal(torch.random.get_rng_state(), before)
     assert {weight.dtype for weight in gpt.parameters()} == {torch.float32}
     assert same(gpt.state_dict(), gpt_state(tiny_folder))
-    assert (gpt.start_text_token, gpt.stop_text_token) == (
-        Vocabulary.load(tiny_folder / "vocab.json").ids["[START]"],
-        0,
-    )
+    assert gpt.start_text_token == Vocabulary.load(tiny_folder / "vocab.json").ids["[START]"]
 
 
 def wrapped(weights: dict[str, torch.Tensor], kind: str) -> Any:
@@ -74,11 +67,10 @@ class Evil:
     ("content", "key"),
     [
         (None, "is missing"),
-        (b"version https://git-lfs.github.com/spec/v1", "cannot be read"),
         (b"", "cannot be read"),
         (pickle.dumps(Evil(), protocol=2), "cannot be read"),
     ],
-    ids=["missing", "pointer", "empty", "code"],
+    ids=["missing", "empty", "code"],
 )
 def test_a_wrong_file_is_refused(folder: Path, content: bytes | None, key: str, capsys: Any) -> None:
     path = folder / "model.pth"
@@ -88,30 +80,13 @@ def test_a_wrong_file_is_refused(folder: Path, content: bytes | None, key: str, 
     assert "ran" not in capsys.readouterr().out
 
 
-def test_a_truncated_file_is_named(folder: Path) -> None:
-    path = folder / "model.pth"
-    path.write_bytes(path.read_bytes()[:-5000])
-    with pytest.raises(ModelFileError, match="cannot be read"):
-        load_gpt(folder)
-
-
-def test_code_in_a_file_that_torch_wrote_is_not_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rewrite(folder, {"model": Evil()})
-    with pytest.raises(ModelFileError, match="cannot be read"):
-        load_gpt(folder)
-    assert "ran" not in capsys.readouterr().out
-
-
 def changed(weights: dict[str, torch.Tensor], change: str) -> dict[str, torch.Tensor]:
-    weights = dict(weights)
     if change == "prefix":
         return {f"module.{name}": weight for name, weight in weights.items()}
     if change == "half":
         return dict(list(weights.items())[: len(weights) // 2])
-    if change == "one token more":
-        rows = weights["gpt.text_head.bias"]
-        return weights | {"gpt.text_head.bias": torch.cat([rows, rows[:1]])}
-    return {name: torch.ones(3) for name in ("a", "b")}
+    rows = weights["gpt.text_head.bias"]
+    return weights | {"gpt.text_head.bias": torch.cat([rows, rows[:1]])}
 
 
 @pytest.mark.parametrize(
@@ -120,12 +95,12 @@ def changed(weights: dict[str, torch.Tensor], change: str) -> dict[str, torch.Te
         ("prefix", r"0\.0% of .* missing \(conditioning_encoder\.init\.weight, "),
         ("half", "missing"),
         ("one token more", r"wrong shape \(text_head.bias \[\d+\] instead of \[\d+\]\)"),
-        ("other", r"0\.0%"),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(folder: Path, change: str, key: str) -> None:
     weights = read_state_dict(folder / "model.pth")
-    rewrite(folder, {"model": changed({name: weights[name].clone() for name in weights if "gpt." in name}, change)})
+    gpt = {name: weights[name].clone() for name in weights if "gpt." in name}
+    torch.save({"model": changed(gpt, change)}, folder / "model.pth")
     with pytest.raises(ModelFileError, match=key) as raised:
         load_gpt(folder)
     assert raised.value.hint
@@ -134,7 +109,7 @@ def test_weights_that_do_not_fit_are_refused(folder: Path, change: str, key: str
 def test_few_missing_weights_are_initialised_and_reported(folder: Path) -> None:
     weights = {name: weight.clone() for name, weight in read_state_dict(folder / "model.pth").items() if "gpt." in name}
     del weights["gpt.final_norm.weight"]
-    rewrite(folder, {"model": weights | {"gpt.extra": torch.ones(1)}})
+    torch.save({"model": weights | {"gpt.extra": torch.ones(1)}}, folder / "model.pth")
     match = match_gpt(folder)
     assert (match.missing, match.unexpected, match.complete) == (["final_norm.weight"], ["extra"], False)
     assert "1 missing (final_norm.weight); 1 unknown (extra)" in str(match)
@@ -145,20 +120,11 @@ def test_new_tokens_get_rows_and_others_keep_theirs(tiny_folder: Path, amharic: 
     old = Vocabulary.load(tiny_folder / "vocab.json").ids
     new = amharic.vocabulary.ids
     before, after = gpt_state(tiny_folder), load_gpt(tiny_folder, amharic)
-    assert (
-        after.text_embedding.weight.shape[0] == after.text_head.weight.shape[0] == after.number_text_tokens == len(new)
-    )
+    assert after.number_text_tokens == len(new)
     for name in ("text_embedding.weight", "text_head.weight", "text_head.bias"):
         rows = after.get_parameter(name)
         assert all(torch.equal(rows[new[token]], before[name][old[token]].float()) for token in old)
     assert torch.equal(after.text_embedding.weight[new["[am]"]], before["text_embedding.weight"][old["[it]"]].float())
-
-
-def test_the_noise_of_new_rows_differs_between_embedding_and_head(tiny_folder: Path) -> None:
-    base = Vocabulary.load(tiny_folder / "vocab.json")
-    gpt = load_gpt(tiny_folder, prepare_tokenizer(base, "am", mode="ipa"))
-    row = base.size + 1
-    assert not torch.equal(gpt.text_embedding.weight[row], gpt.text_head.weight[row])
 
 
 @pytest.mark.parametrize("content", [None, "{", "{}", '{"model_args": {"gpt_layers": 2}}'])
@@ -174,7 +140,7 @@ def test_a_fingerprint_differs_between_models_but_not_copies(folder: Path, tiny_
     weights = {name: weight.clone() for name, weight in read_state_dict(folder / "model.pth").items() if "gpt." in name}
     prints = set()
     for _ in range(2):
-        rewrite(folder, {"model": weights})
+        torch.save({"model": weights}, folder / "model.pth")
         prints.add(fingerprint(folder))
         weights["gpt.gpt.h.0.attn.c_attn.bias"][7] += 1
     assert len(prints) == 2

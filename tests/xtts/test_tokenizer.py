@@ -44,16 +44,12 @@ def test_training_and_speech_read_the_same_ids(tokenizer: Tokenizer, tmp_path: P
     shutil.copytree(run, ready)
     training, speech = Tokenizer.load(run), Tokenizer.load(ready)
     for text in AMHARIC:
-        assert (
-            training.encode(text, "am") == speech.encode(text, "amh_ET") == list(speech.tokenize(text, "Amharic").ids)
-        )
+        ids = training.encode(text, "am")
+        assert ids == speech.encode(text, "amh_ET") == list(speech.tokenize(text, "Amharic").ids)
 
 
-def test_latin_adds_nothing_but_the_language(base: Vocabulary, latin: Tokenizer) -> None:
+def test_latin_adds_only_the_language_and_ipa_single_symbols(base: Vocabulary, latin: Tokenizer) -> None:
     assert latin.vocabulary.ids.keys() - base.ids.keys() == {"[am]"}
-
-
-def test_ipa_adds_single_symbols(base: Vocabulary) -> None:
     added = prepare_tokenizer(base, "am", mode="ipa").vocabulary.ids.keys() - base.ids.keys() - {"[am]"}
     assert {"ɨ", "ʔ", "ɲ", "ː"} <= added
     assert {len(token) for token in added} == {1}
@@ -82,13 +78,6 @@ def test_what_the_model_reads(latin: Tokenizer, written: str, read: str) -> None
     assert latin.tokenize(written, "am").model_text.startswith(read)
 
 
-def test_ids_open_with_the_language_and_spell_what_is_read(latin: Tokenizer) -> None:
-    reading = latin.tokenize("ጤና ይስጥልኝ፣ እንደምን ነዎት?", "am")
-    assert reading.tokens[0] == "[am]"
-    assert "[SPACE]" in reading.tokens
-    assert latin.decode(reading.ids) == reading.model_text
-
-
 def test_settings_travel_with_the_model(base: Vocabulary, tmp_path: Path) -> None:
     made = prepare_tokenizer(base, "Amharic", mode="ipa", overrides={"ገና": "ɡənːa"})
     made.save(tmp_path)
@@ -114,7 +103,7 @@ def test_another_front_end_is_noticed(latin: Tokenizer, tmp_path: Path) -> None:
     assert "0" * 16 in notice
 
 
-@pytest.mark.parametrize("content", ["{", "{}", '{"mode": "klingon"}'])
+@pytest.mark.parametrize("content", ["{", '{"mode": "klingon"}'])
 def test_damaged_settings_are_refused(latin: Tokenizer, tmp_path: Path, content: str) -> None:
     latin.save(tmp_path)
     (tmp_path / SETTINGS_FILE).write_text(content, encoding="utf-8")
@@ -140,19 +129,15 @@ def test_old_languages_get_the_ids_of_plain_coqui(latin: Tokenizer, tmp_path: Pa
     assert latin.encode(text, language) == stock.encode(text, language)
 
 
-@pytest.mark.parametrize(("typed", "read"), [("“yes” – no…", '"yes" - no...'), ("naïve café", "naïve café")])
-def test_marks_the_vocabulary_lacks_are_read_as_common_ones(latin: Tokenizer, typed: str, read: str) -> None:
-    assert latin.tokenize(typed, "en").model_text == read
-
-
-def test_a_symbol_without_spelling_is_refused_by_name(latin: Tokenizer) -> None:
+def test_marks_the_vocabulary_lacks_are_read_as_common_ones_or_refused_by_name(latin: Tokenizer) -> None:
+    assert latin.tokenize("“yes” – no…, naïve", "en").model_text == '"yes" - no..., naïve'
     with pytest.raises(VocabularyError, match="no symbol for 😀"):
         latin.encode("hello 😀", "en")
 
 
 @pytest.mark.parametrize("typed", ["[STOP]", "[am]", "[en] hello [START]"])
 def test_tokens_typed_as_text_do_not_act_as_tokens(latin: Tokenizer, typed: str) -> None:
-    tokens = latin.tokenize(typed, "ff" if "[ff]" in latin.vocabulary.ids else "en").tokens
+    tokens = latin.tokenize(typed, "en").tokens
     assert set(tokens[1:]) & latin.vocabulary.special <= {"[SPACE]", "[UNK]"}
 
 
@@ -180,8 +165,3 @@ def test_long_sentences_are_cut_at_clauses_to_fit_the_model(latin: Tokenizer) ->
     assert max(len(latin.encode(piece, "am")) for piece in pieces) <= AmharicPack().token_limit
     assert " ".join(pieces).split() == text.split()
     assert all(piece[-1] in "፣።" for piece in pieces)
-
-
-def test_a_word_without_end_is_still_cut(latin: Tokenizer) -> None:
-    pieces = latin.split("ሰላም" * 400, "am")
-    assert "".join(pieces) == "ሰላም" * 400

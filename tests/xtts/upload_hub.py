@@ -12,21 +12,13 @@ from tests.local_server import Handler, listening
 
 @dataclass
 class UploadHub:
-    """What was made and sent.
+    """What was made and sent."""
 
-    Attributes:
-        token: The one that may write.
-        repositories: Who may see each repository by name.
-        files: What was sent, by repository and path.
-        tokens: What came with each request.
-        unknown: Calls that were not expected.
-    """
-
-    token: str
-    repositories: dict[str, str] = field(default_factory=dict)
-    files: dict[tuple[str, str], bytes] = field(default_factory=dict)
-    tokens: set[str] = field(default_factory=set)
-    unknown: list[str] = field(default_factory=list)
+    token: str  # the one that may write
+    repositories: dict[str, str] = field(default_factory=dict)  # who may see each, by name
+    files: dict[tuple[str, str], bytes] = field(default_factory=dict)  # by repository and path
+    tokens: set[str] = field(default_factory=set)  # of all requests
+    unknown: list[str] = field(default_factory=list)  # calls that were not expected
     endpoint: str = ""
 
     def answer(self, path: str, content: bytes, token: str) -> tuple[int, dict[str, Any]]:
@@ -37,12 +29,13 @@ class UploadHub:
             return self.create(json.loads(content))
         if path == "/api/validate-yaml":
             return 200, {"errors": [], "warnings": []}
-        name = "/".join(path.split("/")[3:5])
         if "/preupload/" in path:
-            asked = json.loads(content)["files"]
-            as_it_is = {"uploadMode": "regular", "shouldIgnore": False}
-            return 200, {"files": [{"path": one["path"], **as_it_is} for one in asked]}
-        return self.commit(name, content) if "/commit/" in path else self.stranger(path)
+            plain = {"uploadMode": "regular", "shouldIgnore": False}
+            return 200, {"files": [{"path": file["path"], **plain} for file in json.loads(content)["files"]]}
+        if "/commit/" in path:
+            return self.commit("/".join(path.split("/")[3:5]), content)
+        self.unknown.append(path)
+        return 404, {"error": "not found"}
 
     def create(self, asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         name = f"{asked['organization']}/{asked['name']}"
@@ -56,10 +49,6 @@ class UploadHub:
             if line["key"] == "file":
                 self.files[name, line["value"]["path"]] = base64.b64decode(line["value"]["content"])
         return 200, {"commitUrl": f"{self.endpoint}/{name}/commit/1", "commitOid": "1"}
-
-    def stranger(self, path: str) -> tuple[int, dict[str, Any]]:
-        self.unknown.append(path)
-        return 404, {"error": "not found"}
 
 
 @contextlib.contextmanager
