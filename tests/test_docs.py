@@ -13,7 +13,7 @@ import pytest
 
 from docs import make_api
 from utils.__main__ import known_verbs
-from utils.config import Config, TrainConfig
+from utils.config import TrainConfig
 from utils.config.flags import read_flags
 from utils.core.paths import CONFIGS, ROOT
 
@@ -69,14 +69,6 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
     return parser
 
 
-def settings_of(verb: str, action: str) -> type[Config]:
-    """The settings that a verb, or a part of one, reads."""
-    module = importlib.import_module(f"utils.cli.{verb.replace('-', '_')}")
-    names = ("CONFIG", "SpeechConfig") if action != "filter" else ("DatasetConfig",)
-    settings: type[Config] = next(getattr(module, name) for name in names if hasattr(module, name))
-    return settings
-
-
 def check_ours(words: list[str]) -> None:
     """A command of ours is understood by its own parser, and its settings are within their bounds."""
     verb, *rest = words
@@ -84,11 +76,13 @@ def check_ours(words: list[str]) -> None:
     try:
         arguments = parser_of(verb).parse_args(rest)
     except SystemExit as end:
-        if end.code:  # 0: it was asked for help
+        if end.code:  # 0: help was requested
             pytest.fail(f"{verb} does not take {rest}")
         return
     if hasattr(arguments, "config"):
-        read_flags(arguments, settings_of(verb, getattr(arguments, "action", "")))
+        module = importlib.import_module(f"utils.cli.{verb.replace('-', '_')}")
+        names = ("CONFIG", "SpeechConfig") if getattr(arguments, "action", "") != "filter" else ("DatasetConfig",)
+        read_flags(arguments, next(getattr(module, name) for name in names if hasattr(module, name)))
 
 
 @pytest.mark.parametrize("line", COMMANDS)
@@ -104,21 +98,27 @@ def test_a_command_is_understood(line: str, monkeypatch: pytest.MonkeyPatch) -> 
         check_ours(rest)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
-def test_links_lead_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=named)
+def test_links_lead_somewhere_in_the_repository(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    targets = [target for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in target]
     assert [target for target in targets if not (page.parent / target).exists()] == []
+    if page in {*DOCS, ROOT / "README.md"}:
+        assert re.search(r"https?://(?!127\.0\.0\.1|localhost)|\.\./shared|/work/", text) is None
+
+
+def test_the_tree_of_readme_is_the_disk() -> None:
+    tree = next(text for kind, text in BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8")) if not kind)
+    paths = [line.partition(" ")[0] for line in tree.splitlines() if line.strip()]
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    assert {path.stem for path in (ROOT / "utils").iterdir() if path.stem[0] not in "_."} <= {*re.findall(r"\w+", tree)}
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=named)
-def test_files_that_are_named_exist(page: Path) -> None:
+def test_files_and_settings_that_are_named_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert [name for name in sorted(set(FILE.findall(text))) if not (ROOT / name).exists()] == []
-
-
-@pytest.mark.parametrize("page", WRITTEN, ids=named)
-def test_settings_that_are_named_exist(page: Path) -> None:
-    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    text = BLOCK.sub("", text)
     keys = {found[1] for code in CODE.findall(text) if (found := re.fullmatch(r"([a-z]\w*_\w*)(?:: .*)?", code))}
     assert sorted(keys - FIELDS.keys() - NO_SETTINGS) == [], "no such setting; if it is something else, say so above"
 
@@ -135,20 +135,11 @@ def test_python_in_a_guide_names_what_there_is(page: Path) -> None:
 
 def defines(module: str, name: str) -> bool:
     """Look for a name at the top of a module, without importing it."""
-    place = ROOT.joinpath(*module.split("."))
-    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    offered = {
-        alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names
-    }
-    return name in offered | {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-
-
-@pytest.mark.parametrize("page", [*DOCS, ROOT / "README.md"], ids=named)
-def test_no_page_leads_out_of_the_repository(page: Path) -> None:
-    assert (
-        re.search(r"https?://(?!127\.0\.0\.1|localhost)|\.\./shared|/work/", page.read_text(encoding="utf-8")) is None
-    )
+    path = ROOT.joinpath(*module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    imported = {alias.asname or alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    return name in imported | {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 
 
 def test_the_reference_is_what_the_code_says() -> None:

@@ -53,31 +53,28 @@ def imports(source: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield from (
-                [f"utils.{alias.name}" for alias in node.names] if node.module == "utils" else [node.module or ""]
-            )
+            is_root = node.module == "utils"
+            yield from (f"utils.{alias.name}" for alias in node.names) if is_root else [node.module or ""]
+
+
+def is_forbidden(name: str, imported: str) -> bool:
+    """Tell whether the layer of a module forbids an import."""
+    top = imported.partition(".")[0]
+    if top != "utils":
+        return ONLY_IN.get(top, package(name)) != package(name)
+    pair = {package(imported), package(name)}
+    return len(pair) == 2 and not pair <= TOGETHER and layer(imported) >= layer(name)
 
 
 def violations(name: str, source: str) -> list[str]:
-    """The imports of a module that its layer forbids."""
-    found = []
-    for imported in imports(source):
-        top = imported.partition(".")[0]
-        if ONLY_IN.get(top, package(name)) != package(name):
-            found.append(f"{name} imports {imported}: only utils/{ONLY_IN[top]} may")
-        if top != "utils" or package(imported) == package(name) or {package(imported), package(name)} <= TOGETHER:
-            continue
-        if layer(imported) >= layer(name):
-            found.append(f"{name} imports {imported}: {package(imported)} is not below {package(name)}")
-    return found
+    return [f"{name} imports {imported}" for imported in imports(source) if is_forbidden(name, imported)]
 
 
-def modules() -> dict[str, Path]:
-    return {module(path): path for path in FILES if path.parent != ROOT / "utils" or not path.stem.startswith("_")}
+MODULES = {module(path): path for path in FILES if path.parent != ROOT / "utils" or not path.stem.startswith("_")}
 
 
 def test_imports_point_down_the_layers() -> None:
-    assert [text for name, path in modules().items() for text in violations(name, path.read_text("utf-8"))] == []
+    assert [text for name, path in MODULES.items() for text in violations(name, path.read_text("utf-8"))] == []
 
 
 def test_an_import_that_points_up_is_found() -> None:
@@ -88,18 +85,10 @@ def test_an_import_that_points_up_is_found() -> None:
         for upper in set().union(*LAYERS[number:]) - {lower}
         if not {lower, upper} <= TOGETHER
     ]
-    missed = [
-        (lower, upper)
-        for lower, upper in pairs
-        for source in (
-            f"from utils.{upper} import a",
-            f"from utils import {upper}",
-            f"def f():\n    import utils.{upper}.a",
-        )
-        if not violations(f"utils.{lower}.probe", source)
-    ]
+    forms = ("from utils.{} import a", "from utils import {}", "def f():\n    import utils.{}.a")
     assert pairs
-    assert missed == []
+    for lower, upper in pairs:
+        assert all(violations(f"utils.{lower}.probe", form.format(upper)) for form in forms), (lower, upper)
 
 
 PROBE = """
@@ -131,12 +120,12 @@ def effects(names: list[str], *, forbidden: set[str]) -> list[str]:
 
 
 def test_importing_the_light_packages_does_nothing_and_needs_no_torch() -> None:
-    assert effects([name for name in modules() if package(name) in LIGHT], forbidden=HEAVY) == []
+    assert effects([name for name in MODULES if package(name) in LIGHT], forbidden=HEAVY) == []
 
 
 @pytest.mark.slow
 def test_importing_everything_does_nothing() -> None:
-    assert effects(list(modules()), forbidden=set()) == []
+    assert effects(list(MODULES), forbidden=set()) == []
 
 
 def test_no_file_is_longer_than_a_reader_can_hold() -> None:

@@ -45,12 +45,9 @@ def test_the_overview_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> No
     assert all(f"  {verb} " in text for verb in known_verbs())
 
 
-def test_an_unknown_verb_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_verb_and_an_error_are_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["fly"]) == 2
     assert "fly" in capsys.readouterr().err
-
-
-def test_an_error_is_one_sentence_with_its_cure(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["runs", "show", "none", "--output", str(tmp_path)]) == 1
     assert "RunError: There is no run 'none'" in capsys.readouterr().err
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,16 +24,8 @@ ALONE = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "UV_OFFLINE": "
 def copied(folder: Path) -> Path:
     """A copy of what start.sh touches, with nothing to install, in a folder that is hard on scripts."""
     folder = folder / "የእኔ ሥራ (1)"
-    for name in (
-        "start.sh",
-        "constraints.txt",
-        "utils/__init__.py",
-        "utils/system/__init__.py",
-        "utils/system/packages.py",
-        "utils/core/__init__.py",
-        "utils/core/paths.py",
-        "utils/core/errors.py",
-    ):
+    modules = ("__init__", "system/__init__", "system/packages", "core/__init__", "core/paths", "core/errors")
+    for name in ("start.sh", "constraints.txt", *(f"utils/{module}.py" for module in modules)):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     (folder / "requirements.txt").write_text("# nothing\n", encoding="utf-8")
@@ -49,15 +42,8 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def start(checkout: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [checkout / "start.sh", *words],
-        cwd="/",
-        env=ALONE | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    command, variables = [str(checkout / "start.sh"), *words], ALONE | environment
+    return subprocess.run(command, cwd="/", env=variables, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +69,10 @@ def want_a_package(checkout: Path) -> None:
     (checkout / "requirements.txt").write_text("stand-in==1.0\n", encoding="utf-8")
 
 
-def site(checkout: Path) -> Path:
-    (found,) = (checkout / ".venv" / "lib").glob("python*/site-packages")
-    return found
+def assert_mended(checkout: Path, said: str, **environment: str) -> None:
+    mended = start(checkout, **environment)
+    assert (mended.returncode, mended.stdout) == (0, "page\n"), mended.stderr
+    assert said in mended.stderr
 
 
 @pytest.mark.slow
@@ -106,21 +93,15 @@ def test_the_first_start_makes_the_environment_and_the_next_ones_do_not(checkout
     [
         (lambda venv: (venv / "bin" / "python").unlink(), "is damaged; creating it again"),
         (lambda venv: (venv / ".installed").unlink(), "Installing requirements.txt"),
-        (
-            lambda venv: shutil.rmtree(next(venv.glob("lib/python*/site-packages/pip"))),
-            "is damaged; creating it again",
-        ),
+        (lambda venv: shutil.rmtree(next(venv.glob("lib/python*/site-packages/pip"))), "is damaged; creating it again"),
         (lambda venv: (venv.parent / "requirements.txt").write_text("# new\n"), "Installing requirements.txt"),
     ],
     ids=["no python", "half made", "no pip", "a new list"],
 )
-def test_a_broken_environment_is_mended(installed: Path, harm: object, said: str) -> None:
+def test_a_broken_environment_is_mended(installed: Path, harm: Callable[[Path], object], said: str) -> None:
     assert start(installed).stderr == ""
-    assert callable(harm)
     harm(installed / ".venv")
-    mended = start(installed)
-    assert (mended.returncode, mended.stdout) == (0, "page\n"), mended.stderr
-    assert said in mended.stderr
+    assert_mended(installed, said)
 
 
 @pytest.mark.slow
@@ -130,11 +111,9 @@ def test_a_package_that_lost_its_files_is_installed_again(installed: Path, gone:
     want_a_package(installed)
     offline = {"PIP_FIND_LINKS": installed.as_uri()}
     assert start(installed, **offline).returncode == 0
-    lost = site(installed) / gone
+    (lost,) = (installed / ".venv" / "lib").glob(f"python*/site-packages/{gone}")
     shutil.rmtree(lost) if lost.is_dir() else lost.unlink()
-    mended = start(installed, **offline)
-    assert (mended.returncode, mended.stdout) == (0, "page\n"), mended.stderr
-    assert "stand-in==1.0. Installing" in mended.stderr
+    assert_mended(installed, "stand-in==1.0. Installing", **offline)
     assert lost.exists()
     assert "Installing them again" not in start(installed).stderr
 
@@ -148,8 +127,7 @@ def test_a_start_that_was_killed_while_python_got_pip_is_mended(checkout: Path) 
         time.sleep(0.01)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait()
-    mended = start(checkout)
-    assert (mended.returncode, mended.stdout) == (0, "page\n"), mended.stderr
+    assert_mended(checkout, "")
 
 
 @pytest.mark.slow
@@ -178,23 +156,10 @@ def test_a_missing_python_is_said_with_its_cure(checkout: Path) -> None:
     assert "Install one of them" in lost.stderr
 
 
-def test_the_batch_file_knows_the_same_words() -> None:
+def test_the_batch_file_and_the_image_take_the_same_programs() -> None:
     text = (ROOT / "start.bat").read_bytes()
-    assert b"\r\n" in text
-    for word in (
-        b"-m utils.system.packages",
-        b"requirements.txt",
-        b"tests\\requirements.txt",
-        b"-m utils",
-        b"xtts_demo.py",
-        b"--torch-backend=auto",
-    ):
-        assert word in text
-
-
-def test_the_image_and_the_start_take_the_same_uv() -> None:
-    pins = [
-        re.findall(r"\buv==\S+?(?=[; \n])", (ROOT / name).read_text(encoding="utf-8"))
-        for name in ("start.sh", "Dockerfile")
-    ]
+    words = (b"-m utils.system.packages", b"tests\\requirements.txt", b"xtts_demo.py", b"--torch-backend=auto", b"\r\n")
+    assert [word for word in words if word not in text] == []
+    files = [(ROOT / name).read_text(encoding="utf-8") for name in ("start.sh", "Dockerfile")]
+    pins = [re.findall(r"\buv==\S+?(?=[; \n])", file) for file in files]
     assert pins[0] == pins[1] != []

@@ -31,10 +31,8 @@ def test_the_words_of_a_benchmark_are_of_its_program_and_device(one: Benchmark, 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("", [one.name for one in BENCHMARKS if one.device == "cpu"]),
         ("--device cuda", [one.name for one in BENCHMARKS if one.device == "cuda"]),
         ("--only speech training", ["training", "speech"]),
-        ("--only speech-gpu", ["speech-gpu"]),
     ],
 )
 def test_those_that_are_named_run_or_all_of_a_device(words: str, expected: list[str]) -> None:

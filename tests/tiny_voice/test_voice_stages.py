@@ -49,42 +49,29 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path / "voice")
 
 
-def test_a_finished_stage_is_not_done_again(bench: Bench) -> None:
+def test_a_finished_stage_is_done_again_only_after_a_change(bench: Bench) -> None:
     assert bench.run() == ["first", "second", "third"]
     assert bench.run() == []
     assert stages.figures(bench.root, "second")["name"] == "second"
-
-
-def test_what_comes_after_a_change_is_done_again(bench: Bench) -> None:
-    bench.run()
     assert bench.run(replace(TOY, dvae=replace(TOY.dvae, steps=7))) == ["second", "third"]
     assert bench.run(OTHER) == ["first", "second", "third"]
 
 
-def test_an_interrupted_stage_finds_what_it_had_done(bench: Bench) -> None:
+@pytest.mark.parametrize(("recipe", "is_kept"), [(TOY, True), (OTHER, False)])
+def test_half_of_an_interrupted_stage_is_kept_unless_its_inputs_change(
+    bench: Bench, recipe: Recipe, is_kept: bool
+) -> None:
     bench.fails = True
     with pytest.raises(KeyboardInterrupt):
         bench.run()
     bench.fails = False
-    assert bench.run() == ["second", "third"]
-    assert (bench.root / "second" / "half").is_file()
+    assert bench.run(recipe)[-2:] == ["second", "third"]
+    assert (bench.root / "second" / "half").is_file() is is_kept
 
 
-def test_half_of_a_stage_with_other_inputs_is_thrown_away(bench: Bench) -> None:
-    bench.fails = True
-    with pytest.raises(KeyboardInterrupt):
-        bench.run()
-    bench.fails = False
-    bench.run(OTHER)
-    assert not (bench.root / "second" / "half").exists()
-
-
-def test_single_stages_can_be_asked_for(bench: Bench) -> None:
+def test_single_stages_can_be_selected(bench: Bench) -> None:
     assert bench.run(TOY, "first") == ["first"]
     with pytest.raises(ConfigError, match="needs second first"):
         bench.run(TOY, "third")
-
-
-def test_an_unknown_stage_is_refused_with_those_that_there_are(bench: Bench) -> None:
     with pytest.raises(ConfigError, match=r"fourth.*first, second, third"):
         bench.run(TOY, "fourth")
