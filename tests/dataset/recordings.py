@@ -4,7 +4,7 @@ import functools
 import io
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,7 @@ SENTENCES = (
     "ዝናቡ ሌሊቱን ሙሉ ሲዘንብ አደረ",
 )
 VOICES = ("am", "am+f2", "am+m3")
+Voice = Callable[[], tuple[Samples, ...]]
 
 
 @dataclass(frozen=True)
@@ -81,24 +82,18 @@ def recording(
 @functools.cache
 def utterances() -> tuple[Samples, ...]:
     """Return spoken sentences: by espeak-ng where it is installed, else by the generator below."""
-    return espeak() if shutil.which("espeak-ng") else generated()
+    if not shutil.which("espeak-ng"):
+        return generated()
+    return tuple(_espeak(sentence, voice) for sentence in SENTENCES for voice in VOICES)
 
 
-@functools.cache
-def espeak() -> tuple[Samples, ...]:
-    return tuple(_said(sentence, voice) for sentence in SENTENCES for voice in VOICES)
-
-
-def _said(sentence: str, voice: str) -> Samples:
-    words = ["espeak-ng", "-v", voice, "--stdout", sentence]
-    wave = subprocess.run(words, capture_output=True, check=True).stdout
+def _espeak(sentence: str, voice: str) -> Samples:
+    """Return a spoken sentence without the silence at both ends."""
+    command = ["espeak-ng", "-v", voice, "--stdout", sentence]
+    wave = subprocess.run(command, capture_output=True, check=True).stdout
     samples, rate = soundfile.read(io.BytesIO(wave), dtype="float32")
-    return trimmed(resample(samples, rate, RATE) * 0.6)
-
-
-def trimmed(samples: Samples, level: float = 0.003) -> Samples:
-    """Cut off what is silent at both ends, so that the truth begins and ends with sound."""
-    loud = np.flatnonzero(np.abs(samples) > level)
+    samples = resample(samples, rate, RATE) * 0.6
+    loud = np.flatnonzero(np.abs(samples) > 0.003)
     return samples[loud[0] : loud[-1] + 1]
 
 

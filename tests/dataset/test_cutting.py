@@ -8,56 +8,41 @@ import pytest
 
 from utils.config import DatasetConfig
 from utils.dataset.clip import Cue, Span
-from utils.dataset.cutting import cut_cues, cut_speech, format_time
+from utils.dataset.cutting import cut_cues, cut_speech
 
 SETTINGS = DatasetConfig()
-Times = tuple[float, float]
 
 
-def spans(*times: Times) -> list[Span]:
-    return [Span(*one) for one in times]
-
-
-def times(found: list[Span]) -> list[Times]:
-    return [(round(one.start, 3), round(one.end, 3)) for one in found]
+def spans(*times: tuple[float, float]) -> list[Span]:
+    return [Span(*time) for time in times]
 
 
 @pytest.mark.parametrize(
     ("speech", "seconds", "expected"),
     [
-        ([], 10, []),
-        ([(1, 3)], 10, [(0.85, 3.15)]),
-        ([(0, 3)], 3.05, [(0, 3.05)]),
-        ([(1, 3), (3.2, 5)], 10, [(0.85, 5.15)]),
-        ([(1, 3), (4, 6)], 10, [(0.85, 3.15), (3.85, 6.15)]),
-        ([(1, 7), (7.2, 13)], 20, [(0.85, 7.1), (7.1, 13.15)]),
-        ([(1, 5), (5.2, 9), (9.4, 13)], 20, [(0.85, 9.15), (9.25, 13.15)]),
-        ([(1, 3), (4.2, 4.6)], 10, [(0.85, 4.75)]),
-        ([(1, 3), (8, 8.4)], 10, [(0.85, 3.15), (7.85, 8.55)]),
-        ([(1, 12.5)], 20, [(0.95, 12.55)]),
-        ([(1, 14)], 20, [(1, 14)]),
-        ([(0, 6), (6, 12), (12, 18)], 18, [(0, 6), (6, 12), (12, 18)]),
-    ],
-    ids=[
-        "nothing",
-        "padding on both sides",
-        "padding ends with the recording",
-        "short neighbours are merged",
-        "a long pause separates",
-        "padding never reaches a neighbour",
-        "long speech is split at the deepest pause",
-        "a clip that is too short joins its neighbour",
-        "but not over a long pause",
-        "padding yields to the limit",
-        "speech that is too long stays whole, for the filters to exclude",
-        "speech without pauses is cut where it was split",
+        pytest.param([], 10, [], id="nothing"),
+        pytest.param([(0, 3)], 3.05, [(0, 3.05)], id="padding ends with the recording"),
+        pytest.param([(1, 3), (3.2, 5)], 10, [(0.85, 5.15)], id="short neighbours are merged"),
+        pytest.param([(1, 3), (4, 6)], 10, [(0.85, 3.15), (3.85, 6.15)], id="a long pause separates"),
+        pytest.param([(1, 7), (7.2, 13)], 20, [(0.85, 7.1), (7.1, 13.15)], id="padding never reaches a neighbour"),
+        pytest.param(
+            [(1, 5), (5.2, 9), (9.4, 13)],
+            20,
+            [(0.85, 9.15), (9.25, 13.15)],
+            id="long speech is split at the deepest pause",
+        ),
+        pytest.param([(1, 3), (4.2, 4.6)], 10, [(0.85, 4.75)], id="a clip that is too short joins its neighbour"),
+        pytest.param([(1, 3), (8, 8.4)], 10, [(0.85, 3.15), (7.85, 8.55)], id="but not over a long pause"),
+        pytest.param([(1, 12.5)], 20, [(0.95, 12.55)], id="padding yields to the limit"),
+        pytest.param([(1, 14)], 20, [(1, 14)], id="speech that is too long stays whole, for the filters to exclude"),
     ],
 )
-def test_cuts(speech: list[Times], seconds: float, expected: list[Times]) -> None:
-    assert times(cut_speech(spans(*speech), seconds, SETTINGS)) == expected
+def test_speech_is_cut(speech: list[tuple[float, float]], seconds: float, expected: list[tuple[float, float]]) -> None:
+    clips = cut_speech(spans(*speech), seconds, SETTINGS)
+    assert [(round(clip.start, 3), round(clip.end, 3)) for clip in clips] == expected
 
 
-def some_speech(seed: int) -> tuple[list[Span], float]:
+def random_speech(seed: int) -> tuple[list[Span], float]:
     chance = random.Random(seed)
     at, speech = chance.choice([0.0, 0.5]), []
     for _ in range(chance.randrange(40)):
@@ -68,11 +53,11 @@ def some_speech(seed: int) -> tuple[list[Span], float]:
 
 def test_every_segment_is_in_one_clip_and_no_limit_is_broken() -> None:
     for seed in range(60):
-        speech, seconds = some_speech(seed)
+        speech, seconds = random_speech(seed)
         clips = cut_speech(speech, seconds, SETTINGS)
         for span in speech:
             assert sum(clip.start <= span.start and span.end <= clip.end for clip in clips) == 1
-        assert all(one.end <= other.start for one, other in itertools.pairwise(clips))
+        assert all(clip.end <= following.start for clip, following in itertools.pairwise(clips))
         assert all(clip.start >= 0 and clip.end <= seconds and clip.seconds <= 11.6 + 1e-6 for clip in clips)
 
 
@@ -81,48 +66,20 @@ def cues(*subtitles: tuple[float, float, str]) -> list[Cue]:
 
 
 SPEECH = spans((1, 3), (3.3, 5), (8, 10), (10.2, 12), (20, 22))
+MERGED = "0.85-5.15 a b | 7.85-12.15 c | 19.85-22.15 d"  # over short pauses, not over long ones
 
 
 @pytest.mark.parametrize(
     ("subtitles", "expected", "warned"),
     [
-        ([(1, 3, "a")], ["0.85-3.15 a", "3.15-5.15 ", "7.85-12.15 ", "19.85-22.15 "], 0),
-        (
-            [(1, 3, "a"), (3.3, 5, "b"), (8, 12, "c"), (20, 22, "d")],
-            ["0.85-5.15 a b", "7.85-12.15 c", "19.85-22.15 d"],
-            0,
-        ),
-        (
-            [(0.7, 3.2, "a"), (3.2, 5.3, "b"), (7.6, 12.4, "c"), (20.3, 21.6, "d")],
-            ["0.85-5.15 a b", "7.85-12.15 c", "19.85-22.15 d"],
-            0,
-        ),
-        (
-            [(20, 22, "d"), (8, 12, "c"), (3.3, 5, "b"), (1, 3, "a")],
-            ["0.85-5.15 a b", "7.85-12.15 c", "19.85-22.15 d"],
-            0,
-        ),
-        (
-            [(1, 5, "a"), (8, 11, "c"), (9, 12, "d"), (20, 22, "e")],
-            ["0.85-5.15 a", "7.85-12.15 c d", "19.85-22.15 e"],
-            0,
-        ),
-        (
-            [(1, 5, "a"), (8, 12, "c"), (14, 16, "x"), (20, 22, "e")],
-            ["0.85-5.15 a", "7.85-12.15 c", "13.85-16.15 x", "19.85-22.15 e"],
-            0,
-        ),
-        (
-            [(1, 5, "a"), (6, 6, "y"), (7, 7.5, " "), (8, 12, "c"), (20, 22, "e"), (3600, 3602, "z")],
-            ["0.85-5.15 a", "7.85-12.15 c", "19.85-22.15 e"],
-            3,
-        ),
-        (
-            [(1, 5, "a"), (8, 12, "c"), (20, 20.7, "e")],
-            ["0.85-5.15 a", "7.85-12.15 c", "19.85-22.15 "],
-            1,
-        ),
-        ([], ["0.85-5.15 ", "7.85-12.15 ", "19.85-22.15 "], 0),
+        ([(1, 3, "a")], "0.85-3.15 a | 3.15-5.15 | 7.85-12.15 | 19.85-22.15", 0),
+        ([(1, 3, "a"), (3.3, 5, "b"), (8, 12, "c"), (20, 22, "d")], MERGED, 0),
+        ([(0.7, 3.2, "a"), (3.2, 5.3, "b"), (7.6, 12.4, "c"), (20.3, 21.6, "d")], MERGED, 0),
+        ([(20, 22, "d"), (8, 12, "c"), (3.3, 5, "b"), (1, 3, "a")], MERGED, 0),
+        ([(1, 5, "a"), (8, 11, "c"), (9, 12, "d")], "0.85-5.15 a | 7.85-12.15 c d | 19.85-22.15", 0),
+        ([(1, 5, "a"), (14, 16, "x")], "0.85-5.15 a | 7.85-12.15 | 13.85-16.15 x | 19.85-22.15", 0),
+        ([(1, 5, "a"), (6, 6, "y"), (7, 7.5, " "), (3600, 3602, "z")], "0.85-5.15 a | 7.85-12.15 | 19.85-22.15", 3),
+        ([(1, 5, "a"), (8, 12, "c"), (20, 20.7, "e")], "0.85-5.15 a | 7.85-12.15 c | 19.85-22.15", 1),
     ],
     ids=[
         "speech without a subtitle comes back without text",
@@ -133,12 +90,13 @@ SPEECH = spans((1, 3), (3.3, 5), (8, 10), (10.2, 12), (20, 22))
         "a subtitle over silence keeps its times",
         "cues without text or time are reported",
         "a subtitle that ends within speech",
-        "no subtitles",
     ],
 )
-def test_subtitles(subtitles: list[tuple[float, float, str]], expected: list[str], warned: int) -> None:
+def test_subtitles_are_joined_with_their_speech(
+    subtitles: list[tuple[float, float, str]], expected: str, warned: int
+) -> None:
     clips, warnings = cut_cues(cues(*subtitles), SPEECH, 30, SETTINGS)
-    assert [f"{clip.span.start:.4g}-{clip.span.end:.4g} {clip.text}" for clip in clips] == expected
+    assert " | ".join(f"{clip.span.start:.4g}-{clip.span.end:.4g} {clip.text}".strip() for clip in clips) == expected
     assert len(warnings) == warned
 
 
@@ -165,7 +123,7 @@ def random_cues(speech: list[Span], chance: random.Random) -> Iterator[tuple[flo
 
 def test_every_subtitle_is_in_one_clip_or_in_a_warning() -> None:
     for seed in range(100):
-        speech, seconds = some_speech(seed)
+        speech, seconds = random_speech(seed)
         subtitles = list(random_cues(speech, random.Random(1000 + seed)))
         clips, warnings = cut_cues(cues(*subtitles), speech, seconds, SETTINGS)
         for *_, text in subtitles:
@@ -175,11 +133,4 @@ def test_every_subtitle_is_in_one_clip_or_in_a_warning() -> None:
         for clip in clips:
             assert clip.span.seconds <= 11.6 + 1e-6 or clip.text.count("<") == 1
             assert all(not span.start < edge < span.end for span in speech for edge in (clip.span.start, clip.span.end))
-        assert all(one.span.end <= other.span.start for one, other in itertools.pairwise(clips))
-
-
-@pytest.mark.parametrize(
-    ("seconds", "written"), [(0, "0:00:00.0"), (59.97, "0:01:00.0"), (3723.4, "1:02:03.4"), (-1, "0:00:00.0")]
-)
-def test_times_are_formatted(seconds: float, written: str) -> None:
-    assert format_time(seconds) == written
+        assert all(clip.span.end <= following.span.start for clip, following in itertools.pairwise(clips))
