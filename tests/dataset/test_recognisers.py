@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +11,15 @@ import pytest
 
 from tests.dataset.tiny_whisper import make_whisper
 from utils.dataset.clip import Span
-from utils.dataset.recognisers import CTC, RATE, RecogniserSpec, RecognitionError, Transcript, Word
+from utils.dataset.recognisers import CTC, RATE, WHISPER, RecogniserSpec, RecognitionError, Transcript, Word
 from utils.dataset.recognisers.ctc import ctc_words
 from utils.dataset.recognisers.isolated import IsolatedRecogniser
 from utils.media.audio import Samples
 
 if TYPE_CHECKING:
     from utils.dataset.recognisers.whisper import Whisper
+
+pytestmark = pytest.mark.slow
 
 LETTERS = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ሀለሐመሠረሰሸቀበ"]
 
@@ -40,101 +42,108 @@ def clips() -> list[Samples]:
     ]
 
 
-def texts(heard: Sequence[Transcript]) -> list[str]:
-    return [one.text for one in heard]
+def texts(transcripts: Sequence[Transcript]) -> list[str]:
+    return [transcript.text for transcript in transcripts]
 
 
-@pytest.mark.slow
-def test_whisper_transcribes_a_batch_like_single_clips(whisper_folder: Path, clips: list[Samples]) -> None:
+@pytest.fixture(scope="module")
+def whisper(whisper_folder: Path) -> Iterator[IsolatedRecogniser]:
     with IsolatedRecogniser(RecogniserSpec(str(whisper_folder), "cpu")) as recogniser:
-        together = recogniser.transcribe(clips, "Amharic")
-        alone = [recogniser.transcribe([clip], "am")[0] for clip in clips]
+        yield recogniser
+
+
+def test_whisper_transcribes_a_batch_like_single_clips(whisper: IsolatedRecogniser, clips: list[Samples]) -> None:
+    together = whisper.transcribe(clips, "Amharic")
+    alone = [whisper.transcribe([clip], "am")[0] for clip in clips]
     assert texts(together) == texts(alone)
-    assert len(set(texts(together))) >= 4, "what is heard has to matter, else the order is not tested"
-    assert [one.confidence for one in together] == pytest.approx([one.confidence for one in alone], rel=0.05)
-    assert all(0 < one.confidence < 1 for one in together)
+    assert len(set(texts(together))) >= 4, "clips have to differ, else the order is not tested"
+    confidences = [transcript.confidence for transcript in together]
+    assert confidences == pytest.approx([transcript.confidence for transcript in alone], rel=0.05)
+    assert all(0 < confidence < 1 for confidence in confidences)
 
 
-@pytest.mark.slow
-def test_whisper_uses_the_language_and_detects_unknown_ones(whisper_folder: Path, clips: list[Samples]) -> None:
-    with IsolatedRecogniser(RecogniserSpec(str(whisper_folder), "cpu")) as recogniser:
-        amharic, english, tigrinya = (
-            texts(recogniser.transcribe(clips, name)) for name in ("amh_ET", "en", "Tigrinya")
-        )
+def test_whisper_uses_the_language_and_detects_unknown_ones(whisper: IsolatedRecogniser, clips: list[Samples]) -> None:
+    amharic, english, tigrinya = (texts(whisper.transcribe(clips, name)) for name in ("amh_ET", "en", "Tigrinya"))
     assert amharic != english
     assert all(tigrinya)
 
 
-@pytest.mark.slow
-def test_word_times_lie_inside_their_clip(whisper_folder: Path, clips: list[Samples]) -> None:
-    with IsolatedRecogniser(RecogniserSpec(str(whisper_folder), "cpu", "float32")) as recogniser:
-        heard = recogniser.transcribe(clips, "am")
-    for one, clip in zip(heard, clips, strict=True):
-        assert " ".join(word.text for word in one.words) == one.text
-        assert all(0 <= word.span.start <= word.span.end <= clip.size / RATE for word in one.words)
-    assert max(word.span.end for word in heard[3].words) > 2.5, "times count from the start of the clip, over all of it"
+def test_word_times_lie_inside_their_clip(whisper: IsolatedRecogniser, clips: list[Samples]) -> None:
+    transcripts = whisper.transcribe(clips, "am")
+    for transcript, clip in zip(transcripts, clips, strict=True):
+        assert " ".join(word.text for word in transcript.words) == transcript.text
+        assert all(0 <= word.span.start <= word.span.end <= clip.size / RATE for word in transcript.words)
+    last = max(word.span.end for word in transcripts[3].words)
+    assert last > 2.5, "times count from the start of the clip, over all of it"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("engine", "language", "sentence"),
+    ("compute_type", "language", "seconds", "message"),
     [
-        (RecogniserSpec("", "cpu", "float16"), "am", "does not support float16"),
-        (RecogniserSpec("", "cpu"), "Klingonish", "Klingonish"),
+        ("float16", "am", 1.0, "does not support float16"),
+        ("auto", "Klingonish", 1.0, "Klingonish"),
+        ("auto", "am", 30.1, "30.1 s is too long"),
     ],
 )
-def test_whisper_reports_unsupported_settings(
-    whisper_folder: Path, engine: RecogniserSpec, language: str, sentence: str
+def test_whisper_reports_what_it_cannot_do(
+    whisper_folder: Path, compute_type: str, language: str, seconds: float, message: str
 ) -> None:
-    engine = RecogniserSpec(str(whisper_folder), engine.device, engine.compute_type)
-    with IsolatedRecogniser(engine) as recogniser, pytest.raises(RecognitionError) as caught:
-        recogniser.transcribe([np.zeros(RATE, np.float32)], language)
-    assert sentence in str(caught.value)
+    spec = RecogniserSpec(str(whisper_folder), "cpu", compute_type)
+    with IsolatedRecogniser(spec) as recogniser, pytest.raises(RecognitionError) as caught:
+        recogniser.transcribe([np.zeros(round(seconds * RATE), np.float32)], language)
+    assert message in str(caught.value)
 
 
-@pytest.mark.slow
-def test_whisper_refuses_clips_longer_than_its_window(whisper_folder: Path) -> None:
-    with (
-        IsolatedRecogniser(RecogniserSpec(str(whisper_folder))) as recogniser,
-        pytest.raises(RecognitionError, match=r"30\.1 s is too long"),
-    ):
-        recogniser.transcribe([np.zeros(round(30.1 * RATE), np.float32)], "am")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "content", "sentence"),
+    ("name", "content", "message"),
     [
-        ("tokenizer.json", "", "no tokenizer.json"),
+        ("tokenizer.json", "", r"no tokenizer.json.*ct2-transformers-converter"),
         ("preprocessor_config.json", json.dumps({"feature_size": 128}), "80 mel bands"),
     ],
 )
 def test_an_incomplete_model_folder_is_reported(
-    whisper_folder: Path, tmp_path: Path, name: str, content: str, sentence: str
+    whisper_folder: Path, tmp_path: Path, name: str, content: str, message: str
 ) -> None:
     folder = Path(shutil.copytree(whisper_folder, tmp_path / "copy"))
     if content:
         (folder / name).write_text(content, encoding="utf-8")
     else:
         (folder / name).unlink()
-    with pytest.raises(RecognitionError) as caught:
+    with pytest.raises(RecognitionError, match=message):
         IsolatedRecogniser(RecogniserSpec(str(folder))).start()
-    assert sentence in str(caught.value)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "factory", "message"),
+    [
+        ("larg-v3", WHISPER, "Did you mean large-v3?"),
+        ("/no/such/folder", WHISPER, "there is no such folder"),
+        ("somebody/whisper", WHISPER, "the folder of a model on this machine"),
+        ("somebody/ctc", CTC, "the folder of a model on this machine"),
+    ],
+)
+def test_a_missing_model_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, factory: str, message: str
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(RecognitionError) as caught:
+        IsolatedRecogniser(RecogniserSpec(model, factory=factory)).start()
+    assert message in str(caught.value)
+
+
 def test_a_text_that_fills_the_output_is_transcribed_in_halves_with_no_confidence(
     tmp_path: Path, clips: list[Samples]
 ) -> None:
     folder = make_whisper(tmp_path, endless=True)
     with IsolatedRecogniser(RecogniserSpec(str(folder), "cpu")) as recogniser:
         short, long = recogniser.transcribe([clips[1], clips[3]], "am")
-    assert [len(one.words) for one in (short, long)] == [pytest.approx(224, abs=3), pytest.approx(448, abs=6)]
+    assert len(short.words) == pytest.approx(224, abs=3)
+    assert len(long.words) == pytest.approx(448, abs=6)
     assert short.confidence == long.confidence == 0.0
     assert [word.span.start for word in long.words] == sorted(word.span.start for word in long.words)
 
 
-@pytest.mark.slow
 def test_out_of_memory_halves_the_batch(
     whisper_folder: Path, clips: list[Samples], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,26 +222,18 @@ def make_ctc(folder: Path, *, adapters: bool) -> Path:
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("adapters", [False, True])
 def test_a_ctc_model_gives_a_second_opinion(tmp_path: Path, clips: list[Samples], adapters: bool) -> None:
-    folder = make_ctc(tmp_path, adapters=adapters)
-    with IsolatedRecogniser(RecogniserSpec(str(folder), "cpu", factory=CTC)) as recogniser:
-        heard = recogniser.transcribe(clips, "am")
-        assert texts(recogniser.transcribe(clips[::-1], "amh")) == texts(heard)[::-1]
-        if adapters:
-            with pytest.raises(RecognitionError, match=r"cannot be set to Tigrinya \(tir\)"):
-                recogniser.transcribe(clips, "ti")
-    assert any(one.text for one in heard)
-    for one, clip in zip(heard, clips, strict=True):
-        assert set(one.text) <= {*LETTERS[5:], " "}
-        assert all(0 <= word.span.start <= word.span.end <= clip.size / RATE for word in one.words)
-        assert 0 <= one.confidence <= 1
+    from utils.dataset.recognisers.ctc import Ctc
 
-
-@pytest.mark.slow
-def test_a_missing_ctc_model_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HOME", str(tmp_path))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(RecognitionError, match="the folder of a model on this machine"):
-        IsolatedRecogniser(RecogniserSpec("somebody/ctc", factory=CTC)).start()
+    recogniser = Ctc(RecogniserSpec(str(make_ctc(tmp_path, adapters=adapters)), "cpu"))
+    transcripts = recogniser.transcribe(clips, "am")
+    assert texts(recogniser.transcribe(clips[::-1], "amh")) == texts(transcripts)[::-1]
+    if adapters:
+        with pytest.raises(RecognitionError, match=r"cannot be set to Tigrinya \(tir\)"):
+            recogniser.transcribe(clips, "ti")
+    assert any(transcript.text for transcript in transcripts)
+    for transcript, clip in zip(transcripts, clips, strict=True):
+        assert set(transcript.text) <= {*LETTERS[5:], " "}
+        assert all(0 <= word.span.start <= word.span.end <= clip.size / RATE for word in transcript.words)
+        assert 0 <= transcript.confidence <= 1
