@@ -26,27 +26,24 @@ def speech(seed: int) -> Samples:
     return recording(SECONDS, seed=seed, pauses=(0.7, 1.2), speech=generated()).samples
 
 
-def no_bytes(path: Path) -> None:
-    path.touch()
-
-
-def text(path: Path) -> None:
+def write_text(path: Path) -> None:
     path.write_text("ይህ ድምፅ አይደለም።\n" * 50, encoding="utf-8")
 
 
-def header_alone(path: Path) -> None:
-    soundfile.write(path, np.zeros(0, np.float32), RATE, subtype="PCM_16")
+def write(samples: Samples, path: Path, rate: int = RATE, subtype: str = "PCM_16") -> None:
+    soundfile.write(path, samples, rate, subtype=subtype)
 
 
-def cut_in_its_header(path: Path) -> None:
-    soundfile.write(path, speech(1), RATE, subtype="PCM_16")
-    path.write_bytes(path.read_bytes()[:30])
+def write_cut(share: float, path: Path) -> None:
+    write(speech(1), path)
+    content = path.read_bytes()
+    path.write_bytes(content[: round(len(content) * share)])
 
 
-def not_a_number(path: Path) -> None:
+def write_nan(path: Path) -> None:
     samples = speech(2)
     samples[samples.size // 2] = np.nan
-    soundfile.write(path, samples, RATE, subtype="FLOAT")
+    write(samples, path, subtype="FLOAT")
 
 
 def video_without_sound(path: Path) -> None:
@@ -58,34 +55,24 @@ def video_without_sound(path: Path) -> None:
         container.mux(pictures.encode())
 
 
-def cut_in_the_middle(path: Path) -> None:
-    soundfile.write(path, speech(3), RATE, subtype="PCM_16")
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-
-
-def eight_channels(path: Path) -> None:
-    soundfile.write(path, np.repeat(speech(4)[:, None], 8, axis=1), RATE, subtype="PCM_16")
-
-
-def at_rate(rate: int, path: Path) -> None:
-    soundfile.write(path, resample(speech(rate), RATE, rate), rate, subtype="PCM_16")
+def write_at_rate(rate: int, path: Path) -> None:
+    write(resample(speech(rate), RATE, rate), path, rate)
 
 
 BAD: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a 0-byte.wav": (no_bytes, "is empty (0 bytes)"),
-    "b text.wav": (text, "cannot be decoded"),
-    "c header alone.wav": (header_alone, "contains no audio"),
-    "d cut header.wav": (cut_in_its_header, "truncated or damaged"),
-    "e nan.wav": (not_a_number, "an invalid sample at 4.000 s"),
+    "a 0-byte.wav": (Path.touch, "is empty (0 bytes)"),
+    "b text.wav": (write_text, "cannot be decoded"),
+    "c header alone.wav": (partial(write, np.zeros(0, np.float32)), "contains no audio"),
+    "d cut header.wav": (partial(write_cut, 1e-4), "truncated or damaged"),
+    "e nan.wav": (write_nan, "an invalid sample at 4.000 s"),
     "f folder.wav": (Path.mkdir, "is a folder without"),
     "g film.mp4": (video_without_sound, "contains no audio"),
 }
 ODD: dict[str, tuple[Callable[[Path], object], float]] = {  # all the sound that there is gets used
-    "h cut.wav": (cut_in_the_middle, SECONDS / 2),
-    "i 8 channels.wav": (eight_channels, SECONDS),
-    "j 8 kHz.wav": (partial(at_rate, 8_000), SECONDS),
-    "k 192 kHz.wav": (partial(at_rate, 192_000), SECONDS),
+    "h cut.wav": (partial(write_cut, 0.5), SECONDS / 2),
+    "i 8 channels.wav": (partial(write, np.repeat(speech(4)[:, None], 8, axis=1)), SECONDS),
+    "j 8 kHz.wav": (partial(write_at_rate, 8_000), SECONDS),
+    "k 192 kHz.wav": (partial(write_at_rate, 192_000), SECONDS),
 }
 GOOD = ("0 first.wav", "z last.wav")
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.refusals import is_refused
-from utils.core.addresses import check_public, is_url, public_connections_only
+from utils.core.addresses import is_url, public_connections_only
 from utils.core.errors import DownloadError
 from utils.dataset.download import DownloadedFiles, choose_captions, download
 from utils.dataset.sources import find_recordings
@@ -46,10 +45,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files without a word."""
-
     def log_message(self, *words: object) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 def downloaded(site: str, page: str, folder: Path, language: str = "am", **more: Any) -> DownloadedFiles:
@@ -57,33 +54,23 @@ def downloaded(site: str, page: str, folder: Path, language: str = "am", **more:
     return download(f"{site}/{page}", folder, language=language, allow_private=True, **more)
 
 
-def test_a_media_file_is_downloaded(site: str, tmp_path: Path) -> None:
-    heard: list[float] = []
-    names: list[str] = []
-
-    def on_progress(name: str, share: float) -> None:
-        names.append(name)
-        heard.append(share)
-
-    found = downloaded(site, "talk.wav", tmp_path, on_progress=on_progress)
-    assert {found.media[0].name} >= set(names) - {f"{found.media[0].name}.part"}
-    assert [audio.duration(path) for path in found.media] == [1.0]
-    assert heard[-1] == 1.0
-    assert "no captions in am" in found.warnings[0]
-
-
-def test_a_second_call_downloads_nothing(site: str, tmp_path: Path) -> None:
-    first = downloaded(site, "talk.wav", tmp_path)
-    changed = first.media[0].stat().st_mtime_ns
+def test_a_media_file_is_downloaded_once(site: str, tmp_path: Path) -> None:
+    reports: list[tuple[str, float]] = []
+    first = downloaded(site, "talk.wav", tmp_path, on_progress=lambda name, share: reports.append((name, share)))
+    (media,) = first.media
+    assert audio.duration(media) == 1.0
+    assert {name.removesuffix(".part") for name, _ in reports} == {media.name}
+    assert reports[-1][1] == 1.0
+    assert "no captions in am" in first.warnings[0]
+    changed = media.stat().st_mtime_ns
     assert downloaded(site, "talk.wav", tmp_path) == first
-    assert first.media[0].stat().st_mtime_ns == changed
+    assert media.stat().st_mtime_ns == changed
 
 
 @pytest.mark.parametrize(
     ("page", "language", "text"),
     [
         ("both.html", "am", "ሰላም ለሁላችሁ"),
-        ("both.html", "amh", "ሰላም ለሁላችሁ"),
         ("both.html", "English", "hello everybody"),
         ("english.html", "am", ""),
         ("both.html", "fr", ""),
@@ -127,28 +114,11 @@ def test_private_addresses_are_refused(tmp_path: Path, url: str, reason: str) ->
         download(url, tmp_path, language="am")
 
 
-@pytest.mark.parametrize(
-    ("url", "allow_private", "passes"),
-    [
-        ("https://1.1.1.1/talk.mp3", False, True),
-        ("http://[2606:4700:4700::1111]:8080/talk.mp3", False, True),
-        ("http://127.0.0.1/talk.mp3", True, True),
-        ("http://127.0.0.1/talk.mp3", False, False),
-    ],
-)
-def test_private_addresses_can_be_allowed(url: str, allow_private: bool, passes: bool) -> None:
-    assert is_refused(lambda: check_public(url, allow_private=allow_private)) is not passes
-
-
 def test_a_page_cannot_redirect_to_a_private_address(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("yt_dlp", reason="the optional package yt-dlp is not installed")
-
-    def as_if_public(url: str, *, allow_private: bool) -> None:
-        """Let the first look pass."""
-
-    monkeypatch.setattr("utils.dataset.download.check_public", as_if_public)
+    monkeypatch.setattr("utils.dataset.download.check_public", lambda *_, **__: None)  # the first look passes
     with pytest.raises(DownloadError, match="private network"):
         download(f"{site}/talk.wav", tmp_path, language="am")
 
@@ -194,15 +164,6 @@ def test_a_missing_package_is_reported(tmp_path: Path, monkeypatch: pytest.Monke
         download("https://1.1.1.1/talk.mp3", tmp_path, language="am")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("https://a.org/b", True),
-        ("ftp://a/b", True),
-        ("C:/talks/a.wav", False),
-        ("talks/a.wav", False),
-        ("c://a", False),
-    ],
-)
-def test_urls_differ_from_paths(text: str, expected: bool) -> None:
-    assert is_url(text) is expected
+def test_urls_differ_from_paths() -> None:
+    names = ["https://a.org/b", "ftp://a/b", "C:/talks/a.wav", "talks/a.wav", "c://a"]
+    assert [is_url(name) for name in names] == [True, True, False, False, False]
