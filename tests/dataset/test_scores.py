@@ -18,7 +18,8 @@ def noisy(snr_db: float) -> Samples:
     """Make 4 s with speech from 0.5 to 3.5 s that has this much power over the noise."""
     speech = recordings.babble(3.0, seed=1)
     power = float(np.mean(speech**2)) / 10 ** (snr_db / 10)
-    samples = (np.random.default_rng(0).standard_normal(4 * RATE) * np.sqrt(power)).astype(np.float32)
+    noise = np.random.default_rng(0).standard_normal(4 * RATE) * np.sqrt(power)
+    samples: Samples = noise.astype(np.float32)
     samples[RATE // 2 :][: speech.size] += speech
     return samples
 
