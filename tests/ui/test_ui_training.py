@@ -167,11 +167,10 @@ def test_the_memory_estimate_shows_parts_and_presets() -> None:
         "peak": 2**34,
         "available": 2**33,
         "parts": [["weights", 2**30, "the model in fp32"]],
-        "presets": [[name, 2, 8, 2**32, True] for name in settings.TIERS],
         "tuned": None,
         "advice": "Use LoRA.",
     }
-    shown = preflight.memory_tables(result, "en")
+    shown = preflight.memory_tables(result, [(name, 2, 8, 2**32) for name in settings.TIERS], "en")
     verdict = t("training.it_does_not_fit", "en")
     assert all(text in shown for text in (verdict, "16.00 GiB", "8.00 GiB", "1.00 GiB", "✓", "Use LoRA."))
 

@@ -3,7 +3,7 @@
 import functools
 import math
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from utils.ui import views
 from utils.ui.i18n import describe_error, t, translate
 from utils.ui.page import QUIET_EVENT, RAW_INPUTS, show_errors
 from utils.ui.tabs.training import queries, settings
-from utils.ui.tabs.training.queries import Result
+from utils.ui.tabs.training.queries import PresetPeak, Result
 from utils.ui.tabs.training.settings import TrainForm, settings_error
 from utils.ui.views import cell, note, table
 from utils.xtts.files import TINY, TINY_RANDOM
@@ -204,8 +204,17 @@ def build_memory(form: TrainForm) -> None:
     )
     memory_test = queries.MemoryTest()
 
-    def show_estimate(_project: Project, config: TrainConfig, language: str) -> str:
-        return memory_tables(queries.ask("plan", config=config, presets=settings.TIERS), language)
+    @show_errors
+    def show_estimate(project: str, page_language: str, **values: object) -> Iterator[str]:
+        try:
+            config = settings.read_settings(values, page.open(project))
+            result = queries.ask("plan", config=config)
+            yield memory_tables(result, [], page_language)
+            same = config.version, config.custom_model, config.max_audio_length
+            presets = queries.preset_peaks(settings.TIERS, *same)
+            yield memory_tables(result, presets, page_language)
+        except AmharicTtsError as error:
+            yield settings_error(error, page_language)
 
     @show_errors
     def run_test(project: str, page_language: str, **values: object) -> Iterator[tuple[object, ...]]:
@@ -224,13 +233,13 @@ def build_memory(form: TrainForm) -> None:
 
     # The full progress indicator on an empty output would cover the buttons below it.
     options: dict[str, Any] = {"inputs_kwargs": form.inputs, "show_progress": "minimal", **RAW_INPUTS}
-    estimate.click(form.handler(show_estimate), outputs=tables, api_name="memory_plan", **options)
+    estimate.click(show_estimate, outputs=tables, api_name="memory_plan", **options)
     test.click(run_test, outputs=[tables, output, stop], api_name="memory_test", **options)
     stop.click(memory_test.stop, None, None, api_name="stop_memory_test", queue=False)
 
 
-def memory_tables(result: Result, language: str) -> str:
-    """Return the memory estimate: whether it fits, its parts, and the presets on this device."""
+def memory_tables(result: Result, presets: Iterable[PresetPeak], language: str) -> str:
+    """Return the memory estimate: whether it fits, its parts, and the presets on this device, if they are known."""
 
     def gib(size: float) -> str:
         return f"{size / 2**30:.2f} GiB"
@@ -238,7 +247,8 @@ def memory_tables(result: Result, language: str) -> str:
     def titles(*names: str) -> list[str]:
         return [t(name, language) for name in names]
 
-    def preset_row(name: str, batch: int, steps: int, peak: int, fits: bool) -> tuple[str, ...]:  # noqa: FBT001  # a row
+    def preset_row(name: str, batch: int, steps: int, peak: int) -> tuple[str, ...]:
+        fits = peak <= result["available"]
         verdict = f"✓ {t('training.fits', language)}" if fits else f"✗ {t('training.does_not_fit', language)}"
         texts = (t(f"preset.{name}.title", language), f"{batch} × {steps}", gib(peak))
         return (*map(cell, texts), cell(verdict, classes=f"mark {'pass' if fits else 'fail'}"))
@@ -263,11 +273,12 @@ def memory_tables(result: Result, language: str) -> str:
         (cell(translate(name, language)), cell(gib(size)), cell(translate(meaning, language)))
         for name, size, meaning in result["parts"]
     ]
-    presets = titles("training.preset", "training.batch", "training.peak", "training.on_this_device")
+    headings = titles("training.preset", "training.batch", "training.peak", "training.on_this_device")
+    rows = [preset_row(*preset) for preset in presets]
     return (
         f"<p><b class='{'pass' if fits else 'fail'}'>{verdict}</b></p>"
         + note(needed)
         + note(advice)
         + table(titles("training.part", "training.size", "training.meaning"), parts)
-        + table(presets, (preset_row(*row) for row in result["presets"]))
+        + (table(headings, rows) if rows else "")
     )

@@ -4,6 +4,8 @@ The child is ``python -m utils.ui.tabs.training.queries NAME``. It reads argumen
 result as one line of JSON.
 """
 
+import contextlib
+import functools
 import importlib.util
 import json
 import math
@@ -26,7 +28,6 @@ from utils.xtts.files import SETTINGS_FILE, TINY, TINY_RANDOM, VOCABULARY_FILE
 
 if TYPE_CHECKING:
     from utils.dataset.clip import Clip
-    from utils.training.memory import Device
     from utils.xtts.tokenizer import Tokenizer
 
 RETRY_SECONDS = 60.0  # after a query that failed
@@ -34,6 +35,7 @@ TIMEOUT = 900.0  # seconds; for a check of 50,000 clips, or an export to a slow 
 MAX_NAMED = 5  # clips that a finding names
 
 Result = dict[str, Any]
+PresetPeak = tuple[str, int, int, int]  # name, batch size, accumulated batches, peak in bytes
 
 
 # In the page
@@ -51,6 +53,14 @@ def read_result(output: str) -> Result:
     if (error := result.get("error")) is not None:
         raise AmharicTtsError(str(error), hint=str(result.get("hint", "")))
     return dict(result)
+
+
+@functools.lru_cache(maxsize=16)
+def preset_peaks(names: tuple[str, ...], version: str, custom_model: str, max_audio_length: float) -> list[PresetPeak]:
+    """Ask for the memory of presets with this model and these clips, which takes many seconds."""
+    same = {"version": version, "custom_model": custom_model, "max_audio_length": max_audio_length}
+    result = ask("presets", names=names, same=same)
+    return [(name, batch, steps, peak) for name, batch, steps, peak in result["peaks"]]
 
 
 class CachedQuery:
@@ -135,8 +145,8 @@ def device() -> Result:
     }
 
 
-def plan(config: dict[str, object], presets: list[str]) -> Result:
-    """Estimate the memory of a run, of the largest batch that fits, and of each preset, on this device."""
+def plan(config: dict[str, object]) -> Result:
+    """Estimate the memory of a run, and of the largest batch that fits, on this device."""
     from utils.training import memory
 
     settings = TrainConfig.parse(config, source="The form")
@@ -148,7 +158,6 @@ def plan(config: dict[str, object], presets: list[str]) -> Result:
         "peak": configured.peak,
         "available": configured.available,
         "parts": [[name, size, memory.PARTS[name]] for name, size in configured.parts.items() if size],
-        "presets": [row for name in presets if (row := _preset(name, settings, device))],
         "tuned": None,
     }
     try:
@@ -159,17 +168,16 @@ def plan(config: dict[str, object], presets: list[str]) -> Result:
     return result
 
 
-def _preset(name: str, settings: TrainConfig, device: "Device") -> list[object]:
-    """Estimate a preset with the model and the clips of the form; nothing for one that the model does not support."""
+def presets(names: list[str], same: dict[str, object]) -> Result:
+    """Estimate presets with the model and the clips of the form; one that the model does not support is left out."""
     from utils.training import memory
 
-    same = {field: getattr(settings, field) for field in ("version", "custom_model", "max_audio_length")}
-    config = memory.changed(TrainConfig.load(paths.CONFIGS / f"{name}.yaml"), same)
-    try:
-        estimate = memory.estimate(config, device)
-    except AmharicTtsError:  # such as more frozen layers than a small model has
-        return []
-    return [name, config.batch_size, config.grad_acumm, estimate.peak, estimate.fits]
+    device, peaks = memory.Device.detect(TrainConfig()), []
+    for name in names:
+        config = memory.changed(TrainConfig.load(paths.CONFIGS / f"{name}.yaml"), same)
+        with contextlib.suppress(AmharicTtsError):  # such as more frozen layers than a small model has
+            peaks.append((name, config.batch_size, config.grad_acumm, memory.estimate(config, device).peak))
+    return {"peaks": peaks}
 
 
 def check(config: dict[str, object], project: str) -> Result:
@@ -247,7 +255,13 @@ def export(run: str, step: int, ready: str, *, half: bool) -> Result:
     return {"folder": str(folder), "size": size, "voice": str(voice or "")}
 
 
-QUERIES: dict[str, Callable[..., Result]] = {"device": device, "plan": plan, "check": check, "export": export}
+QUERIES: dict[str, Callable[..., Result]] = {
+    "device": device,
+    "plan": plan,
+    "presets": presets,
+    "check": check,
+    "export": export,
+}
 
 
 def main(arguments: list[str]) -> int:
