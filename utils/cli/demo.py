@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from utils.evaluation.report import EvaluationReport
     from utils.evaluation.results import EvaluatedUtterance
 
-NAME, FOLDER, PAGE = "demo", "evaluation", "demo.html"
+NAME, PAGE = "demo", "demo.html"
 DISCLAIMER = (
     "The recording was generated with espeak-ng. The model is the small embedded voice of this program, trained on "
     "other voices of espeak-ng; it is not XTTS v2. This page shows the workflow, not the quality of XTTS v2."
@@ -114,7 +114,7 @@ def speak(project: Project, output: Path) -> "tuple[EvaluationReport, Path]":
     reference = reference_clip(project)
     sentences = [EvaluationSentence(text, AMHARIC.code, reference=str(reference)) for text in SENTENCES]
     models = candidates([str(project.ready), TINY], SpeechConfig(), output)
-    return evaluate(models, sentences, project.root / FOLDER, SpeechConfig()), reference
+    return evaluate(models, sentences, project.evaluation, SpeechConfig()), reference
 
 
 def reference_clip(project: Project) -> Path:

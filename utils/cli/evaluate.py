@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from utils.evaluation.evaluate import EvaluationProgress
     from utils.evaluation.sentences import EvaluationSentence
 
-FOLDER = "evaluation"
 CTC = "ctc:"
 
 
@@ -50,9 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
     sentences = select_sentences(arguments, config)
     folder = arguments.out  # the same by default, so that nothing is measured twice
     if folder is None and arguments.project:
-        folder = project(arguments.project, arguments.output).root / FOLDER
+        folder = project(arguments.project, arguments.output).evaluation
     elif folder is None:
-        folder = arguments.output / f".{FOLDER}"  # not a valid project name
+        folder = arguments.output / ".evaluation"  # not a valid project name
     from utils.evaluation.evaluate import candidates, evaluate
     from utils.evaluation.report import load, text
 

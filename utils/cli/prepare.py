@@ -63,7 +63,7 @@ def work(job: Job, config: DatasetConfig) -> None:
         config.input_list(),
         language=config.language,
         speaker=config.speaker,
-        workspace=project.dataset / "recordings",
+        workspace=project.recordings,
         on_progress=report_download,
     )
     if not scan.recordings:

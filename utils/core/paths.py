@@ -19,6 +19,7 @@ TINY_VOICE = OUTPUT / ".tiny-voice"  # where the embedded model is built
 TINY_MODEL = ROOT / "utils" / "xtts" / "data" / "tiny"  # the embedded model
 UPLOADS = OUTPUT / ".uploads"  # files that visitors of the page sent or can download
 
+RECORDINGS = "recordings"  # of a dataset folder
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # device names on Windows
 MAX_NAME_BYTES = 200  # systems allow 255; temporary names are longer
 ALLOWED = re.compile(r"[\w][\w .-]{0,63}")
@@ -36,7 +37,7 @@ class Project:
 
     @property
     def recordings(self) -> Path:  # uploaded and downloaded
-        return self.dataset / "recordings"
+        return self.dataset / RECORDINGS
 
     @property
     def runs(self) -> Path:  # one folder per run

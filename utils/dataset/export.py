@@ -11,7 +11,7 @@ from utils.core.batching import batched
 from utils.core.errors import DataError, StorageError
 from utils.core.storage import retry_while_in_use, storage_error, write_atomically
 from utils.dataset.clip import COLUMNS, Clip
-from utils.dataset.metadata import FILES, LANGUAGE_FILE, plain, write_lists
+from utils.dataset.metadata import FILES, LANGUAGE_FILE, WAVS, plain, write_lists
 from utils.dataset.store import DATABASE, load_dataset, open_store
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def _write_zip(folder: Path, kept: Sequence[Clip], target: Path) -> None:
 
 def _write_ljspeech(folder: Path, kept: Sequence[Clip], target: Path) -> None:
     """Write metadata.csv without header, ``id|text|text``, and wavs/."""
-    (target / "wavs").mkdir(parents=True)
+    (target / WAVS).mkdir(parents=True)
     for clip in kept:
-        shutil.copyfile(folder / clip.audio, target / "wavs" / f"{clip.id}.wav")
+        shutil.copyfile(folder / clip.audio, target / WAVS / f"{clip.id}.wav")
     lines = ["|".join([clip.id, plain(clip.text), plain(clip.text)]) for clip in kept]
     write_atomically(target / "metadata.csv", "\n".join([*lines, ""]))
 

@@ -54,7 +54,7 @@ class Progress:
 
 def folder(project: Project) -> Path:
     """Return where the takes of a project are stored."""
-    return project.dataset / "recordings" / FOLDER
+    return project.recordings / FOLDER
 
 
 def save_take(project: Project, sentence: str, samples: Samples, rate: int) -> Take:

@@ -6,13 +6,13 @@ not trained on.
 
 from pathlib import Path
 
-from utils.core.paths import OUTPUT, Project, project
+from utils.core.paths import OUTPUT, RECORDINGS, Project, project
 from utils.core.storage import atomic_writer, make_folder, read_text
 
 NAME = "sample"
 AUDIO_FILE, SUBTITLE_FILE = "sample.ogg", "sample.am.srt"
 DATA = Path(__file__).parent / "data"
-UPLOADS = Path("recordings", "uploads")  # in the dataset folder
+UPLOADS = Path(RECORDINGS, "uploads")  # in the dataset folder
 
 
 def create(output: Path = OUTPUT, name: str = NAME) -> Project:

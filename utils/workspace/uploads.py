@@ -13,7 +13,7 @@ from typing import NamedTuple
 from utils.config import SEPARATOR
 from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, DataError
-from utils.core.paths import Project, resolve_inside
+from utils.core.paths import RECORDINGS, Project, resolve_inside
 from utils.core.storage import (
     file_lock,
     hash_file,
@@ -30,7 +30,7 @@ from utils.dataset.sources import HUB, TRANSCRIPTS, SubtitleFile, counterparts, 
 from utils.dataset.subtitles import read_cues
 from utils.media import audio
 
-RECORDINGS, INPUTS = "recordings", "places.txt"
+INPUTS = "places.txt"
 UPLOADS, LISTS = "uploads", "lists"
 TAKES = voice_recordings.FOLDER
 MAX_FILES = 20_000  # shown in a preview
@@ -63,12 +63,12 @@ class UploadResult(NamedTuple):
 
 
 def uploads_folder(project: Project, kind: str) -> Path:
-    return project.dataset / RECORDINGS / kind
+    return project.recordings / kind
 
 
 def read_inputs(project: Project) -> list[str]:
     """Return the inputs as entered."""
-    path = project.dataset / RECORDINGS / INPUTS
+    path = project.recordings / INPUTS
     return [line for line in read_text(path).splitlines() if line] if path.is_file() else []
 
 
@@ -113,7 +113,7 @@ def _update(project: Project, change: Callable[[list[str]], list[str]]) -> list[
     current = read_inputs(project)
     if change(current) == current:
         return current
-    folder = project.dataset / RECORDINGS
+    folder = project.recordings
     make_folder(folder)
     with file_lock(folder / ".lock"):
         inputs = change(read_inputs(project))

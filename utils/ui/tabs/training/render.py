@@ -15,6 +15,7 @@ from utils.ui.i18n import field_title, t
 from utils.ui.tabs.training.queries import Result
 from utils.ui.tabs.training.run_history import RunHistory, Sample
 from utils.ui.views import cards, cell, details, message_list, newest_events, note, progress, run_head, table, time_left
+from utils.xtts.checkpoints import PREFIX, SAMPLES
 
 MAX_COMPARED = 6
 NOT_COMPARED = {"output_path"}
@@ -132,7 +133,7 @@ def samples(run: Run, history: RunHistory, language: str) -> str:
 
 
 def _player(run: Run, sample: Sample, title: str) -> str:
-    path = run.folder / "samples" / f"step_{sample.step}" / Path(sample.file).name  # the project may have been moved
+    path = run.folder / SAMPLES / f"{PREFIX}{sample.step}" / Path(sample.file).name  # the project may have been moved
     address = f"gradio_api/file={quote(path.as_posix())}"
     label = escape(f"{title}: {sample.text}")
     return (
