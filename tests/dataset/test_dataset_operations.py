@@ -277,18 +277,20 @@ def test_fifty_thousand_clips_are_counted_and_accounted_for_in_ten_seconds(tmp_p
     syllables = [chr(0x1208 + 8 * row + column) for row in range(20) for column in range(6)]
     words = ["".join(chance.choices(syllables, k=chance.randint(2, 6))) for _ in range(60_000)]
     store = Store(tmp_path)
-    for number in range(500):
-        clips = [
-            clip(
-                index,
-                recording=f"r{number}",
-                text=" ".join(chance.choices(words, k=8)),
-                span=Span(index * 8.0, index * 8 + chance.uniform(1, 8)),
-                scores=Scores(0.8, chance.gauss(30, 5), 0.0, -23.0, chance.gauss(14, 3), 0.9),
-            )
-            for index in range(100)
-        ]
-        store.add(Source(f"r{number}", f"/in/{number}.wav", 1, 1, 800.0), [*clips[:-1], clips[-1].excluded("noisy")])
+    with store.transaction():
+        for number in range(500):
+            clips = [
+                clip(
+                    index,
+                    recording=f"r{number}",
+                    text=" ".join(chance.choices(words, k=8)),
+                    span=Span(index * 8.0, index * 8 + chance.uniform(1, 8)),
+                    scores=Scores(0.8, chance.gauss(30, 5), 0.0, -23.0, chance.gauss(14, 3), 0.9),
+                )
+                for index in range(99)
+            ]
+            excluded = clip(99, recording=f"r{number}").excluded("noisy")
+            store.add(Source(f"r{number}", f"/in/{number}.wav", 1, 1, 1000.0), [*clips, excluded])
     begin = time.perf_counter()
     contents = load_dataset(tmp_path)
     text = statistics.report(statistics.count(store, "am")) + statistics.account(contents).render()
