@@ -69,13 +69,7 @@ class Step:
 
 
 class Features:
-    """The two tables that belong to one encoder and one way of reading.
-
-    Args:
-        dataset: The dataset folder.
-        audio_key: Fingerprint of the audio encoder.
-        text_key: Fingerprint of the vocabulary and its front end.
-    """
+    """The two tables that belong to the fingerprints of an audio encoder, and of a vocabulary with its front end."""
 
     def __init__(self, dataset: Path, audio_key: str, text_key: str) -> None:
         self.folder = dataset / FOLDER
@@ -140,13 +134,7 @@ def build(
 ) -> Generator[Step, None, None]:
     """Encode what is missing, step by step; closing this early loses nothing that was encoded.
 
-    Args:
-        dataset: The dataset folder, which the audio paths of the clips start from.
-        clips: All clips that are in use.
-        encoder: Makes codes and mel frames.
-        tokenizer: Makes token ids.
-        language: Language of the texts.
-        thorough: Verify stored mel frames too, which means reading all of them.
+    A thorough build verifies stored mel frames too, which means reading all of them.
     """
     if nameless := next((clip.id for clip in clips if not clip.content), ""):
         raise DataError(
@@ -187,22 +175,14 @@ def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encode
     for window in batched(missing, AUDIO_ROWS):
         rows: dict[str, tuple[int, Array, Array]] = {}
         try:
-            for batch in prefetch(lambda clips: _read(clips, dataset, encoder), _batches(window)):
-                encoded = encoder.encode([*batch.waves.values()])
-                for (content, wave), made in zip(batch.waves.items(), encoded, strict=True):
+            batches = prefetch(lambda batch: (batch, *_read(batch, dataset, encoder)), _batches(window))
+            for batch, waves, problems in batches:
+                for (content, wave), made in zip(waves.items(), encoder.encode([*waves.values()]), strict=True):
                     rows[content] = (wave.size, made.codes, made.mel.ravel())
-                yield meter.step(len(batch.clips), sum(clip.span.seconds for clip in batch.clips), batch.problems)
+                yield meter.step(len(batch), sum(clip.span.seconds for clip in batch), problems)
         finally:  # also when the work is stopped between two batches
             if rows:
                 shards.append(list(rows), dict(zip(AUDIO, zip(*rows.values(), strict=True), strict=True)))
-
-
-class _Batch(NamedTuple):
-    """Clips that are encoded together: their audio, and why some have none."""
-
-    clips: list[Clip]
-    waves: dict[str, Samples]
-    problems: list[str]
 
 
 def _batches(clips: Iterable[Clip]) -> Iterator[list[Clip]]:
@@ -217,20 +197,20 @@ def _batches(clips: Iterable[Clip]) -> Iterator[list[Clip]]:
         yield batch
 
 
-def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> _Batch:
-    """Read the audio of clips; what cannot be used becomes a sentence."""
-    batch = _Batch(clips, {}, [])
+def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> tuple[dict[str, Samples], list[str]]:
+    """Read the audio of clips by content hash; what cannot be used becomes a sentence."""
+    waves, problems = {}, []
     for clip in clips:
         try:
             wave = audio.load(resolve_inside(dataset, clip.audio), encoder.rate)
         except AmharicTtsError as error:
-            batch.problems.append(f"{clip.id}: {error}")
+            problems.append(f"{clip.id}: {error}")
             continue
         if wave.size >= encoder.min_samples and bool(np.isfinite(wave).all()):
-            batch.waves[clip.content] = wave
+            waves[clip.content] = wave
         else:
-            batch.problems.append(f"{clip.id}: {clip.audio} is too short, or contains invalid samples.")
-    return batch
+            problems.append(f"{clip.id}: {clip.audio} is too short, or contains invalid samples.")
+    return waves, problems
 
 
 class _Meter:
@@ -268,12 +248,8 @@ class Shards:
     """A table of arrays that only grows: Arrow files, each written whole or not at all, and mapped into memory.
 
     A row has a key and some columns: numbers, or lists of numbers. Rows are read as NumPy views of the mapped file, so
-    a table may be far larger than memory, and columns that are not used are not read.
-
-    Args:
-        folder: Where they lie; it need not exist yet.
-        columns: The type of each column besides the key.
-        bulky: Columns too large to be hashed at every opening; ``repair(thorough=True)`` hashes them too.
+    a table may be far larger than memory, and columns that are not used are not read. Bulky columns are too large to be
+    hashed at every opening; ``repair(thorough=True)`` hashes them too.
     """
 
     def __init__(self, folder: Path, columns: Mapping[str, pa.DataType], bulky: Collection[str] = ()) -> None:
@@ -310,10 +286,11 @@ class Shards:
         shard, number = divmod(position, 1 << 32)
         return self._shards[shard][name], number
 
-    def open(self) -> None:
+    def open(self) -> Self:
         """Map every shard; one that is damaged is an error."""
         for path in self._paths():
             self._map(path)
+        return self
 
     def repair(self, *, thorough: bool = False) -> list[str]:
         """Map every shard that is whole; delete the others, and what a killed writer left. Return what was deleted."""
@@ -368,9 +345,7 @@ class Shards:
 
 
 def _open_shards(folder: Path, columns: Mapping[str, pa.DataType], bulky: Collection[str]) -> Shards:
-    shards = Shards(folder, columns, bulky)
-    shards.open()
-    return shards
+    return Shards(folder, columns, bulky).open()
 
 
 def _columns(batch: pa.RecordBatch) -> dict[str, _Column]:

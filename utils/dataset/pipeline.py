@@ -39,14 +39,9 @@ def process_recording(
     recogniser: Recogniser | None = None,
     second: Recogniser | None = None,
 ) -> ProcessedRecording:
-    """Cut a recording, transcribe, measure and filter its clips.
+    """Cut a recording, transcribe it if it has no text, measure and filter its clips.
 
-    Args:
-        recording: The file, with its text if known.
-        content: The hash of the file, part of the names of its clips.
-        settings: How it is cut and filtered.
-        recogniser: Transcribes it if it has no text.
-        second: A second recogniser, to compare transcripts.
+    The names of the clips begin with ``content``, the hash of the file. A second recogniser is for comparison.
     """
     seconds = audio.duration(recording.path)
     speech = vad.speech_segments(recording.path, settings)

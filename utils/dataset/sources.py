@@ -91,10 +91,7 @@ def counterparts(path: Path) -> list[Path]:
 def pair(media: Iterable[Path], subtitles: Iterable[Path]) -> tuple[dict[Path, list[SubtitleFile]], list[Path]]:
     """Find the recording of each subtitle file: in its folder, or the only one of that name elsewhere.
 
-    One recording and one subtitle file belong together whatever their names.
-
-    Returns:
-        The subtitles of each recording, and those without a recording.
+    One recording and one subtitle file belong together whatever their names. The second list is of those without one.
     """
     media, subtitles = list(media), list(subtitles)
     by_folder: dict[tuple[Path, str], list[Path]] = defaultdict(list)
@@ -187,7 +184,8 @@ class _Scan:
 
     def _add_folder(self, root: Path) -> None:
         before = len(self.media) + len(self.datasets)
-        for walked, folders, names in os.walk(root, onerror=self._report_unreadable):
+        unreadable: list[OSError] = []
+        for walked, folders, names in os.walk(root, onerror=unreadable.append):
             folder = Path(walked)
             if is_dataset(folder):
                 self._add_dataset(folder)
@@ -199,12 +197,11 @@ class _Scan:
             if folder != root and is_media(folder) and not folders and not any(map(is_media, files)):
                 message = "This is a folder without audio, although it is named like a recording."
                 self.problems.append(Problem(folder, message))
+        for error in unreadable:
+            message = f"The folder cannot be read ({error.strerror}). Check its permissions."
+            self.problems.append(Problem(Path(str(error.filename)), message))
         if before == len(self.media) + len(self.datasets):
             self.problems.append(Problem(root, "No audio, video or dataset found."))
-
-    def _report_unreadable(self, error: OSError) -> None:
-        message = f"The folder cannot be read ({error.strerror}). Check its permissions."
-        self.problems.append(Problem(Path(str(error.filename)), message))
 
     def _add_dataset(self, path: Path) -> None:
         try:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from utils.core.errors import DataError
 from utils.dataset.clip import Cue, Span, abbreviate
+from utils.dataset.cutting import format_time
 from utils.dataset.text_files import is_garbled, read_any_encoding
 
 STAMP = r"(?:(\d{1,4}):)?(\d{1,3}):(\d{1,2})(?:[.,:](\d{1,6}))?"
@@ -77,10 +78,7 @@ def read_cues(path: Path) -> SubtitleCues:
 def fit_to_recording(subtitles: SubtitleCues, seconds: float, name: str) -> SubtitleCues:
     """Shift cues by whole hours where that fits, and drop those after the end of the recording.
 
-    Args:
-        subtitles: The cues of a file.
-        seconds: Length of the recording.
-        name: Name of the subtitle file, for the warnings.
+    The name of the subtitle file is for the warnings.
     """
     warned: list[str] = []
     cues = _remove_hours(list(subtitles.cues), seconds, warned.append)
@@ -309,8 +307,5 @@ def _counts(names: Counter[str]) -> str:
 
 def _describe(cues: Iterable[Cue]) -> str:
     """Return the number of cues and where the first ones start."""
-    clocks = []
-    for cue in cues:
-        minutes, seconds = divmod(cue.span.start, 60)
-        clocks.append(f"{int(minutes) // 60}:{int(minutes) % 60:02d}:{seconds:04.1f}")
-    return f"{len(clocks)} {'cue' if len(clocks) == 1 else 'cues'} ({abbreviate(clocks)})"
+    times = [format_time(cue.span.start) for cue in cues]
+    return f"{len(times)} {'cue' if len(times) == 1 else 'cues'} ({abbreviate(times)})"

@@ -21,7 +21,7 @@ from utils.media import audio
 from utils.media.audio import Samples
 
 FOLDER = "takes"
-NAME = re.compile(r"take-(\d{4,})")
+NAME = re.compile(r"take-(\d{4,})\.flac")
 MIN_SECONDS = 0.5  # of sound; a cough is shorter
 MIN_PEAK = 0.01  # of full scale: what stays below is a muted microphone
 FRAME_SECONDS = 0.02
@@ -66,7 +66,7 @@ def save_take(project: Project, sentence: str, samples: Samples, rate: int) -> T
     parent = folder(project)
     make_folder(parent)
     with file_lock(parent / ".lock"):
-        path = parent / f"take-{max(map(_number, _files(parent)), default=0) + 1:04d}.flac"
+        path = parent / f"take-{max(_files(parent), default=0) + 1:04d}.flac"
         write_atomically(path.with_suffix(".txt"), f"{text}\n")  # first: sound without text would be transcribed
         audio.save(path, samples, rate)
     return Take(path, text, samples.size / rate, warning)
@@ -74,11 +74,11 @@ def save_take(project: Project, sentence: str, samples: Samples, rate: int) -> T
 
 def takes(project: Project) -> list[Take]:
     """Return the takes of a project in the order in which they were read."""
-    paths = ((path, path.with_suffix(".txt")) for path in _files(folder(project)))
-    return [
-        Take(path, read_text(text).strip() if text.is_file() else "", header_seconds(path) or 0.0)
-        for path, text in paths
-    ]
+    saved = []
+    for path in _files(folder(project)).values():
+        text = path.with_suffix(".txt")
+        saved.append(Take(path, read_text(text).strip() if text.is_file() else "", header_seconds(path) or 0.0))
+    return saved
 
 
 def undo_last(project: Project) -> Take:
@@ -102,12 +102,7 @@ def progress(saved: Collection[Take]) -> Progress:
 
 
 def next_sentence(read: Iterable[str], skipped: Collection[str] = ()) -> str:
-    """Return the sentence that adds most to what was read; empty when there is none left.
-
-    Args:
-        read: Texts of the takes, the newest last; none is suggested again.
-        skipped: Sentences that the reader does not want.
-    """
+    """Return the sentence that adds most to what was read, the newest last; empty when there is none left."""
     read = list(dict.fromkeys(read))
     passed = {*skipped, *read}
     left = [sentence for sentence in prompts.shipped() if sentence not in passed]
@@ -132,9 +127,7 @@ def _examine(samples: Samples, rate: int) -> str:
     return TOO_LOUD if float(np.mean(np.abs(samples) >= FULL_SCALE)) > MAX_CLIPPED else ""
 
 
-def _files(parent: Path) -> list[Path]:
-    return sorted((path for path in parent.glob("take-*.flac") if NAME.fullmatch(path.stem)), key=_number)
-
-
-def _number(path: Path) -> int:
-    return int(path.stem.partition("-")[2])
+def _files(parent: Path) -> dict[int, Path]:
+    """Return the takes by their numbers."""
+    paths = ((NAME.fullmatch(path.name), path) for path in parent.glob("take-*.flac"))
+    return dict(sorted((int(match[1]), path) for match, path in paths if match))
