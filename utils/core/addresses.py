@@ -60,7 +60,7 @@ def is_url(text: str) -> bool:
     return bool(separator) and len(scheme) > 1 and scheme.replace("+", "").replace("-", "").isalnum()
 
 
-def check_public(url: str, *, allow_private: bool = False) -> None:
+def check_public(url: str) -> None:
     """Refuse a URL that is not http(s), or that leads to this machine or its own network."""
     parts = _split(url)
     try:
@@ -74,8 +74,6 @@ def check_public(url: str, *, allow_private: bool = False) -> None:
             f"The URL of {parts.hostname} contains a password, which settings and logs would store.",
             hint="Download the recording yourself and add the file.",
         )
-    if allow_private:
-        return
     try:
         resolved = socket.getaddrinfo(parts.hostname, parts.port or 443, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

@@ -40,28 +40,22 @@ def download(
     *,
     language: str,
     on_progress: OnProgress = lambda _name, _share: None,
-    allow_private: bool = False,
 ) -> DownloadedFiles:
-    """Download the audio of a page or of each entry of a playlist, and its captions.
+    """Download the audio of a page or of each entry of a playlist, and its captions in the spoken language.
 
-    Args:
-        url: A page that yt-dlp supports, or a media file.
-        folder: Where the files go; files from an earlier call are not downloaded again.
-        language: The spoken language.
-        on_progress: Called with the name of a file and the share that has arrived.
-        allow_private: Allow addresses of this machine and its network.
+    Files from an earlier call are not downloaded again. ``on_progress`` is called with the name of a file and the share
+    that has arrived.
     """
-    return _Downloader(folder, canonical(language), on_progress, allow_private=allow_private).download(url, MAX_DEPTH)
+    return _Downloader(folder, canonical(language), on_progress).download(url, MAX_DEPTH)
 
 
 class _Downloader:
-    def __init__(self, folder: Path, language: str, on_progress: OnProgress, *, allow_private: bool) -> None:
+    def __init__(self, folder: Path, language: str, on_progress: OnProgress) -> None:
         self.folder, self.language, self.on_progress = folder, language, on_progress
-        self.allow_private = allow_private
 
     def download(self, url: str, depth: int) -> DownloadedFiles:
         """Download one address; one bad entry of a playlist does not stop the others."""
-        check_public(url, allow_private=self.allow_private)
+        check_public(url)
         with self._loader(url) as loader:
             info: Info = loader.extract_info(url, download=False)
             if "entries" not in info:
@@ -116,7 +110,7 @@ class _Downloader:
             "logger": logger,
             "progress_hooks": [self._report],
         }
-        with contextlib.nullcontext() if self.allow_private else public_connections_only():
+        with public_connections_only():
             try:
                 with yt_dlp.YoutubeDL(options) as loader:
                     yield loader

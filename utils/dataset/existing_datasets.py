@@ -51,13 +51,7 @@ def read_dataset(path: Path, *, speaker: str = "speaker", workspace: Path | None
 
 
 def read_hub(name: str, workspace: Path, *, speaker: str = "speaker") -> ScanResult:
-    """Read a dataset of the Hugging Face hub; needs the package ``datasets``.
-
-    Args:
-        name: ``owner/name`` or ``owner/name:configuration``, or a local folder in a layout that the package reads.
-        workspace: Folder for the audio.
-        speaker: Name of the speaker where the dataset has none.
-    """
+    """Read ``owner/name`` or ``owner/name:configuration`` of the Hugging Face hub; needs the package ``datasets``."""
     try:
         datasets = importlib.import_module("datasets")
     except ModuleNotFoundError as error:
@@ -162,10 +156,9 @@ def _file_batches(path: Path) -> Iterator[Any]:
 
 
 def _downloaded_file(name: str) -> Path:
-    path = Path(name)
-    if not path.is_file():
+    if not Path(name).is_file():
         raise DataError(f"no such audio file: {name}.")
-    return path.resolve()
+    return Path(name).resolve()
 
 
 @dataclass(frozen=True)

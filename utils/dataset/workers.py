@@ -60,14 +60,10 @@ def run_serially(
 def run_in_processes(
     work: Callable[[T, ReportShare], R], tasks: Iterable[T], workers: int, on_progress: OnProgress[T]
 ) -> Iterator[Outcome[T, R]]:
-    """Yield the outcome of each task as it finishes.
+    """Yield the outcome of each task as it finishes; tasks and results must be picklable.
 
-    Args:
-        work: Called in another process; it, the tasks and the results must be picklable.
-        tasks: Started as workers become free.
-        workers: Number of processes.
-        on_progress: Called with a task and the share that is done, and with None at least twice a second. What it
-            raises ends the work.
+    ``on_progress`` is called with a task and the share that is done, and with None at least twice a second. What it
+    raises ends the work.
     """
     waiting = iter(tasks)
     idle: list[Worker] = []
@@ -102,12 +98,7 @@ def run_in_processes(
 
 
 class Worker:
-    """A process and the pipe to it.
-
-    Args:
-        serve: Called in the process with its end of the pipe, until the pipe is closed.
-        arguments: Further ones of ``serve``; they must be picklable.
-    """
+    """A process that calls ``serve`` with its end of a pipe and these arguments, until the pipe is closed."""
 
     def __init__(self, serve: Callable[..., None], *arguments: object) -> None:
         context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads; Windows has none
