@@ -24,6 +24,7 @@ DOT = re.compile(r"\.")
 BEFORE_DIGIT = re.compile(r"\s?[0-9]")
 ENDINGS = re.compile("(?:[ችቹቻውዋንምናስያኛ]|ዎች|ዎቹ|ታችን|ታቸው|ችን|ቸው|ነት){0,3}")
 MOST_STROKES = 5
+MORE_LETTER_NAMES = ("ደብልዩ", "ደብሊዩ", "ዩ", "ዜድ")
 PREFIXES = ("እስከ", "እንደ", "ስለ", "ወደ", "በየ", "ከየ", "ለየ", "የ", "በ", "ከ", "ለ")
 
 
@@ -128,12 +129,13 @@ def _unknown(written: str, plain: str) -> str:
 def _acronym(dotted: str) -> str:
     """Read ቢ.ቢ.ሲ letter by letter, ኢ.ሕ.አ.ፓ as a word; a dot between longer parts ends a sentence."""
     parts = dotted.split(".")
-    if all(part in _letter_names() for part in parts):
+    longest = max(map(len, parts))
+    if {*mapping("letter_names.tsv").values(), *MORE_LETTER_NAMES}.issuperset(parts) or (
+        len(parts) > 2 and longest == 2
+    ):
         return " ".join(parts)
-    if max(map(len, parts)) == 1:
+    if longest == 1:
         return ("" if len(parts) > 2 else " ").join(parts)
-    if len(parts) > 2 and max(map(len, parts)) == 2:
-        return " ".join(parts)
     return LETTER_DOT.sub(" ", SENTENCE_DOT.sub(". ", dotted))
 
 
@@ -156,11 +158,6 @@ def _stems() -> Mapping[str, list[tuple[str, str]]]:
     for written, spoken in _table("whole")[1].items():
         stems.setdefault(written[:-1], []).append((written[-1], spoken))
     return stems
-
-
-@cache
-def _letter_names() -> frozenset[str]:
-    return frozenset({*mapping("letter_names.tsv").values(), "ደብልዩ", "ደብሊዩ", "ዩ", "ዜድ"})
 
 
 @cache

@@ -1,9 +1,10 @@
 """The number grammar: digits, Ge'ez numerals and their words, cardinal and ordinal."""
 
 import re
+from collections.abc import Collection
 from functools import cache, lru_cache
 
-from utils.amharic.tables import rows
+from utils.amharic.tables import mapping, rows
 
 SCALES = (10**15, 10**12, 10**9, 10**6, 10**3)
 HIGHEST_DIGITS = 18  # beyond a thousand quadrillion nobody says a number in words
@@ -72,16 +73,14 @@ def attach(word: str, ending: str) -> str:
     return word[:-1] + ending if same_consonant(word[-1], ending[0]) else word + ending
 
 
-@cache
-def joined_before() -> frozenset[str]:
+def joined_before() -> Collection[str]:
     """Return the prefixes that are written together with figures or Latin words."""
-    return frozenset(prefix for prefix, _ in rows("number_prefixes.tsv", columns=2))
+    return mapping("number_prefixes.tsv")
 
 
-@cache
-def joined_behind() -> frozenset[str]:
+def joined_behind() -> Collection[str]:
     """Return the endings that are written together with figures or Latin words."""
-    return frozenset(ending for ending, _ in rows("number_suffixes.tsv", columns=2))
+    return mapping("number_suffixes.tsv")
 
 
 def same_consonant(left: str, right: str) -> bool:

@@ -133,8 +133,8 @@ def _score(match: Match) -> str:
 
 
 def _percent(match: Match) -> str:
-    spoken = "መቶ" if match["share"] == "100" else number(match["share"])
-    return f"{spoken} በመቶ{match['share_end']} {'እስከ ' if match['share_until'] else ''}"
+    spoken, until = "መቶ" if match["share"] == "100" else number(match["share"]), match["share_until"]
+    return f"{spoken} በመቶ{match['share_end']} {'እስከ ' if until else ''}"
 
 
 def _measure(match: Match) -> str:
@@ -186,18 +186,10 @@ def number(written: str) -> str:
     return f"ነጌቲቭ {spoken}" if minus else spoken
 
 
+# By the name of the group that a shape below ends with: is_date, is_clock, ...
 READERS: Mapping[str, Callable[[Match], str]] = {
-    "is_date": _date,
-    "is_clock": _clock,
-    "is_telephone": _telephone,
-    "is_money": _money,
-    "is_mixed": _mixed,
-    "is_ranks": _ranks,
-    "is_range": _range,
-    "is_score": _score,
-    "is_percent": _percent,
-    "is_measure": _measure,
-    "is_plain": _plain,
+    f"is{reader.__name__}": reader
+    for reader in (_date, _clock, _telephone, _money, _mixed, _ranks, _range, _score, _percent, _measure, _plain)
 }
 
 

@@ -67,13 +67,10 @@ _MANNER = {"A": "1əː2a2ə3", "B": "1əː2a2ə3", "Q": "1əː2ə3a3ə4", "Mə":
 _E, _U, _A, _LONG, _SIXTH, _O, _WA = 0, 1, 3, 4, 5, 6, 7
 _THIRD, _FIRST, _SECOND, _OTHER, _BARE, _I, _PALATAL, _IYA, _LONG_E = range(8, 17)
 
-Ending = tuple[str, int, str]
-Endings = tuple[Ending, ...]
+Endings = tuple[tuple[str, int, str], ...]
 # A prefix, the place of the last radical's letter, and what follows it; first and third persons, then the second ones,
 # which are left out where a form is seldom addressed to anybody. Present tenses end in አለː.
-_PERFECT: Endings = (
-    ("", _THIRD, ""), ("", _THIRD, "ችː"), ("", _FIRST, ""), ("", _OTHER, "ን"), ("", _U, ""),
-)  # fmt: skip
+_PERFECT: Endings = (("", _THIRD, ""), ("", _THIRD, "ችː"), ("", _FIRST, ""), ("", _OTHER, "ን"), ("", _U, ""))
 _PERFECT_YOU: Endings = (("", _SECOND, ""), ("", _OTHER, "ህ"), ("", _OTHER, "ሽ"), ("", _A, "ችːሁ"))
 _IMPERFECT: Endings = (
     ("ይ", _BARE, ""), ("ት", _BARE, ""), ("እ", _BARE, ""), ("እን", _BARE, ""), ("ይ", _U, ""),
@@ -153,7 +150,7 @@ class Stem(NamedTuple):
     head: str
     letters: tuple[str, ...]
 
-    def forms(self, endings: tuple[Ending, ...]) -> list[str]:
+    def forms(self, endings: Endings) -> list[str]:
         """Return the stem with each person's prefix and ending; an initial አ melts into the prefix: ይ + አልፍ = ያልፍ."""
         head, letters = self
         if head.startswith("አ"):
@@ -168,7 +165,14 @@ def all_forms(table: Path = DATA / TABLE) -> dict[str, str]:
     Two forms may be written alike (ይማር: yəmmar "he learns", yəmar "let him pardon"). The first one found is kept: first
     the listed verbs in the order of the table, then the stems derived from them; jussives and contracted forms last.
     """
-    listed, derived = _read_table(table)
+    listed, derived = [], []
+    for number, (citation, kind, _, stems) in numbered_rows(table, 4):
+        try:
+            root = read(citation, kind)
+        except TableError as error:
+            raise TableError(f"{table}:{number}: {error}") from error
+        listed.append(root)
+        derived += [_derived(root, stem) for stem in stems.split(",") if stem != "-"]
     forms: list[str] = []
     for step in _STEPS:
         for root in listed:
@@ -180,24 +184,15 @@ def all_forms(table: Path = DATA / TABLE) -> dict[str, str]:
     return dict(zip("\n".join(forms).replace("ː", "").split("\n"), forms, strict=True))
 
 
-def _read_table(path: Path) -> tuple[list[Root], list[Root]]:
-    """Read the listed verbs and the stems derived from them; a bad line is named."""
-    listed, derived = [], []
-    for number, (citation, kind, _, stems) in numbered_rows(path, 4):
-        try:
-            root = read(citation, kind)
-            listed.append(root)
-            derived += [_derived(root, stem) for stem in stems.split(",") if stem != "-"]
-        except TableError as error:
-            raise TableError(f"{path}:{number}: {error}") from error
-    return listed, derived
-
-
 def read(citation: str, kind: str) -> Root:
     """Take a marked citation form apart; one that its class does not make is refused."""
     group, _, stem = kind.partition("-")
     word = citation.replace("ː", "")
-    prefix = _prefix(word, stem)
+    known = {"": "", "T": "", "t": "ተ", "a": "አ", "at": "አ", "as": "አስ", "ast": "አስተ", "tn": word[:2], "an": word[:2]}
+    if stem not in known:
+        raise TableError(f"{word}: no such stem: {stem}; use one of {', '.join(filter(None, known))}")
+    # አስ- is not written out before ስ: አሰማ.
+    prefix = "አ" if stem == "as" and not word.startswith("አስ") else known[stem]
     letters = [_taken_apart(letter) for letter in word[len(prefix) :]]
     if group == "M":
         group += {_A: "a", _LONG: "e"}.get(letters[0][1], "ə")
@@ -208,18 +203,10 @@ def read(citation: str, kind: str) -> Root:
     missing = int(root.pattern(_PERFECTIVE)[-1]) - len(letters)
     if missing == 1:
         root = root._replace(weak=letters[-1][1])
-    found = _stem(root, _PERFECTIVE).forms(_PERFECT[:1])[0] if missing in {0, 1} else "nothing: count its radicals"
-    if found != citation:
-        raise TableError(f"{citation}: class {kind} makes {found}; correct the marks or the class")
+    made = _stem(root, _PERFECTIVE).forms(_PERFECT[:1])[0] if missing in {0, 1} else "nothing: count its radicals"
+    if made != citation:
+        raise TableError(f"{citation}: class {kind} makes {made}; correct the marks or the class")
     return root
-
-
-def _prefix(word: str, stem: str) -> str:
-    known = {"": "", "T": "", "t": "ተ", "a": "አ", "at": "አ", "as": "አስ", "ast": "አስተ", "tn": word[:2], "an": word[:2]}
-    if stem not in known:
-        raise TableError(f"{word}: no such stem: {stem}; use one of {', '.join(filter(None, known))}")
-    # አስ- is not written out before ስ: አሰማ.
-    return "አ" if stem == "as" and not word.startswith("አስ") else known[stem]
 
 
 def _taken_apart(letter: str) -> tuple[Radical, int]:
@@ -247,11 +234,7 @@ def _indicative(root: Root, *, you: bool) -> Iterator[str]:
     if root.weak is not None:  # ት stands for the lost radical: ሰምቶ
         gerund = Stem(gerund.head + gerund.letters[_SIXTH], _letters(Radical("ተ"), "", None))
     yield from gerund.forms(_GERUND + _GERUND_YOU if you else _GERUND)
-    yield from _nouns(root)
-
-
-def _nouns(root: Root) -> Iterator[str]:
-    """Yield the infinitive, the nouns of instrument and agent and, of a plain stem, the noun of manner."""
+    # The infinitive, the nouns of instrument and agent and, of a plain stem, the noun of manner.
     ending = ("መ", _SIXTH, "") if root.weak is None else ("መ", root.weak, "ት")
     yield from _stem(root, _INFINITIVE).forms((ending, ("መ", _IYA, "")))
     yield from _stem(root, _AGENT).forms((("", _PALATAL if root.weak is None else _I, ""),))
@@ -312,12 +295,10 @@ def _letters(radical: Radical, mark: str, weak: int | None) -> tuple[str, ...]:
 
 
 @cache
-def _melted(endings: tuple[Ending, ...]) -> tuple[Ending, ...]:
-    return tuple((_with_a(prefix), place, rest) for prefix, place, rest in endings)
-
-
-def _with_a(prefix: str) -> str:
-    if not prefix:
-        return "አ"
-    bare = prefix.removesuffix("ː")
-    return bare[:-1] + _taken_apart(bare[-1])[0].letter(_A) + prefix[len(bare) :]
+def _melted(endings: Endings) -> Endings:
+    melted = []
+    for prefix, place, rest in endings:
+        bare = prefix.removesuffix("ː")
+        with_a = bare[:-1] + _taken_apart(bare[-1])[0].letter(_A) + prefix[len(bare) :] if prefix else "አ"
+        melted.append((with_a, place, rest))
+    return tuple(melted)

@@ -2,12 +2,12 @@
 
 A flag says that something is unusual, not that it is wrong; a wrong word of usual length is not found. Flagged
 sentences are spoken again with another seed a few times, and what stays doubtful keeps its flags. A flag begins with
-one of the words in ``SpeechLimits.costs``, which never change.
+one of the words in ``COSTS``, which never change.
 """
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -34,6 +34,22 @@ GOLDEN = 0x9E3779B1  # odd, so that no two tries of a seed meet, and far from th
 DETECTOR = DatasetConfig(segmenter="vad", min_speech_seconds=0.06)  # a single short vowel is speech here, not a click
 
 
+COSTS = {
+    "broken": 100.0,
+    "nothing": 50.0,
+    "silent": 50.0,
+    "speechless": 20.0,  # nothing of the text is spoken
+    "endless": 8.0,
+    "loop": 6.0,
+    "short": 6.0,
+    "long": 4.0,  # the text is there, and something else, or too little
+    "pause": 2.0,
+    "noise": 2.0,
+    "ending": 1.0,
+    "clipped": 1.0,  # everything is there, but not pleasant
+}
+
+
 @dataclass(frozen=True)
 class SpeechLimits:
     """What is usual. Speech is counted in sounds: phonemes where the language pack knows them, else letters."""
@@ -52,22 +68,6 @@ class SpeechLimits:
     ending: float = 0.8  # seconds after the last speech: more is trimmed, but often goes with a lost ending
     noise: float = 35.0  # dB below the speech; whatever is louder after its end is noise, not silence
     clipped: float = 0.002  # share of samples at full scale; the same as for training clips
-    costs: dict[str, float] = field(
-        default_factory=lambda: {
-            "broken": 100.0,  # cannot be played
-            "nothing": 50.0,  # nothing of the text is spoken
-            "silent": 50.0,
-            "speechless": 20.0,
-            "endless": 8.0,  # the text is there, and something else
-            "loop": 6.0,
-            "short": 6.0,
-            "long": 4.0,
-            "pause": 2.0,  # everything is there, but not pleasant
-            "noise": 2.0,
-            "ending": 1.0,
-            "clipped": 1.0,
-        }
-    )
 
     @classmethod
     def of(cls, language: str) -> "SpeechLimits":
@@ -142,7 +142,7 @@ def judge(
     elif seconds < count / limits.fastest:
         flags.append(f"short: {seconds:.1f} s for {count} sounds")
     flags += _sound(audio, limits)
-    return tuple(sorted(flags, key=lambda flag: -limits.costs[kind(flag)]))
+    return tuple(sorted(flags, key=lambda flag: -COSTS[kind(flag)]))
 
 
 def kind(flag: str) -> str:
@@ -158,11 +158,11 @@ def score(
     the usual pace decide; half or twice the pace costs as much as codes of half the probability.
     """
     if any(kind(flag) == "broken" for flag in flags):
-        return -limits.costs["broken"]
+        return -COSTS["broken"]
     codes = max(1.0, audio.seconds / CODE_SECONDS)
     usual = sounds(text) / limits.usual
     pace = abs(np.log2(max(audio.spoken, 0.05) / usual)) if usual else 0.0
-    flagged = sum(limits.costs[kind(flag)] for flag in flags)
+    flagged = sum(COSTS[kind(flag)] for flag in flags)
     return float(log_probability / codes - np.log(2) * pace - flagged)
 
 

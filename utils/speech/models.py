@@ -45,7 +45,10 @@ def list_models(output: Path = OUTPUT, bases: Path | None = None) -> list[Listed
     Damaged models are left out. ``output`` has the projects, or is one; published models are beside the projects.
     """
     projects = [Project(output), *(Project(output / name) for name in list_projects(output))]
-    models = [*_finished(projects), *_checkpoints(projects), *_bases(bases or output / MODELS.name)]
+    models = [model for project in projects for model in _models_of(project)]
+    for path in sorted((bases or output / MODELS.name).glob("[!.]*")):
+        if path.name != TINY:  # earlier versions stored random weights under this name
+            models += _base(path)
     order = get_args(ModelKind)
     models.sort(key=lambda model: (order.index(model.kind), -model.when))
     return [*models, *_base(TINY_MODEL)]
@@ -79,33 +82,20 @@ def missing_files(folder: Path, weights: Path | None = None) -> list[str]:
     return missing + [name for name in REQUIRED_FILES if name not in present]
 
 
-def _finished(projects: list[Project]) -> Iterator[ListedModel]:
-    for project in projects:
-        if stats := _stats(project.ready):
-            loss = read_about(project.ready).get("eval_loss")
-            known = float(loss) if isinstance(loss, int | float) else None
-            yield ListedModel(project.root.name, project.ready, "ready", *stats, known)
-
-
-def _checkpoints(projects: list[Project]) -> Iterator[ListedModel]:
-    for project in projects:
-        try:
-            runs = list_runs(project)
-        except RunError:  # a folder without permissions hides its own runs, not those of the others
-            continue
-        for run in runs:
-            for each in checkpoints.list_checkpoints(run.folder):
-                if info := each.info:
-                    name = f"{project.root.name}: {run.name} step {each.step}"
-                    yield ListedModel(
-                        name, each.folder, "checkpoint", info.time, each.size, info.eval_loss, each.is_best
-                    )
-
-
-def _bases(folder: Path) -> Iterator[ListedModel]:
-    for path in sorted(folder.glob("[!.]*")):
-        if path.name != TINY:  # earlier versions kept random weights under this name
-            yield from _base(path)
+def _models_of(project: Project) -> Iterator[ListedModel]:
+    if stats := _stats(project.ready):
+        loss = read_about(project.ready).get("eval_loss")
+        known = float(loss) if isinstance(loss, int | float) else None
+        yield ListedModel(project.root.name, project.ready, "ready", *stats, known)
+    try:
+        runs = list_runs(project)
+    except RunError:  # a folder without permissions hides its own runs, not those of the others
+        return
+    for run in runs:
+        for each in checkpoints.list_checkpoints(run.folder):
+            if info := each.info:
+                name = f"{project.root.name}: {run.name} step {each.step}"
+                yield ListedModel(name, each.folder, "checkpoint", info.time, each.size, info.eval_loss, each.is_best)
 
 
 def _base(path: Path) -> Iterator[ListedModel]:

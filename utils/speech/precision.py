@@ -70,11 +70,7 @@ def choose(
 ) -> PrecisionChoice:
     """Choose the fastest precision, or the requested one if the device supports it.
 
-    Args:
-        device: "cpu", "cuda", or "auto" for a GPU if there is one.
-        precision: A precision, or "auto". int8 is for the GPT only; the vocoder then gets the fastest for it.
-        path: Earlier measurements.
-        capability: Compute capability of the GPU; None: read from the device.
+    int8 is for the GPT only; the vocoder then gets the fastest for it. ``path`` has earlier measurements.
     """
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -120,8 +116,7 @@ def require(part: Part, precision: str, device: str, capability: tuple[int, int]
 def measurement(path: Path = PRECISIONS) -> Measurement:
     """Return what was measured on this machine; the first times this takes a second or two."""
     key = machine()
-    known = _read(path).get(key)
-    if known and known.times >= OCCASIONS:
+    if (known := _read(path).get(key)) and known.times >= OCCASIONS:
         return known
     result = known.best_of(measure()) if known else measure()
     try:
