@@ -1,6 +1,7 @@
 """A small coqui GPT that ends its sentences, sentences for it, and coqui's own generation to compare with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -27,13 +28,7 @@ COQUI: dict[str, Any] = {  # the settings of coqui's Xtts.inference
 
 
 def talking_gpt(layers: int = 2, *, end: float = 0.0, **changes: Any) -> Any:
-    """Build a GPT.
-
-    Args:
-        layers: Number of layers.
-        end: Added to the score of the stop code; with 3 a sentence has about ten codes.
-        changes: Further arguments for coqui.
-    """
+    """Build a GPT; ``end`` is added to the score of the stop code: with 3 a sentence has about ten codes."""
     gpt = small_gpt(layers, **changes).eval()
     with torch.no_grad():
         for part in (gpt.text_embedding, gpt.mel_embedding):
@@ -47,12 +42,10 @@ def talking_gpt(layers: int = 2, *, end: float = 0.0, **changes: Any) -> Any:
 
 
 def prompt(seed: int = 0, dim: int = 64) -> torch.Tensor:
-    """Return the conditioning latents of a voice."""
     return torch.randn(1, 32, dim, generator=torch.Generator().manual_seed(seed)) * 0.3
 
 
 def sentence(ids: Sequence[int] = TEXTS[0], *, seed: int = 0, limit: int = 20) -> Sentence:
-    """Return a sentence with these token ids."""
     return Sentence(TokenizedText("", "", "", "", (), tuple(ids), ()), seed=seed, max_codes=limit)
 
 
@@ -62,7 +55,6 @@ def sentences(limit: int = 10, grow: int = 7) -> list[Sentence]:
 
 
 def coqui_codes(gpt: Any, given: torch.Tensor, ids: Sequence[int], limit: int, **settings: Any) -> torch.Tensor:
-    """Return the codes of coqui's ``generate``."""
     with prepared(gpt, limit), torch.no_grad():
         codes: torch.Tensor = gpt.generate(
             cond_latents=given, text_inputs=torch.tensor([list(ids)], device=given.device), **settings
@@ -70,18 +62,15 @@ def coqui_codes(gpt: Any, given: torch.Tensor, ids: Sequence[int], limit: int, *
     return codes[0]
 
 
-class prepared:  # noqa: N801  # a context manager
+@contextmanager
+def prepared(gpt: Any, limit: int) -> Iterator[None]:
     """Prepare coqui's GPT for ``generate`` with up to ``limit`` codes."""
-
-    def __init__(self, gpt: Any, limit: int) -> None:
-        self.gpt, self.limit = gpt, limit
-
-    def __enter__(self) -> None:
-        self.before = self.gpt.max_gen_mel_tokens
-        with quiet_transformers():
-            self.gpt.init_gpt_for_inference()
-        self.gpt.max_gen_mel_tokens = min(self.limit, int(self.before))
-
-    def __exit__(self, *_: object) -> None:
-        self.gpt.max_gen_mel_tokens = self.before
-        del self.gpt.gpt_inference
+    before = gpt.max_gen_mel_tokens
+    with quiet_transformers():
+        gpt.init_gpt_for_inference()
+    gpt.max_gen_mel_tokens = min(limit, int(before))
+    try:
+        yield
+    finally:
+        gpt.max_gen_mel_tokens = before
+        del gpt.gpt_inference

@@ -130,9 +130,8 @@ def _acronym(dotted: str) -> str:
     """Read ቢ.ቢ.ሲ letter by letter, ኢ.ሕ.አ.ፓ as a word; a dot between longer parts ends a sentence."""
     parts = dotted.split(".")
     longest = max(map(len, parts))
-    if {*mapping("letter_names.tsv").values(), *MORE_LETTER_NAMES}.issuperset(parts) or (
-        len(parts) > 2 and longest == 2
-    ):
+    letter_names = {*mapping("letter_names.tsv").values(), *MORE_LETTER_NAMES}
+    if letter_names.issuperset(parts) or (len(parts) > 2 and longest == 2):
         return " ".join(parts)
     if longest == 1:
         return ("" if len(parts) > 2 else " ").join(parts)
