@@ -148,7 +148,7 @@ def compare(arguments: argparse.Namespace) -> tuple[list[list[str]], float]:
     theirs, second = coqui.generate(), coqui.second()
     found: dict[tuple[str, int], Timed] = {}
     for precision in arguments.precisions:
-        decoder = Decoder.of(coqui.gpt, precision, arguments.device)
+        decoder = Decoder(coqui.gpt, precision, arguments.device)
         for sentences in arguments.sentences:
             for _ in range(arguments.rounds):
                 theirs, second = coqui.generate().better(theirs), min(coqui.second(), second)

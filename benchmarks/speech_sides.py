@@ -97,8 +97,8 @@ class Ours:
         gpt: Any = opened.gpt
         gpt.mel_head.bias[gpt.stop_audio_token] = UNSAID
         gpt.max_gen_mel_tokens = conditions.codes
-        decoder = Decoder.of(gpt, chosen.gpt, chosen.device, consume=True)
-        vocoder = Vocoder.of(opened.vocoder, chosen.vocoder, chosen.device)
+        decoder = Decoder(gpt, chosen.gpt, chosen.device, consume=True)
+        vocoder = Vocoder(opened.vocoder, chosen.vocoder, chosen.device)
         opened = opened.conditioning_only()
         del gpt
         free_memory()

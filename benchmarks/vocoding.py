@@ -37,9 +37,9 @@ TITLE = "The vocoder, side by side with coqui's"
 def sides(latents: Tensor) -> dict[str, Callable[[], Samples]]:
     """Return what is compared: coqui first."""
     decoder, speaker = small_vocoder(DIM, CHANNELS), voice()
-    vocoders = {"fp32": Vocoder.of(decoder)}
+    vocoders = {"fp32": Vocoder(decoder)}
     if multiplies_bf16():
-        vocoders["bf16"] = Vocoder.of(decoder, "bf16")
+        vocoders["bf16"] = Vocoder(decoder, "bf16")
     found: dict[str, Callable[[], Samples]] = {"coqui": lambda: _coqui(decoder, latents, speaker)}
     for name, vocoder in vocoders.items():
         found[name] = partial(vocoder.sound, latents, speaker)

@@ -24,7 +24,7 @@ def gpt() -> Any:
 
 @pytest.fixture(scope="module")
 def decoder(gpt: Any) -> Decoder:
-    return Decoder.of(gpt)
+    return Decoder(gpt)
 
 
 def alone(decoder: Decoder, one: Any = None, config: SpeechConfig = SAMPLED, voice: int = 0) -> Generation:
@@ -46,7 +46,7 @@ def second_pass(gpt: Any, ids: list[int], codes: list[int]) -> torch.Tensor:
 
 def in_coquis_way(gpt: Any) -> Decoder:
     """Return a decoder that penalizes coqui's made-up prefix."""
-    decoder = Decoder.of(gpt)
+    decoder = Decoder(gpt)
     decoder.used_codes = (1, START_AUDIO)
     return decoder
 
@@ -84,13 +84,13 @@ def test_code_1_is_not_penalized_before_it_was_used() -> None:
     gpt = talking_gpt()
     with torch.no_grad():
         gpt.mel_head.bias[1] = 30
-    assert alone(Decoder.of(gpt), sentence(limit=1), GREEDY).codes == [1]
+    assert alone(Decoder(gpt), sentence(limit=1), GREEDY).codes == [1]
     assert alone(in_coquis_way(gpt), sentence(limit=1), GREEDY).codes != [1]
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8", pytest.param("bf16", marks=needs_bf16)])
 def test_each_sentence_is_the_same_alone_and_in_a_batch(gpt: Any, precision: Any) -> None:
-    decoder, config = Decoder.of(gpt, precision), SpeechConfig(temperature=0.6, top_k=7, top_p=0.5)
+    decoder, config = Decoder(gpt, precision), SpeechConfig(temperature=0.6, top_k=7, top_p=0.5)
     together = decoder.generate(sentences(8, 9), prompt(), config)
     for each, generation in zip(sentences(8, 9), together, strict=True):
         again = alone(decoder, each, config)
@@ -102,9 +102,9 @@ def test_each_sentence_is_the_same_alone_and_in_a_batch(gpt: Any, precision: Any
 
 
 def test_a_cache_that_grows_and_shrinks_changes_nothing(gpt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = [each.codes for each in Decoder.of(gpt).generate(sentences(), prompt(), SAMPLED)]
+    wanted = [each.codes for each in Decoder(gpt).generate(sentences(), prompt(), SAMPLED)]
     monkeypatch.setattr("utils.speech.layers.GROWTH", 3)
-    assert [each.codes for each in Decoder.of(gpt).generate(sentences(), prompt(), SAMPLED)] == wanted
+    assert [each.codes for each in Decoder(gpt).generate(sentences(), prompt(), SAMPLED)] == wanted
 
 
 @pytest.mark.parametrize("config", [SAMPLED, SpeechConfig(beams=3, repetition_penalty=2.0)], ids=["sampled", "beams"])
@@ -122,7 +122,7 @@ def test_scoring_the_codes_gives_the_same_latents_and_logprob(decoder: Decoder, 
 )
 def test_the_scores_of_given_codes_are_those_of_coqui(gpt: Any, precision: Any, near: float) -> None:
     codes = [3, 141, 59, 26, 535, 897]
-    scores, _ = Decoder.of(gpt, precision).score(sentence(), prompt(), torch.tensor(codes))
+    scores, _ = Decoder(gpt, precision).score(sentence(), prompt(), torch.tensor(codes))
     with torch.no_grad():
         wanted = gpt.mel_head(second_pass(gpt, TEXTS[0], [*codes, 7]))
     torch.testing.assert_close(scores, wanted, atol=near, rtol=0)
@@ -156,11 +156,11 @@ def test_closing_the_iterator_frees_the_cache_at_once(
 
 def test_the_gpt_is_left_as_it_was_or_consumed(gpt: Any) -> None:
     before = {name: weight.clone() for name, weight in gpt.state_dict().items()}
-    wanted = alone(Decoder.of(gpt)).codes
+    wanted = alone(Decoder(gpt)).codes
     assert all(torch.equal(weight, before[name]) for name, weight in gpt.state_dict().items())
     given = talking_gpt(3, end=3.0)
     weights = [weakref.ref(weight) for weight in given.gpt.h.parameters()]
-    decoder = Decoder.of(given, consume=True)
+    decoder = Decoder(given, consume=True)
     assert [weight() for weight in weights] == [None] * len(weights)
     assert alone(decoder).codes == wanted
 
@@ -184,7 +184,7 @@ def test_a_text_that_is_too_long_is_refused_before_the_first_step(decoder: Decod
 
 def test_a_limit_beyond_the_model_is_the_models() -> None:
     short = talking_gpt(end=-1e4, max_mel_tokens=20)
-    generation = alone(Decoder.of(short), sentence(limit=10_000))
+    generation = alone(Decoder(short), sentence(limit=10_000))
     assert len(generation.codes) == short.max_gen_mel_tokens
     assert not generation.ended
 
@@ -193,14 +193,14 @@ def test_a_gpt_with_adapters_is_refused() -> None:
     gpt = talking_gpt()
     gpt.gpt.h[1].attn.c_attn = torch.nn.Linear(64, 192)
     with pytest.raises(SpeedupError, match="Linear"):
-        Decoder.of(gpt)
+        Decoder(gpt)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
 def test_cuda_graphs_generate_what_the_processor_does(gpt: Any, decoder: Decoder, precision: Any) -> None:
     given = sentences(12, 9)
-    graphed = Decoder.of(gpt, precision, "cuda")
+    graphed = Decoder(gpt, precision, "cuda")
     made = graphed.generate(given, prompt(), GREEDY)
     for each, generation, wanted in zip(given, made, decoder.generate(given, prompt(), GREEDY), strict=True):
         latents = graphed.score(each, prompt(), torch.tensor(generation.codes))[1][:-1]

@@ -32,7 +32,7 @@ VOICE = Voice(PROMPT, voice(), "voice", "key")
 
 @pytest.fixture(scope="module")
 def exact() -> tuple[Decoder, Vocoder]:
-    return Decoder.of(small_gpt(dim=DIM).eval()), Vocoder.of(small_vocoder(DIM))
+    return Decoder(small_gpt(dim=DIM).eval()), Vocoder(small_vocoder(DIM))
 
 
 def spoken(count: int = 3, codes: int = 20) -> Spoken:
@@ -51,7 +51,7 @@ def test_a_precision_agrees_with_itself(exact: tuple[Decoder, Vocoder]) -> None:
 
 
 def test_a_coarser_model_agrees_less(exact: tuple[Decoder, Vocoder]) -> None:
-    int8, other = Decoder.of(small_gpt(dim=DIM).eval(), "int8"), Decoder.of(small_gpt(dim=DIM, seed=1).eval())
+    int8, other = Decoder(small_gpt(dim=DIM).eval(), "int8"), Decoder(small_gpt(dim=DIM, seed=1).eval())
     near, far = (agreement(exact[0], each, spoken(), PROMPT) for each in (int8, other))
     assert far.share < near.share <= 1
     assert 0 < near.divergence < far.divergence
@@ -94,8 +94,8 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedModel, Voic
 @pytest.mark.parametrize("precision", CHEAP)
 def test_a_trained_model_says_the_same_in_a_cheap_precision(learned: tuple[LoadedModel, Voice], precision: Any) -> None:
     model, speaker = learned
-    exact, cheap = (Decoder.of(model.gpt, name) for name in ("fp32", precision))
-    vocoders = [Vocoder.of(model.vocoder, "bf16" if name == "bf16" else "fp32") for name in ("fp32", precision)]
+    exact, cheap = (Decoder(model.gpt, name) for name in ("fp32", precision))
+    vocoders = [Vocoder(model.vocoder, "bf16" if name == "bf16" else "fp32") for name in ("fp32", precision)]
     texts = [" ".join(WORDS[first : first + 3]) for first in range(10)] * 3
     given = [sentence(model.tokenizer.encode(text, "am"), seed=n, limit=60) for n, text in enumerate(texts)]
     made = exact.generate(given, speaker.prompt, SpeechConfig())

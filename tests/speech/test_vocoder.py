@@ -28,7 +28,7 @@ def decoder() -> Any:
 
 @pytest.fixture(scope="module")
 def vocoder(decoder: Any) -> Vocoder:
-    return Vocoder.of(decoder)
+    return Vocoder(decoder)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_the_sound_is_that_of_coqui(codes: int, decoder: Any, vocoder: Vocoder) 
 def test_the_sound_of_the_published_size_is_that_of_coqui() -> None:
     decoder = small_vocoder(1024, 512)
     wanted = of_coqui(decoder, vectors(30, 1024), voice())
-    np.testing.assert_allclose(Vocoder.of(decoder).sound(vectors(30, 1024), voice()), wanted, atol=SAME, rtol=0)
+    np.testing.assert_allclose(Vocoder(decoder).sound(vectors(30, 1024), voice()), wanted, atol=SAME, rtol=0)
 
 
 @pytest.mark.parametrize("sizes", [(1,), (1, 13, 1, 2), (12, 24), (1000,)])
@@ -98,7 +98,7 @@ def test_threads_share_a_sentence_and_leave_the_number_of_threads_alone(
     decoder: Any, vocoder: Vocoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vocoder_module, "MAX_FRAMES_CPU", 50)
-    shared = Vocoder.of(decoder)
+    shared = Vocoder(decoder)
     assert torch.get_num_threads() == 2
     assert shared.threads is not None
     sounds = shared.sounds([vectors(60), vectors(5, seed=1), vectors(31, seed=2)], voice())
@@ -110,7 +110,7 @@ def test_threads_share_a_sentence_and_leave_the_number_of_threads_alone(
 
 @needs_bf16
 def test_bf16_sounds_the_same(decoder: Any, vocoder: Vocoder) -> None:
-    half = Vocoder.of(decoder, "bf16")
+    half = Vocoder(decoder, "bf16")
     whole = vocoder.sound(vectors(60), voice())
     assert 0 < distance(whole, half.sound(vectors(60), voice())) < 0.3
 
@@ -125,7 +125,7 @@ def test_no_codes_are_no_sound(vocoder: Vocoder) -> None:
 def test_the_vocoder_of_coqui_is_left_as_it_is() -> None:
     decoder = small_vocoder()
     before = {name: weight.clone() for name, weight in decoder.state_dict().items()}
-    Vocoder.of(decoder).sound(vectors(9), voice())
+    Vocoder(decoder).sound(vectors(9), voice())
     torch.testing.assert_close(decoder.state_dict(), before, atol=0, rtol=0)
 
 

@@ -7,7 +7,7 @@ computes it again in a second pass over the finished sentence; here nothing is c
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -36,48 +36,25 @@ class Generation:
 class Decoder:
     """coqui's GPT, prepared for generating many sentences at once.
 
-    Attributes:
-        used_codes: Codes that the repetition penalty counts as used from the beginning; coqui's would be (1, start).
-        max_codes: Maximum number of codes of a sentence.
-        max_tokens: Maximum number of text tokens of a sentence.
-        on_step: Called at each step; an exception that it raises stops the work.
+    Embeddings and norms stay fp32 on a CPU. ``consume`` removes each layer from the GPT once it is copied, so that both
+    together never need more memory than the GPT and one layer.
     """
 
-    def __init__(self, gpt: Any, precision: Precision, device: torch.device, *, consume: bool) -> None:  # noqa: ANN401  # coqui's class
-        self.precision, self.device = precision, device
+    @torch.inference_mode()
+    def __init__(self, gpt: Any, precision: Precision = "fp32", device: str = "cpu", *, consume: bool = False) -> None:  # noqa: ANN401  # coqui's class
+        require("gpt", precision, device)
+        self.precision, self.device = precision, torch.device(device)
         self.start, self.stop = int(gpt.start_audio_token), int(gpt.stop_audio_token)
         self.text_start, self.text_stop = int(gpt.start_text_token), int(gpt.stop_text_token)
         self.text, self.text_positions = self._table(gpt.text_embedding), self._table(gpt.text_pos_embedding.emb)
         self.codes, self.positions = self._table(gpt.mel_embedding), self._table(gpt.mel_pos_embedding.emb)
-        self.used_codes: tuple[int, ...] = (self.start,)
-        self.on_step: Callable[[], object] = lambda: None
-        self.max_codes = int(gpt.max_gen_mel_tokens)
+        self.used_codes: tuple[int, ...] = (self.start,)  # for the repetition penalty; coqui's would be (1, start)
+        self.on_step: Callable[[], object] = lambda: None  # called at each step; an exception stops the work
+        self.max_codes = int(gpt.max_gen_mel_tokens)  # of a sentence
         self.max_tokens = len(self.text_positions) - 2
-        self.norm = LayerNorm.of(gpt.final_norm, device)
-        self.head = linear(gpt.mel_head.weight.to(device), gpt.mel_head.bias.to(device), precision)
-        self.stack = LayerStack(gpt.gpt, precision, device, consume=consume)
-
-    @classmethod
-    def of(
-        cls,
-        gpt: nn.Module,
-        precision: Literal["fp32", "bf16", "fp16", "int8"] = "fp32",
-        device: str = "cpu",
-        *,
-        consume: bool = False,
-    ) -> Self:
-        """Copy the weights of coqui's GPT.
-
-        Args:
-            gpt: The GPT, on any device.
-            precision: Number format of the weights; embeddings and norms stay fp32 on a CPU.
-            device: Where to compute.
-            consume: Remove each layer from the GPT once it is copied, so that both together never need more memory
-                than the GPT and one layer.
-        """
-        require("gpt", precision, device)
-        with torch.inference_mode():
-            return cls(gpt, precision, torch.device(device), consume=consume)
+        self.norm = LayerNorm.of(gpt.final_norm, self.device)
+        self.head = linear(gpt.mel_head.weight.to(self.device), gpt.mel_head.bias.to(self.device), precision)
+        self.stack = LayerStack(gpt.gpt, precision, self.device, consume=consume)
 
     def _table(self, embedding: nn.Embedding) -> Tensor:
         return embedding.weight.detach().to(self.device, torch.float32, copy=True)

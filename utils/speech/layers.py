@@ -259,14 +259,15 @@ class LayerStack:
             if consume:
                 blocks[number] = nn.Identity()
 
-    def _layer(self, block: Any, precision: Precision) -> Layer:  # noqa: ANN401  # transformers' GPT2Block
+    def _layer(self, block: nn.Module, precision: Precision) -> Layer:
+        parts: Any = block
         return Layer(
-            LayerNorm.of(block.ln_1, self.device, self.dtype),
-            self._linear(block.attn.c_attn, precision),
-            self._linear(block.attn.c_proj, precision),
-            LayerNorm.of(block.ln_2, self.device, self.dtype),
-            self._linear(block.mlp.c_fc, precision, gelu=True),
-            self._linear(block.mlp.c_proj, precision, after_gelu=True),
+            LayerNorm.of(parts.ln_1, self.device, self.dtype),
+            self._linear(parts.attn.c_attn, precision),
+            self._linear(parts.attn.c_proj, precision),
+            LayerNorm.of(parts.ln_2, self.device, self.dtype),
+            self._linear(parts.mlp.c_fc, precision, gelu=True),
+            self._linear(parts.mlp.c_proj, precision, after_gelu=True),
         )
 
     def _linear(

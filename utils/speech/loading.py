@@ -142,7 +142,7 @@ def open_model(
         base: Folder or version that a checkpoint was trained from, if it was moved or the checkpoint does not say it.
         merge: Merge the adapter beside a checkpoint's weights into the base in full precision, instead of reading the
             weights, which were rounded after merging.
-        as_stored: Leave the GPT-2 layers in their file, or in half precision, for ``Decoder.of`` with ``consume``.
+        as_stored: Leave the GPT-2 layers in their file, or in half precision, for ``Decoder`` with ``consume``.
         output: Folder of the projects.
         source: Where published models come from.
     """

@@ -84,9 +84,9 @@ class Synthesizer:
         """
         choice = choose(device, precision)
         loaded = open_model(model, as_stored=True, output=output)  # the decoder takes one layer after the other
-        decoder = Decoder.of(loaded.gpt, choice.gpt, choice.device, consume=True)
+        decoder = Decoder(loaded.gpt, choice.gpt, choice.device, consume=True)
         decoder.on_step = on_step or decoder.on_step
-        vocoder = Vocoder.of(loaded.vocoder, choice.vocoder, choice.device)
+        vocoder = Vocoder(loaded.vocoder, choice.vocoder, choice.device)
         loaded = loaded.conditioning_only()
         free_memory()
         return cls(loaded, decoder, vocoder, choice, cache)

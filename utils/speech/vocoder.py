@@ -8,10 +8,10 @@ counts them, in float32 too, so any part of a sentence has the same frames as in
 import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from threading import Barrier
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -33,13 +33,6 @@ class Upsampling:
     """The linear interpolations from codes to frames, each by a factor."""
 
     scales: tuple[float, ...]
-
-    @classmethod
-    def of(cls, decoder: nn.Module) -> Self:
-        sizes: Any = decoder
-        first = sizes.ar_mel_length_compression / sizes.output_hop_length
-        second = sizes.output_sample_rate / sizes.input_sample_rate
-        return cls((first,) if second == 1 else (first, second))
 
     def count(self, codes: int, step: int | None = None) -> int:
         """Return the number of frames of this many codes, after all interpolations or the first ``step``."""
@@ -99,24 +92,20 @@ class PaddedFrames(NamedTuple):
     right: int
 
 
-@dataclass(frozen=True)
 class Vocoder:
-    """Turns latents into audio at 24 kHz."""
+    """coqui's HifiDecoder, prepared for turning latents into audio at 24 kHz."""
 
-    network: HifiGan = field(repr=False)
-    upsampling: Upsampling  # from codes to frames
-    device: torch.device
-    threads: ThreadPoolExecutor | None  # share the parts of a sentence; None: there is only one thread
-    workers: int
-
-    @classmethod
-    def of(cls, decoder: nn.Module, precision: Precision = "fp32", device: str = "cpu") -> Self:
+    def __init__(self, decoder: nn.Module, precision: Precision = "fp32", device: str = "cpu") -> None:
         require("vocoder", precision, device)
-        target = torch.device(device)
-        network = HifiGan.of(without_silent_channels(decoder), DTYPES[precision], target)
-        workers = torch.get_num_threads() if target.type == "cpu" else 1
-        threads = _single_threads(workers) if workers > 1 else None
-        return cls(network, Upsampling.of(decoder), target, threads, workers)
+        self.device = torch.device(device)
+        self.network = HifiGan.of(without_silent_channels(decoder), DTYPES[precision], self.device)
+        sizes: Any = decoder
+        to_frames = sizes.ar_mel_length_compression / sizes.output_hop_length
+        to_output_rate = sizes.output_sample_rate / sizes.input_sample_rate
+        self.upsampling = Upsampling((to_frames,) if to_output_rate == 1 else (to_frames, to_output_rate))
+        self.workers = torch.get_num_threads() if self.device.type == "cpu" else 1
+        # They share the parts of a sentence.
+        self.threads = _single_threads(self.workers) if self.workers > 1 else None
 
     def sound(self, latents: Tensor, embedding: Tensor) -> Samples:
         """Return the audio of a sentence, from one row per code and a speaker embedding of shape (1, 512, 1)."""
