@@ -152,14 +152,13 @@ def test_readings_are_compared(
     assert first > second
 
 
-@pytest.mark.parametrize("rate", [24_000, 16_000])
 @pytest.mark.parametrize(("before", "behind"), [(0.0, 0.0), (0.9, 1.3), (0.02, 0.5)])
-def test_trimming_leaves_the_speech_and_a_margin(rate: int, before: float, behind: float) -> None:
-    samples = resample(joined(silence(before), speech(2.0), noise(behind, 0.0005)), OUTPUT_RATE, rate)
-    trimmed = trim(AudioAnalysis(samples, rate))
-    assert trimmed.size / rate == pytest.approx(2.0 + min(before, 0.08) + min(behind, 0.08), abs=0.13)
+def test_trimming_leaves_the_speech_and_a_margin(before: float, behind: float) -> None:
+    spoken = speech(2.0)
+    trimmed = trim(AudioAnalysis(joined(silence(before), spoken, noise(behind, 0.0005))))
+    assert trimmed.size / OUTPUT_RATE == pytest.approx(2.0 + min(before, 0.08) + min(behind, 0.08), abs=0.13)
     assert (trimmed[0], trimmed[-1]) == (0.0, pytest.approx(0.0, abs=1e-3))
-    assert float(np.square(trimmed).sum()) > 0.995 * float(np.square(resample(speech(2.0), OUTPUT_RATE, rate)).sum())
+    assert float(np.square(trimmed).sum()) > 0.995 * float(np.square(spoken).sum())
 
 
 @pytest.mark.parametrize("make", [lambda: silence(0), lambda: silence(1.0), lambda: noise(1.0, 0.05)])

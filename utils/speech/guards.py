@@ -80,7 +80,6 @@ class AudioAnalysis:
     """Audio as the vocoder made it, neither trimmed nor stretched, with properties that are computed on first use."""
 
     samples: Samples
-    rate: int = OUTPUT_RATE
 
     @property
     def is_finite(self) -> bool:
@@ -88,18 +87,23 @@ class AudioAnalysis:
 
     @property
     def seconds(self) -> float:
-        return self.samples.size / self.rate
+        return self.samples.size / OUTPUT_RATE
+
+    @cached_property
+    def playable(self) -> Samples:
+        """Return the audio with silence for samples that are not numbers."""
+        return np.nan_to_num(self.samples, nan=0.0, posinf=0.0, neginf=0.0)
 
     @cached_property
     def speech(self) -> Span | None:
         """Return the time from the first speech to the last, by the Silero detector, or None."""
-        sound = self._finite(vad.RATE)
+        sound = resample(self.playable, OUTPUT_RATE, vad.RATE)
         spans = vad.segments_from(vad.track_speech(iter([sound])), DETECTOR) if sound.size else []
         return Span(spans[0].start, spans[-1].end) if spans else None
 
     @cached_property
     def levels(self) -> npt.NDArray[np.float32]:
-        sound = self._finite(OUTPUT_RATE)
+        sound = self.playable
         frames = sound[: sound.size - sound.size % FRAME].reshape(-1, FRAME)
         power = np.einsum("ij,ij->i", frames, frames) / FRAME
         return np.asarray(10 * np.log10(np.maximum(power, 10 ** (QUIETEST / 10))), np.float32)
@@ -117,11 +121,6 @@ class AudioAnalysis:
     def loudness(self) -> float:
         levels = self.speech_levels
         return float(np.percentile(levels, 90)) if levels.size else QUIETEST
-
-    def _finite(self, rate: int) -> Samples:
-        """Return the audio at a rate, with silence for samples that are not numbers."""
-        sound = np.nan_to_num(self.samples, nan=0.0, posinf=0.0, neginf=0.0)
-        return sound if self.rate == rate else resample(sound, self.rate, rate)
 
 
 def judge(
@@ -168,11 +167,10 @@ def score(
 
 def trim(audio: AudioAnalysis) -> Samples:
     """Cut silence and noise off both ends and fade the rest; audio without speech is returned as it is."""
-    samples, rate = audio.samples, audio.rate
     if not audio.is_finite or audio.speech is None:
-        return samples
-    first = max(0, round((audio.speech.start - MARGIN) * rate))
-    return faded(samples[first : round((audio.speech.end + MARGIN) * rate)], rate)
+        return audio.samples
+    first = max(0, round((audio.speech.start - MARGIN) * OUTPUT_RATE))
+    return faded(audio.samples[first : round((audio.speech.end + MARGIN) * OUTPUT_RATE)], OUTPUT_RATE)
 
 
 def next_seed(seed: int, attempt: int) -> int:
