@@ -69,7 +69,6 @@ class Config(BaseModel):
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a YAML file."""
         hint = "Correct the file; settings left out have their default."
         return cls.parse(read_yaml(path), source=str(path), hint=hint)
 
@@ -79,7 +78,6 @@ class Config(BaseModel):
 
 
 def read_yaml(path: Path) -> dict[str, object]:
-    """Read a YAML file with one mapping of settings."""
     try:
         values = yaml.load(path.read_text(encoding="utf-8-sig"), _Loader)  # noqa: S506  # a SafeLoader
     except OSError as error:
@@ -110,7 +108,6 @@ class _Loader(yaml.SafeLoader):
 
 
 def describe(problem: ErrorDetails, known: Iterable[str]) -> str:
-    """Describe what is wrong with one setting: its name, the value and the rule."""
     name = ".".join(map(str, problem["loc"])) or "settings"
     if problem["type"] == "extra_forbidden":
         near = difflib.get_close_matches(name, known, n=1)

@@ -106,7 +106,6 @@ class DatasetConfig(Config):
         return self
 
     def input_list(self) -> list[str]:
-        """Return the inputs as a list."""
         return [source.strip() for source in self.inputs.split(SEPARATOR) if source.strip()]
 
 

@@ -22,7 +22,6 @@ NAT64 = ipaddress.ip_network("64:ff9b::/96")  # how IPv6-only networks reach an 
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this computer can reach the address."""
     if host == "localhost":
         return True
     try:

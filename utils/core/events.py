@@ -44,7 +44,6 @@ class EventLog:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
 
     def emit(self, kind: str, **fields: object) -> None:
-        """Append one event with the current time."""
         event = {"time": round(time.time(), 3), "kind": kind} | {name: _finite(value) for name, value in fields.items()}
         line = json.dumps(event, ensure_ascii=False, default=str).encode() + b"\n"
         if self._is_torn:
@@ -83,7 +82,6 @@ def read_events(path: Path, offset: int = 0, limit: int = BLOCK) -> EventBatch:
 
 
 def iter_events(path: Path) -> Iterator[Event]:
-    """Read a log from beginning to end."""
     offset = 0
     while (batch := read_events(path, offset)).offset > offset:
         yield from batch.events
@@ -103,7 +101,6 @@ def tail_offset(path: Path, size: int = BLOCK) -> int:
 
 
 def read_tail(path: Path, size: int = 16_384) -> str:
-    """Read the last lines of a text log."""
     start = tail_offset(path, size)
     text = read_block(path, start, size).decode("utf-8", "replace")
     return text.partition("\n")[2] if start else text
@@ -132,7 +129,6 @@ def parse_line(line: bytes) -> Event | None:
 
 
 def as_number(value: object) -> float | None:
-    """Return a finite number from an event, or None for anything else."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return None if (integer := as_integer(value)) is None else float(integer)

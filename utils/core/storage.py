@@ -103,7 +103,6 @@ def atomic_writer(path: Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """Give the path of a hidden file, which then replaces another."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL}")
     try:
         yield temporary
@@ -299,7 +298,6 @@ def verify_hashes(folder: Path, manifest: str, names: Iterable[str] = ()) -> Non
 
 
 def hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -392,7 +390,6 @@ def _beside(target: Path, kind: str) -> Path:
 
 
 def _leftovers(target: Path) -> list[tuple[Path, str]]:
-    """List the hidden folders beside a target with their kind."""
     if not target.parent.is_dir():
         return []
     matches = ((path, LEFTOVER.fullmatch(path.name)) for path in sorted(target.parent.iterdir()))

@@ -60,7 +60,6 @@ def add_lora(
 
 
 def adapted_layers(gpt: nn.Module) -> Iterator[tuple[str, LoraLayer]]:
-    """Yield name and module of every layer with an adapter."""
     return ((name, module) for name, module in gpt.named_modules() if isinstance(module, LoraLayer))
 
 

@@ -69,7 +69,6 @@ def base_folder(version: str, custom_model: str = "", source: ModelSource | None
 
 
 def _version_folder(version: str, names: Sequence[str], source: ModelSource) -> Path:
-    """Return the folder of a version with at least these files."""
     folder = source.models / version
     if version == TINY:
         return TINY_MODEL
@@ -162,7 +161,6 @@ def _custom_folder(path: Path, version: str, source: ModelSource) -> Path:
 
 
 def _custom_files(path: Path) -> dict[str, Path]:
-    """Map hub names to the files of a custom model."""
     folder = path if path.is_dir() else path.parent
     candidates = [path] if path.is_file() else [folder / name for name in MODEL_FILE_NAMES]
     model = next((candidate for candidate in candidates if candidate.is_file()), None)

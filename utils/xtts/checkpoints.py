@@ -73,7 +73,6 @@ class Checkpoint:
 
     @property
     def samples(self) -> list[Path]:
-        """Its spoken samples."""
         return sorted((self.run / SAMPLES / self.folder.name).glob("*.wav"))
 
 

@@ -56,7 +56,6 @@ class AudioEncoder:
 
     @classmethod
     def load(cls, folder: Path, device: str = "cpu") -> Self:
-        """Load dvae.pth and mel_stats.pth of a model folder."""
         weights, stats = (read_tensors_only(folder / name) for name in (DVAE_FILE, MEL_FILE))
         if not isinstance(stats, Tensor) or stats.numel() != BANDS:
             raise ModelFileError(f"{folder / MEL_FILE} does not contain {BANDS} numbers.", hint=HINT)
@@ -64,7 +63,6 @@ class AudioEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash everything that the codes depend on."""
         digest = hashlib.blake2b(
             f"{FORMAT} {RATE} {FRAME_SAMPLES} {WINDOW} {CODE_FFT} {REFERENCE_FFT}".encode(), digest_size=8
         )
@@ -117,7 +115,6 @@ def _masked_forward(layer: nn.Module, hidden: Tensor, lengths: Tensor) -> tuple[
 
 
 def mel_spectrogram(fft: int) -> nn.Module:
-    """Build the mel transform with coqui's settings."""
     from torchaudio.transforms import MelSpectrogram
 
     mel: nn.Module = MelSpectrogram(

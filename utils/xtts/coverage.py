@@ -59,7 +59,6 @@ class Coverage:
 
 
 def measure_coverage(tokenizer: Tokenizer, rows: Iterable[TextRow], language: str) -> Coverage:
-    """Tokenize every row as training does, and count."""
     coverage = Coverage(tokenizer.pack(language).token_limit)
     for row in rows:
         text = tokenizer.tokenize(row.text, language)

@@ -20,7 +20,6 @@ DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "no": torch.float32}
 
 
 def choose_device(name: str) -> str:
-    """Return the torch device; "auto" is the GPU where there is one."""
     if name == "cuda" and not torch.cuda.is_available():
         raise ConfigError("device: torch finds no CUDA device on this computer.", hint="Choose auto or cpu.")
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
@@ -109,5 +108,4 @@ def trim_memory() -> None:
 
 
 def gpu_memory_gib() -> float:
-    """Return the GPU memory that this process uses."""
     return torch.cuda.memory_allocated() / 2**30 if torch.cuda.is_available() else 0.0

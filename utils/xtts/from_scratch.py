@@ -58,7 +58,6 @@ class VocoderSize:
 
 
 def new_config(size: GptSize, vocabulary: Vocabulary) -> "XttsConfig":
-    """Return the published configuration with other sizes."""
     from TTS.tts.configs.xtts_config import XttsArgs, XttsConfig
 
     args = XttsArgs(
@@ -94,7 +93,6 @@ def new_dvae(hidden: int, codes: int, width: int) -> "DiscreteVAE":
 
 
 def new_vocoder(size: VocoderSize) -> nn.Module:
-    """Build coqui's HifiDecoder, speaker encoder included."""
     from TTS.tts.layers.xtts.hifigan_decoder import HifiDecoder
 
     decoder: Any = HifiDecoder(decoder_input_dim=size.dim, upsample_initial_channel_decoder=size.channels)
@@ -105,7 +103,6 @@ def new_vocoder(size: VocoderSize) -> nn.Module:
 
 
 def new_speaker_encoder(filters: tuple[int, int, int, int]) -> nn.Module:
-    """Build coqui's ResNet speaker encoder with these filters in its four stages."""
     from TTS.encoder.models.resnet import ResNetSpeakerEncoder
 
     encoder: nn.Module = ResNetSpeakerEncoder(
@@ -128,7 +125,6 @@ def write_weights(folder: Path, gpt: Mapping[str, Tensor], vocoder: Mapping[str,
 
 
 def write_speakers(folder: Path, speakers: Mapping[str, Mapping[str, Tensor]]) -> None:
-    """Write speakers_xtts.pth: conditioning latents and speaker embedding by name."""
     torch.save({name: dict(speaker) for name, speaker in speakers.items()}, folder / SPEAKERS_FILE)
 
 
@@ -153,7 +149,6 @@ def without_silent_channels(decoder: nn.Module) -> nn.Module:
 
 
 def _used_channels(generator: nn.Module) -> int:
-    """Return how many channels of the first layer are needed."""
     parts: Any = generator
     needed = _count_used(parts.conv_pre.weight, parts.conv_pre.bias, parts.cond_layer.weight, parts.cond_layer.bias)
     for index, (up, condition) in enumerate(zip(parts.ups, parts.conds, strict=True)):
@@ -170,7 +165,6 @@ def _count_used(*weights: Tensor) -> int:
 
 
 def _copy_weights(wide: nn.Module, narrow: nn.Module) -> None:
-    """Copy the part of a wide layer that a narrow one has."""
     source: Any = wide
     target: Any = narrow
     weight = source.weight[tuple(slice(size) for size in target.weight.shape)]

@@ -72,7 +72,6 @@ class HubFile:
     etag: str  # its SHA-256, or for small files its git hash
 
     def is_intact(self, path: Path) -> bool:
-        """Return whether a file has the published size and hash."""
         if not path.is_file() or (self.size and path.stat().st_size != self.size):
             return False
         if SHA256.fullmatch(self.etag):

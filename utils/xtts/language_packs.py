@@ -185,7 +185,6 @@ class CoquiPack(LanguagePack):
 
 
 def pack_for(language: str, *, backend: Backend = "rules", overrides: Mapping[str, str] | None = None) -> LanguagePack:
-    """Return the pack of a language, by any name."""
     match = languages.find(language)
     if match == languages.AMHARIC:
         return AmharicPack(backend, overrides)
@@ -212,7 +211,6 @@ def _coqui() -> "VoiceBpeTokenizer":
 
 @cache
 def _amharic_symbols(mode: TextMode) -> frozenset[str]:
-    """Return letters and sentence marks of a mode."""
     from utils.amharic import alphabet, normalize
 
     if mode == "latin":

@@ -54,7 +54,6 @@ class StateDictMatch:
 
     @property
     def complete(self) -> bool:
-        """Whether all names and shapes match."""
         return not (self.missing or self.unexpected or self.misshapen)
 
     def __str__(self) -> str:
@@ -98,12 +97,10 @@ def _unpickle(path: Path) -> object:
 
 
 def strip_prefix(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Return the weights of one submodule, without its prefix."""
     return {name.removeprefix(prefix): weight for name, weight in weights.items() if name.startswith(prefix)}
 
 
 def compare(module: nn.Module, weights: Mapping[str, Tensor]) -> StateDictMatch:
-    """Compare the names and shapes of weights with a module."""
     wanted = module.state_dict()
     shapes = {name: (list(weights[name].shape), list(wanted[name].shape)) for name in wanted if name in weights}
     return StateDictMatch(
@@ -161,7 +158,6 @@ def gpt_state(folder: Path) -> dict[str, Tensor]:
 
 
 def _grow_rows(weights: Mapping[str, Tensor], old: Vocabulary, tokenizer: "Tokenizer") -> dict[str, Tensor]:
-    """Return the text rows for the vocabulary of a tokenizer."""
     if absent := [name for name in TEXT_ROWS if name not in weights]:
         raise ModelFileError(f"The model has no {absent[0]}.", hint=RELOAD_HINT)
     pack = tokenizer.pack(tokenizer.settings.language if tokenizer.settings else "en")

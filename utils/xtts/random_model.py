@@ -191,7 +191,6 @@ def _dvae(sizes: RandomModelSize, samples: Samples, stats: Tensor) -> dict[str, 
 
 
 def _speaker(dim: int) -> dict[str, Tensor]:
-    """Return random conditioning in the format of speakers_xtts.pth."""
     return {
         "gpt_cond_latent": torch.randn(1, 32, dim) * 0.1,
         "speaker_embedding": nn.functional.normalize(torch.randn(1, 512, 1), dim=1),

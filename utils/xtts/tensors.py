@@ -78,7 +78,6 @@ def flatten_tree(tree: object) -> tuple[object, dict[str, Tensor]]:
 
 
 def unflatten_tree(node: object, tensors: Tensors) -> Any:  # noqa: ANN401 - any tree
-    """Reverse ``flatten_tree``."""
     if not isinstance(node, dict):
         return node
     ((kind, value),) = node.items()
@@ -130,7 +129,6 @@ def _aliases(tensors: Tensors) -> dict[str, str]:
 
 
 def _header(tensors: Tensors, kinds: Mapping[str, torch.dtype], aliases: Mapping[str, str]) -> bytes:
-    """Return the file header with the position of each tensor."""
     orders = {name: order for name in kinds if (order := _memory_order(tensors[name]))}
     notes = {"format": "pt", ALIASES: json.dumps(aliases), ORDERS: json.dumps(orders)}
     entries: dict[str, object] = {"__metadata__": notes}

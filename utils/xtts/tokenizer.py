@@ -97,7 +97,6 @@ class Tokenizer:
             write_atomically(folder / SETTINGS_FILE, self.settings.model_dump_json(indent=2))
 
     def tokenize(self, text: str, language: str) -> TokenizedText:
-        """Normalise, phonemise and tokenize a text."""
         code = languages.canonical(language)
         pack = self.pack(code)
         normalised = pack.normalise(text)
@@ -128,7 +127,6 @@ class Tokenizer:
         return list(result.ids)
 
     def missing_letters(self, language: str) -> list[str]:
-        """List the letters of the text mode that the vocabulary lacks."""
         return self.vocabulary.missing_symbols(self.pack(language).symbols(self.mode))
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -250,7 +248,6 @@ def split_evenly(sentence: str, count: int) -> list[str]:
 
 
 def _nearest(breaks: Sequence[Sequence[int]], even: float, distance: float) -> int | None:
-    """Return the nearest break of the best kind within a distance."""
     for positions in breaks:
         after = bisect_left(positions, even)
         near = [position for position in positions[max(0, after - 1) : after + 1] if abs(position - even) < distance]

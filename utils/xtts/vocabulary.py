@@ -55,7 +55,6 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Load vocab.json and check its structure."""
         try:
             data = read_json(path)
         except OSError as error:
@@ -67,7 +66,6 @@ class Vocabulary:
         return cls(data, str(path)).checked()
 
     def checked(self) -> Self:
-        """Return itself, or raise when this is not an XTTS vocabulary."""
         data = self.data if isinstance(self.data, dict) else {}
         model, added = data.get("model"), data.get("added_tokens")
         if not isinstance(model, dict) or model.get("type") != "BPE" or not isinstance(added, list):
@@ -83,7 +81,6 @@ class Vocabulary:
 
     @cached_property
     def bpe(self) -> "Bpe":
-        """The tokenizer of the `tokenizers` library."""
         from tokenizers import Tokenizer
 
         try:
@@ -94,12 +91,10 @@ class Vocabulary:
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        """Rows by token."""
         return self.bpe.get_vocab(with_added_tokens=True)
 
     @property
     def size(self) -> int:
-        """Number of rows."""
         return max(self.ids.values()) + 1
 
     @cached_property
@@ -108,7 +103,6 @@ class Vocabulary:
         return hashlib.sha256(json.dumps(self.data, sort_keys=True).encode()).hexdigest()
 
     def verify(self, expected: str) -> None:
-        """Raise unless this is the vocabulary with this hash."""
         if self.hash != expected:
             raise VocabularyError(
                 f"{self.source} is not this model's vocabulary: its hash is {self.hash}, not {expected}.",
@@ -117,7 +111,6 @@ class Vocabulary:
 
     @cached_property
     def special(self) -> frozenset[str]:
-        """Special tokens such as [STOP] and [en]."""
         return frozenset(token["content"] for token in self.data["added_tokens"])
 
     def missing_symbols(self, symbols: Iterable[str]) -> list[str]:
@@ -125,7 +118,6 @@ class Vocabulary:
         return sorted({symbol for symbol in symbols if symbol not in self.ids and not symbol.isspace()})
 
     def with_language(self, token: str) -> "Vocabulary":
-        """Add a language token."""
         if token in self.ids:
             return self
         entry = {"id": self.size, "special": True, "content": token, "single_word": False}
@@ -133,11 +125,9 @@ class Vocabulary:
         return self._extended([token], added_tokens=[entry])
 
     def with_symbols(self, symbols: Iterable[str]) -> "Vocabulary":
-        """Add characters that are missing."""
         return self._extended(self.missing_symbols(symbols))
 
     def with_subwords(self, learned: Subwords) -> "Vocabulary":
-        """Add learned tokens with their merges."""
         merges = self.data["model"]["merges"]
         known = {tuple(merge.split(" ") if isinstance(merge, str) else merge) for merge in merges}
         as_text = bool(merges) and isinstance(merges[0], str)  # the format before tokenizers 0.20
