@@ -15,7 +15,7 @@ import pytest
 
 from tests.ui.data_folders import example_clip, many_clips, talks
 from utils.config import DatasetConfig
-from utils.core.errors import DataError, RunBusyError, StorageError
+from utils.core.errors import DataError, StorageError
 from utils.core.events import EventLog
 from utils.core.paths import Project
 from utils.dataset import statistics
@@ -24,7 +24,7 @@ from utils.dataset.queries import ClipPage
 from utils.dataset.store import Store, load_dataset
 from utils.runs import Run, State, Status
 from utils.ui.i18n import t
-from utils.ui.tabs.data import bulk_edit, clip_render, clips, render, results, settings_form, tab
+from utils.ui.tabs.data import bulk_edit, clip_render, render, results, settings_form, tab
 from utils.ui.views import disabled_reasons
 from utils.workspace import uploads
 
@@ -60,15 +60,6 @@ def test_reasons_why_a_preparation_cannot_start(tmp_path: Path) -> None:
     assert tab.reason_disabled(project, "/a", "en") == ""
     make_run(project, "20260101-000000-prepare", Status.STARTING)
     assert "prepare" in tab.reason_disabled(project, "/a", "en")
-
-
-def test_clips_cannot_change_during_a_run_that_reads_them(tmp_path: Path) -> None:
-    project = Project(tmp_path)
-    make_run(project, "20260101-000000-rehearse", Status.STARTING)
-    clips.refuse_while_busy(project)
-    make_run(project, "20260102-000000-train", Status.STARTING)
-    with pytest.raises(RunBusyError, match="cannot be changed"):
-        clips.refuse_while_busy(project)
 
 
 def test_progress_and_problems_come_from_the_events(tmp_path: Path) -> None:
@@ -177,12 +168,6 @@ def test_simultaneous_changes_of_the_inputs_are_all_stored(tmp_path: Path) -> No
     assert sorted(uploads.read_inputs(project)) == sorted(f"/new/{number}" for number in range(20))
 
 
-def test_without_a_change_no_project_is_created(tmp_path: Path) -> None:
-    uploads.write_inputs(Project(tmp_path / "p"), "", "/a")
-    uploads.remove_input(Project(tmp_path / "p"), "/a")
-    assert list(tmp_path.iterdir()) == []
-
-
 # --- previews ---
 
 
@@ -202,8 +187,7 @@ def test_a_preview_pairs_subtitles(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entered", "reason"),
-    [("/no/such/place", "does not exist"), ("a|b", r"has a \|"), (".", "no audio and no video")],
+    ("entered", "reason"), [("/no/such/place", "does not exist"), ("a|b", r"has a \|"), (".", "no audio and no video")]
 )
 def test_an_invalid_input_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entered: str, reason: str

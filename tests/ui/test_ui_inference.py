@@ -8,11 +8,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import gradio as gr
 import numpy as np
 import pytest
 
-from tests.ui import inside
 from tests.workspace.test_takes import make_take, spoken
 from utils.config import SpeechConfig
 from utils.core.errors import RunError, StorageError
@@ -21,20 +19,16 @@ from utils.media.rates import OUTPUT_RATE
 from utils.runs.background_jobs import BackgroundJob, BackgroundJobs
 from utils.speech.models import list_models
 from utils.speech.session import Started
-from utils.ui import app
-from utils.ui.form import build_form
 from utils.ui.i18n import t
-from utils.ui.page import PageContext
 from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.inference.background import export_state, job_status
 from utils.ui.tabs.inference.context import Context, Snapshot, file_url, flag_text
 from utils.ui.tabs.inference.model import model_state
 from utils.ui.tabs.inference.speak import TakeRecorder
 from utils.ui.tabs.inference.takes import files_html, player_audio, take_html
-from utils.ui.tabs.inference.text import TextPreview, counter_html, preview_html, preview_text
+from utils.ui.tabs.inference.text import TextPreview, preview_html
 from utils.workspace.takes import Take, TakeSentence
-from utils.xtts.tokenizer import TokenizedText, Tokenizer, prepare_tokenizer
-from utils.xtts.vocabulary import Vocabulary
+from utils.xtts.tokenizer import TokenizedText
 
 HTML = "<img src=x onerror=alert(1)>"
 
@@ -128,36 +122,7 @@ def test_the_player_gets_integers_within_their_range(loudness: float, value: int
     assert (rate, samples[2500]) == (OUTPUT_RATE, value)
 
 
-# --- previews ---
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
-    letters = "abcdefghijklmnopqrstuvwxyzəɨʼ’'čšžǧñṭṣäïāēōū.,!?;:-"
-    special = ["[STOP]", "[UNK]", "[SPACE]", "[en]", "[START]"]
-    tokens = {name: number for number, name in enumerate([*special, *letters])}
-    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    added = [{"id": tokens[name], "content": name, "special": True, **flags} for name in special]
-    model = {"type": "BPE", "unk_token": "[UNK]", "vocab": tokens, "merges": []}
-    path = tmp_path_factory.mktemp("vocabulary") / "vocab.json"
-    content = {"version": "1.0", "model": model, "added_tokens": added, "pre_tokenizer": {"type": "Whitespace"}}
-    path.write_text(json.dumps(content), encoding="utf-8")
-    return prepare_tokenizer(Vocabulary.load(path), "am")
-
-
-def test_a_text_is_read_sentence_by_sentence(tokenizer: Tokenizer) -> None:
-    preview = preview_text("ሰላም። ዛሬ ነው።", tokenizer, "am")
-    assert [reading.written for reading in preview.readings] == ["ሰላም።", "ዛሬ ነው።"]
-    assert preview.error is None
-    assert "2 sentences" in counter_html(preview, 1.5, "en")
-
-
-def test_unsupported_characters_are_marked(tokenizer: Tokenizer) -> None:
-    preview = preview_text("ሰላም Ω።", tokenizer, "am")
-    assert preview.unreadable == ("Ω",)
-    assert preview.error
-    assert "<mark>Ω</mark>" in counter_html(preview, None, "en")
-    assert "<mark>Ω</mark>" in preview_html(preview, "en")
+# --- what is shown ---
 
 
 def test_texts_do_not_become_html() -> None:
@@ -170,29 +135,6 @@ def test_flags_are_put_into_words() -> None:
     assert "12" in flag_text("loop: 12 codes", "en")
     assert flag_text("loop: 12 codes", "am") == t("inference.flag_loop", "am")
     assert flag_text("unknown: 12", "en") == "unknown: 12"
-
-
-# --- the form and models ---
-
-
-def test_the_tab_has_every_setting_once_and_one_event_per_tick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pages: list[PageContext] = []
-
-    def build(page: PageContext) -> gr.Tab:
-        pages.append(page)
-        return inference.build(page)
-
-    monkeypatch.setattr(app, "TABS", (SimpleNamespace(build=build),))
-    with inside.environment():
-        blocks = app.build(tmp_path)
-    speak = next(event for event in blocks.fns.values() if event.api_name == "speak")
-    assert set(SpeechConfig.model_fields) <= set(speak.input_keyword_names)
-    labels = [getattr(block, "label", None) for block in blocks.blocks.values()]
-    for name, widget in build_form(SpeechConfig).items():
-        if name not in {"model", "reference", "language"}:
-            assert labels.count(widget.label) == 1, name
-    (clock,) = [page.clock for page in pages]
-    assert len([event for event in blocks.fns.values() if (clock._id, "tick") in event.targets]) == 1
 
 
 @pytest.mark.slow

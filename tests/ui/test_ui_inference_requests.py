@@ -78,6 +78,20 @@ def test_a_program_loads_a_model_speaks_and_unloads_it(client: Client, output: P
     assert "No model is loaded" in client.predict(inputs["model"], "en", api_name="/unload_model")
 
 
+def test_a_text_is_read_while_it_is_typed(client: Client, inputs: dict[str, Any]) -> None:
+    def read(text: str, model: str) -> tuple[str, str]:
+        counter, table = client.predict(text, model, "am", "en", api_name="/read_text")
+        return counter, table
+
+    counter, table = read("ሰላም። ዛሬ ነው።", inputs["model"])
+    assert "2 sentences" in counter
+    assert table.count("<tr>") == 3
+    counter, table = read("ሰላም Ω።", inputs["model"])
+    assert "<mark>Ω</mark>" in counter
+    assert "<mark>Ω</mark>" in table
+    assert "No model is selected" in read("ሰላም", "")[0]
+
+
 def test_subtitles_are_spoken_in_their_time(
     client: Client, output: Path, inputs: dict[str, Any], tmp_path: Path
 ) -> None:

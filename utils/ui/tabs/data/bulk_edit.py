@@ -58,7 +58,6 @@ def beyond(clips: list[Clip], measure: str, limit: float) -> list[str]:
 
 
 def build_bulk(panel: ClipPanel, form: DataForm) -> None:
-    """Lay out what acts on many clips."""
     reason = reason_picker(REASONS, "bulk-reason", **labels("data.reason", "data.bulk_reason_hint"))
     gr.Markdown(t("data.selected_on_page"))
     _build_selected(panel, reason)
@@ -100,11 +99,7 @@ def _build_limit(panel: ClipPanel) -> gr.Dropdown:
     """Exclude all clips beyond a limit; return the picker of the measure."""
     with gr.Row(elem_classes="fields"):
         measure = gr.Dropdown(
-            choices_in(MEASURES, "en"),
-            value="snr",
-            interactive=True,
-            elem_id="bulk-measure",
-            **labels("data.measure"),
+            choices_in(MEASURES, "en"), value="snr", interactive=True, elem_id="bulk-measure", **labels("data.measure")
         )
         limit = gr.Number(15, elem_id="bulk-limit", interactive=True, **labels("data.limit"))
     button = gr.Button(t("data.exclude_all"), elem_id="bulk-limit-aside")
@@ -129,32 +124,28 @@ def _build_filters(form: DataForm) -> None:
         apply = gr.Button(t("data.rerun_filters"), elem_id="rules-apply", min_width=150)
     message = gr.HTML(elem_id="bulk-said")
 
-    def refilter(project: str, language: str, values: Mapping[str, object], *, apply: bool) -> str:
-        try:
-            opened = form.page.open(project)
-            if apply:
-                refuse_while_busy(opened)
-            config = read_form({**values, "inputs": ""}, DatasetConfig)
-            plan = filtering.refilter(opened.dataset, config, apply=apply)
-        except AmharicTtsError as error:
-            return error_box(error, language)
-        changes = [(old.status, new.status) for old, new in zip(plan.before, plan.after, strict=True)]
-        return message_box(
-            "success",
-            t("data.excluded_count", language, count=changes.count(("kept", "excluded"))),
-            t("data.restored_count", language, count=changes.count(("excluded", "kept"))),
-            t("data.in_use_count", language, count=len(plan.kept)),
-            t("data.changes_applied" if apply else "data.preview_only", language),
-        )
+    def refilter(*, apply: bool) -> Callable[..., str]:
+        @show_errors
+        def refiltered(project: str, page_language: str, **values: object) -> str:
+            try:
+                opened = form.page.open(project)
+                if apply:
+                    refuse_while_busy(opened)
+                config = read_form({**values, "inputs": ""}, DatasetConfig)
+                plan = filtering.refilter(opened.dataset, config, apply=apply)
+            except AmharicTtsError as error:
+                return error_box(error, page_language)
+            changes = [(old.status, new.status) for old, new in zip(plan.before, plan.after, strict=True)]
+            return message_box(
+                "success",
+                t("data.excluded_count", page_language, count=changes.count(("kept", "excluded"))),
+                t("data.restored_count", page_language, count=changes.count(("excluded", "kept"))),
+                t("data.in_use_count", page_language, count=len(plan.kept)),
+                t("data.changes_applied" if apply else "data.preview_only", page_language),
+            )
 
-    @show_errors
-    def preview_filters(project: str, page_language: str, **values: object) -> str:
-        return refilter(project, page_language, values, apply=False)
-
-    @show_errors
-    def apply_filters(project: str, page_language: str, **values: object) -> str:
-        return refilter(project, page_language, values, apply=True)
+        return refiltered
 
     options: dict[str, Any] = {"inputs_kwargs": form.event_inputs, "outputs": message, **RAW_INPUTS}
-    preview.click(preview_filters, api_name="plan_rules", **options)
-    apply.click(apply_filters, api_name="judge_again", **options)
+    preview.click(refilter(apply=False), api_name="plan_rules", **options)
+    apply.click(refilter(apply=True), api_name="judge_again", **options)

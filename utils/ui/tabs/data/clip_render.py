@@ -58,7 +58,6 @@ def disabled_actions(clip: Clip | None, following: Clip | None, *, busy: bool) -
 
 
 def rows(page: ClipPage, chosen: str, folder: Path, language: str) -> str:
-    """Show one page of clips."""
     if not page.clips:
         return note(t("data.no_matching_clips", language))
     titles = [t(title, language) for title in TITLES]
@@ -119,7 +118,6 @@ def details(clip: Clip, folder: Path, language: str) -> str:
 
 
 def audio_url(folder: Path, clip: Clip) -> str:
-    """Return where the browser fetches the audio of a clip."""
     return escape(f"gradio_api/file={quote((folder.resolve() / clip.audio).as_posix())}")
 
 

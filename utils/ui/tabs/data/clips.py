@@ -119,7 +119,6 @@ class ClipPanel:
         return [*self.table_outputs, *self.clip_outputs]
 
     def show(self, inputs: TableInputs) -> list[Any]:
-        """Show the page of the table and the chosen clip."""
         return [*self.show_table(inputs), *self.show_clip(inputs)]
 
     def version(self, inputs: TableInputs) -> list[Any] | str:
@@ -187,12 +186,7 @@ class ClipPanel:
     def connect(self, button: gr.Button, action: Action, more: Mapping[str, Any], name: str, js: str = "") -> None:
         """Change clips when a button is pressed, say so, and show the result.
 
-        Args:
-            button: The button.
-            action: Changes the clips; is given the folder of the dataset and the values of the widgets.
-            more: The widgets that it reads beside those of the table.
-            name: Of the event in the API.
-            js: Changes the values before they are sent.
+        The action reads the widgets in ``more`` beside those of the table; ``js`` changes their values in the browser.
         """
 
         @show_errors
@@ -314,12 +308,9 @@ def _mark_updates(clip: Clip | None) -> list[Any]:
 
 
 def build_clips(page: PageContext) -> ClipPanel:
-    """Lay out table and editor and connect them to the dataset."""
     panel = ClipPanel(page)
-    _bind_table(panel)
-    _bind_choice(panel)
-    _bind_actions(panel)
-    _bind_texts(panel)
+    for bind in (_bind_table, _bind_choice, _bind_actions, _bind_texts):
+        bind(panel)
     return panel
 
 
@@ -367,16 +358,12 @@ def _bind_choice(panel: ClipPanel) -> None:
     def refresh(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
         return panel.show_clip(TableInputs.read(values))
 
-    @show_errors
-    def forget(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
-        return panel.show_clip(TableInputs.read(values)._replace(clip=""))
-
     page, marks, outputs = panel.page, list(panel.marks.values()), panel.outputs
     panel.table.select(choose, list(panel.inputs.values()), outputs, **RAW_INPUTS, **PRIVATE_EVENT)
     panel.chosen.submit(show, inputs_kwargs=panel.inputs, outputs=outputs, api_name="clip", **RAW_INPUTS, **QUIET_EVENT)
     options: dict[str, Any] = {"inputs_kwargs": panel.inputs, "outputs": panel.clip_outputs}
-    page.project.change(forget, **options, **RAW_INPUTS, **PRIVATE_EVENT)
-    gr.on([page.blocks.load, page.language.change], refresh, **options, **RAW_INPUTS, **PRIVATE_EVENT)
+    events = [page.blocks.load, page.language.change, page.project.change]
+    gr.on(events, refresh, **options, **RAW_INPUTS, **PRIVATE_EVENT)
     gr.on([mark.change for mark in marks], None, marks, None, js=_script("marks.js"), api_visibility="private")
     panel.play.click(None, marks[:2], None, js=_script("play_selection.js"), api_visibility="private")
 

@@ -55,7 +55,6 @@ def preview(found: InputPreview, language: str) -> str:
 
 
 def pairs(found: InputPreview, language: str) -> str:
-    """Show which subtitles go with which media, and those that go with none."""
     no_media = cell(t("data.no_matching_media", language), classes="warn")
     rows = [
         (cell(pair.media.name), cell(_subtitles(pair)), cell(t(text_source(pair), language)))
@@ -94,7 +93,6 @@ def recording_progress(progress: Progress, language: str) -> str:
 
 
 def run_facts(run: Run, state: State, language: str) -> str:
-    """Show the status, the progress and the warnings of a preparation."""
     events = views.newest_events(run)
     warnings = dict.fromkeys(_warning(event) for event in reversed(events) if event["kind"] in {"bad", "warning"})
     return (
@@ -216,7 +214,6 @@ def _phoneme_list(counts: Mapping[str, int]) -> str:
 
 
 def merge_summary(plan: MergePlan, language: str) -> list[str]:
-    """Return what a merge does, or would do, in sentences."""
     clips = sum(len(clips) for _, clips in plan.recordings)
     always = {"data.merge_recordings": len(plan.recordings), "data.merge_clips": clips}
     problems = {

@@ -1,7 +1,7 @@
 """The dataset that came of it: what became of every second, its statistics, and merging with another project."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,7 +67,6 @@ class BackgroundCounts:
 
 
 def build_result(page: PageContext) -> None:
-    """Lay out summary, ledger and statistics; they follow the dataset."""
     background = BackgroundCounts()
     summary = gr.HTML(elem_id="summary")
     with gr.Accordion(t("data.audio_usage"), open=True):
@@ -106,7 +105,6 @@ def build_result(page: PageContext) -> None:
 
 
 def _result(store: Store, counts: Counts | None, language: str) -> tuple[str, str, str]:
-    """Return summary, ledger and statistics."""
     if not store.exists:
         return note(t("data.no_clips", language)), "", ""
     summary = render.summary(queries.totals(store), queries.count_recordings(store), language)
@@ -117,13 +115,11 @@ def _result(store: Store, counts: Counts | None, language: str) -> tuple[str, st
 
 
 def distribution(values: Sequence[float]) -> pd.DataFrame:
-    """Count values in bins, as points of a chart."""
     counts, edges = np.histogram(np.asarray(values, np.float64), BINS) if values else ([], np.zeros(1))
     return pd.DataFrame({"value": (edges[:-1] + edges[1:]) / 2, "clips": counts})
 
 
 def phoneme_table(counts: Mapping[str, int]) -> pd.DataFrame:
-    """Return how often each phoneme occurs, as bars of a chart."""
     return pd.DataFrame({"sound": list(counts), "count": list(counts.values())})
 
 
@@ -145,33 +141,28 @@ def build_merge(page: PageContext, accordion: gr.Accordion) -> None:
     message = gr.HTML(elem_id="merge-said")
 
     def offer_projects(project: str) -> dict[str, Any]:
-        """Offer the other projects that hold clips."""
         names = [name for name in paths.list_projects(page.output) if name != project]
         return gr.update(choices=[name for name in names if Store(Project(page.output / name).dataset).exists])
 
-    def merge_from(project: str, name: str | None, language: str, *, dry_run: bool) -> str:
-        try:
-            if not name:
-                raise DataError("No source project is selected.", hint="Select the source project.")
-            target = page.open(project)
-            if not dry_run:
-                refuse_while_busy(target)
-            plan = merge(target.dataset, page.open(name).dataset, dry_run=dry_run)
-        except AmharicTtsError as error:
-            return error_box(error, language)
-        done = t("data.preview_only" if dry_run else "data.changes_applied", language)
-        return message_box("success", *render.merge_summary(plan, language), done)
+    def merge_from(*, dry_run: bool) -> Callable[..., str]:
+        @show_errors
+        def merged(project: str, name: str | None, language: str) -> str:
+            try:
+                if not name:
+                    raise DataError("No source project is selected.", hint="Select the source project.")
+                target = page.open(project)
+                if not dry_run:
+                    refuse_while_busy(target)
+                plan = merge(target.dataset, page.open(name).dataset, dry_run=dry_run)
+            except AmharicTtsError as error:
+                return error_box(error, language)
+            done = t("data.preview_only" if dry_run else "data.changes_applied", language)
+            return message_box("success", *render.merge_summary(plan, language), done)
 
-    @show_errors
-    def preview_merge(project: str, name: str | None, language: str) -> str:
-        return merge_from(project, name, language, dry_run=True)
-
-    @show_errors
-    def apply_merge(project: str, name: str | None, language: str) -> str:
-        return merge_from(project, name, language, dry_run=False)
+        return merged
 
     events: list[Any] = [page.blocks.load, page.project.change, accordion.expand]
     gr.on(events, offer_projects, page.project, source, **RAW_INPUTS, **PRIVATE_EVENT)
     inputs = [page.project, source, page.language]
-    preview.click(preview_merge, inputs, message, api_name="plan_merge", **RAW_INPUTS)
-    apply.click(apply_merge, inputs, message, api_name="merge_datasets", **RAW_INPUTS)
+    for button, dry_run, name in ((preview, True, "plan_merge"), (apply, False, "merge_datasets")):
+        button.click(merge_from(dry_run=dry_run), inputs, message, api_name=name, **RAW_INPUTS)

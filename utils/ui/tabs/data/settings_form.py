@@ -19,28 +19,16 @@ from utils.workspace import uploads
 VERB = "prepare"
 BASIC = ("language", "speaker", "whisper_model")
 GROUPS = {
-    "data.transcription": ("transcribe", "second_model", "device"),
+    "data.transcription": "transcribe second_model device".split(),
     "data.segmentation": (
-        "segmenter",
-        "vad_threshold",
-        "energy_threshold_db",
-        "min_seconds",
-        "max_seconds",
-        "padding_seconds",
-        "min_pause_seconds",
-        "min_speech_seconds",
-        "merge_pause_seconds",
-    ),
+        "segmenter vad_threshold energy_threshold_db min_seconds max_seconds padding_seconds min_pause_seconds "
+        "min_speech_seconds merge_pause_seconds"
+    ).split(),
     "data.quality_filters": (
-        "min_speech_ratio",
-        "min_snr_db",
-        "max_clipping",
-        "min_chars_per_second",
-        "max_chars_per_second",
-        "min_confidence",
-        "max_second_cer",
-    ),
-    "data.loudness_and_evaluation": ("normalise_loudness", "eval_share", "split_by", "workers", "engine"),
+        "min_speech_ratio min_snr_db max_clipping min_chars_per_second max_chars_per_second min_confidence "
+        "max_second_cer"
+    ).split(),
+    "data.loudness_and_evaluation": "normalise_loudness eval_share split_by workers engine".split(),
 }
 FIELDS = (*BASIC, *(name for names in GROUPS.values() for name in names))  # all but the inputs
 WHISPER_SIZES = ["tiny", "base", "small", "medium", "large-v3", "large-v3-turbo"]

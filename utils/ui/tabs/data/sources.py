@@ -158,13 +158,7 @@ def _build_add_buttons(
 
 
 def _build_uploads(form: DataForm, kind: str, widgets: Mapping[str, gr.File]) -> None:
-    """List the uploads of a kind with their pairs, and a way to remove them.
-
-    Args:
-        form: Shows the inputs that follow from them.
-        kind: A folder of the project.
-        widgets: Those that upload, by the names of their events in the API.
-    """
+    """List the uploads of a kind, and remove them; ``widgets`` upload, by the names of their events in the API."""
     page = form.page
     message, files = gr.HTML(elem_id=f"{kind}-message"), gr.HTML(elem_id=kind)
     with gr.Accordion(t("data.remove_files"), open=False):

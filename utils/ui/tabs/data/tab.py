@@ -25,7 +25,6 @@ CSS = Path(__file__).with_name("tab.css")
 
 
 def build(page: PageContext) -> gr.Tab:
-    """Lay out the tab."""
     tab = gr.Tab(t("data.tab"), id="data", elem_id="data-tab")
     with tab:
         form = DataForm(page)  # inside the tab, because of its State

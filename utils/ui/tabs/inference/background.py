@@ -43,7 +43,6 @@ VOTES = ("inference.first_better", "inference.second_better", "inference.equal")
 
 
 def stop_button(context: Context, kind: str) -> gr.Button:
-    """Return a button that stops a job of the project."""
     button = gr.Button(t("inference.stop"), variant="stop", interactive=False, min_width=100, elem_id=f"stop-{kind}")
 
     def stop(project: str) -> None:
@@ -116,7 +115,6 @@ def build_batch(context: Context) -> dict[str, Any]:
 
 
 def batch_state(context: Context, snapshot: Snapshot) -> dict[str, Any]:
-    """Return updates for the running batch and the newest archives."""
 
     def describe(batch: SpokenBatch) -> str:
         return t("inference.batch_done", snapshot.language, spoken=batch.spoken, failed=batch.failed)
@@ -261,7 +259,6 @@ def _build_blind_test(context: Context, chosen: gr.Dropdown) -> None:
 
 
 def _next_pair(project: Project, name: str | None, voter: str, language: str) -> tuple[Any, ...]:
-    """Show the next pair, or the result once all pairs are judged."""
     disabled = [gr.update(interactive=False)] * len(VOTES)
     if not name:
         return "", note(t("inference.compare_models_first", language)), None, None, "", *disabled
@@ -324,7 +321,6 @@ def build_export(context: Context) -> dict[str, Any]:
 
 
 def export_state(context: Context, snapshot: Snapshot) -> dict[str, Any]:
-    """Return updates for the running export and the newest archives."""
     language = snapshot.language
     job = context.jobs.get(snapshot.name, EXPORT)
     status, stop = job_status(job, language, lambda archive: t("inference.exported", language, name=archive.name))
@@ -334,7 +330,6 @@ def export_state(context: Context, snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _archives(folder: Path) -> Iterator[tuple[float, Path, int]]:
-    """Yield the time, path and size of each archive."""
     for path in folder.glob("*.zip"):
         with contextlib.suppress(FileNotFoundError):  # the System tab may delete one at this moment
             stat = path.stat()

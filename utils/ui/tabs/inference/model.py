@@ -101,7 +101,6 @@ def no_project_state(context: Context, error: AmharicTtsError, language: str) ->
 
 
 def model_choices(models: list[ListedModel], language: str) -> list[tuple[str, str]]:
-    """List models as (label, path)."""
     return [(_title(model, language), str(model.path)) for model in models]
 
 
@@ -188,7 +187,6 @@ def voice_choices(context: Context, project: str, language: str) -> list[tuple[s
 
 
 def build_voice(context: Context) -> gr.Dropdown:
-    """Lay out the picker and the ways to add a voice."""
     picker = context.form["reference"] = _picker("reference", [(t("inference.model_voice"), "")], "")
     facts = gr.HTML(elem_id="voice-facts")
     with gr.Accordion(t("inference.own_voice"), open=False), gr.Row():
@@ -254,7 +252,6 @@ def build_voice(context: Context) -> gr.Dropdown:
 
 
 def _build_dataset_clips(context: Context, picker: gr.Dropdown) -> None:
-    """Offer the clips of the dataset, the best first."""
     find = gr.Button(t("inference.find_clips"), elem_id="score-clips")
     clips = gr.Dropdown(
         [],

@@ -11,7 +11,6 @@ from typing import Any
 
 import gradio as gr
 import numpy as np
-from gradio.events import Dependency
 
 from utils.config import SpeechConfig
 from utils.core.paths import Project
@@ -67,7 +66,6 @@ class TakeRecorder:
                 self.subtitles = event
 
     def player_json(self) -> str:
-        """Return the newest chunks for the player in the browser."""
         if not self.chunks:
             return ""
         parts = list(self._newest)
@@ -108,11 +106,6 @@ class SpeakWidgets:
         """What a request fills, in the order of ``_update``."""
         return [self.status, self.chunk, self.takes, self.audio, self.speak, self.stop]
 
-    def enable_after(self, event: Dependency) -> None:
-        """Enable Speak after the last update, not with it: gradio ignores clicks until then."""
-        updates = [gr.update(interactive=True), gr.update(interactive=False)]
-        event.then(lambda: updates, None, [self.speak, self.stop], **PRIVATE_EVENT)
-
 
 def _update(status: str, chunk: object = None, choices: object = None, audio: object = None) -> tuple[Any, ...]:
     """Return updates for ``SpeakWidgets.outputs``; None leaves a widget alone."""
@@ -121,7 +114,6 @@ def _update(status: str, chunk: object = None, choices: object = None, audio: ob
 
 
 def build_speak(takes: gr.Radio) -> SpeakWidgets:
-    """Lay out the buttons, progress and player."""
     with gr.Row():
         speak = gr.Button(t("inference.speak"), variant="primary", min_width=140, elem_id="speak")
         stop = gr.Button(t("inference.stop"), variant="stop", min_width=100, interactive=False, elem_id="stop")
@@ -136,7 +128,6 @@ def build_speak(takes: gr.Radio) -> SpeakWidgets:
 
 
 def bind_speak(context: Context, widgets: SpeakWidgets, text: gr.Textbox) -> None:
-    """Speak the text on a click, and stop on another."""
 
     def speak(
         request: gr.Request, text: str | None, stream: object, page_language: str, project: str, **values: object
@@ -159,7 +150,6 @@ def bind_speak(context: Context, widgets: SpeakWidgets, text: gr.Textbox) -> Non
 
 
 def build_subtitles(context: Context, widgets: SpeakWidgets) -> None:
-    """Lay out the file and the button for subtitles."""
     gr.Markdown(t("inference.subtitles_about"))
     types = [".srt", ".vtt", ".ass", ".ssa"]
     file = gr.File(label=t("common.subtitles"), file_types=types, file_count="single", height=120, elem_id="srt")
@@ -196,7 +186,11 @@ def _bind_request(
         **RAW_INPUTS,
         **options,
     )
-    widgets.enable_after(request)
+    updates = [
+        gr.update(interactive=True),
+        gr.update(interactive=False),
+    ]  # not earlier: gradio ignores clicks until then
+    request.then(lambda: updates, None, [widgets.speak, widgets.stop], **PRIVATE_EVENT)
 
 
 def follow(
@@ -224,7 +218,6 @@ def follow(
 
 
 def _save(project: Project, recorder: TakeRecorder, language: str) -> tuple[Any, ...]:
-    """Save what was spoken and show it."""
     recorded = recorder.take()
     if recorded is None or not recorded.samples.size:
         return _update(message_box("warning", t("inference.stopped_empty", language)))

@@ -35,7 +35,6 @@ MAX_ACTIVE, MAX_WAITING = 8, 24  # requests of all visitors
 
 
 def build(page: PageContext) -> gr.Tab:
-    """Lay out the tab."""
     tab = gr.Tab(t("inference.tab"), id="inference", elem_id="inference-tab")
     with tab:
         context = Context(page, new_session(page.output), BackgroundJobs())
@@ -68,7 +67,6 @@ def build(page: PageContext) -> gr.Tab:
 
 
 def new_session(output: Path) -> SpeechSession:
-    """Make the session of the page."""
 
     def load(config: SpeechConfig, check: Check) -> "Synthesizer":
         from utils.speech.synthesizer import Synthesizer

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import gradio as gr
 import numpy as np
@@ -31,12 +31,7 @@ MAX_TITLE = 60  # characters
 MAX_WARNINGS = 20
 
 
-class NewSentence(NamedTuple):
-    """A sentence of a take that was spoken again and may replace the old one."""
-
-    take: str
-    number: int
-    spoken: tuple[Utterance, ...]
+NewSentence = tuple[str, int, tuple[Utterance, ...]]  # take, number of the sentence, and what was spoken again
 
 
 @dataclass(frozen=True)
@@ -72,7 +67,6 @@ class TakeWidgets:
 
 
 def build_take(context: Context, chosen: gr.Radio, audio: gr.Audio) -> TakeWidgets:
-    """Lay out the facts, files and sentences of the selected take."""
     facts = gr.HTML(elem_id="take-facts")
     with gr.Row():
         suffix = format_picker(".mp3", "format")
@@ -109,7 +103,6 @@ def audio_path(project: Project, take: Take) -> Path:
 
 
 def convert_take(project: Project, take: Take, suffix: str) -> None:
-    """Write a take in another format beside it."""
     if suffix not in AUDIO_FORMATS:
         raise ConfigError(f"Unknown audio format {suffix}.", hint=f"Choose {', '.join(FORMATS)}.")
     if suffix != ".wav":
@@ -132,7 +125,6 @@ def files_html(project: Project, take: Take) -> str:
 
 
 def take_html(take: Take, language: str) -> str:
-    """Show how a take was made and what the guards found."""
     rows = {
         "inference.model": take.model,
         "inference.voice": take.voice,
@@ -154,23 +146,20 @@ def take_html(take: Take, language: str) -> str:
 def _sentence_title(number: int, sentence: TakeSentence, language: str) -> str:
     tries = t("inference.tries", language, count=sentence.tries) if sentence.tries > 1 else ""
     text = f"{number + 1} · {_shorten(sentence.reading.written)}"
-    return _join([text, *_facts(sentence.seconds, sentence.seed, language), tries], sentence.flags, language)
+    return _join([text], sentence.seconds, sentence.seed, tries, sentence.flags, language)
 
 
 def _take_title(take: Take, language: str) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(take.made))
     stopped = t("inference.stopped_early", language) if take.unfinished else ""
-    facts = _facts(take.seconds, take.settings.get("seed", 0), language)
-    return _join([when, _shorten(take.text), *facts, stopped], take.flags, language)
+    seed = take.settings.get("seed", 0)
+    return _join([when, _shorten(take.text)], take.seconds, seed, stopped, take.flags, language)
 
 
-def _facts(seconds: float, seed: object, language: str) -> list[str]:
-    return [f"{seconds:.1f} s", f"{t('inference.seed', language)} {seed}"]
-
-
-def _join(parts: list[str], flags: Sequence[object], language: str) -> str:
+def _join(parts: Sequence[str], seconds: float, seed: object, note: str, flags: Sequence[object], language: str) -> str:
+    facts = (f"{seconds:.1f} s", f"{t('inference.seed', language)} {seed}")
     warnings = f"! {t('inference.warnings', language, count=len(flags))}" if flags else ""
-    return " · ".join(part for part in (*parts, warnings) if part)
+    return " · ".join(part for part in (*parts, *facts, note, warnings) if part)
 
 
 def _shorten(text: str) -> str:
@@ -225,7 +214,6 @@ def build_history(widgets: TakeWidgets, text: gr.Textbox) -> dict[str, gr.Button
 
 
 def take_choices(project: Project, language: str) -> list[tuple[str, str]]:
-    """List the takes as (label, name)."""
     return [(_take_title(take, language), take.name) for take in takes.newest(project)]
 
 
@@ -273,10 +261,10 @@ def _build_sentence(widgets: TakeWidgets) -> None:
 
     @show_errors
     def replace_sentence(project: str, name: str | None, new: NewSentence | None, language: str) -> tuple[Any, ...]:
-        if new is None or new.take != name:
+        if new is None or new[0] != name:
             raise ConfigError("No sentence has been spoken again yet.", hint="Select one and speak it again first.")
         opened = context.project(project)
-        take = takes.replace_sentence(opened, takes.load(opened, name), new.number, new.spoken)
+        take = takes.replace_sentence(opened, takes.load(opened, name), *new[1:])
         for path in takes.take_folder(opened, take.name).iterdir():  # made from the old audio
             if path.name not in (takes.AUDIO, takes.METADATA):
                 path.unlink(missing_ok=True)
@@ -330,8 +318,7 @@ def _speak_again(context: Context) -> Callable[..., Iterator[tuple[Any, ...]]]:
                 return
             flags = [flag_text(flag, page_language) for one in spoken for flag in one.flags]
             status = message_box("warning", *flags) + note(f"{t('inference.seed', page_language)} {config.seed}")
-            new = NewSentence(old.name, number, tuple(spoken))
-            yield player_audio(spoken), status, gr.update(interactive=True), new
+            yield player_audio(spoken), status, gr.update(interactive=True), (old.name, number, tuple(spoken))
         except Exception as error:  # noqa: BLE001  # shown
             yield gr.skip(), shown_error(error, page_language), *unchanged
 

@@ -29,7 +29,6 @@ MAIN_SETTINGS = ("speed", "temperature", "seed", "candidates", "tries")
 
 
 def build_text(context: Context) -> gr.Textbox:
-    """Lay out the text box with its counter and its preview."""
     with gr.Row():
         with gr.Column(scale=3, min_width=280):
             text = gr.Textbox(SAMPLES[0], lines=5, max_lines=20, elem_id="speech-text", **labels("inference.text"))
@@ -178,7 +177,6 @@ def counter_html(preview: TextPreview, seconds: float | None, language: str) -> 
 
 
 def preview_html(preview: TextPreview, language: str) -> str:
-    """Show each sentence on its way to the model."""
     if not preview.readings:
         return note(t("common.nothing_to_explain", language))
     keys = ("common.written", "common.normalised", "common.sounds", "common.model_reads", "inference.tokens")
@@ -198,6 +196,5 @@ def preview_html(preview: TextPreview, language: str) -> str:
 
 
 def _mark(text: str, strings: Iterable[str]) -> str:
-    """Mark characters in a text."""
     marked = {character for character in "".join(strings) if not character.isspace()}
     return "".join(f"<mark>{escape(letter)}</mark>" if letter in marked else escape(letter) for letter in text)

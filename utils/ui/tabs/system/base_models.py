@@ -37,7 +37,6 @@ LICENCE_FILE = "LICENSE.txt"  # beside the model on the hub
 
 
 def build_licence(page: PageContext) -> None:
-    """Lay out summary, consent and text of the licence."""
     gr.Markdown(t("system.licence_summary"))
     state = gr.HTML(elem_id="licence-state")
     texts = labels("common.your_name", "system.your_name_hint")
@@ -208,7 +207,6 @@ def reasons_disabled(model: BaseModel | None, *, busy: bool, unfinished: bool, c
 
 
 def models_table(models: list[BaseModel], language: str) -> str:
-    """Return the base models with their state and size."""
     rows = []
     for model in models:
         begun = "incomplete" if model.files or model.is_begun else "not_installed"
@@ -218,7 +216,6 @@ def models_table(models: list[BaseModel], language: str) -> str:
 
 
 def _run_html(run: runs.Run, language: str) -> str:
-    """Return the progress of the last download, or how it ended."""
     state = run.current_state()
     try:
         version, current = downloads.version_of(run), downloads.progress(run)

@@ -49,7 +49,6 @@ def needs_consent() -> bool:
 
 
 def base_model(version: str) -> BaseModel:
-    """Return the state of a version on disk."""
     folder = paths.TINY_MODEL if version == TINY else paths.MODELS / version
     files = sum((folder / name).is_file() for name in HUB_FILES)
     return BaseModel(version, files, size_of(folder), bool(_unfinished_files(version)))
@@ -60,7 +59,6 @@ def _unfinished_files(version: str) -> list[Path]:
 
 
 def current(output: Path) -> runs.Run | None:
-    """Return the last download."""
     return next(iter(runs.list_runs(downloads_project(output))), None)
 
 

@@ -59,7 +59,6 @@ def write(settings: PageSettings, output: Path) -> None:
 
 
 def build_settings(page: PageContext) -> None:
-    """Lay out the form and connect it to its file."""
     with gr.Row():
         form: dict[str, Any] = dict(build_form(PageSettings, values=read(page.output)))
     colours, language, kept_days = form.values()

@@ -31,7 +31,6 @@ RELATIVE_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!#)[^)]*\)")
 
 
 def build(page: PageContext) -> gr.Tab:
-    """Lay out the tab."""
     tab = gr.Tab(t("system.tab"), id="system", elem_id="system-tab")
     with tab:
         gr.Markdown(heading("system.this_computer"))
@@ -54,7 +53,6 @@ def build(page: PageContext) -> gr.Tab:
 
 
 def build_doctor(page: PageContext) -> None:
-    """Run the doctor on a click."""
     button = gr.Button(t("system.run_diagnostics"), elem_id="examine")
     table, findings = gr.HTML(elem_id="doctor"), gr.State([])
 
@@ -73,7 +71,6 @@ def build_doctor(page: PageContext) -> None:
 
 
 def read_findings(text: str) -> list[Finding]:
-    """Read the output of the doctor."""
     return [Finding(**finding) for finding in json.loads(text)]
 
 
@@ -95,7 +92,6 @@ def build_rehearsal(page: PageContext, panel: RunPanel) -> None:
 
 
 def build_guides(page: PageContext) -> None:
-    """Show the documentation."""
     chosen = gr.Dropdown(guides(), value=None, interactive=True, elem_id="guide", **labels("system.guide"))
     with gr.Column(elem_id="guide-text"):
         text = gr.Markdown(elem_classes="guide")
@@ -122,7 +118,6 @@ def guide(name: str) -> str:
 
 
 def build_versions(page: PageContext) -> None:
-    """Show versions and paths, for questions and bug reports."""
     shown = gr.HTML(elem_id="versions")
 
     def show(language: str) -> str:
@@ -132,7 +127,6 @@ def build_versions(page: PageContext) -> None:
 
 
 def versions(output: Path, language: str) -> str:
-    """Return the installed versions and the paths in use."""
 
     def version(name: str) -> str:
         try:
