@@ -54,9 +54,6 @@ class Session:
             raise DataError(f"There is no clip {unknown!r}.", hint="Choose a clip in the list.")
         return [clips[name] for name in names]
 
-    def clip_with_audio(self, name: str) -> Clip:
-        return _with_audio(self.clips([name])[0])
-
     def put(self, clips: Sequence[Clip]) -> None:
         old = self.store.find(clip.id for clip in clips)
         for clip in clips:
@@ -154,7 +151,7 @@ def _with_audio(clip: Clip) -> Clip:
 def trim(folder: Path, name: str, start: float, end: float) -> Edit:
     """Replace a clip by the part of it between two times, in seconds from its start."""
     with editing(folder, "trim") as session:
-        clip = session.clip_with_audio(name)
+        clip = _with_audio(*session.clips([name]))
         seconds = clip.span.seconds
         start, end = max(0.0, start), min(seconds, end)
         if end - start < SHORTEST:
@@ -169,7 +166,7 @@ def trim(folder: Path, name: str, start: float, end: float) -> Edit:
 def split_clip(folder: Path, name: str, at: float) -> Edit:
     """Replace a clip by two, and divide its words between them by time."""
     with editing(folder, "split") as session:
-        clip = session.clip_with_audio(name)
+        clip = _with_audio(*session.clips([name]))
         seconds = clip.span.seconds
         if not SHORTEST <= at <= seconds - SHORTEST:
             raise DataError(f"Both parts must last at least {SHORTEST:g} s.", hint="Choose another time.")
@@ -192,7 +189,7 @@ def divide(text: str, share: float) -> tuple[str, str]:
 def merge_next(folder: Path, name: str) -> Edit:
     """Replace a clip and the next one of its recording by one clip, with the pause between them."""
     with editing(folder, "merge") as session:
-        clip = session.clip_with_audio(name)
+        clip = _with_audio(*session.clips([name]))
         other = next_clip(session.store, clip)
         if other is None:
             raise DataError("No clip in use follows this one in its recording.", hint="Choose an earlier clip.")
@@ -246,11 +243,7 @@ def _new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str)
 
 
 def rename_speakers(folder: Path, names: Mapping[str, str]) -> dict[str, int]:
-    """Rename speakers, all at once; two that get the same name become one speaker.
-
-    Returns:
-        The number of clips by old name, excluded ones included.
-    """
+    """Rename speakers, all at once, and count their clips by old name; two that get the same name become one."""
     for new in names.values():
         if not new or plain(new) != new:
             raise DataError(f"{new!r} is not a valid speaker name.", hint='Leave out |, " and extra spaces.')

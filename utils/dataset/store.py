@@ -104,16 +104,11 @@ class Dataset:
 
 
 class Store:
-    """The database of one dataset folder. It is created by the first change, or from the CSV files of version 1.0.
+    """The database of one dataset folder. It is created by the first change, or from the CSV files of version 1.0."""
 
-    Args:
-        folder: The dataset folder.
-        connection: An open transaction to join.
-    """
-
-    def __init__(self, folder: Path, connection: sqlite3.Connection | None = None) -> None:
+    def __init__(self, folder: Path, transaction: sqlite3.Connection | None = None) -> None:
         self.folder, self.path = folder, folder / DATABASE
-        self._open = connection
+        self._open = transaction
 
     @property
     def exists(self) -> bool:

@@ -153,11 +153,7 @@ def is_alive(pid: int, recorded: str) -> bool:
 
 
 def end_tree(pid: int, recorded: str, *, grace: float = 5.0) -> bool:
-    """End a recorded process and its children; kill those that are left after ``grace`` seconds.
-
-    Returns:
-        Whether the recorded process was alive.
-    """
+    """End a recorded process, if it is alive, and its children; kill what is left after ``grace`` seconds."""
     try:
         parent = psutil.Process(pid)  # first, so that the process checked is the one signalled
         if not is_alive(pid, recorded):
