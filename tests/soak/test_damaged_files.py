@@ -15,7 +15,7 @@ from tests.workspace.test_takes import make_take
 from utils.core.events import EventLog
 from utils.core.paths import Project
 from utils.runs import Run
-from utils.ui.tabs.training.render import ComparedRun, comparison_table, read_settings
+from utils.ui.tabs.training.render import comparison_table
 from utils.ui.tabs.training.run_history import HistoryCache
 from utils.workspace import takes
 
@@ -58,7 +58,7 @@ def read_history(path: Path) -> object:
     """Show a run, as the training tab does."""
     run = Run(path.parent)
     history = HistoryCache().read(run)
-    return history, comparison_table([ComparedRun(run, history, read_settings(run))] * 2, "en")
+    return history, comparison_table([run, run], [history, history], "en")
 
 
 def read_take(path: Path) -> object:

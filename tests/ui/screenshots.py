@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from tests.ui.serving import Served, chromium, opened, serving
 from tests.ui.settling import settle
@@ -71,27 +71,19 @@ def take(browser: Browser, served: Served, folder: Path, language: str) -> None:
         for name, title in TABS.items():
             open_tab(page, t(title, language))
             settle(page)
-            fill(page, name)
+            if name == "data":
+                page.locator("#clips [data-clip]").first.click()
+                expect(page.locator("#clip-view audio")).to_be_visible()
+            if name == "inference":
+                page.locator("#sentences input").first.check()
+                expect(page.locator("#again")).to_be_enabled()
+            settle(page)
             for width, height in SIZES.items():
                 page.set_viewport_size({"width": width, "height": height})
                 for colour in ("light", "dark"):
                     page.evaluate("dark => document.body.classList.toggle('dark', dark)", colour == "dark")
                     settle(page)
                     page.screenshot(path=folder / f"{name}-{language}-{width}-{colour}.png", full_page=True)
-
-
-def fill(page: Page, tab: str) -> None:
-    """Have a tab show what it shows when it is used."""
-    if tab == "data":
-        page.locator("#clips [data-clip]").first.click()
-        expect(page.locator("#clip-view audio")).to_be_visible()
-    if tab == "inference":
-        page.locator("#sentences input").first.check()
-        expect(page.locator("#again")).to_be_enabled()
-    if tab == "system":
-        page.locator("#examine").click()
-        expect(page.locator("#doctor table")).to_be_visible(timeout=PATIENCE)
-    settle(page)
 
 
 if __name__ == "__main__":

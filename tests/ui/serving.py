@@ -5,12 +5,11 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import Queue
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
@@ -28,47 +27,38 @@ GRADIOS_OWN = ("Method not implemented.", "The input spec uses Vega-Lite")  # wa
 
 
 class Served:
-    """The page, started as a person starts it; what it prints is in ``lines``."""
+    """The page, started as a person starts it; what it prints goes to a file beside the folder of the projects."""
 
     def __init__(self, output: Path, *words: str) -> None:
         self.output = output
         self.words = words
-        self.lines: list[str] = []
-        self.url = ""
+        self.log = output.with_suffix(".log")
         self.start()
 
     def start(self) -> None:
-        words = [sys.executable, *self.command()]
-        self.process = subprocess.Popen(
-            words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
-        )
-        self._arrived: Queue[str] = Queue()
-        threading.Thread(target=self._listen, daemon=True).start()
-        self.url = self.wait_for(r"page is at (\S+)")
+        with self.log.open("wb") as log:
+            command = [sys.executable, *self.command()]
+            self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
+        self.url = self.wait_for(r"page is at (\S+)\n")
 
     def command(self) -> list[str]:
         return ["xtts_demo.py", "--output", str(self.output), *self.words]
 
-    def wait_for(self, pattern: str) -> str:
-        """Wait for a line and return its first group."""
-        for line in self.lines:
-            if found := re.search(pattern, line):
-                return found[1]
-        while True:
-            line = self._arrived.get(timeout=START_SECONDS)
-            self.lines.append(line)
-            if found := re.search(pattern, line):
-                return found[1]
+    @property
+    def lines(self) -> list[str]:
+        return self.log.read_text(encoding="utf-8").splitlines(keepends=True)
 
-    def _listen(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._arrived.put(line)
+    def wait_for(self, pattern: str) -> str:
+        """Wait until the page prints a pattern and return its first group."""
+        deadline = time.monotonic() + START_SECONDS
+        while (match := re.search(pattern, "".join(self.lines))) is None:
+            assert time.monotonic() < deadline, self.lines
+            time.sleep(0.05)
+        return match[1]
 
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
-        self.lines.clear()
 
     def restart(self, page: Page) -> None:
         """Kill the page and start it again; an open tab loads anew by itself, as gradio has it."""
@@ -131,7 +121,7 @@ class Seen:
     page: Page
     origin: str
     complaints: list[str] = field(default_factory=list)
-    strangers: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)  # requests that left the origin
 
     def hear(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"} and not any(own in message.text for own in GRADIOS_OWN):
@@ -142,15 +132,6 @@ class Seen:
             self.strangers.append(request.url)
 
 
-def watch(page: Page, origin: str) -> Seen:
-    """Note every complaint and every request that leaves the origin."""
-    seen = Seen(page, origin)
-    page.on("console", seen.hear)
-    page.on("pageerror", lambda error: seen.complaints.append(f"exception: {error}"))
-    page.on("request", seen.judge)
-    return seen
-
-
 @contextlib.contextmanager
 def opened(browser: Browser, served: Served) -> Iterator[Seen]:
     """The page alive in a browser profile that remembers nothing but its cache, 1440 pixels wide."""
@@ -159,7 +140,10 @@ def opened(browser: Browser, served: Served) -> Iterator[Seen]:
     page = context.new_page()
     forget(page, served.url)
     page.set_default_timeout(20_000)
-    seen = watch(page, served.url)
+    seen = Seen(page, served.url)
+    page.on("console", seen.hear)
+    page.on("pageerror", lambda error: seen.complaints.append(f"exception: {error}"))
+    page.on("request", seen.judge)
     page.goto(served.url)
     expect(page.locator("#readings")).to_contain_text("GiB free", timeout=60_000)  # the first page of a server is slow
     yield seen

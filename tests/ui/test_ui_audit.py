@@ -5,7 +5,6 @@ import inspect
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 import pytest
@@ -39,18 +38,15 @@ def stopped(run: runs.Run) -> None:
     run.write_state(dataclasses.replace(run.read_state(), status=runs.Status.STOPPED))
 
 
-class NoChild:
-    """Stands in for the start of any other child."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        raise OSError("This test starts no process.")
+def start_nothing(*_: object, **__: object) -> None:
+    raise OSError("This test starts no process.")
 
 
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing that a handler does leaves this test: no child, no network, no consent."""
     monkeypatch.setattr("utils.runs._launch", stopped)
-    monkeypatch.setattr("subprocess.Popen", NoChild)
+    monkeypatch.setattr("subprocess.Popen", start_nothing)
     monkeypatch.setattr(paths, "MODELS", tmp_path / "models")
     monkeypatch.setattr(paths, "LICENCE_CONSENT", tmp_path / "consent.json")
     monkeypatch.setattr("utils.xtts.hub.accept_licence", lambda *_: None)
@@ -101,19 +97,16 @@ def test_a_program_finds_the_main_events_by_their_names(blocks: gr.Blocks) -> No
 
 
 def interactive(blocks: gr.Blocks) -> list[Component]:
-    """The widgets that a person can change or click."""
+    """The widgets that a person can change or click; where it is not said, gradio lets inputs be changed."""
     outputs = {output for event in blocks.fns.values() for output in event.outputs}
     passive = gr.HTML | gr.Markdown | gr.State | gr.BrowserState | gr.Timer | gr.JSON
-    shown = [block for block in blocks.blocks.values() if isinstance(block, Component)]
-    return [
-        block
-        for block in shown
-        if not isinstance(block, passive) and (getattr(block, "interactive", None) or is_input(block, outputs))
-    ]
-
-
-def is_input(block: Component, outputs: set[Any]) -> bool:
-    return getattr(block, "interactive", None) is None and block not in outputs
+    found = []
+    for block in blocks.blocks.values():
+        if isinstance(block, Component) and not isinstance(block, passive):
+            is_interactive = getattr(block, "interactive", None)
+            if is_interactive or (is_interactive is None and block not in outputs):
+                found.append(block)
+    return found
 
 
 def seen_as(block: Block) -> str:
@@ -188,9 +181,6 @@ def test_no_word_waits_for_a_handler_that_never_comes(blocks: gr.Blocks) -> None
     assert [text for text in words if text] == []
 
 
-LETTERS = re.compile(r"[A-Za-z]{2,}")
-
-
 def test_choices_that_never_change_are_translated(blocks: gr.Blocks) -> None:
     """A choice is a name of ours, a number, or a word of the tables whose list some event renews."""
     texts = {row.english for row in phrases().values()}
@@ -200,7 +190,7 @@ def test_choices_that_never_change_are_translated(blocks: gr.Blocks) -> None:
         for block in blocks.blocks.values()
         if isinstance(block, gr.Radio | gr.Dropdown | gr.CheckboxGroup) and block not in renewed
         for label, _ in block.choices
-        if LETTERS.search(str(label)) and str(label) in texts
+        if re.search(r"[A-Za-z]{2,}", str(label)) and str(label) in texts
     ]
     assert frozen == []
 

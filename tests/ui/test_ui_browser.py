@@ -158,14 +158,6 @@ def test_a_project_is_copied_renamed_deleted_and_brought_back(seen: Seen, served
     assert seen.complaints == []
 
 
-def test_the_doctor_answers_with_a_table(seen: Seen) -> None:
-    open_system(seen.page)
-    seen.page.locator("#examine").click()
-    table = seen.page.locator("#doctor table")
-    expect(table).to_contain_text("Python", timeout=120_000)
-    expect(table).to_contain_text("✓")
-
-
 def test_a_text_is_explained_while_it_is_typed(seen: Seen) -> None:
     seen.page.get_by_role("tab", name="Text", exact=True).click()
     expect(seen.page.locator("#explanation")).to_contain_text("səlam")

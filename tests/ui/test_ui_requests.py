@@ -100,18 +100,10 @@ def test_uploads_land_in_the_folder_of_the_projects(address: inside.Address, out
     assert landed.is_relative_to(output / ".uploads")
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "headers"),
-    [
-        ("GET", "/", {"Host": "evil.example"}),
-        ("POST", "/gradio_api/upload", {"Origin": "http://evil.example"}),
-        ("POST", "/gradio_api/run/predict", {"Origin": "null"}),
-    ],
-)
-def test_other_sites_in_the_same_browser_are_refused(
-    address: inside.Address, method: str, path: str, headers: dict[str, str]
-) -> None:
-    assert ask(address, path, method, **headers)[0] == 403
+def test_other_sites_in_the_same_browser_are_refused(address: inside.Address) -> None:
+    assert ask(address, "/", Host="evil.example")[0] == 403
+    assert ask(address, "/gradio_api/upload", "POST", Origin="http://evil.example")[0] == 403
+    assert ask(address, "/gradio_api/run/predict", "POST", Origin="null")[0] == 403
 
 
 def test_a_program_can_drive_the_page(address: inside.Address, output: Path) -> None:
@@ -137,11 +129,11 @@ def test_no_run_outside_the_project_can_be_named(address: inside.Address, run: o
         Client(address.url, verbose=False).predict("default", run, "en", api_name="/delete_run")
 
 
-@pytest.mark.parametrize("name", ["../up", "\U00010280" * 64, {"a": 1}])
-def test_a_name_that_is_none_makes_no_project(address: inside.Address, output: Path, name: object) -> None:
+def test_a_name_that_is_none_makes_no_project(address: inside.Address, output: Path) -> None:
     before = list(output.iterdir())
     client = Client(address.url, verbose=False)
-    assert "value" not in client.predict(name, "en", api_name="/open_project")
+    for name in ("../up", "\U00010280" * 64, {"a": 1}):
+        assert "value" not in client.predict(name, "en", api_name="/open_project")
     assert list(output.iterdir()) == before
 
 

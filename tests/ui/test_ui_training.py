@@ -220,12 +220,11 @@ def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:
     second = write_run(project, "b-1-train", runs.Status.FINISHED, num_epochs=5, sample_texts=NASTY)
     history = RunHistory(best=(1.5, 10))
     history.add({"kind": "evaluation", "step": 10, "loss": 1.5})
-    compared = [render.ComparedRun(run, history, render.read_settings(run)) for run in (first, second)]
-    assert render.differences(compared) == {"num_epochs": [3, 5], "sample_texts": ["", NASTY]}
-    shown = render.comparison_table(compared, "en")
+    assert render.differences([first, second]) == {"num_epochs": [3, 5], "sample_texts": ["", NASTY]}
+    shown = render.comparison_table([first, second], [history, history], "en")
     assert "1.5000" in shown
     assert NASTY not in shown
-    assert "<table" not in render.comparison_table(compared[:1], "en")
+    assert "<table" not in render.comparison_table([first], [history], "en")
     first.config.write_text("{", encoding="utf-8")
     assert render.read_settings(first) == {}
 

@@ -167,20 +167,18 @@ class FrontPage:
         address = [scope["scheme"].encode(), *(headers.get(name, b"") for name in ADDRESS_HEADERS)]
         cached_for, response = self.cache.get(scope["path"], ([], []))
         if cached_for != address:
-            response = await self._respond(scope, receive)
+            response = []
+
+            async def collect(message: Message) -> None:
+                response.append(message)
+
+            await self.app(scope, receive, collect)
+            if scope["path"].endswith(".js"):
+                response = patch(response)
             if response[0]["status"] == 200:
                 self.cache[scope["path"]] = address, response
         for message in response:
             await send(copy.deepcopy(message))  # compression changes it in place
-
-    async def _respond(self, scope: Scope, receive: Receive) -> list[Message]:
-        response: list[Message] = []
-
-        async def collect(message: Message) -> None:
-            response.append(message)
-
-        await self.app(scope, receive, collect)
-        return patch(response) if scope["path"].endswith(".js") else response
 
 
 def is_cacheable(scope: Scope) -> bool:

@@ -131,14 +131,8 @@ class Confirmation:
     ) -> None:
         """Ask on a click, act when confirmed, and hide the question when the selection changes.
 
-        Args:
-            button: Asks the question.
-            subject: The widgets that say what it is about.
-            language: Of the page.
-            sentence: Makes the question from the values of the subject and the language.
-            action: Acts; is given the same values and the subject of the question, which ``refuse_other`` checks.
-            outputs: Of the action.
-            event: More settings of the action's event.
+        ``subject`` are the widgets that say what it is about. ``sentence`` makes the question from their values and the
+        language. ``action`` is given both and the subject of the question, which ``refuse_other`` checks.
         """
 
         def ask(language: str, *values: object) -> tuple[Any, ...]:

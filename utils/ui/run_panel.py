@@ -24,15 +24,7 @@ from utils.ui.page import (
 
 
 class RunPanel:
-    """The panel, laid out and connected.
-
-    Args:
-        page: The frame around it.
-        name: Prefix of the ids of its elements and the names of its events.
-        list_runs: Lists the runs of the panel.
-        render_facts: Shows what a run is doing, as HTML.
-        read_log: Returns the end of a run's log.
-    """
+    """The panel, laid out and connected; ``name`` is the prefix of its ids and of the names of its events."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from utils.ui.i18n import describe_error, heading, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, notify, show_errors
 from utils.ui.run_panel import RunPanel
 from utils.ui.tabs.training import queries, render, settings
-from utils.ui.tabs.training.render import CHARTS, ChartRow, ComparedRun
+from utils.ui.tabs.training.render import CHARTS, ChartRow
 from utils.ui.tabs.training.run_history import HistoryCache, RunHistory
 from utils.ui.tabs.training.settings import TrainForm
 from utils.ui.views import gigabytes, message_box, note
@@ -167,9 +167,10 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> gr.Dropdown:
     def compare(project: str, names: list[str] | None, language: str) -> tuple[pd.DataFrame | None, str]:
         opened = page.open(project)
         selected = [runs.find_run(opened, name) for name in (names or [])[: render.MAX_COMPARED]]
-        compared = [ComparedRun(run, histories.read(run), render.read_settings(run)) for run in selected]
-        points = [(step, loss, run.run.name) for run in compared for step, loss in run.history.points("eval")]
-        return frame(points), render.comparison_table(compared, language)
+        compared = [histories.read(run) for run in selected]
+        rows = zip(selected, compared, strict=True)
+        points = [(step, loss, run.name) for run, history in rows for step, loss in history.points("eval")]
+        return frame(points), render.comparison_table(selected, compared, language)
 
     gr.on(
         [chosen.change, page.language.change],

@@ -1,6 +1,5 @@
 """Checks before the start: the dataset, the disk space, the memory estimate, and a test of one step."""
 
-import functools
 import math
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -168,15 +167,10 @@ def forecast(values: Mapping[str, object], project: Project) -> Forecast:
 def count_clips(path: Path) -> int:
     """Count the lines of a list below its header; 0 when it does not exist."""
     try:
-        return _count_lines(path, path.stat().st_mtime_ns)
+        with path.open("rb") as file:
+            return max(0, sum(1 for line in file if line.strip()) - 1)
     except OSError:
         return 0
-
-
-@functools.lru_cache(maxsize=64)
-def _count_lines(path: Path, _changed: int) -> int:
-    with path.open("rb") as file:
-        return max(0, sum(1 for line in file if line.strip()) - 1)
 
 
 def summary(result: Forecast, language: str) -> str:

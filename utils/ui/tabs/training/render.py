@@ -1,7 +1,6 @@
 """What the tab shows of runs and of this device, as HTML; does not import gradio."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -166,15 +165,6 @@ def short(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-@dataclass(frozen=True)
-class ComparedRun:
-    """A run with its history and its settings by name, as far as they can be read."""
-
-    run: Run
-    history: RunHistory
-    settings: dict[str, object]
-
-
 def read_settings(run: Run) -> dict[str, object]:
     """Read the settings of a run, also of an older version; empty when the file is damaged."""
     try:
@@ -183,18 +173,18 @@ def read_settings(run: Run) -> dict[str, object]:
         return {}
 
 
-def differences(runs: Sequence[ComparedRun]) -> dict[str, list[object]]:
+def differences(runs: Sequence[Run]) -> dict[str, list[object]]:
     """Return the settings that differ between runs, in the order of declaration."""
     defaults = TrainConfig().model_dump()
-    rows = {name: [run.settings.get(name, default) for run in runs] for name, default in defaults.items()}
+    settings = [read_settings(run) for run in runs]
+    rows = {name: [values.get(name, default) for values in settings] for name, default in defaults.items()}
     return {name: row for name, row in rows.items() if name not in NOT_COMPARED and len(set(map(str, row))) > 1}
 
 
-def comparison_table(runs: Sequence[ComparedRun], language: str) -> str:
+def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory], language: str) -> str:
     """Return what differs between runs and how well each did."""
     if len(runs) < 2:
         return note(t("training.choose_two_runs", language))
-    histories = [run.history for run in runs]
     best = [f"<td><b>{item.best[0]:.4f}</b></td>" if item.best else cell("–") for item in histories]
     rows = [
         [cell(t("training.best_evaluation", language)), *best],
@@ -205,7 +195,7 @@ def comparison_table(runs: Sequence[ComparedRun], language: str) -> str:
     for name, values in differences(runs).items():
         title = field_title(TrainConfig, name, language)
         rows.append([cell(title), *(cell("–" if value == "" else str(value)) for value in values)])
-    return table([t("training.setting", language), *(run.run.name for run in runs)], rows)
+    return table([t("training.setting", language), *(run.name for run in runs)], rows)
 
 
 def device_line(device: Result, language: str) -> str:
