@@ -93,17 +93,13 @@ def test_a_filter_is_undone_for_one_clip_or_by_the_earlier_limits(tmp_path: Path
     assert load_dataset(folder).clips["r0-1"] == before["r0-1"]
 
 
-def test_of_two_clips_with_the_same_sound_one_comes_back(tmp_path: Path) -> None:
+def test_of_two_clips_with_the_same_sound_one_is_in_use(tmp_path: Path) -> None:
     same = [noisy(number, 15.0, content="c", split="").excluded("noisy") for number in range(2)]
-    folder = dataset(tmp_path, *same)
+    folder = dataset(tmp_path / "both", *same)
     refilter(folder, DatasetConfig(), apply=True)
     assert standing(folder) == {"0": "kept", "1": "duplicate"}
-
-
-def test_a_clip_comes_back_when_the_other_with_its_sound_leaves(tmp_path: Path) -> None:
-    folder = dataset(
-        tmp_path, noisy(0, 15.0, content="c"), noisy(1, 30.0, content="c", split="").excluded("low confidence")
-    )
+    other = noisy(1, 30.0, content="c", split="").excluded("low confidence")
+    folder = dataset(tmp_path / "one leaves", noisy(0, 15.0, content="c"), other)
     refilter(folder, STRICT, apply=True)
     assert standing(folder) == {"0": "noisy", "1": "kept"}
 
