@@ -16,7 +16,7 @@ import pytest
 from utils.core.paths import ROOT
 from utils.dataset.clip import Span
 from utils.dataset.recognisers import Device, RecogniserSpec, RecognitionError, Word, second_cer
-from utils.dataset.recognisers.isolated import IsolatedRecogniser, Timeouts
+from utils.dataset.recognisers.isolated import IsolatedRecogniser
 from utils.media.audio import Samples
 
 pytestmark = pytest.mark.slow
@@ -43,11 +43,10 @@ def fake(warnings: list[str]) -> Iterator[Fake]:
     opened: list[IsolatedRecogniser] = []
 
     def isolate(
-        kind: str, model: object = "fake", device: Device = "auto", batch: int = 8, call_timeout: float = 60.0
+        kind: str, model: object = "fake", device: Device = "auto", batch: int = 8, timeout: float = 60.0
     ) -> IsolatedRecogniser:
         spec = RecogniserSpec(str(model), device, factory=f"tests.dataset.fake_recognisers:{kind}")
-        timeouts = Timeouts(call=call_timeout, per_second=0.0)
-        opened.append(IsolatedRecogniser(spec, warn=warnings.append, batch=batch, timeouts=timeouts))
+        opened.append(IsolatedRecogniser(spec, warn=warnings.append, batch=batch, timeout=timeout))
         return opened[-1]
 
     yield isolate
@@ -134,7 +133,7 @@ def test_clips_that_kill_it_twice_are_refused_and_others_transcribed(fake: Fake)
 
 
 def test_a_process_that_does_not_reply_is_restarted(fake: Fake, warnings: list[str], tmp_path: Path) -> None:
-    recogniser = fake("Sleeping", model=tmp_path / "seen", call_timeout=1.0)
+    recogniser = fake("Sleeping", model=tmp_path / "seen", timeout=1.0)
     assert texts(recogniser, 2) == ["2 am cpu auto"]
     assert "1 s" in warnings[0]
 

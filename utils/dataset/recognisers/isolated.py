@@ -23,24 +23,17 @@ from utils.media.audio import Samples
 logger = logging.getLogger(__name__)
 
 GPU_ERROR = re.compile(r"cuda|cudnn|cublas|nvrtc|nvidia|device-side", re.IGNORECASE)
+SECONDS_TO_LOAD = 3600.0  # including a 3 GB download
+SECONDS_PER_SECOND = 60.0  # to wait for a reply, per second of audio; a large model on a slow CPU needs about ten
 LOG_BYTES = 2000  # of what the process printed, in which its last words are searched
 
 
-class ProcessLostError(Exception):
-    """The child process ended, or did not reply in time."""
-
-
-class RecogniserFailedError(Exception):
+class _RecogniserFailedError(Exception):
     """The recogniser raised an error that is not one of ours; its process is alive."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Timeouts:
-    """How many seconds to wait for the child process."""
-
-    start: float = 3600.0  # for loading the model, including a 3 GB download
-    call: float = 60.0  # for a reply, whatever the clips
-    per_second: float = 60.0  # for a reply, per second of audio; a large model on a slow CPU needs about ten
+class _ProcessLostError(Exception):
+    """The child process ended, or did not reply in time."""
 
 
 class IsolatedRecogniser:
@@ -56,10 +49,10 @@ class IsolatedRecogniser:
         *,
         warn: Callable[[str], None] = logger.warning,
         batch: int = 8,  # clips per request
-        timeouts: Timeouts = Timeouts(),
+        timeout: float = 60.0,  # seconds to wait for a reply, besides those for the audio
     ) -> None:
         self.name, self.spec = spec.name, spec
-        self._warn, self._batch, self._timeouts = warn, batch, timeouts
+        self._warn, self._batch, self._timeout = warn, batch, timeout
         self._process: _RecogniserProcess | None = None
         self._lock = threading.RLock()
 
@@ -81,7 +74,7 @@ class IsolatedRecogniser:
         """Transcribe mono clips at 16 kHz."""
         transcripts: list[Transcript] = []
         for batch in batched(clips, self._batch):
-            seconds = self._timeouts.call + self._timeouts.per_second * sum(clip.size for clip in batch) / RATE
+            seconds = self._timeout + SECONDS_PER_SECOND * sum(clip.size for clip in batch) / RATE
             transcripts += self._with_restart(lambda process: process.request((batch, language), seconds))  # noqa: B023
         return transcripts
 
@@ -106,11 +99,11 @@ class IsolatedRecogniser:
                 try:
                     if self._process is None:
                         logger.info("Loading %s.", self.name)
-                        self._process = _RecogniserProcess(self.spec, self._timeouts.start)
+                        self._process = _RecogniserProcess(self.spec)
                     return action(self._process)
-                except (ProcessLostError, RecogniserFailedError) as failure:
+                except (_ProcessLostError, _RecogniserFailedError) as failure:
                     on_cpu = self.device == "cpu"
-                    is_lost = isinstance(failure, ProcessLostError)
+                    is_lost = isinstance(failure, _ProcessLostError)
                     if not is_lost and (on_cpu or not GPU_ERROR.search(str(failure))):
                         raise RecognitionError(f"{self.name} failed: {failure}") from failure
                     self.close()
@@ -131,14 +124,14 @@ class IsolatedRecogniser:
 class _RecogniserProcess:
     """A child process with a loaded recogniser."""
 
-    def __init__(self, spec: RecogniserSpec, seconds_to_load: float) -> None:
+    def __init__(self, spec: RecogniserSpec) -> None:
         descriptor, name = tempfile.mkstemp(suffix=".log")
         os.close(descriptor)
         self._log = Path(name)
         self._worker = Worker(_serve, self._log)
         self.pid = self._worker.process.pid or 0
         try:
-            self.device: str = self.request(spec, seconds_to_load)
+            self.device: str = self.request(spec, SECONDS_TO_LOAD)
         except BaseException:
             self.close()
             raise
@@ -147,8 +140,8 @@ class _RecogniserProcess:
         """Send a message and wait for the reply.
 
         Raises:
-            ProcessLostError: The process ended, or was killed because it took too long.
-            RecogniserFailedError: The recogniser failed; the process is alive.
+            _ProcessLostError: The process ended, or was killed because it took too long.
+            _RecogniserFailedError: The recogniser failed; the process is alive.
             RecognitionError: The recogniser reported what is wrong.
         """
         try:
@@ -156,17 +149,17 @@ class _RecogniserProcess:
             in_time = self._worker.pipe.poll(seconds)
             result, error = self._worker.pipe.recv() if in_time else (None, "")
         except (EOFError, OSError) as lost:
-            raise ProcessLostError(self._exit_reason()) from lost
+            raise _ProcessLostError(self._exit_reason()) from lost
         except BaseException:
             self._worker.kill()  # a reply that nobody waited for would be taken for the next one
             raise
         if not in_time:
             self._worker.kill()
-            raise ProcessLostError(f"Its process did not reply within {seconds:.0f} s and was stopped.")
+            raise _ProcessLostError(f"Its process did not reply within {seconds:.0f} s and was stopped.")
         if isinstance(error, AmharicTtsError):
             raise RecognitionError(error.message, hint=error.hint) from error
         if error:
-            raise RecogniserFailedError(error)
+            raise _RecogniserFailedError(error)
         return result
 
     def close(self) -> None:
