@@ -24,9 +24,8 @@ def test_the_recording_is_three_minutes_of_sentences_that_judge_nothing() -> Non
     assert (sample_project.DATA / sample_project.AUDIO_FILE).stat().st_size < 3_000_000
 
 
-@pytest.mark.parametrize("sentence", demo.SENTENCES)
-def test_what_it_says_was_never_learnt_from(sentence: str) -> None:
-    assert sentence not in read_sentences()["train"]
+def test_what_it_says_was_never_learnt_from() -> None:
+    assert not set(demo.SENTENCES) & set(read_sentences()["train"])
 
 
 def test_a_project_of_that_name_that_is_no_demonstration_is_left_alone(tmp_path: Path) -> None:
@@ -38,7 +37,10 @@ def test_a_project_of_that_name_that_is_no_demonstration_is_left_alone(tmp_path:
 
 
 @pytest.mark.slow
-def test_one_command_goes_the_whole_way_and_goes_it_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_command_runs_the_whole_workflow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "SENTENCES", demo.SENTENCES[:1])
     settings = tmp_path / "short.yaml"
     short = TrainConfig(version="tiny", num_epochs=1, max_audio_length=3.0, sample_texts="-")
     settings.write_text(short.to_yaml(), encoding="utf-8")
@@ -47,10 +49,10 @@ def test_one_command_goes_the_whole_way_and_goes_it_again(tmp_path: Path, capsys
     folder = tmp_path / "output" / "demo"
     page = (folder / PAGE).read_text(encoding="utf-8")
     assert str(folder / PAGE) in capsys.readouterr().out
-    # the reference, and three sentences of both models; the curve, and six spectrograms
-    assert [page.count(part) for part in ("<audio", "<img", 'src="data:')] == [7, 7, 14]
+    # the reference, and a sentence of both models; the curve, and two spectrograms
+    assert [page.count(part) for part in ("<audio", "<img", 'src="data:')] == [3, 3, 6]
     assert not re.search(r"https?://", page)
-    assert all(sentence in page for sentence in demo.SENTENCES)
-    assert [audio.duration(path) > 0.1 for path in sorted(folder.glob("sentence-*.wav"))] == [True] * 3
+    assert demo.SENTENCES[0] in page
+    assert audio.duration(folder / "sentence-1.wav") > 0.1
     assert demo.new_project(tmp_path / "output").root == folder
     assert not (folder / PAGE).exists()  # the earlier one lies in the trash

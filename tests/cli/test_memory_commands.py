@@ -69,9 +69,9 @@ def test_a_test_can_find_the_largest_batch(capsys: Capture) -> None:
 def test_a_test_that_would_take_the_whole_computer_down_is_refused(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    small = Device("cpu", 2**30, "a small computer", half=False)
+    small = Device("cpu", 2**24, "a small computer", half=False)
     monkeypatch.setattr(Device, "detect", lambda *_: small)
-    assert main(["memory-test", "--version", "v2.0.2"]) == 1
+    assert main(["memory-test", *TINY]) == 1
     shown = capsys.readouterr()
-    assert "1.0 GiB" in shown.err
+    assert "NotEnoughMemoryError" in shown.err
     assert "measured peak" not in shown.out

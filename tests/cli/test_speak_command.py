@@ -32,7 +32,7 @@ def speak(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["hello.wav", "hello.flac", "hello.mp3", "hello.ogg"])
+@pytest.mark.parametrize("name", ["hello.wav", "hello.mp3"])
 def test_a_text_becomes_a_sound_file(speak: Speak, tmp_path: Path, name: str) -> None:
     assert speak("ሰላም ለዓለም", "--out", name) == 0
     assert soundfile.info(tmp_path / name).duration == pytest.approx(12 * 1024 / 22_050, abs=0.1)
