@@ -129,37 +129,33 @@ def write_page(
     project: Project, training: runs.Run, report: "EvaluationReport", reference: Path, notes: Sequence[str]
 ) -> Path:
     """Write demo.html with all audio and images embedded; the report is of the new model, then of its base."""
+    import pandas as pd
+
     from utils.evaluation.report import summary
     from utils.evaluation.results import METRICS
 
-    metrics = [metric for metric in METRICS if metric.name in SHOWN]
-    rows = []
-    for title, name in zip(("after", "before"), report.checkpoints, strict=True):
-        means = summary(report.of(name))
-        rows.append([title, *(metric.format(means[metric.name]) for metric in metrics)])
-    events = list(iter_events(training.events))
-    applied = [event for event in events if event["kind"] == "optimization"]
     tuned, base = report.checkpoints
-    before = {result.text: result for result in report.of(base)}
     parts = [
         "<h1>Fine-tuning on this computer</h1>",
         *(f"<p>{escape(note)}</p>" for note in notes),
         f"<h2>Reference voice</h2>{_player(reference)}",
     ]
-    for result in report.of(tuned):
-        sides = [("before", before[result.text]), ("after", result)]
-        columns = "".join(f"<div>{title}{_recording(report.folder, side)}</div>" for title, side in sides)
-        parts.append(f'<h2 class="am" lang="am">{escape(result.text)}</h2><div class="pair">{columns}</div>')
+    for before, after in zip(report.of(base), report.of(tuned), strict=True):
+        sides = (f"<div>before{_recording(report, before)}</div>", f"<div>after{_recording(report, after)}</div>")
+        parts.append(f'<h2 class="am" lang="am">{escape(after.text)}</h2><div class="pair">{"".join(sides)}</div>')
+    means = {title: summary(report.of(name)) for title, name in (("after", tuned), ("before", base))}
+    metrics = {
+        f"{metric.title}, {metric.better} is better": [metric.format(row[metric.name]) for row in means.values()]
+        for metric in METRICS
+        if metric.name in SHOWN
+    }
+    events = list(iter_events(training.events))
+    applied = [event for event in events if event["kind"] == "optimization"]
     parts += [
-        "<h2>Evaluation</h2>",
-        _table(["", *(f"{metric.title}, {metric.better} is better" for metric in metrics)], rows),
-        "<h2>Training loss</h2>",
-        _image(_loss_curve(events), "loss by step"),
+        f"<h2>Evaluation</h2>{pd.DataFrame(metrics, index=list(means)).to_html(border=0)}",
+        f"<h2>Training loss</h2>{_image(_loss_curve(events), 'loss by step')}",
         "<h2>Optimizations</h2>",
-        _table(
-            ["optimization", "changed", "detail"],
-            [[str(event.get(name, "")) for name in ("name", "changed", "detail")] for event in applied],
-        ),
+        pd.DataFrame(applied, columns=["name", "changed", "detail"]).to_html(border=0, index=False),
     ]
     head = f'<meta charset="utf-8"><title>Amharic XTTS demo</title><style>{STYLE}</style>'
     path = project.root / PAGE
@@ -167,10 +163,10 @@ def write_page(
     return path
 
 
-def _recording(folder: Path, result: "EvaluatedUtterance") -> str:
+def _recording(report: "EvaluationReport", result: "EvaluatedUtterance") -> str:
     if not result.wav:
         return f'<p class="note">{escape(result.error or "; ".join(result.flags) or "no audio")}</p>'
-    path = folder / result.wav
+    path = report.folder / result.wav
     return f"{_player(path)}{_image(_spectrogram(path), f'spectrogram: {result.text}')}"
 
 
@@ -209,19 +205,10 @@ def _spectrogram(path: Path) -> "Figure":
 def _image(figure: "Figure", description: str) -> str:
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=100)
-    return f'<img alt="{escape(description)}" src="data:image/png;base64,{_base64(image.getvalue())}">'
+    data = base64.b64encode(image.getvalue()).decode()
+    return f'<img alt="{escape(description)}" src="data:image/png;base64,{data}">'
 
 
 def _player(path: Path) -> str:
-    kind = path.suffix.removeprefix(".")
-    return f'<audio controls src="data:audio/{kind};base64,{_base64(path.read_bytes())}"></audio>'
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["".join(f"<th>{escape(cell)}</th>" for cell in head)]
-    lines += ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
-    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+    data = base64.b64encode(path.read_bytes()).decode()
+    return f'<audio controls src="data:audio/{path.suffix[1:]};base64,{data}"></audio>'
