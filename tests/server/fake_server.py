@@ -99,8 +99,8 @@ class Served:
         return self.http.post(SPEECH, json={"input": text, **more})
 
     @contextlib.contextmanager
-    def asking(self, text: str, **more: object) -> Iterator[socket.socket]:
-        """Ask for speech and read nothing of it."""
+    def open_request(self, text: str, **more: object) -> Iterator[socket.socket]:
+        """Send a request and read nothing of its response."""
         content = json.dumps({"input": text, **more})
         address = urlsplit(self.url)
         head = f"POST {SPEECH} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Type: application/json\r\n"
@@ -109,17 +109,16 @@ class Served:
             yield line
 
     def counts(self) -> dict[str, object]:
-        found: dict[str, object] = self.http.get("/health").json()
-        return found
+        return dict(self.http.get("/health").json())
 
     def wait_until(self, *, within: float = START_SECONDS, **wanted: object) -> None:
-        """Wait until the health page says so."""
-        ends = time.monotonic() + within
-        while (found := self.counts()) and any(found[name] != value for name, value in wanted.items()):
-            assert time.monotonic() < ends, found
+        """Wait until the health endpoint reports these values."""
+        deadline = time.monotonic() + within
+        while not wanted.items() <= (counts := self.counts()).items():
+            assert time.monotonic() < deadline, counts
             time.sleep(0.01)
 
-    def end(self) -> None:
+    def close(self) -> None:
         self.http.close()
         self.process.kill()
         self.process.wait()
@@ -127,12 +126,9 @@ class Served:
 
 @contextlib.contextmanager
 def served(*words: str, environment: dict[str, str] | None = None, module: str = THIS) -> Iterator[Served]:
-    server = Served(*words, environment=environment, module=module)
-    try:
+    with contextlib.closing(Served(*words, environment=environment, module=module)) as server:
         server.wait_until(status="ok")
         yield server
-    finally:
-        server.end()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import contextlib
 import io
 import json
 import time
-import wave
 from pathlib import Path
 
 import av
@@ -49,25 +48,18 @@ def test_pcm_is_wav_without_its_header(server: Served) -> None:
     assert np.array_equal(np.frombuffer(plain, "<i2"), np.full(5 * CHUNK.size, 0.125 * 32_768))
 
 
-def test_mp3_is_the_default(server: Served) -> None:
-    assert server.speak().headers["content-type"] == "audio/mpeg"
-
-
-@pytest.mark.parametrize("name", MEDIA_TYPES)
+@pytest.mark.parametrize("name", ["wav", "flac"])
 def test_complete_files_tell_their_duration(server: Served, name: str) -> None:
     answer = server.speak(WORDS, response_format=name, stream=False)
     assert int(answer.headers["content-length"]) == len(answer.content)
-    if name == "wav":
-        with wave.open(io.BytesIO(answer.content)) as sound:
-            assert sound.getnframes() / 24_000 == pytest.approx(SECONDS + 5 * 0.5)
-    if name == "flac":
-        with av.open(io.BytesIO(answer.content), "r") as file:
-            assert file.duration == pytest.approx((SECONDS + 5 * 0.5) * 1e6)
+    with av.open(io.BytesIO(answer.content), "r") as file:
+        assert file.duration == pytest.approx((SECONDS + 5 * 0.5) * 1e6)
 
 
 @pytest.mark.parametrize(("text", "count"), [("all is well", "0"), ("a doubtful text", "3")])
 def test_number_of_doubtful_sentences(server: Served, text: str, count: str) -> None:
-    assert server.speak(text, stream=False).headers["x-doubtful-sentences"] == count
+    answer = server.speak(text, stream=False)
+    assert (answer.headers["x-doubtful-sentences"], answer.headers["content-type"]) == (count, "audio/mpeg")
 
 
 def test_server_sent_events(server: Served) -> None:
@@ -91,9 +83,7 @@ def test_model_names(server: Served, model: str) -> None:
 
 INVALID: list[tuple[dict[str, object], int, str]] = [
     ({}, 400, "input"),
-    ({"input": ""}, 400, "input"),
     ({"input": " \n"}, 400, "is empty"),
-    ({"input": 5}, 400, "input"),
     ({"input": ["a"]}, 400, "input"),
     ({"input": "x" * 501}, 400, "501"),
     ({"input": f"a {UNREADABLE}"}, 400, f"vocab.json has no symbol for {UNREADABLE}"),
@@ -103,11 +93,8 @@ INVALID: list[tuple[dict[str, object], int, str]] = [
     ({"input": "a", "voice": "Kebede.wav"}, 400, "voice"),
     ({"input": "a", "voice": "a|b"}, 400, "voice"),
     ({"input": "a", "response_format": "midi"}, 400, "'flac'"),
-    ({"input": "a", "stream_format": "x"}, 400, "'sse'"),
     ({"input": "a", "speed": 9}, 400, "speed"),
-    ({"input": "a", "speed": "fast"}, 400, "speed"),
     ({"input": "a", "temperature": True}, 400, "temperature"),
-    ({"input": "a", "seed": -1}, 400, "seed"),
     ({"input": "a", "language": "klingon"}, 400, "klingon"),
     ({"input": "a", "voise": "x"}, 400, "did you mean voice"),
     ({"input": "a", "reference": "/etc/passwd"}, 400, "reference"),
@@ -171,25 +158,19 @@ def test_unknown_addresses(server: Served, method: str, path: str, status: int) 
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
-@pytest.mark.parametrize("path", ["/v1/voices", "/v1/audio/voices"])
-def test_voices_of_the_model_and_of_the_folder(server: Served, path: str) -> None:
-    names = [voice["id"] for voice in server.http.get(path).json()["voices"]]
-    assert names == ["default", "Abebe", "Almaz", "Kebede", "many"]
+def test_lists_of_models_and_voices(server: Served, voices: Path) -> None:
+    (model,) = server.http.get("/v1/models").json()["data"]
+    assert (model["id"], model["object"]) == ("amharic-xtts", "model")
+    for path in ("/v1/voices", "/v1/audio/voices"):
+        names = [voice["id"] for voice in server.http.get(path).json()["voices"]]
+        assert names == ["default", "Abebe", "Almaz", "Kebede", "many"]
     assert all(server.speak(voice=name).status_code == 200 for name in names)
-
-
-def test_a_new_file_is_a_new_voice(server: Served, voices: Path) -> None:
     (voices / "Later.wav").write_bytes((voices / "Kebede.wav").read_bytes())
     try:
         assert server.speak(voice="Later").status_code == 200
     finally:
         (voices / "Later.wav").unlink()
     assert server.speak(voice="Later").status_code == 400
-
-
-def test_list_of_models(server: Served) -> None:
-    (model,) = server.http.get("/v1/models").json()["data"]
-    assert (model["id"], model["object"]) == ("amharic-xtts", "model")
 
 
 def test_documentation(server: Served) -> None:
@@ -214,10 +195,10 @@ def test_a_client_that_disconnects_frees_its_place(server: Served) -> None:
 
 def test_full_queue(server: Served) -> None:
     with contextlib.ExitStack() as speaking, contextlib.ExitStack() as waiting:
-        speaking.enter_context(server.asking(ENDLESS))
+        speaking.enter_context(server.open_request(ENDLESS))
         server.wait_until(speaking=1, waiting=0)
         for _ in range(3):
-            waiting.enter_context(server.asking("a"))
+            waiting.enter_context(server.open_request("a"))
         server.wait_until(waiting=3, open=4)
         answer = server.speak()
         assert answer.status_code == 429
@@ -229,7 +210,7 @@ def test_full_queue(server: Served) -> None:
 
 
 def test_a_client_that_does_not_read_blocks_nobody(server: Served) -> None:
-    with server.asking("word " * 90, response_format="wav"):  # 0.9 MB, which nobody fetches
+    with server.open_request("word " * 90, response_format="wav"):  # 0.9 MB, which nobody fetches
         assert server.speak().status_code == 200
     server.wait_until(open=0)
 
