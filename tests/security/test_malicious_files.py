@@ -106,24 +106,18 @@ OF_MODELS = READERS[:5]
 
 @pytest.mark.parametrize("write", [saved_by_torch, saved_by_old_torch, pickled])
 @pytest.mark.parametrize("read", READERS)
-def test_no_program_in_a_file_is_run(
+def test_no_program_in_a_file_is_run_and_a_model_with_one_is_refused_by_its_name(
     tmp_path: Path, read: Callable[..., object], write: Callable[[Path, Path], object]
 ) -> None:
     mark, folder = tmp_path / "ran", tmp_path / "model"
     folder.mkdir()
-    with pytest.raises(Exception):  # noqa: B017, PT011  # which one is the matter of the test below
+    with pytest.raises(Exception) as caught:  # noqa: PT011  # any library's own error, except for models
         read(folder, lambda path: write(path, mark))
     assert not mark.exists()
-
-
-@pytest.mark.parametrize("write", [saved_by_torch, saved_by_old_torch, pickled])
-@pytest.mark.parametrize("read", OF_MODELS)
-def test_a_model_with_a_program_is_refused_by_its_name(
-    tmp_path: Path, read: Callable[..., object], write: Callable[[Path, Path], object]
-) -> None:
-    with pytest.raises(AmharicTtsError, match=r"\.pth cannot be read") as caught:
-        read(tmp_path, lambda path: write(path, tmp_path / "ran"))
-    assert caught.value.hint
+    if read in OF_MODELS:
+        assert isinstance(caught.value, AmharicTtsError)
+        assert ".pth cannot be read" in str(caught.value)
+        assert caught.value.hint
 
 
 def packed(path: Path) -> None:

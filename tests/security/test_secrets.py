@@ -12,7 +12,7 @@ import utils.ui
 import xtts_demo
 from tests.security.test_settings_of_paths import CONFIGS
 from utils import runs
-from utils.config import DatasetConfig, RehearsalConfig, ServeConfig
+from utils.config import DatasetConfig, RehearsalConfig
 from utils.config.base import Config
 from utils.core.errors import ConfigError
 from utils.core.paths import Project
@@ -30,12 +30,12 @@ def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, SECRET)
 
 
-def words_of(pid: int) -> str:
-    """What everybody on this computer can read of a process; nothing once it has ended."""
+def command_of(pid: int) -> str:
+    """The command line of a process, which every user of the computer can read; empty once it has ended."""
     return " ".join(psutil.Process(pid).cmdline()) if psutil.pid_exists(pid) else ""
 
 
-def ended(run: runs.Run) -> runs.State:
+def wait_for_end(run: runs.Run) -> runs.State:
     while (state := run.current_state()).status in runs.ACTIVE:
         psutil.wait_procs([psutil.Process(state.pid)] if psutil.pid_exists(state.pid) else [], timeout=0.1)
     return state
@@ -53,18 +53,18 @@ def test_a_run_writes_no_secret_of_its_environment(
     tmp_path: Path, secrets: None, verb: str, config: Config, status: runs.Status
 ) -> None:
     run = runs.start(verb, config, Project(tmp_path))
-    assert SECRET not in words_of(run.current_state().pid)
-    assert ended(run).status is status
+    assert SECRET not in command_of(run.current_state().pid)
+    assert wait_for_end(run).status is status
     written = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert {"config.yaml", "state.json", "events.jsonl", "log.txt"} <= written.keys()
     assert [name for name, content in written.items() if SECRET.encode() in content] == []
 
 
-@pytest.mark.parametrize("kind", CONFIGS, ids=lambda kind: kind.__name__)
-def test_no_setting_holds_a_secret_itself(kind: type[Config]) -> None:
-    """Settings are written to config.yaml and shown in commands; what is secret stands in a file or a variable."""
-    words = ("password", "secret", "api_key", "hf_token", "auth")
-    assert [name for name in kind.model_fields if any(word in name for word in words)] in ([], ["api_key_file"])
+def test_no_setting_and_so_no_flag_holds_a_secret() -> None:
+    """Settings are written to config.yaml and shown in commands; a secret is in a file or a variable."""
+    words = ("password", "secret", "key", "hf_token", "auth")
+    names = [name for kind in CONFIGS for name in kind.model_fields]
+    assert [name for name in names if any(word in name for word in words)] == ["api_key_file"]
 
 
 @pytest.mark.parametrize("given", [SECRET, f"{SECRET}:", f":{SECRET}"])
@@ -83,11 +83,6 @@ def test_a_key_that_is_refused_is_not_repeated(tmp_path: Path, key: str, monkeyp
     with pytest.raises(ConfigError) as again:
         auth.api_key("", "localhost")
     assert key not in f"{caught.value}{again.value}"
-
-
-def test_no_flag_takes_the_key_of_the_server() -> None:
-    """What stands on a command line is read by every user of the computer."""
-    assert [name for name in ServeConfig.model_fields if "key" in name] == ["api_key_file"]
 
 
 def opened(monkeypatch: pytest.MonkeyPatch, *words: str) -> gradio_server.Credentials:
