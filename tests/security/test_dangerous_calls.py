@@ -18,11 +18,11 @@ Call = tuple[str, str, dict[str, object]]  # file and line, function, and consta
 
 @pytest.fixture(scope="module")
 def calls() -> list[Call]:
-    calls = []
+    calls: list[Call] = []
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
-                constants = {
+                constants: dict[str, object] = {
                     word.arg: word.value.value
                     for word in node.keywords
                     if word.arg and isinstance(word.value, ast.Constant)
