@@ -20,11 +20,6 @@ def test_no_word_is_listed_twice() -> None:
     assert [key for key, count in Counter(keys).items() if count > 1] == []
 
 
-@pytest.mark.parametrize("written", ["ሠላም", "ሰላም"])
-def test_homophones_share_an_entry(written: str) -> None:
-    assert lexicon.words()[read(written)].codes == "sElam"
-
-
 def test_every_listed_plural_has_its_geminate() -> None:
     plurals = [entry for key, entry in lexicon.words().items() if key.endswith("oc") and not entry.is_verb]
     assert [entry for entry in plurals if not entry.codes.endswith("c:")] == []
@@ -57,15 +52,12 @@ def test_the_first_file_wins_and_closed_comes_first(tmp_path: Path, monkeypatch:
     (tmp_path / "a.tsv").write_text("ገና\tadv\tstill\nልብː\tn\theart\n", encoding="utf-8")
     (tmp_path / "closed.tsv").write_text("ገናː\tn\tChristmas\n", encoding="utf-8")
     monkeypatch.setattr(lexicon, "FOLDER", tmp_path)
-    found = {key: entry.source for key, entry in lexicon.words.__wrapped__().items() if not entry.is_verb}
-    assert found == {"gEna": "closed", "lb": "a"}
+    sources = {key: entry.source for key, entry in lexicon.words.__wrapped__().items() if not entry.is_verb}
+    assert sources == {"gEna": "closed", "lb": "a"}
 
 
-def test_derived_verbs_are_found() -> None:
+def test_derived_verbs_are_listed_unless_a_noun_with_a_suffix_has_the_same_letters() -> None:
     assert lexicon.words()[read("ተሰበረ")] == lexicon.Entry("tEsEb:ErE", is_verb=True, source="verbs")
-
-
-def test_a_noun_with_a_suffix_comes_before_a_verb_with_the_same_letters() -> None:
     assert read("ነገርን") not in lexicon.words()
 
 

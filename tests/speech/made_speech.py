@@ -1,5 +1,7 @@
 """Utterances without a model: tones instead of voices."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from utils.media.audio import Samples
@@ -29,8 +31,5 @@ def utterance(text: str, seconds: float, *, pause: float = 0.0, chapter: str | N
 
 
 def speech(*utterances: Utterance) -> Speech:
-    placed = (
-        Utterance(one.sentence, one.samples, one.codes, one.ended, start=start)
-        for one, start in zip(utterances, start_times(utterances), strict=True)
-    )
+    placed = (replace(each, start=start) for each, start in zip(utterances, start_times(utterances), strict=True))
     return Speech(tuple(placed), join(utterances), "voice", 0)

@@ -24,7 +24,7 @@ from utils.speech.voices import voice_from
 from utils.xtts import random_model
 
 DIM = 64
-STEPS, LEARNED = 100, 0.6  # updates, and what they have to make of the loss
+STEPS, LEARNED = 80, 0.6  # updates, and what they have to make of the loss
 CHEAP = ["int8", pytest.param("bf16", marks=pytest.mark.skipif(not multiplies_bf16(), reason="no bf16 here"))]
 PROMPT = 0.1 * torch.randn(1, 32, DIM, generator=torch.Generator().manual_seed(0))
 VOICE = Voice(PROMPT, voice(), "voice", "key")

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate, zip_longest
 from typing import NamedTuple
 
@@ -84,14 +85,11 @@ class Paragraph(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A sentence before it is known what follows it."""
+    """A part of a sentence, with what decides the pause after it."""
 
-    tokenized: TokenizedText
-    paragraph: int
-    sentence: int
-    line: int
+    spoken: Sentence
+    sentence: int  # number in the paragraph
     heading: bool
-    chapter: str | None
 
 
 def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> SpeechPlan:
@@ -110,14 +108,7 @@ def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> SpeechPlan:
         shown = f"Nothing in the text can be spoken: {text[:MAX_SHOWN]!r}."
         raise TextError(shown if text.strip() else "The text is empty.", hint="Write at least one word.")
     sentences = tuple(
-        Sentence(
-            tokenized=part.tokenized,
-            seed=(config.seed + number) % 2**32,
-            pause=_pause(part, following, config),
-            paragraph=part.paragraph,
-            chapter=part.chapter,
-            line=part.line,
-        )
+        replace(part.spoken, seed=(config.seed + number) % 2**32, pause=_pause(part, following, config))
         for number, (part, following) in enumerate(zip_longest(parts, parts[1:]))
     )
     notes = (f"Skipped because it cannot be spoken: {_list_characters(problems)}.",) if problems else ()
@@ -132,9 +123,9 @@ def find_unspeakable(text: str, tokenizer: Tokenizer, language: str) -> list[Uns
 def _pause(part: _Part, following: _Part | None, config: SpeechConfig) -> float:
     if following is None:
         return 0.0
-    if part.paragraph != following.paragraph:
+    if part.spoken.paragraph != following.spoken.paragraph:
         return config.paragraph_pause * (2 if part.heading or following.heading else 1)
-    mark = part.tokenized.written.rstrip().rstrip(CLOSING)[-1:]
+    mark = part.spoken.text.rstrip().rstrip(CLOSING)[-1:]
     without_mark = 1.0 if part.sentence != following.sentence else SPLIT_SHARE
     return round(config.sentence_pause * SHARES.get(mark, without_mark), 3)
 
@@ -154,7 +145,8 @@ def _read(text: str, tokenizer: Tokenizer, language: str) -> tuple[list[_Part], 
                 readable, unread = _without_symbols(tokenized, line, tokenizer, language)
                 problems += unread
                 if any(map(str.isalnum, readable.model_text)):
-                    parts.append(_Part(readable, number, sentence, line, paragraph.heading, title))
+                    spoken = Sentence(readable, paragraph=number, chapter=title, line=line)
+                    parts.append(_Part(spoken, sentence, paragraph.heading))
                     title = None
                 elif not unread:
                     problems.append(UnspeakableText(line, readable.written, refused=False))
