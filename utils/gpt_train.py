@@ -102,13 +102,13 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
 
     # 3. The training loop around it, and a report of what is active.
     tracker = Tracker(config, ranks.accelerator, job.run, partial(warn, job))
-    loop, saver = build_loop(job, config, ranks, data, gpt, tracker)
+    loop = build_loop(job, config, ranks, data, gpt, tracker)
     active = optimizations.what_is_on(gpt)
     job.events.emit("what_is_on", message="; ".join(f"{name}: {state}" for name, state in active.items()), parts=active)
     emit_memory_estimate(job, config, size, ClipSize.longest(loop.loader.plan.lengths))
 
     # 4. Train, from the last save if there is one.
-    if saved := saver.restore():
+    if saved := loop.saver.restore():
         loop.state = saved
         job.events.emit("resumed", step=saved.update, epoch=round(saved.update / loop.per_epoch, 3))
     with idle_gpu_warning(partial(warn, job)):
@@ -152,8 +152,8 @@ def prepare_data(job: Job, config: TrainConfig) -> TrainingData:
 
 def build_loop(
     job: Job, config: TrainConfig, ranks: Ranks, data: TrainingData, gpt: nn.Module, tracker: Tracker
-) -> tuple[TrainingLoop, RunSaver]:
-    """Build the training loop: clips, model, optimizer, evaluator and saver."""
+) -> TrainingLoop:
+    """Build the training loop: clips, model, optimizer, saver and evaluator."""
     device = ranks.accelerator.device
     limits, tokens = ClipLimits.from_config(config, gpt), SpecialTokens.from_model(gpt)
     train_clips = preparation.choose_clips(job, data.features, data.clips.train, limits, "train")
@@ -176,39 +176,24 @@ def build_loop(
         return (train_clips.clips[number].audio for number in plan[update.number].clips.tolist())
 
     step = TrainStep(config, ranks, wrapped, wrapped_optimizer, schedule, ema, partial(warn, job), clip_names)
-    throughput = Throughput(total, processes=ranks.count, device=device)
-    stopping, overfitting = EarlyStopping(config.early_stopping_patience), OverfittingGuard()
-    eval_batch = partial(eval_batches, eval_clips, tokens, spec)
     saver = RunSaver(
-        run=job.run,
+        job=job,
         config=config,
         base=data.base,
         dataset_hash=clip_lists.fingerprint(list(train_clips.clips)),
         gpt=gpt,
         step=step,
-        stopping=stopping,
-        overfitting=overfitting,
-        throughput=throughput,
+        stopping=EarlyStopping(config.early_stopping_patience),
+        overfitting=OverfittingGuard(),
+        throughput=Throughput(total, processes=ranks.count, device=device),
         tokenizer=data.tokenizer,
         per_epoch=len(plan),
         samples=CheckpointSamples.of(job, config, data.clips, device),
-        emit=job.events.emit,
     )
-    loop = TrainingLoop(
-        config=config,
-        job=job,
-        step=step,
-        loader=UpdateLoader(train_clips, plan, tokens, spec, workers=config.num_workers, pin=device.type == "cuda"),
-        per_epoch=len(plan),
-        total=total,
-        evaluator=Evaluator(wrapped, eval_batch, ranks, config.text_loss_weight, ema),
-        saver=saver,
-        throughput=throughput,
-        stopping=stopping,
-        overfitting=overfitting,
-        track=tracker.log,
-    )
-    return loop, saver
+    loader = UpdateLoader(train_clips, plan, tokens, spec, workers=config.num_workers, pin=device.type == "cuda")
+    eval_batch = partial(eval_batches, eval_clips, tokens, spec)
+    evaluator = Evaluator(wrapped, eval_batch, ranks, config.text_loss_weight, ema)
+    return TrainingLoop(saver, loader, evaluator, total, tracker.log)
 
 
 def publish_first_voice(job: Job, reference: Path) -> None:

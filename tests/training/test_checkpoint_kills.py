@@ -7,7 +7,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,11 @@ from utils.training.resume_state import Snapshot
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import CheckpointInfo
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and fork")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and fork")]
 TOUCHES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree")
-EVERY = 17  # of the points in the fast test; the slow one takes them all
 FORK = multiprocessing.get_context("fork")
 
-Work = Callable[[Path], None]
+Work = Callable[[Path], object]
 
 
 def state(update: int, size: int = 100) -> dict[str, torch.Tensor]:
@@ -69,13 +68,6 @@ def listed(run: Path) -> list[int]:
     steps = [one.step for one in found]
     assert checkpoints.best_step(run) in steps
     return steps
-
-
-def in_child(work: Callable[..., None], *arguments: Any) -> int | None:
-    child = FORK.Process(target=work, args=arguments)
-    child.start()
-    child.join()
-    return child.exitcode
 
 
 class Killer:
@@ -134,60 +126,45 @@ def until(run: Path, work: Work, kill_at: int, counted: Path | None = None) -> N
         counted.write_text(str(killer.touched))
 
 
-def count_points(run: Path, work: Work) -> int:
-    assert in_child(until, run, work, 0, run / "points") == 0
-    return int((run / "points").read_text())
+def in_child(work: Callable[..., None], *arguments: Any) -> int | None:
+    child = FORK.Process(target=work, args=arguments)
+    child.start()
+    child.join()
+    return child.exitcode
 
 
-def save_again(run: Path) -> None:
-    save(run, 2)
-
-
-def publish_again(run: Path) -> None:
-    publish(run, 3)
-
-
-def check_saves(folder: Path, step: int) -> None:
+def kill_everywhere(folder: Path, prepare: Work, work: Work) -> Iterator[Path]:
+    """Prepare a run and kill the work on it at each touch of the disk, one after the other; yield what is left."""
     counting = folder / "counting"
-    save(counting, 1)
-    points = count_points(counting, save_again)
-    assert points > 30
-    reached = set()
-    for point in range(1, points + 1, step):
+    prepare(counting)
+    assert in_child(until, counting, work, 0, counting / "points") == 0
+    points = int((counting / "points").read_text())
+    assert points > 10
+    for point in range(1, points + 1):
         run = folder / f"killed-{point}"
-        save(run, 1)
-        assert in_child(until, run, save_again, point) == -signal.SIGKILL, point
-        assert resume_state.can_resume(run / "resume"), point
+        prepare(run)
+        assert in_child(until, run, work, point) == -signal.SIGKILL, point
+        yield run
+
+
+def test_a_save_can_be_killed_wherever_it_touches_the_disk(tmp_path: Path) -> None:
+    reached = set()
+    for run in kill_everywhere(tmp_path, lambda run: save(run, 1), lambda run: save(run, 2)):
+        assert resume_state.can_resume(run / "resume")
         reached.add(loaded(run))
         save(run, 3)
         assert loaded(run) == 3
-    assert reached == {1, 2} or step > 1
+    assert reached == {1, 2}
 
 
-def check_checkpoints(folder: Path, step: int) -> None:
-    counting = folder / "counting"
-    publish(counting, 2)
-    points = count_points(counting, publish_again)
-    assert points > 30
+def test_checkpoints_can_be_killed_wherever_they_touch_the_disk(tmp_path: Path) -> None:
     reached = set()
-    for point in range(1, points + 1, step):
-        run = folder / f"killed-{point}"
-        publish(run, 2)
-        assert in_child(until, run, publish_again, point) == -signal.SIGKILL, point
+    for run in kill_everywhere(tmp_path, lambda run: publish(run, 2), lambda run: publish(run, 3)):
         reached.add(tuple(listed(run)))
         publish(run, 4)
         assert listed(run) == [4]
         assert {path.name for path in (run / "checkpoints").iterdir()} == {"step_4", "best.json"}
-    assert reached == {(2,), (3, 2), (3,)} or step > 1
-
-
-def test_a_save_that_is_killed_leaves_a_whole_state(tmp_path: Path) -> None:
-    check_saves(tmp_path, EVERY)
-
-
-@pytest.mark.slow
-def test_a_save_can_be_killed_wherever_it_touches_the_disk(tmp_path: Path) -> None:
-    check_saves(tmp_path, 1)
+    assert reached == {(2,), (3, 2), (3,)}
 
 
 def between_renames(run: Path) -> None:
@@ -200,28 +177,9 @@ def between_renames(run: Path) -> None:
     (run / "other" / "resume").rename(run / ".resume.old-1")
 
 
-def load(run: Path) -> None:
-    loaded(run)
-
-
-@pytest.mark.slow
-def test_a_run_can_be_killed_again_while_it_mends_what_a_kill_has_left(tmp_path: Path) -> None:
-    counting = tmp_path / "counting"
-    between_renames(counting)
-    for point in range(1, count_points(counting, load) + 1):
-        run = tmp_path / f"killed-{point}"
-        between_renames(run)
-        assert in_child(until, run, load, point) == -signal.SIGKILL
+def test_a_run_can_be_killed_again_while_it_repairs_what_a_kill_has_left(tmp_path: Path) -> None:
+    for run in kill_everywhere(tmp_path, between_renames, lambda run: resume_state.load(run / "resume")):
         assert loaded(run) == 2
-
-
-def test_a_checkpoint_that_is_killed_shows_no_damaged_one(tmp_path: Path) -> None:
-    check_checkpoints(tmp_path, EVERY)
-
-
-@pytest.mark.slow
-def test_checkpoints_can_be_killed_wherever_they_touch_the_disk(tmp_path: Path) -> None:
-    check_checkpoints(tmp_path, 1)
 
 
 def save_on_and_on(run: Path, first: int, done: Connection) -> None:
@@ -232,7 +190,6 @@ def save_on_and_on(run: Path, first: int, done: Connection) -> None:
         publish(run, update, size=100_000)
 
 
-@pytest.mark.slow
 def test_a_run_that_is_killed_at_random_moments_always_goes_on(tmp_path: Path) -> None:
     moments = random.Random(5)
     update = 0

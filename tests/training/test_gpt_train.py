@@ -24,11 +24,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory, dataset: Path) -> Run:
     return trained(tmp_path_factory.mktemp("whole"), dataset)
 
 
-def test_a_run_tells_every_update_with_its_figures(whole: Run) -> None:
-    told = events(whole, "train")
-    assert [event["step"] for event in told] == [1, 2, 3, 4, 5, 6]
+def test_a_run_reports_every_update(whole: Run) -> None:
+    updates = events(whole, "train")
+    assert [event["step"] for event in updates] == [1, 2, 3, 4, 5, 6]
     wanted = {"loss", "loss_text", "loss_audio", "learning_rate", "grad_norm", "samples_per_second", "seconds_left"}
-    assert all(wanted <= event.keys() for event in told)
+    assert all(wanted <= event.keys() for event in updates)
 
 
 def test_a_run_learns(whole: Run) -> None:
@@ -55,12 +55,9 @@ def test_a_save_gives_back_what_is_free(whole: Run, tmp_path: Path, dataset: Pat
     assert last.all()
 
 
-def test_the_same_seed_gives_the_same_weights(whole: Run, tmp_path: Path, dataset: Path) -> None:
-    assert same(weights(trained(tmp_path, dataset)), weights(whole))
-
-
-def test_another_seed_gives_other_weights(whole: Run, tmp_path: Path, dataset: Path) -> None:
-    assert not same(weights(trained(tmp_path, dataset, seed=1)), weights(whole))
+@pytest.mark.parametrize(("seed", "expected"), [(0, True), (1, False)])
+def test_the_seed_decides_the_weights(whole: Run, tmp_path: Path, dataset: Path, seed: int, expected: bool) -> None:
+    assert same(weights(trained(tmp_path, dataset, seed=seed)), weights(whole)) == expected
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +76,7 @@ def test_batch_size_times_accumulation_is_what_counts(
         assert curves[0] == pytest.approx(curves[1], rel=1e-5)
 
 
-class BrokenError(RuntimeError):
-    """Stands for whatever ends a process."""
-
-
-@pytest.mark.parametrize("at", [2, 3, 4, 5])
+@pytest.mark.parametrize("at", [2, 4])
 def test_an_interrupted_run_goes_on_to_the_same_weights(
     whole: Run, tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
@@ -96,11 +89,11 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(
 
     def breaking(self: TrainStep, update: Any) -> Any:
         if update.number == at:
-            raise BrokenError
+            raise RuntimeError("broken")
         return original(self, update)
 
     monkeypatch.setattr(TrainStep, "run", breaking)
-    with pytest.raises(BrokenError):
+    with pytest.raises(RuntimeError, match="broken"):
         go_on(run, train, config)
     assert run.read_state().status is Status.FAILED
     monkeypatch.undo()
@@ -118,7 +111,7 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(
         ({"custom_model": "/nowhere"}, "/nowhere"),
     ],
 )
-def test_a_fault_is_told_with_its_cure(tmp_path: Path, dataset: Path, changes: dict[str, object], words: str) -> None:
+def test_an_error_says_how_to_fix_it(tmp_path: Path, dataset: Path, changes: dict[str, object], words: str) -> None:
     with pytest.raises(AmharicTtsError, match=words):
         trained(tmp_path, dataset, **changes)
 

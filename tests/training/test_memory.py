@@ -81,8 +81,6 @@ def test_what_autograd_keeps_on_a_cpu_is_what_the_trace_counts(settings: dict[st
     [
         ({}, 516),
         ({"enable_sdpa": False}, 516),
-        ({"enable_mixed_precision": True}, 516),
-        ({"enable_grad_checkpoint": True}, 516),
         ({"enable_grad_checkpoint": True, "checkpoint_every": 2}, 516),
         ({"enable_grad_checkpoint": True, "enable_mixed_precision": True}, 516),
         ({"enable_grad_checkpoint": True}, 1500),

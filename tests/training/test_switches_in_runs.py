@@ -23,8 +23,7 @@ SWITCHES: list[tuple[dict[str, Any], str]] = [
     ({"enable_sdpa": False}, "enable_sdpa"),
     ({"enable_ema": True}, ""),
     ({"enable_mixed_precision": True}, ""),  # where the processor has the arithmetic; else the reason is told
-    ({"enable_fused_gelu": False}, ""),
-    ({"enable_byte_dropout": False}, ""),
+    ({"enable_fused_gelu": False, "enable_byte_dropout": False}, ""),
     ({"label_smoothing": 0.1}, ""),
     ({"enable_lora": True}, "enable_lora"),
     ({"enable_lora": True, "use_dora": True, "lora_targets": "attention"}, "enable_lora"),
@@ -37,7 +36,7 @@ SWITCHES: list[tuple[dict[str, Any], str]] = [
     ({"embedding_warmup_steps": 2}, ""),
     ({"batch_tokens": 600}, ""),
     ({"num_workers": 1}, ""),
-    ({"tracker": "tensorboard"}, ""),
+    ({"use_amharic_g2p": False}, ""),
 ]
 
 
@@ -87,12 +86,9 @@ def test_an_adapter_is_saved_by_itself_too_and_fits(tmp_path: Path, dataset: Pat
         torch.testing.assert_close(part, whole[name], rtol=2e-3, atol=1e-4)
 
 
-def test_curves_reach_the_tracker(tmp_path: Path, dataset: Path) -> None:
+def test_metrics_reach_the_tracker_and_a_missing_one_loses_nothing(tmp_path: Path, dataset: Path) -> None:
     run = trained(tmp_path, dataset, tracker="tensorboard", max_steps=2)
     assert list(run.folder.rglob("events.out.tfevents*"))
-
-
-def test_a_missing_tracker_is_told_and_loses_nothing(tmp_path: Path, dataset: Path) -> None:
     run = trained(tmp_path, dataset, tracker="wandb", max_steps=2)
     assert [event for event in events(run, "warning") if "wandb" in str(event["message"])]
     assert len(events(run, "train")) == 2
@@ -113,9 +109,7 @@ def short_of_memory(most: int) -> Any:
 
 
 def test_memory_that_runs_out_halves_the_batches_and_changes_nothing_else(
-    tmp_path: Path,
-    dataset: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = trained(tmp_path / "plain", dataset, dropout=0, batch_size=4, grad_acumm=1)
     monkeypatch.setattr("utils.training.packing.PackedGpt.forward", short_of_memory(1))
@@ -126,9 +120,7 @@ def test_memory_that_runs_out_halves_the_batches_and_changes_nothing_else(
 
 
 def test_memory_that_never_suffices_ends_the_run_with_the_plan(
-    tmp_path: Path,
-    dataset: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("utils.training.packing.PackedGpt.forward", short_of_memory(0))
     with pytest.raises(AmharicTtsError, match="memory-plan"):
@@ -147,20 +139,10 @@ def poisoned(numbers: set[int]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "kind", "words"),
-    [
-        ({3}, "warning", "Skipped"),
-        ({3, 4, 5}, "warning", "halved"),
-        ({3}, "warning", "clips wavs/train"),
-    ],
+    ("numbers", "words"), [({3}, ["Skipped", "clips wavs/train"]), ({3, 4, 5}, ["Skipped", "halved"])]
 )
 def test_updates_that_are_not_finite_are_left_out(
-    tmp_path: Path,
-    dataset: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    numbers: set[int],
-    kind: str,
-    words: str,
+    tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch, numbers: set[int], words: list[str]
 ) -> None:
     remaining = set(numbers)
     spoiled = poisoned(remaining)
@@ -172,15 +154,14 @@ def test_updates_that_are_not_finite_are_left_out(
 
     monkeypatch.setattr(TrainStep, "_gradients", once)
     run = trained(tmp_path, dataset, max_steps=8)
-    assert [event for event in events(run, kind) if words in str(event["message"])]
+    warnings = " ".join(str(event["message"]) for event in events(run, "warning"))
+    assert all(word in warnings for word in words)
     assert all(bool(torch.isfinite(part).all()) for part in weights(run).values())
     assert events(run, "train")[-1]["step"] == 8
 
 
 def test_a_run_that_is_never_finite_ends_with_its_cause(
-    tmp_path: Path,
-    dataset: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(TrainStep, "_gradients", poisoned(set(range(2, 100))))
     with pytest.raises(AmharicTtsError, match="not finite"):
@@ -192,15 +173,8 @@ def test_a_run_that_gets_no_better_ends_early(tmp_path: Path, dataset: Path) -> 
     assert len(events(run, "train")) < 60
 
 
-def test_sentences_are_spoken_at_checkpoints(tmp_path: Path, dataset: Path) -> None:
-    run = trained(tmp_path, dataset, max_steps=2, save_step=2, sample_texts="ሰላም ነው")
-    (sample,) = events(run, "sample")
-    assert Path(str(sample["file"])).stat().st_size > 1000
-
-
 def test_the_first_run_that_finishes_makes_the_voice_and_a_second_one_goes_on_from_it(
-    tmp_path: Path,
-    dataset: Path,
+    tmp_path: Path, dataset: Path
 ) -> None:
     first = trained(tmp_path, dataset, max_steps=4)
     ready = Project(tmp_path).ready
@@ -208,11 +182,6 @@ def test_the_first_run_that_finishes_makes_the_voice_and_a_second_one_goes_on_fr
     second = trained(tmp_path, dataset, max_steps=1, custom_model=str(ready))
     before, after = events(first, "evaluation")[-1], events(second, "evaluation")[0]
     assert float(str(after["loss"])) == pytest.approx(float(str(before["loss"])), rel=0.01)
-
-
-def test_letters_of_amharic_can_be_learnt_themselves(tmp_path: Path, dataset: Path) -> None:
-    run = trained(tmp_path, dataset, use_amharic_g2p=False, max_steps=2)
-    assert len(events(run, "train")) == 2
 
 
 def test_settings_that_changed_are_refused_at_a_resume(tmp_path: Path, dataset: Path) -> None:

@@ -5,15 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from utils.config import TrainConfig
 from utils.core.errors import RunError
-from utils.runs.job import Job, StopRequested
+from utils.runs.job import StopRequested
 from utils.training.data_loader import Update, UpdateLoader
-from utils.training.guards import EarlyStopping, OverfittingGuard, StepStatus
-from utils.training.metrics import Throughput
+from utils.training.guards import StepStatus
 from utils.training.optimizers import scale_rates
 from utils.training.run_saver import RunSaver, TrainState
-from utils.training.step import Evaluator, StepResult, TrainStep
+from utils.training.step import Evaluator, StepResult
 from utils.xtts.device import trim_memory
 
 PROGRESS_SECONDS = 1.0  # between progress events
@@ -23,21 +21,19 @@ PROGRESS_SECONDS = 1.0  # between progress events
 class TrainingLoop:
     """Everything that a run consists of, and how far it is."""
 
-    config: TrainConfig
-    job: Job
-    step: TrainStep
-    loader: UpdateLoader
-    per_epoch: int  # updates
-    total: int  # updates of the run
-    evaluator: Evaluator
     saver: RunSaver
-    throughput: Throughput
-    stopping: EarlyStopping
-    overfitting: OverfittingGuard
+    loader: UpdateLoader
+    evaluator: Evaluator
+    total: int  # updates of the run
     track: Callable[[dict[str, Any], int], None]  # sends metrics to a tracker
     state: TrainState = field(default_factory=TrainState)
     _progress: float = 0.0
     _saved: int = -1
+
+    def __post_init__(self) -> None:
+        saver = self.saver
+        self.job, self.config, self.step, self.per_epoch = saver.job, saver.config, saver.step, saver.per_epoch
+        self.throughput, self.stopping, self.overfitting = saver.throughput, saver.stopping, saver.overfitting
 
     def run(self) -> None:
         """Train until the last update, early stopping, or a stop request."""

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, RunError
 from utils.core.storage import DamagedError, verify_hashes, write_atomically
-from utils.runs import Run
+from utils.runs.job import Job
 from utils.training import resume_state
 from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.data_loader import Update
@@ -62,7 +62,7 @@ class TrainState:
 class RunSaver:
     """Saves and restores everything that a run consists of."""
 
-    run: Run
+    job: Job
     config: TrainConfig
     base: BaseModel
     dataset_hash: str  # of the training clips
@@ -74,18 +74,17 @@ class RunSaver:
     tokenizer: Tokenizer
     per_epoch: int  # updates
     samples: CheckpointSamples
-    emit: Callable[..., None]
 
     @property
     def resume_folder(self) -> Path:
-        return self.run.folder / checkpoints.RESUME_FOLDER
+        return self.job.run.folder / checkpoints.RESUME_FOLDER
 
     def save(self, state: TrainState) -> None:
         """Write everything needed to resume exactly."""
         snapshot = self._snapshot(state)
         if self.step.ranks.is_first:
             resume_state.save(self.resume_folder, snapshot)
-            self.emit("saved", step=state.update)
+            self.job.events.emit("saved", step=state.update)
         self.step.ranks.wait()
 
     def restore(self) -> TrainState | None:
@@ -119,15 +118,16 @@ class RunSaver:
         step = self.step
         if is_sharded(step.model):
             raise error
-        info = load_newest_checkpoint(self.run.folder, self.gpt, config_hash(self.config))
-        best = [one for one in checkpoints.list_checkpoints(self.run.folder) if one.is_best and one.step <= info.step]
+        info = load_newest_checkpoint(self.job.run.folder, self.gpt, config_hash(self.config))
+        earlier = (one for one in checkpoints.list_checkpoints(self.job.run.folder) if one.step <= info.step)
+        best = next((one.info for one in earlier if one.is_best), None)
         losses = {"text": info.eval_text, "audio": info.eval_audio, "loss": info.eval_loss}
         known = {name: value for name, value in losses.items() if value is not None}
         state = TrainState(
             update=info.step,
             train_loss=info.train_loss,
-            best_update=best[0].step if best and best[0].info else 0,
-            best_loss=best[0].info.eval_loss if best and best[0].info else None,
+            best_update=best.step if best else 0,
+            best_loss=best.eval_loss if best else None,
             evaluated=info.step if known else 0,
             eval_losses=known,
         )
@@ -137,7 +137,7 @@ class RunSaver:
         if step.ema is not None:
             averages = {name: weight.detach() for name, weight in step.ema.weights.items()}
             step.ema.load_state_dict({UPDATES: torch.tensor(state.update), **averages})
-        self.emit(
+        self.job.events.emit(
             "warning",
             message=f"{error.message} Continuing from the checkpoint of update {state.update}. "
             "The optimizer was reset, so the loss may rise briefly.",
@@ -158,17 +158,17 @@ class RunSaver:
     def _delete_later_checkpoints(self, state: TrainState) -> None:
         """Delete the checkpoints of updates that will be repeated, damaged ones too."""
         if self.step.ranks.is_first:
-            for checkpoint in checkpoints.list_checkpoints(self.run.folder):
+            for checkpoint in checkpoints.list_checkpoints(self.job.run.folder):
                 if checkpoint.step > state.update:
                     checkpoints.delete(checkpoint)
 
     def write_checkpoint(self, state: TrainState, *, best: bool, speak: bool) -> None:
         """Write a checkpoint, speak its samples, and delete old checkpoints."""
-        run = self.run.folder
+        run = self.job.run.folder
         with self._export_weights() as weights:
             if self.step.ranks.is_first and not checkpoints.checkpoint_folder(run, state.update).exists():
                 folder = checkpoints.write(run, weights(), self._info(state), self._write_extras)
-                self.emit("checkpoint", step=state.update, folder=str(folder), best=best)
+                self.job.events.emit("checkpoint", step=state.update, folder=str(folder), best=best)
         if self.step.ranks.is_first:
             if speak:
                 self.samples.speak(state.update)

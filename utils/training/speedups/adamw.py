@@ -37,15 +37,9 @@ def apply_adamw(
     divisor: Tensor | None = None,
     skip: Tensor | None = None,
 ) -> None:
-    """Update one weight in place.
+    """Update one weight in place; its gradient may be divided in place.
 
-    Args:
-        weight: The parameter.
-        gradient: Its gradient; may be divided in place.
-        state: Result of ``new_state``.
-        group: Its parameter group.
-        divisor: Divides the gradient.
-        skip: 1 to change nothing, else 0. It stays on its device like the divisor, to avoid synchronization.
+    With a ``skip`` of 1, nothing changes. It is a tensor on the device, like the divisor, to avoid synchronization.
     """
     if not group["fused"]:  # only the fused kernel supports these two
         if skip is not None and bool(skip):
