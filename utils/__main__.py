@@ -14,34 +14,30 @@ USAGE_ERROR = 2
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
     words = sys.argv[1:] if words is None else list(words)
-    verbs = known_verbs()
     if not words or words[0] in {"-h", "--help"}:
-        sys.stdout.write(overview(verbs))
+        sys.stdout.write(overview())
         return 0
     verb, *rest = words
-    if verb not in verbs:
+    if verb not in (verbs := known_verbs()):
         sys.stderr.write(f"Unknown command: {verb}. Commands: {', '.join(sorted(verbs))}.\n")
         return USAGE_ERROR
     return call(verb, rest)
 
 
 def known_verbs() -> dict[str, Path]:
-    """Map each command to its file."""
     return {path.stem.replace("_", "-"): path for path in sorted(COMMANDS.glob("[a-z]*.py"))}
 
 
-def overview(verbs: dict[str, Path]) -> str:
+def overview() -> str:
     """List the commands with the first line of their docstrings, without importing them."""
-    width = max(map(len, verbs), default=0)
-    lines = [f"  {verb:<{width}}  {first_line(path)}" for verb, path in verbs.items()]
-    return "\n".join(["usage: python -m utils <command> [options]   (see <command> --help)", "", *lines, ""])
-
-
-def first_line(path: Path) -> str:
-    """Read the first line of a module's docstring."""
-    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
+    lines = ["usage: python -m utils <command> [options]   (see <command> --help)", ""]
+    verbs = known_verbs()
+    width = max(map(len, verbs))
+    for verb, path in verbs.items():
+        summary = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
+        lines.append(f"  {verb:<{width}}  {summary}")
+    return "\n".join([*lines, ""])
 
 
 def call(verb: str, words: Sequence[str]) -> int:

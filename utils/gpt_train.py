@@ -119,14 +119,9 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
     if ranks.is_first:
         publish_first_voice(job, data.clips.voice)
     best = loop.state.best_update
-    return TrainResult(
-        run=job.run.folder,
-        best=checkpoints.checkpoint_folder(job.run.folder, best) if best else None,
-        updates=loop.state.update,
-        train_loss=loop.state.train_loss,
-        eval_losses=loop.state.eval_losses,
-        seconds=loop.throughput.seconds,
-    )
+    best_folder = checkpoints.checkpoint_folder(job.run.folder, best) if best else None
+    losses = loop.state.train_loss, loop.state.eval_losses
+    return TrainResult(job.run.folder, best_folder, loop.state.update, *losses, loop.throughput.seconds)
 
 
 class TrainingData(NamedTuple):
@@ -153,7 +148,6 @@ def prepare_data(job: Job, config: TrainConfig) -> TrainingData:
 def build_loop(
     job: Job, config: TrainConfig, ranks: Ranks, data: TrainingData, gpt: nn.Module, tracker: Tracker
 ) -> TrainingLoop:
-    """Build the training loop: clips, model, optimizer, saver and evaluator."""
     device = ranks.accelerator.device
     limits, tokens = ClipLimits.from_config(config, gpt), SpecialTokens.from_model(gpt)
     train_clips = preparation.choose_clips(job, data.features, data.clips.train, limits, "train")

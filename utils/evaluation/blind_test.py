@@ -93,7 +93,6 @@ def save_vote(path: Path, pair: BlindPair, choice: Choice, voter: str = "") -> N
 
 
 def read_votes(path: Path) -> list[Vote]:
-    """Read the votes that count."""
     votes: dict[tuple[str, str], Vote] = {}
     for event in iter_events(path):
         if event["kind"] == "vote" and all(field in event for field in Vote._fields):
@@ -120,6 +119,5 @@ def binomial_p_value(wins: int, losses: int) -> float:
 
 
 def remaining_pairs(pairs: Sequence[BlindPair], votes: Iterable[Vote], voter: str = "") -> list[BlindPair]:
-    """Return the pairs that a voter has not judged yet."""
     done = {vote.token for vote in votes if vote.voter == voter}
     return [pair for pair in pairs if pair.token not in done]

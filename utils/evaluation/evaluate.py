@@ -134,7 +134,6 @@ def _load(path: Path, config: SpeechConfig) -> Iterator[LoadedModel]:
 
 
 def _files_fingerprint(path: Path) -> str:
-    """Hash names, sizes and times of the model files."""
     folder = path if path.is_dir() else path.parent
     stats = [(file.name, file.stat()) for file in sorted(folder.iterdir()) if file.is_file()]
     files = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
@@ -320,7 +319,6 @@ def _report(
 
 
 def _recording_error_rates(log: ResultsLog, tasks: Sequence[_Task], recogniser: str) -> dict[str, float]:
-    """Return the mean error rates of the recordings themselves."""
     recorded = {task.sentence.recording: task.sentence for task in tasks if task.sentence.recording}
     rates = [
         rate
@@ -349,7 +347,6 @@ def _notes(
 
 
 def _identity(sentence: EvaluationSentence) -> str:
-    """Hash a sentence with the content of its files."""
     references = [file_digest(part) for part in sentence.reference.split(SEPARATOR)]
     return digest(sentence.text, sentence.language, sentence.voice, references, file_digest(sentence.recording))
 

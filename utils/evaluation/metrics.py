@@ -58,7 +58,6 @@ def error_rates(text: str, transcript: str, language: str) -> ErrorRates | None:
 
 
 def spoken_words(text: str, pack: LanguagePack) -> list[str]:
-    """Return the words of a text as they are spoken."""
     try:
         text = pack.normalise(text)
     except TextError:  # a transcript may hold text that the cleaner cannot read; compare its letters as they are
@@ -82,7 +81,6 @@ def mel_cepstral_distance(first: Samples, second: Samples) -> float | None:
 
 
 def mel_cepstra(samples: Samples) -> Cepstra:
-    """Return 13 mel cepstra for every 10 ms."""
     if samples.size < WINDOW:
         return np.zeros((0, ORDER), np.float32)
     frames = np.lib.stride_tricks.sliding_window_view(samples, WINDOW)[::HOP]
@@ -124,7 +122,6 @@ def warped_distances(first: Cepstra, others: Sequence[Cepstra]) -> Distances:
 
 
 def frame_distances(first: Cepstra, second: Cepstra) -> Distances:
-    """Return the Euclidean distance between every two frames."""
     squares = np.square(first).sum(1)[:, None] + np.square(second).sum(1)[None] - 2 * first @ second.T
     return np.asarray(np.sqrt(np.maximum(squares, 0)), np.float64)
 
@@ -180,7 +177,6 @@ class Difference:
 
 
 def compare(utterances: Sequence[EvaluatedUtterance], seed: int = 0) -> list[Difference]:
-    """Compare every two models in every metric that both have."""
     names = list(dict.fromkeys(result.checkpoint for result in utterances))
     return [
         gap
@@ -206,7 +202,6 @@ def difference(
 
 
 def confidence_interval(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", seed: int = 0) -> tuple[float, float]:
-    """Return the 95 % bootstrap confidence interval of the mean."""
     random = np.random.default_rng(seed)
     means = [values[random.integers(values.size, size=(BLOCK, values.size))].mean(1) for _ in range(DRAWS // BLOCK)]
     tail = 100 * (1 - CONFIDENCE) / 2

@@ -109,7 +109,6 @@ def load(folder: Path) -> EvaluationReport:
 
 
 def text(report: EvaluationReport) -> str:
-    """Format a report for the terminal."""
     worst = [result for result in report.utterances if badness(result) > 0][:WORST]
     parts = [
         _table(report),
@@ -122,7 +121,6 @@ def text(report: EvaluationReport) -> str:
 
 
 def plot(report: EvaluationReport) -> None:
-    """Draw one panel for each metric into report.png."""
     rows = -(-len(METRICS) // PLOT_COLUMNS)
     from matplotlib.figure import Figure
 

@@ -44,7 +44,6 @@ class EvaluatedUtterance:
 
     @classmethod
     def parse(cls, values: dict[str, Any]) -> Self:
-        """Read an utterance from JSON values."""
         values = {RENAMED.get(name, name): value for name, value in values.items()}
         known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
         known["flags"] = tuple(known.get("flags", ()))
@@ -137,7 +136,6 @@ class ResultsLog:
 
 
 def digest(*parts: object) -> str:
-    """Hash JSON values."""
     text = json.dumps([VERSION, *parts], ensure_ascii=False, sort_keys=True, default=str)
     return hashlib.blake2b(text.encode(errors="replace"), digest_size=12).hexdigest()
 

@@ -36,7 +36,6 @@ class ClipGroup:
 
     @property
     def longest(self) -> int:
-        """Positions of the longest clip."""
         return int(self.positions.max(initial=PROMPT))
 
     def select(self, rows: Integers) -> "ClipGroup":
@@ -107,7 +106,6 @@ class UpdatePlan:
         )
 
     def __len__(self) -> int:
-        """Updates per epoch."""
         if self.positions:  # rounded down: an update is then longer than any clip, so none is empty
             return max(1, int(self.lengths.positions.sum() / (self.positions * FILL)))
         return math.ceil(self.lengths.samples.size / self.clips)

@@ -61,7 +61,6 @@ class UpdateLoader:
         self.workers, self.pin = workers, pin
 
     def run(self, first: int, last: int) -> Iterator[Update]:
-        """Load the updates from ``first`` up to ``last``."""
         requests = map(self._request, range(first, last))
         if not self.workers:
             return prefetch(self._read, requests)

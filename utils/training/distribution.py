@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
 
-FULL = states.StateDictOptions(full_state_dict=True, cpu_offload=True)
-BROADCAST = states.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
-
-
 def shared_run(config: TrainConfig) -> Run:
     """Create the run folder for several processes; all of them return it."""
     from accelerate import PartialState
@@ -128,12 +124,14 @@ def is_sharded(model: nn.Module) -> bool:
 
 def gather_states(model: nn.Module, optimizer: Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Gather the states of model and optimizer. Every process must call this; the first one gets them."""
-    weights: Any = states.get_model_state_dict(model, options=FULL)
-    moments: Any = states.get_optimizer_state_dict(model, optimizer, options=FULL)
+    options = states.StateDictOptions(full_state_dict=True, cpu_offload=True)
+    weights: Any = states.get_model_state_dict(model, options=options)
+    moments: Any = states.get_optimizer_state_dict(model, optimizer, options=options)
     return weights, moments
 
 
 def load_states(model: nn.Module, optimizer: Optimizer, weights: dict[str, Any], moments: dict[str, Any]) -> None:
     """Give every process its part of both states."""
-    states.set_model_state_dict(model, weights, options=BROADCAST)
-    states.set_optimizer_state_dict(model, optimizer, moments, options=BROADCAST)
+    options = states.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
+    states.set_model_state_dict(model, weights, options=options)
+    states.set_optimizer_state_dict(model, optimizer, moments, options=options)

@@ -41,7 +41,6 @@ class Ema:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Update the average with the current weights."""
         self._refuse_while_swapped()
         mix = get_ema_multi_avg_fn(min(self.decay, (1 + self.updates) / (10 + self.updates)))  # type: ignore[no-untyped-call]
         pairs = [(part, self.weights[name].detach()) for name, part in self.shadow.items()]

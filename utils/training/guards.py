@@ -114,7 +114,6 @@ class EarlyStopping(Stateful):
 
     @property
     def should_stop(self) -> bool:
-        """Tell whether the patience has run out."""
         return 0 < self.patience <= self.waited
 
 

@@ -18,7 +18,6 @@ def is_member() -> bool:
 
 
 def launch(job: Job, count: int) -> None:
-    """Start the processes of a run and wait until all of them have ended."""
     import torch
 
     available = torch.cuda.device_count()

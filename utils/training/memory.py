@@ -158,7 +158,6 @@ def _splits(config: TrainConfig, clip: ClipSize) -> Iterator[TrainConfig]:
 
 
 def changed(config: TrainConfig, values: Mapping[str, object]) -> TrainConfig:
-    """Return a validated copy of the settings with other values."""
     return TrainConfig.parse({**config.model_dump(), **values})
 
 

@@ -39,7 +39,6 @@ class LiveMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._alive: set[int] = set()
 
     def track(self, tensor: Tensor) -> None:
-        """Count a tensor until its storage is freed."""
         storage = tensor.untyped_storage()
         number = storage._cdata  # noqa: SLF001  # unique among living storages
         if number in self._alive:

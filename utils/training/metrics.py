@@ -65,7 +65,6 @@ class Throughput:
         return self._earlier + self.clock() - self._start
 
     def add_earlier(self, seconds: float) -> None:
-        """Add the time of earlier sessions."""
         self._earlier += seconds
 
     def data_ready(self) -> None:
@@ -78,7 +77,6 @@ class Throughput:
         self.pauses[name] = seconds, every
 
     def metrics(self, update: "Update") -> dict[str, float | None]:
-        """Record a finished update and return its metrics."""
         self._record(update)
         seconds = sum(timing.seconds for timing in self.window) or 1e-9
         padded = sum(timing.padded for timing in self.window) or 1

@@ -34,17 +34,12 @@ class ModelSize:
 
     @classmethod
     def from_model(cls, gpt: nn.Module) -> Self:
-        """Read the sizes from a loaded GPT."""
         model: Any = gpt
-        return cls(
-            layers=model.layers,
-            dim=model.model_dim,
-            heads=model.heads,
-            text_rows=model.text_embedding.num_embeddings,
-            audio_rows=model.mel_embedding.num_embeddings,
-            text_positions=model.text_pos_embedding.emb.num_embeddings,
-            audio_positions=model.mel_pos_embedding.emb.num_embeddings,
+        tables = (
+            *(model.text_embedding, model.mel_embedding),
+            *(model.text_pos_embedding.emb, model.mel_pos_embedding.emb),
         )
+        return cls(model.layers, model.model_dim, model.heads, *(table.num_embeddings for table in tables))
 
     @classmethod
     def from_config(cls, config: TrainConfig) -> Self:
@@ -107,12 +102,10 @@ class ClipSize:
 
 
 def clips_per_batch(config: TrainConfig, clip: ClipSize) -> int:
-    """Return how many of the longest clips are in one batch."""
     return max(1, config.batch_tokens // clip.positions) if config.batch_tokens else config.batch_size
 
 
 def random_gpt(size: ModelSize) -> nn.Module:
-    """Build coqui's GPT of this size with random weights."""
     from utils.xtts.modules import GPT
 
     gpt: nn.Module = GPT(
@@ -133,7 +126,6 @@ def random_gpt(size: ModelSize) -> nn.Module:
 
 
 def random_batch(tokens: SpecialTokens, clip: ClipSize, clips: int) -> PackedBatch:
-    """Build a batch in which every clip has this size."""
     example = Example(
         np.ones(clip.text - TEXT_EXTRA, np.int32),
         np.ones(clip.audio - AUDIO_EXTRA, np.int16),

@@ -62,7 +62,6 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
 
 
 def parameter_groups(model: nn.Module, weight_decay: float) -> Groups:
-    """Split the trained weights into those with and those without weight decay."""
     decayed: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
     for name, weight in model.named_parameters():
@@ -141,7 +140,6 @@ def scale_rates(schedule: LRScheduler, factor: float) -> None:
 
 
 def advance(schedule: LRScheduler, update: int) -> None:
-    """Advance a new schedule by a number of updates."""
     curves = schedule.lr_lambdas  # type: ignore[attr-defined]  # all of ours have them
     rates = [rate * curve(update) for rate, curve in zip(schedule.base_lrs, curves, strict=True)]
     schedule.load_state_dict(schedule.state_dict() | {"last_epoch": update, "_last_lr": rates})

@@ -60,7 +60,6 @@ class RowLengths(NamedTuple):
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Sizes of the ``PackedParts`` of one clip."""
         return (self.text,) * 4 + (self.audio,) * 3 + (self.counted,) * 2
 
 
@@ -124,7 +123,6 @@ class PackedBatch:
 
     @property
     def parts(self) -> PackedParts:
-        """Views of the numbers."""
         sizes = np.array([row.parts for row in self.rows], np.int64).reshape(-1, len(PackedParts._fields)).sum(0)
         return PackedParts(*torch.split(self.numbers, sizes.tolist()))
 
@@ -235,6 +233,5 @@ class PackedGpt(nn.Module):
         return torch.cat([prompt.to(text.dtype), matrix[:, PROMPT:]], dim=1)
 
     def _loss(self, head: nn.Module, hidden: Tensor, index: Tensor, targets: Tensor) -> Tensor:
-        """Apply a head to the positions that count."""
         logits = head(self.gpt.final_norm(hidden.index_select(0, index)))
         return F.cross_entropy(logits.float(), targets, reduction="sum", label_smoothing=self.label_smoothing)

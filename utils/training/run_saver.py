@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +21,7 @@ from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.data_loader import Update
 from utils.training.distribution import gather_states, is_sharded, load_states
 from utils.training.ema import UPDATES
-from utils.training.guards import EarlyStopping, OverfittingGuard, StepStatus
+from utils.training.guards import EarlyStopping, OverfittingGuard, Stateful, StepStatus
 from utils.training.metrics import Throughput
 from utils.training.optimizers import advance
 from utils.training.preparation import BaseModel
@@ -75,12 +74,13 @@ class RunSaver:
     per_epoch: int  # updates
     samples: CheckpointSamples
 
-    @property
-    def resume_folder(self) -> Path:
-        return self.job.run.folder / checkpoints.RESUME_FOLDER
+    def __post_init__(self) -> None:
+        self.folder = self.job.run.folder
+        self.resume_folder = self.folder / checkpoints.RESUME_FOLDER
+        guards = {"guard": self.step.guard, "micro": self.step.micro}
+        self.guards: dict[str, Stateful] = {**guards, "stopping": self.stopping, "overfitting": self.overfitting}
 
     def save(self, state: TrainState) -> None:
-        """Write everything needed to resume exactly."""
         snapshot = self._snapshot(state)
         if self.step.ranks.is_first:
             resume_state.save(self.resume_folder, snapshot)
@@ -105,7 +105,7 @@ class RunSaver:
                 "The settings of this run were changed after it was saved.",
                 hint=f"Restore them. Only these may change: {', '.join(sorted(MAY_CHANGE))}.",
             )
-        for name, part in self._stateful().items():
+        for name, part in self.guards.items():
             part.load_state_dict(snapshot.guards[name])
         self.throughput.add_earlier(snapshot.seconds)
         return self._apply(snapshot)
@@ -118,8 +118,8 @@ class RunSaver:
         step = self.step
         if is_sharded(step.model):
             raise error
-        info = load_newest_checkpoint(self.job.run.folder, self.gpt, config_hash(self.config))
-        earlier = (one for one in checkpoints.list_checkpoints(self.job.run.folder) if one.step <= info.step)
+        info = load_newest_checkpoint(self.folder, self.gpt, config_hash(self.config))
+        earlier = (one for one in checkpoints.list_checkpoints(self.folder) if one.step <= info.step)
         best = next((one.info for one in earlier if one.is_best), None)
         losses = {"text": info.eval_text, "audio": info.eval_audio, "loss": info.eval_loss}
         known = {name: value for name, value in losses.items() if value is not None}
@@ -150,7 +150,7 @@ class RunSaver:
             return None
         snapshot = self._load()
         for name in ("stopping", "overfitting"):
-            self._stateful()[name].load_state_dict(snapshot.guards[name])
+            self.guards[name].load_state_dict(snapshot.guards[name])
         state = self._apply(snapshot)
         self._delete_later_checkpoints(state)
         return state
@@ -158,13 +158,13 @@ class RunSaver:
     def _delete_later_checkpoints(self, state: TrainState) -> None:
         """Delete the checkpoints of updates that will be repeated, damaged ones too."""
         if self.step.ranks.is_first:
-            for checkpoint in checkpoints.list_checkpoints(self.job.run.folder):
+            for checkpoint in checkpoints.list_checkpoints(self.folder):
                 if checkpoint.step > state.update:
                     checkpoints.delete(checkpoint)
 
     def write_checkpoint(self, state: TrainState, *, best: bool, speak: bool) -> None:
         """Write a checkpoint, speak its samples, and delete old checkpoints."""
-        run = self.job.run.folder
+        run = self.folder
         with self._export_weights() as weights:
             if self.step.ranks.is_first and not checkpoints.checkpoint_folder(run, state.update).exists():
                 folder = checkpoints.write(run, weights(), self._info(state), self._write_extras)
@@ -178,7 +178,6 @@ class RunSaver:
         self.step.ranks.wait()
 
     def _write_extras(self, folder: Path) -> None:
-        """Write the tokenizer and, for LoRA, the adapter by itself."""
         self.tokenizer.save(folder)
         if any(adapted_layers(self.gpt)):
             write_tensors(folder / ADAPTER, adapter_state(self.gpt))
@@ -216,7 +215,7 @@ class RunSaver:
             ema=step.ema.state_dict() if step.ema is not None else None,
             scheduler=step.schedule.state_dict(),
             scaler=scaler.state_dict() if scaler is not None else None,
-            guards={name: part.state_dict() for name, part in self._stateful().items()},
+            guards={name: part.state_dict() for name, part in self.guards.items()},
             random={"processes": step.ranks.gather(resume_state.capture_rng())},
             seconds=self.throughput.seconds,
             config_hash=config_hash(self.config),
@@ -225,7 +224,6 @@ class RunSaver:
         )
 
     def _apply(self, snapshot: Snapshot) -> TrainState:
-        """Restore model, optimizer, schedule, averages and random numbers."""
         step = self.step
         if is_sharded(step.model):
             load_states(step.model, step.optimizer, snapshot.weights, snapshot.optimizer)
@@ -240,11 +238,6 @@ class RunSaver:
         states = snapshot.random["processes"]
         resume_state.restore_rng(states[step.ranks.index % len(states)])
         return TrainState(**snapshot.extra)
-
-    def _stateful(self) -> dict[str, Any]:
-        """Return the objects whose counts are saved, by their names on disk."""
-        step = self.step
-        return {"guard": step.guard, "micro": step.micro, "stopping": self.stopping, "overfitting": self.overfitting}
 
     def _info(self, state: TrainState) -> CheckpointInfo:
         losses = state.eval_losses if state.evaluated == state.update else {}
@@ -265,7 +258,6 @@ class RunSaver:
 
 
 def config_hash(config: TrainConfig) -> str:
-    """Hash the settings that determine the course of a run."""
     values = config.model_dump_json(exclude=MAY_CHANGE)
     return hashlib.blake2b(values.encode(), digest_size=8).hexdigest()
 

@@ -120,7 +120,6 @@ class TrainStep:
         return value
 
     def _apply(self, loss: float, norm: float, clips: Iterable[str]) -> StepStatus:
-        """Apply the gradient if it is finite."""
         scaler = self.ranks.accelerator.scaler
         scale = float(scaler.get_scale()) if scaler is not None else None
         applied = math.isfinite(loss) and math.isfinite(norm)
@@ -134,7 +133,6 @@ class TrainStep:
 
 
 def unwrap_optimizer(optimizer: Optimizer) -> Optimizer:
-    """Return the optimizer inside accelerate's wrapper."""
     return optimizer.optimizer if isinstance(optimizer, AcceleratedOptimizer) else optimizer
 
 

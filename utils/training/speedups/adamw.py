@@ -163,7 +163,6 @@ class _StagingBuffer:
         self.arrived = torch.get_device_module(device).Event()
 
     def fetch(self, weight: Tensor) -> None:
-        """Start copying a weight and its gradient."""
         self.weight = self._weight[: weight.numel()].view(weight.shape)
         self.gradient = self._gradient[: weight.numel()].view(weight.shape)
         self.weight.copy_(weight, non_blocking=True)
@@ -205,7 +204,6 @@ class StepInBackward(Optimizer):
 
     @property
     def skipped(self) -> int:
-        """Number of weights skipped because their gradient was not finite."""
         return int(torch.stack(self._skipped).sum()) if self._skipped else 0
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401 - as torch

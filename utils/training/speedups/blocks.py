@@ -100,7 +100,6 @@ def undo_checkpointing(gpt: nn.Module) -> None:
 
 
 def checkpointed(gpt: nn.Module) -> tuple[int, int]:
-    """Return how many layers of the GPT-2 and of the conditioning encoder are checkpointed."""
     layers = sum(bool(block.__dict__.get("gradient_checkpointing")) for block in _blocks(gpt))
     encoder = gpt.get_submodule(ENCODER)
     encoder_layers = len(range(0, len(encoder), encoder.every)) if isinstance(encoder, CheckpointedSequence) else 0

@@ -28,7 +28,6 @@ def freeze_conditioning(gpt: nn.Module) -> Change:
 
 
 def _freeze(part: nn.Module) -> int:
-    """Freeze a part and return how many parameters were trained before."""
     trained = sum(weight.numel() for weight in part.parameters() if weight.requires_grad)
     part.requires_grad_(requires_grad=False)
     return trained

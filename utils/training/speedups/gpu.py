@@ -31,7 +31,6 @@ def use_tf32(device: torch.device | str, *, enabled: bool = True, capability: tu
 
 
 def tf32_state() -> dict[str, bool]:
-    """Return for what TF32 is on."""
     return {
         "matrix products": torch.backends.cuda.matmul.allow_tf32,
         "convolutions": torch.backends.cudnn.allow_tf32,
