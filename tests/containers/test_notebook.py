@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -65,7 +64,7 @@ def drive(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """The program, whose start.sh says what it was asked and given."""
+    """The program, whose start.sh prints its words and its password."""
     folder = tmp_path / "amharic-xtts-1.0"
     (folder / "output").mkdir(parents=True)
     (folder / "start.sh").write_text('echo "start.sh $* as <$AMHARIC_TTS_AUTH>"\n', encoding="utf-8")
@@ -73,16 +72,13 @@ def program(tmp_path: Path) -> Path:
     return folder
 
 
-def as_folder(program: Path) -> str:
-    return str(program)
-
-
-def as_zip(program: Path) -> str:
-    (program / "utils").unlink()  # a zip has no links
-    return shutil.make_archive(str(program), "zip", program.parent, program.name)
-
-
-def as_repository(program: Path) -> str:
+def provide(program: Path, kind: str) -> str:
+    """Return what a user fills in for CODE."""
+    if kind == "folder":
+        return str(program)
+    if kind == "zip":
+        (program / "utils").unlink()  # a zip has no links
+        return shutil.make_archive(str(program), "zip", program.parent, program.name)
     git = ["git", "-C", str(program), "-c", "user.name=A", "-c", "user.email=a@b"]
     for words in (["init", "-q"], ["add", "start.sh"], ["commit", "-qm", "first"]):
         subprocess.run([*git, *words], check=True)
@@ -97,11 +93,11 @@ def call(cell: str, values: dict[str, Any], **filled: object) -> None:
     exec(compile(cell, NOTEBOOK.name, "exec"), values)
 
 
-@pytest.mark.parametrize("given", [as_folder, as_zip, as_repository])
+@pytest.mark.parametrize("kind", ["folder", "zip", "repository"])
 def test_the_first_cell_brings_the_program_from_wherever_it_lies(
-    machine: Path, program: Path, given: Callable[[Path], str], capsys: pytest.CaptureFixture[str]
+    machine: Path, program: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    call(SET_UP, {}, CODE=given(program))
+    call(SET_UP, {}, CODE=provide(program, kind))
     assert (machine / "program" / "start.sh").is_file()
     assert (machine / "program" / ".venv" / "bin" / "python").is_file()
     assert "start.sh doctor as <>" in capsys.readouterr().out

@@ -33,29 +33,21 @@ pytestmark = [
 LAST_EVALUATION = f"gpt, phrases: evaluation {RECIPES['toy'].gpt.phrases.updates}"
 
 
-class Killer:
-    """Hears the progress, and kills the work once, in the middle of the first lesson."""
-
-    def __init__(self) -> None:
-        self.told: list[str] = []
-        self.has_killed = False
-
-    def __call__(self, sentence: str) -> None:
-        self.told.append(sentence)
-        if sentence.startswith(LAST_EVALUATION) and not self.has_killed:
-            self.has_killed = True
-            raise KeyboardInterrupt
-
-
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[BuildContext, list[str]]:
-    """The toy voice, which was killed once on its way."""
-    killer = Killer()
-    context = BuildContext(tmp_path_factory.mktemp("voice"), RECIPES["toy"], "cpu", killer)
+    """The toy voice, whose build was killed once, in the middle of the first lesson."""
+    messages: list[str] = []
+
+    def kill_once(message: str) -> None:
+        messages.append(message)
+        if message.startswith(LAST_EVALUATION) and sum(one.startswith(LAST_EVALUATION) for one in messages) == 1:
+            raise KeyboardInterrupt
+
+    context = BuildContext(tmp_path_factory.mktemp("voice"), RECIPES["toy"], "cpu", kill_once)
     with pytest.raises(KeyboardInterrupt):
         stages.run(context, STAGES)
     stages.run(context, STAGES)
-    return context, killer.told
+    return context, messages
 
 
 @pytest.fixture
@@ -74,8 +66,8 @@ def short_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_killed_lesson_goes_on_in_the_run_that_it_began(built: tuple[BuildContext, list[str]]) -> None:
-    context, told = built
-    assert f"gpt, phrases: resumed {RECIPES['toy'].gpt.save} " in told
+    context, messages = built
+    assert f"gpt, phrases: resumed {RECIPES['toy'].gpt.save} " in messages
     assert len(runs.list_runs(Project(context.folder("gpt") / "phrases"))) == 1
 
 

@@ -33,13 +33,11 @@ def trained_state(base: Path, tokenizer: Tokenizer) -> State:
 
 
 def checkpoint_info(base: Path, tokenizer: Tokenizer, **known: Any) -> CheckpointInfo:
-    settings: dict[str, Any] = {"version": "tiny-random", "learning_rate": 3e-5, "num_epochs": 10, "train_csv": SECRET}
-    origin: dict[str, Any] = {
-        "base": str(base),
-        "base_fingerprint": fingerprint(base),
-        "vocabulary_hash": tokenizer.vocabulary.hash,
-    }
-    return CheckpointInfo(STEP, 1.5, 2.25, 2.5, is_average=True, **origin, **{"settings": settings, **known})
+    known.setdefault(
+        "settings", {"version": "tiny-random", "learning_rate": 3e-5, "num_epochs": 10, "train_csv": SECRET}
+    )
+    known |= {"base": str(base), "base_fingerprint": fingerprint(base), "vocabulary_hash": tokenizer.vocabulary.hash}
+    return CheckpointInfo(STEP, 1.5, 2.25, 2.5, is_average=True, **known)
 
 
 def finished_run(project: Path, base: Path, tokenizer: Tokenizer, state: State) -> Path:
@@ -47,10 +45,9 @@ def finished_run(project: Path, base: Path, tokenizer: Tokenizer, state: State) 
     run = Project(project).runs / RUN
     checkpoints.write(run, state, checkpoint_info(base, tokenizer), tokenizer.save)
     checkpoints.mark_best(run, STEP)
-    log = EventLog(run / "events.jsonl")
-    log.emit("clips", split="train", used=11, aside=1)
-    log.emit("clips", split="eval", used=4, aside=0)
-    log.close()
+    with EventLog(run / "events.jsonl") as log:
+        log.emit("clips", split="train", used=11, aside=1)
+        log.emit("clips", split="eval", used=4, aside=0)
     known = {"run": RUN, "step": STEP, "epoch": 1.5, "train_loss": 2.25, "eval_loss": 2.5}
     return write_ready(Project(project).ready, base, state, tokenizer, None, known)
 

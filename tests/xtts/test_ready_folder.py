@@ -31,23 +31,16 @@ def trained(tiny_folder: Path, amharic: Tokenizer) -> State:
 @pytest.fixture(scope="module")
 def ready(tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
-    audio.save(folder / "voice.wav", random_model.synthetic_speech(1.0, 3), 22_050)
-    return write_ready(folder / "ready", tiny_folder, trained, amharic, folder / "voice.wav", {"steps": 20})
+    soundfile.write(folder / "voice.flac", random_model.synthetic_speech(1.0, 3), 22_050)
+    return write_ready(folder / "ready", tiny_folder, trained, amharic, folder / "voice.flac", {"steps": 20})
 
 
 def test_it_holds_all_that_speech_and_further_training_need(ready: Path) -> None:
     assert {path.name for path in ready.iterdir()} == set(export.EXPORTED_FILES)
     about = json.loads((ready / "about.json").read_text())
     assert (about["steps"], about["base"], about["precision"]) == (20, "tiny-random", "full")
-
-
-def test_the_reference_becomes_a_wav_whatever_it_was(
-    tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path: Path
-) -> None:
-    soundfile.write(tmp_path / "voice.flac", random_model.synthetic_speech(1.0, 3), 22_050)
-    folder = write_ready(tmp_path / "ready", tiny_folder, trained, amharic, tmp_path / "voice.flac", {})
-    assert soundfile.info(folder / "reference.wav").format == "WAV"
-    assert audio.duration(folder / "reference.wav") == pytest.approx(1.0)
+    assert soundfile.info(ready / "reference.wav").format == "WAV"
+    assert audio.duration(ready / "reference.wav") == pytest.approx(1.0)
 
 
 def test_plain_coqui_loads_it_with_every_key(ready: Path, tiny_folder: Path, trained: State) -> None:

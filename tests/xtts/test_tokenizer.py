@@ -72,7 +72,7 @@ def test_missing_letters_are_refused_with_the_whole_list(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("written", "read"),
-    [("ሰላም", "səlam"), ("ሰላም።", "səlam."), ("ሰላም፧", "səlam?"), ("ሰላም\n\tለዓለም", "səlam ")],
+    [("ሰላም፧", "səlam?"), ("ሰላም\n\tለዓለም", "səlam ")],
 )
 def test_what_the_model_reads(latin: Tokenizer, written: str, read: str) -> None:
     assert latin.tokenize(written, "am").model_text.startswith(read)

@@ -52,12 +52,6 @@ def test_the_hash_follows_the_content_not_the_layout(base: Vocabulary, tmp_path:
     assert base.with_language("[am]").hash != base.hash
 
 
-def test_a_foreign_vocabulary_is_named_with_both_hashes(base: Vocabulary) -> None:
-    with pytest.raises(VocabularyError) as caught:
-        base.verify("0" * 64)
-    assert all(part in str(caught.value) for part in (base.source, base.hash, "0" * 64))
-
-
 @pytest.mark.parametrize(
     "content",
     [
