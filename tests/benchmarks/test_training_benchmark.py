@@ -120,7 +120,7 @@ def test_switches_are_measured_beside_a_baseline_and_a_refusal_is_a_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = ["baseline", "8-bit optimiser"]
-    run(["--switches", "--updates", "1", "--only", *rows], tmp_path, monkeypatch)
+    run(["--switches", "--updates", "4", "--only", *rows], tmp_path, monkeypatch)
     (path,) = tmp_path.glob("training_switches_*.json")
     baseline, refused = json.loads(path.read_text(encoding="utf-8"))["rows"]
     assert baseline["speed"] > 0

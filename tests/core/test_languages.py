@@ -1,12 +1,9 @@
 import re
-from pathlib import Path
 
 import pytest
 
 from utils.core import languages
 from utils.core.errors import TextError
-
-UTILS = Path(languages.__file__).parent
 
 
 @pytest.mark.parametrize(
@@ -48,9 +45,3 @@ def test_a_typing_error_is_answered_with_the_nearest_names(name: str, advice: st
     with pytest.raises(TextError, match=re.escape(advice)) as caught:
         languages.canonical(name)
     assert isinstance(caught.value, ValueError)  # a form reports it beside its other faults
-
-
-def test_other_spellings_of_amharic_live_in_one_file_only() -> None:
-    spelling = re.compile(r"""["'](amh|amh_ET|am_ET|am-ET)["']""")
-    files = [path for path in UTILS.rglob("*.py") if spelling.search(path.read_text(encoding="utf-8"))]
-    assert [path.name for path in files] == ["languages.py"]
