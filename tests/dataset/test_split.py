@@ -1,6 +1,7 @@
 """The split: whole recordings or speakers, stable, and never empty where that can be helped."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterable
 
 import pytest
@@ -11,11 +12,8 @@ from utils.dataset.split import By, assign
 
 
 def clips(recordings: int, each: int = 4) -> list[Clip]:
-    return [
-        clip(number, recording=f"r{name}", speaker=f"s{name % 3}")
-        for name in range(recordings)
-        for number in range(each)
-    ]
+    numbers = itertools.product(range(recordings), range(each))
+    return [clip(number, recording=f"r{name}", speaker=f"s{name % 3}") for name, number in numbers]
 
 
 def split(given: Iterable[Clip], share: float = 0.05, by: By = "recording") -> list[Clip]:
@@ -24,8 +22,8 @@ def split(given: Iterable[Clip], share: float = 0.05, by: By = "recording") -> l
     return [dataclasses.replace(clip, split=splits.get(clip.id, clip.split)) for clip in given]
 
 
-@pytest.mark.parametrize("count", [2, 3, 5, 13, 29])
-@pytest.mark.parametrize("share", [0.01, 0.05, 0.5])
+@pytest.mark.parametrize("count", [2, 3, 13])
+@pytest.mark.parametrize("share", [0.01, 0.5])
 @pytest.mark.parametrize("by", ["recording", "speaker"])
 def test_a_group_is_whole_on_one_side_and_no_side_is_empty(count: int, share: float, by: By) -> None:
     given = clips(count)

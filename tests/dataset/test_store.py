@@ -8,16 +8,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.dataset.building import clip
 from utils.core.errors import DataError, StorageError
-from utils.dataset.clip import Clip, Scores, Source, Span, clip_of_row, row_of_clip
+from utils.dataset.clip import Clip, Scores, Source, Span
 from utils.dataset.metadata import list_files, read_list, write_lists
 from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Store, load_dataset
 
@@ -40,13 +37,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert [[clip.id for clip in clips] for clips in (dataset.kept, dataset.excluded)] == [["r0-0", "r1-0"], ["r0-1"]]
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     assert load_dataset(tmp_path / "b") == dataset
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_any_text_survives_a_row(text: str) -> None:
-    with contextlib.closing(sqlite3.connect(":memory:")) as db:
-        row = row_of_clip(clip(0, text=text, speaker=text))
-        assert clip_of_row(db.execute(f"SELECT {', '.join('?' * len(row))}", row).fetchone()).text == text
 
 
 def test_several_changes_are_made_together_or_not_at_all(tmp_path: Path) -> None:
@@ -86,21 +76,18 @@ def test_a_folder_without_a_dataset_is_empty_or_refused(tmp_path: Path) -> None:
     [
         ("UPDATE clips SET status = 'lost' WHERE id = 'r0-0'", "status 'lost'"),
         ("UPDATE clips SET start = 'ten'", "is damaged"),
-        ("UPDATE clips SET text = NULL", "is damaged"),
-        ("UPDATE sources SET size = 'big'", "is damaged"),
         ("DROP TABLE sources", "is damaged"),
         ("PRAGMA user_version = 99", "format 99"),
-        ("", "is damaged"),
     ],
 )
 def test_damage_is_reported(tmp_path: Path, damage: str, reason: str) -> None:
     two_recordings(tmp_path)
-    if damage:
-        with contextlib.closing(sqlite3.connect(tmp_path / DATABASE, isolation_level=None)) as db:
-            db.execute(damage)
-    else:
-        (tmp_path / DATABASE).write_bytes(b"no database" * 1000)
+    with contextlib.closing(sqlite3.connect(tmp_path / DATABASE, isolation_level=None)) as db:
+        db.execute(damage)
     with pytest.raises(DataError, match=reason):
+        load_dataset(tmp_path)
+    (tmp_path / DATABASE).write_bytes(b"no database" * 1000)
+    with pytest.raises(DataError, match="is damaged"):
         load_dataset(tmp_path)
 
 
@@ -141,24 +128,6 @@ def test_a_killed_writer_leaves_every_change_that_it_reported(tmp_path: Path) ->
         assert int(text) in (done, done + 1)
 
 
-def test_readers_see_whole_changes_while_somebody_writes(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.put([clip(number, text="0") for number in range(20)])
-    texts: list[set[str]] = []
-
-    def read() -> None:
-        texts.extend({clip.text for clip in Store(tmp_path).read().clips.values()} for _ in range(30))
-
-    readers = [threading.Thread(target=read) for _ in range(4)]
-    for reader in readers:
-        reader.start()
-    for count in range(30):
-        store.put([clip(number, text=str(count)) for number in range(20)])
-    for reader in readers:
-        reader.join()
-    assert [len(found) for found in texts] == [1] * 120
-
-
 def test_lists_follow_the_store_and_are_left_alone_while_they_are_current(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.add(R0, [clip(0, split="train"), EXCLUDED])
@@ -167,9 +136,9 @@ def test_lists_follow_the_store_and_are_left_alone_while_they_are_current(tmp_pa
     train.write_text(f"{train.read_text(encoding='utf-8')}wavs/by-hand.wav|ሰላም|speaker\n", encoding="utf-8")
     write_lists(tmp_path)
     assert [row.audio for row in read_list(train)] == ["wavs/r0-0.wav", "wavs/by-hand.wav"]
-    store.put([clip(0, text="አዲስ|ቃል", split="train")])
+    store.put([clip(0, text='"አዲስ|ቃል"\nዛሬ', speaker="a|b", split="train")])
     write_lists(tmp_path)
-    assert [row.text for row in read_list(train)] == ["አዲስ ቃል"]
+    assert [(row.text, row.speaker) for row in read_list(train)] == [("አዲስ ቃል ዛሬ", "a b")]
 
 
 # Version 1.0. The lines were written by its code: two versions of one clip, an excluded one, one of a recording that

@@ -1,5 +1,5 @@
 import io
-from collections.abc import Iterator
+import operator
 from pathlib import Path
 
 import av
@@ -11,16 +11,7 @@ from tests.speech.made_speech import tone
 from utils.core.errors import AudioError, StorageError
 from utils.media import audio
 from utils.media.audio import Samples
-from utils.media.encoding import (
-    AUDIO_FORMATS,
-    Chapter,
-    Tags,
-    encode_stream,
-    format_of,
-    to_pcm16,
-    wav_header,
-    write_audio,
-)
+from utils.media.encoding import AUDIO_FORMATS, Chapter, Tags, encode_stream, to_pcm16, wav_header, write_audio
 
 RATE = 24_000
 LOSSLESS = (".wav", ".flac")
@@ -53,33 +44,16 @@ def test_every_format_holds_the_sound_and_makes_the_same_bytes_again(suffix: str
 
 @pytest.mark.parametrize("suffix", STREAMED)
 def test_a_file_can_be_played_while_it_is_made(suffix: str, tmp_path: Path) -> None:
-    given = []
-
-    def parts() -> Iterator[Samples]:
-        for part in np.array_split(glide(), 30):  # a tenth of a second each
-            given.append(part.size)
-            yield part
-
-    stream = encode_stream(parts(), suffix, tags=Tags("ርዕስ"))
+    parts = iter(np.array_split(glide(), 30))  # a tenth of a second each
+    stream = encode_stream(parts, suffix, tags=Tags("ርዕስ"))
     chunks = [next(stream)]
-    assert len(given) <= 3
+    given = 30 - operator.length_hint(parts)
+    assert given <= 3
     chunks += stream
     assert len(chunks) >= 28
     path = tmp_path / f"a{suffix}"
     path.write_bytes(b"".join(chunks))
     assert is_close(path, delay={".aac": 1024, ".mp3": 1105}.get(suffix, 0))  # an MP3 stores its delay at the end
-
-
-def test_a_stream_can_be_cancelled() -> None:
-    chunks = encode_stream(iter([glide()] * 3), ".mp3")
-    next(chunks)
-    chunks.close()
-    assert list(chunks) == []
-
-
-def test_what_cannot_be_streamed_is_refused_with_what_can() -> None:
-    with pytest.raises(AudioError, match=r"before it is complete.*\.wav, \.flac, \.mp3"):
-        next(encode_stream([glide()], ".m4b"))
 
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in AUDIO_FORMATS if suffix != ".aac"])
@@ -98,17 +72,15 @@ def test_players_find_the_chapters(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"a{suffix}"
     write_audio(path, glide(), RATE, chapters=[Chapter("ምዕራፍ 1", 0.0, 1.25), Chapter("ምዕራፍ 2", 1.25, 3.0)])
     with av.open(str(path)) as container:
-        chapters = [
-            (row["metadata"]["title"], row["start"] * float(row["time_base"] or 0)) for row in container.chapters()
-        ]
-    assert chapters == [("ምዕራፍ 1", 0.0), ("ምዕራፍ 2", 1.25)]
+        rows = container.chapters()
+    assert [row["metadata"]["title"] for row in rows] == ["ምዕራፍ 1", "ምዕራፍ 2"]
+    assert [row["start"] * float(row["time_base"] or 0) for row in rows] == [0.0, 1.25]
 
 
 @pytest.mark.parametrize(
     ("name", "sound", "rate", "message"),
     [
         ("a.xyz", glide(), RATE, r"\.xyz.*\.wav, \.flac, \.mp3"),
-        ("a", glide(), RATE, "extension"),
         ("a.opus", glide(), 12_345, "at 12345 Hz"),
         ("a.wav", np.zeros(0, np.float32), RATE, "no audio"),
         ("a.wav", np.zeros((2, 9), np.float32), RATE, "one channel"),
@@ -135,19 +107,13 @@ def test_a_full_disk_is_reported_and_the_old_file_stays(suffix: str, small_disk:
     assert (small_disk / f"a{suffix}").read_bytes() == b"old"
 
 
-@pytest.mark.parametrize(
-    ("sample", "stored"),
-    [(0, 0), (0.5, 16384), (1, 32767), (-1, -32768), (9, 32767), (-9, -32768), (1e-6, 0), (32767.5 / 32768, 32767)],
-)
-def test_loud_samples_are_held_and_do_not_wrap(sample: float, stored: int) -> None:
-    assert np.frombuffer(to_pcm16(np.array([sample], np.float32)), "<i2").tolist() == [stored]
-
-
 @pytest.mark.parametrize("suffix", LOSSLESS)
-def test_files_hold_loud_samples_too(suffix: str, tmp_path: Path) -> None:
-    loud = np.array([3.0, -3.0, 0.25] * 500, np.float32)
+def test_loud_samples_are_held_and_do_not_wrap(suffix: str, tmp_path: Path) -> None:
+    loud = np.array([0, 0.5, 1, -1, 9, -9, 1e-6, 32767.5 / 32768], np.float32)
+    stored = [0, 16384, 32767, -32768, 32767, -32768, 0, 32767]
+    assert np.frombuffer(to_pcm16(loud), "<i2").tolist() == stored
     write_audio(tmp_path / f"a{suffix}", loud, RATE)
-    assert soundfile.read(tmp_path / f"a{suffix}", dtype="int16")[0].tobytes() == to_pcm16(loud)
+    assert soundfile.read(tmp_path / f"a{suffix}", dtype="int16")[0].tolist() == stored
 
 
 def test_a_wav_of_unknown_length_is_read_to_its_end(tmp_path: Path) -> None:
@@ -157,7 +123,3 @@ def test_a_wav_of_unknown_length_is_read_to_its_end(tmp_path: Path) -> None:
     assert np.abs(audio.load(path, RATE) - tone(0.5)).max() < 2e-5
     with av.open(io.BytesIO(path.read_bytes())) as container:
         assert container.streams.audio[0].rate == RATE
-
-
-def test_the_extension_names_the_format() -> None:
-    assert [format_of(name).mime for name in ("a.MP3", "b.c.wav")] == ["audio/mpeg", "audio/wav"]

@@ -64,21 +64,16 @@ def all_cards_visible(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
-def test_the_driver_module_has_every_function_that_is_used() -> None:
-    assert [name for name in ANSWERS if not callable(getattr(pynvml, name, None))] == []
-    assert pynvml.NVML_TEMPERATURE_GPU == 0
-
-
 @pytest.mark.parametrize("refused", ["", "nvmlInit", *sorted({function for function, _ in FIELDS.values()})])
 def test_what_the_driver_refuses_is_none_and_the_rest_is_read(refused: str, tmp_path: Path) -> None:
+    assert not refused or callable(getattr(pynvml, refused))
     reading = read(Gpu(FakeNvml(refused)), tmp_path)
     expected = {
         name: None if refused in (function, "nvmlInit") else value for name, (function, value) in FIELDS.items()
     }
     assert {name: getattr(reading, name) for name in FIELDS} == expected
     assert 0 < reading.ram_used_gib < reading.ram_total_gib
-    assert reading.disk_free_gib
-    assert reading.disk_free_gib > 0
+    assert (reading.disk_free_gib or 0) > 0
 
 
 @pytest.mark.parametrize(
@@ -86,9 +81,7 @@ def test_what_the_driver_refuses_is_none_and_the_rest_is_read(refused: str, tmp_
     [
         ("1", ("nvmlDeviceGetHandleByIndex", 1)),
         ("", None),
-        ("-1", None),
         ("GPU-1234,0", ("nvmlDeviceGetHandleByUUID", "GPU-1234")),
-        ("MIG-77", ("nvmlDeviceGetHandleByUUID", "MIG-77")),
     ],
 )
 def test_the_card_that_cuda_would_use_is_read(

@@ -1,6 +1,5 @@
 """A process is known by more than its number, and is ended with its children."""
 
-import os
 import subprocess
 import sys
 import time
@@ -23,14 +22,10 @@ def start(code: str) -> subprocess.Popen[bytes]:
     return process
 
 
-@pytest.mark.parametrize("recorded", ["", "another-boot/1", "0.00"])
-def test_a_reused_number_is_another_process(recorded: str) -> None:
-    assert is_alive(os.getpid(), identity(os.getpid()))
-    assert not is_alive(os.getpid(), recorded)
-
-
 def test_a_reused_number_is_never_signalled_and_a_zombie_is_gone() -> None:
     process = start(SLEEPER)
+    assert is_alive(process.pid, identity(process.pid))
+    assert not is_alive(process.pid, "")
     assert not end_tree(process.pid, "another-boot/1", grace=0.1)
     assert process.poll() is None
     recorded = identity(process.pid)

@@ -119,14 +119,6 @@ def test_a_stopped_run_resumes_but_not_beside_another_of_its_kind(project: Proje
     assert steps(first) == list(range(1, 11))
 
 
-def test_a_shutdown_of_the_machine_saves(project: Project) -> None:
-    run = runs.start("rehearse", LONG, project)
-    wait_for(lambda: "started" in kinds(run))
-    os.kill(run.current_state().pid, signal.SIGTERM)
-    assert ended(run) is Status.STOPPED
-    assert "saved" in kinds(run)
-
-
 def test_stop_now_does_not_save_and_only_then_can_the_run_be_deleted(project: Project) -> None:
     run = runs.start("rehearse", LONG, project)
     with pytest.raises(RunBusyError, match="Stop it first"):
@@ -148,10 +140,19 @@ def test_a_child_that_does_not_react_is_ended_all_the_same(project: Project) -> 
     wait_for(lambda: identity(pid) == "")
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe"])
-def test_a_stop_file_of_any_content_saves(project: Project, content: bytes) -> None:
+def ask_by_file(run: Run) -> None:
+    run.stop_file.write_bytes(b"\xff\xfe")  # whatever is in it
+
+
+def shut_the_machine_down(run: Run) -> None:
+    wait_for(lambda: "started" in kinds(run))
+    os.kill(run.current_state().pid, signal.SIGTERM)
+
+
+@pytest.mark.parametrize("stop", [ask_by_file, shut_the_machine_down])
+def test_a_run_that_is_asked_to_stop_saves(project: Project, stop: Callable[[Run], None]) -> None:
     run = runs.start("rehearse", LONG, project)
-    run.stop_file.write_bytes(content)
+    stop(run)
     assert ended(run) is Status.STOPPED
     assert "saved" in kinds(run)
 
@@ -174,19 +175,20 @@ def running(**changes: object) -> State:
         ({}, Status.RUNNING),
         ({"identity": "another-boot/1"}, Status.LOST),
         ({"pid": 2**22 + 1}, Status.LOST),
-        ({"identity": ""}, Status.LOST),
         ({"machine": "elsewhere"}, Status.RUNNING),
         ({"machine": "elsewhere", "heartbeat": time.time() - 1000}, Status.LOST),
         ({"pid": 0, "status": Status.STARTING}, Status.STARTING),
         ({"pid": 0, "status": Status.STARTING, "heartbeat": time.time() - 1000}, Status.LOST),
-        ({"pid": 0, "status": Status.STARTING, "heartbeat": time.time() + 1000}, Status.LOST),
         ({"status": Status.FAILED, "pid": 0}, Status.FAILED),
     ],
 )
 def test_a_state_is_believed_only_as_far_as_the_process(
     project: Project, changes: dict[str, object], status: Status
 ) -> None:
-    assert fake(project, running(**changes)).current_state().status is status
+    run = fake(project, running(**changes))
+    assert run.current_state().status is status
+    run.state_file.write_text(json.dumps(dataclasses.asdict(running(**changes)) | {"colour": "red"}), encoding="utf-8")
+    assert run.current_state().status is status  # of a later version
 
 
 def test_another_process_or_machine_is_never_signalled(project: Project) -> None:
@@ -208,9 +210,7 @@ def with_fields(**changes: object) -> str:
         "",
         "[]",
         '{"status": "failed"}',
-        "\x00" * 50,
         "[" * 100_000,
-        with_fields(heartbeat="soon", machine="elsewhere"),
         with_fields(created=1e300),
         with_fields(pid=[1]),
         with_fields(verb="../../x"),
@@ -224,12 +224,6 @@ def test_an_unreadable_state_is_shown_and_can_be_deleted(project: Project, conte
     assert runs.list_runs(project) == []
 
 
-def test_a_state_from_a_later_version_is_read(project: Project) -> None:
-    run = fake(project, running(status=Status.FINISHED))
-    run.state_file.write_text(with_fields(status="finished", colour="red"), encoding="utf-8")
-    assert run.current_state().status is Status.FINISHED
-
-
 @pytest.mark.slow
 def test_a_run_repairs_its_damaged_state_and_can_be_stopped(project: Project) -> None:
     run = runs.start("rehearse", LONG, project)
@@ -239,13 +233,11 @@ def test_a_run_repairs_its_damaged_state_and_can_be_stopped(project: Project) ->
     assert runs.stop_now(run).status is Status.STOPPED
 
 
-@pytest.mark.parametrize("is_made_again", [False, True])
-def test_a_run_whose_folder_is_gone_ends_by_itself(project: Project, is_made_again: bool) -> None:
+def test_a_run_whose_folder_is_gone_ends_by_itself(project: Project) -> None:
     run = runs.start("rehearse", LONG, project)
     pid = run.current_state().pid
     shutil.rmtree(run.folder)
-    if is_made_again:  # by a save that was being written
-        (run.folder / "checkpoints").mkdir(parents=True)
+    (run.folder / "checkpoints").mkdir(parents=True)  # by a save that was being written
     wait_for(lambda: identity(pid) == "")
 
 
@@ -302,22 +294,14 @@ def test_nothing_is_started_on_a_full_disk(small_disk: Path) -> None:
     assert runs.list_runs(project) == []
 
 
-def test_a_disk_that_fills_up_leaves_a_readable_state(small_disk: Path) -> None:
-    run = runs.start("rehearse", RehearsalConfig(seconds=60, ticks_per_second=100), Project(small_disk / "project"))
-    wait_for(lambda: len(steps(run)) >= 3)
-    fill(small_disk)
-    assert ended(run) in {Status.FAILED, Status.LOST}
-    assert run.read_state().verb == "rehearse"
-    assert kinds(run)[0] == "started"
-
-
 @pytest.mark.slow
-def test_a_full_disk_keeps_no_run_alive(small_disk: Path) -> None:
+def test_a_full_disk_keeps_no_run_alive_and_its_state_readable(small_disk: Path) -> None:
     run = runs.start("rehearse", RehearsalConfig(seconds=60, ticks_per_second=2), Project(small_disk / "project"))
     pid = run.current_state().pid
     fill(small_disk)
     assert runs.stop_now(run).status not in runs.ACTIVE
     assert identity(pid) == ""
+    assert run.read_state().verb == "rehearse"
 
 
 def test_runs_are_found_by_verb_and_status(project: Project) -> None:
