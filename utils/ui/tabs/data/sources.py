@@ -114,7 +114,7 @@ def _build_add_buttons(
     """Preview an input, and add it to the inputs of Step 1."""
     page = form.page
     with gr.Row():
-        preview = gr.Button(t("data.look"), elem_id=f"{name}-preview", min_width=120)
+        preview = gr.Button(t("data.preview_recording"), elem_id=f"{name}-preview", min_width=120)
         add = gr.Button(t("data.add"), variant="primary", elem_id=f"{name}-add", min_width=120)
     contents = gr.HTML(elem_id=f"{name}-contents")
 
