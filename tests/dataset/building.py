@@ -1,15 +1,20 @@
 """Small datasets for tests: recordings with known utterances, and a recogniser that says what it is told."""
 
+import os
+import signal
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.dataset.recordings import generated, recording
 from utils.config import DatasetConfig
+from utils.core.errors import DataError
 from utils.core.paths import Project
-from utils.dataset.build import BuildReport, build
+from utils.dataset.build import BuildReport, MadeClips, RecordingTask, build, make_clips
 from utils.dataset.clip import Clip, Cue, Recording, ScanResult, Scores, Span
 from utils.dataset.recognisers import Transcript
+from utils.dataset.workers import ReportShare
 from utils.media.audio import Samples
 
 SETTINGS = DatasetConfig(segmenter="energy", workers=1)
@@ -46,6 +51,21 @@ def built(found: ScanResult, project: Project, settings: DatasetConfig = SETTING
 
 def silent(kind: str, **fields: object) -> None:
     """Hear nothing."""
+
+
+def halfway(task: int, report: ReportShare) -> int:
+    """Work of which half is reported, and whose third task fails; Ray imports it by name."""
+    report(0.5)
+    time.sleep(1.5)
+    if task == 3:
+        raise DataError("odd", hint="cure")
+    return task * 10
+
+
+def die_on_talk1(task: RecordingTask, report: ReportShare) -> MadeClips:
+    if task.recording.path.name == "talk1.wav":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return make_clips(task, report)
 
 
 def clip(number: int, *, recording: str = "r0", **changes: object) -> Clip:

@@ -4,20 +4,19 @@ import csv
 import dataclasses
 import os
 import shutil
-import signal
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import soundfile
 
-from tests.dataset.building import SETTINGS, Says, built, recordings, silent
+from tests.dataset.building import SETTINGS, Says, built, die_on_talk1, recordings, silent
 from tests.dataset.recordings import generated, recording
 from utils.core.errors import DataError, StorageError
 from utils.core.paths import Project
-from utils.dataset.build import BuildReport, build, make_clips
+from utils.dataset.build import BuildReport, build
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.metadata import HEADER
 from utils.dataset.statistics import account
@@ -210,10 +209,27 @@ def test_a_worker_that_dies_loses_only_its_recording(
     assert "crashed" in problem.sentence
 
 
-def die_on_talk1(task: Any, report: Any) -> object:
-    if task.recording.path.name == "talk1.wav":
-        os.kill(os.getpid(), signal.SIGKILL)
-    return make_clips(task, report)
+def test_bad_files_are_in_the_ledger_with_their_reason_and_the_others_are_finished(
+    project: Project, tmp_path: Path
+) -> None:
+    good = soundfile.read(recordings(tmp_path / "made", 1).recordings[0].path)[0]
+    soundfile.write(tmp_path / "8 channels.wav", np.repeat(good[:, None], 8, axis=1), 16_000)
+    soundfile.write(tmp_path / "invalid.wav", np.append(good, np.nan), 16_000, subtype="FLOAT")
+    soundfile.write(tmp_path / "a cut.wav", recording(8, seed=9, pauses=(0.7, 1.2), speech=generated()).samples, 16_000)
+    os.truncate(tmp_path / "a cut.wav", (tmp_path / "a cut.wav").stat().st_size // 2)
+    (tmp_path / "empty.wav").touch()
+    (tmp_path / "text.mp3").write_text("ይህ ድምፅ አይደለም።" * 50, encoding="utf-8")
+    scan = ScanResult(tuple(Recording(path, "s", "ሰላም ለሁላችሁም ዛሬ" * 3) for path in sorted(tmp_path.glob("*.*"))))
+    ledger = account(built(scan, project).contents)
+    reasons = {Path(source.path).name: source.reason for source in ledger.failed}
+    assert set(reasons) == {"empty.wav", "invalid.wav", "text.mp3"}
+    assert "is empty (0 bytes)" in reasons["empty.wav"]
+    assert "empty.wav" in ledger.render()
+    finished = {Path(entry.source).name: entry for entry in ledger.entries}
+    assert set(finished) == {"a cut.wav", "8 channels.wav"}
+    for name, seconds in (("a cut.wav", 4.0), ("8 channels.wav", 8.0)):
+        assert finished[name].seconds == pytest.approx(seconds, abs=0.01)
+        assert finished[name].kept > seconds / 2
 
 
 def test_a_full_disk_is_reported_and_finished_recordings_stay(small_disk: Path, tmp_path: Path) -> None:

@@ -99,14 +99,12 @@ def test_what_is_stored_is_what_the_encoder_and_the_tokenizer_say(setting: Setti
     for clip in clips:
         wave = audio.load(setting.dataset / clip.audio, 22_050)
         (alone,) = setting.encoder.encode([wave])
-        found = store[clip]
-        assert found.samples == wave.size
-        assert found.codes.dtype == np.int16
-        assert np.array_equal(found.codes, alone.codes)
-        assert found.mel.dtype == np.float16
-        assert np.array_equal(found.mel, alone.mel)
-        assert found.ids.tolist() == setting.tokenizer.encode(clip.text, "am")
-        assert store.lengths(clip) == (wave.size, len(alone.codes), len(alone.mel), len(found.ids))
+        row = store[clip]
+        assert (row.samples, row.codes.dtype.name, row.mel.dtype.name) == (wave.size, "int16", "float16")
+        assert np.array_equal(row.codes, alone.codes)
+        assert np.array_equal(row.mel, alone.mel)
+        assert row.ids.tolist() == setting.tokenizer.encode(clip.text, "am")
+        assert store.lengths(clip) == (wave.size, len(alone.codes), len(alone.mel), len(row.ids))
     assert [(step.part, step.done, step.total) for step in steps] == [("text", 3, 3), ("audio", 5, 5)]
     assert (steps[-1].percent, steps[-1].seconds_left) == (100.0, 0.0)
 
@@ -139,24 +137,20 @@ def test_another_dvae_or_vocabulary_makes_tables_of_its_own(setting: Setting, tm
     assert np.array_equal(setting.open()[clips[0]].codes, setting.encoder.encode([babble(1.0, 0)])[0].codes)
 
 
-def test_what_cannot_be_encoded_is_said_and_the_rest_is_done(setting: Setting) -> None:
+def test_what_cannot_be_encoded_is_reported_and_the_rest_is_done(setting: Setting) -> None:
     clips = make_clips(setting.dataset, 5)
     (setting.dataset / clips[0].audio).write_bytes(b"no sound")
     (setting.dataset / clips[1].audio).unlink()
     audio.save(setting.dataset / clips[2].audio, babble(0.02, 0), 22_050)
     clips[3] = dataclasses.replace(clips[3], text="☃ Ж 語")
+    with pytest.raises(DataError, match="has no content hash"):
+        setting.build([dataclasses.replace(clips[4], content="")])
     problems = [problem for step in setting.build(clips) for problem in step.problems]
     assert [sum(clip.id in problem for problem in problems) for clip in clips] == [1, 1, 1, 1, 0]
     store = setting.open()
     assert [clip in store for clip in clips] == [False, False, False, False, True]
     with pytest.raises(DataError, match="has no features for content0"):
         store[clips[0]]
-
-
-def test_a_clip_without_a_content_hash_is_refused(setting: Setting) -> None:
-    clips = [dataclasses.replace(make_clips(setting.dataset, 1)[0], content="")]
-    with pytest.raises(DataError, match="r-0 has no content hash"):
-        setting.build(clips)
 
 
 def test_work_that_is_closed_early_keeps_what_was_encoded(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,11 +180,10 @@ def flip_bit(path: Path, column: str) -> bytes:
     "damage",
     [
         lambda path: path.read_bytes()[:-100],
-        lambda _: b"",
         lambda path: flip_bit(path, "codes"),
         lambda path: path.read_bytes().replace(b"content0", b"content9", 1),
     ],
-    ids=["cut", "empty", "a bit of the codes", "a key"],
+    ids=["cut", "a bit of the codes", "a key"],
 )
 def test_a_damaged_shard_is_refused_and_encoded_again(setting: Setting, damage: Callable[[Path], bytes]) -> None:
     clips = make_clips(setting.dataset, 3)
@@ -202,13 +195,7 @@ def test_a_damaged_shard_is_refused_and_encoded_again(setting: Setting, damage: 
     (problem,) = [problem for step in setting.build(clips) for problem in step.problems]
     assert "is damaged" in problem
     assert setting.files() == whole
-
-
-def test_a_thorough_build_finds_a_single_bit_in_the_frames(setting: Setting) -> None:
-    clips = make_clips(setting.dataset, 3)
-    setting.build(clips)
-    whole, path = setting.files(), setting.audio_shard()
-    path.write_bytes(flip_bit(path, "mel"))
+    path.write_bytes(flip_bit(path, "mel"))  # frames are many: looked at only on demand
     assert setting.build(clips) == []
     assert any(step.problems for step in setting.build(clips, thorough=True))
     assert setting.files() == whole
@@ -224,17 +211,6 @@ def test_a_store_travels_to_a_worker_as_a_folder_whose_files_it_maps(setting: Se
     assert np.array_equal(mel, store[clips[2]].mel)
     assert not mel.flags.owndata
     assert not mel.flags.writeable
-
-
-def test_many_shards_hold_no_file_open(tmp_path: Path) -> None:
-    if not Path("/proc/self/fd").is_dir():
-        pytest.skip("open files are counted by /proc")
-    store = Shards(tmp_path / "rows", features.TEXT)
-    before = len(list(Path("/proc/self/fd").iterdir()))
-    for number in range(30):
-        store.append([str(number)], {"ids": [np.array([number], np.int32)]})
-    assert [store.row(str(number), "ids").tolist() for number in (0, 29)] == [[0], [29]]
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def encode_in_child(setting: Setting, clips: list[Clip], pipe: Connection) -> None:

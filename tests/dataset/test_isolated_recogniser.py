@@ -68,9 +68,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = 15.0) -> None:
         ("ሠላም ዓለም", "ሰላም አለም", 0.0),  # letters of the same sound
         ("Selam", "selam!", 0.0),
         ("ሰላ", "ሰላም", 1 / 3),
-        ("ሰላም", "", 1.0),
         ("", "። !", 0.0),
-        ("3 ቀን", "4 ቀን", 1 / 3),
     ],
 )
 def test_disagreement_is_the_share_of_different_letters(first: str, second: str, share: float) -> None:
@@ -86,9 +84,6 @@ def test_transcripts_come_back_in_order(fake: Fake) -> None:
     assert [transcript.text for transcript in transcripts] == [f"{size} am cpu auto" for size in sizes]
     assert transcripts[0].words == (Word("ሰላም", Span(0.25, 0.5), 0.75),)
     assert (recogniser.name, recogniser.device) == ("Counting fake", "cpu")
-
-
-def test_samples_arrive_unchanged(fake: Fake) -> None:
     clips: list[Samples] = [np.array([0.1, -1.0, 1e-30], np.float32), np.arange(6, dtype=np.float32)[::2], silence(0)]
     transcripts = fake("Repeating").transcribe(clips, "am")
     assert [transcript.text for transcript in transcripts] == [repr(clip.tolist()) for clip in clips]

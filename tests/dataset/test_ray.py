@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dataset.building import SETTINGS, built, recordings, silent
-from tests.dataset.ray_work import die_on_talk1, halfway
+from tests.dataset.building import SETTINGS, built, die_on_talk1, halfway, recordings, silent
 from utils.core.errors import ConfigError
 from utils.core.paths import Project
 from utils.dataset.build import build
@@ -24,21 +23,21 @@ RAY = SETTINGS.model_copy(update={"engine": "ray", "workers": 2})
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     pytest.importorskip("ray", reason="ray is optional: pip install ray")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     return Project(tmp_path / "project")
 
 
-def dataset(place: Project) -> tuple[object, ...]:
+def dataset(project: Project) -> tuple[object, ...]:
     """Everything but the order of rows, which is that of finishing."""
-    folder = place.dataset
+    folder = project.dataset
     lists = {path.name: sorted(path.read_bytes().splitlines()) for path in folder.glob("metadata_*.csv")}
     wavs = {path.name: path.read_bytes() for path in folder.glob("wavs/*")}
     return Store(folder).read().clips, lists, wavs, (folder / "lang.txt").read_bytes()
 
 
-def test_ray_makes_the_same_dataset_and_reports_progress(place: Project, tmp_path: Path) -> None:
+def test_ray_makes_the_same_dataset_and_reports_progress(project: Project, tmp_path: Path) -> None:
     found = recordings(tmp_path / "in", 4)
     broken = tmp_path / "in" / "broken.wav"
     broken.write_bytes(b"no sound")
@@ -51,8 +50,8 @@ def test_ray_makes_the_same_dataset_and_reports_progress(place: Project, tmp_pat
 
     local = built(found, other, SETTINGS.model_copy(update={"segmenter": "vad"}))
     handler = signal.getsignal(signal.SIGTERM)
-    report = build(found, place, RAY.model_copy(update={"segmenter": "vad"}), emit)
-    for ours, theirs in zip(dataset(place), dataset(other), strict=True):
+    report = build(found, project, RAY.model_copy(update={"segmenter": "vad"}), emit)
+    for ours, theirs in zip(dataset(project), dataset(other), strict=True):
         assert ours == theirs
     assert len(report.contents.kept) >= 4
     assert (report.added, report.bad) == (4, local.bad)
@@ -60,22 +59,22 @@ def test_ray_makes_the_same_dataset_and_reports_progress(place: Project, tmp_pat
     assert signal.getsignal(signal.SIGTERM) is handler
 
 
-def test_a_build_that_was_stopped_on_ray_continues(place: Project, tmp_path: Path) -> None:
+def test_a_build_that_was_stopped_on_ray_continues(project: Project, tmp_path: Path) -> None:
     found = recordings(tmp_path / "in", 4)
 
     def stop_after_the_first() -> None:
-        if Store(place.dataset).read().recordings:
+        if Store(project.dataset).read().recordings:
             raise StopRequested("save")
 
     with pytest.raises(StopRequested):
-        build(found, place, RAY, silent, check_stop=stop_after_the_first)
-    finished = len(Store(place.dataset).read().recordings)
+        build(found, project, RAY, silent, check_stop=stop_after_the_first)
+    finished = len(Store(project.dataset).read().recordings)
     assert 0 < finished < 4
-    report = built(found, place)
+    report = built(found, project)
     assert (report.added, report.known) == (4 - finished, finished)
 
 
-def test_tasks_on_ray_tell_how_far_they_are_and_bring_errors_with_their_cure(place: Project) -> None:
+def test_tasks_on_ray_tell_how_far_they_are_and_bring_errors_with_their_cure(project: Project) -> None:
     heard: list[tuple[int | None, float]] = []
     outcomes = list(run_on_ray(halfway, [1, 2, 3], 2, lambda task, share: heard.append((task, share))))
     assert sorted(outcome.result for outcome in outcomes if outcome.result) == [10, 20]
@@ -86,10 +85,10 @@ def test_tasks_on_ray_tell_how_far_they_are_and_bring_errors_with_their_cure(pla
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_ray_worker_that_dies_takes_only_its_recording_with_it(
-    place: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("utils.dataset.build.make_clips", die_on_talk1)
-    report = built(recordings(tmp_path / "in", 3), place, RAY)
+    report = built(recordings(tmp_path / "in", 3), project, RAY)
     ((path, sentence),) = [(problem.path.name, problem.sentence) for problem in report.bad]
     assert (report.added, path) == (2, "talk1.wav")
     assert "crashed" in sentence

@@ -167,7 +167,6 @@ def test_out_of_memory_halves_the_batch(
 @pytest.mark.parametrize(
     ("frames", "words"),
     [
-        ("", []),
         ("__", []),
         ("_ሰሰ_ላ_", [("ሰላ", 0.1, 0.5)]),
         ("ሰ_ሰ", [("ሰሰ", 0.0, 0.3)]),

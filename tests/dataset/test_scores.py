@@ -10,7 +10,7 @@ from tests.dataset.recordings import RATE
 from utils.config import DatasetConfig
 from utils.dataset.clip import Clip, Scores, Span
 from utils.dataset.cutting import cut_speech
-from utils.dataset.scores import judge, letters, loudness, measure, signal_to_noise
+from utils.dataset.scores import judge, loudness, measure, signal_to_noise
 from utils.dataset.vad import speech_segments
 from utils.media.audio import Samples, load
 
@@ -25,21 +25,12 @@ def noisy(snr_db: float) -> Samples:
     return samples
 
 
-@pytest.mark.parametrize("snr_db", [0, 10, 20, 40, 60])
+@pytest.mark.parametrize("snr_db", [0, 20, 60])
 def test_the_noise_is_estimated_from_the_pauses(snr_db: float) -> None:
     assert signal_to_noise(noisy(snr_db), RATE, [Span(0.5, 3.5)]) == pytest.approx(snr_db, abs=1.0)
-
-
-@pytest.mark.parametrize("snr_db", [0, 20, 40])
-def test_without_a_pause_the_quietest_frames_stand_in(snr_db: float) -> None:
-    estimate = signal_to_noise(noisy(snr_db)[RATE // 2 : 7 * RATE // 2], RATE, [Span(0, 3)])
-    assert estimate is not None
-    assert min(snr_db, 18) - 6 < estimate < snr_db + 4  # speech is never silent for long, so this is a lower bound
-
-
-def test_digital_silence_gives_a_finite_number() -> None:
-    samples = np.concatenate([np.zeros(RATE, np.float32), recordings.babble(2.0)])
-    assert 60 < (signal_to_noise(samples, RATE, [Span(1, 3)]) or 0) < 110
+    without_pauses = signal_to_noise(noisy(snr_db)[RATE // 2 : 7 * RATE // 2], RATE, [Span(0, 3)])
+    assert without_pauses is not None
+    assert min(snr_db, 18) - 6 < without_pauses < snr_db + 4  # a lower bound: speech is never silent for long
 
 
 @pytest.mark.parametrize(("gain", "share"), [(1.0, 0.0), (10.0, 0.87)], ids=["as recorded", "clipped"])
@@ -63,11 +54,6 @@ def test_a_clip_is_measured_as_a_whole() -> None:
     assert (scores.clipping, scores.confidence) == (0, None)
     empty = measure(np.zeros(0, np.float32), RATE, [], "a")
     assert (empty.speech_ratio, empty.snr_db, empty.loudness_lufs, empty.chars_per_second) == (0.0, None, None, None)
-
-
-@pytest.mark.parametrize(("text", "count"), [("ሰላም!", 3), ("a b, c. 12", 5), ("።፣…", 0)])
-def test_punctuation_and_spaces_are_no_letters(text: str, count: int) -> None:
-    assert letters(text) == count
 
 
 @pytest.mark.alone
@@ -115,20 +101,3 @@ def test_the_first_rule_that_applies_gives_the_reason(
 ) -> None:
     clip = dataclasses.replace(GOOD, scores=dataclasses.replace(SCORES, **scores), **changes)  # type: ignore[arg-type]
     assert judge(clip, DatasetConfig()) == reason
-
-
-@pytest.mark.parametrize(
-    ("setting", "value", "reason"),
-    [
-        ("min_snr_db", 50.0, "noisy"),
-        ("min_speech_ratio", 0.95, "no speech"),
-        ("max_seconds", 3.0, "too long"),
-        ("min_seconds", 5.0, "too short"),
-        ("max_chars_per_second", 5.0, "too fast"),
-        ("min_chars_per_second", 9.0, "too slow"),
-        ("min_confidence", 0.95, "low confidence"),
-        ("max_second_cer", 0.01, "recognisers disagree"),
-    ],
-)
-def test_the_limits_are_settings(setting: str, value: float, reason: str) -> None:
-    assert judge(GOOD, DatasetConfig.parse({setting: value})) == reason

@@ -14,7 +14,7 @@ SRT = "1\n00:00:00,100 --> 00:00:00,900\n{}\n"
 AMHARIC, ENGLISH = SRT.format("ሰላም ለሁላችሁ እንደምን ናችሁ ዛሬ ጥሩ ነው"), SRT.format("hello everybody, how are you")
 
 
-def place(folder: Path, files: str) -> Path:
+def write_files(folder: Path, files: str) -> Path:
     """Make files by their names; what a subtitle says follows from the language in its name."""
     for number, name in enumerate(files.split(), start=1):
         path = folder / name
@@ -33,21 +33,18 @@ def place(folder: Path, files: str) -> Path:
     return folder
 
 
-def seen(found: ScanResult, folder: Path) -> dict[str, int]:
+def cues_by_file(scan: ScanResult, folder: Path) -> dict[str, int]:
     return {
-        recording.path.relative_to(folder.resolve()).as_posix(): len(recording.cues) for recording in found.recordings
+        recording.path.relative_to(folder.resolve()).as_posix(): len(recording.cues) for recording in scan.recordings
     }
 
 
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        ("film.mp4 film.srt", {"film.mp4": 1}),
         ("film.mp4 film.amh.vtt", {"film.mp4": 1}),
         ("film.mp4 film.am-orig.vtt", {"film.mp4": 1}),
-        ("film.mp4 film.Amharic.srt", {"film.mp4": 1}),
         ("film.mp4 film.am.forced.srt", {"film.mp4": 1}),
-        ("film.mp4 film.mp4.srt", {"film.mp4": 1}),
         ("Film.MP4.mkv film.mp4.AM.SRT", {"Film.MP4.mkv": 1}),
         ("film.part.am.mp4 film.part.am.srt", {"film.part.am.mp4": 1}),
         ("a/film.mp4 b/film.mp4 a/film.srt", {"a/film.mp4": 1, "b/film.mp4": 0}),
@@ -59,7 +56,7 @@ def seen(found: ScanResult, folder: Path) -> dict[str, int]:
     ],
 )
 def test_subtitles_are_paired_by_name_without_language(tmp_path: Path, files: str, expected: dict[str, int]) -> None:
-    assert seen(find_recordings([place(tmp_path, files)], language="am"), tmp_path) == expected
+    assert cues_by_file(find_recordings([write_files(tmp_path, files)], language="am"), tmp_path) == expected
 
 
 @pytest.mark.parametrize(
@@ -67,44 +64,40 @@ def test_subtitles_are_paired_by_name_without_language(tmp_path: Path, files: st
     [
         ("film.mp4 film.en.srt film.am.srt", "am", "ሰላም"),
         ("film.mp4 film.en.srt film.am.srt", "English", "hello"),
-        ("film.mp4 film.eng.srt film.srt", "amh", "ሰላም"),
     ],
 )
 def test_subtitles_in_the_requested_language_are_read(tmp_path: Path, files: str, language: str, text: str) -> None:
-    (recording,) = find_recordings([place(tmp_path, files)], language=language).recordings
+    (recording,) = find_recordings([write_files(tmp_path, files)], language=language).recordings
     assert recording.cues[0].text.startswith(text)
     assert ["another language" in warning for warning in recording.warnings] == [True]
 
 
-def test_of_two_in_one_language_one_is_read_and_the_other_reported(tmp_path: Path) -> None:
-    (recording,) = find_recordings([place(tmp_path, "film.mp4 film.am.vtt film.srt")], language="am").recordings
-    assert recording.warnings == ("film.am.vtt was used instead of: film.srt.",)
-
-
 def test_amharic_subtitles_in_latin_letters_are_reported(tmp_path: Path) -> None:
-    place(tmp_path, "film.mp4")
+    write_files(tmp_path, "film.mp4")
     (tmp_path / "film.srt").write_text(ENGLISH, encoding="utf-8")
     (recording,) = find_recordings([tmp_path], language="am").recordings
     assert "Ethiopic" in recording.warnings[0]
 
 
-@pytest.mark.parametrize("named", ["film.mp4", "film.am.srt", "film.mp4 film.am.srt"])
-def test_one_of_a_pair_brings_the_other(tmp_path: Path, named: str) -> None:
-    place(tmp_path, "film.mp4 film.am.srt other.mp4")
-    assert seen(find_recordings([tmp_path / name for name in named.split()], language="am"), tmp_path) == {
-        "film.mp4": 1
-    }
-
-
-def test_one_recording_and_one_subtitle_file_are_paired_whatever_their_names(tmp_path: Path) -> None:
-    place(tmp_path, "talk.wav words.srt")
-    found = find_recordings([tmp_path / "talk.wav", tmp_path / "words.srt"], language="am")
-    assert seen(found, tmp_path) == {"talk.wav": 1}
-    assert not found.problems
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ("film.mp4", {"film.mp4": 1}),
+        ("film.am.srt", {"film.mp4": 1}),
+        ("other.mp4 words.srt", {"other.mp4": 1}),
+        (". film.mp4 link/film.mp4", {"film.mp4": 1, "other.mp4": 0}),
+    ],
+    ids=["brings its subtitles", "brings its recording", "two alone are a pair whatever their names", "used once"],
+)
+def test_a_named_file(tmp_path: Path, named: str, expected: dict[str, int]) -> None:
+    write_files(tmp_path, "film.mp4 film.am.srt other.mp4 words.srt")
+    (tmp_path / "link").symlink_to(tmp_path)
+    scan = find_recordings([tmp_path / name for name in named.split()], language="am")
+    assert cues_by_file(scan, tmp_path) == expected
 
 
 def test_subtitles_are_fitted_to_the_recording(tmp_path: Path) -> None:
-    place(tmp_path, "film.mp4")
+    write_files(tmp_path, "film.mp4")
     (tmp_path / "film.srt").write_text(AMHARIC.replace("00:00:00", "01:00:00"), encoding="utf-8")
     (recording,) = find_recordings([tmp_path], language="am").recordings
     assert [(cue.span.start, cue.span.end) for cue in recording.cues] == [(0.1, 0.9)]
@@ -113,7 +106,7 @@ def test_subtitles_are_fitted_to_the_recording(tmp_path: Path) -> None:
 
 def test_a_text_file_of_the_same_name_is_the_transcript(tmp_path: Path) -> None:
     found = find_recordings(
-        [place(tmp_path, "a.wav a.txt b.wav b.lab c.wav c.txt c.srt")], language="am", speaker="አበበ"
+        [write_files(tmp_path, "a.wav a.txt b.wav b.lab c.wav c.txt c.srt")], language="am", speaker="አበበ"
     )
     assert [(recording.text, len(recording.cues)) for recording in found.recordings] == [
         ("ሰላም ነው", 0),
@@ -124,25 +117,13 @@ def test_a_text_file_of_the_same_name_is_the_transcript(tmp_path: Path) -> None:
 
 
 def test_datasets_inside_a_folder_are_read_from_their_lists(tmp_path: Path) -> None:
-    place(tmp_path, "talk.wav set/wavs/a.wav set/wavs/b.wav")
+    write_files(tmp_path, "talk.wav set/wavs/a.wav set/wavs/b.wav")
     (tmp_path / "set" / "metadata.csv").write_text("a|ሰላም\n", encoding="utf-8")
     found = find_recordings([tmp_path], language="am")
     assert {recording.path.name: recording.text for recording in found.recordings} == {"a.wav": "ሰላም", "talk.wav": ""}
     assert ["b.wav" in problem.sentence for problem in found.problems] == [True]
-
-
-def test_a_list_is_an_input(tmp_path: Path) -> None:
-    place(tmp_path, "wavs/a.wav")
-    (tmp_path / "any.csv").write_text("path,text,speaker\na.wav,ሰላም,አበበ\n", encoding="utf-8")
-    (recording,) = find_recordings([tmp_path / "any.csv"], language="am", speaker="x").recordings
+    (recording,) = find_recordings([tmp_path / "set" / "metadata.csv"], language="am", speaker="አበበ").recordings
     assert (recording.text, recording.speaker) == ("ሰላም", "አበበ")
-
-
-def test_the_same_file_is_used_once(tmp_path: Path) -> None:
-    place(tmp_path, "a.wav")
-    (tmp_path / "link").symlink_to(tmp_path)
-    places: list[Path | str] = [tmp_path, tmp_path / "a.wav", tmp_path / "link" / "a.wav", str(tmp_path / "a.wav")]
-    assert seen(find_recordings(places, language="am"), tmp_path) == {"a.wav": 0}
 
 
 @pytest.mark.parametrize(
@@ -157,7 +138,7 @@ def test_the_same_file_is_used_once(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_used_is_reported_and_the_rest_found(tmp_path: Path, files: str, named: str, fact: str) -> None:
-    place(tmp_path, files)
+    write_files(tmp_path, files)
     bad = named if ":" in named else tmp_path / named
     found = find_recordings([bad, tmp_path / "a.wav"], language="am")
     assert [fact in problem.sentence for problem in found.problems] == [True]
@@ -171,10 +152,10 @@ def test_a_private_address_is_reported(tmp_path: Path, kind: Callable[[str], Pat
 
 
 def test_broken_subtitles_or_audio_are_left_to_what_is_whole(tmp_path: Path) -> None:
-    place(tmp_path, "a.wav")
+    write_files(tmp_path, "a.wav")
     (tmp_path / "a.srt").write_text("nothing", encoding="utf-8")
     (tmp_path / "b.mp4").write_bytes(b"no sound")
     (tmp_path / "b.srt").write_text(AMHARIC, encoding="utf-8")
     found = find_recordings([tmp_path], language="am")
-    assert seen(found, tmp_path) == {"a.wav": 0, "b.mp4": 1}
+    assert cues_by_file(found, tmp_path) == {"a.wav": 0, "b.mp4": 1}
     assert "no timed cues" in found.problems[0].sentence

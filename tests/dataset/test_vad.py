@@ -13,7 +13,7 @@ from utils.config import DatasetConfig
 from utils.core.paths import ROOT
 from utils.dataset.clip import Span
 from utils.dataset.cutting import cut_speech
-from utils.dataset.vad import SECONDS_PER_BLOCK, segments_from, speech_segments, track_speech
+from utils.dataset.vad import SECONDS_PER_BLOCK, segments_from, track_speech
 from utils.media.audio import Samples
 
 pytestmark = pytest.mark.slow
@@ -44,33 +44,20 @@ def check_cuts(known: Known, clips: list[Span]) -> None:
 
 @pytest.mark.parametrize("voice", [recordings.utterances, recordings.generated])
 @pytest.mark.parametrize(
-    ("pauses", "noise_db", "settings"),
-    [((0.2, 0.4), -65.0, SETTINGS), ((0.8, 3.0), -45.0, SETTINGS), ((0.3, 1.5), -65.0, ENERGY)],
+    ("pauses", "noise_db", "gain", "settings"),
+    [
+        ((0.2, 0.4), -65.0, 1.0, SETTINGS),
+        ((0.8, 3.0), -45.0, 1.0, SETTINGS),
+        ((0.3, 1.5), -65.0, 0.03, SETTINGS),
+        ((0.3, 1.5), -65.0, 1.0, ENERGY),
+    ],
 )
 def test_all_speech_is_in_clips_and_no_cut_is_inside_an_utterance(
-    voice: recordings.Voice, pauses: tuple[float, float], noise_db: float, settings: DatasetConfig
+    voice: recordings.Voice, pauses: tuple[float, float], noise_db: float, gain: float, settings: DatasetConfig
 ) -> None:
     known = recordings.recording(75, seed=1, pauses=pauses, noise_db=noise_db, speech=voice())
-    check_cuts(known, cut_speech(segments(known.samples, settings), known.seconds, settings))
-
-
-def test_a_file_of_ten_minutes_is_cut_without_loss(tmp_path: Path) -> None:
-    known = recordings.recording(600, seed=3)
-    path = known.save(tmp_path / "ten minutes.wav")
-    check_cuts(known, cut_speech(speech_segments(path, SETTINGS), known.seconds, SETTINGS))
-    assert len(known.utterances) > 100
-
-
-def test_speech_is_found_in_a_quiet_recording() -> None:
-    known = recordings.recording(60, seed=2)
-    quiet = (known.samples * 0.03).astype(np.float32)
-    check_cuts(known, cut_speech(segments(quiet), known.seconds, SETTINGS))
-
-
-def test_speech_up_to_the_last_sample_is_kept() -> None:
-    silence = np.zeros(RATE, np.float32)
-    samples = np.concatenate([silence, recordings.babble(3.0, seed=4)[: round(2.7 * RATE)]])
-    assert cut_speech(segments(samples), 3.7, SETTINGS)[-1].end == pytest.approx(3.7, abs=0.04)
+    samples = (known.samples * gain).astype(np.float32)
+    check_cuts(known, cut_speech(segments(samples, settings), known.seconds, settings))
 
 
 def test_a_minute_without_a_pause_is_split_at_its_quietest_places() -> None:
@@ -82,27 +69,11 @@ def test_a_minute_without_a_pause_is_split_at_its_quietest_places() -> None:
     assert max(borders) < np.percentile(track.levels, 20)
 
 
-@pytest.mark.parametrize(("longest", "padding"), [(1.0, 0.5), (2.5, 0.2), (11.6, 0.5)], ids=str)
-def test_splitting_respects_any_limit(longest: float, padding: float) -> None:
-    settings = DatasetConfig(min_seconds=0.5, max_seconds=longest, padding_seconds=padding)
-    clips = cut_speech(segments(recordings.babble(30, seed=5), settings), 30, settings)
-    assert max(clip.seconds for clip in clips) <= longest + 1e-6
-    assert sum(clip.seconds for clip in clips) > 26
-
-
-@pytest.mark.parametrize(
-    "samples",
-    [
-        np.zeros(0, np.float32),
-        np.zeros(100, np.float32),
-        np.full(10 * RATE, 0.4, np.float32),
-        (np.random.default_rng(0).standard_normal(10 * RATE) * 0.002).astype(np.float32),
-    ],
-    ids=["nothing", "less than a window", "an offset", "faint noise"],
-)
 @pytest.mark.parametrize("settings", [SETTINGS, ENERGY], ids=["vad", "energy"])
-def test_there_is_no_speech_in(samples: Samples, settings: DatasetConfig) -> None:
-    assert segments(samples, settings) == []
+def test_there_is_no_speech_in_nothing_an_offset_or_faint_noise(settings: DatasetConfig) -> None:
+    noise = (np.random.default_rng(0).standard_normal(10 * RATE) * 0.002).astype(np.float32)
+    for samples in (np.zeros(0, np.float32), np.zeros(100, np.float32), np.full(10 * RATE, 0.4, np.float32), noise):
+        assert segments(samples, settings) == []
 
 
 def test_blocks_join_without_a_seam() -> None:
@@ -118,7 +89,6 @@ def test_blocks_join_without_a_seam() -> None:
         ({}, [(0.5, 1.5), (1.9, 2.5)]),
         ({"min_pause_seconds": 0.5}, [(0.5, 2.5)]),
         ({"min_speech_seconds": 0.8}, [(0.5, 1.5)]),
-        ({"min_speech_seconds": 0.0}, [(0.5, 1.5), (1.9, 2.5), (3.2, 3.25)]),
         ({"energy_threshold_db": -5.0}, []),
     ],
 )
