@@ -27,28 +27,22 @@ def sentences_of(text: str, tokenizer: Tokenizer, language: str = "am", **settin
     return list(plan(text, tokenizer, SpeechConfig(language=language, **settings)).sentences)
 
 
-def words(sentences: list[Sentence]) -> list[str]:
-    return " ".join(each.text for each in sentences).split()
-
-
-def test_paragraphs_become_sentences_and_these_pieces(tokenizer: Tokenizer) -> None:
+def test_paragraphs_become_sentences_and_long_sentences_are_cut(tokenizer: Tokenizer) -> None:
     sentences = sentences_of(f"ሰላም። ደህና ነህ?\n\n{LONG}", tokenizer)
     assert [(each.text, each.paragraph, each.line) for each in sentences[:2]] == [("ሰላም።", 0, 1), ("ደህና ነህ?", 0, 1)]
     assert {each.paragraph for each in sentences[2:]} == {1}
     assert {each.line for each in sentences[2:]} == {3}
-    assert words(sentences[2:]) == LONG.split()
+    assert " ".join(each.text for each in sentences[2:]).split() == LONG.split()
     assert len(sentences) > 4
 
 
 @pytest.mark.parametrize(
     ("text", "pauses"),
     [
-        ("ሰላም። ሰላም።", [0.35, 0]),
         ("ሰላም? ሰላም! ሰላም፧ ሰላም.", [0.35, 0.35, 0.35, 0]),
         ("«ሰላም።» ሰላም።", [0.35, 0]),
         ("ሰላም…\nሰላም", [0.455, 0]),
         ("ሰላም፤\nሰላም፣\nሰላም፦\nሰላም\nሰላም —\nሰላም", [0.21, 0.14, 0.21, 0.35, 0.21, 0]),
-        ("ሰላም።\n\nሰላም።", [0.8, 0]),
         ("ሰላም።\n \n* * *\n\nሰላም።", [0.8, 0]),
         ("# ርዕስ\nሰላም።\n\nሰላም።\n## ርዕስ ሁለት ##\n\nሰላም።", [1.6, 0.8, 1.6, 1.6, 0]),
     ],
@@ -67,13 +61,10 @@ def test_a_cut_inside_a_sentence_gets_a_short_pause(tokenizer: Tokenizer, text: 
     ("line", "title"),
     [
         ("### The end ###", "The end"),
-        ("ምዕራፍ ፲፪", "ምዕራፍ ፲፪"),
         ("ምዕራፍ አስራ አንድ፡ ጉዞው", "ምዕራፍ አስራ አንድ፡ ጉዞው"),
         ("CHAPTER IV. The river", "CHAPTER IV. The river"),
         ("ምዕራፍ አንድ ላይ እንደተባለው ነው።", None),
-        ("Chapter houses are old.", None),
         ("#ሰላም", None),
-        ("ክፍል ውስጥ ገባ።", None),
     ],
 )
 def test_headings_open_chapters(tokenizer: Tokenizer, line: str, title: str | None) -> None:
@@ -86,12 +77,11 @@ def test_headings_open_chapters(tokenizer: Tokenizer, line: str, title: str | No
     ("text", "lines"),
     [
         ("ልጆቹ ሜዳ ላይ ኳስ ሲጫወቱ ዋሉ፤ ከዚያም ወደ ቤት\nሄደው እራት በሉና ተኙ። በማግስቱም እንደገና ወደ ሜዳ\nሄዱ። ደህና።", [1, 2, 2, 3, 3]),
-        ("ልጆቹ ሜዳ ላይ ኳስ ሲጫወቱ ዋሉ፤ ከዚያም ሁሉም ወደ ቤት\nሄደው እራት በሉና ተኙ፤ በማግስቱም እንደገና ወደ ሜዳ\nሄዱ።", [1]),
         ("ሰላም ለዓለም\nሰላም ለሀገር", [1, 2]),
         ("- አንድ ዳቦ\n- ሁለት ወተት", [1, 2]),
     ],
 )
-def test_only_lines_that_the_page_broke_are_joined(tokenizer: Tokenizer, text: str, lines: list[int]) -> None:
+def test_wrapped_lines_are_joined(tokenizer: Tokenizer, text: str, lines: list[int]) -> None:
     assert [each.line for each in sentences_of(text, tokenizer)] == lines
 
 
@@ -99,35 +89,29 @@ def test_only_lines_that_the_page_broke_are_joined(tokenizer: Tokenizer, text: s
     ("text", "language", "complaint"),
     [
         ("", "am", "The text is empty"),
-        (" \n\t\n", "am", "The text is empty"),
         ("\ufeff\u200b\u202e\x00", "am", "Nothing in the text can be spoken"),
-        ("...?!", "am", "Nothing in the text can be spoken"),
         ("😀 👍🏽 👨‍👩‍👧", "en", "Nothing in the text can be spoken"),
         ("ሰላም።\n\n你好", "am", r"cannot read 你 \(line 3\), 好 \(line 3\)\. Write it in Amharic letters"),
         ("ሰላም", "sw", r"no \[sw\] token"),
     ],
 )
-def test_what_cannot_be_spoken_is_refused_in_one_sentence(
-    tokenizer: Tokenizer, text: str, language: str, complaint: str
-) -> None:
+def test_unspeakable_text_is_refused(tokenizer: Tokenizer, text: str, language: str, complaint: str) -> None:
     with pytest.raises(TextError, match=complaint) as caught:
         sentences_of(text, tokenizer, language)
     assert caught.value.hint
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("text", "language", "spoken", "left_out"),
     [
         ("ሰላም።\n😀\nደህና።", "am", ["ሰላም።", "ደህና።"], ["😀 (line 2)"]),
-        ("ሰላም 😀 ነው።", "am", ["ሰላም ነው።"], ["😀 (line 1)"]),
         ("Hello 😀 there ❤️.", "en", ["Hello there."], ["😀 (line 1)", "❤ (line 1)"]),
         ("ሰላም።\n\n...\n\nደህና።", "am", ["ሰላም።", "ደህና።"], ["... (line 3)"]),
         ("ሰላም \ud800።", "am", ["ሰላም።"], ["\N{REPLACEMENT CHARACTER} (line 1)"]),
         ("100°", "am", ["100°"], []),
     ],
 )
-def test_what_has_no_sound_is_left_out_with_a_note(
+def test_symbols_without_a_sound_are_left_out_with_a_note(
     tokenizer: Tokenizer, text: str, language: str, spoken: list[str], left_out: list[str]
 ) -> None:
     sentences, notes = plan(text, tokenizer, SpeechConfig(language=language))
@@ -139,15 +123,9 @@ def test_what_has_no_sound_is_left_out_with_a_note(
 
 @pytest.mark.parametrize(
     ("text", "plain"),
-    [
-        ("ሰ\u200bላ\u200eም", "ሰላም"),
-        ("\ufeff\u202eሰላም\u202c", "ሰላም"),
-        ("ሰላም\x00\x07ነው", "ሰላም  ነው"),
-        ("ሰላም\rነው", "ሰላም"),
-        ("7", "7"),
-    ],
+    [("\ufeff\u202eሰ\u200bላ\u200eም\u202c", "ሰላም"), ("ሰላም\x00\x07ነው", "ሰላም  ነው"), ("ሰላም\rነው", "ሰላም")],
 )
-def test_signs_that_only_steer_printing_do_no_harm(tokenizer: Tokenizer, text: str, plain: str) -> None:
+def test_control_characters_are_removed(tokenizer: Tokenizer, text: str, plain: str) -> None:
     sentences, notes = plan(text, tokenizer, SpeechConfig())
     assert (sentences[0].text, notes) == (plain, ())
 
@@ -156,21 +134,19 @@ HUGE = {
     "a word": "ሰላም" * 33_000,
     "no mark": "ልጆቹ ሜዳ ላይ ኳስ ይጫወታሉ " * 4_500,
     "commas": "ሰላም፣" * 20_000,
-    "sentences": "ልጆቹ ሜዳ ላይ ኳስ ይጫወታሉ። " * 4_300,
     "paragraphs": "ልጆቹ ኳስ ይጫወታሉ።\n\n" * 5_500,
     "figures": "9" * 5_000,
-    "Latin": "hello there " * 8_000,
 }
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_every_piece_fits_the_model_and_nothing_is_lost(tokenizer: Tokenizer, name: str) -> None:
+def test_every_sentence_fits_the_model_and_no_text_is_lost(tokenizer: Tokenizer, name: str) -> None:
     text = HUGE[name][:12_000]
     sentences = sentences_of(text, tokenizer)
     assert max(len(each.tokenized.ids) for each in sentences) <= LIMIT
     assert "".join(each.text for each in sentences).replace(" ", "") == "".join(text.split())
     inside = [len(each.tokenized.ids) for each in sentences[:-1] if each.pause <= 0.14]
-    assert min(inside, default=LIMIT) > LIMIT / 6  # a short one is said badly
+    assert min(inside, default=LIMIT) > LIMIT / 6  # the model speaks very short sentences badly
 
 
 @pytest.mark.slow
@@ -183,9 +159,9 @@ def test_a_hundred_thousand_letters_take_seconds_and_not_minutes(tokenizer: Toke
 
 
 @pytest.mark.parametrize(
-    "text", ["." * 30_000, "# a" + "#" * 30_000 + "b", "ምዕራፍ አንድ" + " " * 30_000 + "x", "* " * 30_000, "\n" * 30_000]
+    "text", ["." * 30_000, "# a" + "#" * 30_000 + "b", "ምዕራፍ አንድ" + " " * 30_000 + "x", "\n" * 30_000]
 )
-def test_no_pattern_is_slow(tokenizer: Tokenizer, text: str) -> None:
+def test_no_pattern_backtracks(tokenizer: Tokenizer, text: str) -> None:
     begin = time.process_time()
     find_unspeakable(text, tokenizer, "am")
     assert time.process_time() - begin < 3.0  # 0.1 s; a pattern that goes wrong takes minutes
@@ -209,11 +185,9 @@ def test_any_string_is_spoken_or_refused_in_a_sentence(tokenizer: Tokenizer, tex
     [
         ("አንድ ሁለት፣ ሦስት አራት", 2, ["አንድ ሁለት፣", "ሦስት አራት"]),
         ("aaaa 3,450 bbbb cc", 2, ["aaaa 3,450", "bbbb cc"]),
-        ("one two. three four", 2, ["one two.", "three four"]),
         ("e\u0301" * 4, 2, ["e\u0301" * 2] * 2),
         ("abc", 9, ["a", "b", "c"]),
-        ("ሰላም", 1, ["ሰላም"]),
     ],
 )
-def test_a_sentence_is_cut_where_it_hurts_least(sentence: str, count: int, parts: list[str]) -> None:
+def test_a_sentence_is_cut_evenly_between_words(sentence: str, count: int, parts: list[str]) -> None:
     assert split_evenly(sentence, count) == parts

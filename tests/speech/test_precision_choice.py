@@ -16,27 +16,18 @@ FAST = Measurement(
     {"fp32": 0.3, "bf16": 0.2, "int8": 0.1}, {"fp32": 0.2, "bf16": 0.1}, "2026-11-21", precision.OCCASIONS
 )
 PLAIN = Measurement({"fp32": 0.3, "int8": 0.28}, {"fp32": 0.2}, "2026-11-21", 3)
-WITHOUT_BF16 = frozenset({"fma", "avx2"})
-
-
-@pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Mock:
-    measure = Mock(return_value=FAST)
-    monkeypatch.setattr(precision, "measure", measure)
-    return measure
 
 
 @pytest.mark.parametrize(
     ("measured", "wanted", "gpt", "vocoder"),
     [
         (FAST, "auto", "int8", "bf16"),
-        (PLAIN, "auto", "fp32", "fp32"),  # what is hardly faster is not worth it
+        (PLAIN, "auto", "fp32", "fp32"),  # a precision that is hardly faster is not worth it
         (PLAIN, "int8", "int8", "fp32"),
-        (FAST, "int8", "int8", "bf16"),
         (FAST, "fp32", "fp32", "fp32"),
     ],
 )
-def test_what_is_clearly_faster_is_chosen(
+def test_a_clearly_faster_precision_is_chosen(
     measured: Measurement, wanted: str, gpt: str, vocoder: str, tmp_path: Path
 ) -> None:
     (tmp_path / "p.json").write_text(json.dumps({precision.machine(): vars(measured)}))
@@ -58,59 +49,44 @@ def test_a_machine_is_measured_on_a_few_occasions_of_which_the_best_counts(
 
 
 @pytest.mark.parametrize(
-    "damage",
-    [
-        *(None, "", "[1]", "\x00", '{"%s": {}}', '{"%s": 3}', '{"%s": {"gpt": {}, "vocoder": {}, "date": ""}}'),
-        '{"%s": {"gpt": {"fp32": "x"}, "vocoder": {"fp32": 1}, "date": ""}}',
-    ],
+    "damage", ["", "[1]", '{"%s": 3}', '{"%s": {"gpt": {"fp32": "x"}, "vocoder": {"fp32": 1}, "date": ""}}']
 )
 def test_without_a_usable_measurement_a_machine_is_measured_once(
-    damage: str | None, tmp_path: Path, counted: Mock
+    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    measure = Mock(return_value=FAST)
+    monkeypatch.setattr(precision, "measure", measure)
     path = tmp_path / "precision.json"
-    if damage is not None:
-        path.write_text(damage.replace("%s", precision.machine()))
+    path.write_text(damage.replace("%s", precision.machine()))
     assert [measurement(path), measurement(path)] == [FAST, FAST]
-    assert counted.call_count == 1
-
-
-def test_a_folder_that_cannot_be_written_is_no_hindrance(
-    tmp_path: Path, counted: Mock, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "file").write_text("")
-    assert measurement(tmp_path / "file" / "precision.json") is counted.return_value
-    assert "not saved" in caplog.text
+    assert measure.call_count == 1
 
 
 @pytest.mark.parametrize(
-    ("part", "name", "device", "capability", "cure"),
+    ("part", "name", "device", "capability", "hint"),
     [
         ("gpt", "fp16", "cpu", None, "bf16 or fp32"),
-        ("vocoder", "int8", "cpu", None, "bf16 or fp32"),
         ("gpt", "int8", "cuda", (8, 0), "fp16"),
-        ("gpt", "bf16", "cuda", (7, 5), "fp16"),
         ("vocoder", "bf16", "cuda", (6, 1), "fp32"),
     ],
 )
-def test_what_a_device_cannot_do_well_is_refused_with_a_cure(
-    part: Any, name: str, device: str, capability: Any, cure: str
+def test_a_precision_that_the_device_lacks_is_refused(
+    part: Any, name: str, device: str, capability: Any, hint: str
 ) -> None:
     with pytest.raises(SpeedupError) as caught:
         require(part, name, device, capability)
-    assert cure in caught.value.hint
+    assert hint in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    ("capability", "name"), [((9, 0), "bf16"), ((8, 0), "bf16"), ((7, 5), "fp16"), ((6, 1), "fp32")]
-)
+@pytest.mark.parametrize(("capability", "name"), [((8, 0), "bf16"), ((7, 5), "fp16"), ((6, 1), "fp32")])
 def test_a_gpu_is_judged_by_its_capability(capability: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     choice = choose("auto", capability=capability)
     assert (choice.device, choice.gpt, choice.vocoder) == ("cuda", name, name)
 
 
-def test_a_processor_without_bf16_neither_measures_nor_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precision, "processor_flags", lambda: WITHOUT_BF16)
+def test_bf16_is_neither_measured_nor_allowed_on_a_processor_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "processor_flags", lambda: frozenset({"fma", "avx2"}))
     monkeypatch.setattr(precision, "WIDTH", 16)
     measured = precision.measure()
     assert set(measured.vocoder) == {"fp32"}
@@ -119,12 +95,10 @@ def test_a_processor_without_bf16_neither_measures_nor_takes_it(monkeypatch: pyt
         require("gpt", "bf16", "cpu")
 
 
-@pytest.mark.parametrize(
-    ("seconds", "able"), [({"fp32": 1.0, "bf16": 0.6}, True), ({"fp32": 1.0, "bf16": 40.0}, False)]
-)
+@pytest.mark.parametrize(("seconds", "multiplies"), [(0.6, True), (40.0, False)])
 def test_a_processor_without_known_flags_is_timed(
-    seconds: dict[str, float], able: bool, monkeypatch: pytest.MonkeyPatch
+    seconds: float, multiplies: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(precision, "processor_flags", frozenset)
-    monkeypatch.setattr(precision, "_time", lambda *_, **__: seconds)
-    assert precision.multiplies_bf16() is able
+    monkeypatch.setattr(precision, "_time", lambda *_, **__: {"fp32": 1.0, "bf16": seconds})
+    assert precision.multiplies_bf16() is multiplies

@@ -29,7 +29,7 @@ def load(config: SpeechConfig, check: Check) -> Any:
 
 
 def endless(model: Any) -> Iterator[str | None]:
-    """Compute for ever within one turn, as a model does that never ends its sentence."""
+    """Compute for ever within one turn, as for a sentence that never ends."""
     yield "started"
     while True:
         time.sleep(0.005)
@@ -74,17 +74,15 @@ def test_requests_take_turns_and_share_the_model() -> None:
 def test_a_running_request_is_cancelled_within_a_code(session: SpeechSession) -> None:
     request = session.submit(endless, CONFIG)
     began = time.monotonic()
-    events = []
-    for event in request.events():
-        events += [event] if event else []
-        if events:
-            request.cancel()
-    assert events == ["started"]
+    events = request.events()
+    assert next(filter(None, events)) == "started"
+    events.close()  # a caller who stops listening cancels
+    assert session.users == 0
     wait_until(lambda: session.counts() == {"speaking": 0, "waiting": 0})
     assert time.monotonic() - began < 2
 
 
-def test_a_waiting_request_that_is_cancelled_frees_its_place_and_never_runs(session: SpeechSession) -> None:
+def test_a_cancelled_waiting_request_leaves_the_queue_and_never_runs(session: SpeechSession) -> None:
     running = [session.submit(endless, CONFIG) for _ in range(2)]
     order: list[str] = []
     waiting = session.submit(two_turns("x", order), CONFIG)
@@ -97,24 +95,6 @@ def test_a_waiting_request_that_is_cancelled_frees_its_place_and_never_runs(sess
         request.cancel()
     wait_until(lambda: session.counts()["speaking"] == 0)
     assert order == []
-
-
-def test_a_cancelled_task_cleans_up_between_its_turns(session: SpeechSession) -> None:
-    closed = threading.Event()
-
-    def task(_model: Any) -> Iterator[str | None]:
-        try:
-            yield "first"
-            while True:
-                yield None
-        finally:
-            closed.set()
-
-    events = session.submit(task, CONFIG).events()
-    assert next(events) == "first"
-    events.close()  # whoever stops listening cancels
-    assert session.users == 0
-    assert closed.wait(10)
 
 
 def test_a_second_request_of_an_owner_cancels_the_first(session: SpeechSession) -> None:
@@ -139,10 +119,10 @@ def test_errors_reach_the_caller_and_the_next_request_runs(session: SpeechSessio
 
 
 def test_a_model_in_use_is_neither_replaced_nor_unloaded(session: SpeechSession) -> None:
-    go_on = threading.Event()
+    finish = threading.Event()
 
     def long(_model: Any) -> Iterator[str | None]:
-        while not go_on.is_set():
+        while not finish.is_set():
             time.sleep(0.005)
             yield None
 
@@ -152,7 +132,7 @@ def test_a_model_in_use_is_neither_replaced_nor_unloaded(session: SpeechSession)
         list(session.submit(two_turns("x", []), SpeechConfig(model="b")).events())
     with pytest.raises(RunBusyError):
         session.unload()
-    go_on.set()
+    finish.set()
     list(using.events())
     list(session.submit(two_turns("x", []), SpeechConfig(model="b")).events())
     assert session.loaded is not None

@@ -1,10 +1,12 @@
-"""The guards: what is usual passes, what is not gets a flag whose first word never changes."""
+"""Usual speech passes the guards; unusual speech gets a flag whose first word never changes."""
 
 import re
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from tests.dataset.recordings import babble
@@ -37,7 +39,7 @@ def noise(seconds: float, level: float) -> Samples:
     return (np.random.default_rng(0).standard_normal(size) * level).astype(np.float32)
 
 
-def joined(*parts: Samples) -> Samples:
+def joined(*parts: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.concatenate(parts)
 
 
@@ -46,10 +48,10 @@ def codes(count: int = 43) -> Codes:
 
 
 def judged(
-    samples: Samples | None = None, said: Codes | None = None, text: str = SENTENCE, *, ended: bool = True
+    samples: Samples | None = None, generated: Codes | None = None, text: str = SENTENCE, *, ended: bool = True
 ) -> tuple[str, ...]:
-    heard = speech() if samples is None else samples
-    return judge(reading(text), codes() if said is None else said, AudioAnalysis(heard), LIMITS, ended=ended)
+    audio = AudioAnalysis(speech() if samples is None else samples)
+    return judge(reading(text), codes() if generated is None else generated, audio, LIMITS, ended=ended)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,6 @@ def judged(
         ("ሳጥን", "am", 5),  # s a tʼ ɨ n: an ejective is one sound
         ("እንጨት", "am", 5),  # ɨ n t͡ʃʼ ə t
         ("አደራችሁ", "am", 9),  # a d ə r a t͡ʃ ɨ h u: what is long counts once
-        ("", "am", 0),
         ("!?…", "am", 0),
         ("hello there", "en", 10),
         ("ሰላም", "ti", 6),
@@ -72,7 +73,6 @@ def test_sounds_are_counted(text: str, language: str, count: int) -> None:
 @pytest.mark.parametrize(
     ("make", "flag"),
     [
-        (speech, ""),
         (lambda: joined(silence(0.3), speech(), silence(0.3)), ""),
         (lambda: speech(9.0), r"long: (8\.9|9\.0) s for 21 sounds"),
         (lambda: speech(0.5), r"short: 0\.[45] s for 21 sounds"),
@@ -83,31 +83,27 @@ def test_sounds_are_counted(text: str, language: str, count: int) -> None:
         (lambda: np.clip(speech() * 30, -1, 1), r"clipped: \d+\.\d% of the samples are at full scale"),
         (lambda: noise(2.0, 0.05), "speechless: no speech was detected in it"),
         (lambda: noise(2.0, 1e-5), "silent: there is no sound in it"),
-        (lambda: silence(0), "silent: there is no sound in it"),
         (lambda: joined(speech(), np.array([np.nan, np.inf], np.float32)), "broken: 2 samples are not numbers"),
     ],
 )
-def test_sound_is_judged(make: Callable[[], Samples], flag: str) -> None:
+def test_audio_is_judged(make: Callable[[], Samples], flag: str) -> None:
     flags = judged(make())
     assert len(flags) == bool(flag)
     assert all(re.fullmatch(flag, each) for each in flags), flags
 
 
 @pytest.mark.parametrize(
-    ("said", "flag"),
+    ("generated", "flag"),
     [
-        (codes(), ""),
         (np.repeat(7, 20), ""),
-        (joined(codes(20), np.repeat(7, 25)), "loop: one code 25 times in a row, 1.2 s"),  # type: ignore[arg-type]
-        (np.tile([1, 2, 3], 12), "loop: 3 codes 12 times in a row, 1.7 s"),
+        (joined(codes(20), np.repeat(7, 25)), "loop: one code 25 times in a row, 1.2 s"),
         (np.tile(codes(20), 2), ""),
         (np.tile(codes(20), 4), "loop: 20 codes 4 times in a row, 3.7 s"),
-        (np.tile(codes(15), 4)[:55], ""),
         (codes(0), "nothing: the model ended after 0 codes"),
     ],
 )
-def test_codes_are_judged(said: Codes, flag: str) -> None:
-    assert judged(said=said.astype(np.int64)) == ((flag,) if flag else ())
+def test_codes_are_judged(generated: Codes, flag: str) -> None:
+    assert judged(generated=generated.astype(np.int64)) == ((flag,) if flag else ())
 
 
 def test_a_sentence_that_reached_the_limit_is_flagged_first() -> None:
@@ -116,33 +112,20 @@ def test_a_sentence_that_reached_the_limit_is_flagged_first() -> None:
     assert flags[0] == "endless: it did not end within 194 codes"
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("እ", 0.25), ("ሰላም", 0.9), ("!", 0.6), (SENTENCE, 3.0)])
+@pytest.mark.parametrize(("text", "seconds"), [("እ", 0.25), ("!", 0.6), (SENTENCE, 3.0)])
 def test_short_texts_may_take_their_time(text: str, seconds: float) -> None:
     assert judged(speech(seconds), codes(round(seconds / CODE_SECONDS) + 1), text) == ()
-
-
-@pytest.mark.parametrize(
-    ("language", "text"), [("en", "The children walked home along the quiet river."), ("ti", "ሰላም ከመይ ኣለኹም")]
-)
-def test_other_languages_have_their_own_limits(language: str, text: str) -> None:
-    read, limits = reading(text, language), SpeechLimits.of(language)
-    seconds = sounds(read) / limits.usual
-    assert judge(read, codes(), AudioAnalysis(speech(seconds)), limits, ended=True) == ()
-    assert limits != LIMITS
 
 
 @pytest.mark.parametrize(
     ("better", "worse"),
     [
         (((), 2.0, -3.0), ((), 2.0, -4.0)),
-        (((), 1.8, -3.0), ((), 3.4, -3.0)),
         (((), 2.0, -8.0), (("loop: x",), 2.0, -3.0)),
-        ((("ending: x",), 2.0, -3.0), (("short: x",), 2.0, -3.0)),
         ((("long: x", "loop: x"), 2.0, -3.0), (("nothing: x",), 2.0, -1.0)),
-        ((("nothing: x",), 2.0, -9.0), (("broken: x",), 2.0, -1.0)),
     ],
 )
-def test_readings_are_compared(
+def test_the_better_try_has_the_higher_score(
     better: tuple[tuple[str, ...], float, float], worse: tuple[tuple[str, ...], float, float]
 ) -> None:
     first, second = (
@@ -152,7 +135,7 @@ def test_readings_are_compared(
     assert first > second
 
 
-@pytest.mark.parametrize(("before", "behind"), [(0.0, 0.0), (0.9, 1.3), (0.02, 0.5)])
+@pytest.mark.parametrize(("before", "behind"), [(0.0, 0.0), (0.9, 1.3)])
 def test_trimming_leaves_the_speech_and_a_margin(before: float, behind: float) -> None:
     spoken = speech(2.0)
     trimmed = trim(AudioAnalysis(joined(silence(before), spoken, noise(behind, 0.0005))))
@@ -161,18 +144,17 @@ def test_trimming_leaves_the_speech_and_a_margin(before: float, behind: float) -
     assert float(np.square(trimmed).sum()) > 0.995 * float(np.square(spoken).sum())
 
 
-@pytest.mark.parametrize("make", [lambda: silence(0), lambda: silence(1.0), lambda: noise(1.0, 0.05)])
+@pytest.mark.parametrize("make", [lambda: silence(0), lambda: noise(1.0, 0.05)])
 def test_without_speech_nothing_is_cut(make: Callable[[], Samples]) -> None:
     samples = make()
     assert trim(AudioAnalysis(samples)) is samples
 
 
-def test_seeds_of_tries_differ_and_come_again() -> None:
+def test_each_try_has_its_own_seed() -> None:
     assert next_seed(5, 0) == 5
-    made = {next_seed(seed, attempt) for seed in range(100) for attempt in range(10)}
-    assert len(made) == 1000
-    assert all(0 <= seed < 2**32 for seed in made)
-    assert next_seed(2**32 - 1, 3) == next_seed(2**32 - 1, 3)
+    seeds = {next_seed(seed, attempt) for seed in range(100) for attempt in range(10)}
+    assert len(seeds) == 1000
+    assert all(0 <= seed < 2**32 for seed in seeds)
 
 
 def test_analysing_takes_less_than_20_ms_per_second_of_audio() -> None:

@@ -58,9 +58,8 @@ def test_one_sentence_alone_sounds_as_in_its_text(model: Synthesizer) -> None:
     np.testing.assert_allclose(alone.samples, utterance.samples, atol=1e-4)
 
 
-@pytest.mark.parametrize("codes", [(2, 2), (3, 7)])
-def test_a_stream_sounds_as_the_whole(model: Synthesizer, codes: tuple[int, int]) -> None:
-    config = PLAIN.model_copy(update=dict(zip(("first_codes", "chunk_codes"), codes, strict=True)))
+def test_a_stream_sounds_as_the_whole(model: Synthesizer) -> None:
+    config = PLAIN.model_copy(update={"first_codes": 3, "chunk_codes": 7})
     plan = model.plan(TEXT, config)
     whole = model.speak(plan, config)
     stream = np.concatenate(list(model.stream(plan, config)))
@@ -86,7 +85,7 @@ def test_closing_a_stream_frees_its_cache(model: Synthesizer, monkeypatch: pytes
     stream.close()
     gc.collect()
     assert caches[0]() is None
-    assert model.speak("ሰላም", PLAIN).seconds > 0  # nobody holds the model any more
+    assert model.speak("ሰላም", PLAIN).seconds > 0  # the model is free again
 
 
 def test_several_texts_share_their_batches_and_come_back_apart(model: Synthesizer) -> None:
@@ -103,10 +102,9 @@ def test_single_settings_are_validated(model: Synthesizer) -> None:
         model.speak("ሰላም", PLAIN, speed=9)
 
 
-def test_what_cannot_be_spoken_is_refused_before_any_work(model: Synthesizer) -> None:
-    with pytest.raises(TextError, match="ส") as caught:
+def test_unspeakable_text_and_unknown_voices_are_refused(model: Synthesizer) -> None:
+    with pytest.raises(TextError, match="ส"):
         model.speak("สวัสดี", PLAIN)
-    assert caught.value.hint
     with pytest.raises(AmharicTtsError, match="nobody"):
         model.speak("ሰላም", PLAIN, reference="nobody")
 
@@ -118,14 +116,6 @@ def test_subtitles_are_spoken_in_their_time(model: Synthesizer) -> None:
     assert not timeline.samples[:OUTPUT_RATE].any()
     assert timeline.samples[round(1.1 * OUTPUT_RATE) : round(1.4 * OUTPUT_RATE)].any()
     assert timeline.cues[1].note
-
-
-def test_utterances_come_one_after_the_other(model: Synthesizer) -> None:
-    config = PLAIN.model_copy(update={"batch_size": 1})
-    utterances = model.utterances(TEXT, config)
-    first = next(utterances)
-    utterances.close()
-    assert model.join([first], config).seconds == pytest.approx(first.seconds + first.pause)
 
 
 PHONES = "sɛlamnɛwtenastɨllɨɲ"
@@ -157,22 +147,14 @@ class FakeModel:
 
 
 @pytest.mark.parametrize(
-    ("mute", "tries", "spoken", "silent"),
-    [
-        ([], 3, 1, False),
-        ([5], 3, 2, False),
-        ([5, next_seed(5, 1), next_seed(5, 2)], 3, 3, True),
-        ([5], 1, 1, True),
-    ],
+    ("mute", "tries", "doubtful"), [([5], 2, False), ([5, next_seed(5, 1), next_seed(5, 2)], 3, True)]
 )
-def test_doubtful_sentences_are_spoken_again_until_the_tries_are_used(
-    mute: list[int], tries: int, spoken: int, silent: bool
-) -> None:
-    (utterance,) = FakeModel(mute).speak(5, tries=tries)
-    assert (utterance.tries, any(flag.startswith("nothing") for flag in utterance.flags)) == (spoken, silent)
+def test_doubtful_sentences_are_repeated_until_the_tries_are_used(mute: list[int], tries: int, doubtful: bool) -> None:
+    (utterance,) = FakeModel(mute).speak(5, tries=3)
+    assert (utterance.tries, any(flag.startswith("nothing") for flag in utterance.flags)) == (tries, doubtful)
 
 
-def test_sentences_are_spoken_in_batches_of_which_only_the_doubtful_ones_are_repeated() -> None:
+def test_only_the_doubtful_sentences_of_a_batch_are_repeated() -> None:
     fake = FakeModel([7])
     utterances = fake.speak(6, 7, 8, batch_size=2)
     assert fake.batches == [[6, 7], [next_seed(7, 1)], [8]]
@@ -187,5 +169,5 @@ def test_the_best_of_several_candidates_is_taken() -> None:
     assert utterance.sentence.seed == next_seed(3, 1)
 
 
-def test_a_sentence_may_take_longer_than_usual_but_not_for_ever() -> None:
+def test_a_sentence_may_take_longer_than_usual_but_has_a_limit() -> None:
     assert 40 < max_codes(Sentence(TOKENIZED), SpeechLimits()) < 200

@@ -1,6 +1,5 @@
-"""The vocoder makes the very sound of coqui's, whole or piece by piece."""
+"""The vocoder computes the same audio as coqui's, whole or in chunks."""
 
-from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
@@ -31,26 +30,10 @@ def vocoder(decoder: Any) -> Vocoder:
     return Vocoder(decoder)
 
 
-@pytest.fixture
-def on_two_threads() -> Iterator[None]:
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(1)
-
-
 def of_coqui(decoder: Any, latents: torch.Tensor, embedding: torch.Tensor) -> Samples:
     with torch.inference_mode():
         sound: Samples = decoder(latents[None], g=embedding)[0, 0].numpy()
     return sound
-
-
-def pieces(vocoder: Vocoder, latents: torch.Tensor, sizes: tuple[int, ...]) -> list[Samples]:
-    stream, sounds, sizes_of = vocoder.stream(voice()), [], cycle(sizes)
-    while len(latents):
-        size = next(sizes_of)
-        sounds.append(stream.push(latents[:size]))
-        latents = latents[size:]
-    return [*sounds, stream.finish()]
 
 
 @pytest.mark.parametrize("codes", [1, 2, 3, 50])
@@ -69,34 +52,41 @@ def test_the_sound_of_the_published_size_is_that_of_coqui() -> None:
     np.testing.assert_allclose(Vocoder(decoder).sound(vectors(30, 1024), voice()), wanted, atol=SAME, rtol=0)
 
 
-@pytest.mark.parametrize("sizes", [(1,), (1, 13, 1, 2), (12, 24), (1000,)])
+@pytest.mark.parametrize("sizes", [(1,), (1, 13, 1, 2), (1000,)])
 @pytest.mark.parametrize("codes", [1, 31])
-def test_pieces_joined_are_the_whole(codes: int, sizes: tuple[int, ...], vocoder: Vocoder) -> None:
+def test_chunks_joined_are_the_whole(codes: int, sizes: tuple[int, ...], vocoder: Vocoder) -> None:
+    stream, latents, chunks = vocoder.stream(voice()), vectors(codes), []
+    for size in cycle(sizes):
+        chunks.append(stream.push(latents[:size]))
+        latents = latents[size:]
+        if not len(latents):
+            break
     whole = vocoder.sound(vectors(codes), voice())
-    np.testing.assert_allclose(np.concatenate(pieces(vocoder, vectors(codes), sizes)), whole, atol=SAME, rtol=0)
+    np.testing.assert_allclose(np.concatenate([*chunks, stream.finish()]), whole, atol=SAME, rtol=0)
 
 
-def test_a_piece_costs_what_it_is_long_and_no_more(vocoder: Vocoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    worked: list[int] = []
+def test_the_cost_of_a_chunk_depends_on_its_length_alone(vocoder: Vocoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    frames: list[int] = []
     run = Vocoder.run
 
     def counted(self: Vocoder, wholes: Any, biases: Any) -> list[Samples]:
-        worked.extend(len(whole.frames) for whole in wholes)
+        frames.extend(len(whole.frames) for whole in wholes)
         return run(self, wholes, biases)
 
     monkeypatch.setattr(Vocoder, "run", counted)
     stream = vocoder.stream(voice())
     for _ in range(12):
         stream.push(vectors(10))
-    assert max(worked) <= Upsampling(TO_24_KHZ).count(10) + 2 * vocoder.network.reach + 1
+    assert max(frames) <= Upsampling(TO_24_KHZ).count(10) + 2 * vocoder.network.reach + 1
     assert stream.latents is not None
     assert len(stream.latents) < 12
 
 
-@pytest.mark.usefixtures("on_two_threads")
-def test_threads_share_a_sentence_and_leave_the_number_of_threads_alone(
-    decoder: Any, vocoder: Vocoder, monkeypatch: pytest.MonkeyPatch
+def test_threads_share_a_sentence_and_leave_the_number_of_threads_unchanged(
+    decoder: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
+    torch.set_num_threads(2)
+    request.addfinalizer(lambda: torch.set_num_threads(1))
     monkeypatch.setattr(vocoder_module, "MAX_FRAMES_CPU", 50)
     shared = Vocoder(decoder)
     assert torch.get_num_threads() == 2
@@ -115,21 +105,21 @@ def test_bf16_sounds_the_same(decoder: Any, vocoder: Vocoder) -> None:
     assert 0 < distance(whole, half.sound(vectors(60), voice())) < 0.3
 
 
-def test_no_codes_are_no_sound(vocoder: Vocoder) -> None:
+def test_no_codes_make_no_audio(vocoder: Vocoder) -> None:
     stream = vocoder.stream(voice())
     assert vocoder.sound(vectors(3)[:0], voice()).shape == (0,)
     assert stream.push(vectors(3)[:0]).shape == (0,)
     assert stream.finish().shape == (0,)
 
 
-def test_the_vocoder_of_coqui_is_left_as_it_is() -> None:
+def test_the_vocoder_of_coqui_is_unchanged() -> None:
     decoder = small_vocoder()
     before = {name: weight.clone() for name, weight in decoder.state_dict().items()}
     Vocoder(decoder).sound(vectors(9), voice())
     torch.testing.assert_close(decoder.state_dict(), before, atol=0, rtol=0)
 
 
-@pytest.mark.parametrize("codes", [1, 2, 3, 7, 12, 13, 25, 147, 604])
+@pytest.mark.parametrize("codes", [1, 2, 3, 13, 147, 604])
 def test_frames_are_those_of_torch(codes: int) -> None:
     latents = torch.randn(codes, 3, generator=torch.Generator().manual_seed(codes))
     wanted = latents.T[None]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from safetensors.torch import save
 
 from tests.training.small_gpt import liven
 from tests.xtts.exporting import plain_model
@@ -22,7 +23,6 @@ from utils.speech.voices import STALE_SECONDS, ConditioningSettings, VoiceCache,
 from utils.xtts import random_model
 
 PUBLISHED: dict[str, Any] = {"gpt_cond_len": 30, "gpt_cond_chunk_len": 4, "max_ref_len": 30, "sound_norm_refs": False}
-slow = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +67,8 @@ def with_config(model: LoadedModel, folder: Path, **settings: object) -> LoadedM
         ([4.2], {}, ("wav", 22_050, 1)),  # the last chunk is too short to be used
         ([1.0, 1.5, 1.2], {"gpt_cond_len": 3, "gpt_cond_chunk_len": 2, "sound_norm_refs": True}, ("wav", 22_050, 1)),
         ([2.5], {"max_ref_len": 2}, ("wav", 44_100, 2)),
-        pytest.param(([2.5], {"max_ref_len": 2}, ("ogg", 24_000, 2)), marks=slow),
-        pytest.param(([3.0], {"gpt_cond_len": 1, "gpt_cond_chunk_len": 2}, ("wav", 22_050, 1)), marks=slow),
-        pytest.param(([3.5], {"gpt_cond_len": 0, "gpt_cond_chunk_len": 1}, ("wav", 22_050, 1)), marks=slow),  # all
+        pytest.param(([2.5], {"max_ref_len": 2}, ("ogg", 24_000, 2)), marks=pytest.mark.slow),
+        pytest.param(([3.5], {"gpt_cond_len": 0, "gpt_cond_chunk_len": 1}, ("wav", 22_050, 1)), marks=pytest.mark.slow),
     ],
 )
 def test_a_voice_is_what_coqui_computes(
@@ -101,13 +100,12 @@ def test_the_settings_are_those_of_the_config_or_coquis_defaults(model: LoadedMo
     config = json.loads(bare.read_text())
     bare.write_text(json.dumps({name: config[name] for name in config if not name.startswith(("gpt_cond", "max_ref"))}))
     assert ConditioningSettings.of(bare.parent) == ConditioningSettings(12, 4, 10)
-    for invalid in ({"max_ref_len": 0}, {"gpt_cond_chunk_len": None}, {"gpt_cond_len": "long"}):
-        bare.write_text(json.dumps(config | invalid))
-        with pytest.raises(AmharicTtsError, match=r"config\.json"):
-            ConditioningSettings.of(bare.parent)
+    bare.write_text(json.dumps(config | {"gpt_cond_len": "long"}))
+    with pytest.raises(AmharicTtsError, match=r"config\.json"):
+        ConditioningSettings.of(bare.parent)
 
 
-def test_a_voice_is_computed_once_and_then_read(
+def test_a_voice_is_computed_once_and_then_read_from_the_cache(
     model: LoadedModel, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = clip(tmp_path, "a.wav", 1.0)
@@ -126,9 +124,7 @@ def test_a_cache_that_cannot_be_written_only_costs_time(tmp_path: Path, caplog: 
     assert "not cached" in caplog.text
 
 
-def test_audio_its_order_the_model_and_its_settings_make_another_voice(
-    model: LoadedModel, tmp_path: Path, cache: Path
-) -> None:
+def test_audio_order_model_and_settings_are_part_of_the_key(model: LoadedModel, tmp_path: Path, cache: Path) -> None:
     one, two = clip(tmp_path, "1.wav", 1.0), clip(tmp_path, "2.wav", 1.0, seed=2)
     other = with_config(model, tmp_path / "model", gpt_cond_len=9)
     renamed = dataclasses.replace(model, fingerprint="another")
@@ -136,18 +132,15 @@ def test_audio_its_order_the_model_and_its_settings_make_another_voice(
     assert len({voice_from(each, paths, cache).key for each, paths in pairs}) == 6
 
 
-@pytest.mark.parametrize("damage", ["empty", "cut", "foreign", "nan"])
+@pytest.mark.parametrize("damage", ["truncated", "other shape", "nan"])
 def test_a_damaged_entry_is_computed_again(model: LoadedModel, tmp_path: Path, cache: Path, damage: str) -> None:
-    from safetensors.torch import save
-
     path = clip(tmp_path, "a.wav", 1.0)
     voice = voice_from(model, [path], cache)
     entry = cache / f"{voice.key}.safetensors"
     whole = entry.read_bytes()
     damages = {
-        "empty": b"",
-        "cut": whole[:-9],
-        "foreign": save({"prompt": torch.zeros(1, 32, 8), "embedding": torch.zeros(1, 512, 1)}),
+        "truncated": whole[:-9],
+        "other shape": save({"prompt": torch.zeros(1, 32, 8), "embedding": torch.zeros(1, 512, 1)}),
         "nan": save({"prompt": voice.prompt * torch.nan, "embedding": voice.embedding}),
     }
     entry.write_bytes(damages[damage])
@@ -159,11 +152,10 @@ def tensors(number: int) -> dict[str, torch.Tensor]:
     return {"prompt": torch.full((1, 2, 3), float(number)), "embedding": torch.zeros(1, 4, 1)}
 
 
-def cached(cache: VoiceCache) -> set[str]:
-    return {path.stem for path in cache.folder.glob("*.safetensors")}
+def test_the_least_recently_used_voice_is_evicted_first_and_the_newest_never(cache: Path) -> None:
+    def cached() -> set[str]:
+        return {path.stem for path in cache.glob("*.safetensors")}
 
-
-def test_what_was_used_longest_ago_goes_first_and_the_newest_stays(cache: Path) -> None:
     cache.mkdir()
     old, new = (cache / f".{name}{PARTIAL}" for name in ("old", "new"))  # half-written files
     old.touch()
@@ -175,12 +167,12 @@ def test_what_was_used_longest_ago_goes_first_and_the_newest_stays(cache: Path) 
         os.utime(cache / f"{number}.safetensors", (number, number))
     assert voices.get("0", {"prompt": (1, 2, 3), "embedding": (1, 4, 1)})
     voices.put("3", tensors(3))
-    assert cached(voices) == {"0", "2", "3"}
+    assert cached() == {"0", "2", "3"}
     assert (old.exists(), new.exists()) == (False, True)
     VoiceCache(cache, max_bytes=2 * (cache / "3.safetensors").stat().st_size).put("4", tensors(4))
-    assert len(cached(voices)) == 2
+    assert len(cached()) == 2
     VoiceCache(cache, max_bytes=1).put("5", tensors(5))
-    assert cached(voices) == {"5"}
+    assert cached() == {"5"}
 
 
 def test_a_model_has_a_default_voice_and_its_speakers(model: LoadedModel, cache: Path) -> None:
@@ -197,7 +189,6 @@ def test_a_voice_has_several_names(model: LoadedModel, tmp_path: Path, cache: Pa
         "": DEFAULT_VOICE,
         " Default ": DEFAULT_VOICE,
         "tiny abebe": "Tiny Abebe",
-        str(one): "1",
         f"{one} | {two}": "1 and 1 more",
         f"{one}|": "1",
     }
@@ -228,16 +219,12 @@ def test_without_a_reference_the_first_speaker_is_the_default(model: LoadedModel
         ("{folder}", "folder"),
         ("{folder}/short.wav", "0.50 s"),
         ("{folder}/silent.wav", "silent.wav is silent"),
-        ("{folder}/text.wav", "text.wav"),
     ],
 )
-def test_what_is_not_a_voice_is_refused(
-    model: LoadedModel, tmp_path: Path, cache: Path, name: str, message: str
-) -> None:
+def test_an_invalid_voice_is_refused(model: LoadedModel, tmp_path: Path, cache: Path, name: str, message: str) -> None:
     clip(tmp_path, "good.wav", 1.5)
     clip(tmp_path, "short.wav", 0.5)
     soundfile.write(tmp_path / "silent.wav", np.zeros(44_100), 22_050)
-    (tmp_path / "text.wav").write_text("no sound")
     with pytest.raises(AmharicTtsError) as caught:
         voice_named(model, name.format(folder=tmp_path), cache)
     assert message in str(caught.value)
@@ -248,12 +235,11 @@ def test_what_is_not_a_voice_is_refused(
 @pytest.mark.parametrize(
     "stored",
     [
-        [1, 2],
         {"a": {"gpt_cond_latent": torch.zeros(1, 32, 64)}},
         {"a": {"gpt_cond_latent": torch.zeros(1, 32, 8), "speaker_embedding": torch.zeros(1, 512, 1)}},
         Path("x"),  # a pickle that would have to be run
     ],
-    ids=["list", "no embedding", "another model", "pickle"],
+    ids=["no embedding", "another model", "pickle"],
 )
 def test_damaged_speakers_are_refused(model: LoadedModel, tmp_path: Path, stored: object) -> None:
     bare = with_config(model, tmp_path / "model")
