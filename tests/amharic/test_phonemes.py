@@ -24,25 +24,12 @@ ETHIOPIC = re.compile("[\u1200-\u135a\u1380-\u138f\u2d80-\u2dde\uab01-\uab2e\U00
 AMHARIC = st.text(st.sampled_from([*values(), " ", "።", "፣", "\u135f", "ː", "5", "x"]))
 
 
-@pytest.mark.parametrize(
-    ("written", "phones"),
-    [
-        ("ሰላም ሁለት አማርኛ ቤቶች ሰበረ ልብ", "səlam hulətː amarɨɲːa betot͡ʃː səbːərə lɨbː"),
-        ("ስለዚህ እነዚህ ልጅነት ቋንቋ ዓይን", "sɨləzːih ɨnːəzːih lɨd͡ʒɨnːət kʼwankʼwa ajn"),
-    ],
-)
-def test_words_are_spoken(written: str, phones: str) -> None:
-    assert phonemize(written) == phones
-
-
-def test_everything_but_the_words_stays_where_it_is() -> None:
+def test_all_but_words_and_quotation_marks_is_unchanged() -> None:
     assert phonemize("ሰላም፣  ቤት 12 ok\nልጅ።") == "səlam,  bet 12 ok\nlɨd͡ʒ."
-    assert phonemize("no Amharic!") == "no Amharic!"
-    assert phonemize('"ሰላም" \'ቤት\' በ"አገር"') == "səlam bet bəʔaɡər"  # quotation marks are not heard
-    assert phonemize("") == ""
+    assert phonemize('"ሰላም" \'ቤት\' በ"አገር"') == "səlam bet bəʔaɡər"
 
 
-def test_the_letters_themselves_are_a_backend_and_another_one_is_refused() -> None:
+def test_fidel_is_a_backend_and_an_unknown_backend_is_refused() -> None:
     assert phonemize("ሰላም፣ ዓለም።", "fidel") == "ሰላም፣ ዓለም።"
     with pytest.raises(ValueError, match="rules, epitran, fidel"):
         phonemize("ሰላም", "espeak")
@@ -52,9 +39,8 @@ def test_a_gemination_mark_in_the_text_is_honoured() -> None:
     assert phonemize("ገና\u135f ገና") == "ɡənːa ɡəna"
 
 
-@pytest.mark.parametrize("said", ["ገናː", "ɡənːa", "gən:a"])
-def test_an_override_wins_and_is_found_under_affixes(said: str) -> None:
-    assert phonemize("ገና የገናን", overrides={"ገና": said}) == "ɡənːa jəɡənːan"
+def test_an_override_applies_to_words_with_affixes() -> None:
+    assert phonemize("ገና የገናን", overrides={"ገና": "gən:a"}) == "ɡənːa jəɡənːan"
 
 
 def test_an_override_that_begins_with_a_vowel_has_its_glottal_stop_after_a_prefix() -> None:
@@ -68,14 +54,12 @@ def test_every_known_letter_is_spoken_in_known_phones() -> None:
     assert set("".join(phones)) <= set("".join(PHONES) + "ː")
 
 
-@pytest.mark.parametrize(
-    ("name", "phone_error", "word_error"), [("amharic_judge", 0.5, 2.0), ("amharic_pronunciations", 0.5, 2.0)]
-)
-def test_few_phones_of_known_words_are_wrong(name: str, phone_error: float, word_error: float) -> None:
+@pytest.mark.parametrize("name", ["amharic_judge", "amharic_pronunciations"])
+def test_few_phones_of_known_words_are_wrong(name: str) -> None:
     command = [sys.executable, "benchmarks/phone_error.py", f"tests/data/{name}.tsv", "--json"]
     measured = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
-    assert measured["phone error %"] <= phone_error
-    assert measured["word error %"] <= word_error
+    assert measured["phone error %"] <= 0.5
+    assert measured["word error %"] <= 2.0
     assert measured["geminate F1"] >= 0.96
 
 
@@ -86,7 +70,7 @@ def test_no_ethiopic_letter_is_left_of_any_text(text: str) -> None:
 
 
 @given(AMHARIC)
-def test_what_is_spoken_can_be_written_in_latin_letters_and_read_back(text: str) -> None:
+def test_phones_can_be_written_in_latin_letters_and_read_back(text: str) -> None:
     phones = phonemize(text)
     assert from_latin(to_latin(phones)) == phones
 
@@ -124,7 +108,7 @@ def test_epitran_leaves_no_letter_over_and_logging_alone() -> None:
     assert logging.getLogger().level == before
 
 
-def test_a_missing_epitran_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_epitran_is_reported_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "epitran", None)
     _epitran.cache_clear()
     with pytest.raises(ImportError, match="pip install epitran"):
@@ -138,7 +122,6 @@ def test_an_explanation_has_every_step() -> None:
     assert explanation.latin == "səlam lə’aləm."
     assert [word.phones for word in explanation.words] == ["səlam", "ləʔaləm"]
     assert explain("ሰꬁላም ꬁ").unknown == {"ꬁ": 2}
-    assert explain("").words == ()
 
 
 @pytest.mark.parametrize(
@@ -151,8 +134,3 @@ def test_an_explanation_has_every_step() -> None:
 def test_each_word_says_where_its_geminates_come_from(written: str, gemination: str) -> None:
     (word,) = explain_words(written)
     assert word.gemination.startswith(gemination)
-
-
-def test_an_override_is_named_as_the_source() -> None:
-    (word,) = explain_words("ገና", {"ገና": "ገናː"})
-    assert (word.phones, word.gemination) == ("ɡənːa", "override")

@@ -1,4 +1,4 @@
-"""Where ɨ is heard."""
+"""Where ɨ is spoken."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from utils.amharic.alphabet import read
 from utils.amharic.syllables import insert_vowels
 
 
-def heard(words: str) -> str:
+def phones_of(words: str) -> str:
     return " ".join(insert_vowels(map(read, words.split())))
 
 
@@ -29,8 +29,8 @@ def heard(words: str) -> str:
     ],
 )
 def test_words_are_spoken_with_their_vowels(written: str, phones: str) -> None:
-    assert heard(written) == phones
-    assert " ".join(map(heard, written.split())) == phones  # words do not touch each other
+    assert phones_of(written) == phones
+    assert " ".join(map(phones_of, written.split())) == phones  # words do not touch each other
 
 
 def test_a_complete_pronunciation_is_left_alone() -> None:
