@@ -9,7 +9,7 @@ from tests.server.fake_server import CHUNK, Served, served
 
 @pytest.fixture(scope="session")
 def voices(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two voices, and what is none."""
+    """A folder with two voices, and files that are no voices."""
     folder = tmp_path_factory.mktemp("voices")
     (folder / "many").mkdir()
     (folder / "empty").mkdir()
@@ -21,5 +21,5 @@ def voices(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(voices: Path) -> Iterator[Served]:
-    with served("--voices", str(voices), "--longest-text", "500", "--waiting", "3") as found:
-        yield found
+    with served("--voices", str(voices), "--longest-text", "500", "--waiting", "3") as server:
+        yield server

@@ -12,28 +12,28 @@ from utils.xtts import random_model
 
 pytestmark = pytest.mark.slow
 SENTENCE = "ሰላም።"
-LONGEST = 10  # seconds until somebody who left is forgotten
+DISCONNECT_SECONDS = 10  # until the request of a client that disconnected has ended
 
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("served")
     words = ("--model", str(amharic_model.build(folder, layers=2)), "--device", "cpu", "--precision", "fp32")
-    with served(*words, module="utils serve") as found:
-        yield found
+    with served(*words, module="utils serve") as server:
+        yield server
 
 
 def test_it_speaks_with_the_voices_of_the_model(real: Served) -> None:
-    assert [voice["id"] for voice in real.http.get("/v1/voices").json()["voices"]] == [
-        "default",
-        *random_model.SPEAKERS,
-    ]
-    one, two = (real.speak(SENTENCE, response_format="pcm", voice=voice).content for voice in random_model.SPEAKERS)
-    assert len(one) > 10_000
-    assert one != two
+    voices = [voice["id"] for voice in real.http.get("/v1/voices").json()["voices"]]
+    assert voices == ["default", *random_model.SPEAKERS]
+    first, second = (
+        real.speak(SENTENCE, response_format="pcm", voice=voice).content for voice in random_model.SPEAKERS
+    )
+    assert len(first) > 10_000
+    assert first != second
 
 
-def test_what_cannot_be_read_is_refused_before_any_sound(real: Served) -> None:
+def test_unreadable_text_is_refused_before_any_sound(real: Served) -> None:
     answer = real.speak("ሰላም 漢字")
     assert answer.status_code == 400
     assert "漢" in answer.json()["error"]["message"]
@@ -46,9 +46,9 @@ def test_a_whole_file_is_spoken_sentence_by_sentence_and_judged(real: Served) ->
         assert sound.getnframes() * 2 < len(answer.content) < sound.getnframes() * 2 + 1000
 
 
-def test_leaving_in_the_middle_frees_the_place(real: Served) -> None:
+def test_a_client_that_disconnects_ends_its_request(real: Served) -> None:
     endless = {"input": f"{SENTENCE} " * 800, "response_format": "pcm"}  # forty seconds of work here
     with real.http.stream("POST", SPEECH, json=endless) as answer:
         next(answer.iter_raw())
         assert real.counts()["speaking"] == 1
-    real.wait_until(within=LONGEST, speaking=0, open=0)
+    real.wait_until(within=DISCONNECT_SECONDS, speaking=0, open=0)

@@ -1,4 +1,4 @@
-"""Many callers at once, some of them rude: nobody is lost and nothing is kept."""
+"""Many clients at once, some of which break the rules: no response is lost and no memory grows."""
 
 import random
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +15,8 @@ GROWTH = 4e6  # bytes; measured below 1e6 on Linux
 pytestmark = pytest.mark.slow
 
 
-def asked(server: Served, number: int) -> str:
-    """Make one request of some kind and return how it went."""
+def send(server: Served, number: int) -> str:
+    """Send one request of some kind and return how it went."""
     kind = ("pcm", "mp3", "opus", "flac", "wav", "wrong", "killed", "sse")[number % 8]
     words = number % 5 + 1
     body: dict[str, object] = {"input": " ".join(["word"] * words), "response_format": "pcm"}
@@ -36,19 +36,19 @@ def asked(server: Served, number: int) -> str:
         return "fine" if answer.status_code == 200 and answer.content and not lost else f"{kind}: {answer.status_code}"
 
 
-def round_of(server: Served, seed: int) -> list[str]:
+def send_all(server: Served, seed: int) -> list[str]:
     numbers = random.Random(seed).sample(range(REQUESTS), REQUESTS)
     with ThreadPoolExecutor(CALLERS) as callers:
-        return list(callers.map(lambda number: asked(server, number), numbers))
+        return list(callers.map(lambda number: send(server, number), numbers))
 
 
 def test_two_hundred_requests_by_eight_callers_lose_none_and_memory_stays_flat() -> None:
     with served("--waiting", "8") as server:
         process = psutil.Process(server.process.pid)
-        assert set(round_of(server, 0)) == {"fine"}  # what is built once is built now
+        assert set(send_all(server, 0)) == {"fine"}  # what is built once is built now
         before = process.memory_info().rss
         threads = process.num_threads()
-        assert set(round_of(server, 1)) == {"fine"}
+        assert set(send_all(server, 1)) == {"fine"}
         server.wait_until(speaking=0, waiting=0, open=0)
         assert process.memory_info().rss - before < GROWTH
         assert process.num_threads() <= threads

