@@ -73,5 +73,10 @@ def test_a_labialised_spelling_is_geminate_where_the_rounded_one_is() -> None:
     assert mark(read("ጐበኘ"), listed).codes == "gWEbEN:E"
 
 
+def test_the_longest_stem_wins() -> None:
+    listed = WORDS | {read("በቆሎ"): Entry("bEK:olo", is_verb=False, source="test")}
+    assert mark(read("በቆሎን"), listed).codes == "bEK:olon"
+
+
 def test_a_noun_keeps_its_first_vowel_after_a_prefix() -> None:
     assert marked("የልጅ") == "yElIJ"

@@ -56,6 +56,11 @@ def test_the_first_file_wins_and_closed_comes_first(tmp_path: Path, monkeypatch:
     assert sources == {"gEna": "closed", "lb": "a"}
 
 
+def test_derived_verbs_are_listed_unless_a_noun_with_a_suffix_has_the_same_letters() -> None:
+    assert lexicon.words()[read("ተሰበረ")] == lexicon.Entry("tEsEb:ErE", is_verb=True, source="verbs")
+    assert read("ነገርን") not in lexicon.words()
+
+
 @pytest.mark.parametrize("path", sorted(DATA.rglob("*.tsv")), ids=lambda path: path.stem)
 def test_every_table_says_where_it_comes_from(path: Path) -> None:
     header = [line for line in path.read_text(encoding="utf-8").splitlines()[:12] if line.startswith("#")]

@@ -92,6 +92,10 @@ def test_the_likelier_of_two_homographs_is_chosen(written: str, chosen: str) -> 
     assert all_forms()[written] == chosen
 
 
+def test_equal_radicals_may_be_written_once(tmp_path: Path) -> None:
+    assert {"ይዘልላልː", "ይዘላːልː", "ዘልሎ", "ዘሎː"} <= forms_of(tmp_path, "ዘለːለ", "A")
+
+
 def test_there_are_enough_verbs_and_not_too_many_forms() -> None:
     assert len(rows(TABLE, columns=4)) >= 1_500
     assert len(all_forms()) < 125_000

@@ -97,6 +97,24 @@ def test_a_cancelled_waiting_request_leaves_the_queue_and_never_runs(session: Sp
     assert order == []
 
 
+def test_a_cancelled_task_cleans_up_between_its_turns(session: SpeechSession) -> None:
+    closed = threading.Event()
+
+    def task(_model: Any) -> Iterator[str | None]:
+        try:
+            yield "first"
+            while True:
+                yield None
+        finally:
+            closed.set()
+
+    events = session.submit(task, CONFIG).events()
+    assert next(events) == "first"
+    events.close()  # whoever stops listening cancels
+    assert session.users == 0
+    assert closed.wait(10)
+
+
 def test_a_second_request_of_an_owner_cancels_the_first(session: SpeechSession) -> None:
     first = session.submit(endless, CONFIG, owner="visitor")
     second = session.submit(endless, CONFIG, owner="visitor")
