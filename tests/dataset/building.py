@@ -45,8 +45,8 @@ def recordings(folder: Path, count: int, *, seconds: float = 8.0, first: int = 0
     return ScanResult(tuple(made))
 
 
-def built(found: ScanResult, project: Project, settings: DatasetConfig = SETTINGS) -> BuildReport:
-    return build(found, project, settings, silent)
+def built(scan: ScanResult, project: Project, settings: DatasetConfig = SETTINGS) -> BuildReport:
+    return build(scan, project, settings, silent)
 
 
 def silent(kind: str, **fields: object) -> None:

@@ -33,8 +33,8 @@ def listed(folder: Path, text: str | bytes, name: str = "metadata.csv") -> ScanR
     return read_dataset(folder / name)
 
 
-def rows(found: ScanResult) -> list[tuple[str, str, str]]:
-    return [(recording.path.name, recording.text, recording.speaker) for recording in found.recordings]
+def rows(scan: ScanResult) -> list[tuple[str, str, str]]:
+    return [(recording.path.name, recording.text, recording.speaker) for recording in scan.recordings]
 
 
 AB = [("a.wav", "ሰላም ነው", "speaker"), ("b.wav", "ደህና ነኝ", "speaker")]
@@ -67,9 +67,9 @@ def test_every_format_of_a_list_is_read(
         "crlf": text.replace("\n", "\r\n").encode(),
         "mojibake": text.encode().decode("latin-1").encode(),
     }.get(encoding) or text.encode(encoding if encoding.startswith("utf") else "utf-8")
-    found = listed(folder, raw)
-    assert rows(found) == expected
-    assert [problem for problem in found.problems if "decoded" not in problem.sentence] == []
+    scan = listed(folder, raw)
+    assert rows(scan) == expected
+    assert [problem for problem in scan.problems if "decoded" not in problem.sentence] == []
 
 
 @pytest.mark.parametrize(
@@ -90,29 +90,29 @@ def test_an_unusable_line_is_reported_with_its_number(
     folder: Path, text: str | bytes, kept: list[str], fact: str
 ) -> None:
     (folder / "wavs" / "link.wav").symlink_to(folder.parent / "outside.wav")
-    found = listed(folder, text)
-    assert [recording.path.name for recording in found.recordings] == kept
-    assert [fact in problem.sentence for problem in found.problems] == [True]
+    scan = listed(folder, text)
+    assert [recording.path.name for recording in scan.recordings] == kept
+    assert [fact in problem.sentence for problem in scan.problems] == [True]
 
 
 def test_all_lists_of_a_folder_are_read_and_unlisted_audio_is_reported(folder: Path) -> None:
     (folder / "metadata_train.csv").write_text(HEADER + "wavs/a.wav|ሰላም|አበበ\n", encoding="utf-8")
     (folder / "metadata_eval.csv").write_text(HEADER + "wavs/b.wav|ደህና|አበበ\n", encoding="utf-8")
-    found = read_dataset(folder)
-    assert {recording.path.name for recording in found.recordings} == {"a.wav", "b.wav"}
-    assert [problem.sentence for problem in found.problems] == ["1 audio files are not in the list: c.wav."]
+    scan = read_dataset(folder)
+    assert {recording.path.name for recording in scan.recordings} == {"a.wav", "b.wav"}
+    assert [problem.sentence for problem in scan.problems] == ["1 audio files are not in the list: c.wav."]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "stream.arrow", "file.arrow"])
 @pytest.mark.parametrize("inside", [True, False])
 def test_a_table_is_read_with_audio_inside_or_beside(folder: Path, tmp_path: Path, kind: str, inside: bool) -> None:
     table(folder / "data" / f"train.{kind}", folder, inside=inside)
-    found = read_dataset(folder, workspace=tmp_path / "fetched")
-    assert [(recording.text, recording.speaker) for recording in found.recordings] == [("ሰላም", "1"), ("", "2")]
-    assert found.recordings[0].path.read_bytes() == (folder / "wavs" / "a.wav").read_bytes()
-    assert found.recordings[1].warnings[0].endswith("row 2: no text is given.")
-    assert ["row 3" in problem.sentence for problem in found.problems] == [True]
-    assert read_dataset(folder, workspace=tmp_path / "fetched") == found
+    scan = read_dataset(folder, workspace=tmp_path / "fetched")
+    assert [(recording.text, recording.speaker) for recording in scan.recordings] == [("ሰላም", "1"), ("", "2")]
+    assert scan.recordings[0].path.read_bytes() == (folder / "wavs" / "a.wav").read_bytes()
+    assert scan.recordings[1].warnings[0].endswith("row 2: no text is given.")
+    assert ["row 3" in problem.sentence for problem in scan.problems] == [True]
+    assert read_dataset(folder, workspace=tmp_path / "fetched") == scan
 
 
 def table(path: Path, folder: Path, *, inside: bool) -> None:
@@ -167,8 +167,8 @@ def test_the_hub_is_read_through_its_package(folder: Path, tmp_path: Path, monke
     pytest.importorskip("datasets", reason="the optional package datasets is not installed")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
     table(folder / "data" / "train.parquet", folder, inside=True)
-    found = read_hub(str(folder / "data"), tmp_path / "fetched")
-    assert [recording.text for recording in found.recordings] == ["ሰላም", ""]
+    scan = read_hub(str(folder / "data"), tmp_path / "fetched")
+    assert [recording.text for recording in scan.recordings] == ["ሰላም", ""]
 
 
 @pytest.mark.parametrize(

@@ -38,19 +38,19 @@ def dataset(project: Project) -> tuple[object, ...]:
 
 
 def test_ray_makes_the_same_dataset_and_reports_progress(project: Project, tmp_path: Path) -> None:
-    found = recordings(tmp_path / "in", 4)
+    scan = recordings(tmp_path / "in", 4)
     broken = tmp_path / "in" / "broken.wav"
     broken.write_bytes(b"no sound")
-    found = ScanResult((*found.recordings, dataclasses.replace(found.recordings[0], path=broken)))
+    scan = ScanResult((*scan.recordings, dataclasses.replace(scan.recordings[0], path=broken)))
     other, shares = Project(tmp_path / "other"), []
 
     def emit(kind: str, **fields: object) -> None:
         if kind == "progress":
             shares.append(fields["percent"])
 
-    local = built(found, other, SETTINGS.model_copy(update={"segmenter": "vad"}))
+    local = built(scan, other, SETTINGS.model_copy(update={"segmenter": "vad"}))
     handler = signal.getsignal(signal.SIGTERM)
-    report = build(found, project, RAY.model_copy(update={"segmenter": "vad"}), emit)
+    report = build(scan, project, RAY.model_copy(update={"segmenter": "vad"}), emit)
     for ours, theirs in zip(dataset(project), dataset(other), strict=True):
         assert ours == theirs
     assert len(report.contents.kept) >= 4
@@ -60,31 +60,31 @@ def test_ray_makes_the_same_dataset_and_reports_progress(project: Project, tmp_p
 
 
 def test_a_build_that_was_stopped_on_ray_continues(project: Project, tmp_path: Path) -> None:
-    found = recordings(tmp_path / "in", 4)
+    scan = recordings(tmp_path / "in", 4)
 
     def stop_after_the_first() -> None:
         if Store(project.dataset).read().recordings:
             raise StopRequested("save")
 
     with pytest.raises(StopRequested):
-        build(found, project, RAY, silent, check_stop=stop_after_the_first)
+        build(scan, project, RAY, silent, check_stop=stop_after_the_first)
     finished = len(Store(project.dataset).read().recordings)
     assert 0 < finished < 4
-    report = built(found, project)
+    report = built(scan, project)
     assert (report.added, report.known) == (4 - finished, finished)
 
 
-def test_tasks_on_ray_tell_how_far_they_are_and_bring_errors_with_their_cure(project: Project) -> None:
-    heard: list[tuple[int | None, float]] = []
-    outcomes = list(run_on_ray(halfway, [1, 2, 3], 2, lambda task, share: heard.append((task, share))))
+def test_tasks_on_ray_report_their_progress_and_errors_with_a_hint(project: Project) -> None:
+    reports: list[tuple[int | None, float]] = []
+    outcomes = list(run_on_ray(halfway, [1, 2, 3], 2, lambda task, share: reports.append((task, share))))
     assert sorted(outcome.result for outcome in outcomes if outcome.result) == [10, 20]
     (error,) = [outcome.error for outcome in outcomes if outcome.task == 3]
     assert (str(error), getattr(error, "hint", "")) == ("odd cure", "cure")
-    assert {(1, 0.5), (2, 0.5), (None, 0.0)} <= set(heard)
+    assert {(1, 0.5), (2, 0.5), (None, 0.0)} <= set(reports)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_ray_worker_that_dies_takes_only_its_recording_with_it(
+def test_a_ray_worker_that_dies_loses_only_its_recording(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("utils.dataset.build.make_clips", die_on_talk1)
@@ -94,7 +94,7 @@ def test_a_ray_worker_that_dies_takes_only_its_recording_with_it(
     assert "crashed" in sentence
 
 
-def test_a_missing_ray_is_said_with_its_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_ray_is_an_error_with_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigError, match="not installed") as caught:
         built(recordings(tmp_path / "in", 1), Project(tmp_path / "project"), RAY)

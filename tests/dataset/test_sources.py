@@ -1,4 +1,4 @@
-"""Recordings are found with their subtitles; what is not used is reported."""
+"""Recordings are scan with their subtitles; what is not used is reported."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -105,23 +105,23 @@ def test_subtitles_are_fitted_to_the_recording(tmp_path: Path) -> None:
 
 
 def test_a_text_file_of_the_same_name_is_the_transcript(tmp_path: Path) -> None:
-    found = find_recordings(
+    scan = find_recordings(
         [write_files(tmp_path, "a.wav a.txt b.wav b.lab c.wav c.txt c.srt")], language="am", speaker="አበበ"
     )
-    assert [(recording.text, len(recording.cues)) for recording in found.recordings] == [
+    assert [(recording.text, len(recording.cues)) for recording in scan.recordings] == [
         ("ሰላም ነው", 0),
         ("ሰላም ነው", 0),
         ("", 1),
     ]
-    assert {recording.speaker for recording in found.recordings} == {"አበበ"}
+    assert {recording.speaker for recording in scan.recordings} == {"አበበ"}
 
 
 def test_datasets_inside_a_folder_are_read_from_their_lists(tmp_path: Path) -> None:
     write_files(tmp_path, "talk.wav set/wavs/a.wav set/wavs/b.wav")
     (tmp_path / "set" / "metadata.csv").write_text("a|ሰላም\n", encoding="utf-8")
-    found = find_recordings([tmp_path], language="am")
-    assert {recording.path.name: recording.text for recording in found.recordings} == {"a.wav": "ሰላም", "talk.wav": ""}
-    assert ["b.wav" in problem.sentence for problem in found.problems] == [True]
+    scan = find_recordings([tmp_path], language="am")
+    assert {recording.path.name: recording.text for recording in scan.recordings} == {"a.wav": "ሰላም", "talk.wav": ""}
+    assert ["b.wav" in problem.sentence for problem in scan.problems] == [True]
     (recording,) = find_recordings([tmp_path / "set" / "metadata.csv"], language="am", speaker="አበበ").recordings
     assert (recording.text, recording.speaker) == ("ሰላም", "አበበ")
 
@@ -140,9 +140,9 @@ def test_datasets_inside_a_folder_are_read_from_their_lists(tmp_path: Path) -> N
 def test_what_cannot_be_used_is_reported_and_the_rest_found(tmp_path: Path, files: str, named: str, fact: str) -> None:
     write_files(tmp_path, files)
     bad = named if ":" in named else tmp_path / named
-    found = find_recordings([bad, tmp_path / "a.wav"], language="am")
-    assert [fact in problem.sentence for problem in found.problems] == [True]
-    assert "a.wav" in {recording.path.name for recording in found.recordings}
+    scan = find_recordings([bad, tmp_path / "a.wav"], language="am")
+    assert [fact in problem.sentence for problem in scan.problems] == [True]
+    assert "a.wav" in {recording.path.name for recording in scan.recordings}
 
 
 @pytest.mark.parametrize("kind", [str, Path])
@@ -156,6 +156,6 @@ def test_broken_subtitles_or_audio_are_left_to_what_is_whole(tmp_path: Path) -> 
     (tmp_path / "a.srt").write_text("nothing", encoding="utf-8")
     (tmp_path / "b.mp4").write_bytes(b"no sound")
     (tmp_path / "b.srt").write_text(AMHARIC, encoding="utf-8")
-    found = find_recordings([tmp_path], language="am")
-    assert cues_by_file(found, tmp_path) == {"a.wav": 0, "b.mp4": 1}
-    assert "no timed cues" in found.problems[0].sentence
+    scan = find_recordings([tmp_path], language="am")
+    assert cues_by_file(scan, tmp_path) == {"a.wav": 0, "b.mp4": 1}
+    assert "no timed cues" in scan.problems[0].sentence

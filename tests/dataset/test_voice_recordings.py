@@ -26,12 +26,12 @@ def test_a_preparation_makes_a_clip_of_each_take_with_its_text(tmp_path: Path) -
     project = Project(tmp_path)
     for number, sentence in enumerate(SENTENCES):
         voice_recordings.save_take(project, f" {sentence} ", spoken(2 + number), RATE)
-    found = sources.find_recordings([voice_recordings.folder(project)], language="am")
-    assert [(recording.path.name, recording.text) for recording in found.recordings] == [
+    scan = sources.find_recordings([voice_recordings.folder(project)], language="am")
+    assert [(recording.path.name, recording.text) for recording in scan.recordings] == [
         ("take-0001.flac", SENTENCES[0]),
         ("take-0002.flac", SENTENCES[1]),
     ]
-    report = built(found, project, SETTINGS.model_copy(update={"min_snr_db": -20}))
+    report = built(scan, project, SETTINGS.model_copy(update={"min_snr_db": -20}))
     assert sorted(clip.text for clip in report.contents.kept) == sorted(SENTENCES)
 
 
