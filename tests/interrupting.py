@@ -1,11 +1,11 @@
-"""Starts commands that hear Ctrl-C, also where the tests themselves run in the background, which ignores it."""
+"""Starts commands that react to Ctrl-C, also where the tests themselves run in the background, which ignores it."""
 
 import signal
 import subprocess
 from pathlib import Path
 
 
-def heard(command: list[str], folder: Path) -> "subprocess.Popen[str]":
+def start_interruptible(command: list[str], folder: Path) -> "subprocess.Popen[str]":
     """Start a command whose output is read."""
     return subprocess.Popen(
         command,

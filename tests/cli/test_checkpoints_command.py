@@ -11,19 +11,24 @@ import torch
 
 from utils.__main__ import main
 from utils.speech.loading import training_reference
+from utils.xtts import random_model
 from utils.xtts.checkpoints import CheckpointInfo, find, list_checkpoints, mark_best, write
+from utils.xtts.files import ABOUT_FILE, REFERENCE_FILE
+from utils.xtts.model import fingerprint, gpt_state
+from utils.xtts.tokenizer import Tokenizer
 
+Capture = pytest.CaptureFixture[str]
 RUN = "20260101-120000-train"
 
 
-def made(output: Path, *steps: int, run: str = RUN, **known: Any) -> Path:
+def make_run(output: Path, *steps: int, run: str = RUN, **fields: Any) -> Path:
     folder = output / "default" / "runs" / run
     folder.mkdir(parents=True, exist_ok=True)
     for step in steps:
-        about = CheckpointInfo(
-            step=step, epoch=step / 10, train_loss=3.0, eval_loss=20 / step, settings={"number": step}, **known
+        info = CheckpointInfo(
+            step=step, epoch=step / 10, train_loss=3.0, eval_loss=20 / step, settings={"number": step}, **fields
         )
-        write(folder, {"gpt.weight": torch.full((4,), float(step))}, about)
+        write(folder, {"gpt.weight": torch.full((4,), float(step))}, info)
     return folder
 
 
@@ -31,9 +36,9 @@ def checkpoints(output: Path, *words: str) -> int:
     return main(["checkpoints", *words, "--output", str(output)])
 
 
-def test_they_are_listed_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = made(tmp_path, 5, 10)
-    made(tmp_path, 7, run="20260102-120000-train")
+def test_they_are_listed_as_a_table(tmp_path: Path, capsys: Capture) -> None:
+    folder = make_run(tmp_path, 5, 10)
+    make_run(tmp_path, 7, run="20260102-120000-train")
     mark_best(folder, 5)
     (folder / "samples" / "step_5").mkdir(parents=True)
     (folder / "samples" / "step_5" / "1.wav").touch()
@@ -49,31 +54,28 @@ def test_they_are_listed_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert RUN not in capsys.readouterr().out
 
 
-def test_two_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made(tmp_path, 5)
-    made(tmp_path, 10, run="other")
+def test_two_are_compared(tmp_path: Path, capsys: Capture) -> None:
+    make_run(tmp_path, 5)
+    make_run(tmp_path, 10, run="other")
     assert checkpoints(tmp_path, "compare", RUN, "5", "newest", "--with-run", "other") == 0
     text = capsys.readouterr().out
     assert text.startswith(f"{RUN} step 5 | other step 10\n")
-    assert "eval_loss: 4.0000 | 2.0000" in text
-    assert "eval_text: - | -" in text
-    assert "number: 5 | 10" in text
-    assert "gpt: weights changed by 10 (norm), 100.000%" in text
+    for line in ("eval_loss: 4.0000 | 2.0000", "eval_text: - | -", "number: 5 | 10", "changed by 10 (norm), 100.000%"):
+        assert line in text
 
 
-def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = made(tmp_path, 5, 10, 15)
+def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: Capture) -> None:
+    folder = make_run(tmp_path, 5, 10, 15)
     mark_best(folder, 10)
     (folder / "checkpoints" / "step_5" / "model.safetensors").unlink()
     assert checkpoints(tmp_path, "delete", RUN, "step_5", "best") == 0
-    assert [one.step for one in list_checkpoints(folder)] == [15]
+    assert [checkpoint.step for checkpoint in list_checkpoints(folder)] == [15]
     assert f"{RUN} step 10 deleted; it was the best one" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (["delete"], "delete RUN STEP"),
         (["delete", RUN], f"delete {RUN} STEP"),
         (["delete", RUN, "7"], "Existing checkpoints: 5"),
         (["delete", RUN, "last"], "'last'"),
@@ -85,52 +87,45 @@ def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: pytest.Captur
         (["promote", RUN, "5", "--reference", "nowhere.wav"], "There is no clip"),
     ],
 )
-def test_what_cannot_be_done_is_said_with_a_cure(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
-) -> None:
-    made(tmp_path, 5, base="/nowhere")
+def test_a_refusal_says_what_to_do(tmp_path: Path, capsys: Capture, words: list[str], message: str) -> None:
+    make_run(tmp_path, 5, base="/nowhere")
     assert checkpoints(tmp_path, *words) == 1
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_the_voice_is_the_longest_clip_of_the_evaluation_list(tmp_path: Path) -> None:
-    folder = made(tmp_path, 5)
+    folder = make_run(tmp_path, 5)
     dataset = tmp_path / "default" / "dataset"
     (dataset / "wavs").mkdir(parents=True)
-    for side, seconds in {"train": (3,), "eval": (1, 2)}.items():
+    for name, durations in {"train": (3,), "eval": (1, 2)}.items():
         lines = ["audio_file|text|speaker_name"]
-        for second in seconds:
-            soundfile.write(dataset / "wavs" / f"{side}{second}.wav", np.zeros(22_050 * second), 22_050)
-            lines.append(f"wavs/{side}{second}.wav|ሰላም|speaker")
-        (dataset / f"metadata_{side}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        for seconds in durations:
+            soundfile.write(dataset / "wavs" / f"{name}{seconds}.wav", np.zeros(22_050 * seconds), 22_050)
+            lines.append(f"wavs/{name}{seconds}.wav|ሰላም|speaker")
+        (dataset / f"metadata_{name}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     write(folder, {}, CheckpointInfo(step=6))
     assert training_reference(find(folder, 6)) == dataset / "wavs" / "eval2.wav"
     assert training_reference(find(folder, 5)) is None  # its settings are not those of a training
 
 
 @pytest.mark.slow
-def test_the_best_becomes_the_finished_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from utils.xtts import random_model
-    from utils.xtts.files import ABOUT_FILE, REFERENCE_FILE
-    from utils.xtts.model import fingerprint, gpt_state
-    from utils.xtts.tokenizer import Tokenizer
-
+def test_the_best_becomes_the_finished_model(tmp_path: Path, capsys: Capture) -> None:
     base = random_model.build(tmp_path / "tiny")
-    folder = made(tmp_path)
+    folder = make_run(tmp_path)
     state = {name: weight + 0.5 for name, weight in gpt_state(base).items()}
     tokenizer = Tokenizer.load(base)
-    about = CheckpointInfo(
+    info = CheckpointInfo(
         step=3, base=str(base), base_fingerprint=fingerprint(base), vocabulary_hash=tokenizer.vocabulary.hash
     )
-    write(folder, state, about, tokenizer.save)
+    write(folder, state, info, tokenizer.save)
     mark_best(folder, 3)
     voice = tmp_path / "voice.wav"
     voice.write_bytes((base / REFERENCE_FILE).read_bytes())
     assert checkpoints(tmp_path, "promote", RUN, "--reference", str(voice)) == 0
     ready = tmp_path / "default" / "ready"
-    found = gpt_state(ready)
-    assert found.keys() == state.keys()
-    assert all(torch.allclose(found[name], weight.half().float()) for name, weight in state.items())
-    known = json.loads((ready / ABOUT_FILE).read_text(encoding="utf-8"))
-    assert (known["run"], known["step"]) == (RUN, 3)
+    promoted = gpt_state(ready)
+    assert promoted.keys() == state.keys()
+    assert all(torch.allclose(promoted[name], weight.half().float()) for name, weight in state.items())
+    about = json.loads((ready / ABOUT_FILE).read_text(encoding="utf-8"))
+    assert (about["run"], about["step"]) == (RUN, 3)
     assert str(voice) in capsys.readouterr().out

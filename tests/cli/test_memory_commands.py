@@ -1,4 +1,4 @@
-"""The two commands about memory, as a person calls them."""
+"""`python -m utils memory-plan` and `memory-test`, as a person types them."""
 
 from pathlib import Path
 
@@ -13,65 +13,43 @@ from utils.training.memory import Device
 pytestmark = pytest.mark.slow
 
 Capture = pytest.CaptureFixture[str]
-
-
-def test_a_plan_needs_neither_weights_nor_a_gpu(tmp_path: Path, capsys: Capture) -> None:
-    target = tmp_path / "tuned.yaml"
-    words = ["memory-plan", "--config", str(CONFIGS / "amharic.yaml"), "--memory-gb", "16", "--output", str(target)]
-    assert main([*words, "--no-enable-grad-checkpoint", "--no-enable-fused-gelu"]) == 0
-    shown = capsys.readouterr().out
-    for word in ("weights", "gradients", "optimizer", "activations", "peak", "estimated", "= 16 per step"):
-        assert word in shown
-    assert target.read_text(encoding="utf-8").startswith(f"# python -m utils train --config {target}\n")
-    tuned = TrainConfig.load(target)
-    assert tuned.batch_size * tuned.grad_acumm == 16
-    assert tuned.batch_size < 8
-    assert tuned == memory.changed(
-        TrainConfig.load(CONFIGS / "amharic.yaml"),
-        {
-            "batch_size": tuned.batch_size,
-            "grad_acumm": tuned.grad_acumm,
-            "enable_grad_checkpoint": False,
-            "enable_fused_gelu": False,
-        },
-    )
-
-
-def test_where_nothing_fits_nothing_is_written(tmp_path: Path, capsys: Capture) -> None:
-    target = tmp_path / "tuned.yaml"
-    assert main(["memory-plan", "--version", "tiny-random", "--memory-gb", "0.5", "--output", str(target)]) == 1
-    shown = capsys.readouterr()
-    assert "peak" in shown.out
-    assert "enable_grad_checkpoint" in shown.err
-    assert not target.exists()
-
-
-def test_a_plan_for_this_computer_names_its_device(capsys: Capture) -> None:
-    assert main(["memory-plan", "--version", "tiny-random", "--batch-size", "2", "--grad-acumm", "1"]) == 0
-    assert "device" in capsys.readouterr().out
-
-
 TINY = ["--version", "tiny-random", "--max-audio-length", "1", "--max-text-length", "10", "--batch-size", "2"]
 
 
-def test_a_test_measures_a_real_update(capsys: Capture) -> None:
+def test_a_plan_needs_neither_weights_nor_a_gpu(tmp_path: Path, capsys: Capture) -> None:
+    path, original = tmp_path / "tuned.yaml", CONFIGS / "amharic.yaml"
+    words = ["memory-plan", "--config", str(original), "--memory-gb", "16", "--output", str(path)]
+    assert main([*words, "--no-enable-grad-checkpoint", "--no-enable-fused-gelu"]) == 0
+    text = capsys.readouterr().out
+    for word in ("weights", "gradients", "optimizer", "activations", "peak", "estimated", "= 16 per step"):
+        assert word in text
+    assert path.read_text(encoding="utf-8").startswith(f"# python -m utils train --config {path}\n")
+    tuned = TrainConfig.load(path)
+    assert tuned.batch_size < 8
+    changes = {"batch_size": tuned.batch_size, "grad_acumm": 16 // tuned.batch_size}
+    changes |= {"enable_grad_checkpoint": False, "enable_fused_gelu": False}
+    assert tuned == memory.changed(TrainConfig.load(original), changes)
+
+
+def test_where_nothing_fits_nothing_is_written(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "tuned.yaml"
+    assert main(["memory-plan", "--version", "tiny-random", "--memory-gb", "0.5", "--output", str(path)]) == 1
+    assert "enable_grad_checkpoint" in capsys.readouterr().err
+    assert not path.exists()
+
+
+def test_a_real_update_is_measured_and_the_largest_batch_is_searched_for(capsys: Capture) -> None:
     assert main(["memory-test", *TINY, "--no-enable-mixed-precision"]) == 0
-    shown = capsys.readouterr().out
+    text = capsys.readouterr().out
     for word in ("enable_sdpa", "estimate", "seconds per batch", "measured peak", "fits into"):
-        assert word in shown
-
-
-def test_a_test_can_find_the_largest_batch(capsys: Capture) -> None:
+        assert word in text
     assert main(["memory-test", *TINY, "--find", "--grad-acumm", "2"]) == 0
     assert "largest batch            4 clips" in capsys.readouterr().out
 
 
-def test_a_test_that_would_take_the_whole_computer_down_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    small = Device("cpu", 2**24, "a small computer", half=False)
-    monkeypatch.setattr(Device, "detect", lambda *_: small)
+def test_a_test_that_would_exhaust_the_computer_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setattr(Device, "detect", lambda *_: Device("cpu", 2**24, "a small computer", half=False))
     assert main(["memory-test", *TINY]) == 1
-    shown = capsys.readouterr()
-    assert "NotEnoughMemoryError" in shown.err
-    assert "measured peak" not in shown.out
+    output = capsys.readouterr()
+    assert "NotEnoughMemoryError" in output.err
+    assert "measured peak" not in output.out

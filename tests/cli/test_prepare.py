@@ -11,7 +11,7 @@ import pytest
 from tests.dataset.building import WORDS
 from tests.dataset.recordings import generated, recording
 from tests.dataset.tiny_whisper import make_whisper
-from tests.interrupting import heard
+from tests.interrupting import start_interruptible
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils import runs
 from utils.__main__ import main
@@ -28,10 +28,10 @@ def subtitled(folder: Path, count: int, *, seconds: float = 10, first: int = 0) 
     """Write recordings with subtitles beside them, each sentence different from the others."""
     folder.mkdir(exist_ok=True)
     for number in range(first, first + count):
-        known = recording(seconds, seed=number, pauses=(0.7, 1.2), speech=generated())
-        known.save(folder / f"talk{number}.wav")
+        talk = recording(seconds, seed=number, pauses=(0.7, 1.2), speech=generated())
+        talk.save(folder / f"talk{number}.wav")
         cues = []
-        for index, span in enumerate(known.utterances):
+        for index, span in enumerate(talk.utterances):
             text = " ".join(WORDS[word % len(WORDS)] for word in (index, number, index + number // 5))
             cues.append(f"{index + 1}\n{stamp(span.start)} --> {stamp(span.end)}\n{text}\n")
         (folder / f"talk{number}.am.srt").write_text("\n".join(cues), encoding="utf-8")
@@ -49,11 +49,9 @@ def prepare(output: Path, *words: object) -> int:
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a project that was prepared once, with a bad file among its recordings."""
+    """The folder of a project that was prepared once."""
     folder = tmp_path_factory.mktemp("prepared")
-    subtitled(folder / "in", 3)
-    (folder / "in" / "broken.wav").write_bytes(b"no sound")
-    assert prepare(folder / "out", folder / "in", *PREPARE) == 0
+    assert prepare(folder / "out", subtitled(folder / "in", 3), *PREPARE) == 0
     return folder / "out"
 
 
@@ -71,13 +69,14 @@ def dataset(output: Path) -> Dataset:
 def test_every_second_is_accounted_for_and_only_new_recordings_are_processed(tmp_path: Path, capsys: Capture) -> None:
     subtitled(tmp_path / "in", 2)
     (tmp_path / "in" / "broken.wav").write_bytes(b"no sound")
-    assert prepare(tmp_path / "out", tmp_path / "in", *PREPARE, "--no-transcribe") == 0
+    words = (tmp_path / "out", tmp_path / "in", *PREPARE, "--no-transcribe")
+    assert prepare(*words) == 0
     text = capsys.readouterr().out
     assert "progress step=3 total=3" in text
     assert re.search(r"ledger message=Input 0\.3 min: in use 0\.\d", text)
     assert "broken.wav cannot be decoded" in text
     assert "prepared added=2 known=0 bad=1" in text
-    assert prepare(tmp_path / "out", tmp_path / "in", *PREPARE, "--no-transcribe") == 0
+    assert prepare(*words) == 0
     assert "prepared added=0 known=2 bad=1" in capsys.readouterr().out
 
 
@@ -93,6 +92,8 @@ def test_invalid_input_starts_no_run(tmp_path: Path, words: tuple[str, ...], mes
     assert prepare(tmp_path, *words) == 1
     assert message in capsys.readouterr().err
     assert not (tmp_path / "default").exists()
+    assert main(["dataset", "stats", "--output", str(tmp_path)]) == 1
+    assert "python -m utils prepare" in capsys.readouterr().err
 
 
 def test_a_dataset_is_validated_and_counted(dataset: Dataset, output: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -102,9 +103,7 @@ def test_a_dataset_is_validated_and_counted(dataset: Dataset, output: Path, tmp_
     assert dataset("validate", "--max-seconds", "1") == 1
     assert re.search(r"metadata_train.csv:2: wavs/\S+ lasts \d", capsys.readouterr().out)
     assert dataset("stats", "--plot", str(tmp_path / "p.png")) == 0
-    text = capsys.readouterr().out
-    assert "recordings           3" in text
-    assert "broken.wav" in text
+    assert "recordings           3" in capsys.readouterr().out
     assert (tmp_path / "p.png").exists()
     assert main(["check-lengths", "--vocab", vocabulary, "--output", str(output)]) == 0
     text = capsys.readouterr().out
@@ -114,20 +113,20 @@ def test_a_dataset_is_validated_and_counted(dataset: Dataset, output: Path, tmp_
 
 
 def test_a_clip_is_excluded_restored_edited_and_reverted(dataset: Dataset, folder: Path, capsys: Capture) -> None:
-    clip = load_dataset(folder).kept[0]
-    assert dataset("edit", clip.id, "--aside", "a cough") == 0
+    before = load_dataset(folder).kept[0]
+    assert dataset("edit", before.id, "--aside", "a cough") == 0
     assert dataset("restore") == 0
-    assert f"{clip.id} " in capsys.readouterr().out
+    assert f"{before.id} " in capsys.readouterr().out
     assert dataset("restore", "--reason", "a cough") == 0
-    assert load_dataset(folder).clips[clip.id].status == "kept"
-    before = load_dataset(folder).clips[clip.id]
-    assert dataset("edit", clip.id, "--text", "ሌላ ቃል") == 0
-    assert load_dataset(folder).clips[clip.id].text == "ሌላ ቃል"
+    before = load_dataset(folder).clips[before.id]
+    assert before.status == "kept"
+    assert dataset("edit", before.id, "--text", "ሌላ ቃል") == 0
+    assert load_dataset(folder).clips[before.id].text == "ሌላ ቃል"
     assert dataset("undo") == 0
-    assert load_dataset(folder).clips[clip.id] == before
+    assert load_dataset(folder).clips[before.id] == before
     assert dataset("redo") == 0
-    assert dataset("edit", clip.id, "--undo") == 0
-    assert load_dataset(folder).clips[clip.id] == before
+    assert dataset("edit", before.id, "--undo") == 0
+    assert load_dataset(folder).clips[before.id] == before
 
 
 def test_clips_are_filtered_again_with_other_limits(
@@ -139,15 +138,12 @@ def test_clips_are_filtered_again_with_other_limits(
     assert dataset(*words) == 0
     text = capsys.readouterr().out
     assert re.search(r"to be excluded +\d+ clips, \d+\.\d s\n  too long +\d+ clips", text)
-    assert "--apply" in text
     assert load_dataset(folder).clips == before
     assert dataset(*words, "--apply") == 0
     changed = [clip for clip in load_dataset(folder).clips.values() if clip != before[clip.id]]
     assert {clip.reason for clip in changed} == {"too long"}
     assert dataset("filter", "--apply") == 0
     assert load_dataset(folder).clips == before
-    assert dataset("filter", "--min-seconds", "5", "--max-seconds", "3") == 1
-    assert "must be below" in capsys.readouterr().err
 
 
 def test_speakers_are_listed_and_renamed(dataset: Dataset, folder: Path, capsys: Capture) -> None:
@@ -157,7 +153,6 @@ def test_speakers_are_listed_and_renamed(dataset: Dataset, folder: Path, capsys:
     assert {clip.speaker for clip in load_dataset(folder).clips.values()} == {"Abebe"}
     assert dataset("rename", "--speaker", "Abebe=a", "--speaker", "Abebe=b") == 1
     assert "renamed twice" in capsys.readouterr().err
-    assert dataset("rename", "--speaker", "Abebe=speaker") == 0
 
 
 def test_a_dataset_is_split_again_exported_and_merged(
@@ -175,15 +170,10 @@ def test_a_dataset_is_split_again_exported_and_merged(
     assert "1 new recordings with" in capsys.readouterr().out
 
 
-def test_without_a_dataset_it_says_how_to_make_one(tmp_path: Path, capsys: Capture) -> None:
-    assert main(["dataset", "stats", "--output", str(tmp_path)]) == 1
-    assert "python -m utils prepare" in capsys.readouterr().err
-
-
 def test_ctrl_c_stops_a_preparation_and_resume_finishes_it(tmp_path: Path) -> None:
     subtitled(tmp_path / "in", 8, seconds=60)
     words = ["prepare", str(tmp_path / "in"), "--workers", "1", "--output", str(tmp_path / "out")]
-    with heard([sys.executable, "-m", "utils", *words], ROOT) as process:
+    with start_interruptible([sys.executable, "-m", "utils", *words], ROOT) as process:
         assert process.stdout
         assert any(re.match(r"progress step=[1-7] ", line) for line in process.stdout)
         process.send_signal(signal.SIGINT)
@@ -200,13 +190,10 @@ def test_recordings_without_text_are_transcribed_and_a_missing_model_loses_nothi
 ) -> None:
     (tmp_path / "in").mkdir()
     recording(10, speech=generated()).save(tmp_path / "in" / "talk.wav")
-    device = ("--device", "cpu", "--min-confidence", "0")
-    missing = ("--whisper-model", tmp_path / "nowhere", *device)
-    assert prepare(tmp_path / "out", tmp_path / "in", *PREPARE, *missing) == 1
+    words = (tmp_path / "out", tmp_path / "in", *PREPARE, "--device", "cpu", "--min-confidence", "0", "--whisper-model")
+    assert prepare(*words, tmp_path / "nowhere") == 1
     assert "nowhere" in capsys.readouterr().out
-    whisper = ("--whisper-model", make_whisper(tmp_path / "whisper"), *device)
-    assert prepare(tmp_path / "out", tmp_path / "in", *PREPARE, *whisper) == 0
+    assert prepare(*words, make_whisper(tmp_path / "whisper")) == 0
     clips = load_dataset(Project(tmp_path / "out" / "default").dataset).clips.values()
     assert clips
     assert all(clip.text and clip.scores.confidence is not None for clip in clips)
-    assert "prepared added=1" in capsys.readouterr().out

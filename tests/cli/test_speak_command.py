@@ -12,8 +12,10 @@ import soundfile
 from tests.speech import amharic_model
 from utils.__main__ import main
 from utils.media.rates import OUTPUT_RATE
+from utils.speech.synthesizer import Synthesizer
 
 Speak = Callable[..., int]
+Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -39,16 +41,14 @@ def test_a_text_becomes_a_sound_file(speak: Speak, tmp_path: Path, name: str) ->
 
 
 @pytest.mark.slow
-def test_a_file_becomes_sound_captions_and_chapters(
-    speak: Speak, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_becomes_sound_captions_and_chapters(speak: Speak, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "book.txt").write_text("# ምዕራፍ አንድ\n\nሰላም ለዓለም። እንዴት ነህ?\n\n🙂", encoding="utf-8")
     words = ["--file", "book.txt", "--out", "book.wav", "--captions", "book.srt", "--chapters", "book.json"]
     assert speak(*words) == 0
-    said = capsys.readouterr()
-    assert "book.wav: " in said.out
-    assert "3/3" in said.err
-    assert "Skipped" in said.err
+    output = capsys.readouterr()
+    assert "book.wav: " in output.out
+    assert "3/3" in output.err
+    assert "Skipped" in output.err
     assert (tmp_path / "book.srt").read_text(encoding="utf-8").count("-->") == 3
     assert "ምዕራፍ አንድ" in (tmp_path / "book.json").read_text(encoding="utf-8")
 
@@ -62,39 +62,38 @@ def test_subtitles_become_sound_of_their_length(speak: Speak, tmp_path: Path) ->
     assert not sound[: round(0.9 * OUTPUT_RATE)].any()
 
 
+class ClosedPipe(io.BytesIO):
+    def write(self, _: Any) -> int:
+        raise BrokenPipeError
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("words", "header"), [([], 44), (["--raw"], 0)])
 def test_a_stream_goes_to_the_standard_output(
-    speak: Speak, monkeypatch: pytest.MonkeyPatch, words: list[str], header: int
+    speak: Speak, monkeypatch: pytest.MonkeyPatch, capsys: Capture, words: list[str], header: int
 ) -> None:
     pipe = io.BytesIO()
-    monkeypatch.setattr("sys.stdout", Terminal(pipe))
+    monkeypatch.setattr("sys.stdout", output := io.TextIOWrapper(pipe))
     assert speak("ሰላም", "--stream", *words) == 0
     samples = np.frombuffer(pipe.getvalue()[header:], "<i2")
     assert len(samples) == pytest.approx(12 * 1024 * OUTPUT_RATE / 22_050, abs=OUTPUT_RATE * 0.01)
     assert pipe.getvalue()[:4] == b"RIFF" or not header
-
-
-@pytest.mark.slow
-def test_a_closed_pipe_is_told_and_ends_the_work(
-    speak: Speak, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.stdout", Terminal(Closed()))
-    assert speak("ሰላም", "--stream") == 1
+    output.detach()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(ClosedPipe()))
+    assert speak("ሰላም", "--stream", *words) == 1
     assert "closed the pipe" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_what_was_said_before_ctrl_c_is_written(
-    speak: Speak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_what_was_spoken_before_ctrl_c_is_written(
+    speak: Speak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    def interrupted(*_: Any) -> Iterator[Any]:
-        yield from original(*_)
+    original = Synthesizer.utterances
+
+    def interrupted(*arguments: Any) -> Iterator[Any]:
+        yield from original(*arguments)
         raise KeyboardInterrupt
 
-    from utils.speech.synthesizer import Synthesizer
-
-    original = Synthesizer.utterances
     monkeypatch.setattr(Synthesizer, "utterances", interrupted)
     assert speak("ሰላም", "--out", "half.wav") == 130
     assert soundfile.info(tmp_path / "half.wav").duration > 0
@@ -102,7 +101,7 @@ def test_what_was_said_before_ctrl_c_is_written(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ([], "text is empty"),
         (["ሰላም", "--out", "x.xyz"], "x.xyz"),
@@ -111,32 +110,18 @@ def test_what_was_said_before_ctrl_c_is_written(
         (["ሰላም", "--speed", "9"], "speed"),
     ],
 )
-def test_what_is_wrong_is_one_sentence_before_any_work(
-    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_an_error_is_one_sentence(
+    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["speak", *words]) == 1
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert "Traceback" not in error
 
 
 @pytest.mark.slow
-def test_the_precision_is_compared_with_fp32(
-    ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("utils.speech.synthesizer.max_codes", lambda *_: 12)
-    monkeypatch.setattr("utils.speech.voices.VOICES", tmp_path / "voices")
+@pytest.mark.usefixtures("speak")
+def test_the_precision_is_compared_with_fp32(ready: Path, capsys: Capture) -> None:
     main(["check-precision", "ሰላም ለዓለም", "--model", str(ready), "--precision", "int8"])
     assert "int8" in capsys.readouterr().out
-
-
-class Terminal(io.TextIOWrapper):
-    """Stands for the standard output."""
-
-
-class Closed(io.BytesIO):
-    """A pipe whose reader has gone."""
-
-    def write(self, _: Any) -> int:
-        raise BrokenPipeError

@@ -1,9 +1,6 @@
-"""Takes, comparisons and reference clips on disk."""
+"""Takes and comparisons on disk."""
 
-import errno
 import json
-import os
-import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +11,10 @@ import pytest
 from utils.config import SpeechConfig
 from utils.core.errors import AudioError, ConfigError, DataError, StorageError, TextError
 from utils.core.paths import Project
-from utils.dataset.metadata import FILES, HEADER
-from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.session import Started
 from utils.speech.types import Sentence, Utterance
-from utils.workspace import comparisons, reference_clips, takes
+from utils.workspace import comparisons, takes
 from utils.workspace.takes import Take
 from utils.xtts.tokenizer import TokenizedText
 
@@ -36,26 +31,19 @@ def make_take(project: Project, *texts: str, **changes: object) -> Take:
     return takes.save(project, replace(take, **changes), samples)  # type: ignore[arg-type]
 
 
-def no_space(*_: object) -> None:
-    raise OSError(errno.ENOSPC, "No space left on device")
-
-
-def test_a_take_is_read_as_it_was_saved(tmp_path: Path) -> None:
-    saved = make_take(Project(tmp_path), "ሰላም።", "ዛሬ።")
-    take = takes.load(Project(tmp_path), saved.name)
+def test_a_take_is_read_as_it_was_saved_also_one_of_version_1_0(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    saved = make_take(project, "ሰላም።", "ዛሬ።")
+    take = takes.load(project, saved.name)
     assert take == saved
     assert [round(piece.start, 2) for piece in take.pieces] == [0.0, 0.75]
     assert SpeechConfig.parse(take.settings) == SpeechConfig(seed=5)
-
-
-def test_a_take_of_version_1_0_is_read(tmp_path: Path) -> None:
-    saved = make_take(Project(tmp_path), "ሰላም።")
-    path = takes.take_folder(Project(tmp_path), saved.name) / takes.METADATA
+    path = takes.take_folder(project, saved.name) / takes.METADATA
     data = json.loads(path.read_text(encoding="utf-8"))
-    reading = data["pieces"][0]["reading"]
-    reading["read"] = reading.pop("model_text")
+    for piece in data["pieces"]:
+        piece["reading"]["read"] = piece["reading"].pop("model_text")  # its name in 1.0
     path.write_text(json.dumps(data), encoding="utf-8")
-    assert takes.load(Project(tmp_path), saved.name) == saved
+    assert takes.load(project, saved.name) == saved
 
 
 def test_a_sentence_is_replaced(tmp_path: Path) -> None:
@@ -96,50 +84,9 @@ def test_no_take_outside_the_project_can_be_named(tmp_path: Path, name: object) 
 
 
 def test_silence_is_not_saved(tmp_path: Path) -> None:
-    recorded = takes.new_take("speech", "", SpeechConfig(), Started(0, "m", "v"), [])
+    silence = takes.new_take("speech", "", SpeechConfig(), Started(0, "m", "v"), [])
     with pytest.raises(AudioError):
-        takes.save(Project(tmp_path), *recorded)
-
-
-def test_a_voice_is_stored_once(tmp_path: Path) -> None:
-    project, clip = Project(tmp_path / "p"), tmp_path / "እኔ ነኝ.wav"
-    audio.save(clip, spoken("x").samples, OUTPUT_RATE)
-    stored = reference_clips.add(project, clip)
-    assert stored == reference_clips.add(project, clip)
-    assert stored.name.startswith("እኔ_ነኝ-")
-    assert reference_clips.choices(project, ["default"]) == [("default", "default"), (stored.name, str(stored))]
-    (tmp_path / "no.wav").write_text("no", encoding="utf-8")
-    with pytest.raises(AudioError):
-        reference_clips.add(project, tmp_path / "no.wav")
-
-
-def test_an_incomplete_copy_is_no_voice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def copy_half(source: Path, target: Path) -> None:
-        target.write_bytes(source.read_bytes()[:100])
-        no_space()
-
-    project, clip = Project(tmp_path / "p"), tmp_path / "me.wav"
-    audio.save(clip, spoken("x").samples, OUTPUT_RATE)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "link", no_space)
-        for copy in ("copyfile", "copy2"):
-            patch.setattr(shutil, copy, copy_half)
-        with pytest.raises(StorageError):
-            reference_clips.add(project, clip)
-    assert reference_clips.stored(project) == []
-    assert reference_clips.add(project, clip).read_bytes() == clip.read_bytes()
-
-
-def test_clips_of_suitable_duration_are_candidates(tmp_path: Path) -> None:
-    project = Project(tmp_path)
-    (project.dataset / "wavs").mkdir(parents=True)
-    with pytest.raises(DataError):
-        reference_clips.candidates(project)
-    for name, seconds in (("short", 1.0), ("good", 4.0)):
-        audio.save(project.dataset / "wavs" / f"{name}.wav", spoken("x", seconds).samples, OUTPUT_RATE)
-    rows = [HEADER, "wavs/short.wav|አጭር|s", "wavs/good.wav|ጥሩ|s"]
-    (project.dataset / FILES["train"]).write_text("\n".join(rows), encoding="utf-8")
-    assert [text for _, text in reference_clips.candidates(project)] == ["ጥሩ"]
+        takes.save(Project(tmp_path), *silence)
 
 
 @pytest.mark.parametrize(
@@ -155,12 +102,10 @@ def test_comparisons_started_at_the_same_time_have_their_own_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "time", lambda: 1000.0)
-    first, second = (comparisons.create_comparison(Project(tmp_path), ["a", "b"], text) for text in ("ሰላም።", "ዛሬ።"))
-    assert (first / comparisons.SENTENCES).read_text(encoding="utf-8") == "ሰላም።\n"
-    assert (second / comparisons.SENTENCES).read_text(encoding="utf-8") == "ዛሬ።\n"
-
-
-def test_a_comparison_is_the_evaluate_command(tmp_path: Path) -> None:
+    for text in ("ሰላም።", "ዛሬ።"):
+        folder = comparisons.create_comparison(Project(tmp_path), ["a", "b"], text)
+        assert (folder / comparisons.SENTENCES).read_text(encoding="utf-8") == f"{text}\n"
+    assert len(list(folder.parent.iterdir())) == 2
     config = SpeechConfig(model="x", seed=3, reference="me.wav")
-    words = comparisons.evaluate_arguments(["a", "b"], tmp_path, config, tmp_path)
+    words = comparisons.evaluate_arguments(["a", "b"], folder, config, tmp_path)
     assert words[:8] == ["evaluate", "--reference", "me.wav", "--seed", "3", "--checkpoints", "a", "b"]
