@@ -17,7 +17,7 @@ import psutil
 
 from tests.soak import campaign, fuzzing, readers, specimens
 from tests.soak.campaign import FaultCount
-from tests.soak.fuzzing import FuzzResult
+from tests.soak.fuzzing import Tally
 from utils.core.errors import StorageError
 from utils.core.storage import make_folder, write_atomically
 
@@ -39,9 +39,11 @@ def main(words: Sequence[str] | None = None) -> int:
     make_folder(folder)
     if any(folder.iterdir()):  # intact files would be mixed with those of an earlier campaign
         raise StorageError(f"{folder} is not empty.", hint="Choose a new folder.")
-    print(f"Seed {seed}; all files are in {folder}", flush=True)
+    print_line(f"Seed {seed}; all files are in {folder}")
     command = shlex.join(["python", "-m", "tests.soak", *(sys.argv[1:] if words is None else words)])
     date = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M")
+    machine = f"{platform.system()} {platform.machine()}, {psutil.cpu_count()} cores"
+    machine += f", {psutil.virtual_memory().total / 2**30:.0f} GiB, Python {platform.python_version()}"
     originals = specimens.write_all(folder / "specimens")
     fuzzed = fuzzing.fuzz(readers.FORMATS, originals, folder / "failures", arguments.fuzz, seed, print_count)
     began = time.monotonic()
@@ -49,21 +51,22 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         campaign.soak(folder / "projects", arguments.minutes * 60, seed, counts, campaign.FAULTS, print_line)
     finally:  # the counts are reported even after Ctrl-C
-        lost = sum(count.lost for count in counts) + len(fuzzed.failures)
+        lost = sum(count.lost for count in counts) + sum(tally.failed for tally in fuzzed)
+        minutes = (time.monotonic() - began) / 60
         report = {
             "command": command,
             "seed": seed,
             "date": date,
-            "machine": machine(),
+            "machine": machine,
             "lost": lost,
-            "minutes": (time.monotonic() - began) / 60,
+            "minutes": minutes,
             "counts": [dataclasses.asdict(count) for count in counts],
-            "fuzzed": dataclasses.asdict(fuzzed),
+            "fuzzed": [dataclasses.asdict(tally) for tally in fuzzed],
         }
         write_atomically(folder / FILE, json.dumps(report, ensure_ascii=False, indent=1))
-        print(f"`{command}`, seed {seed}, {date}, {machine()}\n\n{tables(counts, fuzzed)}\n")
-        print(f"{report['minutes']:.1f} minutes, {fuzzed.inputs} damaged files, {lost} lost.")
-        print(f"Written to {folder / FILE}")
+        print_line(f"`{command}`, seed {seed}, {date}, {machine}\n\n{tables(counts, fuzzed)}\n")
+        print_line(f"{minutes:.1f} minutes, {sum(tally.inputs for tally in fuzzed)} damaged files, {lost} lost.")
+        print_line(f"Written to {folder / FILE}")
     return int(lost > 0)
 
 
@@ -76,32 +79,13 @@ def print_count(done: int) -> None:
         print_line(f"{done} damaged files")
 
 
-def machine() -> str:
-    cores, memory = psutil.cpu_count(), psutil.virtual_memory().total / 2**30
-    python = platform.python_version()
-    return f"{platform.system()} {platform.machine()}, {cores} cores, {memory:.0f} GiB, Python {python}"
-
-
-def tables(counts: Sequence[FaultCount], fuzzed: FuzzResult) -> str:
+def tables(counts: Sequence[FaultCount], fuzzed: Sequence[Tally]) -> str:
     """Format both tables and every loss as Markdown."""
     faults = [[count.fault, count.injected, count.survived, count.lost] for count in counts if not count.skipped]
-    files = [
-        [
-            tally.name,
-            tally.inputs,
-            tally.read,
-            tally.refused,
-            tally.without_hint,
-            tally.failed,
-            f"{tally.slowest:.2f} s",
-        ]
-        for tally in fuzzed.tallies
-    ]
+    files = [[*dataclasses.astuple(tally)[:6], f"{tally.slowest:.2f} s"] for tally in fuzzed]
     lines = [f"Skipped: {count.fault}: {count.skipped}" for count in counts if count.skipped]
     lines += [f"LOST: {count.fault}: {loss}" for count in counts for loss in count.losses]
-    for failure in fuzzed.failures:
-        reason = (failure.reason.strip().splitlines() or [""])[-1]
-        lines.append(f"FAILED: {failure.file} ({', '.join(failure.mutations)}): {reason}")
+    lines += [f"FAILED: {failure.strip()}" for tally in fuzzed for failure in tally.failures]
     parts = [
         table(["fault", "injected", "survived", "lost"], faults),
         table(["damaged files", "inputs", "read anyway", "refused", "no hint", "failed", "slowest"], files),

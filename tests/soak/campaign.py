@@ -11,7 +11,7 @@ import psutil
 
 from tests.soak import disks, faults
 from tests.soak.mounting import NotHere
-from tests.soak.subject import Lost, Subject
+from tests.soak.subject import Subject, wait_for
 from utils.core.storage import make_folder
 
 Fault = Callable[[Subject, random.Random], None]
@@ -120,11 +120,8 @@ def _close(subject: Subject, count: FaultCount) -> None:
 
 
 def _refuse_zombies() -> None:
-    deadline = time.monotonic() + 10.0
-    while zombies := [child for child in psutil.Process().children(recursive=True) if _is_zombie(child)]:
-        if time.monotonic() > deadline:
-            raise Lost(f"zombies are left: {zombies}")
-        time.sleep(0.1)
+    children = psutil.Process().children
+    wait_for(lambda: not any(map(_is_zombie, children(recursive=True))), lambda: "zombies are left", patience=10.0)
 
 
 def _is_zombie(process: psutil.Process) -> bool:

@@ -30,8 +30,7 @@ def disk_full(subject: Subject, rng: random.Random) -> None:
                 filler = fill(folder, rng.choice((0, BLOCK, 4 * BLOCK, 16 * BLOCK)))
                 expect_message(small, before)
                 filler.unlink()
-                small.check()
-                small.check_resume()
+                small.check_and_resume()
         except Exception as error:
             copy = shutil.copytree(small.project.root, folder.with_name(f"{folder.name}-copy"))  # the disk goes away
             raise Lost(f"in {copy}: {type(error).__name__}: {error}") from error
@@ -44,8 +43,7 @@ def file_size_limited(subject: Subject, _rng: random.Random) -> None:
     before = complaints(subject.work())
     subject.processes[0].rlimit(psutil.RLIMIT_FSIZE, (MAX_FILE, MAX_FILE))
     expect_message(subject, before)
-    subject.check()
-    subject.check_resume()
+    subject.check_and_resume()
 
 
 def output_read_only(subject: Subject, _rng: random.Random) -> None:
@@ -54,8 +52,7 @@ def output_read_only(subject: Subject, _rng: random.Random) -> None:
     before = complaints(run)
     with read_only(run.folder):
         expect_message(subject, before)
-    subject.check()
-    subject.check_resume()
+    subject.check_and_resume()
 
 
 def fill(folder: Path, left: int) -> Path:

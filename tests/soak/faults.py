@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from tests.soak.specimens import APPROVED_CLIPS, REASON
-from tests.soak.subject import PATIENCE, POLL, Lost, Subject
+from tests.soak.subject import PATIENCE, Lost, Subject, wait_for
 from utils import runs
 from utils.core.errors import RunBusyError
 from utils.core.events import read_tail
@@ -37,8 +37,7 @@ def training_killed(subject: Subject, rng: random.Random) -> None:
     """Kill the training at a random moment, possibly during a save."""
     subject.work()
     time.sleep(rng.uniform(0, 1.5))
-    subject.kill()
-    subject.check()
+    subject.kill_and_check()
     subject.check_resume()
 
 
@@ -50,8 +49,7 @@ def training_killed_early(subject: Subject, rng: random.Random) -> None:
     runs.resume(subject.training)
     subject.wait_until(lambda: len(subject.events("started")) > count, "it does not start")
     time.sleep(rng.uniform(0, 3))
-    subject.kill()
-    subject.check()
+    subject.kill_and_check()
     subject.check_resume()
 
 
@@ -65,8 +63,7 @@ def training_asked_to_stop(subject: Subject, rng: random.Random) -> None:
         raise Lost(f"it was asked to stop and is {state.status}: {state.message}")
     if subject.saved() < last:
         raise Lost("it ended without saving")
-    subject.check()
-    subject.check_resume()
+    subject.check_and_resume()
 
 
 def page_killed(subject: Subject, rng: random.Random) -> None:
@@ -84,8 +81,7 @@ def page_killed(subject: Subject, rng: random.Random) -> None:
     subject.advance()
     with _page(subject) as address, urllib.request.urlopen(address, timeout=PATIENCE):  # our own page
         subject.advance()
-    subject.kill()
-    subject.check()
+    subject.kill_and_check()
 
 
 @contextlib.contextmanager
@@ -93,11 +89,11 @@ def _page(subject: Subject) -> Iterator[str]:
     """Open the page as a person does; yield its address, and kill it at the end."""
     log = subject.project.root / "page.log"
     with _until_killed(["xtts_demo.py", "--output", str(subject.project.root.parent), "--port", "7960"], log):
-        deadline = time.monotonic() + PATIENCE
-        while not (match := ADDRESS.search(log.read_text(encoding="utf-8", errors="replace"))):
-            if time.monotonic() > deadline:
-                raise Lost(f"the page does not open: {read_tail(log)}")
-            time.sleep(POLL)
+        match = wait_for(
+            lambda: ADDRESS.search(log.read_text(encoding="utf-8", errors="replace")),
+            lambda: f"the page does not open: {read_tail(log)}",
+        )
+        assert match
         yield match[1]
 
 
@@ -129,13 +125,13 @@ def editor_killed(subject: Subject, rng: random.Random) -> None:
     with contextlib.suppress(EOFError):
         while receiving.poll():
             done = int(receiving.recv())
-    now = subject.read_clips()
-    reasons = [now[name].reason for name in subject.clips]
-    if reasons not in [[APPROVED if count % 2 else REASON] * len(now) for count in (done, done + 1)]:
+    clips = subject.read_clips()
+    reasons = [clips[name].reason for name in subject.clips]
+    if reasons not in [[APPROVED if count % 2 else REASON] * len(clips) for count in (done, done + 1)]:
         raise Lost(f"after {done} edits the clips say {reasons}")
-    if {name: clip.text for name, clip in now.items()} != {name: clip.text for name, clip in subject.clips.items()}:
+    if any(clips[name].text != clip.text for name, clip in subject.clips.items()):
         raise Lost("texts have changed")
-    restore(subject.project.dataset, list(now))
+    restore(subject.project.dataset, list(clips))
     approve(subject.project.dataset, APPROVED_CLIPS)
     subject.clips = subject.read_clips()
 
@@ -177,11 +173,8 @@ def checkpoint_damaged(subject: Subject, rng: random.Random) -> None:
     path = newest.folder / checkpoints.MODEL
     content = path.read_bytes()
     _damage(path, rng)
-    try:
-        checkpoints.read_state(checkpoints.find(subject.training.folder, newest.step).folder)
-    except DamagedError:
-        pass
-    else:
+    with contextlib.suppress(DamagedError):
+        checkpoints.read_state(newest.folder)
         raise Lost(f"{newest.folder} is damaged and counts as intact")
     subject.check_resume()
     subject.kill()
@@ -196,8 +189,7 @@ def event_torn(subject: Subject, rng: random.Random) -> None:
     with subject.training.events.open("ab") as file:
         file.write(b'{"time": 1, "kind": "tra'[: rng.randrange(1, 24)])
     subject.check_resume()
-    subject.kill()
-    subject.check()
+    subject.kill_and_check()
 
 
 def clock_jumped(subject: Subject, rng: random.Random) -> None:
@@ -208,15 +200,13 @@ def clock_jumped(subject: Subject, rng: random.Random) -> None:
     run.write_state(dataclasses.replace(state, created=state.created + jump, heartbeat=state.heartbeat + jump))
     for path in run.folder.rglob("*"):
         os.utime(path, (time.time() + jump, time.time() + jump))
-    subject.check()
-    subject.check_resume()
+    subject.check_and_resume()
     state = run.read_state()
     run.write_state(dataclasses.replace(state, heartbeat=state.heartbeat - jump))
     if run.current_state().status not in runs.ACTIVE:  # before its next heartbeat
         raise Lost("an active run counts as lost once the clock jumps")
     subject.advance()
-    subject.kill()
-    subject.check()
+    subject.kill_and_check()
 
 
 def deleted_while_running(subject: Subject, _rng: random.Random) -> None:
@@ -229,14 +219,11 @@ def deleted_while_running(subject: Subject, _rng: random.Random) -> None:
         "copying the project": lambda: projects.duplicate(project, "copy", output),
     }
     for name, action in actions.items():
-        try:
+        with contextlib.suppress(RunBusyError):
             action()
-        except RunBusyError:
-            continue
-        raise Lost(f"{name} was not refused during training")
+            raise Lost(f"{name} was not refused during training")
     subject.advance()
-    subject.kill()
-    subject.check()
+    subject.kill_and_check()
 
 
 def recording_deleted(subject: Subject, rng: random.Random) -> None:
@@ -271,8 +258,7 @@ def deleted_and_restored(subject: Subject, _rng: random.Random) -> None:
     subject.kill()
     deleted = projects.delete(subject.project, subject.project.root.parent)
     projects.restore(deleted.id, subject.project.root.parent)
-    subject.check()
-    subject.check_resume()
+    subject.check_and_resume()
 
 
 def two_projects(subject: Subject, rng: random.Random) -> None:
@@ -302,8 +288,7 @@ def started_twice(subject: Subject, _rng: random.Random) -> None:
 def _pause(subject: Subject, rng: random.Random) -> None:
     """Train for a while, then kill."""
     subject.work(rng.randint(2, 5))
-    subject.kill()
-    subject.check()
+    subject.kill_and_check()
 
 
 def _damage_state(subject: Subject, rng: random.Random) -> None:
@@ -329,5 +314,4 @@ def _resume_with_a_warning(subject: Subject, step: int) -> None:
     messages = [str(event["message"]) for event in subject.events("warning")[warnings:]]
     if not any(f"checkpoint of update {step}." in message for message in messages):
         raise Lost(f"it did not say that it resumes from checkpoint {step}: {messages}")
-    subject.kill()
-    subject.check()
+    subject.kill_and_check()

@@ -10,14 +10,14 @@ import shutil
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import psutil
 
-from tests.soak.mutations import MAX_MUTATIONS, mutant
+from tests.soak.mutations import mutant
 from utils.core.errors import AmharicTtsError, RunError
 from utils.core.storage import make_folder
 
@@ -39,13 +39,8 @@ class Format:
     needed: tuple[str, ...] = ()  # patterns of other files that the reader needs
     is_lazy: bool = False  # the reader imports a large library only when a file is damaged
 
-
-class Order(NamedTuple):
-    """What to read: a mutant of a format, or only one of its mutations."""
-
-    format: int
-    number: int
-    only: int | None = None
+    def damage(self, content: bytes, seed: int, number: int) -> bytes:
+        return mutant(content, f"{seed}/{self.name}/{number}")
 
 
 class Outcome(NamedTuple):
@@ -68,36 +63,13 @@ class Tally:
     without_hint: int = 0
     failed: int = 0
     slowest: float = 0.0  # seconds
+    failures: list[str] = field(default_factory=list)  # the saved files with their reasons
 
     def count(self, outcome: Outcome) -> None:
         self.inputs += 1
         setattr(self, outcome.kind, getattr(self, outcome.kind) + 1)
         self.without_hint += not outcome.has_hint
         self.slowest = max(self.slowest, round(outcome.seconds, 2))
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A damaged file that was neither read nor refused."""
-
-    format: str
-    seed: str
-    mutations: tuple[str, ...]
-    reason: str
-    file: str
-
-
-@dataclass(frozen=True)
-class FuzzResult:
-    """What all damaged files led to."""
-
-    tallies: tuple[Tally, ...]
-    failures: tuple[Failure, ...]
-    seconds: float
-
-    @property
-    def inputs(self) -> int:
-        return sum(tally.inputs for tally in self.tallies)
 
 
 def fuzz(
@@ -107,38 +79,24 @@ def fuzz(
     count: int,
     seed: int,
     report: Callable[[int], object] = lambda _: None,
-) -> FuzzResult:
-    """Read damaged files, the formats in turn; failures are saved in the folder."""
+) -> list[Tally]:
+    """Read damaged files, the formats in turn; those that are neither read nor refused are saved in the folder."""
     make_folder(folder)
-    began = time.monotonic()
     tallies = [Tally(form.name) for form in formats]
-    failures: list[Failure] = []
     with contextlib.closing(Reader(formats, specimens, seed, folder)) as reader:
         for index, form in enumerate(formats):
-            if (intact := reader.read(Order(index, INTACT))).kind != "read":
+            if (intact := reader.read(index, INTACT)).kind != "read":
                 raise RunError(f"An intact {form.name} is not read: {intact.reason}", hint="Correct the specimen.")
-        for number in range(count):
-            order = Order(number % len(formats), number // len(formats))
-            outcome = reader.read(order)
-            tallies[order.format].count(outcome)
+        for done in range(count):
+            number, index = divmod(done, len(formats))
+            form, tally, outcome = formats[index], tallies[index], reader.read(index, number)
+            tally.count(outcome)
             if outcome.kind == "failed":
-                failures.append(_save_failure(reader, order, outcome))
-            report(number + 1)
-    return FuzzResult(tuple(tallies), tuple(failures), round(time.monotonic() - began, 1))
-
-
-def _save_failure(reader: "Reader", order: Order, outcome: Outcome) -> Failure:
-    """Save the file of a failure, with one mutation where one alone causes it."""
-    for only in range(MAX_MUTATIONS):
-        if (again := reader.read(order._replace(only=only))).kind == "failed":
-            order, outcome = order._replace(only=only), again
-            break
-    form = reader.formats[order.format]
-    seed = f"{reader.seed}/{form.name}/{order.number}"
-    damaged = mutant((reader.specimens / form.file).read_bytes(), seed, order.only)
-    path = reader.folder / f"{form.name.replace(' ', '-')}-{order.number}{Path(form.file).suffix}"
-    path.write_bytes(damaged.content)
-    return Failure(form.name, seed, damaged.mutations, outcome.reason, str(path))
+                path = folder / f"{form.name.replace(' ', '-')}-{number}{Path(form.file).suffix}"
+                path.write_bytes(form.damage((specimens / form.file).read_bytes(), seed, number))
+                tally.failures.append(f"{path}: {outcome.reason}")
+            report(done + 1)
+    return tallies
 
 
 class Reader:
@@ -148,9 +106,10 @@ class Reader:
         self.formats, self.specimens, self.seed, self.folder = tuple(formats), specimens, seed, folder
         self._start()
 
-    def read(self, order: Order) -> Outcome:
+    def read(self, index: int, number: int) -> Outcome:
+        """Read a damaged file, or the intact one, of the format with this index."""
         try:
-            self._pipe.send(order)
+            self._pipe.send((index, number))
             if self._has_answer():
                 outcome: Outcome = self._pipe.recv()
                 return outcome
@@ -189,16 +148,13 @@ class Reader:
         self._process = spawn.Process(target=serve, args=arguments, daemon=True)
         self._process.start()
         theirs.close()
-        try:
+        with contextlib.suppress(EOFError):  # it has died
             if self._pipe.poll(STARTING):
                 self._pipe.recv()
                 return
-            problem = "does not start"
-        except EOFError:
-            problem = "died at its start"
         self._process.kill()
         self.close()
-        raise RunError(f"The reading process {problem}.", hint=f"The reason is in {self.folder / LOG}.")
+        raise RunError("The reading process does not start.", hint=f"The reason is in {self.folder / LOG}.")
 
 
 def serve(pipe: Connection, formats: Sequence[Format], specimens: Path, seed: int, folder: Path) -> None:
@@ -208,14 +164,15 @@ def serve(pipe: Connection, formats: Sequence[Format], specimens: Path, seed: in
         os.dup2(file.fileno(), 2)
     for form in formats:  # imports every library before memory is limited
         for number in (INTACT, GARBAGE) if form.is_lazy else (INTACT,):
-            _read(folder / "copy", specimens, form, seed, Order(0, number))
+            _read(folder / "copy", specimens, form, seed, number)
     _limit_memory()
     pipe.send(None)
     while order := pipe.recv():
-        pipe.send(_read(folder / "copy", specimens, formats[order.format], seed, order))
+        index, number = order
+        pipe.send(_read(folder / "copy", specimens, formats[index], seed, number))
 
 
-def _read(copy: Path, specimens: Path, form: Format, seed: int, order: Order) -> Outcome:
+def _read(copy: Path, specimens: Path, form: Format, seed: int, number: int) -> Outcome:
     shutil.rmtree(copy, ignore_errors=True)  # a process that died has left its own
     for pattern in (form.file, *form.needed):
         for source in filter(Path.is_file, specimens.glob(pattern)):
@@ -223,10 +180,8 @@ def _read(copy: Path, specimens: Path, form: Format, seed: int, order: Order) ->
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
     path = copy / form.file
-    if order.number == GARBAGE:
-        path.write_bytes(b"damaged")
-    elif order.number != INTACT:
-        path.write_bytes(mutant(path.read_bytes(), f"{seed}/{form.name}/{order.number}", order.only).content)
+    if number != INTACT:
+        path.write_bytes(b"damaged" if number == GARBAGE else form.damage(path.read_bytes(), seed, number))
     began = time.process_time()
     try:
         form.read(path)

@@ -4,7 +4,7 @@ import json
 import random
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 MAX_MUTATIONS = 4  # of one file
 MAX_GROWTH = 1 << 21  # bytes: chunks that double again and again only take time
@@ -42,22 +42,13 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-class Mutant(NamedTuple):
-    """A damaged file, and the names of its mutations."""
-
-    content: bytes
-    mutations: tuple[str, ...]
-
-
-def mutant(content: bytes, seed: str, only: int | None = None) -> Mutant:
-    """Damage a file with one to four mutations, or with only one of them, by its index."""
+def mutant(content: bytes, seed: str) -> bytes:
+    """Damage a file with one to four mutations."""
     rng = random.Random(seed)
     limit = len(content) + MAX_GROWTH
-    chosen = list(enumerate(rng.choices(MUTATIONS, k=rng.randint(1, MAX_MUTATIONS))))
-    done = chosen if only is None else chosen[only : only + 1]
-    for number, mutation in done:
+    for number, mutation in enumerate(rng.choices(MUTATIONS, k=rng.randint(1, MAX_MUTATIONS))):
         content = mutation(content, random.Random(f"{seed}/{number}"))[:limit]
-    return Mutant(content, tuple(mutation.__name__ for _, mutation in done))
+    return content
 
 
 def flip_bits(content: bytes, rng: random.Random) -> bytes:

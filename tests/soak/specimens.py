@@ -60,11 +60,38 @@ def write_all(folder: Path) -> Path:
 
 def write_without_model(folder: Path) -> Path:
     """Write those that need no model; return the folder."""
-    _write_datasets(folder / "dataset")
-    _write_subtitles(folder / "subtitles")
-    _write_audio(folder / "sounds")
-    _write_settings(folder / "settings")
+    for name in ("dataset_1_0", "subtitles", "sounds", "settings"):
+        make_folder(folder / name)
+    write_dataset(folder / "dataset", seconds=0.01)
+    editor.set_text(folder / "dataset", "r-3", "ሰላም ነው።")
+    editor.undo(folder / "dataset")
+    editor.exclude(folder / "dataset", ["r-4"], REASON)
+    write_lists(folder / "dataset")
+    sound = random_model.synthetic_speech(0.5, 3)
+    audio.save(folder / "sounds" / "a.wav", sound, RATE)
+    audio.save(folder / "sounds" / "a.flac", sound, RATE)
+    soundfile.write(folder / "sounds" / "float.wav", sound, RATE, subtype="FLOAT")
+    soundfile.write(folder / "sounds" / "a.ogg", np.stack([sound, sound], 1), RATE)
+    soundfile.write(folder / "sounds" / "a.mp3", sound, RATE)
+    cues = [Cue(Span(3.0 * n, 3.0 * n + 2.5), text) for n, text in enumerate(sample_project.sentences()[:12])]
+    texts = {
+        f"dataset_1_0/{store.MANIFEST}": MANIFEST_1_0,
+        f"dataset_1_0/{store.RECORDINGS}": RECORDINGS_1_0,
+        "subtitles/a.srt": subtitles.srt(cues),
+        "subtitles/a.vtt": subtitles.vtt(cues),
+        "subtitles/a.ass": ASS + "".join(map(_dialogue, cues)),
+        "settings/train.yaml": TrainConfig(language="am", num_epochs=3).to_yaml(),
+        "settings/dataset.yaml": DatasetConfig().to_yaml(),
+        "settings/preset.yaml": sorted(CONFIGS.glob("*.yaml"))[0].read_text(encoding="utf-8"),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
     return folder
+
+
+def _dialogue(cue: Cue) -> str:
+    start, end = (f"0:00:{seconds:05.2f}" for seconds in (cue.span.start, cue.span.end))
+    return f"Dialogue: 0,{start},{end},Default,,0,0,0,,{{\\i1}}{cue.text}\n"
 
 
 def write_dataset(folder: Path, seconds: float = 1.5) -> None:
@@ -88,60 +115,12 @@ def write_dataset(folder: Path, seconds: float = 1.5) -> None:
     editor.approve(folder, APPROVED_CLIPS)
 
 
-def _write_datasets(folder: Path) -> None:
-    write_dataset(folder, seconds=0.01)
-    editor.set_text(folder, "r-3", "ሰላም ነው።")
-    editor.undo(folder)
-    editor.exclude(folder, ["r-4"], REASON)
-    write_lists(folder)
-    old = folder.with_name("dataset_1_0")
-    make_folder(old)
-    (old / store.MANIFEST).write_text(MANIFEST_1_0, encoding="utf-8")
-    (old / store.RECORDINGS).write_text(RECORDINGS_1_0, encoding="utf-8")
-
-
-def _write_subtitles(folder: Path) -> None:
-    make_folder(folder)
-    cues = [Cue(Span(3.0 * n, 3.0 * n + 2.5), text) for n, text in enumerate(sample_project.sentences()[:12])]
-    (folder / "a.srt").write_text(subtitles.srt(cues), encoding="utf-8")
-    (folder / "a.vtt").write_text(subtitles.vtt(cues), encoding="utf-8")
-    lines = (
-        f"Dialogue: 0,0:00:{3 * n:02}.00,0:00:{3 * n + 2:02}.50,Default,,0,0,0,,{{\\i1}}{cue.text}\n"
-        for n, cue in enumerate(cues)
-    )
-    (folder / "a.ass").write_text(ASS + "".join(lines), encoding="utf-8")
-
-
-def _write_audio(folder: Path) -> None:
-    make_folder(folder)
-    sound = random_model.synthetic_speech(0.5, 3)
-    audio.save(folder / "a.wav", sound, RATE)
-    soundfile.write(folder / "float.wav", sound, RATE, subtype="FLOAT")
-    audio.save(folder / "a.flac", sound, RATE)
-    soundfile.write(folder / "a.ogg", np.stack([sound, sound], 1), RATE)
-    soundfile.write(folder / "a.mp3", sound, RATE)
-
-
-def _write_settings(folder: Path) -> None:
-    make_folder(folder)
-    (folder / "train.yaml").write_text(TrainConfig(language="am", num_epochs=3).to_yaml(), encoding="utf-8")
-    (folder / "dataset.yaml").write_text(DatasetConfig().to_yaml(), encoding="utf-8")
-    (folder / "preset.yaml").write_bytes(sorted(CONFIGS.glob("*.yaml"))[0].read_bytes())
-
-
 def _write_run(folder: Path, base: Path, amharic: Tokenizer) -> None:
     make_folder(folder)
     run = Run(folder)
     run.config.write_text(TrainConfig(version=TINY_RANDOM).to_yaml(), encoding="utf-8")
     run.write_state(State("train", Status.STOPPED, 1.7e9, 4_194_000, "boot/1", "machine", 1.7e9, "It was stopped."))
-    with EventLog(run.events) as events:
-        events.emit("started", pid=1)
-        events.emit("what_is_on", message="sdpa: on", parts={"sdpa": "on"})
-        for step in range(1, 8):
-            events.emit("train", step=step, epoch=step / 4, loss=1 / step, grad_norm=float("nan"), clips_per_second=3.5)
-            events.emit("progress", step=step, total=7, seconds_left=7.0 - step)
-        events.emit("evaluation", step=7, loss=0.5, loss_text=0.1, loss_audio=0.4)
-        events.emit("ended", status="stopped", message="Stopped and saved.")
+    write_events(run.events)
     note = {"folder": str(base), "fingerprint": model.fingerprint(base)}
     (folder / BASE_FILE).write_text(json.dumps(note), encoding="utf-8")
     weights = {f"gpt.{name}": torch.full((8, 4), 0.5) for name in "abc"}
@@ -155,3 +134,21 @@ def _write_run(folder: Path, base: Path, amharic: Tokenizer) -> None:
         Snapshot(STEP, weights, optimizer, random=resume_state.capture_rng(), extra=extra),
     )
     write_tensors(folder / "loose.safetensors", weights | {"turned": torch.ones(3, 5).t(), "same": weights["gpt.a"]})
+
+
+def write_events(path: Path) -> None:
+    """Write one event of each kind that the page shows, and several updates."""
+    with EventLog(path) as events:
+        events.emit("started", pid=1)
+        events.emit("clips", split="train", used=3, aside=0)
+        events.emit("optimization", name="enable_sdpa", changed=2, detail="fast")
+        events.emit("what_is_on", message="sdpa: on", parts={"sdpa": "on"})
+        events.emit("memory_plan", fits=True, message="1 GiB", parts={"weights": 1.0})
+        for step in range(1, 8):
+            rates = {"grad_norm": float("nan"), "learning_rate": 1e-3, "clips_per_second": 3.5}
+            events.emit("train", step=step, epoch=step / 4, loss=1 / step, **rates)
+            events.emit("progress", step=step, total=7, seconds_left=7.0 - step)
+        events.emit("evaluation", step=7, epoch=1.75, loss=0.5, loss_text=0.1, loss_audio=0.4)
+        events.emit("sample", step=7, text="a", file="samples/step_7/1.wav")
+        events.emit("resumed", step=4, epoch=0.9)
+        events.emit("ended", status="stopped", message="Stopped and saved.")

@@ -4,6 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 
@@ -20,6 +21,7 @@ from utils.training import resume_state
 from utils.xtts import checkpoints
 from utils.xtts.files import TINY_RANDOM
 
+T = TypeVar("T")
 PATIENCE = 180.0  # seconds that a start and a save may take on a busy machine
 POLL = 0.05
 SETTINGS: dict[str, object] = {
@@ -38,6 +40,16 @@ SETTINGS: dict[str, object] = {
 
 class Lost(Exception):  # noqa: N818  # a finding, not an error
     """Something that was written is gone, or a run does not resume."""
+
+
+def wait_for(condition: Callable[[], T], otherwise: Callable[[], str], patience: float = PATIENCE) -> T:
+    """Wait until a condition holds and return its value; what happened otherwise is a loss."""
+    deadline = time.monotonic() + patience
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise Lost(otherwise())
+        time.sleep(POLL)
+    return value
 
 
 class Subject:
@@ -83,14 +95,12 @@ class Subject:
 
     def find_run(self) -> None:
         """Wait for a training that somebody else starts."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            run = runs.active_run(self.project)
-            if run and run.current_state().status is Status.RUNNING:  # one that is starting has no process to kill yet
-                self.run = run
-                return
-            time.sleep(POLL)
-        raise Lost("no training was started")
+
+        def running() -> Run | None:
+            run = runs.active_run(self.project)  # one that is starting has no process to kill yet
+            return run if run and run.current_state().status is Status.RUNNING else None
+
+        self.run = wait_for(running, lambda: "no training was started")
 
     def advance(self, updates: int = 2) -> None:
         """Wait for more updates, and for the first save."""
@@ -99,23 +109,25 @@ class Subject:
 
     def wait_until(self, condition: Callable[[], bool], otherwise: str) -> None:
         """Wait for something that has to happen while the training is active."""
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            state = self.training.current_state()
-            if state.status not in runs.ACTIVE or time.monotonic() > deadline:
-                tail = read_tail(self.training.log, 1500)
-                raise Lost(f"{otherwise}: the run is {state.status}. {state.message} {tail}")
-            time.sleep(POLL)
+
+        def describe() -> str:
+            state, tail = self.training.current_state(), read_tail(self.training.log, 1500)
+            return f"{otherwise}: the run is {state.status}. {state.message} {tail}"
+
+        def holds() -> bool:
+            if condition():
+                return True
+            if self.training.current_state().status not in runs.ACTIVE:
+                raise Lost(describe())
+            return False
+
+        wait_for(holds, describe)
 
     def wait_for_end(self) -> State:
         """Wait until the training and all its processes have ended; return its last state."""
-        deadline = time.monotonic() + PATIENCE
-        while (state := self.training.current_state()).status in runs.ACTIVE:
-            if time.monotonic() > deadline:
-                raise Lost(f"the run does not end: {state}")
-            time.sleep(POLL)
+        wait_for(lambda: self.training.current_state().status not in runs.ACTIVE, lambda: "the run does not end")
         self.expect_no_process()
-        return state
+        return self.training.current_state()
 
     def kill(self) -> None:
         """Kill the training, and check that no process of it is left."""
@@ -148,6 +160,14 @@ class Subject:
         if best is not None and best not in steps:
             raise Lost(f"checkpoint {best} is marked as the best and is gone")
         self.check_clips()
+
+    def kill_and_check(self) -> None:
+        self.kill()
+        self.check()
+
+    def check_and_resume(self) -> None:
+        self.check()
+        self.check_resume()
 
     def check_clips(self) -> None:
         if self.read_clips() != self.clips:

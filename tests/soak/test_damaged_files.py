@@ -8,11 +8,9 @@ import pytest
 
 from tests.refusals import is_refused
 from tests.soak.fuzzing import Format, fuzz
-from tests.soak.mutations import mutant
 from tests.soak.readers import FORMATS
-from tests.soak.specimens import write_all, write_without_model
+from tests.soak.specimens import write_all, write_events, write_without_model
 from tests.workspace.test_takes import make_take
-from utils.core.events import EventLog
 from utils.core.paths import Project
 from utils.runs import Run
 from utils.ui.tabs.training.render import comparison_table
@@ -35,7 +33,7 @@ def test_a_damaged_file_is_read_or_refused(form: Format, light: Path) -> None:
     intact = {file: file.read_bytes() for file in path.parent.iterdir() if file.is_file()}
     outcomes = []
     for number in range(INPUTS):
-        path.write_bytes(mutant(intact[path], f"5/{form.name}/{number}").content)
+        path.write_bytes(form.damage(intact[path], 5, number))
         try:
             outcomes.append(is_refused(partial(form.read, path)))
         finally:
@@ -47,11 +45,11 @@ def test_a_damaged_file_is_read_or_refused(form: Format, light: Path) -> None:
 
 @pytest.mark.slow
 def test_hundreds_of_damaged_files_in_another_process(tmp_path: Path) -> None:
-    result = fuzz(FORMATS, write_all(tmp_path / "specimens"), tmp_path / "failures", EACH * len(FORMATS), seed=5)
-    assert result.failures == ()
-    assert [(tally.name, tally.inputs) for tally in result.tallies] == [(form.name, EACH) for form in FORMATS]
-    assert sum(tally.refused for tally in result.tallies) > result.inputs / 3
-    assert sum(tally.without_hint for tally in result.tallies) == 0
+    tallies = fuzz(FORMATS, write_all(tmp_path / "specimens"), tmp_path / "failures", EACH * len(FORMATS), seed=5)
+    assert [failure for tally in tallies for failure in tally.failures] == []
+    assert [(tally.name, tally.inputs) for tally in tallies] == [(form.name, EACH) for form in FORMATS]
+    assert sum(tally.refused for tally in tallies) > EACH * len(FORMATS) / 3
+    assert sum(tally.without_hint for tally in tallies) == 0
 
 
 def read_history(path: Path) -> object:
@@ -67,22 +65,6 @@ def read_take(path: Path) -> object:
     return takes.newest(project), takes.load(project, path.parent.name).flags
 
 
-def write_history(path: Path) -> None:
-    with EventLog(path) as events:
-        events.emit("started", pid=1)
-        events.emit("clips", split="train", used=3, aside=0)
-        events.emit("optimization", name="enable_sdpa", changed=2, detail="fast")
-        events.emit("what_is_on", message="sdpa: on", parts={"sdpa": "on"})
-        events.emit("memory_plan", fits=True, message="1 GiB", parts={"weights": 1.0})
-        for step in range(1, 6):
-            events.emit("train", step=step, epoch=step / 4, loss=1 / step, grad_norm=1.0, learning_rate=1e-3)
-            events.emit("progress", step=step, total=5, seconds_left=5.0 - step)
-        events.emit("evaluation", step=5, epoch=1.0, loss=0.5, loss_text=0.1, loss_audio=0.4)
-        events.emit("sample", step=5, text="a", file="samples/step_5/1.wav")
-        events.emit("resumed", step=4, epoch=0.9)
-        events.emit("ended", status="finished", message="")
-
-
 def write_take(path: Path) -> None:
     project = Project(path.parents[2])
     take = make_take(project, "ሰላም።", notes=("a",))
@@ -92,20 +74,20 @@ def write_take(path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "write", "read", "refuses"),
     [
-        ("runs/1-train/events.jsonl", write_history, read_history, False),  # a damaged line is skipped
+        ("runs/1-train/events.jsonl", write_events, read_history, False),  # a damaged line is skipped
         (f"{takes.FOLDER}/1/{takes.METADATA}", write_take, read_take, True),
     ],
 )
 def test_the_page_reads_or_refuses(
     tmp_path: Path, file: str, write: Callable[[Path], object], read: Callable[[Path], object], *, refuses: bool
 ) -> None:
-    path = tmp_path / file
+    form, path, outcomes = Format(file, file, read), tmp_path / file, []
     path.parent.mkdir(parents=True)
     write(path)
-    intact, outcomes = path.read_bytes(), []
+    intact = path.read_bytes()
     assert read(path)
     for number in range(OF_THE_PAGE):
-        path.write_bytes(mutant(intact, f"9/{file}/{number}").content)
+        path.write_bytes(form.damage(intact, 9, number))
         outcomes.append(is_refused(partial(read, path)))
     assert any(outcomes) == refuses
 

@@ -28,10 +28,10 @@ def save(subject: Subject, update: int) -> None:
     resume_state.save(folder, Snapshot(update, WEIGHTS, {"state": {}, "param_groups": []}))
 
 
-def take(subject: Subject, *updates: int) -> None:
+def emit(subject: Subject, kind: str, *updates: int) -> None:
     with EventLog(subject.training.events) as events:
         for update in updates:
-            events.emit("train", step=update)
+            events.emit(kind, step=update)
 
 
 @pytest.fixture
@@ -45,9 +45,8 @@ def subject(tmp_path: Path) -> Subject:
     for update in SAVED:
         checkpoints.write(subject.run.folder, WEIGHTS, CheckpointInfo(update))
         save(subject, update)
-        with EventLog(subject.run.events) as events:
-            events.emit("checkpoint", step=update)
-            events.emit("saved", step=update)
+    emit(subject, "checkpoint", *SAVED)
+    emit(subject, "saved", *SAVED)
     checkpoints.mark_best(subject.run.folder, SAVED[0])
     return subject
 
@@ -95,8 +94,8 @@ def test_what_is_lost_is_noticed(subject: Subject, spoil: Callable[[Subject], ob
 def test_an_update_missing_or_taken_twice_is_noticed(
     subject: Subject, monkeypatch: pytest.MonkeyPatch, updates: tuple[int, ...]
 ) -> None:
-    take(subject, 1, 2, 3, 4, 5)  # the last of them was not saved
-    monkeypatch.setattr(Subject, "work", lambda it: take(it, *updates))
+    emit(subject, "train", 1, 2, 3, 4, 5)  # the last of them was not saved
+    monkeypatch.setattr(Subject, "work", lambda it: emit(it, "train", *updates))
     with pytest.raises(Lost, match="after update 4 it took"):
         subject.check_resume()
 
