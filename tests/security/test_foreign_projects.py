@@ -7,6 +7,7 @@ import pytest
 
 from tests.dataset.building import clip
 from utils.core.errors import DataError, StorageError
+from utils.core.paths import Project
 from utils.dataset.clip import Source
 from utils.dataset.export import export
 from utils.dataset.merge import merge
@@ -15,12 +16,12 @@ from utils.dataset.store import Store
 from utils.runs import find_run
 from utils.workspace import projects
 
-LEAD_OUT = ["../../secret.wav", "/etc/passwd", "wavs/../../../secret.wav", "..\\..\\secret.wav", "C:/secret.wav"]
-NAMES_OUT = ["../../planted", "/tmp/planted", "..\\planted", "C:planted"]
+AUDIO_OUTSIDE = ["../../secret.wav", "/etc/passwd", "wavs/../../../secret.wav", "..\\..\\secret.wav", "C:/secret.wav"]
+NAMES_OUTSIDE = ["../../planted", "/tmp/planted", "..\\planted", "C:planted"]
 
 
-def made(folder: Path, **changes: str) -> Path:
-    """A dataset of one clip, as its maker wants it."""
+def make_dataset(folder: Path, **changes: str) -> Path:
+    """A dataset of one clip, as its author wants it."""
     (folder / WAVS).mkdir(parents=True)
     (folder / WAVS / "r0-0.wav").write_bytes(b"sound")
     (folder / LANGUAGE_FILE).write_text("am", encoding="utf-8")
@@ -28,10 +29,10 @@ def made(folder: Path, **changes: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("audio", LEAD_OUT)
+@pytest.mark.parametrize("audio", AUDIO_OUTSIDE)
 def test_a_clip_cannot_have_another_file_read_or_packed(tmp_path: Path, audio: str) -> None:
     (tmp_path / "secret.wav").write_text("secret", encoding="utf-8")
-    theirs, mine = made(tmp_path / "theirs" / "dataset", audio=audio), made(tmp_path / "mine")
+    theirs, mine = make_dataset(tmp_path / "theirs" / "dataset", audio=audio), make_dataset(tmp_path / "mine")
     for action in (lambda: merge(mine, theirs, dry_run=False), lambda: export(theirs, tmp_path / "out.zip", "zip")):
         with pytest.raises(DataError, match="is outside the dataset"):
             action()
@@ -39,54 +40,38 @@ def test_a_clip_cannot_have_another_file_read_or_packed(tmp_path: Path, audio: s
     assert {path.name for path in (mine / WAVS).iterdir()} == {"r0-0.wav"}
 
 
-@pytest.mark.parametrize("name", NAMES_OUT)
+@pytest.mark.parametrize("name", NAMES_OUTSIDE)
 def test_a_clip_cannot_have_another_file_written(tmp_path: Path, name: str) -> None:
-    theirs = made(tmp_path / "theirs", id=name)
+    theirs = make_dataset(tmp_path / "theirs", id=name)
     with pytest.raises(DataError, match="is outside the dataset"):
         export(theirs, tmp_path / "out" / "lj", "ljspeech")
     assert list(tmp_path.rglob("*planted*")) == []
 
 
-needs_links = pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
-
-
 @pytest.fixture
-def outside(tmp_path: Path) -> Path:
-    """A folder beside the projects with something in it that shall stay."""
+def project(tmp_path: Path) -> Project:
+    """A project with links to a folder beside the projects."""
+    if sys.platform == "win32":
+        pytest.skip("links need a right there")
     (tmp_path / "outside" / "runs" / "r1").mkdir(parents=True)
-    (tmp_path / "outside" / "kept.txt").write_text("kept", encoding="utf-8")
-    return tmp_path / "outside"
+    (tmp_path / "outside" / "file.txt").write_text("stays", encoding="utf-8")
+    project = projects.create("mine", tmp_path / "output")
+    project.runs.mkdir()
+    (project.root / "link").symlink_to(tmp_path / "outside")
+    (project.root / "file").symlink_to(tmp_path / "outside" / "file.txt")
+    (project.runs / "r1").symlink_to(tmp_path / "outside" / "runs" / "r1")
+    return project
 
 
-@pytest.fixture
-def output(tmp_path: Path, outside: Path) -> Path:
-    (tmp_path / "output").mkdir()
-    return tmp_path / "output"
+def test_deleting_a_project_leaves_what_its_links_point_to(tmp_path: Path, project: Project) -> None:
+    projects.delete(project, tmp_path / "output")
+    projects.empty_trash(tmp_path / "output")
+    assert list((tmp_path / "output" / projects.TRASH).iterdir()) == []
+    assert (tmp_path / "outside" / "file.txt").read_text(encoding="utf-8") == "stays"
 
 
-@needs_links
-def test_deleting_a_project_leaves_what_its_links_point_to(output: Path, outside: Path) -> None:
-    place = projects.create("mine", output)
-    (place.root / "link").symlink_to(outside)
-    (place.root / "file").symlink_to(outside / "kept.txt")
-    projects.delete(place, output)
-    projects.empty_trash(output)
-    assert list((output / projects.TRASH).iterdir()) == []
-    assert (outside / "kept.txt").read_text(encoding="utf-8") == "kept"
-
-
-@needs_links
-def test_a_copy_keeps_links_and_copies_nothing_through_them(output: Path, outside: Path) -> None:
-    place = projects.create("mine", output)
-    (place.root / "link").symlink_to(outside)
-    copy = projects.duplicate(place, "copy", output)
+def test_links_are_copied_as_links_and_a_run_that_is_one_is_refused(tmp_path: Path, project: Project) -> None:
+    copy = projects.duplicate(project, "copy", tmp_path / "output")
     assert (copy.root / "link").is_symlink()
-
-
-@needs_links
-def test_a_run_that_is_a_link_to_elsewhere_is_none(output: Path, outside: Path) -> None:
-    place = projects.create("mine", output)
-    place.runs.mkdir()
-    (place.runs / "r1").symlink_to(outside / "runs" / "r1")
     with pytest.raises(StorageError, match="outside"):
-        find_run(place, "r1")
+        find_run(project, "r1")

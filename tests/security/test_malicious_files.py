@@ -49,89 +49,62 @@ def pickled(path: Path, mark: Path) -> None:
     path.write_bytes(pickle.dumps(Program(mark), protocol=2))
 
 
-def a_dvae(folder: Path, change: Callable[[Path], object]) -> None:
-    change(write_dvae(folder) / "dvae.pth")
-    AudioEncoder.load(folder)
-
-
-def mel_stats(folder: Path, change: Callable[[Path], object]) -> None:
-    change(write_dvae(folder) / "mel_stats.pth")
-    AudioEncoder.load(folder)
-
-
-def voices_of_a_model(folder: Path, change: Callable[[Path], object]) -> None:
-    change(folder / "speakers_xtts.pth")
-    own_names(SimpleNamespace(folder=folder, reference=None))  # type: ignore[arg-type]
-
-
-def weights(folder: Path, change: Callable[[Path], object]) -> None:
-    change(folder / "best_model.pth")
-    read_state_dict(folder / "best_model.pth")
-
-
-def weights_layer_by_layer(folder: Path, change: Callable[[Path], object]) -> None:
-    change(folder / "model.pth")
-    read_from_file(folder / "model.pth")(["a"])
-
-
-def optimiser_state(folder: Path, change: Callable[[Path], object]) -> None:
-    change(folder / "optimizer.safetensors")
-    read_tensors(folder / "optimizer.safetensors")
-
-
-def a_kept_voice(folder: Path, change: Callable[[Path], object]) -> None:
-    change(folder / "key.safetensors")
+def read_cached_voice(folder: Path) -> None:
     if VoiceCache(folder).get("key", {}) is None:
-        raise ModelFileError("It is made anew.")
+        raise ModelFileError("It is computed again.")
 
 
-def a_practice(folder: Path, change: Callable[[Path], object]) -> None:
-    change(folder / STATE)
-    load_trained(torch.nn.Linear(1, 1), folder)
+MODELS: dict[str, Callable[[Path], object]] = {
+    "dvae.pth": AudioEncoder.load,
+    "mel_stats.pth": AudioEncoder.load,
+    "speakers_xtts.pth": lambda folder: own_names(SimpleNamespace(folder=folder, reference=None)),  # type: ignore[arg-type]
+    "best_model.pth": lambda folder: read_state_dict(folder / "best_model.pth"),
+    "model.pth": lambda folder: read_from_file(folder / "model.pth")(["a"]),
+}
+OTHERS: dict[str, Callable[[Path], object]] = {
+    "optimizer.safetensors": lambda folder: read_tensors(folder / "optimizer.safetensors"),
+    "key.safetensors": read_cached_voice,
+    STATE: lambda folder: load_trained(torch.nn.Linear(1, 1), folder),
+    "pytorch_model.bin": lambda folder: Ctc(RecogniserSpec(str(folder), "cpu")),
+}
 
 
-def a_second_recogniser(folder: Path, change: Callable[[Path], object]) -> None:
-    make_ctc(folder, adapters=False)
-    (folder / "model.safetensors").unlink()
-    change(folder / "pytorch_model.bin")
-    Ctc(RecogniserSpec(str(folder), "cpu"))
-
-
-READERS = [
-    *(a_dvae, mel_stats, voices_of_a_model, weights, weights_layer_by_layer),
-    *(optimiser_state, a_kept_voice, a_practice, a_second_recogniser),
-]
-OF_MODELS = READERS[:5]
+@pytest.fixture
+def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A model whose file is still intact."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    file = request.node.callspec.params["file"]
+    if file in {"dvae.pth", "mel_stats.pth"}:
+        write_dvae(folder)
+    if file == "pytorch_model.bin":
+        make_ctc(folder, adapters=False)
+        (folder / "model.safetensors").unlink()
+    return folder
 
 
 @pytest.mark.parametrize("write", [saved_by_torch, saved_by_old_torch, pickled])
-@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("file", [*MODELS, *OTHERS])
 def test_no_program_in_a_file_is_run_and_a_model_with_one_is_refused_by_its_name(
-    tmp_path: Path, read: Callable[..., object], write: Callable[[Path, Path], object]
+    tmp_path: Path, folder: Path, file: str, write: Callable[[Path, Path], object]
 ) -> None:
-    mark, folder = tmp_path / "ran", tmp_path / "model"
-    folder.mkdir()
+    write(folder / file, tmp_path / "ran")
     with pytest.raises(Exception) as caught:  # noqa: PT011  # any library's own error, except for models
-        read(folder, lambda path: write(path, mark))
-    assert not mark.exists()
-    if read in OF_MODELS:
+        (MODELS | OTHERS)[file](folder)
+    assert not (tmp_path / "ran").exists()
+    if file in MODELS:
         assert isinstance(caught.value, AmharicTtsError)
         assert ".pth cannot be read" in str(caught.value)
         assert caught.value.hint
 
 
-def packed(path: Path) -> None:
-    """Write what torch would read as 40 MB in a file that is far smaller."""
-    plain = path.with_suffix(".plain")
+@pytest.mark.parametrize("file", MODELS)
+def test_a_small_file_cannot_fill_the_memory(folder: Path, file: str) -> None:
+    plain, path = folder / "plain", folder / file
     torch.save({"model": {"a": torch.zeros(10_000_000)}}, plain)
     with zipfile.ZipFile(plain) as source, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as target:
         for entry in source.infolist():
             target.writestr(entry.filename, source.read(entry))
     assert path.stat().st_size * 100 < plain.stat().st_size
-    plain.unlink()
-
-
-@pytest.mark.parametrize("read", OF_MODELS)
-def test_a_small_file_cannot_fill_the_memory(tmp_path: Path, read: Callable[..., object]) -> None:
     with pytest.raises(ModelFileError, match="cannot be read"):
-        read(tmp_path, packed)
+        MODELS[file](folder)

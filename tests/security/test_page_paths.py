@@ -1,4 +1,4 @@
-"""Every call of the page, given the name of a place outside in each of its texts, shows and changes nothing there."""
+"""Every call of the page, given a path outside in each of its texts, shows and changes nothing there."""
 
 import inspect
 import logging
@@ -29,16 +29,16 @@ UPLOADED = (gr.File, gr.UploadButton, gr.Audio)  # gradio itself looks whether i
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the projects, with one project in it and links out of it."""
-    found = tmp_path_factory.mktemp("page") / "output"
-    (found / "mine" / "runs").mkdir(parents=True)
-    outside = found.parent / "outside"
+    output = tmp_path_factory.mktemp("page") / "output"
+    (output / "mine" / "runs").mkdir(parents=True)
+    outside = output.parent / "outside"
     for name in ("runs/r1", "dataset/wavs", "ready", "takes/t1", "comparisons/c1", "voices"):
         (outside / name).mkdir(parents=True)
-        (outside / name / "kept.txt").write_text(SECRET, encoding="utf-8")
+        (outside / name / "file.txt").write_text(SECRET, encoding="utf-8")
     (outside / "secret.yaml").write_text(SECRET, encoding="utf-8")
-    (found / "link").symlink_to(outside)
-    (found / "mine" / "runs" / "link").symlink_to(outside)
-    return found
+    (output / "link").symlink_to(outside)
+    (output / "mine" / "runs" / "link").symlink_to(outside)
+    return output
 
 
 @pytest.fixture(scope="module")
@@ -53,50 +53,38 @@ def events(output: Path) -> Iterator[list[BlockFunction]]:
         stop_runs(output)
 
 
-def inputs_of(event: BlockFunction) -> dict[str, Any]:
-    """The widgets of a call by the names of its parameters."""
+def bad_calls(event: BlockFunction, output: Path) -> Iterator[dict[str, Any]]:
+    """Arguments with one bad text at a time: a name with dots, a link, a whole path; the others are usual."""
     assert event.fn
-    known = inspect.signature(event.fn).parameters.values()
-    keywords = list(event.input_keyword_names)
-    plain = [one.name for one in known if one.annotation is not gr.Request and one.name not in keywords]
-    return dict(zip([*plain[: len(event.inputs) - len(keywords)], *keywords], event.inputs, strict=True))
-
-
-def evil(output: Path) -> list[str]:
-    """A name with dots, a link, and a whole path."""
-    return ["../outside", "link", str(output.parent / "outside" / "secret.yaml")]
-
-
-def asked(event: BlockFunction, output: Path) -> Iterator[dict[str, Any]]:
-    """What a call is given: one bad text at a time; the others are as the page begins."""
-    assert event.fn
-    widgets = inputs_of(event)
+    known, keywords = inspect.signature(event.fn).parameters.values(), list(event.input_keyword_names)
+    plain = [parameter.name for parameter in known if parameter.annotation is not gr.Request]
+    plain = [name for name in plain if name not in keywords][: len(event.inputs) - len(keywords)]
+    widgets = dict(zip([*plain, *keywords], event.inputs, strict=True))
     usual = {name: getattr(widget, "value", None) for name, widget in widgets.items()}
     usual |= {name: "mine" for name in ("project", "open_one") if name in usual}
-    for one in inspect.signature(event.fn).parameters.values():
-        if one.annotation is gr.Request:
-            usual[one.name] = SimpleNamespace(session_hash="visitor", username=None)
+    request = SimpleNamespace(session_hash="visitor", username=None)
+    usual |= {parameter.name: request for parameter in known if parameter.annotation is gr.Request}
     for name, widget in widgets.items():
         checked = isinstance(widget, UPLOADED) and event.preprocess
         if name in BY_DESIGN | NO_NAMES or isinstance(widget, NO_TEXT) or checked:
             continue
         if event.api_name in LONG and name != "project":
             continue
-        for bad in evil(output):
+        for bad in ("../outside", "link", str(output.parent / "outside" / "secret.yaml")):
             several = getattr(widget, "multiselect", False) or isinstance(widget, gr.JSON)
             upload = {"path": bad, "meta": {"_type": "gradio.FileData"}} if isinstance(widget, UPLOADED) else bad
             yield {**usual, name: [bad] if several else upload}
 
 
-def answer_of(event: BlockFunction, given: dict[str, Any]) -> str:
-    """Call it as gradio does; an error that the page shows is an answer too."""
+def call(event: BlockFunction, arguments: dict[str, Any]) -> str:
+    """Call it as gradio does; an error that the page shows is a response too."""
     assert event.fn
-    order = [one for one in inspect.signature(event.fn).parameters if one in given]
-    positional = [given[name] for name in order]
-    named = {name: value for name, value in given.items() if name not in order}
+    order = [name for name in inspect.signature(event.fn).parameters if name in arguments]
+    positional = [arguments[name] for name in order]
+    named = {name: value for name, value in arguments.items() if name not in order}
     try:
-        answer = event.fn(*positional, **named)
-        return repr(list(answer) if inspect.isgenerator(answer) else answer)
+        response = event.fn(*positional, **named)
+        return repr(list(response) if inspect.isgenerator(response) else response)
     except gr.Error as error:
         return str(error)
 
@@ -110,15 +98,15 @@ def test_no_call_shows_or_changes_anything_outside(
     events: list[BlockFunction], output: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = tree(output.parent)
-    faults: list[str] = []
+    leaks: list[str] = []
     for event in events:
-        for given in asked(event, output):
+        for arguments in bad_calls(event, output):
             caplog.clear()
             with caplog.at_level(logging.ERROR):
-                answer = answer_of(event, given)
-            if SECRET in answer or caplog.records:
-                faults.append(f"{event.api_name} {given}: {answer} {caplog.text}")
-    assert faults == []
+                response = call(event, arguments)
+            if SECRET in response or caplog.records:
+                leaks.append(f"{event.api_name} {arguments}: {response} {caplog.text}")
+    assert leaks == []
     outside = str(output.parent / "outside")
     assert {path: text for path, text in tree(output.parent).items() if path.startswith(outside)} == {
         path: text for path, text in before.items() if path.startswith(outside)

@@ -4,7 +4,6 @@ import socket
 
 import pytest
 
-from tests.refusals import is_refused
 from utils.core.addresses import check_public, public_connections_only
 from utils.core.errors import DownloadError
 
@@ -26,30 +25,25 @@ INSIDE = {
     "for examples": "2001:db8::1",
     "routers": "5f00::1",
 }
+NUMBERS = ["0x7f000001", "0177.0.0.1", "127.1", "2130706433"]  # systems read them as this machine
 OUTSIDE = ["2606:4700:4700::1111", "2a00:1450::1", "64:ff9b::808:808", "::ffff:8.8.8.8"]
 
 
-@pytest.mark.parametrize("kind", INSIDE)
-def test_an_address_that_leads_inside_is_refused_however_it_is_written(kind: str) -> None:
+@pytest.mark.parametrize("host", [*(f"[{address}]" for address in INSIDE.values()), *NUMBERS])
+def test_an_address_that_leads_inside_is_refused_however_it_is_written(host: str) -> None:
     with pytest.raises(DownloadError, match="private network"):
-        check_public(f"http://[{INSIDE[kind]}]/a.mp3")
+        check_public(f"http://{host}/a.mp3")
 
 
 @pytest.mark.parametrize("address", OUTSIDE)
 def test_an_address_of_the_internet_passes(address: str) -> None:
-    assert not is_refused(lambda: check_public(f"http://[{address}]/a.mp3"))
+    check_public(f"http://[{address}]/a.mp3")
 
 
 @pytest.mark.parametrize("kind", ["NAT64 of 10.0.0.5", "6to4 of 127.0.0.1", "an old way of writing 127.0.0.1"])
 def test_a_connection_to_it_is_refused_too_as_after_a_redirect(kind: str) -> None:
     with public_connections_only(), pytest.raises(OSError, match="private network"):
         socket.create_connection((INSIDE[kind], 80), timeout=1)
-
-
-@pytest.mark.parametrize("number", ["0x7f000001", "0177.0.0.1", "127.1", "2130706433"])
-def test_numbers_that_systems_read_as_this_machine_are_refused(number: str) -> None:
-    with pytest.raises(DownloadError):
-        check_public(f"http://{number}/a.mp3")
 
 
 def test_an_address_with_a_password_is_refused_and_the_password_is_not_repeated() -> None:
