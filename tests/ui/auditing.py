@@ -8,8 +8,6 @@ import gradio as gr
 from gradio.block_function import BlockFunction
 from gradio.blocks import Block
 
-GIVEN_BY_GRADIO = (gr.Request, gr.EventData, gr.Progress)
-
 
 def handlers(blocks: gr.Blocks) -> list[BlockFunction]:
     """Every event with a Python function."""
@@ -34,22 +32,16 @@ def is_many(block: Block) -> bool:
     return bool(getattr(block, "multiselect", False))
 
 
-def split(event: BlockFunction) -> tuple[list[Block], dict[str, Block]]:
-    """The inputs that are given by position, and those that are given by name."""
+def called_with(event: BlockFunction) -> tuple[list[Any], dict[str, Any]]:
+    """What the handler is called with on an untouched page: positional values, with gradio's own, and named ones."""
     names = list(event.input_keyword_names or [])
     number = len(event.inputs) - len(names)
-    return list(event.inputs[:number]), dict(zip(names, event.inputs[number:], strict=True))
-
-
-def called_with(event: BlockFunction) -> tuple[list[Any], dict[str, Any]]:
-    """What the handler is called with on an untouched page; what gradio itself adds stands in its place."""
-    placed, named = split(event)
-    values = [value_of(block) for block in placed]
+    values = [value_of(block) for block in event.inputs[:number]]
     for position, parameter in enumerate(parameters_of(event).values()):
         kind = parameter.annotation
-        if isinstance(kind, type) and issubclass(kind, GIVEN_BY_GRADIO):
+        if isinstance(kind, type) and issubclass(kind, gr.Request | gr.EventData | gr.Progress):
             values.insert(position, request())
-    return values, {name: value_of(block) for name, block in named.items()}
+    return values, {name: value_of(block) for name, block in zip(names, event.inputs[number:], strict=True)}
 
 
 def function_of(event: BlockFunction) -> Callable[..., Any]:
@@ -72,6 +64,4 @@ def fits(event: BlockFunction, returned: Any) -> bool:
         return set(returned) <= set(event.outputs) or number == 1
     if number == 1:
         return not isinstance(returned, tuple)
-    if number == 0:
-        return returned is None
-    return isinstance(returned, tuple | list) and len(returned) == number
+    return returned is None if number == 0 else isinstance(returned, tuple | list) and len(returned) == number

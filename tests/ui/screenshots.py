@@ -10,8 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, expect
 
-from tests.ui.serving import Served, chromium, opened, serving
-from tests.ui.settling import settle
+from tests.ui.serving import Served, chromium, opened, serving, settle
 from tests.ui.training_tab import PATIENCE, choose_tiny, facts, open_tab, open_training
 from utils.ui.i18n import t
 

@@ -23,7 +23,18 @@ FLAGS = (
     "--disable-component-update --disable-sync"
 ).split()
 START_SECONDS = 60.0
-GRADIOS_OWN = ("Method not implemented.", "The input spec uses Vega-Lite")  # warnings of its upload and its charts
+QUIET = 400  # milliseconds without a change
+SETTLED = """quiet => new Promise(done => {
+  const over = () => { watcher.disconnect(); done(); };
+  let timer = setTimeout(() => over(), quiet);
+  const watcher = new MutationObserver(changes => {
+    if (changes.every(change => change.target.parentElement?.closest("#readings"))) return;
+    clearTimeout(timer);
+    timer = setTimeout(over, quiet);
+  });
+  watcher.observe(document.body, {childList: true, subtree: true, characterData: true});
+})"""
+GRADIO_WARNINGS = ("Method not implemented.", "The input spec uses Vega-Lite")  # of its upload and its charts
 
 
 class Served:
@@ -71,11 +82,11 @@ class Served:
 
 
 class OneTab(Served):
-    """The page with one tab alone, which is there sooner; its words are the tab and the port."""
+    """The page with one tab alone, which starts sooner; its words are the tab, the port and options."""
 
     def command(self) -> list[str]:
-        tab, port = self.words
-        return ["-m", "tests.ui.one_tab", tab, str(self.output), port]
+        tab, *rest = self.words
+        return ["-m", "tests.ui.one_tab", tab, str(self.output), *rest]
 
 
 @contextlib.contextmanager
@@ -124,7 +135,7 @@ class Seen:
     strangers: list[str] = field(default_factory=list)  # requests that left the origin
 
     def hear(self, message: ConsoleMessage) -> None:
-        if message.type in {"error", "warning"} and not any(own in message.text for own in GRADIOS_OWN):
+        if message.type in {"error", "warning"} and not any(own in message.text for own in GRADIO_WARNINGS):
             self.complaints.append(f"{message.type}: {message.text}")
 
     def judge(self, request: Request) -> None:
@@ -158,3 +169,8 @@ def forget(page: Page, origin: str) -> None:
     devtools = page.context.new_cdp_session(page)
     devtools.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
     devtools.detach()
+
+
+def settle(page: Page) -> None:
+    """Wait until nothing has changed for a while, the readings apart, which change with every tick."""
+    page.evaluate(SETTLED, QUIET)

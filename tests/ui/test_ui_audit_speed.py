@@ -2,7 +2,6 @@
 
 import time
 import timeit
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -10,11 +9,10 @@ from typing import Any
 
 import gradio as gr
 import pytest
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Browser, Request, expect
 
 from tests.ui import auditing
-from tests.ui.serving import Served, serving
-from tests.ui.settling import settle
+from tests.ui.serving import serving, settle
 from utils import runs
 from utils.core.paths import Project
 from utils.dataset import metadata
@@ -25,8 +23,10 @@ pytestmark = pytest.mark.slow
 
 POLL_SECONDS = 0.3
 CLIPS, RUNS = 50_000, 100
-WINDOWS, ANSWERS = 10, 12  # the answers of about three ticks each
+WINDOWS, RESPONSES = 10, 12  # the responses of about three ticks each
 VERBS = ("train", "prepare", "rehearse")
+WATCH_CLOCK = """() => { window.late = []; let last = performance.now(); setInterval(() => {
+  const now = performance.now(); window.late.push(now - last - 100); last = now; }, 100); }"""
 LAST = b'\n{"kind": "progress", "step": 1, "total": 2, "time": 1.0}\n'
 
 
@@ -34,18 +34,17 @@ LAST = b'\n{"kind": "progress", "step": 1, "total": 2, "time": 1.0}\n'
 def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one project that has become large."""
     output = tmp_path_factory.mktemp("output")
-    place = Project(output / "default")
-    make_runs(place)
-    make_dataset(place)
+    make_runs(Project(output / "default"))
+    make_dataset(Project(output / "default").dataset)
     return output
 
 
-def make_runs(place: Project) -> None:
+def make_runs(project: Project) -> None:
     for number in range(RUNS):
-        run = runs.Run(place.runs / f"20260101-{number:06}-{VERBS[number % len(VERBS)]}")
+        run = runs.Run(project.runs / f"20260101-{number:06}-{VERBS[number % len(VERBS)]}")
         run.folder.mkdir(parents=True)
         run.write_state(runs.State(VERBS[number % len(VERBS)], runs.Status.STOPPED, created=time.time()))
-    for run in runs.list_runs(place)[: len(VERBS)]:
+    for run in runs.list_runs(project)[: len(VERBS)]:
         for path in (run.log, run.events):
             with path.open("wb") as file:
                 file.truncate(1 << 30)  # sparse: it takes no space
@@ -53,8 +52,8 @@ def make_runs(place: Project) -> None:
                 file.write(LAST)
 
 
-def make_dataset(place: Project) -> None:
-    (place.dataset / "wavs").mkdir(parents=True)
+def make_dataset(folder: Path) -> None:
+    (folder / "wavs").mkdir(parents=True)
     scores = Scores(0.9, 25.0, 0.0, -20.0, 12.0)
     clips = [
         Clip(
@@ -62,25 +61,25 @@ def make_dataset(place: Project) -> None:
         )
         for n in range(CLIPS)
     ]
-    Store(place.dataset).add(Source("r", "/talk.wav", 1, 1, CLIPS * 5.0), clips)
+    Store(folder).add(Source("r", "/talk.wav", 1, 1, CLIPS * 5.0), clips)
     for clip in clips:
-        (place.dataset / clip.audio).touch()
+        (folder / clip.audio).touch()
     rows = "".join(f"{clip.audio}|{clip.text}|{clip.speaker}\n" for clip in clips)
     for name in metadata.FILES.values():
-        (place.dataset / name).write_text(f"audio_file|text|speaker_name\n{rows}", encoding="utf-8")
+        (folder / name).write_text(f"audio_file|text|speaker_name\n{rows}", encoding="utf-8")
 
 
-def test_every_poll_is_answered_within_300_milliseconds(blocks: gr.Blocks) -> None:
+def test_every_poll_responds_within_300_milliseconds(blocks: gr.Blocks) -> None:
     clocks = {number for number, block in blocks.blocks.items() if isinstance(block, gr.Timer)}
     polls = [event for event in auditing.handlers(blocks) if any(target in clocks for target, _ in event.targets)]
     assert len(polls) >= 5
     slow = {}
     for event in polls:
-        placed, named = auditing.called_with(event)
-        answer = partial(auditing.function_of(event), *placed, **named)
-        answer()  # the first one reads what the others remember
+        positional, named = auditing.called_with(event)
+        poll = partial(auditing.function_of(event), *positional, **named)
+        poll()  # the first one reads what the others remember
         time.sleep(0.2)  # for what is counted in the background
-        best = min(timeit.repeat(answer, number=1, repeat=3))
+        best = min(timeit.repeat(poll, number=1, repeat=3))
         if best > POLL_SECONDS:
             slow[auditing.name_of(event)] = round(best, 3)
     assert slow == {}
@@ -88,42 +87,29 @@ def test_every_poll_is_answered_within_300_milliseconds(blocks: gr.Blocks) -> No
 
 @pytest.mark.browser
 @pytest.mark.alone
-def test_the_browser_sees_answers_and_stays_awake(browser: Browser, output: Path) -> None:
-    with serving(output, "--port", "7960") as served:
-        page = browser.new_page()
-        worst = []
-        for took, late in watched(page, served):
-            worst.append(max(median(took), median(late)))
-            if worst[-1] < POLL_SECONDS:  # at first is read what is read once, and a neighbour may have a busy minute
-                break
-        page.close()
-    assert min(worst) < POLL_SECONDS, worst
-
-
-def watched(page: Page, served: Served) -> Iterator[tuple[list[float], list[float]]]:
-    """Leave the Data tab open for some windows of ticks.
-
-    Yields:
-        The seconds of the page's requests in a window, and how late its own clock was.
-    """
-    answered: list[float] = []
+def test_the_browser_gets_responses_and_stays_awake(browser: Browser, output: Path) -> None:
+    responses: list[float] = []  # seconds of the page's requests
 
     def note(request: Request) -> None:
         timing: Any = request.timing
         if "/gradio_api/" in request.url and timing["responseStart"] > 0:
-            answered.append((timing["responseStart"] - timing["requestStart"]) / 1000)
+            responses.append((timing["responseStart"] - timing["requestStart"]) / 1000)
 
-    page.goto(served.url)
-    expect(page.locator("#readings")).to_contain_text("GiB", timeout=60_000)
-    settle(page)
-    page.on("requestfinished", note)
-    page.evaluate(
-        "() => { window.late = []; let last = performance.now(); setInterval(() => {"
-        " const now = performance.now(); window.late.push(now - last - 100); last = now; }, 100); }"
-    )
-    for _ in range(WINDOWS):
-        while len(answered) < ANSWERS:
-            page.wait_for_event("requestfinished")
-        late = page.evaluate("window.late.splice(0)")
-        yield list(answered), [milliseconds / 1000 for milliseconds in late]
-        answered.clear()
+    with serving(output, "--port", "7960") as served:
+        page = browser.new_page()
+        page.goto(served.url)
+        expect(page.locator("#readings")).to_contain_text("GiB", timeout=60_000)
+        settle(page)
+        page.on("requestfinished", note)
+        page.evaluate(WATCH_CLOCK)
+        worst = []
+        for _ in range(WINDOWS):
+            while len(responses) < RESPONSES:
+                page.wait_for_event("requestfinished")
+            late = page.evaluate("window.late.splice(0)")
+            worst.append(max(median(responses), median(late) / 1000))
+            if worst[-1] < POLL_SECONDS:  # at first is read what is read once, and a neighbour may have a busy minute
+                break
+            responses.clear()
+        page.close()
+    assert min(worst) < POLL_SECONDS, worst

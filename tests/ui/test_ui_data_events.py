@@ -81,26 +81,6 @@ def test_leaving_the_box_of_the_inputs_removes_none_of_another_visitor(blocks: g
     assert {auditing.name_of(one) for one in filling} >= {"upload_files", "remove_uploads", "add_folder", "save_take"}
 
 
-def test_a_reason_that_no_clip_has_any_longer_filters_nothing(blocks: gr.Blocks) -> None:
-    inputs = {"project": "voice", "page_language": "en", "status": "all", "search": "", "order": "worst", "page": 1}
-    for reason, total, reset in (("noisy", "2 clips", False), ("of another project", "20 clips", True)):
-        show = auditing.function_of(event_named(blocks, "clips"))
-        _, table, pager, picker, *_ = show(**inputs, reason=reason, clip="")
-        assert total in pager
-        assert "<tr" in table
-        assert picker["choices"] == [("Any reason", ""), ("noisy (2)", "noisy")]
-        assert (picker.get("value") == "") == reset
-
-
-def test_a_wrong_setting_is_shown_and_starts_nothing(blocks: gr.Blocks, output: Path) -> None:
-    event = event_named(blocks, "prepare")
-    positional, named = auditing.called_with(event)
-    values = named | {"project": "voice", "inputs": "/no/such/folder", "energy_threshold_db": -200}
-    *_, message = auditing.function_of(event)(*positional, **values)
-    assert "energy_threshold_db" in message
-    assert runs.list_runs(Project(output / "voice")) == []
-
-
 def test_clips_stay_as_they_are_while_a_run_uses_them(blocks: gr.Blocks, output: Path) -> None:
     project = Project(output / "voice")
     run = runs.Run(project.runs / "20260101-000000-prepare")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.serving import Seen, Served, serving
+from tests.ui.serving import OneTab, Seen, Served, serving
 from tests.xtts import hub_server
 from tests.xtts.hub_server import Hub
 from utils.ui.i18n import t
@@ -20,20 +20,13 @@ CONTENT = b"x" * (1 << 20)
 PATIENCE = 60_000  # milliseconds: the child loads torch
 
 
-class Consenting(Served):
-    """The System tab with models and consent in folders of their own."""
-
-    def command(self) -> list[str]:
-        return ["-m", "tests.ui.one_consent", str(self.output), *self.words]
-
-
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     files = {(version, name): CONTENT for version in ("main", "v2.0.2") for name in HUB_FILES}
     files["main", LICENCE_FILE] = TERMS
     with hub_server.serving(Hub(files)) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
-        with serving(tmp_path / "output", "7915", kind=Consenting) as page:
+        with serving(tmp_path / "output", "system", "7915", "own-consent", kind=OneTab) as page:
             yield page
 
 

@@ -2,19 +2,16 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.training.trainable import write_dataset
 from tests.ui.serving import Seen, Served, opened, serving
-from tests.ui.training_tab import PATIENCE, button, choose_tiny, facts, field, load_file, open_training, wait_for_step
+from tests.ui.training_tab import PATIENCE, button, choose_tiny, facts, field, open_training, wait_for_step
 from utils import runs
-from utils.config import TrainConfig
 from utils.runs import Status
 from utils.ui.i18n import t
-from utils.ui.tabs.training.settings import PRESETS
 from utils.xtts.hub import licence_accepted
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -37,39 +34,13 @@ def seen(browser: Browser, served: Served) -> Iterator[Seen]:
 
 def test_what_is_typed_after_a_preset_was_chosen_stays(seen: Seen) -> None:
     page = seen.page
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.post_data or "") if "queue/join" in request.url else None)
+    bodies: list[str] = []
+    page.on("request", lambda request: bodies.append(request.post_data or "") if "queue/join" in request.url else None)
     choose_tiny(page, num_epochs="3")
     field(page, "learning_rate").click()
     page.locator("#show-command").click()
     expect(page.locator("#command textarea")).to_have_value(re.compile("--num-epochs 3 "))
-    assert [body.startswith('{"data":["tiny_cpu"') for body in asked].count(True) == 1
-
-
-def test_a_preset_is_chosen_from_the_keyboard(seen: Seen) -> None:
-    preset = seen.page.locator("#preset input")
-    preset.focus()
-    for key in ("ArrowDown", "ArrowUp", "Enter"):  # up from the first: the last
-        preset.press(key)
-    expect(seen.page.locator("#preset-about")).to_contain_text(f"{PRESETS[-1]}.yaml")
-
-
-def test_a_broken_settings_file_is_refused_in_place_and_a_good_one_fills_the_form(seen: Seen, tmp_path: Path) -> None:
-    page = seen.page
-    bad, good = tmp_path / "bad.yaml", tmp_path / "good.yaml"
-    bad.write_text("num_epochs: 0\nlearning_rat: 1\nbatch_size: many\n", encoding="utf-8")
-    good.write_text(TrainConfig(version="tiny-random", num_epochs=77, enable_lora=True).to_yaml(), encoding="utf-8")
-    load_file(page, bad)
-    problems = page.locator("#settings-errors")
-    for words in ("num_epochs", "did you mean learning_rate", "batch_size"):
-        expect(problems).to_contain_text(words)
-    load_file(page, good)
-    expect(problems).to_contain_text("good.yaml")
-    expect(field(page, "enable_lora")).to_be_checked()
-    page.locator("#show-command").click()
-    expect(page.locator("#command textarea")).to_have_value(re.compile("--num-epochs 77 .*--enable-lora"))
-    page.locator("#save-settings").click()
-    expect(page.locator("#settings-file")).to_contain_text("default-train")
+    assert [body.startswith('{"data":["tiny_cpu"') for body in bodies].count(True) == 1
 
 
 def test_the_licence_is_asked_for_published_versions_alone(seen: Seen) -> None:

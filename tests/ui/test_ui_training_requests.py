@@ -42,8 +42,8 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(output: Path) -> Iterator[Client]:
-    with inside.launched(output, 7960) as found:
-        yield Client(found.url, verbose=False)
+    with inside.launched(output, 7960) as page:
+        yield Client(page.url, verbose=False)
     for run in runs.list_runs(Project(output / "default")):
         runs.stop_now(run, grace=0.5)
 
@@ -74,16 +74,15 @@ def test_a_saved_file_can_be_loaded_again_and_a_broken_one_is_refused(client: Cl
 
 
 def test_the_dataset_is_checked(client: Client) -> None:
-    found = client.predict(**form(max_text_length=10), api_name="/check_dataset")
-    assert all(t(key, "en") in found for key in ("training.little_data", "training.long_texts_cure"))
+    findings = client.predict(**form(max_text_length=10), api_name="/check_dataset")
+    assert all(t(key, "en") in findings for key in ("training.little_data", "training.long_texts_cure"))
 
 
 def test_the_memory_is_planned_and_one_step_measured(client: Client) -> None:
-    found = client.predict(**form(), api_name="/memory_plan")
-    assert t("preset.lora_6gb.title", "en") in found
-    shown = client.submit(**form(), api_name="/memory_test")
-    shown.result(timeout=300)
-    assert any("measured peak" in str(one) for one in shown.outputs())
+    assert t("preset.lora_6gb.title", "en") in client.predict(**form(), api_name="/memory_plan")
+    job = client.submit(**form(), api_name="/memory_test")
+    job.result(timeout=300)
+    assert any("measured peak" in str(output) for output in job.outputs())
 
 
 def test_two_starts_make_one_run_that_ends_as_the_finished_model(client: Client, output: Path) -> None:
@@ -101,10 +100,8 @@ def test_two_starts_make_one_run_that_ends_as_the_finished_model(client: Client,
     assert run.current_state().status is Status.STOPPED
     with pytest.raises(Exception, match="folder name"):
         client.predict("default", "../../etc", "4", False, "en", api_name="/optimize_model")
-    done = client.predict("default", run.name, "4", False, "en", api_name="/optimize_model")
-    assert "success" in done
+    assert "success" in client.predict("default", run.name, "4", False, "en", api_name="/optimize_model")
     assert (project.ready / "model.pth").is_file()
     _, compared = client.predict("default", [run.name, run.name], "en", api_name="/compare_runs")
     assert t("training.best_evaluation", "en") in compared
-    values = client.predict("default", run.name, "en", api_name="/take_settings")
-    assert 1000 in values
+    assert 1000 in client.predict("default", run.name, "en", api_name="/take_settings")

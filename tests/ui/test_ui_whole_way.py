@@ -30,7 +30,7 @@ QUICK = {"num_epochs": "1000", "batch_size": "2", "save_step": "4", "eval_step":
 TEXT = "ሰላም ለዓለም።"
 
 
-def test_recordings_become_a_voice_that_is_heard(seen: Seen, served: Served, tmp_path: Path) -> None:
+def test_recordings_become_a_voice_that_speaks(seen: Seen, served: Served, tmp_path: Path) -> None:
     page, project = seen.page, served.project(NAME)
     page.set_default_timeout(60_000)  # the training shares the processor with the browser
     expect.set_options(timeout=60_000)
@@ -38,15 +38,14 @@ def test_recordings_become_a_voice_that_is_heard(seen: Seen, served: Served, tmp
     make_dataset(page, record(tmp_path))
     run = train(page, project)
     watch(page)
-    step = stop_and_resume(page)
+    assert stop_and_resume(page) > 0
     optimise(page, project)
     speak(page)
     sound, rate = soundfile.read(download(page))
     assert rate == OUTPUT_RATE
     assert 0.1 < sound.size / rate < 60
     assert abs(sound).max() > 0.01
-    assert [one.name for one in runs.list_runs(project) if one.name.endswith("-train")] == [run.name]
-    assert step > 0
+    assert [made.name for made in runs.list_runs(project) if made.name.endswith("-train")] == [run.name]
     assert seen.complaints == []
     assert seen.strangers == []
 
@@ -97,7 +96,7 @@ def train(page: Page, project: Project) -> Run:
     expect(facts(page)).to_contain_text("running", timeout=PATIENCE)
     expect(page.locator("#train")).to_be_disabled()
     expect(page.locator("#train-reason")).to_contain_text("is running")
-    run = next(one for one in runs.list_runs(project) if one.name.endswith("-train"))
+    run = next(run for run in runs.list_runs(project) if run.name.endswith("-train"))
     chosen = TrainConfig.load(run.config).model_dump()
     assert {box: chosen[box] for box in BOXES} == dict.fromkeys(BOXES, True)
     return run
@@ -112,9 +111,9 @@ def watch(page: Page) -> None:
     expect(curve).not_to_have_attribute("d", drawn)
     expect(page.locator(".switch-hint").first).to_contain_text(t("training.changed_in_run", "en", count=12))
     expect(page.locator("#what-is-on")).to_contain_text(t("training.active_optimizations", "en"))
-    heard = page.locator("#samples audio").first
-    expect(heard).to_be_visible(timeout=PATIENCE)
-    kind = heard.evaluate("async (sound) => (await fetch(sound.src)).headers.get('content-type')")
+    sample = page.locator("#samples audio").first
+    expect(sample).to_be_visible(timeout=PATIENCE)
+    kind = sample.evaluate("async (sound) => (await fetch(sound.src)).headers.get('content-type')")
     assert kind.startswith("audio/")
 
 

@@ -1,15 +1,13 @@
 """What a person does on the Fine-tuning tab, for the tests that drive a browser."""
 
-from pathlib import Path
-
 from playwright.sync_api import Locator, Page, expect
 
 from utils.ui.i18n import t
 
 PATIENCE = 240_000  # milliseconds; the child loads torch, and other programs share the machine
-REACHED = """least => {
-  const told = document.querySelector("#training-run-facts")?.innerText.match(/Step (\\d+) of/);
-  return told && Number(told[1]) >= least ? Number(told[1]) : 0;
+REACHED = """minimum => {
+  const match = document.querySelector("#training-run-facts")?.innerText.match(/Step (\\d+) of/);
+  return match && Number(match[1]) >= minimum ? Number(match[1]) : 0;
 }"""
 
 
@@ -48,12 +46,6 @@ def choose_tiny(page: Page, **changes: str) -> None:
         field(page, name).fill(value)
 
 
-def load_file(page: Page, path: Path) -> None:
-    with page.expect_file_chooser() as chooser:
-        page.locator("#load-settings").click()
-    chooser.value.set_files(path)
-
-
-def wait_for_step(page: Page, least: int) -> int:
+def wait_for_step(page: Page, minimum: int) -> int:
     """Wait until an update is shown, and return which one it is by then."""
-    return int(page.wait_for_function(REACHED, arg=least, timeout=PATIENCE).json_value())
+    return int(page.wait_for_function(REACHED, arg=minimum, timeout=PATIENCE).json_value())
