@@ -1,4 +1,4 @@
-"""kill -9 while a run saves, at every touch of the disk and at random moments: what is there is whole."""
+"""kill -9 while a run saves, at every touch of the disk and at random moments: what is on disk is intact."""
 
 import io
 import multiprocessing
@@ -46,26 +46,26 @@ def publish(run: Path, step: int, size: int = 100) -> None:
     checkpoints.prune(run, keep=1)
 
 
-def loaded(run: Path) -> int:
+def load_update(run: Path) -> int:
     """Read the state, check that all of it is of the same update, and return which."""
-    found = resume_state.load(run / "resume")
-    first = found.optimizer["state"][0]
-    everything = [*found.weights.values(), *(found.ema or {}).values(), first["exp_avg"], first["step"]]
-    assert all(bool((tensor == found.update).all()) for tensor in everything)
-    assert found.guards == {"rolled_back": found.update}
+    saved = resume_state.load(run / "resume")
+    first = saved.optimizer["state"][0]
+    everything = [*saved.weights.values(), *(saved.ema or {}).values(), first["exp_avg"], first["step"]]
+    assert all(bool((tensor == saved.update).all()) for tensor in everything)
+    assert saved.guards == {"rolled_back": saved.update}
     assert [path.name for path in run.glob("*resume*")] == ["resume"]
-    return found.update
+    return saved.update
 
 
-def listed(run: Path) -> list[int]:
+def list_steps(run: Path) -> list[int]:
     """List the checkpoints, check that each is whole and that the best is among them."""
-    found = checkpoints.list_checkpoints(run)
-    for one in found:
-        assert not one.error
-        assert one.info
-        weights = checkpoints.read_state(one.folder)
-        assert all(bool((weight == one.step).all()) for weight in weights.values())
-    steps = [one.step for one in found]
+    steps = []
+    for checkpoint in checkpoints.list_checkpoints(run):
+        assert not checkpoint.error
+        assert checkpoint.info
+        weights = checkpoints.read_state(checkpoint.folder)
+        assert all(bool((weight == checkpoint.step).all()) for weight in weights.values())
+        steps.append(checkpoint.step)
     assert checkpoints.best_step(run) in steps
     return steps
 
@@ -115,7 +115,7 @@ class HalfWriting(io.FileIO):
         return super().write(content) or 0
 
 
-def until(run: Path, work: Work, kill_at: int, counted: Path | None = None) -> None:
+def run_until_kill(run: Path, work: Work, kill_at: int, counted: Path | None = None) -> None:
     torch.set_num_threads(1)  # the threads of the parent did not come along
     killer = Killer(run, kill_at)
     sys.addaudithook(killer.watch)
@@ -137,13 +137,13 @@ def kill_everywhere(folder: Path, prepare: Work, work: Work) -> Iterator[Path]:
     """Prepare a run and kill the work on it at each touch of the disk, one after the other; yield what is left."""
     counting = folder / "counting"
     prepare(counting)
-    assert in_child(until, counting, work, 0, counting / "points") == 0
+    assert in_child(run_until_kill, counting, work, 0, counting / "points") == 0
     points = int((counting / "points").read_text())
     assert points > 10
     for point in range(1, points + 1):
         run = folder / f"killed-{point}"
         prepare(run)
-        assert in_child(until, run, work, point) == -signal.SIGKILL, point
+        assert in_child(run_until_kill, run, work, point) == -signal.SIGKILL, point
         yield run
 
 
@@ -151,18 +151,18 @@ def test_a_save_can_be_killed_wherever_it_touches_the_disk(tmp_path: Path) -> No
     reached = set()
     for run in kill_everywhere(tmp_path, lambda run: save(run, 1), lambda run: save(run, 2)):
         assert resume_state.can_resume(run / "resume")
-        reached.add(loaded(run))
+        reached.add(load_update(run))
         save(run, 3)
-        assert loaded(run) == 3
+        assert load_update(run) == 3
     assert reached == {1, 2}
 
 
 def test_checkpoints_can_be_killed_wherever_they_touch_the_disk(tmp_path: Path) -> None:
     reached = set()
     for run in kill_everywhere(tmp_path, lambda run: publish(run, 2), lambda run: publish(run, 3)):
-        reached.add(tuple(listed(run)))
+        reached.add(tuple(list_steps(run)))
         publish(run, 4)
-        assert listed(run) == [4]
+        assert list_steps(run) == [4]
         assert {path.name for path in (run / "checkpoints").iterdir()} == {"step_4", "best.json"}
     assert reached == {(2,), (3, 2), (3,)}
 
@@ -177,12 +177,12 @@ def between_renames(run: Path) -> None:
     (run / "other" / "resume").rename(run / ".resume.old-1")
 
 
-def test_a_run_can_be_killed_again_while_it_repairs_what_a_kill_has_left(tmp_path: Path) -> None:
+def test_a_run_can_be_killed_again_while_it_repairs_a_save(tmp_path: Path) -> None:
     for run in kill_everywhere(tmp_path, between_renames, lambda run: resume_state.load(run / "resume")):
-        assert loaded(run) == 2
+        assert load_update(run) == 2
 
 
-def save_on_and_on(run: Path, first: int, done: Connection) -> None:
+def save_forever(run: Path, first: int, done: Connection) -> None:
     torch.set_num_threads(1)
     for update in range(first, 10_000):
         save(run, update, size=100_000)  # 2.8 MB
@@ -190,12 +190,12 @@ def save_on_and_on(run: Path, first: int, done: Connection) -> None:
         publish(run, update, size=100_000)
 
 
-def test_a_run_that_is_killed_at_random_moments_always_goes_on(tmp_path: Path) -> None:
+def test_a_run_killed_at_random_moments_can_always_be_resumed(tmp_path: Path) -> None:
     moments = random.Random(5)
     update = 0
     for _ in range(20):
         receiving, sending = FORK.Pipe(duplex=False)
-        child = FORK.Process(target=save_on_and_on, args=(tmp_path, update + 1, sending))
+        child = FORK.Process(target=save_forever, args=(tmp_path, update + 1, sending))
         child.start()
         sending.close()
         saved = receiving.recv()
@@ -207,8 +207,8 @@ def test_a_run_that_is_killed_at_random_moments_always_goes_on(tmp_path: Path) -
                 saved = receiving.recv()
             except EOFError:
                 break
-        update = loaded(tmp_path)
+        update = load_update(tmp_path)
         assert update in {saved, saved + 1}
         if checkpoints.best_step(tmp_path) is not None:
-            assert listed(tmp_path)
+            assert list_steps(tmp_path)
     assert update >= 20

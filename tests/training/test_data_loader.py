@@ -32,14 +32,12 @@ def loader(spec: BatchSpec, *, clips: int = 8, workers: int = 0, seed: int = 0) 
     return UpdateLoader(source, UpdatePlan(LENGTHS, clips, seed=seed), TOKENS, spec, workers=workers), source
 
 
-def spelled(batch: PackedBatch) -> tuple[object, ...]:
+def values(batch: PackedBatch) -> tuple[object, ...]:
     return batch.mel.tolist(), batch.numbers.tolist(), batch.rows, batch.length
 
 
-def same(one: list[Update], other: list[Update]) -> bool:
-    return [(*update[1:], *map(spelled, update.batches)) for update in one] == [
-        (*update[1:], *map(spelled, update.batches)) for update in other
-    ]
+def content(updates: list[Update]) -> list[tuple[object, ...]]:
+    return [(*update[1:], *map(values, update.batches)) for update in updates]
 
 
 def test_an_epoch_reads_every_clip_once_and_knows_its_counts() -> None:
@@ -54,19 +52,15 @@ def test_an_epoch_reads_every_clip_once_and_knows_its_counts() -> None:
         assert max(batch.clips for batch in update.batches) <= 3
 
 
-def test_a_run_that_starts_in_the_middle_reads_nothing_of_what_it_skips() -> None:
-    everything = list(loader(BatchSpec(4))[0].run(0, 14))
-    reading, source = loader(BatchSpec(4))
-    rest = list(reading.run(9, 14))
-    assert same(rest, everything[9:])
-    assert len(source.read_clips) == sum(update.clips for update in rest)
-
-
-def test_processes_read_what_the_thread_reads_and_draw_no_random_number() -> None:
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_resumed_run_reads_the_same_clips_and_draws_no_random_number(workers: int) -> None:
     state = torch.get_rng_state()
-    found = list(loader(BatchSpec(4), workers=2)[0].run(2, 9))
-    assert same(found, list(loader(BatchSpec(4))[0].run(2, 9)))
+    everything = list(loader(BatchSpec(4))[0].run(0, 14))
+    reading, source = loader(BatchSpec(4), workers=workers)
+    rest = list(reading.run(9, 14))
+    assert content(rest) == content(everything[9:])
     assert torch.equal(torch.get_rng_state(), state)
+    assert len(source.read_clips) == (0 if workers else sum(update.clips for update in rest))
 
 
 def test_processes_share_the_clips_without_overlap() -> None:
@@ -96,31 +90,23 @@ def learned(model: PackedGpt, specs: list[BatchSpec]) -> Tensor:
     return torch.cat([total[None], *(gradient.flatten() for gradient in gradients if gradient is not None)])
 
 
-def test_n_times_1_learns_what_1_times_n_learns_and_two_processes_learn() -> None:
+def test_however_an_update_is_split_its_loss_and_gradients_are_the_same() -> None:
     model = PackedGpt(small_gpt(layers=1)).eval()
     whole = learned(model, [BatchSpec(8)])
     assert len(whole) == 1 + sum(weight.numel() for weight in model.parameters())
-    splits = [
-        [BatchSpec(1)],
-        [BatchSpec(3)],
-        [BatchSpec(4, rank=rank, world=2) for rank in range(2)],
-        [BatchSpec(8, token_budget=200)],
-    ]
-    for specs in splits:
-        found = learned(model, specs)
-        assert float((found - whole).norm() / whole.norm()) < 1e-5
-        assert float(found[0]) == pytest.approx(float(whole[0]), rel=1e-5)
+    two_processes = [BatchSpec(4, rank=rank, world=2) for rank in range(2)]
+    for specs in ([BatchSpec(1)], [BatchSpec(3)], two_processes, [BatchSpec(8, token_budget=200)]):
+        split = learned(model, specs)
+        assert float((split - whole).norm() / whole.norm()) < 1e-5
+        assert float(split[0]) == pytest.approx(float(whole[0]), rel=1e-5)
 
 
-def test_fixed_lengths_give_few_shapes() -> None:
-    for spec in (
-        BatchSpec(4, grid=compile_lengths(LENGTHS, 3)),
-        BatchSpec(4, token_budget=300, grid=compile_lengths(LENGTHS, 3)),
-    ):
-        reading, source = loader(spec)
-        batches = [batch for update in reading.run(0, 6) for batch in update.batches]
-        assert len({(batch.mel.shape[0], batch.length) for batch in batches}) <= 3
-        assert sorted(source.read_clips) == list(range(45))
+@pytest.mark.parametrize("budget", [0, 300])
+def test_fixed_lengths_give_few_shapes(budget: int) -> None:
+    reading, source = loader(BatchSpec(4, token_budget=budget, grid=compile_lengths(LENGTHS, 3)))
+    batches = [batch for update in reading.run(0, 6) for batch in update.batches]
+    assert len({(batch.mel.shape[0], batch.length) for batch in batches}) <= 3
+    assert sorted(source.read_clips) == list(range(45))
 
 
 def test_an_evaluation_is_the_same_every_time_and_for_every_batch_size() -> None:
@@ -134,7 +120,7 @@ def test_an_evaluation_is_the_same_every_time_and_for_every_batch_size() -> None
     assert crops[0] == crops[1] == crops[2]
     for clip, frames in crops[0].items():
         assert frames == min(9, int(lengths.frames[clip]) // 43) * 43
-    batches = [[spelled(batch) for batch in eval_batches(MadeClips(LENGTHS), TOKENS, BatchSpec(7))] for _ in range(2)]
+    batches = [[values(batch) for batch in eval_batches(MadeClips(LENGTHS), TOKENS, BatchSpec(7))] for _ in range(2)]
     assert batches[0] == batches[1]
 
 
@@ -163,13 +149,13 @@ def store(tmp_path: Path) -> Features:
     return store
 
 
-def test_the_store_gives_the_crop_that_is_asked_for(store: Features) -> None:
+def test_the_store_reads_the_requested_crop(store: Features) -> None:
     source = FeatureSource(store, [made_clip(row) for row in range(4)])
-    found = source.read(2, 30, 86)
-    assert found.mel[:, 0].tolist() == list(range(30, 116))
-    assert found.mel.shape == (86, 80)
-    assert (found.ids.size, found.codes.size) == (7, 40)
-    assert not found.mel.flags.owndata
+    clip = source.read(2, 30, 86)
+    assert clip.mel[:, 0].tolist() == list(range(30, 116))
+    assert clip.mel.shape == (86, 80)
+    assert (clip.ids.size, clip.codes.size) == (7, 40)
+    assert not clip.mel.flags.owndata
     assert [part.tolist() for part in source.lengths] == [
         [22_050, 300_000, 40_960, 5000],
         [22, 293, 40, 5],  # a code too many for a length that is a multiple of 1024 is left out, as coqui does it

@@ -4,6 +4,7 @@ import math
 import sys
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
@@ -45,23 +46,21 @@ def test_only_matrices_decay_and_every_trained_weight_is_in_one_group() -> None:
 
 
 @pytest.mark.parametrize(
-    ("switches", "kind", "name", "words"),
+    ("switches", "kind", "words"),
     [
-        ({}, torch.optim.AdamW, "enable_fused_optimizer", "fused AdamW on cpu"),
-        ({"enable_fused_optimizer": False}, torch.optim.AdamW, "enable_fused_optimizer", "plain AdamW on cpu"),
-        ({"offload_optimizer": True}, OffloadedAdamW, "offload_optimizer", "AdamW on the CPU"),
-        ({"step_in_backward": True}, StepInBackward, "step_in_backward", "in the backward pass"),
-        ({"optimizer": "adafactor"}, torch.optim.Optimizer, "optimizer", "Adafactor"),
+        ({}, torch.optim.AdamW, "fused AdamW on cpu"),
+        ({"enable_fused_optimizer": False}, torch.optim.AdamW, "plain AdamW on cpu"),
+        ({"offload_optimizer": True}, OffloadedAdamW, "AdamW on the CPU"),
+        ({"step_in_backward": True}, StepInBackward, "in the backward pass"),
+        ({"optimizer": "adafactor"}, torch.optim.Optimizer, "Adafactor"),
     ],
 )
-def test_the_settings_choose_the_optimizer(switches: dict[str, Any], kind: type, name: str, words: str) -> None:
+def test_the_settings_choose_the_optimizer(switches: dict[str, Any], kind: type, words: str) -> None:
     gpt = small_gpt()
     optimizer, change = make_optimizer(gpt, config(**switches), CPU)
     assert isinstance(optimizer, kind)
-    assert change.name == name
     assert words in change.detail
     assert change.changed == (0 if "plain" in words else len(list(gpt.parameters())))
-    assert {group["lr"] for group in optimizer.param_groups} == {1e-3}
     if "AdamW" in words:  # as in coqui's recipe
         assert {(group["betas"], group["eps"]) for group in optimizer.param_groups} == {((0.9, 0.96), 1e-8)}
     before = gpt.text_head.weight.detach().clone()
@@ -71,10 +70,8 @@ def test_the_settings_choose_the_optimizer(switches: dict[str, Any], kind: type,
 
 def test_the_fused_kernel_equals_the_plain_one() -> None:
     plain, fused = small_gpt(), small_gpt()
-    optimizers = [
-        make_optimizer(plain, config(enable_fused_optimizer=False), CPU)[0],
-        make_optimizer(fused, config(), CPU)[0],
-    ]
+    options = ((plain, config(enable_fused_optimizer=False)), (fused, config()))
+    optimizers = [make_optimizer(gpt, settings, CPU)[0] for gpt, settings in options]
     for seed in range(5):
         plain.zero_grad()
         torch.autograd.backward(loss(plain, seed))  # the same gradients for both
@@ -112,27 +109,17 @@ def test_an_optimizer_that_cannot_run_is_refused(
         make_optimizer(small_gpt(), config(**switches), torch.device(device))
 
 
-class Manager:
-    """Notes what bitsandbytes is told about single weights."""
-
-    def __init__(self) -> None:
-        self.overrides: list[tuple[int, dict[str, int]]] = []
-
-    def get_instance(self) -> "Manager":
-        return self
-
-    def register_module_override(self, module: nn.Module, name: str, settings: dict[str, int]) -> None:
-        self.overrides.append((id(module.get_parameter(name)), settings))
-
-
 def test_8_bits_spare_the_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
-    manager = Manager()
+    manager = mock.Mock()
+    manager.get_instance.return_value = manager
     library = SimpleNamespace(optim=SimpleNamespace(GlobalOptimManager=manager, AdamW8bit=torch.optim.AdamW))
     monkeypatch.setitem(sys.modules, "bitsandbytes", library)
     gpt = small_gpt()
     optimizer, change = make_optimizer(gpt, config(optimizer="adamw_8bit"), GPU)
-    rows = [gpt.text_embedding, gpt.mel_embedding, gpt.mel_pos_embedding.emb, gpt.text_pos_embedding.emb]
-    assert sorted(manager.overrides) == sorted((id(part.weight), {"optim_bits": 32}) for part in rows)
+    embeddings = [gpt.text_embedding, gpt.mel_embedding, gpt.mel_pos_embedding.emb, gpt.text_pos_embedding.emb]
+    calls = manager.register_module_override.call_args_list
+    assert {id(call.args[0].get_parameter(call.args[1])) for call in calls} == {id(part.weight) for part in embeddings}
+    assert all(call.args[2] == {"optim_bits": 32} for call in calls)
     assert [group["weight_decay"] for group in optimizer.param_groups] == [0.01, 0.0]
     assert "8-bit" in change.detail
 
@@ -151,9 +138,9 @@ def rates(schedule: LRScheduler, updates: int) -> list[float]:
     return result
 
 
-@pytest.mark.parametrize(("total", "steps", "share", "warmup"), [(200, 10, 0.1, 10), (50, 100, 0.1, 5), (5, 9, 0.1, 0)])
-def test_the_warm_up_is_at_most_a_share_of_the_run(total: int, steps: int, share: float, warmup: int) -> None:
-    curve = rates(schedule("cosine", total, steps, share), total)
+@pytest.mark.parametrize(("total", "steps", "warmup"), [(200, 10, 10), (50, 100, 5), (5, 9, 0)])
+def test_the_warm_up_is_at_most_a_share_of_the_run(total: int, steps: int, warmup: int) -> None:
+    curve = rates(schedule("cosine", total, steps, 0.1), total)
     assert curve.index(max(curve)) == max(0, warmup - 1)
 
 
@@ -162,7 +149,7 @@ def falling(kind: str, done: float) -> float:
 
 
 @pytest.mark.parametrize("kind", ["cosine", "linear", "constant"])
-@pytest.mark.parametrize(("total", "warmup"), [(40, 4), (40, 0), (7, 7), (1, 0)])
+@pytest.mark.parametrize(("total", "warmup"), [(40, 4), (7, 7), (1, 0)])
 def test_the_curve_has_its_closed_form(kind: Any, total: int, warmup: int) -> None:
     rise = [PEAK * (update + 1) / warmup for update in range(warmup)][: max(0, warmup - 1)]
     fall = [PEAK * falling(kind, (update + 1 - warmup) / (total + 1 - warmup)) for update in range(len(rise), total)]

@@ -90,8 +90,6 @@ def test_a_model_and_its_optimizer_continue_as_if_uninterrupted(tmp_path: Path, 
     "state",
     [
         {"state": {0: {"step": 3, "state1": torch.arange(16, dtype=torch.uint8).view(4, 4), "absmax1": torch.ones(2)}}},
-        {"state": {0: {"quant_state": {"absmax": torch.ones(3), "nested": [{"code": torch.zeros(2)}, None]}}}},
-        {"param_groups": [{"lr": 1e-5, "betas": (0.9, 0.999), "foreach": None, "fused": True, "params": [0, 1, 2]}]},
         {1: torch.zeros(1), "1": torch.ones(1), "a": {"b": torch.zeros(2)}, "a/b": torch.ones(2), '"1"': torch.ones(3)},
         {"empty": {}, "none": [], "pair": (), "infinite": [float("inf"), -1.0], "name": "ä", "no": torch.ones(0)},
         {"half": torch.ones(2, dtype=torch.bfloat16), "flag": torch.tensor(True), "wide": torch.zeros(1, 3).double()},
@@ -102,16 +100,16 @@ def test_any_optimizer_state_comes_back(tmp_path: Path, state: dict[str, Any]) -
     assert same(load(tmp_path / "resume").optimizer, state)
 
 
-@pytest.mark.parametrize("tree", [{"a": object()}, {"a": {1.5: 2}}, {"a": torch.ones(2).to_sparse()}])
-def test_what_cannot_be_saved_leaves_the_old_state(tmp_path: Path, tree: dict[str, Any]) -> None:
+@pytest.mark.parametrize("value", [object(), torch.ones(2).to_sparse()])
+def test_what_cannot_be_saved_leaves_the_old_state(tmp_path: Path, value: object) -> None:
     save(tmp_path / "resume", snapshot())
     with pytest.raises((TypeError, RuntimeError)):
-        save(tmp_path / "resume", snapshot(update=4, optimizer=tree))
+        save(tmp_path / "resume", snapshot(update=4, optimizer={"a": value}))
     assert load(tmp_path / "resume").update == 3
     assert [path.name for path in tmp_path.iterdir()] == ["resume"]
 
 
-def test_everything_else_comes_back(tmp_path: Path) -> None:
+def test_every_field_comes_back(tmp_path: Path) -> None:
     written = snapshot(
         ema={"w": torch.zeros(2)},
         scheduler={"last_epoch": 3, "_last_lr": [1e-5]},
@@ -130,14 +128,9 @@ def test_everything_else_comes_back(tmp_path: Path) -> None:
     }
 
 
-def test_random_numbers_go_on_where_they_were(tmp_path: Path) -> None:
+def test_random_numbers_continue_where_they_were(tmp_path: Path) -> None:
     def draw() -> list[float]:
-        return [
-            float(torch.rand(1)),
-            float(np.random.rand()),
-            random.random(),
-            random.gauss(0, 1),
-        ]
+        return [float(torch.rand(1)), float(np.random.rand()), random.random(), random.gauss(0, 1)]
 
     draw()
     save(tmp_path / "resume", snapshot(random=capture_rng()))
@@ -194,22 +187,8 @@ def test_a_disk_that_fills_up_during_a_save_leaves_the_old_state(
     assert load(small_disk / "resume").update == 5
 
 
-def test_a_flipped_bit_is_found(tmp_path: Path) -> None:
-    save(tmp_path / "resume", snapshot())
-    path = tmp_path / "resume" / resume_state.WEIGHTS
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(StorageError, match="has changed"):
-        load(tmp_path / "resume")
-
-
-def torn(folder: Path) -> None:
-    (folder / resume_state.WEIGHTS).write_bytes(b"")
-
-
 @pytest.mark.parametrize(
-    ("there", "update"),
+    ("folders", "update"),
     [
         ({"resume": 1, ".resume.new-7": -2}, 1),  # killed while filling
         ({"resume": 1, ".resume.new-7": 2}, 2),  # killed before the first rename
@@ -221,50 +200,43 @@ def torn(folder: Path) -> None:
         ({".resume.new-7": 2}, 2),
     ],
 )
-def test_the_newest_complete_state_is_loaded(tmp_path: Path, there: dict[str, int], update: int) -> None:
+def test_the_newest_complete_state_is_loaded(tmp_path: Path, folders: dict[str, int], update: int) -> None:
     """A number is the update of a state and its age; a negative one is torn."""
-    for name, number in there.items():
+    for name, number in folders.items():
         made = tmp_path / "made"
         for _ in range(abs(number)):
             save(made / "resume", snapshot(update=abs(number)))
         (made / "resume").rename(tmp_path / name)
         if number < 0:
-            torn(tmp_path / name)
+            (tmp_path / name / resume_state.WEIGHTS).write_bytes(b"")
     (tmp_path / "made").rmdir()
     assert resume_state.read_summary(tmp_path / "resume")["update"] == update
     assert load(tmp_path / "resume").update == update
     assert [path.name for path in tmp_path.iterdir()] == ["resume"]
 
 
-def test_a_state_of_another_version_is_refused(tmp_path: Path) -> None:
-    save(tmp_path / "resume", snapshot())
-    path = tmp_path / "resume" / checkpoints.RESUME_STATE
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
-    with pytest.raises(StorageError):
-        load(tmp_path / "resume")
-
-
 @pytest.mark.parametrize(
     "change",
     [
+        {"format": 99},
         {"trees": {"dict": [[{}, 1]]}},
         {"trees": {"tensor": "nowhere"}},
         {"trees": 5},
-        {"update": None, "trees": {"dict": []}},
+        {"update": None},
         {"files": {resume_state.WEIGHTS: {"size": float("inf"), "sha256": "a"}}},
     ],
 )
-def test_a_state_whose_plain_part_is_damaged_is_named(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_a_damaged_state_is_refused_with_a_hint(tmp_path: Path, change: dict[str, Any]) -> None:
     save(tmp_path / "resume", snapshot())
     path = tmp_path / "resume" / checkpoints.RESUME_STATE
-    told = {name: value for name, value in (json.loads(path.read_text()) | change).items() if value is not None}
-    path.write_text(json.dumps(told))
-    with pytest.raises(DamagedError) as caught:
+    manifest = json.loads(path.read_text()) | change
+    path.write_text(json.dumps({name: value for name, value in manifest.items() if value is not None}))
+    with pytest.raises(StorageError) as caught:
         load(tmp_path / "resume")
     assert caught.value.hint
 
 
-def test_a_file_that_the_manifest_does_not_name_is_not_taken_for_whole(tmp_path: Path) -> None:
+def test_a_file_that_the_manifest_does_not_name_is_refused(tmp_path: Path) -> None:
     save(tmp_path / "resume", snapshot())
     with pytest.raises(DamagedError, match="has changed since it was written"):
         storage.verify_hashes(tmp_path / "resume", checkpoints.RESUME_STATE, [checkpoints.RESUME_STATE])

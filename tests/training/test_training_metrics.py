@@ -44,15 +44,6 @@ def test_evaluations_slow_no_rate_but_are_part_of_the_remaining_time() -> None:
     assert metrics == rates | {"seconds_left": 2.0 * 89 + 30 * 8}
 
 
-def test_the_time_of_earlier_sessions_is_added() -> None:
-    clock = Clock()
-    throughput = Throughput(1000, clock=clock)
-    throughput.add_earlier(5000.0)
-    assert run(throughput, clock, 900, 910)["seconds_left"] == 2.0 * 90
-    throughput.add_earlier(7.0)
-    assert throughput.seconds == 5000.0 + 20.0 + 7.0
-
-
 @pytest.mark.parametrize(("done", "bar"), [(1, " 10%  1 of 10"), (9, " 90%  9 of 10, about 0:00:02 left")])
 def test_the_progress_bar_shows_the_remaining_time(done: int, bar: str) -> None:
     clock = Clock()
