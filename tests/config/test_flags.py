@@ -8,7 +8,6 @@ import pytest
 
 from utils.config import Config, TrainConfig
 from utils.config.flags import add_flags, command_line, read_flags
-from utils.core.errors import ConfigError
 
 
 def parse(words: list[str], config: type[Config] = TrainConfig) -> Config:
@@ -21,10 +20,8 @@ def parse(words: list[str], config: type[Config] = TrainConfig) -> Config:
     ("words", "name", "value"),
     [
         (["--num-epochs", "5"], "num_epochs", 5),
-        (["--enable-sdpa"], "enable_sdpa", True),
         (["--no-enable-sdpa"], "enable_sdpa", False),
         (["--learning-rate", "5e-5"], "learning_rate", 5e-5),
-        (["--language", "amh"], "language", "am"),
         (["--tracker", "wandb"], "tracker", "wandb"),
     ],
 )
@@ -45,17 +42,9 @@ def test_a_flag_wins_over_the_file(tmp_path: Path, words: list[str], epochs: int
     assert (config.num_epochs, config.enable_ema) == (epochs, True)
 
 
-def test_faults_of_flags_are_reported_together() -> None:
-    with pytest.raises(ConfigError) as caught:
-        parse(["--num-epochs", "0", "--tracker", "paper"])
-    assert "num_epochs" in str(caught.value)
-    assert "tracker" in str(caught.value)
-
-
 @pytest.mark.parametrize(
     "config",
     [
-        TrainConfig(),
         TrainConfig(num_epochs=3, enable_sdpa=False, enable_ema=True, learning_rate=1e-5),
         TrainConfig(custom_model="/my models/it's here", train_csv="ዳታ/metadata.csv"),
         TrainConfig(custom_model="-odd"),

@@ -18,28 +18,18 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "events.jsonl"
 
 
-def test_what_is_written_is_read(path: Path) -> None:
+def test_events_are_read_as_written_from_an_offset_on(path: Path) -> None:
     with EventLog(path) as log:
         log.emit("progress", step=1, text="ሰላም", loss=float("nan"), best=float("inf"))
-    (event,) = read_events(path).events
+        first = read_events(path)
+        log.emit("second")
+    (event,) = first.events
     del event["time"]
     assert event == {"kind": "progress", "step": 1, "text": "ሰላም", "loss": "nan", "best": "inf"}
+    assert [event["kind"] for event in read_events(path, first.offset).events] == ["second"]
 
 
-def test_reading_goes_on_from_an_offset(path: Path) -> None:
-    with EventLog(path) as log:
-        log.emit("a")
-        first = read_events(path)
-        log.emit("b")
-        second = read_events(path, first.offset)
-    assert [event["kind"] for event in first.events + second.events] == ["a", "b"]
-    assert read_events(path, second.offset).events == []
-
-
-@pytest.mark.parametrize(
-    "rubbish",
-    [b'{"kind": "half', b"not json\n", b"[1]\n", b"\xff\xfe\n", b"\n\n", b'{"no": "kind"}\n', b'{"kind": null}\n'],
-)
+@pytest.mark.parametrize("rubbish", [b'{"kind": "half', b"not json\n", b"[1]\n", b"\xff\xfe\n", b'{"no": "kind"}\n'])
 def test_broken_lines_are_passed_over(path: Path, rubbish: bytes) -> None:
     path.write_bytes(rubbish)
     with EventLog(path) as log:
@@ -50,29 +40,29 @@ def test_broken_lines_are_passed_over(path: Path, rubbish: bytes) -> None:
 @pytest.mark.parametrize(
     ("value", "number", "integer"),
     [
-        (-3, -3.0, -3), (0.5, 0.5, None), (True, None, None), ("3", None, None), (None, None, None),
-        (float("nan"), None, None), (float("-inf"), None, None), (10**400, None, None), (2**53, None, None),
+        (-3, -3.0, -3), (0.5, 0.5, None), (True, None, None), ("3", None, None),
+        (float("nan"), None, None), (10**400, None, None), (2**53, None, None),
     ],
 )  # fmt: skip
-def test_only_what_can_be_counted_with_is_a_number(value: object, number: float | None, integer: int | None) -> None:
+def test_only_finite_numbers_are_numbers(value: object, number: float | None, integer: int | None) -> None:
     assert (as_number(value), as_integer(value)) == (number, integer)
 
 
 def test_a_half_written_last_line_waits(path: Path) -> None:
     line = json.dumps({"kind": "whole"}).encode() + b"\n"
     path.write_bytes(line + line[:5])
-    look = read_events(path)
-    assert (len(look.events), look.offset) == (1, len(line))
+    page = read_events(path)
+    assert (len(page.events), page.offset) == (1, len(line))
     with path.open("ab") as file:
         file.write(line[5:])
-    assert len(read_events(path, look.offset).events) == 1
+    assert len(read_events(path, page.offset).events) == 1
 
 
 def test_a_line_longer_than_a_block_does_not_block_the_watcher(path: Path) -> None:
     path.write_bytes(b"x" * (BLOCK + 10) + b"\n" + b'{"kind": "after"}\n')
-    look = read_events(path)
-    assert look.events == []
-    assert [event["kind"] for event in read_events(path, look.offset).events] == ["after"]
+    page = read_events(path)
+    assert page.events == []
+    assert [event["kind"] for event in read_events(path, page.offset).events] == ["after"]
 
 
 def test_a_missing_file_is_empty_and_one_that_cannot_be_read_is_named(path: Path, tmp_path: Path) -> None:
@@ -97,10 +87,7 @@ def test_a_full_disk_is_one_clear_error_and_writing_goes_on_later(small_disk: Pa
 
 def test_the_tail_of_a_log_begins_at_a_whole_line(path: Path) -> None:
     path.write_text("".join(f"line {number}\n" for number in range(10_000)), encoding="utf-8")
-    tail = read_tail(path, 100)
-    assert tail.startswith("line 99")
-    assert tail.endswith("line 9999\n")
-    assert len(tail) <= 100
+    assert read_tail(path, 25) == "line 9998\nline 9999\n"
 
 
 WATCHER = """
@@ -110,8 +97,8 @@ from tests.peak import peak_mb
 from utils.core.events import as_number, read_events, read_tail, tail_offset
 path = Path(sys.argv[1])
 before = peak_mb()
-look = read_events(path, tail_offset(path))
-assert look.events and read_tail(path)
+page = read_events(path, tail_offset(path))
+assert page.events and read_tail(path)
 print(peak_mb() - before)
 """
 

@@ -4,8 +4,8 @@ import errno
 import multiprocessing
 import os
 import shutil
-import threading
 import time
+from collections.abc import Callable
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
@@ -22,6 +22,15 @@ from utils.core.storage import (
     timestamp_name,
     write_atomically,
 )
+
+
+def raising(code: int, *, leaving: bytes = b"") -> Callable[[Path, Path], None]:
+    def fail(_: Path, target: Path) -> None:
+        if leaving:
+            target.write_bytes(leaving)
+        raise OSError(code, os.strerror(code))
+
+    return fail
 
 
 def test_a_file_is_replaced_whole_and_a_full_disk_leaves_the_old_one(small_disk: Path) -> None:
@@ -45,29 +54,24 @@ def test_a_new_folder_is_nobody_elses(tmp_path: Path) -> None:
         make_unique_folder(tmp_path / "made" / "folder-4" / "in a file")
 
 
-def test_later_moments_have_later_names() -> None:
-    moments = [1_800_000_000 + seconds for seconds in (0, 0.002, 0.25, 0.999, 1, 61, 3600, 86_400)]
-    names = [timestamp_name(moment) for moment in moments]
+def test_later_times_have_later_names() -> None:
+    names = [timestamp_name(1_800_000_000 + seconds) for seconds in (0, 0.002, 0.999, 1, 61, 86_400)]
     assert names == sorted(set(names))
 
 
 def test_a_lock_is_held_by_one_thread_at_a_time(tmp_path: Path) -> None:
-    inside, seen = 0, []
+    holders: list[int] = []
 
-    def enter() -> None:
-        nonlocal inside
+    def count_holders(number: int) -> int:
         with file_lock(tmp_path / ".lock"):
-            inside += 1
-            seen.append(inside)
+            holders.append(number)
             time.sleep(0.01)
-            inside -= 1
+            count = len(holders)
+            holders.remove(number)
+        return count
 
-    threads = [threading.Thread(target=enter) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert seen == [1] * 8
+    with ThreadPool(8) as pool:
+        assert pool.map(count_holders, range(8)) == [1] * 8
 
 
 def hold_for_ever(path: Path, ready: str) -> None:
@@ -90,14 +94,11 @@ def test_a_lock_is_free_once_its_holder_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("can_link", [True, False])
-def test_a_file_gets_a_second_name_or_is_copied_with_its_time(
+def test_a_file_is_linked_or_copied_with_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, can_link: bool
 ) -> None:
-    def refused(*_: object) -> None:
-        raise OSError(errno.EPERM, "no second names here")
-
     if not can_link:
-        monkeypatch.setattr(os, "link", refused)
+        monkeypatch.setattr(os, "link", raising(errno.EPERM))
     source, target = tmp_path / "a.wav", tmp_path / "b.wav"
     source.write_bytes(b"sound")
     os.utime(source, (1, 1))
@@ -106,30 +107,23 @@ def test_a_file_gets_a_second_name_or_is_copied_with_its_time(
     assert (target.read_bytes(), target.stat().st_mtime) == (b"sound", 1)
 
 
-def test_what_belongs_to_the_program_gets_no_second_name(tmp_path: Path) -> None:
+def test_files_of_the_program_are_copied_not_linked(tmp_path: Path) -> None:
     link_or_copy(TINY_MODEL / "about.json", tmp_path / "about.json")
     assert not (tmp_path / "about.json").samefile(TINY_MODEL / "about.json")
 
 
-def test_a_file_is_taken_in_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def apart(*_: object) -> None:
-        raise OSError(errno.EXDEV, "Invalid cross-device link")
-
-    def broken_off(_: object, target: Path) -> None:
-        target.write_bytes(b"so")
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    source, target = tmp_path / "a.wav", tmp_path / "kept" / "a.wav"
+def test_a_copy_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = tmp_path / "a.wav", tmp_path / "copies" / "a.wav"
     source.write_bytes(b"sound")
     target.parent.mkdir()
     with monkeypatch.context() as patch:
-        patch.setattr(os, "link", apart)
-        patch.setattr(shutil, "copyfile", broken_off)
+        patch.setattr(os, "link", raising(errno.EXDEV))
+        patch.setattr(shutil, "copyfile", raising(errno.ENOSPC, leaving=b"so"))
         with pytest.raises(StorageError, match="No space left"):
             link_or_copy_atomically(source, target)
         assert list(target.parent.iterdir()) == []
-    link_or_copy_atomically(source, target)
-    link_or_copy_atomically(source, target)  # a second name of the same file is no fault
+    for _ in range(2):  # an existing link to the same file is no error
+        link_or_copy_atomically(source, target)
     assert [(path.name, path.read_bytes()) for path in target.parent.iterdir()] == [("a.wav", b"sound")]
 
 
