@@ -1,4 +1,4 @@
-"""A web server on this machine that says nothing of its own."""
+"""A web server on this machine that logs nothing."""
 
 import contextlib
 import threading
@@ -7,12 +7,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Keeps connections, and tells the tests' output nothing of them."""
+    """Keeps connections open and logs nothing."""
 
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: object) -> None:
         return
+
+    def answer_with(self, status: int, body: bytes, headers: dict[str, str], *, has_body: bool = True) -> None:
+        self.send_response(status)
+        for name, value in (headers | {"Content-Length": str(len(body))}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if has_body:
+            self.wfile.write(body)
 
 
 @contextlib.contextmanager

@@ -34,7 +34,7 @@ def etag(content: bytes) -> str:
 def serving(hub: Hub) -> Iterator[Hub]:
     """Serve until the block is left."""
 
-    class Answers(Handler):
+    class HubHandler(Handler):
         def do_HEAD(self) -> None:  # noqa: N802  # as http.server calls it
             self.answer("HEAD")
 
@@ -50,22 +50,13 @@ def serving(hub: Hub) -> Iterator[Hub]:
                 return
             content = hub.files.get((revision, name))
             if content is None:
-                self.send_response(404)
-                self.send_header("X-Error-Code", "EntryNotFound")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+                self.answer_with(404, b"", {"X-Error-Code": "EntryNotFound"})
                 return
             first = int(self.headers.get("Range", "bytes=0-")[6:].partition("-")[0])
-            rest = content[first:]
-            self.send_response(206 if first else 200)
-            self.send_header("Content-Length", str(len(rest)))
+            headers = {"ETag": f'"{hub.announced.get(name, etag(content))}"', "X-Repo-Commit": "0" * 40}
             if first:
-                self.send_header("Content-Range", f"bytes {first}-{len(content) - 1}/{len(content)}")
-            self.send_header("ETag", f'"{hub.announced.get(name, etag(content))}"')
-            self.send_header("X-Repo-Commit", "0" * 40)
-            self.end_headers()
-            if method == "GET":
-                self.wfile.write(rest)
+                headers["Content-Range"] = f"bytes {first}-{len(content) - 1}/{len(content)}"
+            self.answer_with(206 if first else 200, content[first:], headers, has_body=method == "GET")
 
-    with listening(Answers) as hub.endpoint:
+    with listening(HubHandler) as hub.endpoint:
         yield hub

@@ -32,37 +32,39 @@ def adapted(*, seed: int = 0, targets: Any = "all", dora: bool = False, alpha: f
     return gpt
 
 
-def taught(**settings: Any) -> Any:
+def trained(**settings: Any) -> Any:
     gpt = adapted(**settings)
     learn(gpt, torch.optim.AdamW([weight for weight in gpt.parameters() if weight.requires_grad], lr=1e-2))
     return gpt
 
 
-@pytest.mark.parametrize(("targets", "names"), [("attention", ["c_attn", "attn.c_proj"]), ("all", list(SIZES))])
-@pytest.mark.parametrize("dora", [False, True])
+@pytest.mark.parametrize(
+    ("targets", "names", "dora"), [("attention", ["c_attn", "attn.c_proj"], False), ("all", list(SIZES), True)]
+)
 def test_the_chosen_matrices_get_an_adapter(targets: Any, names: list[str], dora: bool) -> None:
     gpt = small_gpt(LAYERS, DIM)
     rows = sum(weight.numel() for name, weight in gpt.named_parameters() if name.startswith(TEXT_ROWS))
     change = add_lora(gpt, RANK, 8.0, targets=targets, dora=dora)
     small = sum(RANK * sum(SIZES[name]) + dora * SIZES[name][1] for name in names) * LAYERS
-    trained = sum(weight.numel() for weight in gpt.parameters() if weight.requires_grad)
+    trainable = sum(weight.numel() for weight in gpt.parameters() if weight.requires_grad)
     assert change.changed == len(list(adapted_layers(gpt))) == len(names) * LAYERS
-    assert trained == small + rows
-    assert f"{trained:,} of" in change.detail
+    assert trainable == small + rows
 
 
 @pytest.mark.parametrize("dora", [False, True])
-def test_merged_it_is_a_plain_model_that_gives_the_same_output(dora: bool) -> None:
-    gpt, plain = taught(dora=dora), small_gpt(LAYERS, DIM, seed=1)
-    before, names = weights(gpt), set(gpt.state_dict())
-    state = merged_state(gpt)
-    assert list(state) == list(plain.state_dict())
-    plain.load_state_dict(state)
+def test_an_adapter_gives_the_same_output_in_a_fresh_model_and_merged_into_a_plain_one(dora: bool) -> None:
+    gpt, fresh, plain = trained(dora=dora), adapted(dora=dora), small_gpt(LAYERS, DIM, seed=1)
+    adapter, before = adapter_state(gpt), weights(gpt)
+    assert set(adapter) == {name for name, weight in gpt.named_parameters() if weight.requires_grad}
+    assert load_adapter(fresh, adapter, adapter_settings(gpt)) == len(adapter)
+    merged = merged_state(gpt)
+    assert list(merged) == list(plain.state_dict())
+    plain.load_state_dict(merged)
     with torch.no_grad():
+        assert torch.equal(loss(fresh, 9), loss(gpt, 9))
         assert float(loss(plain, 9) - loss(gpt, 9)) == pytest.approx(0, abs=1e-5)
-        assert abs(float(loss(plain, 9) - loss(small_gpt(LAYERS, DIM), 9))) > 1e-2, "it learnt something"
+        assert abs(float(loss(plain, 9) - loss(small_gpt(LAYERS, DIM), 9))) > 1e-2, "training changed nothing"
     assert not changed(gpt, before)
-    assert set(gpt.state_dict()) == names
 
 
 def test_a_second_name_of_a_weight_is_not_merged() -> None:
@@ -73,54 +75,31 @@ def test_a_second_name_of_a_weight_is_not_merged() -> None:
     assert list(merged_state(gpt)) == plain
 
 
-@pytest.mark.parametrize("dora", [False, True])
-def test_the_adapter_alone_brings_a_fresh_model_to_the_same_output(dora: bool) -> None:
-    gpt, fresh = taught(dora=dora), adapted(dora=dora)
-    state = adapter_state(gpt)
-    assert set(state) == {name for name, weight in gpt.named_parameters() if weight.requires_grad}
-    assert load_adapter(fresh, state, adapter_settings(gpt)) == len(state)
-    with torch.no_grad():
-        assert torch.equal(loss(fresh, 9), loss(gpt, 9))
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"targets": "attention"}, "does not fit"),
-        ({"dora": True}, "does not fit"),
-        ({"alpha": 9.0}, "scale: 2.0"),
-    ],
-)
-def test_an_adapter_of_other_settings_is_refused_and_nothing_is_changed(settings: dict[str, Any], words: str) -> None:
-    gpt, other = taught(), adapted(**settings)
+@pytest.mark.parametrize(("settings", "message"), [({"dora": True}, "does not fit"), ({"alpha": 9.0}, "scale: 2.0")])
+def test_an_adapter_of_other_settings_is_refused_and_nothing_changes(settings: dict[str, Any], message: str) -> None:
+    gpt, other = trained(), adapted(**settings)
     before = weights(other)
-    with pytest.raises(SpeedupError, match=words):
+    with pytest.raises(SpeedupError, match=message):
         load_adapter(other, adapter_state(gpt), adapter_settings(gpt))
     assert not changed(other, before)
-
-
-def test_adapters_are_not_added_twice() -> None:
-    with pytest.raises(SpeedupError, match="already"):
-        add_lora(adapted(), RANK, 8.0)
 
 
 def test_frozen_layers_have_frozen_adapters() -> None:
     gpt = adapted()
     freeze_first_layers(gpt, 1)
-    trained = {name for name, weight in gpt.named_parameters() if weight.requires_grad}
-    assert any(name.startswith("gpt.h.1.") for name in trained)
-    assert not any(name.startswith("gpt.h.0.") for name in trained)
+    trainable = {name[:8] for name, weight in gpt.named_parameters() if weight.requires_grad}
+    assert trainable & {"gpt.h.0.", "gpt.h.1."} == {"gpt.h.1."}
 
 
 @pytest.mark.parametrize("dora", [False, True])
 def test_gradient_checkpointing_gives_the_same_gradients(dora: bool) -> None:
-    plain, saving = taught(dora=dora), taught(dora=dora)
+    plain, saving = trained(dora=dora), trained(dora=dora)
     saving.gpt.wte = saving.mel_embedding
     saving.gpt.activation_checkpointing_enable({"use_reentrant": False})
     for gpt in (plain, saving):
         gpt.zero_grad()
         with torch.random.fork_rng(devices=[]):
             torch.autograd.backward(loss(gpt))
-    for (name, one), two in zip(plain.named_parameters(), saving.parameters(), strict=True):
-        if one.requires_grad:
-            assert torch.allclose(one.grad, two.grad, atol=1e-6), name
+    for (name, expected), weight in zip(plain.named_parameters(), saving.parameters(), strict=True):
+        if expected.requires_grad:
+            assert torch.allclose(expected.grad, weight.grad, atol=1e-6), name

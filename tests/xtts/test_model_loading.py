@@ -16,12 +16,11 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def folder(tiny_folder: Path, tmp_path: Path) -> Path:
-    """A copy to change."""
     return shutil.copytree(tiny_folder, tmp_path / "model")
 
 
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name].float(), other[name].float()) for name in one)
+def same(state: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return state.keys() == other.keys() and all(torch.equal(state[name].float(), other[name].float()) for name in state)
 
 
 def test_the_gpt_is_filled_in_full_precision_and_draws_no_random_number(tiny_folder: Path) -> None:
@@ -63,51 +62,31 @@ class Evil:
         return (print, ("code of the file ran",))
 
 
-@pytest.mark.parametrize(
-    ("content", "key"),
-    [
-        (None, "is missing"),
-        (b"", "cannot be read"),
-        (pickle.dumps(Evil(), protocol=2), "cannot be read"),
-    ],
-    ids=["missing", "empty", "code"],
-)
-def test_a_wrong_file_is_refused(folder: Path, content: bytes | None, key: str, capsys: Any) -> None:
-    path = folder / "model.pth"
-    path.unlink() if content is None else path.write_bytes(content)
-    with pytest.raises(ModelFileError, match=f"model.pth {key}"):
+def test_code_in_a_file_is_refused_and_not_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "model.pth").write_bytes(pickle.dumps(Evil(), protocol=2))
+    with pytest.raises(ModelFileError, match=r"model\.pth cannot be read"):
         load_gpt(folder)
     assert "ran" not in capsys.readouterr().out
 
 
-def changed(weights: dict[str, torch.Tensor], change: str) -> dict[str, torch.Tensor]:
-    if change == "prefix":
-        return {f"module.{name}": weight for name, weight in weights.items()}
-    if change == "half":
-        return dict(list(weights.items())[: len(weights) // 2])
-    rows = weights["gpt.text_head.bias"]
-    return weights | {"gpt.text_head.bias": torch.cat([rows, rows[:1]])}
+def gpt_weights(folder: Path) -> dict[str, torch.Tensor]:
+    weights = read_state_dict(folder / "model.pth").items()
+    return {name: weight.clone() for name, weight in weights if "gpt." in name}
 
 
-@pytest.mark.parametrize(
-    ("change", "key"),
-    [
-        ("prefix", r"0\.0% of .* missing \(conditioning_encoder\.init\.weight, "),
-        ("half", "missing"),
-        ("one token more", r"wrong shape \(text_head.bias \[\d+\] instead of \[\d+\]\)"),
-    ],
-)
-def test_weights_that_do_not_fit_are_refused(folder: Path, change: str, key: str) -> None:
-    weights = read_state_dict(folder / "model.pth")
-    gpt = {name: weights[name].clone() for name in weights if "gpt." in name}
-    torch.save({"model": changed(gpt, change)}, folder / "model.pth")
-    with pytest.raises(ModelFileError, match=key) as raised:
+def test_weights_that_do_not_fit_are_refused(folder: Path) -> None:
+    weights = gpt_weights(folder)
+    torch.save({"model": {f"module.{name}": weight for name, weight in weights.items()}}, folder / "model.pth")
+    with pytest.raises(ModelFileError, match=r"0\.0% of .* missing \(conditioning_encoder\.init\.weight, "):
         load_gpt(folder)
-    assert raised.value.hint
+    rows = weights["gpt.text_head.bias"]
+    torch.save({"model": weights | {"gpt.text_head.bias": torch.cat([rows, rows[:1]])}}, folder / "model.pth")
+    with pytest.raises(ModelFileError, match=r"wrong shape \(text_head.bias \[\d+\] instead of \[\d+\]\)"):
+        load_gpt(folder)
 
 
 def test_few_missing_weights_are_initialised_and_reported(folder: Path) -> None:
-    weights = {name: weight.clone() for name, weight in read_state_dict(folder / "model.pth").items() if "gpt." in name}
+    weights = gpt_weights(folder)
     del weights["gpt.final_norm.weight"]
     torch.save({"model": weights | {"gpt.extra": torch.ones(1)}}, folder / "model.pth")
     match = match_gpt(folder)
@@ -127,7 +106,7 @@ def test_new_tokens_get_rows_and_others_keep_theirs(tiny_folder: Path, amharic: 
     assert torch.equal(after.text_embedding.weight[new["[am]"]], before["text_embedding.weight"][old["[it]"]].float())
 
 
-@pytest.mark.parametrize("content", [None, "{", "{}", '{"model_args": {"gpt_layers": 2}}'])
+@pytest.mark.parametrize("content", [None, "{", '{"model_args": {"gpt_layers": 2}}'])
 def test_a_wrong_config_is_refused(folder: Path, content: str | None) -> None:
     path = folder / "config.json"
     path.unlink() if content is None else path.write_text(content)
@@ -137,7 +116,7 @@ def test_a_wrong_config_is_refused(folder: Path, content: str | None) -> None:
 
 def test_a_fingerprint_differs_between_models_but_not_copies(folder: Path, tiny_folder: Path) -> None:
     assert fingerprint(folder) == fingerprint(tiny_folder)
-    weights = {name: weight.clone() for name, weight in read_state_dict(folder / "model.pth").items() if "gpt." in name}
+    weights = gpt_weights(folder)
     prints = set()
     for _ in range(2):
         torch.save({"model": weights}, folder / "model.pth")

@@ -70,21 +70,18 @@ def test_missing_letters_are_refused_with_the_whole_list(tmp_path: Path) -> None
     assert prepare_tokenizer(poor, "am", mode="ipa").encode("ሰላም", "am")
 
 
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [("ሰላም፧", "səlam?"), ("ሰላም\n\tለዓለም", "səlam ")],
-)
-def test_what_the_model_reads(latin: Tokenizer, written: str, read: str) -> None:
-    assert latin.tokenize(written, "am").model_text.startswith(read)
-
-
-def test_settings_travel_with_the_model(base: Vocabulary, tmp_path: Path) -> None:
-    made = prepare_tokenizer(base, "Amharic", mode="ipa", overrides={"ገና": "ɡənːa"})
-    made.save(tmp_path)
+def test_settings_travel_with_the_model_and_another_front_end_is_noticed(base: Vocabulary, tmp_path: Path) -> None:
+    saved = prepare_tokenizer(base, "Amharic", mode="ipa", overrides={"ገና": "ɡənːa"})
+    saved.save(tmp_path)
     loaded = Tokenizer.load(tmp_path)
-    assert loaded.settings == made.settings
-    assert loaded.notices == ()
+    assert (loaded.settings, loaded.notices) == (saved.settings, ())
     assert "ɡənːa" in loaded.tokenize("ገና ነው", "am").model_text
+    path = tmp_path / SETTINGS_FILE
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"front_end": "0" * 16}), encoding="utf-8")
+    assert "0" * 16 in Tokenizer.load(tmp_path).notices[0]
+    path.write_text('{"mode": "klingon"}', encoding="utf-8")
+    with pytest.raises(VocabularyError, match=r"text\.json is damaged"):
+        Tokenizer.load(tmp_path)
 
 
 def test_another_vocabulary_is_refused_with_both_hashes(latin: Tokenizer, tmp_path: Path) -> None:
@@ -92,22 +89,6 @@ def test_another_vocabulary_is_refused_with_both_hashes(latin: Tokenizer, tmp_pa
     other = latin.vocabulary.with_symbols("ɨ")
     other.save(tmp_path)
     with pytest.raises(VocabularyError, match=f"vocab.json .*{other.hash}.*{latin.vocabulary.hash}"):
-        Tokenizer.load(tmp_path)
-
-
-def test_another_front_end_is_noticed(latin: Tokenizer, tmp_path: Path) -> None:
-    latin.save(tmp_path)
-    path = tmp_path / SETTINGS_FILE
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"front_end": "0" * 16}), encoding="utf-8")
-    (notice,) = Tokenizer.load(tmp_path).notices
-    assert "0" * 16 in notice
-
-
-@pytest.mark.parametrize("content", ["{", '{"mode": "klingon"}'])
-def test_damaged_settings_are_refused(latin: Tokenizer, tmp_path: Path, content: str) -> None:
-    latin.save(tmp_path)
-    (tmp_path / SETTINGS_FILE).write_text(content, encoding="utf-8")
-    with pytest.raises(VocabularyError, match=r"text\.json is damaged"):
         Tokenizer.load(tmp_path)
 
 
@@ -119,9 +100,7 @@ def test_a_published_model_reads_its_own_languages_and_no_other(base: Vocabulary
         published.encode("ሰላም", "am")
 
 
-@pytest.mark.parametrize(
-    ("language", "text"), [("en", "Dr. Lee paid $20, then left."), ("fr", "Ça va?"), ("ru", "Привет")]
-)
+@pytest.mark.parametrize(("language", "text"), [("en", "Dr. Lee paid $20, then left."), ("ru", "Привет")])
 def test_old_languages_get_the_ids_of_plain_coqui(latin: Tokenizer, tmp_path: Path, language: str, text: str) -> None:
     from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
 
@@ -135,9 +114,8 @@ def test_marks_the_vocabulary_lacks_are_read_as_common_ones_or_refused_by_name(l
         latin.encode("hello 😀", "en")
 
 
-@pytest.mark.parametrize("typed", ["[STOP]", "[am]", "[en] hello [START]"])
-def test_tokens_typed_as_text_do_not_act_as_tokens(latin: Tokenizer, typed: str) -> None:
-    tokens = latin.tokenize(typed, "en").tokens
+def test_tokens_typed_as_text_do_not_act_as_tokens(latin: Tokenizer) -> None:
+    tokens = latin.tokenize("[en] hello [STOP] [START]", "en").tokens
     assert set(tokens[1:]) & latin.vocabulary.special <= {"[SPACE]", "[UNK]"}
 
 

@@ -7,7 +7,7 @@ import torch
 from tests.xtts.small_vocabulary import vocabulary_data, write_vocabulary
 from utils.core.errors import VocabularyError
 from utils.xtts.language_packs import pack_for
-from utils.xtts.vocabulary import Subwords, Vocabulary, count_words, learn_subwords, related_tokens, resize_rows
+from utils.xtts.vocabulary import Subwords, Vocabulary, count_words, related_tokens, resize_rows
 
 
 @pytest.fixture
@@ -15,15 +15,15 @@ def base(tmp_path: Path) -> Vocabulary:
     return Vocabulary.load(write_vocabulary(tmp_path))
 
 
-def old_rows_kept(old: Vocabulary, new: Vocabulary) -> bool:
-    return all(new.ids[token] == row for token, row in old.ids.items())
+def keeps_rows(new: Vocabulary, old: Vocabulary) -> bool:
+    return old.ids.items() <= new.ids.items()
 
 
 def test_missing_symbols_are_listed_and_added(base: Vocabulary) -> None:
     assert base.missing_symbols("aɨ ʔ’") == ["ɨ", "ʔ"]
     extended = base.with_symbols("aɨʔ").with_language("[am]")
     assert extended.bpe.encode("[am]ɨʔthe").tokens == ["[am]", "ɨ", "ʔ", "the"]
-    assert old_rows_kept(base, extended)
+    assert keeps_rows(extended, base)
 
 
 @pytest.mark.parametrize("style", ["text", "pairs"])
@@ -34,7 +34,7 @@ def test_learned_tokens_come_with_their_merges(style: str) -> None:
     extended = Vocabulary(data).with_subwords(Subwords(("ሰ", "ላ", "ም", "ሰላ", "ሰላም"), (("ሰ", "ላ"), ("ሰላ", "ም"))))
     assert extended.bpe.encode("ሰላም[SPACE]the").tokens == ["ሰላም", "[SPACE]", "the"]
     assert len({type(merge) for merge in extended.data["model"]["merges"]}) == 1
-    assert old_rows_kept(Vocabulary(data), extended)
+    assert keeps_rows(extended, Vocabulary(data))
 
 
 def test_stock_coqui_opens_the_extended_file(base: Vocabulary, tmp_path: Path) -> None:
@@ -45,20 +45,11 @@ def test_stock_coqui_opens_the_extended_file(base: Vocabulary, tmp_path: Path) -
     assert stock.tokenizer.token_to_id("[am]") == base.size
 
 
-def test_the_hash_follows_the_content_not_the_layout(base: Vocabulary, tmp_path: Path) -> None:
-    path = tmp_path / "indented.json"
-    path.write_text(json.dumps(vocabulary_data(), indent=4), encoding="utf-8")
-    assert Vocabulary.load(path).hash == base.hash
-    assert base.with_language("[am]").hash != base.hash
-
-
 @pytest.mark.parametrize(
     "content",
     [
-        "",
         "[]",
         '{"model": {"type": "WordLevel"}}',
-        json.dumps(vocabulary_data() | {"pre_tokenizer": {"type": "Nonsense"}}),
         json.dumps(vocabulary_data()).replace("[SPACE]", "[SPAZE]"),
     ],
 )
@@ -82,13 +73,6 @@ def test_rows_are_carried_over_by_token_not_by_number(base: Vocabulary) -> None:
     assert all(torch.equal(resized[other.ids[token]], weight[row]) for token, row in base.ids.items())
 
 
-def test_the_language_row_copies_its_nearest_language(base: Vocabulary) -> None:
-    extended = base.with_language("[am]")
-    weight = torch.randn(base.size, 8)
-    resized = resize_rows(weight, base, extended, pack_for("am"))
-    assert torch.equal(resized[extended.ids["[am]"]], weight[base.ids["[it]"]])
-
-
 def test_new_rows_stay_near_their_relatives_and_apart_from_each_other(base: Vocabulary) -> None:
     extended = base.with_symbols("ɨʔː")
     weight = torch.randn(base.size, 512) * 0.02
@@ -103,12 +87,6 @@ def test_new_rows_stay_near_their_relatives_and_apart_from_each_other(base: Voca
 def test_a_model_of_another_size_is_refused(base: Vocabulary) -> None:
     with pytest.raises(VocabularyError, match=f"{base.size - 3} text rows"):
         resize_rows(torch.zeros(base.size - 3, 2), base, base.with_language("[am]"), pack_for("am"))
-
-
-def test_frequent_words_become_pieces() -> None:
-    learned = learn_subwords(["ሰላም ለዓለም ሰላም ለሁሉ"] * 10, 12)
-    assert "ሰላም" in learned.tokens
-    assert all("".join(pair) in learned.tokens for pair in learned.merges)
 
 
 def test_words_are_counted_in_bounded_memory() -> None:

@@ -37,11 +37,11 @@ class UploadHub:
         self.unknown.append(path)
         return 404, {"error": "not found"}
 
-    def create(self, asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        name = f"{asked['organization']}/{asked['name']}"
+    def create(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        name = f"{request['organization']}/{request['name']}"
         if name in self.repositories:
             return 409, {"error": "You already created this repo", "url": f"{self.endpoint}/{name}"}
-        self.repositories[name] = asked["visibility"]
+        self.repositories[name] = request["visibility"]
         return 200, {"url": f"{self.endpoint}/{name}"}
 
     def commit(self, name: str, content: bytes) -> tuple[int, dict[str, Any]]:
@@ -55,7 +55,7 @@ class UploadHub:
 def taking(hub: UploadHub) -> Iterator[UploadHub]:
     """Serve until the block is left."""
 
-    class Answers(Handler):
+    class HubHandler(Handler):
         def do_POST(self) -> None:  # noqa: N802  # as http.server calls it
             self.reply(self.rfile.read(int(self.headers.get("Content-Length", 0))))
 
@@ -65,12 +65,7 @@ def taking(hub: UploadHub) -> Iterator[UploadHub]:
         def reply(self, sent: bytes) -> None:
             token = self.headers.get("Authorization", "").removeprefix("Bearer ")
             status, answer = hub.answer(self.path.partition("?")[0], sent, token)
-            content = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.answer_with(status, json.dumps(answer).encode(), {"Content-Type": "application/json"})
 
-    with listening(Answers) as hub.endpoint:
+    with listening(HubHandler) as hub.endpoint:
         yield hub
