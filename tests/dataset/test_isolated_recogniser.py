@@ -157,9 +157,13 @@ def test_an_error_is_reported_and_the_process_lives_on(
 def test_an_interrupted_call_leaves_no_stale_reply(fake: Fake, tmp_path: Path) -> None:
     recogniser = fake("Sleeping", model=tmp_path / "seen")
     recogniser.start()
-    threading.Timer(1.0, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        texts(recogniser, 1)
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell ignores Ctrl-C
+    try:
+        threading.Timer(1.0, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            texts(recogniser, 1)
+    finally:
+        signal.signal(signal.SIGINT, earlier)
     assert texts(recogniser, 2) == ["2 am cpu auto"]
 
 
