@@ -132,7 +132,7 @@ def test_two_visitors_share_the_model_and_stop_only_their_own(tab: Seen, speakin
     speak(other, LONG)
     expect(other.locator("#speak-status")).to_contain_text("sentences ·", timeout=PATIENCE)
     speak(page, TEXT * 24)  # for as long as it takes the card to notice
-    expect(page.locator("#model-card")).to_contain_text("2 requests", timeout=PATIENCE)
+    expect(page.locator("#model-card")).to_contain_text("requests: 2", timeout=PATIENCE)
     expect(page.locator("#unload-model")).to_be_disabled()
     page.locator("#stop").click()
     expect(page.locator("#speak")).to_be_enabled()
