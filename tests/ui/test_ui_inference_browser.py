@@ -136,7 +136,7 @@ def test_two_visitors_share_the_model_and_stop_only_their_own(tab: Seen, speakin
     expect(page.locator("#unload-model")).to_be_disabled()
     page.locator("#stop").click()
     expect(page.locator("#speak")).to_be_enabled()
-    expect(page.locator("#model-card")).to_contain_text("1 request", timeout=PATIENCE)
+    expect(page.locator("#model-card")).to_contain_text("requests: 1", timeout=PATIENCE)
     expect(other.locator("#stop")).to_be_enabled()
     other.context.close()  # a visitor who leaves stops speaking
     expect(page.locator("#unload-model")).to_be_enabled(timeout=15_000)  # a quarter of what the text takes
