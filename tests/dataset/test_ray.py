@@ -70,7 +70,7 @@ def test_a_build_that_was_stopped_on_ray_continues(project: Project, tmp_path: P
         build(scan, project, RAY, silent, check_stop=stop_after_the_first)
     finished = len(Store(project.dataset).read().recordings)
     assert 0 < finished < 4
-    report = built(scan, project)
+    report = built(scan, project, RAY)
     assert (report.added, report.known) == (4 - finished, finished)
 
 

@@ -33,6 +33,11 @@ def test_the_noise_is_estimated_from_the_pauses(snr_db: float) -> None:
     assert min(snr_db, 18) - 6 < without_pauses < snr_db + 4  # a lower bound: speech is never silent for long
 
 
+def test_digital_silence_gives_a_finite_number() -> None:
+    samples = np.concatenate([np.zeros(RATE, np.float32), recordings.babble(2.0)])
+    assert 60 < (signal_to_noise(samples, RATE, [Span(1, 3)]) or 0) < 110
+
+
 @pytest.mark.parametrize(("gain", "share"), [(1.0, 0.0), (10.0, 0.87)], ids=["as recorded", "clipped"])
 def test_clipping_is_the_share_at_full_scale(gain: float, share: float) -> None:
     tone = np.sin(np.arange(RATE) * 0.05).astype(np.float32) * 0.5

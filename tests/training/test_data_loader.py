@@ -52,6 +52,22 @@ def test_an_epoch_reads_every_clip_once_and_knows_its_counts() -> None:
         assert max(batch.clips for batch in update.batches) <= 3
 
 
+def test_one_update_is_read_ahead_and_no_more() -> None:
+    reading, source = loader(BatchSpec(4))
+    updates = reading.run(0, 6)
+    assert source.read_clips == []
+    clips = next(updates).clips + next(updates).clips
+    assert len(source.read_clips) <= clips + 8
+    updates.close()  # type: ignore[attr-defined]
+
+
+def test_a_read_error_is_raised_where_the_update_is_used() -> None:
+    reading, source = loader(BatchSpec(4))
+    source.lengths = LENGTHS.select(np.arange(3))
+    with pytest.raises(IndexError):
+        list(reading.run(0, 6))
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_resumed_run_reads_the_same_clips_and_draws_no_random_number(workers: int) -> None:
     state = torch.get_rng_state()

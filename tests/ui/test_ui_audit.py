@@ -28,6 +28,17 @@ def test_every_input_reaches_a_parameter_of_its_handler(blocks: gr.Blocks) -> No
         inspect.signature(inspect.unwrap(auditing.function_of(event))).bind(*positional, **named)
 
 
+def test_no_two_elements_share_an_id(blocks: gr.Blocks) -> None:
+    ids = Counter(block.elem_id for block in blocks.blocks.values() if block.elem_id)
+    assert [name for name, count in ids.items() if count > 1] == []
+
+
+def test_names_of_the_api_are_unique_and_readable(blocks: gr.Blocks) -> None:
+    names = [auditing.name_of(event) for event in blocks.fns.values() if event.api_visibility == "public"]
+    assert len(names) == len(set(names))
+    assert [name for name in names if not re.fullmatch(r"[a-z]+(_[a-z]+)*", name) or "lambda" in name] == []
+
+
 def mark_stopped(run: runs.Run) -> None:
     """Stand in for the start of a child: the run is there, and over."""
     run.write_state(dataclasses.replace(run.read_state(), status=runs.Status.STOPPED))

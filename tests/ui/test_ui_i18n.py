@@ -31,6 +31,10 @@ def test_every_id_in_the_code_has_its_phrase() -> None:
     assert sorted(set(name.findall(code)) - phrases().keys()) == []
 
 
+def test_every_id_is_defined_once() -> None:
+    assert len(ROWS) == len({row.id for row in ROWS})
+
+
 def test_a_translation_has_the_gaps_of_its_phrase() -> None:
     def gaps(text: str) -> set[str]:
         return {name for _, name, _, _ in string.Formatter().parse(text) if name}

@@ -84,6 +84,11 @@ def test_an_adapter_of_other_settings_is_refused_and_nothing_changes(settings: d
     assert not changed(other, before)
 
 
+def test_adapters_are_not_added_twice() -> None:
+    with pytest.raises(SpeedupError, match="already"):
+        add_lora(adapted(), RANK, 8.0)
+
+
 def test_frozen_layers_have_frozen_adapters() -> None:
     gpt = adapted()
     freeze_first_layers(gpt, 1)

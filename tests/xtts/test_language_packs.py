@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from typing import NoReturn
@@ -17,6 +18,12 @@ def read(pack: LanguagePack, text: str, mode: TextMode = "latin") -> str:
 def test_every_language_has_a_pack() -> None:
     kinds = [type(pack_for(name)) for name in ("amh", "አማርኛ", "en", "zh", "ti")]
     assert kinds == [AmharicPack, AmharicPack, CoquiPack, CoquiPack, LanguagePack]
+
+
+@pytest.mark.parametrize("mode", ["latin", "ipa"])
+def test_amharic_is_read_without_ethiopic_letters(mode: TextMode) -> None:
+    pack = AmharicPack()
+    assert not [sample for sample in pack.samples if re.search(r"[\u1200-\u139f]", read(pack, sample, mode))]
 
 
 def test_a_project_can_say_how_a_word_sounds() -> None:

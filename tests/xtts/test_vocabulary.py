@@ -37,6 +37,13 @@ def test_learned_tokens_come_with_their_merges(style: str) -> None:
     assert keeps_rows(extended, Vocabulary(data))
 
 
+def test_the_hash_depends_on_the_content_not_on_the_layout(base: Vocabulary, tmp_path: Path) -> None:
+    path = tmp_path / "indented.json"
+    path.write_text(json.dumps(vocabulary_data(), indent=4), encoding="utf-8")
+    assert Vocabulary.load(path).hash == base.hash
+    assert base.with_language("[am]").hash != base.hash
+
+
 def test_stock_coqui_opens_the_extended_file(base: Vocabulary, tmp_path: Path) -> None:
     from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
 

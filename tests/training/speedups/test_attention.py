@@ -93,6 +93,16 @@ def test_every_part_is_switched_counted_and_reported() -> None:
     assert {(part.implementation, part.kernel) for part in report(gpt).values()} == {("eager", "none")}
 
 
+def test_fused_attention_follows_autocast() -> None:
+    gpt = small_gpt().eval()
+    with torch.autocast("cpu", torch.bfloat16):
+        eager = conditioning_output(gpt)
+        use_sdpa(gpt)
+        fused = conditioning_output(gpt)
+    assert fused.dtype == eager.dtype
+    torch.testing.assert_close(fused.float(), eager.float(), rtol=0, atol=0.05)
+
+
 def test_an_unknown_attention_class_is_refused() -> None:
     class Sharded(AttentionBlock):  # type: ignore[misc]
         pass
