@@ -49,7 +49,7 @@ def test_an_unknown_verb_and_an_error_are_one_sentence(capsys: pytest.CaptureFix
     assert main(["fly"]) == 2
     assert "fly" in capsys.readouterr().err
     assert main(["runs", "show", "none", "--output", str(tmp_path)]) == 1
-    assert "RunError: There is no run 'none'" in capsys.readouterr().err
+    assert "has no run named 'none'" in capsys.readouterr().err
 
 
 def test_train_shows_what_it_would_do(capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,7 +79,7 @@ def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: Capture) -> N
         (["delete", RUN], f"delete {RUN} STEP"),
         (["delete", RUN, "7"], "Existing checkpoints: 5"),
         (["delete", RUN, "last"], "'last'"),
-        (["delete", "unknown", "5"], "There is no run"),
+        (["delete", "unknown", "5"], "has no run named"),
         (["compare", RUN, "5"], "two steps"),
         (["promote", RUN], "no checkpoint best"),
         (["promote", RUN, "5", "5"], "Only one"),

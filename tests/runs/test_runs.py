@@ -66,7 +66,7 @@ def test_a_run_counts_to_its_end_and_is_found_by_name_only_inside_the_project(pr
     assert runs.stop_now(run).status is Status.FINISHED
     assert not run.stop_file.exists()
     assert runs.find_run(project, run.name) == run
-    with pytest.raises(RunError, match="There is no run 'other'"):
+    with pytest.raises(RunError, match="has no run named 'other'"):
         runs.find_run(project, "other")
     with pytest.raises(StorageError):
         runs.find_run(project, "../project")

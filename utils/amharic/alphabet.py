@@ -4,9 +4,9 @@ A code word is a string of codes: `betoc:` is bet-ot͡ʃː. A sixth-order letter
 a consonant makes it geminate, `W` makes it labialised. One letter a phone lets regular expressions and `str.translate`
 do the work that would be slow in Python.
 
-In Latin letters a geminate is its whole symbol twice (`tt`, `t't'`). Two equal phones that are no geminate are
-separated by `|`, and a character that would read as a symbol although it is no phone has `_` before it; neither happens
-in what `phonemize` makes of normalized Amharic.
+In Latin letters a geminate is its whole symbol twice (`tt`, `t't'`). `|` separates two equal phones that are not a
+geminate, and `_` escapes a character that is not a phone but looks like a symbol. `phonemize` produces neither from
+normalized Amharic.
 """
 
 import re
@@ -38,7 +38,7 @@ _IPA = str.maketrans({code: phone for phone, code in PHONES.items()} | {":": "ː
 
 
 class PronunciationError(ValueError):
-    """A pronunciation holds a symbol that is no phone of Amharic."""
+    """A pronunciation contains a symbol that is not a phone of Amharic."""
 
 
 def encode(ipa: str) -> str:
@@ -136,7 +136,7 @@ _GEMINATES = {phone + "ː": symbol * 2 for phone, symbol in _LATIN_CONSONANTS.it
 _TO_LATIN = _LATIN_CONSONANTS | {vowel: vowel for vowel in "əuiaeo"} | {"ɨ": "ï"} | _GEMINATES
 _FROM_LATIN = {symbol: phone for phone, symbol in _TO_LATIN.items()} | {"|": ""}
 
-# A character of the Latin alphabet that is no phone itself must not read as one.
+# Latin letters that stand for no phone are escaped, so that they are not mistaken for one.
 _TO_LATIN |= {sign: "_" + sign for sign in set("".join(_TO_LATIN.values())) - set(_TO_LATIN) | {"_", "|"}}
 
 LATIN_SYMBOLS = frozenset("".join(_FROM_LATIN) + " ") - {"|"}
@@ -155,7 +155,7 @@ _SYMBOL = re.compile(f"_(.)|{_longest_first(_FROM_LATIN, _EJECTIVE_PAIRS)}", re.
 
 
 def to_latin(phones: str) -> str:
-    """Write phones in Latin letters; what is no phone stays, and `from_latin` gives back exactly what went in."""
+    """Write phones in Latin letters. Everything else is left as it is; `from_latin` is the exact inverse."""
     return _PHONE.sub(lambda match: _TO_LATIN[match[0]] + ("|" if match[1] else ""), phones)
 
 

@@ -240,7 +240,7 @@ def _count_repeated(earlier: Cue, later: Cue) -> int:
 def _end_overlaps(cues: list[Cue], warn: Warn) -> list[Cue]:
     """End short overlaps at the later start; join cues that overlap longer, because two voices cannot be separated."""
     overlapping = sum(earlier.span.end > later.span.start for earlier, later in pairwise(cues))
-    staggered = len(cues) > 3 and overlapping * 2 > len(cues) - 1  # cues stay on screen; nobody talks at once
+    staggered = len(cues) > 3 and overlapping * 2 > len(cues) - 1  # cues stay on screen longer than the speech lasts
     separate, ended, joined = cues[:1], [], []
     for cue in cues[1:]:
         last = separate[-1]

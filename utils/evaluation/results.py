@@ -39,7 +39,7 @@ class EvaluatedUtterance:
     transcript: str | None = None
     cer: float | None = None  # character error rate
     wer: float | None = None  # word error rate
-    recogniser: str = ""  # its name; empty when there is no transcript
+    recogniser: str = ""  # which recogniser made the transcript; empty without one
     error: str = ""  # why the sentence could not be spoken
 
     @classmethod

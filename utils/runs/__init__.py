@@ -177,7 +177,7 @@ def find_run(project: Project, name: object) -> Run:
     run = Run(resolve_inside(project.runs, validate_name(name)))
     if not run.folder.is_dir():
         names = ", ".join(known.name for known in list_runs(project)) or "none"
-        raise RunError(f"There is no run {name!r} in {project.root}.", hint=f"Existing runs: {names}.")
+        raise RunError(f"{project.root} has no run named {name!r}.", hint=f"Existing runs: {names}.")
     return run
 
 

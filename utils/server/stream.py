@@ -50,7 +50,7 @@ class AudioStream:
         self._chunks: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
 
         def deliver(item: bytes | Exception | None) -> None:
-            with contextlib.suppress(RuntimeError):  # the server has stopped, and nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the server has stopped; no one is waiting
                 loop.call_soon_threadsafe(self._chunks.put_nowait, item)
 
         self._request = session.submit(self._encode, config, deliver=deliver)

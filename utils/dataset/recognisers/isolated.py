@@ -151,7 +151,7 @@ class _RecogniserProcess:
         except (EOFError, OSError) as lost:
             raise _ProcessLostError(self._exit_reason()) from lost
         except BaseException:
-            self._worker.kill()  # a reply that nobody waited for would be taken for the next one
+            self._worker.kill()  # its late reply would be mistaken for the reply to the next request
             raise
         if not in_time:
             self._worker.kill()

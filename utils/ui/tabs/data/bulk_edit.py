@@ -15,15 +15,8 @@ from utils.dataset.store import Store
 from utils.ui.form import read_form
 from utils.ui.i18n import labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, show_errors
-from utils.ui.tabs.data.clips import (
-    AUDIBLE_REASONS,
-    ClipPanel,
-    Values,
-    choices_in,
-    reason_picker,
-    reasons_in,
-    refuse_while_busy,
-)
+from utils.ui.tabs.data.clip_widgets import AUDIBLE_REASONS, choices_in, reason_picker, reasons_in
+from utils.ui.tabs.data.clips import ClipPanel, Values, refuse_while_busy
 from utils.ui.tabs.data.settings_form import DataForm
 from utils.ui.views import error_box, message_box
 

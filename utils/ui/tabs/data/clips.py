@@ -1,6 +1,6 @@
-"""The clip table, the clip that is chosen in it, and every change that can be made to it."""
+"""The clip table, the selected clip, and every change that can be made to it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +11,6 @@ from utils.amharic import explain
 from utils.core.errors import AmharicTtsError, DataError, RunBusyError
 from utils.core.paths import Project
 from utils.dataset import editor, queries
-from utils.dataset.clip import Clip
 from utils.dataset.editor import Edit
 from utils.dataset.queries import View
 from utils.dataset.store import Store
@@ -19,25 +18,22 @@ from utils.ui.i18n import describe_error, heading, labels, phrases, t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, notify, show_errors
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.data import clip_render
+from utils.ui.tabs.data.clip_widgets import (
+    AUDIBLE_REASONS,
+    MARKS,
+    ORDERS,
+    STATUSES,
+    build_buttons,
+    build_filters,
+    choices_in,
+    mark_slider,
+    mark_updates,
+    reason_picker,
+    reasons_in,
+)
 from utils.ui.views import disabled_reasons, note
 
 WRITERS = ("prepare", "features", "train")  # runs during which clips must not change
-STATUSES = {
-    "all": "data.all_clips",
-    "kept": "common.in_use",
-    "approved": "data.approved",
-    "excluded": "data.not_in_use",
-}
-ORDERS = {
-    "worst": "data.suspicious_first",
-    "recording": "data.recording_order",
-    "longest": "data.longest_first",
-    "shortest": "data.shortest_first",
-    "noisiest": "data.noisiest_first",
-}
-MARKS = {"start": "data.trim_start", "end": "data.trim_end", "at": "data.split_at"}
-AUDIBLE_REASONS = ("wrong transcript", "noise", "another speaker", "cut off", "music")
-
 Values = Mapping[str, Any]  # of the widgets, by name
 Action = Callable[[Path, Values], Edit]  # changes a dataset
 
@@ -71,7 +67,7 @@ class ClipPanel:
 
     def __init__(self, page: PageContext) -> None:
         self.page = page
-        self.filters = _build_filters()
+        self.filters = build_filters()
         self.table = gr.HTML(elem_id="clips", js_on_load=_script("clip_table.js"))
         with gr.Row():
             self.earlier = gr.Button(t("data.previous_page"), elem_id="earlier", min_width=120, interactive=False)
@@ -83,15 +79,15 @@ class ClipPanel:
         self.chosen = gr.Textbox(label=t("common.clip"), visible=False)
         self.clip = gr.HTML(elem_id="clip-view", js_on_load=_script("waveform.js"))
         self.text = gr.Textbox(lines=3, elem_id="clip-text", interactive=True, **labels("data.clip_text"))
-        buttons = _build_buttons("data.save_text", "data.approve", "data.restore", "data.merge_next")
+        buttons = build_buttons("data.save_text", "data.approve", "data.restore", "data.merge_next")
         with gr.Row(elem_classes="beside"):
             self.reason = reason_picker(AUDIBLE_REASONS, "aside-reason", **labels("data.exclude_reason"))
-            buttons |= _build_buttons("data.exclude")
+            buttons |= build_buttons("data.exclude")
         with gr.Row(elem_classes="fields"):
-            self.marks = {name: _mark(name, label) for name, label in MARKS.items()}
+            self.marks = {name: mark_slider(name, label) for name, label in MARKS.items()}
         with gr.Row():
             self.play = gr.Button(t("data.play_selection"), elem_id="play-part", min_width=120, interactive=False)
-            buttons |= _build_buttons("data.trim", "data.split")
+            buttons |= build_buttons("data.trim", "data.split")
         self.buttons = {label: buttons[label] for label in clip_render.ACTIONS}
         self.reasons_disabled = gr.HTML(elem_id="clip-reasons")
         with gr.Accordion(t("common.pronunciation_preview"), open=False):
@@ -181,7 +177,7 @@ class ClipPanel:
             shown = [name, clip_render.details(clip, store.folder, language), clip.text]
         buttons = [gr.update(interactive=not reason) for reason in disabled.values()]
         play = gr.update(interactive=bool(clip and clip.audio))
-        return [*shown, disabled_reasons(disabled, language), *buttons, play, *_mark_updates(clip)]
+        return [*shown, disabled_reasons(disabled, language), *buttons, play, *mark_updates(clip)]
 
     def connect(self, button: gr.Button, action: Action, more: Mapping[str, Any], name: str, js: str = "") -> None:
         """Change clips when a button is pressed, say so, and show the result.
@@ -233,78 +229,6 @@ def _undo_update(folder: Path, language: str) -> dict[str, Any]:
     name = editor.last_edit(folder)
     label = t("data.undo", language, what=_edit_name(name, language)) if name else t("data.undo_last", language)
     return gr.update(interactive=bool(name), value=label)
-
-
-# --- the widgets ---
-
-
-def _build_filters() -> dict[str, Any]:
-    any_reason = {"": "data.any_reason"}
-    page: dict[str, Any] = {"elem_id": "filter-page", "precision": 0, "minimum": 1}
-    with gr.Row(elem_classes="fields"):
-        return {
-            "status": _choice("status", STATUSES, "kept", **labels("data.which_clips", "data.approved_hint")),
-            "reason": _choice("reason", any_reason, "", **labels("data.exclusion_reason", "data.reason_filter_hint")),
-            "search": gr.Textbox(max_lines=1, elem_id="filter-search", **labels("data.search")),
-            "order": _choice("order", ORDERS, "worst", **labels("data.order")),
-            "page": gr.Number(1, interactive=True, **page, **labels("data.page")),
-        }
-
-
-def _choice(name: str, phrases: Mapping[str, str], value: str, **options: Any) -> gr.Dropdown:  # noqa: ANN401  # gradio's
-    choices = choices_in(phrases, "en")
-    return gr.Dropdown(choices, value=value, interactive=True, elem_id=f"filter-{name}", **options)
-
-
-def choices_in(labels: Mapping[str, str], language: str) -> list[tuple[str, str]]:
-    return [(t(label, language), name) for name, label in labels.items()]
-
-
-def reasons_in(reasons: Sequence[str], language: str) -> list[tuple[str, str]]:
-    return [(translate(reason, language), reason) for reason in reasons]
-
-
-def reason_picker(reasons: Sequence[str], elem_id: str, **options: Any) -> gr.Dropdown:  # noqa: ANN401  # gradio's
-    """Return a picker for the reason why clips are excluded; others can be typed."""
-    return gr.Dropdown(
-        reasons_in(reasons, "en"),
-        value=reasons[0],
-        allow_custom_value=True,
-        interactive=True,
-        elem_id=elem_id,
-        **options,
-    )
-
-
-def _build_buttons(*labels: str) -> dict[str, gr.Button]:
-    """Lay out buttons side by side; they are disabled until a clip is chosen."""
-    with gr.Row():
-        return {
-            label: gr.Button(
-                t(label),
-                variant="primary" if label == "data.save_text" else "secondary",
-                elem_id=label.removeprefix("data.").replace("_", "-"),
-                interactive=False,
-                min_width=120,
-            )
-            for label in labels
-        }
-
-
-def _mark(name: str, label: str) -> gr.Slider:
-    return gr.Slider(0, 12, value=0, step=0.01, interactive=False, elem_id=f"mark-{name}", **labels(label))
-
-
-def _mark_updates(clip: Clip | None) -> list[Any]:
-    """Set the marks to all of a clip, and to its middle."""
-    if clip is None:
-        return [gr.update(interactive=False)] * 3
-    seconds = round(clip.span.seconds, 2)
-    values = (0.0, seconds, round(seconds / 2, 2))
-    return [gr.update(maximum=seconds, value=value, interactive=bool(clip.audio)) for value in values]
-
-
-# --- the events ---
 
 
 def build_clips(page: PageContext) -> ClipPanel:
