@@ -16,9 +16,9 @@ from utils.config import TrainConfig
 from utils.core.errors import ConfigError
 from utils.core.events import Change
 from utils.core.paths import Project
-from utils.dataset import clip_lists
-from utils.dataset.clip_lists import ClipLists
+from utils.dataset import metadata
 from utils.dataset.features import Features
+from utils.dataset.metadata import ClipLists
 from utils.runs.job import Job
 from utils.runs.monitor import idle_gpu_warning
 from utils.training import memory, preparation
@@ -135,7 +135,7 @@ class TrainingData(NamedTuple):
 
 def prepare_data(job: Job, config: TrainConfig) -> TrainingData:
     """Read the clip lists, find the base model, fix the tokenizer, and encode clips that have no features yet."""
-    clips = clip_lists.read(config, job.run.project)
+    clips = metadata.read_clips(config, job.run.project)
     for problem in clips.problems:
         job.events.emit("problem", message=problem)
     base = preparation.find_base(job, config)
@@ -174,7 +174,7 @@ def build_loop(
         job=job,
         config=config,
         base=data.base,
-        dataset_hash=clip_lists.fingerprint(list(train_clips.clips)),
+        dataset_hash=metadata.fingerprint(list(train_clips.clips)),
         gpt=gpt,
         step=step,
         stopping=EarlyStopping(config.early_stopping_patience),

@@ -15,12 +15,11 @@ import soundfile
 from tests.dataset.building import clip
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.core.errors import DataError, StorageError
-from utils.dataset import editor, lengths, statistics
+from utils.dataset import editor, statistics
+from utils.dataset.bulk_edits import merge
 from utils.dataset.clip import Clip, Scores, Source, Span
-from utils.dataset.clip_lists import check
 from utils.dataset.export import export
-from utils.dataset.merge import merge
-from utils.dataset.metadata import write_lists
+from utils.dataset.metadata import check, write_lists
 from utils.dataset.store import Dataset, Store, load_dataset
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
@@ -219,7 +218,7 @@ def test_every_second_is_accounted_for_once(clips: list[Clip], kept: float, excl
     ("seconds", "expected"), [([5.01], 5.1), ([1.0] * 999 + [9.0], 1.0), ([0.5], 1.0), ([30.0], 11.6)]
 )
 def test_the_suggested_length_is_rounded_up_within_what_xtts_can_hold(seconds: list[float], expected: float) -> None:
-    assert lengths.suggested(seconds) == expected
+    assert statistics.suggested_max_length(seconds) == expected
 
 
 def test_lengths_come_from_headers_alone(tmp_path: Path) -> None:
@@ -227,11 +226,11 @@ def test_lengths_come_from_headers_alone(tmp_path: Path) -> None:
     for wav in (folder / "wavs").iterdir():
         wav.write_bytes(wav.read_bytes()[:44] + bytes(4 * RATE * 2))
     (folder / "wavs" / "r0-0.wav").write_bytes(b"")
-    rows, measured = lengths.measure(folder)
+    rows, measured = statistics.measure_lengths(folder)
     assert len(rows) == 4
     assert measured.seconds == (4.0, 4.0, 4.0)
     assert [row.audio for row in measured.unreadable] == ["wavs/r0-0.wav"]
-    bars = [line.split()[0] + line[-2:] for line in lengths.report(measured).splitlines() if " s    " in line]
+    bars = [line.split()[0] + line[-2:] for line in measured.render().splitlines() if " s    " in line]
     assert bars == ["0 0", "1 0", "2 0", "3 0", "4 3"]
 
 

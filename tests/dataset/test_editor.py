@@ -15,8 +15,7 @@ from utils.core.errors import DataError
 from utils.core.paths import Project
 from utils.dataset import editor, queries
 from utils.dataset.clip import APPROVED, Clip
-from utils.dataset.clip_lists import check
-from utils.dataset.metadata import list_files, read_list
+from utils.dataset.metadata import check, list_files, read_list
 from utils.dataset.queries import View
 from utils.dataset.store import Store, load_dataset
 from utils.media import audio

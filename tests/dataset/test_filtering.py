@@ -8,8 +8,8 @@ from tests.dataset.building import SETTINGS, built, clip, recordings
 from utils.config import DatasetConfig
 from utils.core.paths import Project
 from utils.dataset import editor
+from utils.dataset.bulk_edits import LIMITS, refilter
 from utils.dataset.clip import APPROVED, Clip, Scores, Source
-from utils.dataset.filtering import LIMITS, refilter
 from utils.dataset.metadata import write_lists
 from utils.dataset.store import Store, load_dataset
 

@@ -8,9 +8,9 @@ import pytest
 from tests.dataset.building import clip
 from utils.core.errors import DataError, StorageError
 from utils.core.paths import Project
+from utils.dataset.bulk_edits import merge
 from utils.dataset.clip import Source
 from utils.dataset.export import export
-from utils.dataset.merge import merge
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS
 from utils.dataset.store import Store
 from utils.runs import find_run

@@ -7,7 +7,7 @@ from utils.config import DatasetConfig, TrainConfig
 from utils.core.errors import RunError
 from utils.core.events import format_event, iter_events, read_tail
 from utils.core.paths import Project
-from utils.dataset import clip_lists, editor, list_files, queries, subtitles
+from utils.dataset import editor, metadata, queries, subtitles, text_files
 from utils.dataset.metadata import FILES
 from utils.dataset.queries import View
 from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Store, read_1_0
@@ -37,8 +37,8 @@ def old_dataset(path: Path) -> object:
 
 
 def lists(path: Path) -> object:
-    read = list_files.read_listing(path)
-    return read, clip_lists.read(TrainConfig(), Project(path.parent.parent))
+    read = text_files.read_listing(path)
+    return read, metadata.read_clips(TrainConfig(), Project(path.parent.parent))
 
 
 def cues(path: Path) -> object:

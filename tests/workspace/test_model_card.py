@@ -11,7 +11,7 @@ import pytest
 from tests.xtts.exporting import RUN, SECRET, STEP, finished_run, trained_state
 from utils.core.errors import DataError
 from utils.core.paths import TINY_MODEL, Project
-from utils.dataset import clip_lists
+from utils.dataset import metadata
 from utils.speech.loading import open_model
 from utils.workspace.model_card import write_card
 from utils.workspace.publishing import PublishOptions, publish
@@ -98,9 +98,9 @@ def test_the_card_has_data_and_settings_of_the_run_and_a_program_that_speaks_in_
     for model in (ready, checkpoint):
         assert model.reference  # chosen before the dataset is replaced
         assert "- data: 11 clips; 4 held out" in write_card(model, "voice")  # there is no dataset
-        monkeypatch.setattr(clip_lists, "read", lambda *_: SimpleNamespace(train=clips[1:]))
+        monkeypatch.setattr(metadata, "read_clips", lambda *_: SimpleNamespace(train=clips[1:]))
         assert "- data: 11 clips; 4 held out" in write_card(model, "voice")  # the dataset has changed
-        monkeypatch.setattr(clip_lists, "read", lambda *_: SimpleNamespace(train=clips))
+        monkeypatch.setattr(metadata, "read_clips", lambda *_: SimpleNamespace(train=clips))
         text = write_card(model, "voice")
         assert "- data: 11 clips of 12 listed (2.00 hours); 4 held out" in text
         assert f"- steps: {STEP}\n" in text

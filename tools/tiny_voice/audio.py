@@ -14,8 +14,7 @@ from tools.tiny_voice.stages import Progress
 from utils.core.languages import AMHARIC
 from utils.core.storage import make_folder, write_atomically
 from utils.dataset.clip import Split
-from utils.dataset.lengths import header_seconds
-from utils.dataset.metadata import HEADER, format_row
+from utils.dataset.metadata import HEADER, format_row, header_seconds
 from utils.media import audio
 from utils.media.audio import LARGEST_PEAK, TARGET_LUFS, Samples
 from utils.media.rates import RATE

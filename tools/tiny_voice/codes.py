@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tools.tiny_voice.stages import BuildContext
 from utils.config import TrainConfig
 from utils.core.paths import Project, resolve_inside
-from utils.dataset import clip_lists
+from utils.dataset import metadata
 from utils.dataset.clip import Clip
 from utils.dataset.features import AUDIO, FOLDER, Array, Shards
 from utils.media import audio
@@ -46,10 +46,10 @@ def encode_all(context: BuildContext) -> dict[str, Any]:
     return {"clips": len(clips), **_use(shards, clips)}
 
 
-def read_clips(dataset: Path, name: str) -> clip_lists.ClipLists:
+def read_clips(dataset: Path, name: str) -> metadata.ClipLists:
     """Read the lists of a lesson."""
     train, judged = (str(dataset / path) for path in LISTS[name])
-    return clip_lists.read(TrainConfig(train_csv=train, eval_csv=judged), Project(dataset))
+    return metadata.read_clips(TrainConfig(train_csv=train, eval_csv=judged), Project(dataset))
 
 
 def store_key(context: BuildContext) -> str:

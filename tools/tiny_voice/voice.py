@@ -18,7 +18,7 @@ from tools.tiny_voice.stages import BuildContext
 from tools.tiny_voice.vocoder import load_vocoder
 from tools.tiny_voice.widen import widen
 from utils.core.storage import replace_folder, write_atomically
-from utils.dataset.lengths import header_seconds
+from utils.dataset.metadata import header_seconds
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.speech.loading import open_model

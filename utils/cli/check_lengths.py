@@ -17,12 +17,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from utils.dataset import lengths
+    from utils.dataset.statistics import measure_lengths
 
-    rows, measured = lengths.measure(arguments.path or project(arguments.project, arguments.output).dataset)
+    rows, measured = measure_lengths(arguments.path or project(arguments.project, arguments.output).dataset)
     if arguments.vocab or arguments.model:
         tokenizer = open_tokenizer(arguments, (row.text for row in rows))
         counts = tuple(len(tokenizer.tokenize(row.text, arguments.language).ids) for row in rows)
         measured = dataclasses.replace(measured, tokens=counts)
-    print(lengths.report(measured))
+    print(measured.render())
     return int(bool(measured.unreadable))

@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_filter_arguments(action: argparse.ArgumentParser) -> None:
-    from utils.dataset.filtering import LIMITS
+    from utils.dataset.bulk_edits import LIMITS
 
     action.description = (
         f"{action.description} Clips outside the limits are excluded; clips that a filter had excluded and that are"
@@ -119,8 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def validate(folder: Path, arguments: argparse.Namespace) -> int:
     """Print every problem with its file and line; exit code 1 if there is one."""
-    from utils.dataset.clip_lists import check
-    from utils.dataset.metadata import list_files, read_language, read_list
+    from utils.dataset.metadata import check, list_files, read_language, read_list
 
     path = arguments.path or folder
     language = arguments.language
@@ -157,7 +156,7 @@ def stats(folder: Path, arguments: argparse.Namespace) -> int:
 
 def merge(folder: Path, arguments: argparse.Namespace) -> int:
     """Add the clips and the split of another dataset; existing clips are unchanged."""
-    from utils.dataset.merge import merge as join
+    from utils.dataset.bulk_edits import merge as join
 
     print(join(folder, arguments.other, dry_run=arguments.dry_run))
     return 0
@@ -200,7 +199,7 @@ def restore(folder: Path, arguments: argparse.Namespace) -> int:
 
 def filter_again(folder: Path, arguments: argparse.Namespace) -> int:
     """Re-run the quality filters with other limits; only shows the changes without --apply."""
-    from utils.dataset.filtering import refilter
+    from utils.dataset.bulk_edits import refilter
 
     print(refilter(folder, read_flags(arguments, DatasetConfig), apply=arguments.apply))
     print("Changes applied." if arguments.apply else "Nothing was changed. Add --apply to apply the changes.")

@@ -76,16 +76,9 @@ def build(
     second: Recogniser | None = None,
     check_stop: Callable[[], None] = lambda: None,
 ) -> BuildReport:
-    """Add new recordings to the dataset of a project.
+    """Add new recordings to the dataset of a project; ``recogniser`` transcribes those without text.
 
-    Args:
-        scan: The recordings.
-        project: Whose dataset.
-        settings: How recordings are cut and clips filtered.
-        emit: Receives progress, warnings and unusable files.
-        recogniser: Transcribes recordings without text.
-        second: A second recogniser, to compare transcripts.
-        check_stop: Called often; what it raises ends the build, and the next build continues from there.
+    ``second`` transcribes them too, for comparison. What ``check_stop`` raises ends the build; the next one continues.
     """
     folder = project.dataset
     make_folder(folder / WAVS)

@@ -14,6 +14,7 @@ Split = Literal["train", "eval", ""]
 APPROVED = "approved"  # the reason of a kept clip that a person has reviewed
 TRIMMED, SPLIT, MERGED = "trimmed", "split in two", "joined"
 REPLACED = frozenset({TRIMMED, SPLIT, MERGED, "taken back"})  # excluded because other clips hold the audio now
+MAX_SECONDS = 11.6  # of a clip: what XTTS can hold
 RESTORE = "Restore the dataset from a backup."
 
 

@@ -49,10 +49,7 @@ def cut_cues(
 
     A cue takes the speech segments that it overlaps, whole. Cues that share a segment become one clip. Speech without
     a cue is returned without text, and a cue without speech with its own times, so that both can be excluded for that
-    reason.
-
-    Returns:
-        Clips in order without overlap, and a warning for everything that differs from the subtitles.
+    reason. The clips are in order without overlap; a warning names everything that differs from the subtitles.
     """
     usable, warnings = _usable(cues, seconds)
     segments = _align(usable, speech, settings, warnings)

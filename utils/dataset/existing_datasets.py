@@ -15,7 +15,7 @@ from typing import Any
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.storage import atomic_writer, make_folder
 from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
-from utils.dataset.list_files import AUDIO_SUFFIXES, AudioFinder, find_columns, read_listing
+from utils.dataset.text_files import AUDIO_SUFFIXES, AudioFinder, find_columns, read_listing
 
 LIST_NAME = re.compile(r"(?i)metadata[^/]*\.(?:csv|tsv|txt)|validated\.tsv")
 LISTS = frozenset({".csv", ".tsv"})
@@ -31,12 +31,9 @@ def is_dataset(path: Path) -> bool:
 
 
 def read_dataset(path: Path, *, speaker: str = "speaker", workspace: Path | None = None) -> ScanResult:
-    """Read a list, a table, or the folder that holds them.
+    """Read a list, a table, or the folder that holds them; ``speaker`` is the name where the dataset has none.
 
-    Args:
-        path: LJSpeech or ``audio_file|text|speaker_name`` lists, Parquet or Arrow files, or their folder.
-        speaker: Name of the speaker where the dataset has none.
-        workspace: Folder for audio stored inside a table; without one such tables are refused.
+    Audio stored inside a table is unpacked into ``workspace``; without one, such tables are refused.
     """
     if not path.is_dir():
         return _without_repeats([_read_file(path, speaker, workspace)])

@@ -4,21 +4,32 @@ They are an export of the store. An edit writes them a moment later, so that edi
 for 50,000 lines; whoever reads them calls ``write_lists`` first, which does nothing while they are up to date.
 """
 
+import dataclasses
+import hashlib
 import logging
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, DataError
+from utils.core.paths import Project, resolve_inside
 from utils.core.storage import file_lock, read_text, write_atomically
-from utils.dataset.clip import Split
+from utils.dataset.clip import Clip, Span, Split
 from utils.dataset.store import Store
+from utils.dataset.text_files import read_listing
+
+if TYPE_CHECKING:
+    from utils.xtts.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
 HEADER = "audio_file|text|speaker_name"
 LANGUAGE_FILE, WAVS = "lang.txt", "wavs"
 FILES: dict[Split, str] = {"train": "metadata_train.csv", "eval": "metadata_eval.csv"}
+CREATE = "Create a dataset with: python -m utils prepare."
+ROUNDING = 0.02  # seconds by which a header may differ from the store
 DELAY = 1.0  # seconds after the last edit
 _timers: dict[Path, threading.Timer] = {}
 _timers_lock = threading.Lock()
@@ -126,3 +137,153 @@ def read_list(path: Path) -> Iterator[Row]:
             audio, text, speaker, *_ = [*cells, "", ""]
             problem = "" if len(cells) == 3 else f"{len(cells)} cells instead of 3"
             yield Row(path, number, audio, text, speaker, problem)
+
+
+def header_seconds(path: Path) -> float | None:
+    """Return the length that a file's header states, or None if it cannot be read."""
+    import soundfile
+
+    try:
+        return float(soundfile.info(path).duration)
+    except (soundfile.LibsndfileError, OSError):
+        return None
+
+
+@dataclass(frozen=True)
+class ClipLists:
+    """The clips of a run, each with a hash of its content."""
+
+    folder: Path  # the dataset folder: audio paths start here
+    train: tuple[Clip, ...]
+    eval: tuple[Clip, ...]
+    problems: tuple[str, ...] = ()  # why other lines of the lists are left out
+
+    @property
+    def clips(self) -> list[Clip]:
+        return [*self.train, *self.eval]
+
+    @property
+    def voice(self) -> Path:
+        """The clip that represents the voice: the longest that is not trained on."""
+        return resolve_inside(self.folder, max(self.eval, key=lambda clip: clip.span.seconds).audio)
+
+
+def fingerprint(clips: list[Clip]) -> str:
+    """Hash the audio, texts and sides of clips in their order: the course of a run depends on them."""
+    digest = hashlib.blake2b(digest_size=8)
+    for clip in clips:
+        digest.update(f"{clip.content}\x1f{clip.text}\x1f{clip.split}\n".encode())
+    return digest.hexdigest()
+
+
+def read_clips(config: TrainConfig, project: Project) -> ClipLists:
+    """Read both lists; those of the project unless the settings name others."""
+    names: dict[Split, str] = {"train": config.train_csv, "eval": config.eval_csv}
+    paths = {side: Path(name) if name else project.dataset / FILES[side] for side, name in names.items()}
+    write_lists(project.dataset)
+    for path in paths.values():
+        if not path.is_file():
+            raise DataError(f"The list {path} does not exist.", hint=CREATE)
+    folder = paths["train"].resolve().parent
+    if paths["eval"].resolve().parent != folder:
+        raise DataError(
+            f"{paths['train']} and {paths['eval']} are in different folders.",
+            hint="Put both lists in the folder that contains wavs/.",
+        )
+    store = Store(folder)  # a dataset of other programs has none
+    known = {clip.audio: clip for clip in store.clips("status = 'kept'")} if store.exists else {}
+    problems: list[str] = []
+    clips = {side: tuple(_listed_clips(path, side, known, problems)) for side, path in paths.items()}
+    for side, path in paths.items():
+        if not clips[side]:
+            raise DataError(f"{path} has no usable clips. {' '.join(problems[:3])}", hint=CREATE)
+    both = {clip.content for clip in clips["train"]} & {clip.content for clip in clips["eval"]}
+    if both:  # the evaluation would reward what was memorised
+        name = next(clip.audio for clip in clips["eval"] if clip.content in both)
+        raise DataError(
+            f"{len(both)} clips are in both lists, such as {name}.", hint="Remove them from the evaluation list."
+        )
+    return ClipLists(folder, clips["train"], clips["eval"], tuple(problems))
+
+
+def _listed_clips(path: Path, split: Split, known: dict[str, Clip], problems: list[str]) -> Iterator[Clip]:
+    listing = read_listing(path)
+    problems += [f"{path.name}, {problem}" for problem in listing.problems]
+    for row in listing.clips:
+        name = row.audio.replace("\\", "/")
+        clip = known.get(name) or _unknown_clip(path.parent, name)
+        if clip is None:
+            problems.append(f"{path.name}, line {row.line}: {name} cannot be read.")
+        elif not row.text.strip():
+            problems.append(f"{path.name}, line {row.line}: {name} has no text.")
+        else:
+            # the list may have been corrected by hand; where it was not, the store has the text as it was written
+            text = clip.text if plain(clip.text) == row.text else row.text
+            yield dataclasses.replace(clip, text=text, speaker=row.speaker or clip.speaker, split=split)
+
+
+def _unknown_clip(folder: Path, name: str) -> Clip | None:
+    seconds = header_seconds(folder / name)
+    if seconds is None:
+        return None
+    with (folder / name).open("rb") as file:
+        content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    return Clip(content, content, name, Span(0.0, seconds), "speaker", "", name, content)
+
+
+def check(path: Path, max_seconds: float, language: str, tokenizer: "Tokenizer | None" = None) -> Iterator[str]:
+    """Yield every problem of a dataset folder or of one list, with its line; only a tokenizer finds those of tokens."""
+    contents = Store(path if path.is_dir() else path.parent).read()
+    seconds = {clip.audio: clip.span.seconds for clip in contents.kept}
+    files: dict[str, Row] = {}
+    texts: dict[tuple[str, str], Row] = {}
+    for file in list_files(path):
+        rows = list(read_list(file))
+        if not rows:
+            yield f"{file}:1: The list is empty."
+        for row in rows:
+            sentences = [
+                *_line_problems(row, files, texts),
+                *_audio_problems(row, max_seconds, seconds.get(row.audio)),
+                *(_token_problems(row, tokenizer, language) if tokenizer else ()),
+            ]
+            yield from (f"{file}:{row.line}: {sentence}" for sentence in sentences)
+
+
+def _line_problems(row: Row, files: dict[str, Row], texts: dict[tuple[str, str], Row]) -> Iterator[str]:
+    """Find damaged and repeated lines, and texts of a speaker in both lists, which make the evaluation unfair."""
+    if row.problem:
+        yield f"{row.problem}."
+    if not row.text.strip():
+        yield "The text is empty."
+    first = files.setdefault(row.audio, row)
+    if first is not row:
+        yield f"{row.audio} is already in {first.list.name}:{first.line}."
+    same = texts.setdefault((row.speaker, row.text), row)
+    if same.list != row.list and row.text.strip() and first is row:
+        yield f"The same text is in {same.list.name}:{same.line}."
+
+
+def _audio_problems(row: Row, max_seconds: float, expected: float | None) -> Iterator[str]:
+    folder = row.list.parent.resolve()
+    if not row.audio or not row.path.is_file():
+        yield f"No such audio file: {row.audio or 'the cell is empty'}."
+        return
+    if not row.path.resolve().is_relative_to(folder):
+        yield f"{row.audio} lies outside {folder}: the dataset cannot be moved."
+    seconds = header_seconds(row.path)
+    if not seconds:
+        yield f"{row.audio} is not a readable audio file."
+    elif seconds > max_seconds + ROUNDING:
+        yield f"{row.audio} lasts {seconds:.2f} s, over {max_seconds:g}."
+    elif expected is not None and abs(seconds - expected) > ROUNDING:
+        yield f"{row.audio} lasts {seconds:.2f} s instead of {expected:.2f}."
+
+
+def _token_problems(row: Row, tokenizer: "Tokenizer", language: str) -> Iterator[str]:
+    reading = tokenizer.tokenize(row.text, language)
+    limit = tokenizer.pack(language).token_limit
+    if reading.unknown:
+        yield f"The vocabulary has no symbol for {' '.join(reading.unknown)} ([UNK])."
+    if len(reading.ids) > limit:
+        yield f"The text has {len(reading.ids)} tokens, over {limit}."

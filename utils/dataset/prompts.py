@@ -29,10 +29,7 @@ def choose(count: int, sentences: Sequence[str] | None = None, read: Iterable[st
     A sound or a pair of sounds is worth less each time it has occurred, and a long sentence must add more than a short
     one. The first few sentences cover every sound; all together cover the pairs as evenly as possible.
 
-    Args:
-        count: Maximum number of sentences.
-        sentences: Candidates; the shipped sentences by default.
-        read: Sentences that were recorded already; they are not chosen again.
+    The candidates are the shipped sentences by default; those that were ``read`` already are not chosen again.
     """
     read = list(read)
     done = set(read)

@@ -24,14 +24,7 @@ QUIET_SHARE = 0.1  # without a pause the quietest tenth, closures of consonants 
 
 
 def measure(samples: Samples, rate: int, speech: Sequence[Span], text: str) -> Scores:
-    """Measure a clip as it was recorded, before its loudness is changed.
-
-    Args:
-        samples: The clip.
-        rate: Samples per second.
-        speech: Where it holds speech, in seconds from its first sample.
-        text: Its transcript; empty while it is not known.
-    """
+    """Measure a clip before its loudness is changed; its speech is in seconds from its first sample."""
     seconds = samples.size / rate
     spoken = sum(max(0.0, min(seconds, span.end) - max(0.0, span.start)) for span in speech)
     return Scores(

@@ -53,12 +53,9 @@ def find_recordings(
 ) -> ScanResult:
     """Find all recordings in the inputs, with their text where it is known.
 
-    Args:
-        inputs: Files, folders, URLs and hub names (``hf:owner/name`` or ``hf:owner/name:configuration``).
-        language: The spoken language; subtitles in other languages are ignored.
-        speaker: Name of the speaker where no list gives one.
-        workspace: Folder for downloaded and unpacked files; without one such inputs are refused.
-        on_progress: Called with the name of a download and the share that has arrived.
+    Hub names are ``hf:owner/name`` or ``hf:owner/name:configuration``. Subtitles in other languages than the spoken one
+    are ignored. Downloaded and unpacked files go into ``workspace``; without one, such inputs are refused.
+    ``on_progress`` is called with the name of a download and the share that has arrived.
     """
     scan = _Scan(canonical(language), speaker, workspace, on_progress)
     for name in dict.fromkeys(map(_normalised, inputs)):

@@ -22,12 +22,9 @@ class Choice(NamedTuple):
 
 
 def assign(clips: Iterable[Clip], share: float, by: By) -> Choice:
-    """Choose the split of all kept clips that have none.
+    """Choose the split of all kept clips that have none, given every clip of the dataset.
 
-    Args:
-        clips: Every clip of the dataset, excluded ones included.
-        share: Part that is wanted for evaluation.
-        by: What stays together; a single recording is split by time.
+    ``share`` is the part wanted for evaluation, ``by`` what stays together; a single recording is split by time.
     """
     clips = list(clips)
     kept = [clip for clip in clips if clip.status == "kept"]

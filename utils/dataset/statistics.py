@@ -1,5 +1,9 @@
-"""What a dataset holds: hours, speakers, lengths, pace, noise and phonemes, and where every second of it went."""
+"""What a dataset holds: hours, speakers, lengths, pace, noise and phonemes, and where every second of it went.
 
+Lengths are read from the headers of the files; nothing is decoded.
+"""
+
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,10 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from utils.core.errors import DataError
 from utils.core.languages import AMHARIC, canonical
 from utils.core.storage import atomic_writer
-from utils.dataset import lengths
-from utils.dataset.clip import Clip, Source, Span
+from utils.dataset.clip import MAX_SECONDS, Clip, Source, Span
+from utils.dataset.metadata import Row, header_seconds, list_files, read_list
 from utils.dataset.store import Dataset, Store
 
 if TYPE_CHECKING:
@@ -19,6 +26,9 @@ if TYPE_CHECKING:
 COMMONEST_WORDS = 20_000  # the rest adds no phoneme and takes most of the time
 FEW = 20  # a phoneme that occurs less often is hardly learned
 BINS = 40
+SHARES = (50, 90, 95, 99, 99.5, 100)
+SUGGESTED_SHARE = 99.5
+WIDTH = 40  # characters of the longest bar
 
 
 @dataclass(frozen=True)
@@ -106,7 +116,7 @@ def report(statistics: Statistics) -> str:
         f"fewer than {FEW}": _join(statistics.rare, str),
     }
     lines = [f"{name:<20} {value}" for name, value in values.items() if value]
-    return "\n".join(filter(None, [*lines, lengths.report(lengths.Lengths(statistics.seconds))]))
+    return "\n".join(filter(None, [*lines, Lengths(statistics.seconds).render()]))
 
 
 def draw(statistics: Statistics, path: Path) -> None:
@@ -143,8 +153,61 @@ def _minutes(seconds: float) -> str:
 def _spread(values: Sequence[float]) -> str:
     if not values:
         return ""
-    low, middle, high = (lengths.percentile(values, share) for share in (5, 50, 95))
+    low, middle, high = (percentile(values, share) for share in (5, 50, 95))
     return f"median {middle:.1f}, 90 % between {low:.1f} and {high:.1f}"
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Lengths of many clips."""
+
+    seconds: tuple[float, ...]
+    unreadable: tuple[Row, ...] = ()
+    tokens: tuple[int, ...] = ()  # of each text, if a vocabulary is given
+
+    def render(self) -> str:
+        """Describe the lengths in lines of text, with a histogram in steps of a second."""
+        lines = []
+        if self.seconds:
+            lines.append(f"clips                {len(self.seconds)}, {sum(self.seconds) / 3600:.2f} h")
+        for name, values, form in (("seconds", self.seconds, ".2f"), ("tokens", self.tokens, ".0f")):
+            if values:
+                shares = (f"{share:g} % {percentile(values, share):{form}}" for share in SHARES)
+                lines.append(f"{name:<21}" + ", ".join(shares))
+        if self.unreadable:
+            names = ", ".join(f"{row.list.name}:{row.line}" for row in self.unreadable[:5])
+            lines.append(f"unreadable           {len(self.unreadable)}: {names}{' …' * (len(self.unreadable) > 5)}")
+        if self.seconds:
+            counts = np.bincount(np.asarray(self.seconds).astype(int)).tolist()
+            lines += [
+                f"{second:>7} s            {'█' * math.ceil(WIDTH * count / max(counts))} {count}"
+                for second, count in enumerate(counts)
+            ]
+            lines.append(f"suggested            --max-audio-length {suggested_max_length(self.seconds):g}")
+            if over := sum(value > MAX_SECONDS for value in self.seconds):
+                lines.append(f"over {MAX_SECONDS} s          {over} clips, which XTTS cannot use")
+        return "\n".join(lines)
+
+
+def measure_lengths(path: Path) -> tuple[list[Row], Lengths]:
+    """Read the headers of all clips of a dataset folder or of one list."""
+    rows = [row for file in list_files(path) for row in read_list(file)]
+    if not rows:
+        raise DataError(f"{path} has no clips.", hint="Choose a dataset folder or a metadata list.")
+    seconds = [header_seconds(row.path) for row in rows]
+    unreadable = tuple(row for row, value in zip(rows, seconds, strict=True) if value is None)
+    return rows, Lengths(tuple(value for value in seconds if value is not None), unreadable)
+
+
+def suggested_max_length(seconds: Sequence[float]) -> float:
+    """Return a max_audio_length that keeps 99.5 % of the clips: rounded up to a tenth, within what XTTS can hold."""
+    tenths = math.ceil(round(10 * percentile(seconds, SUGGESTED_SHARE), 6))
+    return min(MAX_SECONDS, max(1.0, tenths / 10))
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the value that this share of all does not exceed; always one that occurs."""
+    return float(np.percentile(values, share, method="higher"))
 
 
 @dataclass(frozen=True)

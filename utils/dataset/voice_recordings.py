@@ -16,7 +16,8 @@ from utils.core.errors import AudioError, DataError
 from utils.core.paths import Project
 from utils.core.storage import file_lock, make_folder, read_text, storage_error, write_atomically
 from utils.dataset import prompts
-from utils.dataset.lengths import LIMIT, header_seconds
+from utils.dataset.clip import MAX_SECONDS
+from utils.dataset.metadata import header_seconds
 from utils.media import audio
 from utils.media.audio import Samples
 
@@ -120,9 +121,9 @@ def _examine(samples: Samples, rate: int) -> str:
     seconds = float((loud[-1] - loud[0] + 1) * size / rate) if loud.size else 0.0
     if seconds < MIN_SECONDS:
         raise AudioError("It is too short.", hint="Read the whole sentence, then stop the recording.")
-    if seconds > LIMIT:
+    if seconds > MAX_SECONDS:
         raise AudioError(
-            f"It lasts {seconds:.1f} s; the maximum is {LIMIT:g} s.", hint="Read faster, or skip this sentence."
+            f"It lasts {seconds:.1f} s; the maximum is {MAX_SECONDS:g} s.", hint="Read faster, or skip this sentence."
         )
     return TOO_LOUD if float(np.mean(np.abs(samples) >= FULL_SCALE)) > MAX_CLIPPED else ""
 

@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from utils.core import languages
 from utils.core.errors import DataError
-from utils.dataset.lengths import header_seconds
-from utils.dataset.metadata import FILES, HEADER, Row, read_list
+from utils.dataset.metadata import FILES, HEADER, Row, header_seconds, read_list
 from utils.dataset.prompts import choose
 from utils.dataset.text_files import read_any_encoding
 from utils.speech.reference_choice import rank

@@ -116,11 +116,11 @@ class LoadedModel:
 
 def training_reference(checkpoint: Checkpoint) -> Path | None:
     """Return the clip that a run spoke its samples with, or None when its dataset is gone."""
-    from utils.dataset import clip_lists
+    from utils.dataset import metadata
 
     settings = checkpoint.info.settings if checkpoint.info else {}
     try:
-        return clip_lists.read(TrainConfig.parse(settings), Project(checkpoint.run.parent.parent)).voice
+        return metadata.read_clips(TrainConfig.parse(settings), Project(checkpoint.run.parent.parent)).voice
     except (AmharicTtsError, OSError):  # the dataset was changed or moved since; the base has a voice too
         return None
 

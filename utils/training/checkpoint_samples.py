@@ -14,7 +14,7 @@ from utils.config import SEPARATOR, SpeechConfig, TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import OUTPUT, VOICES
 from utils.core.storage import make_folder
-from utils.dataset.clip_lists import ClipLists
+from utils.dataset.metadata import ClipLists
 from utils.runs.job import Job
 from utils.speech.synthesizer import Synthesizer
 from utils.training.speedups.attention import every_kernel

@@ -10,7 +10,7 @@ from utils.core.events import iter_events
 from utils.core.languages import find
 from utils.core.paths import Project
 from utils.core.storage import read_json
-from utils.dataset import clip_lists
+from utils.dataset import metadata
 from utils.runs import Run
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
@@ -189,7 +189,7 @@ def _training_clips(run: Path, settings: dict[str, Any]) -> list[str]:
         return []
     line = f"- data: {used['train']:,} clips"
     with contextlib.suppress(AmharicTtsError, OSError):  # the dataset is gone, or the settings are of another version
-        clips = clip_lists.read(TrainConfig.parse(settings), Project(run.parent.parent)).train
+        clips = metadata.read_clips(TrainConfig.parse(settings), Project(run.parent.parent)).train
         if len(clips) == total:
             line += f" of {total:,} listed ({sum(clip.span.seconds for clip in clips) / 3600:.2f} hours)"
     return [line + (f"; {used['eval']:,} held out for evaluation" if used["eval"] else "")]

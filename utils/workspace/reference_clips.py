@@ -10,8 +10,7 @@ from utils.config import SEPARATOR
 from utils.core.errors import AudioError, DataError
 from utils.core.paths import Project
 from utils.core.storage import hash_file, link_or_copy_atomically, make_folder
-from utils.dataset.lengths import header_seconds
-from utils.dataset.metadata import FILES, read_list, write_lists
+from utils.dataset.metadata import FILES, header_seconds, read_list, write_lists
 from utils.evaluation.sentences import evenly_spaced
 from utils.media import audio
 

@@ -25,9 +25,9 @@ from utils.core.storage import (
 )
 from utils.dataset import voice_recordings
 from utils.dataset.existing_datasets import TABLES, is_dataset, read_dataset
-from utils.dataset.list_files import read_listing
 from utils.dataset.sources import HUB, TRANSCRIPTS, SubtitleFile, counterparts, is_media, is_subtitle, pair
 from utils.dataset.subtitles import read_cues
+from utils.dataset.text_files import read_listing
 from utils.media import audio
 
 INPUTS = "places.txt"

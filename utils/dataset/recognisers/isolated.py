@@ -137,13 +137,7 @@ class _RecogniserProcess:
             raise
 
     def request(self, message: object, seconds: float) -> Any:  # noqa: ANN401  # the device, or transcripts
-        """Send a message and wait for the reply.
-
-        Raises:
-            _ProcessLostError: The process ended, or was killed because it took too long.
-            _RecogniserFailedError: The recogniser failed; the process is alive.
-            RecognitionError: The recogniser reported what is wrong.
-        """
+        """Send a message and wait for the reply; a process that takes too long is killed."""
         try:
             self._worker.pipe.send(message)
             in_time = self._worker.pipe.poll(seconds)

@@ -8,7 +8,7 @@ import gradio as gr
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, DataError
-from utils.dataset import editor, filtering
+from utils.dataset import bulk_edits, editor
 from utils.dataset.clip import Clip
 from utils.dataset.editor import Edit
 from utils.dataset.store import Store
@@ -125,7 +125,7 @@ def _build_filters(form: DataForm) -> None:
                 if apply:
                     refuse_while_busy(opened)
                 config = read_form({**values, "inputs": ""}, DatasetConfig)
-                plan = filtering.refilter(opened.dataset, config, apply=apply)
+                plan = bulk_edits.refilter(opened.dataset, config, apply=apply)
             except AmharicTtsError as error:
                 return error_box(error, page_language)
             changes = [(old.status, new.status) for old, new in zip(plan.before, plan.after, strict=True)]

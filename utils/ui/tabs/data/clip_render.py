@@ -8,8 +8,7 @@ from urllib.parse import quote
 import numpy as np
 
 from utils.core.errors import AmharicTtsError
-from utils.dataset.clip import APPROVED, Clip
-from utils.dataset.lengths import LIMIT
+from utils.dataset.clip import APPROVED, MAX_SECONDS, Clip
 from utils.dataset.queries import ClipPage
 from utils.media import audio
 from utils.media.audio import Samples
@@ -44,7 +43,7 @@ def disabled_actions(clip: Clip | None, following: Clip | None, *, busy: bool) -
     if following is None:
         no_merge = "data.no_next_clip"
     else:
-        no_merge = "" if following.span.end - clip.span.start <= LIMIT else "data.merge_too_long"
+        no_merge = "" if following.span.end - clip.span.start <= MAX_SECONDS else "data.merge_too_long"
     reasons = (
         "",
         incomplete or ("data.already_approved" if is_approved else ""),

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from utils.core.events import Event, as_number, format_event
-from utils.dataset import lengths
-from utils.dataset.merge import MergePlan
+from utils.dataset.bulk_edits import MergePlan
 from utils.dataset.queries import Total
-from utils.dataset.statistics import Ledger, Statistics
+from utils.dataset.statistics import Ledger, Statistics, percentile, suggested_max_length
 from utils.dataset.voice_recordings import Progress
 from utils.runs import ACTIVE, Run, State
 from utils.ui import views
@@ -192,8 +191,8 @@ def statistics(found: Statistics, language: str) -> str:
     speakers = [f"{name} {minutes(seconds, language)}" for name, seconds in found.speakers.items()]
     rows = {"data.speakers": ", ".join(speakers[:MAX_SPEAKERS])}
     if found.seconds:
-        rows["data.length_percentile"] = in_seconds(lengths.percentile(found.seconds, 99.5), ".2f")
-        rows["data.suggested_max_length"] = in_seconds(lengths.suggested(found.seconds), "g")
+        rows["data.length_percentile"] = in_seconds(percentile(found.seconds, 99.5), ".2f")
+        rows["data.suggested_max_length"] = in_seconds(suggested_max_length(found.seconds), "g")
     counts = ""
     if total := len(found.phonemes):
         used = total - len(found.missing)

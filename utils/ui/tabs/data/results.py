@@ -13,7 +13,7 @@ from utils.core import paths
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.paths import Project
 from utils.dataset import queries, statistics
-from utils.dataset.merge import merge
+from utils.dataset.bulk_edits import merge
 from utils.dataset.metadata import read_language
 from utils.dataset.statistics import Ledger, Statistics
 from utils.dataset.store import Store

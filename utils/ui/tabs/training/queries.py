@@ -181,11 +181,11 @@ def presets(names: list[str], same: dict[str, object]) -> Result:
 
 
 def check(config: dict[str, object], project: str) -> Result:
-    from utils.dataset import clip_lists
+    from utils.dataset import metadata
     from utils.dataset.metadata import read_language
 
     settings = TrainConfig.parse(config, source="The form")
-    clips = clip_lists.read(settings, Project(Path(project)))
+    clips = metadata.read_clips(settings, Project(Path(project)))
     tokenizer, missing = _tokenizer(settings, clips.train)
     return {
         "train": len(clips.train),

@@ -1,0 +1,171 @@
+"""Edits of a whole dataset that can be previewed: other quality filters, and the clips of another dataset.
+
+Filters exclude clips that fail and restore clips that pass. Only clips that a filter excluded can come back. Clips that
+a person excluded or approved, and duplicates, stay as they are; the reason tells them apart, because a person cannot
+use the words of a filter (``editor.exclude``).
+"""
+
+import dataclasses
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils.config import DatasetConfig
+from utils.core.errors import DataError
+from utils.core.storage import atomic_writer, file_lock
+from utils.dataset.clip import APPROVED, Clip, Source
+from utils.dataset.editor import editing
+from utils.dataset.metadata import WAVS, read_language, write_lists
+from utils.dataset.scores import REASONS, judge
+from utils.dataset.store import LOCK, Dataset, load_dataset, open_store
+
+LIMITS = (
+    *("min_seconds", "max_seconds", "min_speech_ratio", "max_clipping", "min_snr_db"),
+    *("max_chars_per_second", "min_chars_per_second", "min_confidence", "max_second_cer"),
+)
+
+
+@dataclass(frozen=True)
+class FilterPlan:
+    """What other limits do, or would do."""
+
+    before: tuple[Clip, ...]  # the clips that change, as they are
+    after: tuple[Clip, ...]  # the same clips as they become, in the same order
+    kept: tuple[Clip, ...]  # all clips that are in use afterwards
+    lost: tuple[str, ...]  # sides of the split that had clips and have none afterwards
+
+    def __str__(self) -> str:
+        pairs = list(zip(self.before, self.after, strict=True))
+        lines = [
+            *_by_reason("to be excluded", [new for old, new in pairs if old.status == "kept"]),
+            *_by_reason("to be restored", [old for old, new in pairs if new.status == "kept"]),
+            *_by_reason("excluded, new reason", [new for old, new in pairs if old.status == new.status]),
+            f"{'kept afterwards':<26}{_sum(self.kept)}",
+            *(f"The {side} split has no clips left. Choose a new one with: dataset resplit." for side in self.lost),
+        ]
+        return "\n".join(lines)
+
+
+def refilter(folder: Path, settings: DatasetConfig, *, apply: bool) -> FilterPlan:
+    """Judge all clips of a dataset by these limits; without ``apply``, nothing changes. Each change can be undone."""
+    if not apply:
+        return _plan_filters(load_dataset(folder), settings)
+    with editing(folder, "quality filters") as session:
+        plan = _plan_filters(session.store.read(), settings)
+        session.put(plan.after)
+        session.assign_split(settings.eval_share, settings.split_by)
+    return plan
+
+
+def _plan_filters(contents: Dataset, settings: DatasetConfig) -> FilterPlan:
+    clips = contents.clips
+    changed: dict[str, Clip] = {}
+    for clip in clips.values():
+        if _may_change(clip) and (reason := judge(clip, settings)) != clip.reason:
+            changed[clip.id] = clip.excluded(reason) if reason else dataclasses.replace(clip, status="kept", reason="")
+    sounds = {clip.content for clip in contents.kept if clip.id not in changed}
+    for name, clip in changed.items():
+        if clip.status == "kept" and clip.content in sounds:
+            changed[name] = clip.excluded("duplicate")  # as in a build
+        elif clip.status == "kept":
+            sounds.add(clip.content)
+    kept = tuple(clip for clip in (clips | changed).values() if clip.status == "kept")
+    lost = {clip.split for clip in contents.kept} - {clip.split for clip in kept} - {""}
+    return FilterPlan(tuple(clips[name] for name in changed), tuple(changed.values()), kept, tuple(sorted(lost)))
+
+
+def _may_change(clip: Clip) -> bool:
+    """Return whether the rules may judge a clip: a person's decision stands, and so does what was never cut."""
+    if clip.status == "kept":
+        return clip.reason != APPROVED
+    return clip.reason in REASONS and bool(clip.audio)
+
+
+def _by_reason(title: str, clips: Sequence[Clip]) -> Iterator[str]:
+    """Yield the sum, then a line for each reason, the costliest first."""
+    groups: defaultdict[str, list[Clip]] = defaultdict(list)
+    for clip in clips:
+        groups[clip.reason].append(clip)
+    yield f"{title:<26}{_sum(clips)}"
+    for reason, group in sorted(groups.items(), key=lambda item: -_seconds(item[1])):
+        yield f"  {reason:<24}{_sum(group)}"
+
+
+def _sum(clips: Sequence[Clip]) -> str:
+    return f"{len(clips)} clips, {_seconds(clips):.1f} s"
+
+
+def _seconds(clips: Sequence[Clip]) -> float:
+    return sum(clip.span.seconds for clip in clips)
+
+
+@dataclass(frozen=True)
+class MergePlan:
+    """What a merge does, or would do."""
+
+    recordings: tuple[tuple[Source, tuple[Clip, ...]], ...]  # new ones with their clips
+    known: int  # recordings that exist already and stay unchanged
+    duplicates: int  # clips whose exact audio exists already; they are added as excluded
+    missing: tuple[str, ...]  # audio files that do not exist; their clips are skipped
+
+    def __str__(self) -> str:
+        clips = [clip for _, group in self.recordings for clip in group]
+        minutes = sum(clip.span.seconds for clip in clips if clip.status == "kept") / 60
+        sentences = [f"{len(self.recordings)} new recordings with {len(clips)} clips ({minutes:.1f} min in use)."]
+        if self.known:
+            sentences.append(f"{self.known} recordings already exist and stay unchanged.")
+        if self.duplicates:
+            sentences.append(f"{self.duplicates} clips already exist and are excluded as duplicates.")
+        if self.missing:
+            sentences.append(f"{len(self.missing)} clips have no audio file and are skipped: {self.missing[0]} …")
+        return " ".join(sentences)
+
+
+def merge(target: Path, other: Path, *, dry_run: bool) -> MergePlan:
+    """Add the recordings of another dataset with their clips and their split; a dry run only plans it."""
+    if target.resolve() == other.resolve():
+        raise DataError(f"{target} cannot be merged with itself.", hint="Choose another dataset.")
+    mine, theirs = read_language(target), read_language(other)
+    if mine != theirs:
+        raise DataError(
+            f"{target} is in language {mine!r}, but {other} is in {theirs!r}.",
+            hint="Use a separate project for each language.",
+        )
+    if dry_run:
+        return _plan_merge(load_dataset(target), other)
+    store = open_store(target)
+    with file_lock(target / LOCK):
+        plan = _plan_merge(store.read(), other)
+        for clip in (clip for _, clips in plan.recordings for clip in clips if clip.audio):
+            copy = target / WAVS / Path(clip.audio).name
+            with (other / clip.audio).open("rb") as original, atomic_writer(copy) as file:
+                shutil.copyfileobj(original, file)
+        with store.transaction():
+            for source, clips in plan.recordings:
+                store.add(source, clips)
+            store.rank()
+    write_lists(target)
+    return plan
+
+
+def _plan_merge(mine: Dataset, other: Path) -> MergePlan:
+    theirs = load_dataset(other)
+    sounds = {clip.content for clip in mine.kept}
+    groups: defaultdict[str, list[Clip]] = defaultdict(list)
+    missing, duplicates = [], 0
+    for clip in theirs.clips.values():
+        if clip.recording in mine.recordings:
+            continue
+        if clip.audio and not (other / clip.audio).is_file():
+            missing.append(clip.audio)
+            continue
+        is_duplicate = clip.status == "kept" and clip.content in sounds
+        duplicates += is_duplicate
+        groups[clip.recording].append(
+            dataclasses.replace(clip.excluded("duplicate"), split="") if is_duplicate else clip
+        )
+    new = {name: source for name, source in theirs.recordings.items() if name not in mine.recordings}
+    recordings = tuple((source, tuple(groups[name])) for name, source in new.items())
+    return MergePlan(recordings, len(theirs.recordings) - len(new), duplicates, tuple(missing))
