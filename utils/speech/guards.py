@@ -209,7 +209,19 @@ def _loops(codes: Codes, limits: SpeechLimits) -> list[str]:
 
 def _sound(audio: AudioAnalysis, limits: SpeechLimits) -> list[str]:
     """Check the audio alone: speech at all, long silence, what is around the speech, full scale."""
-    flags = _around(audio, audio.speech, limits) if audio.speech else ["speechless: no speech was detected in it"]
+    flags = []
+    if audio.speech is None:
+        flags.append("speechless: no speech was detected in it")
+    else:
+        before, after = audio.speech.start, audio.seconds - audio.speech.end
+        if after >= before:
+            where, frames = "after the last word", audio.levels[_frame(audio.speech.end) :]
+        else:
+            where, frames = "before the first word", audio.levels[: _frame(audio.speech.start)]
+        if max(before, after) > limits.ending:
+            is_loud = bool(frames.size) and float(np.median(frames)) > audio.loudness - limits.noise
+            what = "noise: {:.1f} s of sound {}" if is_loud else "ending: {:.1f} s of silence {}"
+            flags.append(what.format(max(before, after), where))
     quiet = _longest_run(audio.speech_levels < audio.loudness - limits.noise) * FRAME / OUTPUT_RATE
     if quiet > limits.silence:
         flags.append(f"pause: {quiet:.1f} s of silence inside")
@@ -217,17 +229,6 @@ def _sound(audio: AudioAnalysis, limits: SpeechLimits) -> list[str]:
     if share > limits.clipped:
         flags.append(f"clipped: {share:.1%} of the samples are at full scale")
     return flags
-
-
-def _around(audio: AudioAnalysis, speech: Span, limits: SpeechLimits) -> list[str]:
-    before, after = speech.start, audio.seconds - speech.end
-    if max(before, after) <= limits.ending:
-        return []
-    frames = audio.levels[_frame(speech.end) :] if after >= before else audio.levels[: _frame(speech.start)]
-    where = "after the last word" if after >= before else "before the first word"
-    is_loud = bool(frames.size) and float(np.median(frames)) > audio.loudness - limits.noise
-    what = "noise: {:.1f} s of sound {}" if is_loud else "ending: {:.1f} s of silence {}"
-    return [what.format(max(before, after), where)]
 
 
 def _frame(seconds: float) -> int:

@@ -33,31 +33,10 @@ from utils.core.storage import (
     verify_hashes,
 )
 from utils.speech.models import TRAINED_FILES, find_model, missing_files
+from utils.xtts import checkpoints, files
 from utils.xtts.base_models import ModelSource
-from utils.xtts.checkpoints import (
-    ADAPTER,
-    ADAPTER_CONFIG,
-    LORA_PREFIX,
-    MANIFEST,
-    MODEL,
-    PREFIX,
-    Checkpoint,
-    CheckpointInfo,
-    read_state,
-)
-from utils.xtts.files import (
-    ABOUT_FILE,
-    MODEL_FILE,
-    MODEL_FILE_NAMES,
-    REFERENCE_FILE,
-    REQUIRED_FILES,
-    SETTINGS_FILE,
-    SPEAKERS_FILE,
-    VOCABULARY_FILE,
-    ModelFileError,
-    current_base_path,
-    read_about,
-)
+from utils.xtts.checkpoints import Checkpoint, CheckpointInfo
+from utils.xtts.files import ModelFileError
 from utils.xtts.model import (
     GPT_PREFIX,
     compare,
@@ -79,7 +58,7 @@ CONDITIONING = ("conditioning_encoder", "conditioning_perceiver")  # the parts o
 TEXT_ROWS = "text_embedding.weight"  # one row per token
 LAYER = re.compile(r"gpt\.h\.(\d+)\.")
 LAYERS_AT_ONCE = 4  # 200 MB of the published model; each mapping of the file costs a tenth of a second
-OTHER_FILES = (*REQUIRED_FILES, SETTINGS_FILE, SPEAKERS_FILE, REFERENCE_FILE, ABOUT_FILE)  # besides the weights
+OPTIONAL_FILES = (files.SETTINGS_FILE, files.SPEAKERS_FILE, files.REFERENCE_FILE, files.ABOUT_FILE)
 ANOTHER = "Choose another checkpoint."
 
 ReadWeights = Callable[[Sequence[str]], Mapping[str, Tensor]]
@@ -105,7 +84,7 @@ class LoadedModel:
     def reference(self) -> Path | None:
         """Return the audio file of its default voice: that of its run, or the one beside the weights."""
         own = training_reference(self.checkpoint) if self.checkpoint else None
-        beside = self.folder / REFERENCE_FILE
+        beside = self.folder / files.REFERENCE_FILE
         return own or (beside if beside.is_file() else None)
 
     def conditioning_only(self) -> "LoadedModel":
@@ -148,8 +127,9 @@ def open_model(
     """
     source = source or ModelSource()
     path = find_model(model, output, source)
-    is_trained = path.name.startswith(PREFIX) or any((path / name).exists() for name in TRAINED_FILES)
-    if path.is_dir() and is_trained and not (path / MODEL_FILE).exists():  # a checkpoint or adapter, even a damaged one
+    is_trained = path.name.startswith(checkpoints.PREFIX) or any((path / name).exists() for name in TRAINED_FILES)
+    # A checkpoint or adapter, even a damaged one.
+    if path.is_dir() and is_trained and not (path / files.MODEL_FILE).exists():
         return _load_checkpoint(path, base, source, merge=merge, as_stored=as_stored)
     return _load_folder(path, source, as_stored=as_stored)
 
@@ -178,8 +158,9 @@ def _check_rows(weights: Mapping[str, Tensor], tokenizer: Tokenizer, folder: Pat
     rows, tokens = weights.get(TEXT_ROWS), tokenizer.vocabulary.size
     if rows is not None and rows.shape[0] != tokens:
         raise VocabularyError(
-            f"{folder}: the weights have {rows.shape[0]:,} text rows, but {VOCABULARY_FILE} has {tokens:,} tokens.",
-            hint=f"Use the {VOCABULARY_FILE} that was saved with the weights.",
+            f"{folder}: the weights have {rows.shape[0]:,} text rows, "
+            f"but {files.VOCABULARY_FILE} has {tokens:,} tokens.",
+            hint=f"Use the {files.VOCABULARY_FILE} that was saved with the weights.",
         )
 
 
@@ -222,16 +203,16 @@ def _load_folder(path: Path, source: ModelSource, *, as_stored: bool) -> LoadedM
     folder = _with_usual_names(path, source)
     tokenizer = Tokenizer.load(folder)
     gpt = meta_gpt(read_config(folder).model_args, tokenizer.vocabulary)
-    weights = read_state_dict(folder / MODEL_FILE)
+    weights = read_state_dict(folder / files.MODEL_FILE)
     require_vocoder(weights, folder)
     own = strip_prefix(weights, GPT_PREFIX)
     _check_rows(own, tokenizer, folder)
-    missing = require_match(compare(gpt, own), str(folder / MODEL_FILE)).missing
+    missing = require_match(compare(gpt, own), str(folder / files.MODEL_FILE)).missing
     del weights, own
     if missing:
         gpt = load_gpt(folder)
     else:
-        _fill(gpt, read_from_file(folder / MODEL_FILE), as_stored=as_stored)
+        _fill(gpt, read_from_file(folder / files.MODEL_FILE), as_stored=as_stored)
     named = path.parent if path.name == "ready" else path
     return _with_vocoder(
         folder,
@@ -239,7 +220,7 @@ def _load_folder(path: Path, source: ModelSource, *, as_stored: bool) -> LoadedM
         tokenizer,
         name=path.stem if path.is_file() else named.name,
         fingerprint=fingerprint(folder),
-        about=read_about(folder),
+        about=files.read_about(folder),
         notices=[f"{folder} has no weights {name}; random numbers are used instead." for name in missing],
     )
 
@@ -252,14 +233,16 @@ def _with_usual_names(path: Path, source: ModelSource) -> Path:
             f"{folder} has no {' and no '.join(missing)}.",
             hint="Add the file that was saved with the model, or choose another model.",
         )
-    weights = path if path.is_file() else next(file for name in MODEL_FILE_NAMES if (file := folder / name).is_file())
-    if weights.name == MODEL_FILE:
+    weights = (
+        path if path.is_file() else next(file for name in files.MODEL_FILE_NAMES if (file := folder / name).is_file())
+    )
+    if weights.name == files.MODEL_FILE:
         return folder
     key = hashlib.blake2b(str(weights.resolve()).encode(), digest_size=6).hexdigest()
     linked = source.models / f".opened-{key}"
     make_folder(linked)
-    symlink_or_copy(weights, linked / MODEL_FILE)
-    for name in OTHER_FILES:
+    symlink_or_copy(weights, linked / files.MODEL_FILE)
+    for name in (*files.REQUIRED_FILES, *OPTIONAL_FILES):
         if (folder / name).is_file():
             symlink_or_copy(folder / name, linked / name)
         else:
@@ -275,19 +258,25 @@ def _load_checkpoint(
 ) -> LoadedModel:
     """Load a checkpoint of a run, or an adapter alone, with the parts of its base."""
     info, hashes = _read_info(folder)
-    file = ADAPTER if merge or MODEL not in hashes else MODEL
+    file = checkpoints.ADAPTER if merge or checkpoints.MODEL not in hashes else checkpoints.MODEL
     if file not in hashes:
         raise ModelFileError(f"{folder} has no {file}.", hint="Open it without merging: its weights are complete.")
     origin = _find_base(folder, info, base, source)
-    tokenizer = _load_tokenizer(folder, info, origin)
-    if file == MODEL:
-        state = read_state(folder)
+    # An adapter alone may use the vocabulary of its base.
+    has_vocabulary = info.vocabulary_hash or (folder / files.VOCABULARY_FILE).is_file()
+    tokenizer = Tokenizer.load(folder if has_vocabulary else origin)
+    if info.vocabulary_hash and tokenizer.vocabulary.hash != info.vocabulary_hash:
+        raise VocabularyError(
+            f"{folder} has a different vocabulary from the one its weights were trained with.", hint=ANOTHER
+        )
+    if file == checkpoints.MODEL:
+        state = checkpoints.read_state(folder)
     else:
-        if (folder / MANIFEST).is_file():
-            verify_hashes(folder, MANIFEST, [file])
+        if (folder / checkpoints.MANIFEST).is_file():
+            verify_hashes(folder, checkpoints.MANIFEST, [file])
         state = read_tensors(folder / file)
     _check_rows(state, tokenizer, folder)
-    if any(LORA_PREFIX in name for name in state):
+    if any(checkpoints.LORA_PREFIX in name for name in state):
         gpt = _merged(folder, info, origin, tokenizer, state)
     else:
         gpt = meta_gpt(read_config(origin).model_args, tokenizer.vocabulary)
@@ -295,7 +284,7 @@ def _load_checkpoint(
         _fill(gpt, lambda names: {name: state.pop(name) for name in names}, as_stored=as_stored)
     key = f"{hashes[file]} {fingerprint(origin)} {tokenizer.vocabulary.hash}"
     digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
-    if MODEL not in hashes:
+    if checkpoints.MODEL not in hashes:
         return _with_vocoder(origin, gpt, tokenizer, name=folder.name, fingerprint=digest, about={"base": origin.name})
     checkpoint = Checkpoint(folder, info.step, info, size=0)
     return _with_vocoder(
@@ -311,14 +300,16 @@ def _load_checkpoint(
 
 def _read_info(folder: Path) -> tuple[CheckpointInfo, Mapping[str, str]]:
     """Return the metadata of a checkpoint and the hashes of its files; an adapter alone may have none."""
-    if not any((folder / name).exists() for name in (MANIFEST, MODEL)) and (folder / ADAPTER).is_file():
-        return CheckpointInfo(step=0), {ADAPTER: hash_file(folder / ADAPTER)}
+    is_checkpoint = any((folder / name).exists() for name in (checkpoints.MANIFEST, checkpoints.MODEL))
+    adapter = folder / checkpoints.ADAPTER
+    if not is_checkpoint and adapter.is_file():
+        return CheckpointInfo(step=0), {adapter.name: hash_file(adapter)}
     try:
-        manifest = read_manifest(folder, MANIFEST)
+        manifest = read_manifest(folder, checkpoints.MANIFEST)
         info = TypeAdapter(CheckpointInfo).validate_python(manifest.get("about"))
         return info, {name: str(file["sha256"]) for name, file in manifest["files"].items()}
     except (DamagedError, ValidationError, KeyError) as error:
-        reason = error.message if isinstance(error, DamagedError) else f"{folder / MANIFEST} is damaged."
+        reason = error.message if isinstance(error, DamagedError) else f"{folder / checkpoints.MANIFEST} is damaged."
         raise DamagedError(f"{folder.name} is not a complete checkpoint: {reason}", hint=ANOTHER) from error
 
 
@@ -329,10 +320,10 @@ def _find_base(folder: Path, info: CheckpointInfo, base: str | Path | None, sour
             f"{folder} does not say which model it was trained from.",
             hint="Give a folder or a version as the base model.",
         )
-    recorded = current_base_path(Path(info.base))
+    recorded = files.current_base_path(Path(info.base))
     paths = [recorded, source.models / recorded.name] if base is None else [find_model(base, source=source)]
     for path in paths:
-        if (path / MODEL_FILE).is_file() and info.base_fingerprint in {"", fingerprint(path)}:
+        if (path / files.MODEL_FILE).is_file() and info.base_fingerprint in {"", fingerprint(path)}:
             return path
     raise RunError(
         f"{paths[0]} is no longer the model that {folder.name} was trained from.",
@@ -340,23 +331,18 @@ def _find_base(folder: Path, info: CheckpointInfo, base: str | Path | None, sour
     )
 
 
-def _load_tokenizer(folder: Path, info: CheckpointInfo, origin: Path) -> Tokenizer:
-    """Load the tokenizer beside the weights; an adapter alone may use that of its base."""
-    own = bool(info.vocabulary_hash) or (folder / VOCABULARY_FILE).is_file()
-    tokenizer = Tokenizer.load(folder if own else origin)
-    if info.vocabulary_hash and tokenizer.vocabulary.hash != info.vocabulary_hash:
-        raise VocabularyError(
-            f"{folder} has a different vocabulary from the one its weights were trained with.", hint=ANOTHER
-        )
-    return tokenizer
-
-
 def _merged(
     folder: Path, info: CheckpointInfo, origin: Path, tokenizer: Tokenizer, state: Mapping[str, Tensor]
 ) -> nn.Module:
+    """Merge an adapter into its base, with the settings in the file beside it, or else those of its run."""
     from utils.xtts.adapters import adapted_layers, add_lora, load_adapter
 
-    settings = _adapter_settings(folder, info)
+    path, settings = folder / checkpoints.ADAPTER_CONFIG, info.settings
+    if path.is_file() or not settings:
+        try:
+            settings = dict(read_json(path))
+        except (OSError, ValueError, TypeError) as error:
+            raise DamagedError(f"{path} cannot be read: {error}.", hint="Put it next to the adapter again.") from error
     gpt: nn.Module = load_gpt(origin, tokenizer)
     try:
         with torch.random.fork_rng(devices=[]):  # the adapter is initialized with random numbers
@@ -369,7 +355,7 @@ def _merged(
             )
         load_adapter(gpt, state, {"lora_scale": settings["lora_scale"]} if "lora_scale" in settings else None)
     except (KeyError, TypeError, ValueError) as error:
-        raise DamagedError(f"{folder / ADAPTER_CONFIG} is damaged: {error!r}.", hint="Copy it again.") from error
+        raise DamagedError(f"{path} is damaged: {error!r}.", hint="Copy it again.") from error
     except SpeedupError as error:
         raise ModelFileError(
             f"{folder} does not fit {origin}: {error.message}",
@@ -379,14 +365,3 @@ def _merged(
         layer.merge(safe_merge=True)
         gpt.set_submodule(name, layer.get_base_layer())
     return gpt
-
-
-def _adapter_settings(folder: Path, info: CheckpointInfo) -> dict[str, Any]:
-    """Return the settings of an adapter, from the file beside it or from its run."""
-    path = folder / ADAPTER_CONFIG
-    if not path.is_file() and info.settings:
-        return info.settings
-    try:
-        return dict(read_json(path))
-    except (OSError, ValueError, TypeError) as error:
-        raise DamagedError(f"{path} cannot be read: {error}.", hint="Put it next to the adapter again.") from error

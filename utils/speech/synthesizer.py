@@ -147,10 +147,14 @@ class Synthesizer:
             config: Speech settings.
             seconds: Duration of the whole; None: until the last cue ends.
         """
-        spoken = [cue.text for cue in cues if any(map(str.isalnum, cue.text))]
-        speeches = iter(self.speak_many(spoken, config))
-        sounds = [next(speeches).samples if any(map(str.isalnum, cue.text)) else silence(0) for cue in cues]
-        return fit_to_cues(cues, sounds, seconds=seconds)
+        return fit_to_cues(cues, list(self.speak_cues(cues, config)), seconds=seconds)
+
+    def speak_cues(self, cues: Sequence[Cue], config: SpeechConfig = DEFAULTS) -> Iterator[Samples]:
+        """Yield the audio of each subtitle, not yet fitted to its time; it is empty where the cue has no letters."""
+        for batch in batched(cues, config.batch_size):
+            spoken = [cue for cue in batch if any(map(str.isalnum, cue.text))]
+            speeches = iter(self.speak_many([cue.text for cue in spoken], config))
+            yield from (next(speeches).samples if cue in spoken else silence(0) for cue in batch)
 
     def stream(
         self, text: str | SpeechPlan, config: SpeechConfig = DEFAULTS, **settings: object
@@ -212,7 +216,11 @@ def spoken_in_batches(
             doubtful = [index for index in range(len(batch)) if index not in best or best[index][1].flags]
             tries.update(doubtful)
             numbers = range(attempt * config.candidates, (attempt + 1) * config.candidates)
-            takes = [(index, _with_take_seed(batch[index], number)) for index in doubtful for number in numbers]
+            takes = [
+                (index, replace(batch[index], seed=guards.next_seed(batch[index].seed, number)))
+                for index in doubtful
+                for number in numbers
+            ]
             rendered = chain.from_iterable(map(render, batched([each for _, each in takes], config.batch_size)))
             for (index, sentence), (generation, samples) in zip(takes, rendered, strict=True):
                 score, utterance = _judged(sentence, generation, samples, limits, trim=config.trim)
@@ -223,10 +231,6 @@ def spoken_in_batches(
             if config.speed != 1:
                 utterance = replace(utterance, samples=stretch(utterance.samples, OUTPUT_RATE, config.speed))
             yield utterance
-
-
-def _with_take_seed(sentence: Sentence, take: int) -> Sentence:
-    return replace(sentence, seed=guards.next_seed(sentence.seed, take))
 
 
 def _judged(

@@ -22,7 +22,6 @@ from utils.media.rates import OUTPUT_RATE
 from utils.runs.background_jobs import BackgroundJob, JobProgress
 from utils.speech.session import RequestCancelledError, SpeechSession, Started
 from utils.speech.subtitles import fit_to_cues
-from utils.speech.types import silence
 from utils.workspace.takes import RecordedTake, Take, TakeSentence
 from utils.xtts.tokenizer import TokenizedText
 
@@ -47,15 +46,12 @@ def dub(
 ) -> Iterator[Started | JobProgress | RecordedTake | None]:
     """Speak subtitles, each cue at its time; a task for ``SpeechSession`` whose last event is the take."""
     parsed = read_cues(subtitles)
-    spoken = [number for number, cue in enumerate(parsed.cues) if any(map(str.isalnum, cue.text))]
     voice = model.voice(config.reference).name
-    yield Started(len(spoken), model.model.name, voice)
-    sounds = [silence(0)] * len(parsed.cues)
-    for numbers in batched(spoken, config.batch_size):
-        speeches = model.speak_many([parsed.cues[number].text for number in numbers], config)
-        for number, speech in zip(numbers, speeches, strict=True):
-            sounds[number] = speech.samples
-        yield JobProgress(spoken.index(numbers[-1]) + 1, len(spoken))
+    yield Started(len(parsed.cues), model.model.name, voice)
+    sounds = []
+    for sound in model.speak_cues(parsed.cues, config):
+        sounds.append(sound)
+        yield JobProgress(len(sounds), len(parsed.cues))
         yield None
     timeline = fit_to_cues(parsed.cues, sounds)
     sentences = tuple(
