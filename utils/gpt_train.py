@@ -50,14 +50,23 @@ from utils.xtts.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class TrainResult:
-    """Result of a run."""
+    """Result of a run.
 
-    run: Path  # folder of the run
-    best: Path | None  # folder of the best checkpoint; None if none was better than the base model
+    Attributes:
+        run: Folder of the run.
+        best: Folder of the best checkpoint on the evaluation clips; None if none was better than the base model.
+        updates: Updates done.
+        train_loss: Running mean of the audio loss.
+        eval_losses: Losses of the last evaluation.
+        seconds: Time trained, over all sessions.
+    """
+
+    run: Path
+    best: Path | None
     updates: int
-    train_loss: float | None  # running mean of the audio loss
-    eval_losses: dict[str, float]  # of the last evaluation
-    seconds: float  # trained, over all sessions
+    train_loss: float | None
+    eval_losses: dict[str, float]
+    seconds: float
 
 
 def train_gpt(**settings: object) -> TrainResult:

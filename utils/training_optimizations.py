@@ -47,6 +47,7 @@ class TrainingOptimizer:
 
     @classmethod
     def from_config(cls, config: TrainConfig, device: torch.device | str | None = None) -> Self:
+        """Create an optimizer from the settings of a run."""
         return cls(config, device)
 
     def apply(self, model: nn.Module) -> dict[str, Change]:
@@ -154,7 +155,7 @@ class TrainingOptimizer:
 
 
 class UnslothStyleOptimizations:
-    """Optimizations of the machine instead of the model: TF32, data loading and blocks.
+    """Optimizations of the machine instead of the model: TF32, data loading and compilation.
 
     Args:
         device: Device of the training; by default the GPU of this process, or the CPU if there is none.

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.dataset.recordings import babble
+from utils.core.batching import evenly_spaced
 from utils.core.errors import AmharicTtsError
 from utils.dataset.prompts import coverage
-from utils.evaluation.sentences import built_in_sentences, evenly_spaced, sentences_from_clips, sentences_from_file
+from utils.evaluation.sentences import built_in_sentences, sentences_from_clips, sentences_from_file
 from utils.media import audio
 from utils.xtts.language_packs import TOKEN_LIMIT, pack_for
 

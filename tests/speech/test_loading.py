@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tests.xtts.exporting import plain_model
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import ROOT
+from utils.core.paths import MODELS, ROOT
 from utils.speech.loading import LoadedModel, open_model
 from utils.speech.models import find_model, list_models
 from utils.xtts import adapters, checkpoints, random_model
@@ -338,7 +338,8 @@ def test_weights_that_do_not_fit_are_refused(
 
 
 def test_models_are_listed_with_finished_ones_first(output: Path, base: Path) -> None:
-    models = list_models(output, bases=base.parent)
+    (output / MODELS.name).symlink_to(base.parent)
+    models = list_models(output)
     assert [(each.kind, each.name, each.eval_loss) for each in models[:1] + models[4:]] == [
         ("ready", "done", 2.5), ("base", "tiny-random", None), ("base", "tiny", None),
     ]  # fmt: skip

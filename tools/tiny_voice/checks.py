@@ -18,9 +18,9 @@ from tools.tiny_voice.recipe import Checks
 from tools.tiny_voice.speakers import HELD_OUT, SPEAKERS, Speaker
 from tools.tiny_voice.stages import Progress
 from utils.config import SpeechConfig
+from utils.core.batching import evenly_spaced
 from utils.evaluation.evaluate import LoadedModel, Vector
 from utils.evaluation.metrics import Cepstra, mel_cepstra, mel_cepstral_distance, warped_distances
-from utils.evaluation.sentences import evenly_spaced
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE, RATE

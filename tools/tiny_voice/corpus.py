@@ -10,10 +10,10 @@ import numpy as np
 
 from tools.tiny_voice.recipe import Corpus
 from tools.tiny_voice.speakers import SPEAKERS
+from utils.core.batching import evenly_spaced
 from utils.core.errors import DataError
 from utils.core.storage import read_text, write_atomically
 from utils.dataset.clip import Split
-from utils.evaluation.sentences import evenly_spaced
 
 SENTENCES = Path(__file__).with_name("data") / "sentences.tsv"
 TAKES = "takes.tsv"

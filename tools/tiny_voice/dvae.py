@@ -13,8 +13,8 @@ from tools.tiny_voice.corpus import read_takes
 from tools.tiny_voice.recipe import Dvae
 from tools.tiny_voice.stages import BuildContext
 from tools.tiny_voice.training_loop import Figures, TrainingLoop, crops
+from utils.core.batching import evenly_spaced
 from utils.core.storage import atomic_writer
-from utils.evaluation.sentences import evenly_spaced
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.xtts.files import DVAE_FILE, MEL_FILE

@@ -14,12 +14,12 @@ from tools.tiny_voice.codes import read_clips, store_key
 from tools.tiny_voice.gpt import trained_gpt
 from tools.tiny_voice.speaker_encoder import embedding, load_speaker_encoder
 from tools.tiny_voice.stages import BuildContext
+from utils.core.batching import evenly_spaced
 from utils.core.languages import AMHARIC
 from utils.core.paths import resolve_inside
 from utils.core.storage import atomic_writer
 from utils.dataset.clip import Clip
 from utils.dataset.features import ClipFeatures, Features, text_fingerprint
-from utils.evaluation.sentences import evenly_spaced
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE

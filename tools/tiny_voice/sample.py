@@ -10,9 +10,9 @@ from tools.tiny_voice.audio import render
 from tools.tiny_voice.corpus import read_sentences
 from tools.tiny_voice.speakers import HELD_OUT
 from tools.tiny_voice.stages import BuildContext
+from utils.core.batching import evenly_spaced
 from utils.core.storage import make_folder, write_atomically
 from utils.dataset.clip import Cue, Span
-from utils.evaluation.sentences import evenly_spaced
 from utils.media.audio import Samples, resample
 from utils.media.encoding import write_audio
 from utils.media.rates import OUTPUT_RATE, RATE

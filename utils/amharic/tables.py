@@ -1,4 +1,4 @@
-"""The one reader of the language's data files: `data/*.tsv`, tab-separated, with `#` comments."""
+"""Reads the tables of the language, `data/*.tsv`: tab-separated, with `#` comments. Word lists: see `lexicon`."""
 
 from functools import cache
 from pathlib import Path

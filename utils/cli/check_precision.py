@@ -25,8 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     from utils.speech.synthesizer import Synthesizer
 
     config = read_flags(arguments, SpeechConfig)
-    built_in = built_in_sentences(config.language)[: arguments.count]
-    texts = arguments.text or [sentence.text for sentence in built_in]
+    texts = arguments.text or [each.text for each in built_in_sentences(config.language)[: arguments.count]]
     exact = Synthesizer.load(config.model, config.device, "fp32")
     cheap = Synthesizer.load(config.model, config.device, config.precision)
     voice = exact.voice(config.reference)

@@ -140,9 +140,11 @@ def write_page(
         *(f"<p>{escape(note)}</p>" for note in notes),
         f"<h2>Reference voice</h2>{_player(reference)}",
     ]
-    for before, after in zip(report.of(base), report.of(tuned), strict=True):
-        sides = (f"<div>before{_recording(report, before)}</div>", f"<div>after{_recording(report, after)}</div>")
-        parts.append(f'<h2 class="am" lang="am">{escape(after.text)}</h2><div class="pair">{"".join(sides)}</div>')
+    before = {result.sentence: result for result in report.of(base)}
+    for after in report.of(tuned):  # worst first, so the two models differ in their order
+        recordings = _recording(report, before[after.sentence]), _recording(report, after)
+        sides = "<div>before{}</div><div>after{}</div>".format(*recordings)
+        parts.append(f'<h2 class="am" lang="am">{escape(after.text)}</h2><div class="pair">{sides}</div>')
     means = {title: summary(report.of(name)) for title, name in (("after", tuned), ("before", base))}
     metrics = {
         f"{metric.title}, {metric.better} is better": [metric.format(row[metric.name]) for row in means.values()]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from utils.cli.runs import CLEAR, add_output, progress_bar
 from utils.config import SpeechConfig
 from utils.config.flags import EXIT_INTERRUPTED, add_flags, read_flags
+from utils.core.batching import evenly_spaced
 from utils.core.errors import ConfigError
 from utils.core.paths import project
 
@@ -82,7 +83,7 @@ def select_sentences(arguments: argparse.Namespace, config: SpeechConfig) -> "li
         selected = sentences.sentences_from_clips(dataset / FILES["eval"], language, arguments.count)
     else:
         selected = sentences.built_in_sentences(config.language)
-    selected = sentences.evenly_spaced(selected, arguments.count)
+    selected = evenly_spaced(selected, arguments.count)
     return [dataclasses.replace(sentence, reference=config.reference or sentence.reference) for sentence in selected]
 
 

@@ -1,4 +1,4 @@
-"""Cut work into batches, and fetch the next one while this one is worked on."""
+"""Cut work into batches, choose some of many items, and fetch the next item while one is used."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,6 +12,13 @@ def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Cut a sequence into parts of one size, the last may be shorter; ``itertools.batched`` needs Python 3.12."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
+    """Return at most ``count`` items, spread evenly over all."""
+    if count >= len(items):
+        return list(items)
+    return [items[index * len(items) // count] for index in range(count)]
 
 
 def prefetch(load: Callable[[T], Result], items: Iterable[T]) -> Iterator[Result]:

@@ -94,15 +94,19 @@ def write_atomically(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def atomic_writer(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that replaces another once it is complete and on disk."""
-    with storage_errors(path), _replacing(path) as temporary, temporary.open("xb") as file:
-        yield file  # not of mkstemp, whose files only their owner can read
+    """Open a file that replaces another once it is complete and on disk.
+
+    Not one of ``mkstemp``, which only its owner could read.
+    """
+    with storage_errors(path), replacing(path) as temporary, temporary.open("xb") as file:
+        yield file
         file.flush()
         os.fsync(file.fileno())
 
 
 @contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
+    """Give the path of a hidden file, which then replaces another; nothing is flushed to the disk."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL}")
     try:
         yield temporary
@@ -212,10 +216,9 @@ def write_folder(
         needed: Bytes that will be written.
     """
     make_folder(target.parent)
-    repair(target, manifest)
+    has_previous = repair(target, manifest)
     require_space(target, needed, FREE_SPACE_HINT)
-    previous = newest_complete(target, manifest)
-    serial = 1 + int(read_manifest(previous, manifest)["serial"]) if previous else 1
+    serial = 1 + int(read_manifest(target, manifest)["serial"]) if has_previous else 1
     with replace_folder(target) as new:
         digests, files = fill(new), {}
         for path in _flush(new):  # before the manifest, which says that they are complete
@@ -239,13 +242,17 @@ def remove_folder(target: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def repair(target: Path, manifest: str) -> None:
-    """Put the newest complete version in place and delete what a kill has left; only the writer may call this."""
+def repair(target: Path, manifest: str) -> bool:
+    """Put the newest complete version in place and delete what a kill has left; only the writer may call this.
+
+    Returns whether there is a complete version.
+    """
     newest = newest_complete(target, manifest)
     if newest is not None and newest != target:
         _swap(newest, target)
     for path, _ in _leftovers(target):
         shutil.rmtree(path, ignore_errors=True)  # Windows cannot delete what is open; the next call does
+    return newest is not None
 
 
 def repair_all(parent: Path, manifest: str) -> None:
@@ -332,7 +339,7 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 def link_or_copy_atomically(source: Path, target: Path) -> None:
     """The same, so that the target appears as a whole or not at all; an existing one is replaced."""
-    with storage_errors(target), _replacing(target) as temporary:
+    with storage_errors(target), replacing(target) as temporary:
         link_or_copy(source, temporary)
 
 

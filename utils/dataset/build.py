@@ -19,7 +19,7 @@ from typing import NamedTuple
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, DataError, StorageError
 from utils.core.paths import Project
-from utils.core.storage import file_lock, make_folder
+from utils.core.storage import PARTIAL, file_lock, make_folder
 from utils.dataset import split
 from utils.dataset.clip import Clip, Problem, Recording, ScanResult, Source
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
@@ -102,13 +102,15 @@ def make_clips(
 ) -> MadeClips:
     """Write the clips of one recording; runs in a worker."""
     processed = process_recording(task.recording, task.source.recording, task.settings, recogniser, second)
-    clips = []
+    clips, reported = [], time.monotonic()
     for clip, samples in processed.clips:
         name = f"{WAVS}/{clip.id}.wav" if samples.size else ""
         if name:
             audio.save(task.folder / name, samples, RATE)
         clips.append(dataclasses.replace(clip, audio=name))
-        report(clip.span.end / processed.seconds)
+        if time.monotonic() - reported > PROGRESS_SECONDS:
+            report(clip.span.end / processed.seconds)
+            reported = time.monotonic()
     return MadeClips(processed.seconds, processed.warnings, clips)
 
 
@@ -124,20 +126,23 @@ class _Progress:
     def __init__(self, emit: Emit, sizes: Mapping[str, int]) -> None:
         self.emit, self.sizes = emit, sizes
         self.shares: dict[str, float] = {}
+        self.finished = 0
         self.started, self.emitted = time.monotonic(), 0.0
 
     def update(self, name: str, share: float) -> None:
         """Set the share of a file; the last update is always emitted, the others twice a second."""
+        self.finished += share >= 1 > self.shares.get(name, 0.0)
         self.shares[name] = share
-        finished = sum(done >= 1 for done in self.shares.values())
         now = time.monotonic()
-        if now - self.emitted < PROGRESS_SECONDS and finished < len(self.sizes):
+        if now - self.emitted < PROGRESS_SECONDS and self.finished < len(self.sizes):
             return
         self.emitted = now
         total = sum(self.sizes.values()) or 1
         done = sum(self.sizes[name] * min(1.0, share) for name, share in self.shares.items()) / total
         left = round((now - self.started) * (1 - done) / done) if done else None
-        self.emit("progress", step=finished, total=len(self.sizes), percent=round(100 * done, 1), seconds_left=left)
+        self.emit(
+            "progress", step=self.finished, total=len(self.sizes), percent=round(100 * done, 1), seconds_left=left
+        )
 
 
 class _Builder:
@@ -234,11 +239,8 @@ class _Builder:
 
     def _add(self, task: RecordingTask, made: MadeClips) -> None:
         """Store a recording with its clips; one whose exact audio is in the dataset already is excluded."""
-        if missing := next((clip.audio for clip in made.clips if not (self.folder / clip.audio).exists()), None):
-            raise StorageError(
-                f"{self.folder / missing} was written on another machine and is not here.",
-                hint="Keep the recordings and the project in a folder that all machines of the Ray cluster share.",
-            )
+        if self.settings.engine == "ray":
+            self._require_files(made.clips)
         source = dataclasses.replace(task.source, seconds=made.seconds, warnings=made.warnings)
         clips = []
         for clip in made.clips:
@@ -252,6 +254,14 @@ class _Builder:
         self.report.added += 1
         for warning in made.warnings:
             self.emit("warning", path=source.path, message=warning)
+
+    def _require_files(self, clips: Sequence[Clip]) -> None:
+        for clip in clips:
+            if clip.audio and not (self.folder / clip.audio).is_file():
+                raise StorageError(
+                    f"{self.folder / clip.audio} was written on another machine and is not here.",
+                    hint="Keep the recordings and the project in a folder that all machines of the Ray cluster share.",
+                )
 
     def _bad(self, path: Path, reason: str) -> None:
         self.report.bad.append(Problem(path, reason))
@@ -276,5 +286,7 @@ def _remove_unfinished(wavs: Path, contents: Dataset) -> None:
     for path in wavs.iterdir():
         if path.name.startswith(".saving-"):
             shutil.rmtree(path, ignore_errors=True)  # a process that is ending may still write there
-        elif (match := CLIP_FILE.fullmatch(path.name)) and match[1] not in contents.recordings:
+            continue
+        match = CLIP_FILE.fullmatch(path.name)
+        if path.name.endswith(PARTIAL) or (match and match[1] not in contents.recordings):
             path.unlink(missing_ok=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from utils.config import DatasetConfig
 from utils.core.errors import DataError
-from utils.core.storage import atomic_writer, file_lock
+from utils.core.storage import file_lock, replacing, storage_errors
 from utils.dataset.clip import APPROVED, Clip, Source
 from utils.dataset.editor import editing
 from utils.dataset.metadata import WAVS, read_language, write_lists
@@ -140,8 +140,8 @@ def merge(target: Path, other: Path, *, dry_run: bool) -> MergePlan:
         plan = _plan_merge(store.read(), other)
         for clip in (clip for _, clips in plan.recordings for clip in clips if clip.audio):
             copy = target / WAVS / Path(clip.audio).name
-            with (other / clip.audio).open("rb") as original, atomic_writer(copy) as file:
-                shutil.copyfileobj(original, file)
+            with storage_errors(copy), replacing(copy) as temporary:
+                shutil.copyfile(other / clip.audio, temporary)
         with store.transaction():
             for source, clips in plan.recordings:
                 store.add(source, clips)

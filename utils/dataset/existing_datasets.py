@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.core.errors import AmharicTtsError, DataError
-from utils.core.storage import atomic_writer, make_folder
+from utils.core.storage import make_folder, replacing, storage_errors
 from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
 from utils.dataset.text_files import AUDIO_SUFFIXES, AudioFinder, find_columns, read_listing
 
@@ -215,6 +215,6 @@ def _store(raw: bytes, suffix: str, workspace: Path) -> Path:
     path = workspace / f"{hashlib.sha256(raw).hexdigest()[:24]}{suffix}"
     if not path.is_file() or path.stat().st_size != len(raw):
         make_folder(workspace)
-        with atomic_writer(path) as file:
-            file.write(raw)
+        with storage_errors(path), replacing(path) as temporary:
+            temporary.write_bytes(raw)
     return path.resolve()

@@ -37,7 +37,7 @@ AUDIO = {"samples": pa.int32(), "codes": pa.list_(pa.int16()), "mel": pa.list_(p
 TEXT = {"ids": pa.list_(pa.int32())}
 AUDIO_ROWS = 512  # clips a shard: what a kill loses is 15 s of work on two cores
 TEXT_ROWS = 4096
-READERS = ("packs.py", "subwords.py", "tokenizer.py", "vocabulary.py")  # what texts go through beside utils/amharic
+READERS = ("language_packs.py", "tokenizer.py", "vocabulary.py")  # what texts go through besides utils/amharic
 BATCH_SECONDS = 60.0  # sound encoded at once, padding included
 KEY = "key"
 SUFFIX = ".arrow"
@@ -116,10 +116,10 @@ def text_fingerprint(tokenizer: "Tokenizer", language: str) -> str:
 def _front_end() -> str:
     """Hash the programs and word lists that texts go through."""
     digest = hashlib.blake2b(digest_size=8)
-    rules = [path for path in sorted((ROOT / "utils" / "amharic").rglob("*")) if path.suffix != ".pyc"]
+    rules = sorted((ROOT / "utils" / "amharic").rglob("*"))
+    rules = [path for path in rules if path.is_file() and path.suffix != ".pyc"]
     for path in (*rules, *(ROOT / "utils" / "xtts" / name for name in READERS)):
-        if path.is_file():
-            digest.update(path.read_bytes())
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
@@ -335,7 +335,7 @@ class Shards:
             is_whole = is_whole and noted.get(KEY) == _key_digest(keys)
         except (pa.ArrowException, OSError, ValueError, IndexError) as error:
             raise DamagedShardError(f"{path} is damaged: {error}.", hint=HINT) from error
-        columns = _columns(batch)
+        columns = _columns(batch) if is_whole else {}
         checked = (name for name in columns if thorough or name not in self.bulky)
         if not is_whole or any(noted.get(name) != columns[name].digest() for name in checked):
             raise DamagedShardError(f"{path} is damaged: its content has changed.", hint=HINT)

@@ -208,7 +208,7 @@ class Store:
         return row[0] if row else None
 
     def set_meta(self, name: str, value: object) -> None:
-        """Set a value of the store; this is no change of the dataset."""
+        """Set a value of the store; this does not count as a change of the dataset."""
         with self._connection() as db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [name, value])
 
@@ -294,14 +294,27 @@ def _new_database(folder: Path) -> sqlite3.Connection:
 def read_1_0(folder: Path) -> tuple[list[Source], list[Clip]]:
     """Read a dataset of version 1.0, whose files stay; clips of unfinished recordings do not count."""
     columns = [column.name for column in fields(Source)]
-    sources = [source_of_row(cells) for cells in _rows_1_0(folder / RECORDINGS, columns)]
+    with _line_of(folder / RECORDINGS):
+        sources = [source_of_row(cells) for cells in _rows_1_0(folder / RECORDINGS, columns)]
     finished = {source.recording for source in sources if source.recording and not source.reason}
     latest = {cells[0]: cells for cells in _rows_1_0(folder / MANIFEST, COLUMNS) if cells[1] in finished}
     first_score, status = COLUMNS.index(SCORES[0]), COLUMNS.index("status")
     for row in latest.values():
         row[first_score:status] = [score or None for score in row[first_score:status]]
         row[status] = row[status].replace("aside", "excluded")
-    return sources, [clip_of_row(row) for row in latest.values()]
+    with _line_of(folder / MANIFEST):
+        return sources, [clip_of_row(row) for row in latest.values()]
+
+
+@contextmanager
+def _line_of(path: Path) -> Iterator[None]:
+    """Name the file of a damaged entry; its line can be removed by hand."""
+    try:
+        yield
+    except DataError as error:
+        if str(path) in error.message:
+            raise
+        raise DataError(f"{path}: {error.message}", hint="Remove its line.") from error
 
 
 def _rows_1_0(path: Path, columns: Sequence[str]) -> Iterator[list[Any]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from utils.core import languages
+from utils.core.batching import evenly_spaced
 from utils.core.errors import DataError
 from utils.dataset.metadata import FILES, HEADER, Row, header_seconds, read_list
 from utils.dataset.prompts import choose
@@ -83,13 +84,6 @@ def sentences_from_clips(path: Path, language: str, count: int = 10_000) -> list
         others_of_speaker = (path for path in references[row.speaker] if path != recording)
         sentences.append(EvaluationSentence(row.text, code, row.speaker, next(others_of_speaker, ""), recording))
     return sentences
-
-
-def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
-    """Return at most ``count`` items, spread evenly over all."""
-    if count >= len(items):
-        return list(items)
-    return [items[index * len(items) // count] for index in range(count)]
 
 
 def _references(speaker: str, rows: Sequence[Row]) -> list[str]:

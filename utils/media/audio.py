@@ -148,7 +148,7 @@ def _write(path: Path, samples: Samples, rate: int) -> None:
 
 
 def require_finite(samples: Samples, position: int, rate: int, what: str, hint: str) -> None:
-    """Raise if a sample is infinite or no number; ``position`` is that of the first sample."""
+    """Raise if a sample is infinite or NaN; ``position`` is that of the first sample."""
     if not np.isfinite(samples).all():
         where = (position + int(np.argmin(np.isfinite(samples)))) / rate
         raise AudioError(f"{what} an invalid sample at {where:.3f} s.", hint=hint)
@@ -359,7 +359,7 @@ def _mono(frame: av.AudioFrame) -> Samples:
     """Average the channels of a frame and scale it to +-1."""
     raw: npt.NDArray[Any] = frame.to_ndarray()
     channels = raw if frame.format.is_planar else raw.reshape(-1, frame.layout.nb_channels).T
-    with np.errstate(invalid="ignore", over="ignore"):  # samples that are no finite numbers are refused by the reader
+    with np.errstate(invalid="ignore", over="ignore"):  # the reader refuses non-finite samples
         mixed: Samples = channels.mean(axis=0, dtype=np.float32)
     if raw.dtype.kind == "u":
         return mixed / np.float32(128) - np.float32(1)

@@ -1,6 +1,6 @@
 """Faster or slower speech at the same pitch, by waveform-similarity overlap-add (WSOLA, Verhelst and Roelands, 1993).
 
-FFmpeg's atempo filter was tried instead: its window of 43 ms moves sounds by up to 30 ms, here they stay within 12 ms.
+Sounds stay within 12 ms of their place; FFmpeg's atempo filter did not (docs/decisions/0005-speech.md).
 """
 
 import numpy as np

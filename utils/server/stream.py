@@ -99,7 +99,7 @@ class AudioStream:
 
 
 def encode(sound: Iterable[Samples], name: str, *, whole: bool) -> Iterator[bytes]:
-    """Encode audio at 24 kHz; the whole at the end has a header that tells the duration."""
+    """Encode audio at 24 kHz as it comes; with ``whole``, all at the end, with its duration in the header."""
     if name == PCM:
         parts = map(to_pcm16, sound)
         yield from [b"".join(parts)] if whole else parts

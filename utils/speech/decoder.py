@@ -43,7 +43,7 @@ class Decoder:
     @torch.inference_mode()
     def __init__(self, gpt: Any, precision: Precision = "fp32", device: str = "cpu", *, consume: bool = False) -> None:  # noqa: ANN401  # coqui's class
         require("gpt", precision, device)
-        self.precision, self.device = precision, torch.device(device)
+        self.device = torch.device(device)
         self.start, self.stop = int(gpt.start_audio_token), int(gpt.stop_audio_token)
         self.text_start, self.text_stop = int(gpt.start_text_token), int(gpt.stop_text_token)
         self.text, self.text_positions = self._table(gpt.text_embedding), self._table(gpt.text_pos_embedding.emb)

@@ -33,20 +33,19 @@ PAUSES = ".,;:?!።፣፤፥፦፧"
 GOLDEN = 0x9E3779B1  # odd, so that no two tries of a seed meet, and far from the seeds of its neighbors
 DETECTOR = DatasetConfig(segmenter="vad", min_speech_seconds=0.06)  # a single short vowel is speech here, not a click
 
-
 COSTS = {
-    "broken": 100.0,
-    "nothing": 50.0,
+    "broken": 100.0,  # cannot be played
+    "nothing": 50.0,  # from here: nothing of the text is spoken
     "silent": 50.0,
-    "speechless": 20.0,  # nothing of the text is spoken
-    "endless": 8.0,
+    "speechless": 20.0,
+    "endless": 8.0,  # from here: too much or too little is spoken
     "loop": 6.0,
     "short": 6.0,
-    "long": 4.0,  # the text is there, and something else, or too little
-    "pause": 2.0,
+    "long": 4.0,
+    "pause": 2.0,  # from here: all of it is spoken, but not pleasantly
     "noise": 2.0,
     "ending": 1.0,
-    "clipped": 1.0,  # everything is there, but not pleasant
+    "clipped": 1.0,
 }
 
 

@@ -172,7 +172,7 @@ class KeyValueCache:
         return [layer[:, row : row + 1, :, self.starts[row] : self.end] for layer in self.layers]
 
     def select(self, rows: list[int]) -> None:
-        """Reduce it to these rows in this order; a row may occur twice."""
+        """Take these rows in this order; a row may occur twice."""
         if rows == list(range(len(self.starts))):
             return
         index = torch.tensor(rows, device=self.layers[0].device)

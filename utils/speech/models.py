@@ -39,14 +39,14 @@ class ListedModel:
     is_best: bool = False  # whether it is the best checkpoint of its run
 
 
-def list_models(output: Path = OUTPUT, bases: Path | None = None) -> list[ListedModel]:
+def list_models(output: Path = OUTPUT) -> list[ListedModel]:
     """List finished models, then checkpoints, then bases, each newest first, and the embedded voice last.
 
     Damaged models are left out. ``output`` has the projects, or is one; published models are beside the projects.
     """
     projects = [Project(output), *(Project(output / name) for name in list_projects(output))]
-    models = [model for project in projects for model in _models_of(project)]
-    for path in sorted((bases or output / MODELS.name).glob("[!.]*")):
+    models = [model for project in projects for model in _list_project(project)]
+    for path in sorted((output / MODELS.name).glob("[!.]*")):
         if path.name != TINY:  # earlier versions stored random weights under this name
             models += _base(path)
     order = get_args(ModelKind)
@@ -82,7 +82,7 @@ def missing_files(folder: Path, weights: Path | None = None) -> list[str]:
     return missing + [name for name in REQUIRED_FILES if name not in present]
 
 
-def _models_of(project: Project) -> Iterator[ListedModel]:
+def _list_project(project: Project) -> Iterator[ListedModel]:
     if stats := _stats(project.ready):
         loss = read_about(project.ready).get("eval_loss")
         known = float(loss) if isinstance(loss, int | float) else None

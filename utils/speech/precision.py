@@ -141,10 +141,10 @@ def machine() -> str:
 
 
 def measure() -> Measurement:
-    gpt: list[Precision] = ["fp32", "bf16"] if computes_bf16("gpt") else ["fp32"]
-    gpt += ["int8"] if int8_engine() else []
-    vocoder: list[Precision] = ["fp32", "bf16"] if computes_bf16("vocoder") else ["fp32"]
-    with torch.inference_mode(), torch.random.fork_rng(devices=[]):
+    with torch.inference_mode(), torch.random.fork_rng(devices=[]):  # also around the timing in computes_bf16
+        gpt: list[Precision] = ["fp32", "bf16"] if computes_bf16("gpt") else ["fp32"]
+        gpt += ["int8"] if int8_engine() else []
+        vocoder: list[Precision] = ["fp32", "bf16"] if computes_bf16("vocoder") else ["fp32"]
         seconds = _time({name: _products(name) for name in gpt}), _time({name: _convolution(name) for name in vocoder})
     return Measurement(*seconds, datetime.now(UTC).date().isoformat())
 

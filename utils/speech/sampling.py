@@ -20,7 +20,8 @@ CANDIDATES = 2  # per beam, because one of them may end the sentence
 def random_numbers(seed: int, count: int) -> list[float]:
     """Return the random numbers of a sentence: the same on every device, whatever else is in the batch."""
     generator = torch.Generator().manual_seed(seed)
-    return list(torch.rand(count, generator=generator, dtype=torch.float64).tolist())
+    numbers: list[float] = torch.rand(count, generator=generator, dtype=torch.float64).tolist()
+    return numbers
 
 
 def penalize(scores: Tensor, used: Tensor, penalty: Tensor | float) -> Tensor:

@@ -62,9 +62,8 @@ class SpeechRequest(Generic[T]):
     task: Task[T]  # the generator function to run with the model
     config: SpeechConfig  # names the model, its device and its precision
     owner: str = ""  # who may have only one request at a time; empty for any number
-    receiver: Callable[[T | Exception | None], object] | None = (
-        None  # gets what ``deliver`` gets, instead of ``events``
-    )
+    # Gets what ``deliver`` gets, instead of ``events``.
+    receiver: Callable[[T | Exception | None], object] | None = None
     steps: Iterator[T | None] | None = None  # once it has started
     cancelled: bool = False
     _submitted: float = field(default_factory=time.monotonic)

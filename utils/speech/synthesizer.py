@@ -226,6 +226,7 @@ def spoken_in_batches(
                 score, utterance = _judged(sentence, generation, samples, limits, trim=config.trim)
                 if index not in best or score > best[index][0]:
                     best[index] = score, utterance
+                del generation, samples  # they would keep the whole batch in memory while the caller uses the audio
         for index in range(len(batch)):
             utterance = replace(best[index][1], tries=tries[index])
             if config.speed != 1:

@@ -247,7 +247,7 @@ class VoiceCache:
         if not fits or not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
             logger.warning("%s is not a voice of this model and is computed again.", path)
             return None
-        with contextlib.suppress(OSError):  # a read-only folder stays in its order
+        with contextlib.suppress(OSError):  # a read-only folder keeps its order
             os.utime(path)
         return tensors
 

@@ -89,17 +89,21 @@ def usable(lengths: ClipLengths, limits: ClipLimits) -> tuple[Integers, dict[int
 class FeatureSource:
     """Reads clips from a feature store."""
 
-    def __init__(self, features: Features, clips: Sequence[Clip]) -> None:
+    def __init__(self, features: Features, clips: Sequence[Clip], lengths: ClipLengths | None = None) -> None:
         self.features, self.clips = features, clips
-        table = np.array([features.lengths(clip) for clip in clips], np.int64).reshape(-1, 4)
-        lengths = ClipLengths(*np.ascontiguousarray(table.T))
-        # For lengths that are a multiple of 1024, the encoder returns one code more than coqui uses.
-        self.lengths = lengths._replace(codes=np.minimum(lengths.codes, -(-lengths.samples // CODE_SAMPLES)))
+        self.lengths = lengths or _read_lengths(features, clips)
 
     def read(self, clip: int, start: int, frames: int) -> Example:
         """Read a clip; of the mel frames, only the reference."""
         stored = self.features[self.clips[clip]]
         return Example(stored.ids, stored.codes[: self.lengths.codes[clip]], stored.mel[start : start + frames])
+
+
+def _read_lengths(features: Features, clips: Sequence[Clip]) -> ClipLengths:
+    table = np.array([features.lengths(clip) for clip in clips], np.int64).reshape(-1, 4)
+    lengths = ClipLengths(*np.ascontiguousarray(table.T))
+    # For lengths that are a multiple of 1024, the encoder returns one code more than coqui uses.
+    return lengths._replace(codes=np.minimum(lengths.codes, -(-lengths.samples // CODE_SAMPLES)))
 
 
 def select_clips(
@@ -108,6 +112,7 @@ def select_clips(
     """Select the clips that are in the store and within the limits; return the others with their reasons."""
     excluded = [(clip, "no features: its audio or text could not be encoded") for clip in clips if clip not in features]
     stored = [clip for clip in clips if clip in features]
-    numbers, reasons = usable(FeatureSource(features, stored).lengths, limits)
+    lengths = _read_lengths(features, stored)
+    numbers, reasons = usable(lengths, limits)
     excluded += [(stored[number], reason) for number, reason in reasons.items()]
-    return FeatureSource(features, [stored[number] for number in numbers.tolist()]), excluded
+    return FeatureSource(features, [stored[number] for number in numbers.tolist()], lengths.select(numbers)), excluded

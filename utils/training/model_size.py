@@ -35,11 +35,15 @@ class ModelSize:
     @classmethod
     def from_model(cls, gpt: nn.Module) -> Self:
         model: Any = gpt
-        tables = (
-            *(model.text_embedding, model.mel_embedding),
-            *(model.text_pos_embedding.emb, model.mel_pos_embedding.emb),
+        return cls(
+            layers=model.layers,
+            dim=model.model_dim,
+            heads=model.heads,
+            text_rows=model.text_embedding.num_embeddings,
+            audio_rows=model.mel_embedding.num_embeddings,
+            text_positions=model.text_pos_embedding.emb.num_embeddings,
+            audio_positions=model.mel_pos_embedding.emb.num_embeddings,
         )
-        return cls(model.layers, model.model_dim, model.heads, *(table.num_embeddings for table in tables))
 
     @classmethod
     def from_config(cls, config: TrainConfig) -> Self:

@@ -36,11 +36,6 @@ class Precision:
     def torch_dtype(self) -> torch.dtype:
         return DTYPES[self.dtype]
 
-    @property
-    def scaler(self) -> bool:
-        """Whether gradients must be scaled, because small ones would become zero."""
-        return self.dtype == "fp16"
-
 
 def choose_precision(
     device: torch.device | str,

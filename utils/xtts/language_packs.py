@@ -65,7 +65,7 @@ class LanguagePack:
         return 160
 
     def normalise(self, text: str) -> str:
-        """Spell out numbers, abbreviations and symbols where the pack can; otherwise compose letters and lower them."""
+        """Spell out numbers, abbreviations and symbols where the pack can; otherwise lower-case the text."""
         return " ".join(unicodedata.normalize("NFC", text).lower().split())
 
     def phonemise(self, text: str) -> str:

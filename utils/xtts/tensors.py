@@ -20,9 +20,10 @@ ALIASES = "aliases"  # names of tensors that share memory, so that they share it
 ORDERS = "orders"  # order of the dimensions in memory if not contiguous; fused optimizers depend on it
 ALIGNMENT = 8
 LARGEST_HALF = torch.finfo(torch.float16).max
-CODES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
-CODES |= {torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8"}
-CODES |= {torch.bool: "BOOL"}
+CODES = {
+    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.bool: "BOOL",
+    torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8", torch.uint8: "U8",
+}  # fmt: skip
 
 Tensors = Mapping[str, Tensor]
 

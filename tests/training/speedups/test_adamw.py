@@ -104,10 +104,9 @@ def test_a_gradient_that_is_not_finite_changes_nothing(fused: bool, value: float
     torch.autograd.backward(bad.sum() * value + good.sum())
     assert torch.equal(bad, torch.ones(3))
     assert not torch.equal(good, torch.ones(3))
-    assert (optimizer.skipped, math.isfinite(optimizer.last_norm)) == (1, False)
+    assert not math.isfinite(optimizer.last_norm)
     assert [float(optimizer.state[weight]["step"]) for weight in (bad, good)] == [0, 1]
     optimizer.zero_grad()
     torch.autograd.backward(bad.sum())
-    assert optimizer.skipped == 0
     assert optimizer.last_norm == pytest.approx(math.sqrt(3))
     assert 0 < float(bad.detach()[0]) < 1

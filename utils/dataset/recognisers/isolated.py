@@ -1,5 +1,6 @@
 """A recogniser in a child process, so that a crash in native code costs a restart and not the run."""
 
+import contextlib
 import dataclasses
 import importlib
 import logging
@@ -51,7 +52,8 @@ class IsolatedRecogniser:
         batch: int = 8,  # clips per request
         timeout: float = 60.0,  # seconds to wait for a reply, besides those for the audio
     ) -> None:
-        self.name, self.spec = spec.name, spec
+        folder = Path(spec.model).expanduser()
+        self.name, self.spec = spec.name, dataclasses.replace(spec, model=str(folder)) if folder.is_dir() else spec
         self._warn, self._batch, self._timeout = warn, batch, timeout
         self._process: _RecogniserProcess | None = None
         self._lock = threading.RLock()
@@ -125,10 +127,8 @@ class _RecogniserProcess:
     """A child process with a loaded recogniser."""
 
     def __init__(self, spec: RecogniserSpec) -> None:
-        descriptor, name = tempfile.mkstemp(suffix=".log")
-        os.close(descriptor)
-        self._log = Path(name)
-        self._worker = Worker(_serve, self._log)
+        self._log = tempfile.NamedTemporaryFile(suffix=".log", delete=False)  # noqa: SIM115  # closed by close()
+        self._worker = Worker(_serve, Path(self._log.name))
         self.pid = self._worker.process.pid or 0
         try:
             self.device: str = self.request(spec, SECONDS_TO_LOAD)
@@ -159,7 +159,9 @@ class _RecogniserProcess:
     def close(self) -> None:
         """Kill the process, which has nothing to save."""
         self._worker.kill()
-        self._log.unlink(missing_ok=True)
+        self._log.close()
+        with contextlib.suppress(OSError):  # on Windows another program may have it open
+            Path(self._log.name).unlink(missing_ok=True)
 
     def _exit_reason(self) -> str:
         self._worker.process.join()
@@ -168,7 +170,8 @@ class _RecogniserProcess:
             status = signal.Signals(-code).name
         except ValueError:
             status = f"exit code {code}"
-        printed = self._log.read_bytes()[-LOG_BYTES:].decode("utf-8", "replace").split("\n")
+        self._log.seek(0)
+        printed = self._log.read()[-LOG_BYTES:].decode("utf-8", "replace").split("\n")
         last = next((line.strip() for line in reversed(printed) if line.strip()), "no output")
         return f"Its process ended with {status} ({last[:300]})."
 
@@ -178,6 +181,8 @@ def _serve(pipe: Connection, log: Path) -> None:
     with log.open("ab") as file:  # whatever a library prints
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
+    if os.name == "posix":
+        log.unlink(missing_ok=True)  # a killed parent leaves no file; both have it open
     spec: RecogniserSpec = pipe.recv()
     module, _, name = spec.factory.partition(":")
     recogniser, error = _attempt(lambda: getattr(importlib.import_module(module), name)(spec))

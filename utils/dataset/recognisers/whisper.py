@@ -130,7 +130,7 @@ def _model_folder(model: str) -> Path:
     """Return the folder of a converted Whisper model; a size or a hub name is downloaded."""
     from faster_whisper.utils import available_models, download_model
 
-    folder = Path(model).expanduser()
+    folder = Path(model)
     if folder.is_dir():
         missing = [name for name in FILES if not (folder / name).is_file()]
         if missing:

@@ -174,8 +174,7 @@ class StepInBackward(Optimizer):
     """AdamW inside the backward pass; ``step`` does nothing.
 
     The total gradient norm is known only after the first weights are updated. So each of n gradients is clipped to
-    ``clip / sqrt(n)``; together they never exceed the limit. Weights with a gradient that is not finite are skipped, as
-    ``last_norm`` and ``skipped`` show. Both count from the last ``zero_grad``.
+    ``clip / sqrt(n)``; together they never exceed the limit. A weight whose gradient is not finite is not changed.
     """
 
     def __init__(
@@ -193,7 +192,6 @@ class StepInBackward(Optimizer):
         indexed = [(number, weight) for number, group in enumerate(self.param_groups) for weight in group["params"]]
         self.limit = clip / math.sqrt(len(indexed))
         self._squares: list[Tensor] = []
-        self._skipped: list[Tensor] = []
         for number, weight in indexed:
             weight.register_post_accumulate_grad_hook(partial(self._update, number))
 
@@ -202,10 +200,6 @@ class StepInBackward(Optimizer):
         """Norm of the whole gradient before clipping; not finite if any element is not."""
         return math.sqrt(float(torch.stack(self._squares).sum())) if self._squares else 0.0
 
-    @property
-    def skipped(self) -> int:
-        return int(torch.stack(self._skipped).sum()) if self._skipped else 0
-
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401 - as torch
         """Return the closure's loss; its backward pass has updated the weights."""
         return None if closure is None else closure()
@@ -213,7 +207,7 @@ class StepInBackward(Optimizer):
     def zero_grad(self, set_to_none: bool = True) -> None:  # noqa: FBT001, FBT002 - as torch declares it
         """Reset the statistics of the last backward pass."""
         super().zero_grad(set_to_none)
-        self._squares, self._skipped = [], []
+        self._squares = []
 
     @torch.no_grad()
     def _update(self, group: int, weight: Tensor) -> None:
@@ -227,4 +221,3 @@ class StepInBackward(Optimizer):
         divisor = (norm / self.limit).clamp(min=1.0)
         apply_adamw(weight, gradient, self.state[weight], self.param_groups[group], divisor, skip)
         self._squares.append(norm.square())
-        self._skipped.append(skip)
