@@ -1,7 +1,7 @@
 """Forms generated from the fields of a config."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import gradio as gr
@@ -63,6 +63,19 @@ def widget(config: type[Config], name: str, value: Any) -> Component:  # noqa: A
     if low is not None and high is not None and high - low <= MAX_SLIDER_STEPS:
         return gr.Slider(low, high, step=1 if kind is int else fine_step(high - low), **options)
     return gr.Number(precision=0 if kind is int else None, **options)
+
+
+def editable_dropdown(config: type[Config], name: str, choices: Sequence[Any], value: str | None) -> gr.Dropdown:
+    """Return the widget of a field whose choices the page lists; other values can be typed."""
+    return gr.Dropdown(
+        choices,
+        value=value,
+        label=field_title(config, name),
+        info=info(config, name),
+        allow_custom_value=True,
+        interactive=True,
+        elem_id=name,
+    )
 
 
 def fine_step(span: float) -> float:

@@ -1,6 +1,7 @@
 """The open project: select, create, copy, rename, delete and restore one."""
 
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -215,12 +216,13 @@ def connect_create_and_copy(page: PageContext, name: gr.Textbox, copying: gr.HTM
 
     @show_errors
     def duplicate(project: str, name: str, language: str) -> Iterator[tuple[Any, ...]]:
-        steps = [CopyProgress(0, 0)]
+        steps, shown = deque([CopyProgress(0, 0)], maxlen=1), None
         copy = copies.submit(projects.duplicate, projects.find(project, page.output), name, page.output, steps.append)
         while not copy.done():
-            step = steps[-1]
-            label = t("project.copying", language, done=step.done, total=step.total)
-            yield gr.skip(), gr.skip(), progress(label, step.done, step.total)
+            if (step := steps[-1]) != shown:
+                shown = step
+                label = t("project.copying", language, done=step.done, total=step.total)
+                yield gr.skip(), gr.skip(), progress(label, step.done, step.total)
             time.sleep(POLL_SECONDS)
         copied = copy.result().root.name
         notify(t("project.copied", language, name=copied, old=project))

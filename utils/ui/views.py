@@ -151,7 +151,6 @@ def newest_events(run: Run, size: int = TAIL_BYTES) -> Sequence[Event]:
 
 
 def readings(reading: Reading, language: str) -> str:
-
     def used_of(used: float | None, total: float | None) -> str:
         return t("common.used_of_total", language, used=gib(used).removesuffix(" GiB"), total=gib(total))
 

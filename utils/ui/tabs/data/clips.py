@@ -267,7 +267,7 @@ def _bind_table(panel: ClipPanel) -> None:
 
 
 def _bind_choice(panel: ClipPanel) -> None:
-    """Show the clip that is chosen in the table; another project has others."""
+    """Show the clip that is selected in the table; none is selected after the project has changed."""
 
     @show_errors
     def choose(event: gr.EventData, *values: Any) -> list[Any]:  # noqa: ANN401  # positional beside an event
@@ -282,12 +282,16 @@ def _bind_choice(panel: ClipPanel) -> None:
     def refresh(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
         return panel.show_clip(TableInputs.read(values))
 
+    @show_errors
+    def clear(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
+        return panel.show_clip(TableInputs.read(values)._replace(clip=""))
+
     page, marks, outputs = panel.page, list(panel.marks.values()), panel.outputs
     panel.table.select(choose, list(panel.inputs.values()), outputs, **RAW_INPUTS, **PRIVATE_EVENT)
     panel.chosen.submit(show, inputs_kwargs=panel.inputs, outputs=outputs, api_name="clip", **RAW_INPUTS, **QUIET_EVENT)
     options: dict[str, Any] = {"inputs_kwargs": panel.inputs, "outputs": panel.clip_outputs}
-    events = [page.blocks.load, page.language.change, page.project.change]
-    gr.on(events, refresh, **options, **RAW_INPUTS, **PRIVATE_EVENT)
+    gr.on([page.blocks.load, page.language.change], refresh, **options, **RAW_INPUTS, **PRIVATE_EVENT)
+    page.project.change(clear, **options, **RAW_INPUTS, **PRIVATE_EVENT)
     gr.on([mark.change for mark in marks], None, marks, None, js=_script("marks.js"), api_visibility="private")
     panel.play.click(None, marks[:2], None, js=_script("play_selection.js"), api_visibility="private")
 

@@ -11,8 +11,8 @@ from utils import runs
 from utils.config import SEPARATOR, DatasetConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.ui.form import build_form, info, read_form
-from utils.ui.i18n import field_title, t
+from utils.ui.form import build_form, editable_dropdown, read_form
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext
 from utils.workspace import uploads
 
@@ -65,20 +65,11 @@ class DataForm:
     def lay_out(self, names: Sequence[str]) -> None:
         with gr.Row(elem_classes="fields"):
             for name in names:
-                self.widgets[name] = (
-                    build_form(DatasetConfig, only=[name])[name]
-                    if name != "whisper_model"
-                    else (
-                        gr.Dropdown(  # offers the sizes; a folder can be typed
-                            WHISPER_SIZES,
-                            value=DatasetConfig.model_fields[name].default,
-                            label=field_title(DatasetConfig, name),
-                            info=info(DatasetConfig, name),
-                            allow_custom_value=True,
-                            interactive=True,
-                        )
-                    )
-                )
+                if name == "whisper_model":  # a folder can be typed
+                    default = DatasetConfig.model_fields[name].default
+                    self.widgets[name] = editable_dropdown(DatasetConfig, name, WHISPER_SIZES, default)
+                else:
+                    self.widgets.update(build_form(DatasetConfig, only=[name]))
 
 
 def build_settings(form: DataForm) -> None:

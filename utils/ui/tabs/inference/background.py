@@ -115,7 +115,6 @@ def build_batch(context: Context) -> dict[str, Any]:
 
 
 def batch_state(context: Context, snapshot: Snapshot) -> dict[str, Any]:
-
     def describe(batch: SpokenBatch) -> str:
         return t("inference.batch_done", snapshot.language, spoken=batch.spoken, failed=batch.failed)
 

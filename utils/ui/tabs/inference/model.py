@@ -9,10 +9,11 @@ import gradio as gr
 from utils.config import SEPARATOR, SpeechConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import find
+from utils.core.paths import Project
 from utils.speech.models import ListedModel
 from utils.speech.session import ActiveModel, SpeechSession
-from utils.ui.form import info
-from utils.ui.i18n import describe_error, field_title, labels, t
+from utils.ui.form import editable_dropdown
+from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, show_errors
 from utils.ui.tabs.inference.context import Context, Snapshot, player, progress_html, shown_error
 from utils.ui.tabs.inference.text import tokenizer_of
@@ -23,16 +24,9 @@ from utils.xtts.tokenizer import Tokenizer
 KINDS = {"ready": "inference.finished_model", "checkpoint": "inference.checkpoint", "base": "inference.base_model"}
 
 
-def _picker(name: str, choices: list[Any], value: str | None) -> gr.Dropdown:
-    """Return the widget of a setting whose choices the page lists; others can be typed."""
-    label, description = field_title(SpeechConfig, name), info(SpeechConfig, name)
-    options: dict[str, Any] = {"allow_custom_value": True, "interactive": True}
-    return gr.Dropdown(choices, value=value, label=label, info=description, elem_id=name, **options)
-
-
 def build_model(context: Context) -> dict[str, Any]:
     """Lay out the picker and the buttons; return the widgets that the timer updates."""
-    picker = _picker("model", [], None)
+    picker = editable_dropdown(SpeechConfig, "model", [], None)
     with gr.Row():
         context.build_fields("device", "precision")
     context.form["model"] = picker
@@ -89,7 +83,7 @@ def model_state(context: Context, snapshot: Snapshot, model: str, seen: Mapping[
         "model_reason": note(reason),
         "card": model_html(session, model, language, preview),
         "speak": {"interactive": bool(model)},
-        "reference": {"choices": [*voice_choices(context, snapshot.project.root.name, language)]},
+        "reference": {"choices": voice_choices(context, snapshot.project, language)},
     }
 
 
@@ -178,16 +172,18 @@ def _describe_reading(tokenizer: Tokenizer, language: str) -> str:
 # --- the voice ---
 
 
-def voice_choices(context: Context, project: str, language: str) -> list[tuple[str, str]]:
+def voice_choices(context: Context, project: Project, language: str) -> list[tuple[str, str]]:
     """List the voices of the model in memory and of the project as (label, value)."""
     loaded = context.session.loaded
     voices = loaded.synthesizer.voices() if loaded else ()
     own = (t("inference.model_voice", language), "")
-    return [own, *reference_clips.choices(context.project(project), voices)]
+    return [own, *reference_clips.choices(project, voices)]
 
 
 def build_voice(context: Context) -> gr.Dropdown:
-    picker = context.form["reference"] = _picker("reference", [(t("inference.model_voice"), "")], "")
+    picker = context.form["reference"] = editable_dropdown(
+        SpeechConfig, "reference", [(t("inference.model_voice"), "")], ""
+    )
     facts = gr.HTML(elem_id="voice-facts")
     with gr.Accordion(t("inference.own_voice"), open=False), gr.Row():
         with gr.Column(min_width=260):
@@ -212,12 +208,13 @@ def build_voice(context: Context) -> gr.Dropdown:
     def add_clips(paths: Sequence[str] | str | None, project: str, language: str) -> tuple[Any, str]:
         paths = [paths] if isinstance(paths, str) else paths or []
         try:
-            added = [reference_clips.add(context.project(project), Path(path)) for path in paths]
+            opened = context.project(project)
+            added = [reference_clips.add(opened, Path(path)) for path in paths]
         except AmharicTtsError as error:
             return gr.skip(), shown_error(error, language)
         if not added:
             return gr.skip(), ""
-        choices = voice_choices(context, project, language)
+        choices = voice_choices(context, opened, language)
         return gr.update(choices=choices, value=reference_clips.join_reference(added)), ""
 
     def describe_voice(reference: str | None, language: str) -> Iterator[str]:

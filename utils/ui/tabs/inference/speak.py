@@ -4,7 +4,7 @@ import base64
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,6 @@ def build_speak(takes: gr.Radio) -> SpeakWidgets:
 
 
 def bind_speak(context: Context, widgets: SpeakWidgets, text: gr.Textbox) -> None:
-
     def speak(
         request: gr.Request, text: str | None, stream: object, page_language: str, project: str, **values: object
     ) -> Iterator[tuple[Any, ...]]:
@@ -172,13 +171,13 @@ def _bind_request(
     widgets: SpeakWidgets,
     button: gr.Button,
     handler: Callable[..., Iterator[tuple[Any, ...]]],
-    inputs: Mapping[str, Any],
+    inputs: dict[str, Any],
     name: str,
     **options: Any,  # noqa: ANN401  # of the event
 ) -> None:
     request = button.click(
         handler,
-        inputs_kwargs=dict(inputs),
+        inputs_kwargs=inputs,
         outputs=widgets.outputs,
         api_name=name,
         show_progress="hidden",
@@ -186,10 +185,8 @@ def _bind_request(
         **RAW_INPUTS,
         **options,
     )
-    updates = [
-        gr.update(interactive=True),
-        gr.update(interactive=False),
-    ]  # not earlier: gradio ignores clicks until then
+    updates = [gr.update(interactive=True), gr.update(interactive=False)]
+    # After the last update, not with it: gradio ignores clicks until the request has ended.
     request.then(lambda: updates, None, [widgets.speak, widgets.stop], **PRIVATE_EVENT)
 
 

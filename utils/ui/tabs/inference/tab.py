@@ -67,7 +67,6 @@ def build(page: PageContext) -> gr.Tab:
 
 
 def new_session(output: Path) -> SpeechSession:
-
     def load(config: SpeechConfig, check: Check) -> "Synthesizer":
         from utils.speech.synthesizer import Synthesizer
 

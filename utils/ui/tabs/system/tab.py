@@ -127,7 +127,6 @@ def build_versions(page: PageContext) -> None:
 
 
 def versions(output: Path, language: str) -> str:
-
     def version(name: str) -> str:
         try:
             return importlib.metadata.version(name)
