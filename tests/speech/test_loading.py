@@ -337,7 +337,8 @@ def test_weights_that_do_not_fit_are_refused(
         open_model(tmp_path)
 
 
-def test_models_are_listed_with_finished_ones_first(output: Path, base: Path) -> None:
+def test_models_are_listed_with_finished_ones_first(output: Path, base: Path, tmp_path: Path) -> None:
+    output = shutil.copytree(output, tmp_path / "output")
     (output / MODELS.name).symlink_to(base.parent)
     models = list_models(output)
     assert [(each.kind, each.name, each.eval_loss) for each in models[:1] + models[4:]] == [
