@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from html import escape
+from pathlib import Path
 from typing import Literal
+from urllib.parse import quote
 
 from utils.core.events import Event, as_integer, as_number, format_event, read_events, tail_offset
 from utils.runs import ACTIVE, Run, State, Status
@@ -69,6 +71,19 @@ def progress_bar(label: str, done: float, total: int) -> str:
 
 def progress(label: str, done: float, total: int) -> str:
     return note(label) + progress_bar(label, done, total)
+
+
+def file_url(path: Path) -> str:
+    """Return the URL of a file of a project, for an attribute; a changed file gets another URL."""
+    try:
+        version = f"?v={path.stat().st_mtime_ns}"
+    except FileNotFoundError:  # deleted at this moment
+        version = ""
+    return escape(f"gradio_api/file={quote(path.as_posix())}{version}")
+
+
+def audio_player(path: Path, label: str, attributes: str = 'preload="none"') -> str:
+    return f'<audio controls {attributes} src="{file_url(path)}" aria-label="{escape(label)}"></audio>'
 
 
 def time_left(seconds: object, language: str) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from urllib.parse import quote
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from utils.dataset.queries import ClipPage
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.ui.i18n import describe_error, t, translate
-from utils.ui.views import cell, note, table
+from utils.ui.views import audio_player, cell, file_url, note, table
 
 WAVE_RATE = 8000  # samples a second; the outline needs no more
 WAVE_WIDTH, WAVE_HEIGHT = 600, 120
@@ -70,7 +69,8 @@ def rows(page: ClipPage, chosen: str, folder: Path, language: str) -> str:
 def _row(clip: Clip, folder: Path, language: str) -> Sequence[str]:
     name, text = escape(clip.id), clip.text[:MAX_TEXT] or f"({t('data.no_text', language)})"
     tick, play = (escape(f"{t(f'data.{action}', language)}: {text}") for action in ("select", "play"))
-    player = f'<button type="button" class="play" data-play="{audio_url(folder, clip)}" aria-label="{play}">▶</button>'
+    url = file_url(folder / clip.audio)
+    player = f'<button type="button" class="play" data-play="{url}" aria-label="{play}">▶</button>'
     scores = clip.scores
     values = zip(MEASURES, (clip.span.seconds, scores.snr_db, scores.chars_per_second, scores.confidence), strict=True)
     numbers = [_number(value, key, language) for key, value in values]
@@ -105,19 +105,13 @@ def details(clip: Clip, folder: Path, language: str) -> str:
     head = f"<h3>{escape(clip.text or t('data.no_text', language))}</h3>{note(facts)}{note(clip.id)}"
     if not clip.audio:
         return head + note(t("data.clip_without_audio", language))
-    player = (
-        f'<audio controls preload="metadata" data-seconds="{clip.span.seconds:.3f}" '
-        f'src="{audio_url(folder, clip)}" aria-label="{escape(t("data.clip_audio", language))}"></audio>'
-    )
+    attributes = f'preload="metadata" data-seconds="{clip.span.seconds:.3f}"'
+    player = audio_player(folder / clip.audio, t("data.clip_audio", language), attributes)
     try:
         wave = _waveform(audio.load(folder / clip.audio, WAVE_RATE), t("data.clip_waveform", language))
     except AmharicTtsError as error:
         return head + note(describe_error(error, language))
     return head + wave + player
-
-
-def audio_url(folder: Path, clip: Clip) -> str:
-    return escape(f"gradio_api/file={quote((folder.resolve() / clip.audio).as_posix())}")
 
 
 def _clock(seconds: float) -> str:

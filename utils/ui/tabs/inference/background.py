@@ -25,7 +25,6 @@ from utils.ui.tabs.inference.context import (
     Snapshot,
     downloads,
     flag_text,
-    player,
     progress_html,
     settings,
     shown_error,
@@ -33,7 +32,7 @@ from utils.ui.tabs.inference.context import (
 )
 from utils.ui.tabs.inference.model import model_choices
 from utils.ui.tabs.inference.takes import FORMATS, format_picker
-from utils.ui.views import cell, error_box, message_box, note, table
+from utils.ui.views import audio_player, cell, error_box, message_box, note, table
 from utils.workspace import batch_speech, comparisons
 from utils.workspace.batch_speech import SpokenBatch
 
@@ -216,7 +215,7 @@ def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str, languag
         return cell((utterance and utterance.error) or "–")
     factor = f"{utterance.real_time_factor:.2f}" if utterance.real_time_factor else "–"
     flags = "".join(message_box("warning", flag_text(flag.partition(": ")[2], language)) for flag in utterance.flags)
-    return f"<td>{player(folder / utterance.wav, f'{name}: {utterance.text}')}{note(factor)}{flags}</td>"
+    return f"<td>{audio_player(folder / utterance.wav, f'{name}: {utterance.text}')}{note(factor)}{flags}</td>"
 
 
 def _build_blind_test(context: Context, chosen: gr.Dropdown) -> None:

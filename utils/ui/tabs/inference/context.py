@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import gradio as gr
 from gradio.blocks import Block
@@ -21,7 +20,7 @@ from utils.speech.session import SpeechRequest, SpeechSession, Task
 from utils.ui.form import build_form, read_form
 from utils.ui.i18n import phrases, t
 from utils.ui.page import PageContext
-from utils.ui.views import error_box, progress_bar
+from utils.ui.views import error_box, file_url, progress_bar
 
 logger = logging.getLogger(__name__)
 
@@ -107,23 +106,10 @@ def progress_html(sentence: str, step: int = 0, total: int = 0) -> str:
     return f"<p>{escape(sentence)}</p>" + (progress_bar(f"{step} / {total}", step, total) if total else "")
 
 
-def file_url(path: Path) -> str:
-    """Return the URL of a file of a project; a changed file gets another URL."""
-    try:
-        version = f"?v={path.stat().st_mtime_ns}"
-    except FileNotFoundError:  # deleted at this moment
-        version = ""
-    return escape(f"gradio_api/file={quote(path.as_posix())}{version}")
-
-
 def downloads(links: Iterable[tuple[Path, str]]) -> str:
     """Show links to files, given as (path, label)."""
     items = (f'<a href="{file_url(path)}" download="{escape(path.name)}">{escape(label)}</a>' for path, label in links)
     return f'<div class="downloads">{"".join(items)}</div>'
-
-
-def player(path: Path, label: str) -> str:
-    return f'<audio controls preload="none" src="{file_url(path)}" aria-label="{escape(label)}"></audio>'
 
 
 def flag_text(flag: str, language: str) -> str:

@@ -15,9 +15,9 @@ from utils.speech.session import ActiveModel, SpeechSession
 from utils.ui.form import editable_dropdown
 from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, show_errors
-from utils.ui.tabs.inference.context import Context, Snapshot, player, progress_html, shown_error
+from utils.ui.tabs.inference.context import Context, Snapshot, progress_html, shown_error
 from utils.ui.tabs.inference.text import tokenizer_of
-from utils.ui.views import cards, error_box, message_box, note
+from utils.ui.views import audio_player, cards, error_box, message_box, note
 from utils.workspace import reference_clips
 from utils.xtts.tokenizer import Tokenizer
 
@@ -221,7 +221,7 @@ def build_voice(context: Context) -> gr.Dropdown:
         """Offer the selected clips for listening, and then say how good they are."""
         paths = [Path(part.strip()) for part in (reference or "").split(SEPARATOR) if part.strip()]
         files = [path for path in paths if path.is_absolute() and path.is_file()]
-        players = [player(path, path.name) if path.is_relative_to(context.page.output) else "" for path in files]
+        players = [audio_player(path, path.name) if path.is_relative_to(context.page.output) else "" for path in files]
         yield "".join(players)
         try:
             facts = [message_box("success", f"{path.name}: {reference_clips.describe(path)}") for path in files]

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from html import escape
 from pathlib import Path
-from urllib.parse import quote
 
 from utils.config import TrainConfig, read_yaml
 from utils.core.errors import ConfigError
@@ -13,7 +12,19 @@ from utils.runs import ACTIVE, Run, State
 from utils.ui.i18n import field_title, t
 from utils.ui.tabs.training.queries import Result
 from utils.ui.tabs.training.run_history import RunHistory, Sample
-from utils.ui.views import cards, cell, details, message_list, newest_events, note, progress, run_head, table, time_left
+from utils.ui.views import (
+    audio_player,
+    cards,
+    cell,
+    details,
+    message_list,
+    newest_events,
+    note,
+    progress,
+    run_head,
+    table,
+    time_left,
+)
 from utils.xtts.checkpoints import PREFIX, SAMPLES
 
 MAX_COMPARED = 6
@@ -133,12 +144,7 @@ def samples(run: Run, history: RunHistory, language: str) -> str:
 
 def _player(run: Run, sample: Sample, title: str) -> str:
     path = run.folder / SAMPLES / f"{PREFIX}{sample.step}" / Path(sample.file).name  # the project may have been moved
-    address = f"gradio_api/file={quote(path.as_posix())}"
-    label = escape(f"{title}: {sample.text}")
-    return (
-        f"<p>{escape(sample.text)}</p>"
-        f'<audio controls preload="none" src="{escape(address)}" aria-label="{label}"></audio>'
-    )
+    return f"<p>{escape(sample.text)}</p>{audio_player(path, f'{title}: {sample.text}')}"
 
 
 def log(run: Run) -> str:
