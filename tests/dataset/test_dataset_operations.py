@@ -1,23 +1,28 @@
-"""What is done with a finished dataset: merge, export, check, count."""
+"""What is done with a finished dataset: merge, filter, export, check, count."""
 
 import csv
 import dataclasses
 import json
 import random
+import re
 import time
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
+from pyarrow import parquet
 
-from tests.dataset.building import clip
+from tests.dataset.building import SETTINGS, built, clip, recordings
 from tests.xtts.small_vocabulary import write_vocabulary
+from utils.config import DatasetConfig
 from utils.core.errors import DataError, StorageError
+from utils.core.paths import Project
 from utils.dataset import editor, statistics
-from utils.dataset.bulk_edits import merge
-from utils.dataset.clip import Clip, Scores, Source, Span
+from utils.dataset.bulk_edits import LIMITS, merge, refilter
+from utils.dataset.clip import APPROVED, Clip, Scores, Source, Span
 from utils.dataset.export import export
 from utils.dataset.metadata import check, write_lists
 from utils.dataset.store import Dataset, Store, load_dataset
@@ -25,6 +30,7 @@ from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 RATE = 22_050
+STRICT = DatasetConfig(min_snr_db=20)
 
 
 def dataset(folder: Path, names: tuple[str, ...] = ("r0", "r1"), each: int = 3) -> Path:
@@ -47,42 +53,101 @@ def texts(folder: Path, side: str) -> list[str]:
         return [row["text"] for row in csv.DictReader(file, delimiter="|")]
 
 
-# Merging
-
-
-def test_a_merge_adds_what_is_new_and_keeps_its_split_and_a_dry_run_only_says_so(tmp_path: Path) -> None:
-    mine, other = dataset(tmp_path / "a"), dataset(tmp_path / "b", ("r1", "r2"))
+def test_a_merge_adds_new_recordings_with_their_split_and_a_dry_run_changes_nothing(tmp_path: Path) -> None:
+    mine, other = dataset(tmp_path / "a"), dataset(tmp_path / "b", ("r1", "r2", "r3"))
+    Store(other).put([dataclasses.replace(load_dataset(other).clips["r3-0"], content="c-r0-0")])
+    (other / "wavs" / "r3-1.wav").unlink()
     before = sorted((path.name, path.stat().st_mtime_ns) for path in mine.rglob("*"))
     plan = merge(mine, other, dry_run=True)
-    assert str(plan).startswith("1 new recordings with 3 clips (0.1 min in use). 1 recordings already exist")
+    assert str(plan).startswith("2 new recordings with 5 clips (0.1 min in use). 1 recordings already exist")
+    assert (plan.known, plan.duplicates, plan.missing) == (1, 1, ("wavs/r3-1.wav",))
     assert sorted((path.name, path.stat().st_mtime_ns) for path in mine.rglob("*")) == before
-    expected = {name: row for name, row in load_dataset(other).clips.items() if row.recording == "r2"}
-    expected |= load_dataset(mine).clips
-    assert merge(mine, other, dry_run=False).known == 1
-    assert load_dataset(mine).clips == expected
-    assert all((mine / row.audio).is_file() for row in expected.values())
+    new = {name: row for name, row in load_dataset(other).clips.items() if row.recording == "r2" or name == "r3-2"}
+    expected = load_dataset(mine).clips | new
+    assert merge(mine, other, dry_run=False) == plan
+    merged = load_dataset(mine).clips
+    assert merged.pop("r3-0").reason == "duplicate"
+    assert merged == expected
+    assert all((mine / row.audio).is_file() for row in merged.values())
     assert texts(mine, "eval") == ["ሰላም r1 0", "ሰላም r1 1", "ሰላም r2 0", "ሰላም r2 1"]
     assert merge(mine, other, dry_run=False).recordings == ()
-
-
-def test_a_merge_excludes_a_known_sound_and_leaves_out_a_clip_without_its_file(tmp_path: Path) -> None:
-    mine, other = dataset(tmp_path / "a"), dataset(tmp_path / "b", ("r2",))
-    Store(other).put([dataclasses.replace(load_dataset(other).clips["r2-0"], content="c-r0-0")])
-    (other / "wavs" / "r2-1.wav").unlink()
-    plan = merge(mine, other, dry_run=False)
-    assert (plan.duplicates, plan.missing) == (1, ("wavs/r2-1.wav",))
-    assert load_dataset(mine).clips["r2-0"].reason == "duplicate"
-    assert "r2-1" not in load_dataset(mine).clips
-
-
-def test_languages_are_not_mixed(tmp_path: Path) -> None:
-    mine, other = dataset(tmp_path / "a"), dataset(tmp_path / "b", ("r2",))
     (other / "lang.txt").write_text("om\n", encoding="utf-8")
     with pytest.raises(DataError, match="'am'"):
         merge(mine, other, dry_run=True)
 
 
-# Export
+def without_audio(folder: Path, *clips: Clip) -> Path:
+    Store(folder).add(Source("r0", "/in/r0.wav", 10, 20, 60.0), clips)
+    write_lists(folder, "am")
+    return folder
+
+
+def noisy(number: int, snr_db: float, excluded: str = "", **changes: Any) -> Clip:
+    made = clip(number, scores=Scores(snr_db=snr_db), split="" if excluded else "train", **changes)
+    return made.excluded(excluded) if excluded else made
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """Clips of every standing: the first stays, the second fails 20 dB, the others are excluded or approved."""
+    return without_audio(
+        tmp_path,
+        noisy(0, 30.0),
+        noisy(1, 15.0),
+        noisy(2, 25.0, "noisy"),
+        noisy(3, 5.0, "noisy"),
+        noisy(4, 30.0, "a cough"),
+        noisy(5, 30.0, "duplicate"),
+        noisy(6, 30.0, "too short", audio=""),
+        noisy(7, 30.0, "too slow", text="?"),
+        noisy(8, 5.0, reason=APPROVED),
+    )
+
+
+def standing(folder: Path) -> dict[str, str]:
+    return {clip.id.removeprefix("r0-"): clip.reason or clip.status for clip in load_dataset(folder).clips.values()}
+
+
+def test_what_fails_is_excluded_what_a_filter_excluded_comes_back_and_a_dry_run_only_counts(mixed: Path) -> None:
+    before = load_dataset(mixed)
+    lines = str(refilter(mixed, STRICT, apply=False)).splitlines()
+    assert lines[0] == "to be excluded            1 clips, 4.0 s"
+    assert lines[-1] == "kept afterwards           3 clips, 12.0 s"
+    assert load_dataset(mixed) == before
+    refilter(mixed, STRICT, apply=True)
+    after = {"0": "kept", "1": "noisy", "2": "kept", "3": "noisy", "4": "a cough", "5": "duplicate", "6": "too short"}
+    assert standing(mixed) == after | {"7": "empty text", "8": APPROVED}
+    assert load_dataset(mixed).clips["r0-2"].split == "train"
+    assert refilter(mixed, STRICT, apply=True).after == ()
+    editor.undo(mixed)
+    assert load_dataset(mixed) == before
+
+
+def test_of_two_clips_with_the_same_sound_one_is_in_use(tmp_path: Path) -> None:
+    both = without_audio(tmp_path / "both", *(noisy(number, 15.0, "noisy", content="c") for number in range(2)))
+    refilter(both, DatasetConfig(), apply=True)
+    assert standing(both) == {"0": "kept", "1": "duplicate"}
+    leaving, coming = noisy(0, 15.0, content="c"), noisy(1, 30.0, "low confidence", content="c")
+    refilter(without_audio(tmp_path / "one leaves", leaving, coming), STRICT, apply=True)
+    assert standing(tmp_path / "one leaves") == {"0": "noisy", "1": "kept"}
+
+
+def test_a_corrected_text_is_judged_by_its_own_pace(tmp_path: Path) -> None:
+    wrong = Scores(chars_per_second=40.0, confidence=0.1, second_cer=0.9)
+    folder = without_audio(tmp_path, clip(0), clip(1, scores=wrong).excluded("too fast"))
+    assert refilter(folder, DatasetConfig(), apply=False).after == ()
+    editor.set_text(folder, "r0-1", "ሰላም ለሁላችሁም")
+    refilter(folder, DatasetConfig(), apply=True)
+    assert load_dataset(folder).clips["r0-1"].status == "kept"
+    assert load_dataset(folder).clips["r0-1"].scores == Scores(chars_per_second=9 / 4)
+
+
+def test_the_limits_of_the_build_change_nothing_and_none_is_missing(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project")
+    built(recordings(tmp_path / "in", 2), project)
+    assert refilter(project.dataset, SETTINGS, apply=False).after == ()
+    limits = {"min_pause_seconds", "min_speech_seconds"} | set(LIMITS)  # those two decide where is cut
+    assert {name for name in DatasetConfig.model_fields if re.match("min_|max_", name)} == limits
 
 
 def test_a_zip_holds_a_dataset(tmp_path: Path) -> None:
@@ -108,7 +173,6 @@ def test_ljspeech_names_each_file_of_its_folder_and_overwrites_nothing(tmp_path:
 
 
 def test_parquet_holds_the_audio_and_says_so(tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
     folder = dataset(tmp_path / "a")
     target = export(folder, tmp_path / "hf", "parquet")
     names = sorted(path.name for path in (target / "data").iterdir())
@@ -120,57 +184,45 @@ def test_parquet_holds_the_audio_and_says_so(tmp_path: Path) -> None:
     assert (first["text"], first["speaker_name"], first["end"]) == ("ሰላም r0 0", "speaker", 4.0)
 
 
-# Checking
-
-
-@pytest.mark.parametrize(
-    ("line", "sentence"),
-    [
-        ("wavs/gone.wav|ሰላም|s", "No such audio file: wavs/gone.wav."),
-        ("wavs/broken.wav|ሰላም|s", "wavs/broken.wav is not a readable audio file."),
-        ("wavs/r0-2.wav|  |s", "The text is empty."),
-        ("wavs/r0-2.wav|ሰላም", "2 cells instead of 3."),
-        ("wavs/r0-0.wav|ሰላም|s", "wavs/r0-0.wav is already in metadata_train.csv:2."),
-        ("wavs/long.wav|ሰላም|s", "wavs/long.wav lasts 12.00 s, over 11.6."),
-        ("wavs/r0-2.wav|ሰላም r1 0|speaker", "metadata_eval.csv:2: The same text is in metadata_train.csv:4."),
-        ("../outside.wav|ሰላም|s", "../outside.wav lies outside"),
-    ],
-)
-def test_a_problem_is_named_with_its_line(tmp_path: Path, line: str, sentence: str) -> None:
+def test_each_problem_is_named_with_its_line(tmp_path: Path) -> None:
     folder = dataset(tmp_path / "a")
     soundfile.write(tmp_path / "outside.wav", np.zeros(RATE), RATE)
     soundfile.write(folder / "wavs" / "long.wav", np.zeros(12 * RATE), RATE)
+    soundfile.write(folder / "wavs" / "new.wav", np.zeros(RATE), RATE)
     (folder / "wavs" / "broken.wav").write_bytes(b"RIFF")
+    problems = {
+        "wavs/gone.wav|ሰላም|s": "train.csv:4: No such audio file: wavs/gone.wav.",
+        "wavs/broken.wav|ሰላም|s": "train.csv:5: wavs/broken.wav is not a readable audio file.",
+        "wavs/r0-2.wav|  |s": "train.csv:6: The text is empty.",
+        "wavs/r1-2.wav|ሰላም": "2 cells instead of 3.",
+        "wavs/r0-0.wav|ሰላም|s": "train.csv:8: wavs/r0-0.wav is already in metadata_train.csv:2.",
+        "wavs/long.wav|ሰላም|s": "train.csv:9: wavs/long.wav lasts 12.00 s, over 11.6.",
+        "wavs/new.wav|ሰላም r1 0|speaker": "eval.csv:2: The same text is in metadata_train.csv:10.",
+        "../outside.wav|ሰላም|s": "train.csv:11: ../outside.wav lies outside",
+    }
     path = folder / "metadata_train.csv"
-    path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
-    problems = list(check(folder, 11.6, "am"))
-    assert len(problems) == 1, problems
-    assert sentence in problems[0]
+    path.write_text("\n".join([path.read_text(encoding="utf-8").rstrip(), *problems, ""]), encoding="utf-8")
+    reported = list(check(folder, 11.6, "am"))
+    assert len(reported) == len(problems), reported
+    for problem in problems.values():
+        assert problem in "\n".join(reported)
 
 
-def test_a_file_that_was_cut_off_and_an_empty_list_are_problems(tmp_path: Path) -> None:
-    folder = dataset(tmp_path, ("r0",))
-    wav = folder / "wavs" / "r0-1.wav"
+def test_a_cut_off_file_an_empty_list_and_what_a_vocabulary_cannot_hold_are_problems(tmp_path: Path) -> None:
+    folder = dataset(tmp_path, ("r0",), each=4)
+    wav = folder / "wavs" / "r0-2.wav"
     wav.write_bytes(wav.read_bytes()[:50_000])
-    empty, cut = sorted(check(folder, 11.6, "am"))
-    assert empty.endswith("metadata_eval.csv:1: The list is empty.")
-    assert "metadata_train.csv:3: wavs/r0-1.wav lasts" in cut
-
-
-def test_what_a_vocabulary_cannot_hold_is_named(tmp_path: Path) -> None:
-    folder = dataset(tmp_path / "a")
     editor.set_text(folder, "r0-0", "ሰላም 日")
     editor.set_text(folder, "r0-1", "ሰላም ለሁላችሁም " * 40)
     tokenizer = prepare_tokenizer(Vocabulary.load(write_vocabulary(tmp_path)), "am")
-    first, second = check(folder, 11.6, "am", tokenizer)
-    assert "metadata_train.csv:2: The vocabulary has no symbol for 日 ([UNK])." in first
-    assert "tokens, over 200." in second
+    empty, symbol, long, cut = sorted(check(folder, 11.6, "am", tokenizer))
+    assert empty.endswith("metadata_eval.csv:1: The list is empty.")
+    assert "metadata_train.csv:2: The vocabulary has no symbol for 日 ([UNK])." in symbol
+    assert "tokens, over 200." in long
+    assert "metadata_train.csv:4: wavs/r0-2.wav lasts" in cut
 
 
-# Counting
-
-
-def test_a_dataset_is_counted_and_drawn(tmp_path: Path) -> None:
+def test_a_dataset_is_counted(tmp_path: Path) -> None:
     counts = statistics.count(Store(dataset(tmp_path / "a")), "am")
     assert counts.clips == {"train": 2, "eval": 2}
     assert (counts.recordings, counts.speakers, counts.excluded) == (2, {"speaker": 16.0}, {"noisy": 8.0})
@@ -178,18 +230,11 @@ def test_a_dataset_is_counted_and_drawn(tmp_path: Path) -> None:
     assert "pʼ" in counts.missing
     text = statistics.report(counts)
     assert all(part in text for part in ("clips in use         4", "missing", "--max-audio-length 4", "noisy 0.1 min"))
-    statistics.draw(counts, tmp_path / "plot.png")
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
 def span(start: float, end: float, reason: str = "") -> Clip:
     row = clip(0, id=f"{start}-{end}", span=Span(start, end))
     return row.excluded(reason) if reason else row
-
-
-def account(*clips: Clip, seconds: float = 10.0) -> statistics.Ledger:
-    rows = {str(number): row for number, row in enumerate(clips)}
-    return statistics.account(Dataset(rows, {"r0": Source("r0", "a.wav", seconds=seconds)}))
 
 
 @pytest.mark.parametrize(
@@ -200,15 +245,11 @@ def account(*clips: Clip, seconds: float = 10.0) -> statistics.Ledger:
         ([span(1, 3), span(2, 5)], 4, {}),
         ([span(8, 12), span(-1, 1)], 3, {}),
     ],
-    ids=[
-        "excluded by reason",
-        "a second in two clips counts for the kept one",
-        "or once",
-        "only within the recording",
-    ],
+    ids=["by reason", "a second in two clips counts for the kept one", "or once", "only within the recording"],
 )
 def test_every_second_is_accounted_for_once(clips: list[Clip], kept: float, excluded: dict[str, float]) -> None:
-    ledger = account(*clips)
+    rows = {str(number): row for number, row in enumerate(clips)}
+    ledger = statistics.account(Dataset(rows, {"r0": Source("r0", "a.wav", seconds=10.0)}))
     assert ledger.kept == pytest.approx(kept)
     assert ledger.excluded == pytest.approx(excluded)
     assert ledger.between == pytest.approx(10 - kept - sum(excluded.values()))
@@ -241,19 +282,11 @@ def test_fifty_thousand_clips_are_counted_and_accounted_for_in_ten_seconds(tmp_p
     words = ["".join(chance.choices(syllables, k=chance.randint(2, 6))) for _ in range(60_000)]
     store = Store(tmp_path)
     with store.transaction():
-        for number in range(500):
-            clips = [
-                clip(
-                    index,
-                    recording=f"r{number}",
-                    text=" ".join(chance.choices(words, k=8)),
-                    span=Span(index * 8.0, index * 8 + chance.uniform(1, 8)),
-                    scores=Scores(0.8, chance.gauss(30, 5), 0.0, -23.0, chance.gauss(14, 3), 0.9),
-                )
-                for index in range(99)
-            ]
-            excluded = clip(99, recording=f"r{number}").excluded("noisy")
-            store.add(Source(f"r{number}", f"/in/{number}.wav", 1, 1, 1000.0), [*clips, excluded])
+        for name in (f"r{number}" for number in range(500)):
+            said = [" ".join(chance.choices(words, k=8)) for _ in range(99)]
+            clips = [clip(index, recording=name, text=text) for index, text in enumerate(said)]
+            excluded = clip(99, recording=name).excluded("noisy")
+            store.add(Source(name, f"/in/{name}.wav", 1, 1, 1000.0), [*clips, excluded])
     begin = time.perf_counter()
     contents = load_dataset(tmp_path)
     text = statistics.report(statistics.count(store, "am")) + statistics.account(contents).render()

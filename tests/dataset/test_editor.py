@@ -41,17 +41,13 @@ def kept(folder: Path) -> list[Clip]:
     return sorted(load_dataset(folder).kept, key=lambda clip: (clip.source, clip.span.start))
 
 
-def test_a_corrected_text_loses_the_scores_of_the_old_one(folder: Path) -> None:
-    first = kept(folder)[0]
+def test_a_corrected_text_loses_the_scores_of_the_old_one_and_approved_clips_are_marked(folder: Path) -> None:
+    first, second, *_ = kept(folder)
     Store(folder).put([dataclasses.replace(first, scores=dataclasses.replace(first.scores, confidence=0.5))])
     (changed,) = editor.set_text(folder, first.id, " ደህና\nነኝ ").clips
     assert changed.text == "ደህና ነኝ"
     assert (changed.scores.confidence, changed.scores.chars_per_second) == (None, 5 / changed.span.seconds)
     assert "ደህና ነኝ" in {row.text for path in list_files(folder) for row in read_list(path)}
-
-
-def test_approved_clips_are_marked_and_stay_in_use(folder: Path) -> None:
-    first, second, *_ = kept(folder)
     editor.exclude(folder, [second.id], "noise")
     editor.approve(folder, [first.id, second.id])
     assert [clip.reason for clip in kept(folder)[:2]] == [APPROVED, APPROVED]
@@ -59,25 +55,21 @@ def test_approved_clips_are_marked_and_stay_in_use(folder: Path) -> None:
     assert [clip.reason for clip in kept(folder)[:2]] == ["", APPROVED]
 
 
-def test_a_split_divides_audio_and_words(folder: Path) -> None:
-    clip = max(kept(folder), key=lambda clip: clip.span.seconds)
+def test_a_split_divides_audio_and_words_and_a_trim_keeps_the_audio_between_the_marks(folder: Path) -> None:
+    clip, other = sorted(kept(folder), key=lambda clip: -clip.span.seconds)[:2]
     first, second = editor.split_clip(folder, clip.id, clip.span.seconds / 2).clips
     assert first.span.end == pytest.approx(second.span.start)
     assert (first.text, second.text) == editor.divide(clip.text, 0.5)
     assert editor.divide("ሀሀሀሀሀሀ ለ ሐ", 0.75) == ("ሀሀሀሀሀሀ", "ለ ሐ")  # by letters, between words
     lengths = [audio.duration(folder / part.audio) for part in (first, second)]
     assert sum(lengths) == pytest.approx(clip.span.seconds, abs=0.01)
-    assert load_dataset(folder).clips[clip.id].status == "excluded"
-    assert list(check(folder, 11.6, "am")) == []
-
-
-def test_a_trim_keeps_the_audio_between_the_marks(folder: Path) -> None:
-    clip = kept(folder)[0]
-    (part,) = editor.trim(folder, clip.id, 0.25, 1.0).clips
-    assert (part.span.start, part.span.end) == (clip.span.start + 0.25, clip.span.start + 1.0)
-    whole, trimmed = (audio.load(folder / path, 22_050) for path in (clip.audio, part.audio))
+    (part,) = editor.trim(folder, other.id, 0.25, 1.0).clips
+    assert (part.span.start, part.span.end) == (other.span.start + 0.25, other.span.start + 1.0)
+    whole, trimmed = (audio.load(folder / path, 22_050) for path in (other.audio, part.audio))
     middle = slice(2000, 14_000)  # away from the fades
     assert np.abs(trimmed[middle] - whole[round(0.25 * 22_050) :][middle]).max() < 1e-3
+    assert {load_dataset(folder).clips[name].status for name in (clip.id, other.id)} == {"excluded"}
+    assert list(check(folder, 11.6, "am")) == []
 
 
 def test_merged_clips_hold_the_pause_between_them_which_needs_their_recording(folder: Path) -> None:
@@ -118,25 +110,21 @@ def test_every_edit_is_one_step_of_undo_and_redo(folder: Path, name: str) -> Non
     assert load_dataset(folder) == after
 
 
-def test_edits_are_undone_in_turn_and_a_new_one_ends_redo(folder: Path) -> None:
-    name = kept(folder)[0].id
+def test_edits_are_undone_in_turn_a_new_one_ends_redo_and_one_clip_is_reverted(folder: Path) -> None:
     before = load_dataset(folder)
-    editor.set_text(folder, name, "አንድ")
-    editor.set_text(folder, name, "ሁለት")
+    first, second, *_ = kept(folder)
+    editor.set_text(folder, first.id, "አንድ")
+    editor.set_text(folder, first.id, "ሁለት")
     assert editor.undo(folder).clips[0].text == "አንድ"
     editor.undo(folder)
     assert load_dataset(folder) == before
     with pytest.raises(DataError, match="nothing to undo"):
         editor.undo(folder)
     assert editor.redo(folder).clips[0].text == "አንድ"
-    editor.approve(folder, [name])
+    editor.undo(folder)
+    editor.approve(folder, [first.id, second.id])
     with pytest.raises(DataError, match="nothing to redo"):
         editor.redo(folder)
-
-
-def test_one_clip_is_reverted_whatever_was_edited_since(folder: Path) -> None:
-    first, second, *_ = kept(folder)
-    editor.approve(folder, [first.id, second.id])
     editor.exclude(folder, [second.id], "noise")
     assert editor.revert(folder, first.id).clips[0] == first
     assert editor.revert(folder, first.id).clips[0].reason == APPROVED

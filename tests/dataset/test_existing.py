@@ -4,7 +4,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import ipc, parquet
 
 from utils.core.errors import DataError
 from utils.dataset.clip import ScanResult
@@ -44,55 +46,56 @@ AB_ABEBE = [(name, text, "አበበ") for name, text, _ in AB]
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("a|ሰላም ነው\nb|ደህና ነኝ\n", AB, id="file and text"),
-        pytest.param("a|ሰላም 1|ሰላም ነው\nb|ደህና ነኝ|\n", AB, id="LJSpeech: the spoken text, else the written one"),
-        pytest.param("a|1 2 3|ሰላም ነው ወይ እንዴት\n", [("a.wav", "ሰላም ነው ወይ እንዴት", "speaker")], id="LJSpeech, one line"),
-        pytest.param(HEADER + "wavs/a.wav|ሰላም ነው|አበበ\nwavs/b.wav|ደህና ነኝ|አበበ\n", AB_ABEBE, id="with header"),
-        pytest.param("wavs/a.wav|ሰላም ነው|አበበ\nwavs/b.wav|ደህና ነኝ|አበበ\n", AB_ABEBE, id="without header"),
-        pytest.param("wavs\\a.wav|ሰላም ነው|አበበ\nwavs\\b.wav|ደህና ነኝ|አበበ\n", AB_ABEBE, id="Windows paths"),
-        pytest.param("wavs/a.wav,ሰላም ነው", AB[:1], id="comma, no header"),
-        pytest.param('path,sentence\nA.WAV,"ሰላም ነው"\nb.wav,"ደህና\nነኝ"\n', AB, id="comma, quoted, a line break inside"),
-        pytest.param("client_id\tpath\tsentence\nአበበ\ta.wav\tሰላም ነው\nአበበ\tb\tደህና ነኝ\n", AB_ABEBE, id="tab"),
-        pytest.param("file_name;text\na.wav;ሰላም ነው\nb.wav;ደህና ነኝ\n", AB, id="semicolon"),
-        pytest.param('a|"ሰላም ""ነው"""\n', [("a.wav", 'ሰላም "ነው"', "speaker")], id="pipe, quoted by a program"),
-        pytest.param('a|"ሰላም" አለ "ነው"\n', [("a.wav", '"ሰላም" አለ "ነው"', "speaker")], id="pipe, marks of the text"),
-        pytest.param("a|ሰላም፣ ነው, ወይ; አዎ\n", [("a.wav", "ሰላም፣ ነው, ወይ; አዎ", "speaker")], id="commas inside"),
+        ("a|ሰላም ነው\nb|ደህና ነኝ\n", AB),
+        ("a|ሰላም 1|ሰላም ነው\nb|ደህና ነኝ|\n", AB),  # LJSpeech: the spoken text, else the written one
+        ("a|1 2 3|ሰላም ነው ወይ እንዴት\n", [("a.wav", "ሰላም ነው ወይ እንዴት", "speaker")]),  # LJSpeech, one line
+        (HEADER + "wavs/a.wav|ሰላም ነው|አበበ\nwavs/b.wav|ደህና ነኝ|አበበ\n", AB_ABEBE),
+        ("wavs/a.wav|ሰላም ነው|አበበ\nwavs/b.wav|ደህና ነኝ|አበበ\n", AB_ABEBE),
+        ("wavs\\a.wav|ሰላም ነው|አበበ\nwavs\\b.wav|ደህና ነኝ|አበበ\n", AB_ABEBE),
+        ("wavs/a.wav,ሰላም ነው", AB[:1]),
+        ('path,sentence\nA.WAV,"ሰላም ነው"\nb.wav,"ደህና\nነኝ"\n', AB),  # quoted, a line break inside
+        ("client_id\tpath\tsentence\nአበበ\ta.wav\tሰላም ነው\nአበበ\tb\tደህና ነኝ\n", AB_ABEBE),
+        ("file_name;text\na.wav;ሰላም ነው\nb.wav;ደህና ነኝ\n", AB),
+        ('a|"ሰላም ""ነው"""\n', [("a.wav", 'ሰላም "ነው"', "speaker")]),  # quoted by a program
+        ('a|"ሰላም" አለ "ነው"\n', [("a.wav", '"ሰላም" አለ "ነው"', "speaker")]),  # marks of the text
+        ("a|ሰላም፣ ነው, ወይ; አዎ\n", [("a.wav", "ሰላም፣ ነው, ወይ; አዎ", "speaker")]),
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "crlf", "mojibake"])
 def test_every_format_of_a_list_is_read(
     folder: Path, text: str, expected: list[tuple[str, str, str]], encoding: str
 ) -> None:
-    raw = {
-        "crlf": text.replace("\n", "\r\n").encode(),
-        "mojibake": text.encode().decode("latin-1").encode(),
-    }.get(encoding) or text.encode(encoding if encoding.startswith("utf") else "utf-8")
-    scan = listed(folder, raw)
+    text = {"crlf": text.replace("\n", "\r\n"), "mojibake": text.encode().decode("latin-1")}.get(encoding, text)
+    scan = listed(folder, text.encode("utf-16" if encoding == "utf-16" else "utf-8"))
     assert rows(scan) == expected
     assert [problem for problem in scan.problems if "decoded" not in problem.sentence] == []
 
 
 @pytest.mark.parametrize(
-    ("text", "kept", "fact"),
+    ("line", "problem"),
     [
-        ("a|ሰላም ነው\nx|ደህና\n", ["a.wav"], "line 2: no such audio file: x"),
-        ("a|ሰላም ነው\n../outside.wav|ደህና\n", ["a.wav"], "line 2: ../outside.wav is outside"),
-        ("a|ሰላም ነው\n/etc/passwd|ደህና\n", ["a.wav"], "line 2: /etc/passwd is outside"),
-        ("a|ሰላም ነው\nlink.wav|ደህና\n", ["a.wav"], "line 2: link.wav is outside"),
-        ("a|ሰላም ነው\nb|ደህና|x|y\nc|አዎ\n", ["a.wav", "c.wav"], "line 2: 4 cells instead of 2"),
-        ("a|ሰላም ነው\na|ሰላም ነው\n", ["a.wav"], "1 repeated"),
-        ("a|ሰላም ነው\na|ደህና\n", ["a.wav"], "different texts"),
-        ('path,text\na,ሰላም\nb,"ደህና\nc,አዎ\n', ["a.wav", "c.wav"], "line 3: a quotation mark is not closed"),
-        (b"a|\xff\xe1\x88\xb0\xe1\x88\x8b\xe1\x88\x9d\n", ["a.wav"], "1 damaged"),
+        *[("x|ደህና", "line 2: no such audio file: x"), ("../outside.wav|ደህና", "line 2: ../outside.wav is outside")],
+        *[("/etc/passwd|ደህና", "line 2: /etc/passwd is outside"), ("link.wav|ደህና", "line 2: link.wav is outside")],
+        *[
+            ("b|ደህና|x|y\nc|አዎ", "line 2: 4 cells instead of 2"),
+            ("a|ሰላም ነው", "1 repeated"),
+            ("a|ደህና", "different texts"),
+        ],
     ],
 )
-def test_an_unusable_line_is_reported_with_its_number(
-    folder: Path, text: str | bytes, kept: list[str], fact: str
-) -> None:
+def test_an_unusable_line_is_reported_with_its_number(folder: Path, line: str, problem: str) -> None:
     (folder / "wavs" / "link.wav").symlink_to(folder.parent / "outside.wav")
-    scan = listed(folder, text)
-    assert [recording.path.name for recording in scan.recordings] == kept
-    assert [fact in problem.sentence for problem in scan.problems] == [True]
+    scan = listed(folder, f"a|ሰላም ነው\n{line}\n")
+    assert [recording.path.name for recording in scan.recordings] == ["a.wav", "c.wav"][: 1 + line.count("\n")]
+    assert [problem in reported.sentence for reported in scan.problems] == [True]
+
+
+def test_damaged_characters_and_quotation_marks_are_reported(folder: Path) -> None:
+    (problem,) = listed(folder, b"a|\xff\xe1\x88\xb0\xe1\x88\x8b\xe1\x88\x9d\n").problems
+    assert "1 damaged" in problem.sentence
+    scan = listed(folder, 'path,text\na,ሰላም\nb,"ደህና\nc,አዎ\n')
+    assert [recording.path.name for recording in scan.recordings] == ["a.wav", "c.wav"]
+    assert [problem.sentence for problem in scan.problems] == ["line 3: a quotation mark is not closed"]
 
 
 def test_all_lists_of_a_folder_are_read_and_unlisted_audio_is_reported(folder: Path) -> None:
@@ -116,33 +119,26 @@ def test_a_table_is_read_with_audio_inside_or_beside(folder: Path, tmp_path: Pat
 
 
 def table(path: Path, folder: Path, *, inside: bool) -> None:
-    import pyarrow as pa
-    from pyarrow import ipc, parquet
-
-    sounds = [
-        {
-            "bytes": (folder / "wavs" / name).read_bytes() if inside else None,
-            "path": f"../wavs/{name}" if inside else name,
-        }
+    """Write a table of two sounds and a row without one; their files move beside it unless they are inside."""
+    path.parent.mkdir()
+    sounds: list[dict[str, object] | None] = [
+        {"bytes": (folder / "wavs" / name).read_bytes(), "path": f"../wavs/{name}"}
+        if inside
+        else {"bytes": None, "path": name}
         for name in ("a.wav", "b.wav")
     ]
-    rows = pa.table({"audio": [*sounds, None], "sentence": ["ሰላም", None, "አዎ"], "speaker_id": [1, 2, 3]})
-    path.parent.mkdir()
     if not inside:
         (folder / "wavs").rename(path.parent / "wavs")
         (folder / "wavs").symlink_to(path.parent / "wavs")
+    rows = pa.table({"audio": [*sounds, None], "sentence": ["ሰላም", None, "አዎ"], "speaker_id": [1, 2, 3]})
     if path.suffix == ".parquet":
         parquet.write_table(rows, path)
         return
-    writer = ipc.new_stream if path.stem.endswith("stream") else ipc.new_file
-    with writer(path, rows.schema) as sink:
+    with (ipc.new_stream if path.stem.endswith("stream") else ipc.new_file)(path, rows.schema) as sink:
         sink.write_table(rows)
 
 
 def test_what_is_no_table_or_no_list_of_sounds_is_refused(folder: Path, tmp_path: Path) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
     table(folder / "data" / "train.parquet", folder, inside=True)
     assert "inside the table" in read_dataset(folder).problems[0].sentence  # without a workspace
     parquet.write_table(pa.table({"x": [1], "y": [2]}), tmp_path / "other.parquet")
@@ -174,11 +170,8 @@ def test_the_hub_is_read_through_its_package(folder: Path, tmp_path: Path, monke
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("metadata_train.csv", "a|b", True),
-        ("train.tsv", "client_id\tpath\tsentence\n", True),
-        ("notes.csv", "date,amount\n", False),
-        ("x.parquet", "", True),
-        ("talk.wav", "", False),
+        *[("metadata_train.csv", "a|b", True), ("train.tsv", "client_id\tpath\tsentence\n", True)],
+        *[("notes.csv", "date,amount\n", False), ("x.parquet", "", True), ("talk.wav", "", False)],
     ],
 )
 def test_a_dataset_differs_from_a_folder_of_recordings(tmp_path: Path, name: str, content: str, expected: bool) -> None:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from multiprocessing.connection import Connection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import torch
 
 from tests.xtts.small_dvae import PUBLISHED, babble, write_dvae
 from tests.xtts.small_vocabulary import write_vocabulary
+from utils.__main__ import main
 from utils.core.errors import DataError
 from utils.core.events import read_events
 from utils.core.paths import ROOT
@@ -29,7 +30,7 @@ from utils.dataset.clip import Clip, Source, Span
 from utils.dataset.features import Features, Shards, build, text_fingerprint
 from utils.dataset.store import Store
 from utils.media import audio
-from utils.xtts.codec import AudioEncoder
+from utils.xtts.codec import AudioEncoder, EncodedClip
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
@@ -38,39 +39,13 @@ pytestmark = pytest.mark.slow
 TEXTS = ("ሰላም ነው።", "ዛሬ ጠዋት ወደ ገበያ ሄድኩ።", "ልጆቹ ትምህርት ቤት ናቸው።")
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_dvae(tmp_path_factory.mktemp("model"))
-    prepare_tokenizer(Vocabulary.load(write_vocabulary(folder)), "am").save(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def encoder(model: Path) -> AudioEncoder:
-    return AudioEncoder.load(model)
-
-
-@pytest.fixture(scope="module")
-def tokenizer(model: Path) -> Tokenizer:
-    return Tokenizer.load(model)
-
-
-def make_clips(dataset: Path, count: int, *, seconds: float = 1.0) -> list[Clip]:
-    clips = []
-    for number in range(count):
-        name = f"wavs/{number}.wav"
-        length = seconds + 0.1 * (number % 7)
-        audio.save(dataset / name, babble(length, number), 22_050)
-        text = TEXTS[number % len(TEXTS)]
-        clips.append(Clip(f"r-{number}", "r", "a.wav", Span(0, length), "s", text, name, f"content{number}"))
-    return clips
-
-
+@dataclass(frozen=True)
 class Setting:
     """A dataset with everything that is needed to encode it."""
 
-    def __init__(self, dataset: Path, encoder: AudioEncoder, tokenizer: Tokenizer) -> None:
-        self.dataset, self.encoder, self.tokenizer = dataset, encoder, tokenizer
+    dataset: Path
+    encoder: AudioEncoder
+    tokenizer: Tokenizer
 
     def build(self, clips: list[Clip], **options: Any) -> list[features.Step]:
         return list(build(self.dataset, clips, self.encoder, self.tokenizer, "am", **options))
@@ -81,35 +56,55 @@ class Setting:
     def files(self) -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in (self.dataset / "features").rglob("*.arrow")}
 
-    def audio_shard(self) -> Path:
-        (path,) = (path for path in self.files() if path.parent.name.startswith("audio-"))
-        return path
+    def encoded_alone(self, clip: Clip) -> EncodedClip:
+        (alone,) = self.encoder.encode([audio.load(self.dataset / clip.audio, 22_050)])
+        return alone
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[AudioEncoder, Tokenizer]:
+    folder = write_dvae(tmp_path_factory.mktemp("model"))
+    prepare_tokenizer(Vocabulary.load(write_vocabulary(folder)), "am").save(folder)
+    return AudioEncoder.load(folder), Tokenizer.load(folder)
 
 
 @pytest.fixture
-def setting(tmp_path: Path, encoder: AudioEncoder, tokenizer: Tokenizer) -> Setting:
+def setting(tmp_path: Path, models: tuple[AudioEncoder, Tokenizer]) -> Setting:
     (tmp_path / "dataset" / "wavs").mkdir(parents=True)
-    return Setting(tmp_path / "dataset", encoder, tokenizer)
+    return Setting(tmp_path / "dataset", *models)
 
 
-def test_what_is_stored_is_what_the_encoder_and_the_tokenizer_say(setting: Setting) -> None:
+def make_clips(dataset: Path, count: int, *, seconds: float = 1.0) -> list[Clip]:
+    clips = []
+    for number in range(count):
+        name, length = f"wavs/{number}.wav", seconds + 0.1 * (number % 7)
+        audio.save(dataset / name, babble(length, number), 22_050)
+        text = TEXTS[number % len(TEXTS)]
+        clips.append(Clip(f"r-{number}", "r", "a.wav", Span(0, length), "s", text, name, f"content{number}"))
+    return clips
+
+
+def test_the_store_has_what_encoder_and_tokenizer_return_and_travels_as_a_folder(setting: Setting) -> None:
     clips = make_clips(setting.dataset, 5)
     steps = setting.build(clips)
-    store = setting.open()
+    pickled = pickle.dumps(setting.open())
+    assert len(pickled) < 2000
+    store: Features = pickle.loads(pickled)
     for clip in clips:
-        wave = audio.load(setting.dataset / clip.audio, 22_050)
-        (alone,) = setting.encoder.encode([wave])
-        row = store[clip]
-        assert (row.samples, row.codes.dtype.name, row.mel.dtype.name) == (wave.size, "int16", "float16")
+        alone, row = setting.encoded_alone(clip), store[clip]
+        assert (row.codes.dtype.name, row.mel.dtype.name) == ("int16", "float16")
         assert np.array_equal(row.codes, alone.codes)
         assert np.array_equal(row.mel, alone.mel)
+        assert not row.mel.flags.owndata  # a view of the mapped file
+        assert not row.mel.flags.writeable
         assert row.ids.tolist() == setting.tokenizer.encode(clip.text, "am")
-        assert store.lengths(clip) == (wave.size, len(alone.codes), len(alone.mel), len(row.ids))
+        assert row.samples == audio.load(setting.dataset / clip.audio, 22_050).size
+        assert store.lengths(clip) == (row.samples, len(alone.codes), len(alone.mel), len(row.ids))
     assert [(step.part, step.done, step.total) for step in steps] == [("text", 3, 3), ("audio", 5, 5)]
     assert (steps[-1].percent, steps[-1].seconds_left) == (100.0, 0.0)
 
 
-def test_only_what_is_new_is_encoded(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_is_new_is_encoded(setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clips = make_clips(setting.dataset, 6)
     setting.build(clips[:4])
     before = setting.files()
@@ -118,6 +113,12 @@ def test_only_what_is_new_is_encoded(setting: Setting, monkeypatch: pytest.Monke
     setting.build(clips)
     assert before.items() <= setting.files().items()
     assert len(setting.open().audio) == 6
+    codes = setting.open()[clips[0]].codes.tolist()
+    other = AudioEncoder.load(write_dvae(tmp_path / "other", seed=5))
+    fidel = prepare_tokenizer(Vocabulary.load(write_vocabulary(tmp_path / "other")), "am", mode="fidel", texts=TEXTS)
+    Setting(setting.dataset, other, fidel).build(clips)
+    assert len(list((setting.dataset / "features").glob("*-*"))) == 4  # another model makes tables of its own
+    assert setting.open()[clips[0]].codes.tolist() == codes
     before = setting.files()
     monkeypatch.setattr(AudioEncoder, "encode", None)  # would fail if it were called
     clips[1] = dataclasses.replace(clips[1], text="ዛሬ ሰላም ነው።")
@@ -125,16 +126,6 @@ def test_only_what_is_new_is_encoded(setting: Setting, monkeypatch: pytest.Monke
     assert setting.open()[clips[1]].ids.tolist() == setting.tokenizer.encode("ዛሬ ሰላም ነው።", "am")
     (added,) = setting.files().keys() - before.keys()
     assert added.parent.name.startswith("text-")
-
-
-def test_another_dvae_or_vocabulary_makes_tables_of_its_own(setting: Setting, tmp_path: Path) -> None:
-    clips = make_clips(setting.dataset, 2)
-    setting.build(clips)
-    other = AudioEncoder.load(write_dvae(tmp_path / "other", seed=5))
-    fidel = prepare_tokenizer(Vocabulary.load(write_vocabulary(tmp_path / "other")), "am", mode="fidel", texts=TEXTS)
-    Setting(setting.dataset, other, fidel).build(clips)
-    assert len(list((setting.dataset / "features").glob("*-*"))) == 4
-    assert np.array_equal(setting.open()[clips[0]].codes, setting.encoder.encode([babble(1.0, 0)])[0].codes)
 
 
 def test_what_cannot_be_encoded_is_reported_and_the_rest_is_done(setting: Setting) -> None:
@@ -153,13 +144,13 @@ def test_what_cannot_be_encoded_is_reported_and_the_rest_is_done(setting: Settin
         store[clips[0]]
 
 
-def test_work_that_is_closed_early_keeps_what_was_encoded(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_that_is_closed_early_loses_nothing_that_was_encoded(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(features, "BATCH_SECONDS", 3.0)
     clips = make_clips(setting.dataset, 9)
     steps = build(setting.dataset, clips, setting.encoder, setting.tokenizer, "am")
-    for step in steps:
-        if step.part == "audio" and step.done >= 4:
-            break
+    next(step for step in steps if step.part == "audio" and step.done >= 4)
     steps.close()
     assert 4 <= len(setting.open().audio) < 9
     setting.build(clips)
@@ -168,8 +159,7 @@ def test_work_that_is_closed_early_keeps_what_was_encoded(setting: Setting, monk
 
 def flip_bit(path: Path, column: str) -> bytes:
     """Return the content of a shard with one bit of a row changed."""
-    shards = Shards(path.parent, features.AUDIO, ["mel"])
-    shards.open()
+    shards = Shards(path.parent, features.AUDIO, ["mel"]).open()
     content, row = path.read_bytes(), shards.row("content0", column).tobytes()
     assert content.count(row) == 1
     at = content.index(row) + 2
@@ -188,7 +178,8 @@ def flip_bit(path: Path, column: str) -> bytes:
 def test_a_damaged_shard_is_refused_and_encoded_again(setting: Setting, damage: Callable[[Path], bytes]) -> None:
     clips = make_clips(setting.dataset, 3)
     setting.build(clips)
-    whole, path = setting.files(), setting.audio_shard()
+    whole = setting.files()
+    (path,) = (path for path in whole if path.parent.name.startswith("audio-"))
     path.write_bytes(damage(path))
     with pytest.raises(DataError, match=r"000000.arrow is damaged"):
         setting.open()
@@ -201,30 +192,17 @@ def test_a_damaged_shard_is_refused_and_encoded_again(setting: Setting, damage: 
     assert setting.files() == whole
 
 
-def test_a_store_travels_to_a_worker_as_a_folder_whose_files_it_maps(setting: Setting) -> None:
-    clips = make_clips(setting.dataset, 3)
-    setting.build(clips)
-    store = setting.open()
-    pickled = pickle.dumps(store)
-    assert len(pickled) < 2000
-    mel = pickle.loads(pickled)[clips[2]].mel
-    assert np.array_equal(mel, store[clips[2]].mel)
-    assert not mel.flags.owndata
-    assert not mel.flags.writeable
-
-
-def encode_in_child(setting: Setting, clips: list[Clip], pipe: Connection) -> None:
-    """Encode in a fork of this process, in many small shards, and send every step."""
-    torch.set_num_threads(1)  # the threads of the parent did not come along
-    features.AUDIO_ROWS, features.TEXT_ROWS, features.BATCH_SECONDS = 4, 1, 2.0
-    for step in build(setting.dataset, clips, setting.encoder, setting.tokenizer, "am"):
-        pipe.send(step)
-
-
 def encode_until_killed(setting: Setting, clips: list[Clip], steps: int) -> tuple[features.Step, int | None]:
     """Kill a fork of this process shortly after some steps; return the last step, and how the fork ended."""
     pipe, child_end = multiprocessing.Pipe(duplex=False)
-    child = multiprocessing.get_context("fork").Process(target=encode_in_child, args=(setting, clips, child_end))
+
+    def encode() -> None:
+        torch.set_num_threads(1)  # the threads of the parent did not come along
+        features.AUDIO_ROWS, features.TEXT_ROWS, features.BATCH_SECONDS = 4, 1, 2.0  # many small shards
+        for step in build(setting.dataset, clips, setting.encoder, setting.tokenizer, "am"):
+            child_end.send(step)
+
+    child = multiprocessing.get_context("fork").Process(target=encode)
     child.start()
     child_end.close()
     step = None
@@ -255,8 +233,7 @@ def test_a_kill_at_any_moment_loses_at_most_one_shard(setting: Setting) -> None:
     setting.build(clips)
     assert not list((setting.dataset / "features").rglob("*.partial"))
     for clip in clips[::7]:
-        (alone,) = setting.encoder.encode([audio.load(setting.dataset / clip.audio, 22_050)])
-        assert np.array_equal(setting.open()[clip].codes, alone.codes)
+        assert np.array_equal(setting.open()[clip].codes, setting.encoded_alone(clip).codes)
 
 
 def test_the_command_encodes_a_project_as_a_run(setting: Setting, tmp_path: Path) -> None:
@@ -264,13 +241,10 @@ def test_the_command_encodes_a_project_as_a_run(setting: Setting, tmp_path: Path
     write_vocabulary(model)
     clips = make_clips(setting.dataset, 4)
     Store(setting.dataset).add(Source("r", "a.wav"), clips)
-    project = setting.dataset.parent
-    command = [sys.executable, "-m", "utils", "features", "--model", str(model), "--device", "cpu"]
-    options = ["--project", project.name, "--output", str(project.parent)]
-    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    options = ["--project", tmp_path.name, "--output", str(tmp_path.parent)]
+    assert main(["features", "--model", str(model), "--device", "cpu", *options]) == 0
     assert clips[0] in setting.open()
-    (run,) = (path for path in (project / "runs").iterdir() if path.is_dir())
+    (run,) = (path for path in (tmp_path / "runs").iterdir() if path.is_dir())
     kinds = [event["kind"] for event in read_events(run / "events.jsonl").events]
     assert kinds == ["started", "progress", "progress", "features", "ended"]
 
@@ -282,8 +256,7 @@ from utils.dataset import features
 def anonymous():
     (line,) = (line for line in open("/proc/self/status") if line.startswith("RssAnon"))
     return int(line.split()[1]) / 1024
-store = features.Shards(Path(sys.argv[1]), features.AUDIO, ["mel"])
-store.open()
+store = features.Shards(Path(sys.argv[1]), features.AUDIO, ["mel"]).open()
 keys = [f"{number:032x}" for number in range(len(store))]
 random.Random(0).shuffle(keys)
 peak, total = 0.0, 0.0

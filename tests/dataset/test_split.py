@@ -27,15 +27,16 @@ def split(given: Iterable[Clip], share: float = 0.05, by: By = "recording") -> l
 @pytest.mark.parametrize("by", ["recording", "speaker"])
 def test_a_group_is_whole_on_one_side_and_no_side_is_empty(count: int, share: float, by: By) -> None:
     given = clips(count)
-    done = split(given, share, by)
-    train, held_out = ({getattr(clip, by) for clip in done if clip.split == side} for side in ("train", "eval"))
+    train, held_out = (
+        {getattr(clip, by) for clip in split(given, share, by) if clip.split == side} for side in ("train", "eval")
+    )
     assert train
     assert held_out
     assert not train & held_out
     assert train | held_out == {getattr(clip, by) for clip in given}
 
 
-def test_the_share_is_kept_over_many_recordings_in_any_order() -> None:
+def test_the_share_holds_over_many_recordings_in_any_order() -> None:
     sides = {clip.id: clip.split for clip in split(clips(3000, 1))}
     assert 0.04 < list(sides.values()).count("eval") / 3000 < 0.06
     assert sides == {clip.id: clip.split for clip in split(reversed(clips(3000, 1)))}
@@ -46,32 +47,23 @@ def test_what_has_a_split_keeps_it_when_the_dataset_grows() -> None:
     grown = split(first + [clip(number, recording=f"n{name}") for name in range(40) for number in range(2)], 0.2)
     assert grown[: len(first)] == first
     assert all(clip.split for clip in grown)
-
-
-def test_one_recording_is_split_by_time_and_the_note_says_so() -> None:
-    choice = assign(clips(1, 20), 0.1, "recording")
-    assert "one recording" in choice.note
-    assert [choice.splits[f"r0-{number}"] for number in range(20)] == ["train"] * 18 + ["eval"] * 2
-    assert assign(clips(1, 1), 0.5, "recording").splits == {"r0-0": "train"}
+    done = split([*clips(1, 20), clip(30).excluded("noisy")], 0.1)
+    assert done[-1].split == ""
+    assert assign([*done[:-1], clip(30)], 0.1, "recording").splits == {"r0-30": "eval"}  # joins its neighbours
+    first = split([clip(number, speaker="abebe") for number in range(10)], 0.2)
+    more = [clip(0, recording="r1", speaker="abebe"), clip(0, recording="r2", speaker="almaz")]
+    assert [clip.split for clip in split([*first, *more], 0.01, "speaker")[-2:]] == ["train", "train"]
 
 
 def test_split_by_time_takes_the_end_of_each_recording() -> None:
     assert [clip.id for clip in split(clips(3, 10), 0.1, "time") if clip.split == "eval"] == ["r0-9", "r1-9", "r2-9"]
 
 
-def test_one_speaker_is_split_by_recording_and_the_note_says_so() -> None:
+def test_one_recording_is_split_by_time_one_speaker_by_recording_and_the_note_says_so() -> None:
+    choice = assign(clips(1, 20), 0.1, "recording")
+    assert "one recording" in choice.note
+    assert [choice.splits[f"r0-{number}"] for number in range(20)] == ["train"] * 18 + ["eval"] * 2
+    assert assign(clips(1, 1), 0.5, "recording").splits == {"r0-0": "train"}
     choice = assign([clip(number, recording=f"r{number}") for number in range(4)], 0.05, "speaker")
     assert "one speaker" in choice.note
     assert set(choice.splits.values()) == {"train", "eval"}
-
-
-def test_an_excluded_clip_has_no_split_and_a_restored_one_joins_its_neighbours() -> None:
-    done = split([*clips(1, 20), clip(30).excluded("noisy")], 0.1)
-    assert done[-1].split == ""
-    assert assign([*done[:-1], clip(30)], 0.1, "recording").splits == {"r0-30": "eval"}
-
-
-def test_a_speaker_of_whom_a_part_was_held_out_goes_on_with_the_training() -> None:
-    first = split([clip(number, speaker="abebe") for number in range(10)], 0.2)
-    more = [clip(0, recording="r1", speaker="abebe"), clip(0, recording="r2", speaker="almaz")]
-    assert [clip.split for clip in split([*first, *more], 0.01, "speaker")[-2:]] == ["train", "train"]

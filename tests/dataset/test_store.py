@@ -1,4 +1,4 @@
-"""The store of a dataset: what is written is read, changes are whole, and datasets of version 1.0 open."""
+"""The store of a dataset: what is written is read, changes are whole, what the page shows, and datasets of 1.0."""
 
 import contextlib
 import dataclasses
@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.dataset.building import clip
+from tests.ui.data_folders import example_clip
 from utils.core.errors import DataError, StorageError
-from utils.dataset.clip import Clip, Scores, Source, Span
+from utils.dataset import editor, queries
+from utils.dataset.clip import APPROVED, SPLIT, Clip, Scores, Source, Span
 from utils.dataset.metadata import list_files, read_list, write_lists
+from utils.dataset.queries import PAGE_SIZE, Total, View
 from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Store, load_dataset
 
 R0 = Source("r0", "/in/r0.wav", 10, 123, 60.0, warnings=("one", "two, with a comma"))
@@ -54,6 +57,10 @@ def test_several_changes_are_made_together_or_not_at_all(tmp_path: Path) -> None
 
 def test_every_file_has_its_latest_state_and_a_copy_is_the_same_recording(tmp_path: Path) -> None:
     store = Store(tmp_path)
+    assert store.read().clips == {}
+    with pytest.raises(DataError, match="utils prepare"):
+        load_dataset(tmp_path)
+    assert list(tmp_path.iterdir()) == []  # reading creates nothing
     store.note(Source("", "/in/r0.wav", reason="It is empty."))
     assert [source.reason for source in store.read().failed] == ["It is empty."]
     store.add(R0, [clip(0)])
@@ -64,20 +71,14 @@ def test_every_file_has_its_latest_state_and_a_copy_is_the_same_recording(tmp_pa
     assert set(dataset.files) == {"/in/r0.wav", "/in/copy.wav"}
 
 
-def test_a_folder_without_a_dataset_is_empty_or_refused(tmp_path: Path) -> None:
-    assert Store(tmp_path).read().clips == {}
-    with pytest.raises(DataError, match="utils prepare"):
-        load_dataset(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        ("UPDATE clips SET status = 'lost' WHERE id = 'r0-0'", "status 'lost'"),
-        ("UPDATE clips SET start = 'ten'", "is damaged"),
-        ("DROP TABLE sources", "is damaged"),
-        ("PRAGMA user_version = 99", "format 99"),
+        *[
+            ("UPDATE clips SET status = 'lost' WHERE id = 'r0-0'", "status 'lost'"),
+            ("DROP TABLE sources", "is damaged"),
+        ],
+        *[("UPDATE clips SET start = 'ten'", "is damaged"), ("PRAGMA user_version = 99", "format 99")],
     ],
 )
 def test_damage_is_reported(tmp_path: Path, damage: str, reason: str) -> None:
@@ -105,6 +106,7 @@ WRITE_FOREVER = """
 import sys
 from pathlib import Path
 from tests.dataset.building import clip
+from tests.ui.data_folders import example_clip
 from utils.dataset.store import Store
 store = Store(Path(sys.argv[1]))
 for count in range(1, 1_000_000):
@@ -141,35 +143,85 @@ def test_lists_follow_the_store_and_are_left_alone_while_they_are_current(tmp_pa
     assert [(row.text, row.speaker) for row in read_list(train)] == [("አዲስ ቃል ዛሬ", "a b")]
 
 
+def stored(folder: Path, clips: list[Clip]) -> Store:
+    store = Store(folder)
+    store.add(Source("0" * 16, "/in/talk.wav"), clips)
+    store.rank()
+    return store
+
+
+@pytest.fixture
+def fifty(tmp_path: Path) -> Store:
+    """Fifty clips, of which every tenth is excluded."""
+    return stored(tmp_path, [example_clip(number) for number in range(50)])
+
+
+def test_clips_are_filtered_ordered_and_each_is_on_one_page(fifty: Store) -> None:
+    totals = {View(): 45, View("all"): 50, View("excluded"): 5, View("all", "noisy"): 5}
+    totals |= {View("all", search="ቡና"): 10, View("all", search="0000"): 50, View("all", search="%"): 0}
+    assert {view: queries.page(fifty, view, 1).total for view in totals} == totals
+    for order, first in {"noisiest": "0-0", "recording": "0-0", "worst": "-9"}.items():
+        assert queries.page(fifty, View("all", order=order), 1).clips[0].id.endswith(first)
+    pages = [queries.page(fifty, View("all"), number) for number in (1, 2, 3)]
+    assert [page.number for page in pages] == [1, 2, 3]
+    assert len({clip.id for page in pages for clip in page.clips}) == 50
+    assert queries.page(fifty, View("all"), 99).number == pages[0].pages == -(-50 // PAGE_SIZE)
+
+
+@pytest.mark.parametrize(
+    ("score", "better", "worse"),
+    [
+        *[("snr_db", 40, 12), ("confidence", 0.9, 0.4), ("chars_per_second", 12, 23)],
+        *[("second_cer", 0.0, 0.4), ("speech_ratio", 0.9, 0.35)],
+    ],
+)
+def test_suspicious_clips_come_first(tmp_path: Path, score: str, better: float, worse: float) -> None:
+    scores = [Scores(**{score: better}), Scores(**{score: worse}), *[Scores(chars_per_second=12)] * 3]
+    clips = [dataclasses.replace(example_clip(number), scores=each) for number, each in enumerate(scores)]
+    assert queries.page(stored(tmp_path, clips), View(), 1).clips[0].id == example_clip(1).id
+
+
+def test_excluded_clips_are_most_suspicious_and_replaced_and_approved_ones_least(tmp_path: Path) -> None:
+    approved = dataclasses.replace(example_clip(1), reason=APPROVED)
+    clips = [example_clip(0), approved, example_clip(2).excluded("noise"), example_clip(3).excluded(SPLIT)]
+    page = queries.page(stored(tmp_path, clips), View("all"), 1)
+    assert [clip.id[-1] for clip in page.clips] == ["2", "0", "1", "3"]
+
+
+def test_counts_follow_an_edit(fifty: Store) -> None:
+    editor.exclude(fifty.folder, [example_clip(0).id], "a cough")
+    assert queries.reasons(fifty) == {"noisy": 5, "a cough": 1}
+    assert queries.totals(fifty)["excluded"] == Total(6, 24.0)
+    assert queries.totals(fifty)["train"].clips == 44
+    assert queries.count_recordings(fifty) == 1
+
+
 # Version 1.0. The lines were written by its code: two versions of one clip, an excluded one, one of a recording that
 # was not finished, and a line that a crash cut off.
 
-MANIFEST_1_0 = (
-    "id,recording,source,start,end,speaker,text,speech_ratio,snr_db,clipping,loudness_lufs,chars_per_second,confidence,"
-    "second_cer,status,reason,content,split,audio\n"
-    'aaaa-00000000-00004000,aaaa,"/in/talk, one.wav",0.0,4.0,አበበ,"ሰላም ""ለሁላችሁም""",0.9,30.5,0.0,-23.0,12.0,0.9,,kept,,'
-    "c1,train,wavs/aaaa-00000000-00004000.wav\n"
-    'aaaa-00005000-00009000,aaaa,"/in/talk, one.wav",5.0,9.0,አበበ,one\\nb\\\\n|c,,,,,,,,aside,noisy,c2,eval,'
-    "wavs/aaaa-00005000-00009000.wav\n"
-    'aaaa-00000000-00004000,aaaa,"/in/talk, one.wav",0.0,4.0,አበበ,"አዲስ ""ቃል""",0.9,30.5,0.0,-23.0,12.0,0.9,,kept,'
-    "approved,c1,train,wavs/aaaa-00000000-00004000.wav\n"
-    'zzzz-1,zzzz,"/in/other.wav",0.0,4.0,አበበ,"ሰላም",0.9,30.5,0.0,-23.0,12.0,0.9,,kept,,c1,train,wavs/zzzz-1.wav\n'
-    "aaaa-00000000-00004000,aaaa,/in/ta"
-)
-RECORDINGS_1_0 = (
-    "recording,path,size,changed,seconds,reason,warnings\n"
-    'aaaa,"/in/talk, one.wav",10,123,60.0,,"w1\\nw2, x"\n'
-    ",/in/bad.wav,0,0,0.0,It is empty.,\n"
-)
+A1, A2, MEASURED = "aaaa-00000000-00004000", "aaaa-00005000-00009000", "0.9,30.5,0.0,-23.0,12.0,0.9"
+MANIFEST_1_0 = f"""\
+id,recording,source,start,end,speaker,text,speech_ratio,snr_db,clipping,loudness_lufs,chars_per_second,confidence,\
+second_cer,status,reason,content,split,audio
+{A1},aaaa,"/in/talk, one.wav",0.0,4.0,አበበ,"ሰላም ""ለሁላችሁም""\",{MEASURED},,kept,,c1,train,wavs/{A1}.wav
+{A2},aaaa,"/in/talk, one.wav",5.0,9.0,አበበ,one\\nb\\\\n|c,,,,,,,,aside,noisy,c2,eval,wavs/{A2}.wav
+{A1},aaaa,"/in/talk, one.wav",0.0,4.0,አበበ,"አዲስ ""ቃል""\",{MEASURED},,kept,approved,c1,train,wavs/{A1}.wav
+zzzz-1,zzzz,"/in/other.wav",0.0,4.0,አበበ,"ሰላም",{MEASURED},,kept,,c1,train,wavs/zzzz-1.wav
+{A1},aaaa,/in/ta"""
+RECORDINGS_1_0 = """\
+recording,path,size,changed,seconds,reason,warnings
+aaaa,"/in/talk, one.wav",10,123,60.0,,"w1\\nw2, x"
+,/in/bad.wav,0,0,0.0,It is empty.,
+"""
+TALK = ("aaaa", "/in/talk, one.wav")
 CLIPS_1_0 = [
     Clip(
-        *("aaaa-00000000-00004000", "aaaa", "/in/talk, one.wav", Span(0.0, 4.0), "አበበ", 'አዲስ "ቃል"'),
-        *("wavs/aaaa-00000000-00004000.wav", "c1", Scores(0.9, 30.5, 0.0, -23.0, 12.0, 0.9)),
-        *("train", "kept", "approved"),
+        *(A1, *TALK, Span(0.0, 4.0), "አበበ", 'አዲስ "ቃል"', f"wavs/{A1}.wav", "c1"),
+        *(Scores(0.9, 30.5, 0.0, -23.0, 12.0, 0.9), "train", "kept", "approved"),
     ),
     Clip(
-        *("aaaa-00005000-00009000", "aaaa", "/in/talk, one.wav", Span(5.0, 9.0), "አበበ", "one\nb\\n|c"),
-        *("wavs/aaaa-00005000-00009000.wav", "c2", Scores(), "eval", "excluded", "noisy"),
+        *(A2, *TALK, Span(5.0, 9.0), "አበበ", "one\nb\\n|c", f"wavs/{A2}.wav", "c2"),
+        *(Scores(), "eval", "excluded", "noisy"),
     ),
 ]
 
@@ -184,12 +236,12 @@ def old(tmp_path: Path) -> Path:
 def test_a_dataset_of_1_0_is_converted_once_and_its_files_stay(old: Path, caplog: pytest.LogCaptureFixture) -> None:
     dataset = load_dataset(old)
     assert list(dataset.clips.values()) == CLIPS_1_0
-    assert dataset.recordings == {"aaaa": Source("aaaa", "/in/talk, one.wav", 10, 123, 60.0, "", ("w1", "w2, x"))}
+    assert dataset.recordings == {"aaaa": Source(*TALK, 10, 123, 60.0, "", ("w1", "w2, x"))}
     assert [source.path for source in dataset.failed] == ["/in/bad.wav"]
     assert (old / MANIFEST).read_text(encoding="utf-8") == MANIFEST_1_0
     assert "2 clips of version 1.0" in caplog.text
     Store(old).put([dataclasses.replace(CLIPS_1_0[0], text="ሰላም")])
-    assert load_dataset(old).clips["aaaa-00000000-00004000"].text == "ሰላም"
+    assert load_dataset(old).clips[A1].text == "ሰላም"
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write everywhere")

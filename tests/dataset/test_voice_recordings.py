@@ -1,5 +1,6 @@
 """Sentences read into a microphone become recordings with their text."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from tests.dataset.building import SETTINGS, built
 from tests.dataset.recordings import babble
+from utils.amharic.alphabet import PHONES
 from utils.core.errors import AudioError, DataError
 from utils.core.paths import Project
 from utils.dataset import prompts, sources, voice_recordings
@@ -35,15 +37,6 @@ def test_a_preparation_makes_a_clip_of_each_take_with_its_text(tmp_path: Path) -
     assert sorted(clip.text for clip in report.contents.kept) == sorted(SENTENCES)
 
 
-def test_a_take_is_read_back_as_it_was_spoken(tmp_path: Path) -> None:
-    take = voice_recordings.save_take(Project(tmp_path), SENTENCES[0], spoken(), RATE)
-    assert np.abs(audio.load(take.path, RATE) - spoken()).max() < 1e-4
-    assert voice_recordings.takes(Project(tmp_path)) == [take]
-    loud = voice_recordings.save_take(Project(tmp_path), SENTENCES[0], np.clip(spoken(loud=8), -1, 1), RATE)
-    assert loud.warning == voice_recordings.TOO_LOUD
-    assert loud.path.is_file()
-
-
 @pytest.mark.parametrize(
     ("samples", "reason"),
     [
@@ -59,16 +52,41 @@ def test_a_take_of_which_no_clip_would_come_is_refused(tmp_path: Path, samples: 
     assert voice_recordings.takes(Project(tmp_path)) == []
 
 
-def test_the_newest_take_is_removed_first(tmp_path: Path) -> None:
+def test_takes_are_read_back_and_the_newest_is_removed_first(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    for sentence in SENTENCES:
-        voice_recordings.save_take(project, sentence, spoken(), RATE)
+    first = voice_recordings.save_take(project, SENTENCES[0], spoken(), RATE)
+    loud = voice_recordings.save_take(project, SENTENCES[1], np.clip(spoken(loud=8), -1, 1), RATE)
+    assert np.abs(audio.load(first.path, RATE) - spoken()).max() < 1e-4
+    assert loud.warning == voice_recordings.TOO_LOUD
+    assert voice_recordings.takes(project) == [first, dataclasses.replace(loud, warning="")]
     assert voice_recordings.undo_last(project).text == SENTENCES[1]
-    assert [take.text for take in voice_recordings.takes(project)] == [SENTENCES[0]]
+    assert voice_recordings.takes(project) == [first]
     voice_recordings.undo_last(project)
     with pytest.raises(DataError, match="no recording"):
         voice_recordings.undo_last(project)
     assert [path.name for path in voice_recordings.folder(project).iterdir() if path.name != ".lock"] == []
+
+
+def test_the_shipped_sentences_have_every_sound_and_so_do_the_first_ten_chosen() -> None:
+    shipped, first = prompts.shipped(), prompts.choose(20)
+    assert len(shipped) == len(set(shipped)) == 250
+    assert all(text == text.strip() for text in shipped)
+    assert prompts.missing_sounds(shipped) == prompts.missing_sounds(first[:10]) == ()
+    assert first == prompts.choose(20)
+    assert set(prompts.choose(300, read=first)) == set(shipped) - set(first)
+
+
+def test_chosen_sentences_have_more_pairs_than_as_many_from_the_start_of_the_list() -> None:
+    def pairs(texts: list[str]) -> int:
+        return len({unit for text in texts for unit in prompts._units(text) if len(unit) == 2})
+
+    assert pairs(prompts.choose(40)) > 1.2 * pairs(list(prompts.shipped()[:40]))
+
+
+@pytest.mark.parametrize(("text", "sounds"), [("ሰላም", set("səlam")), ("…", set()), ("3", set("sost"))])
+def test_the_sounds_of_a_text_are_known(text: str, sounds: set[str]) -> None:
+    assert set(PHONES) - set(prompts.missing_sounds([text])) == sounds
+    assert len(prompts.choose(250, [text])) == bool(sounds)
 
 
 def test_each_sentence_adds_sounds_and_none_is_suggested_again() -> None:

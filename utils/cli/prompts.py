@@ -32,6 +32,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{len(rows)} sentences written to {arguments.list}.")
     else:
         print("\n".join(sentences))
-    missing = prompts.coverage([*read, *sentences]).missing
+    missing = prompts.missing_sounds([*read, *sentences])
     print(f"Missing sounds: {' '.join(missing)}" if missing else "The sentences contain every sound.")
     return 0

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -13,14 +12,6 @@ from utils.amharic.alphabet import PHONES, WORD, encode
 
 SENTENCES = Path(__file__).parent / "data" / "prompts_am.txt"
 SINGLE_SOUND_WEIGHT = 3.0  # of a single sound, compared with a pair of sounds
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """The sounds of some texts."""
-
-    counts: Counter[str]  # geminates count as their single sound
-    missing: tuple[str, ...]  # sounds of the language that do not occur
 
 
 def choose(count: int, sentences: Sequence[str] | None = None, read: Iterable[str] = ()) -> list[str]:
@@ -48,10 +39,10 @@ def choose(count: int, sentences: Sequence[str] | None = None, read: Iterable[st
     return chosen
 
 
-def coverage(texts: Iterable[str]) -> Coverage:
-    codes = {code: phone for phone, code in PHONES.items()}
-    counts = Counter(codes[code] for text in texts for code in _codes(text) if code in codes)
-    return Coverage(counts, tuple(phone for phone in PHONES if phone not in counts))
+def missing_sounds(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the sounds of the language that do not occur; a geminate counts as its single sound."""
+    codes = {code for text in texts for code in _codes(text)}
+    return tuple(phone for phone, code in PHONES.items() if code not in codes)
 
 
 @cache

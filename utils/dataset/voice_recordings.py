@@ -98,7 +98,7 @@ def undo_last(project: Project) -> Take:
 
 def progress(saved: Collection[Take]) -> Progress:
     """Return how many of the sounds of Amharic some takes contain."""
-    missing = prompts.coverage(take.text for take in saved).missing
+    missing = prompts.missing_sounds(take.text for take in saved)
     return Progress(len(saved), sum(take.seconds for take in saved), len(PHONES) - len(missing), len(PHONES), missing)
 
 
