@@ -1,12 +1,11 @@
-"""What watches a run, on scripted losses and fake shortages of memory."""
+"""What watches a run, on scripted losses and shortages of memory."""
 
-from dataclasses import dataclass
-from typing import Any
-
+import numpy as np
 import pytest
 
 from utils.training.guards import EarlyStopping, MicroBatches, NonFiniteGuard, OverfittingGuard, StepStatus
 from utils.training.memory import NotEnoughMemoryError
+from utils.training.packing import Example, PackedBatch, SpecialTokens, pack
 
 GO, SKIP, BACK, UP = StepStatus.APPLIED, StepStatus.SKIPPED, StepStatus.ROLL_BACK, StepStatus.FAILED
 NAN, INF = float("nan"), float("inf")
@@ -89,45 +88,31 @@ def test_overfitting_is_reported_once_an_episode(
     assert [number for number, warning in enumerate(warnings) if warning] == warned_at
 
 
-@dataclass
-class Clips:
-    """A batch of clip numbers."""
-
-    ids: list[int]
-
-    @property
-    def clips(self) -> int:
-        return len(self.ids)
-
-    def halves(self) -> tuple["Clips", "Clips"]:
-        middle = (self.clips + 1) // 2
-        return Clips(self.ids[:middle]), Clips(self.ids[middle:])
+def batch(clips: int) -> PackedBatch:
+    clip = Example(np.array([7]), np.array([500], np.int16), np.ones((4, 80), np.float16))
+    return pack([clip] * clips, SpecialTokens(start_text=99, stop_text=0, start_audio=1024, stop_audio=1025))
 
 
-def split(micro: MicroBatches, *batches: list[int]) -> list[list[int]]:
-    fake: Any = [Clips(ids) for ids in batches]
-    pieces: Any = micro.split(fake)
-    return [piece.ids for piece in pieces]
+def split_sizes(micro: MicroBatches, *sizes: int) -> list[int]:
+    return [piece.clips for piece in micro.split([batch(size) for size in sizes])]
 
 
-def test_batches_are_halved_and_no_clip_is_lost() -> None:
-    micro = MicroBatches(5)
-    batches: tuple[list[int], ...] = [1, 2, 3, 4, 5], [6, 7], []
-    assert split(micro, *batches) == [[1, 2, 3, 4, 5], [6, 7], []]
+def test_batches_are_halved_and_a_resumed_run_halves_them_too() -> None:
+    micro, resumed = MicroBatches(5), MicroBatches(5)
+    assert split_sizes(micro, 5, 2, 0) == [5, 2, 0]
     assert "with 3, in 2 times" in micro.on_oom()
-    assert split(micro, *batches) == [[1, 2, 3], [4, 5], [6], [7], []]
+    assert split_sizes(micro, 5, 2, 0) == [3, 2, 1, 1, 0]
     micro.on_oom()
-    resumed = MicroBatches(5)
     resumed.load_state_dict(micro.state_dict())
-    assert split(resumed, *batches) == [[1, 2], [3], [4], [5], [6], [7], []]
+    assert split_sizes(resumed, 5, 2, 0) == [2, 1, 1, 1, 1, 1, 0]
 
 
 @pytest.mark.parametrize(("size", "halvings"), [(64, 3), (4, 2), (1, 0)])
 def test_after_three_halvings_or_at_one_clip_the_run_stops_with_a_plan(size: int, halvings: int) -> None:
     micro = MicroBatches(size)
     for _ in range(halvings):
-        split(micro, list(range(size)))
+        split_sizes(micro, size)
         micro.on_oom()
-    split(micro, list(range(size)))
+    split_sizes(micro, size)
     with pytest.raises(NotEnoughMemoryError, match="memory-plan"):
         micro.on_oom()

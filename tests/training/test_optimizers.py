@@ -12,7 +12,7 @@ from torch import nn
 from torch.optim.lr_scheduler import LRScheduler
 
 from tests.training.small_gpt import small_gpt
-from tests.training.speedups.lessons import farthest, learn, loss
+from tests.training.speedups.lessons import learn
 from utils.config import TrainConfig
 from utils.training.optimizers import make_optimizer, make_schedule, parameter_groups, scale_rates
 from utils.training.speedups import SpeedupError
@@ -66,20 +66,6 @@ def test_the_settings_choose_the_optimizer(switches: dict[str, Any], kind: type,
     before = gpt.text_head.weight.detach().clone()
     learn(gpt, optimizer, 1)
     assert not torch.equal(gpt.text_head.weight, before)
-
-
-def test_the_fused_kernel_equals_the_plain_one() -> None:
-    plain, fused = small_gpt(), small_gpt()
-    options = ((plain, config(enable_fused_optimizer=False)), (fused, config()))
-    optimizers = [make_optimizer(gpt, settings, CPU)[0] for gpt, settings in options]
-    for seed in range(5):
-        plain.zero_grad()
-        torch.autograd.backward(loss(plain, seed))  # the same gradients for both
-        for weight, other in zip(plain.parameters(), fused.parameters(), strict=True):
-            other.grad = None if weight.grad is None else weight.grad.clone()
-        for optimizer in optimizers:
-            optimizer.step()
-    assert farthest(plain, fused) < 1e-6
 
 
 def test_a_saved_state_does_not_bring_the_kernel_of_its_machine() -> None:
