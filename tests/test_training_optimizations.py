@@ -55,6 +55,7 @@ def without_dropout(**settings: Any) -> Any:
         ({"enable_grad_checkpoint": True}, "enable_grad_checkpoint", 9, "checkpointed layers of gpt", 3),
         ({"freeze_first_n_gpt_layers": 2}, "freeze_first_n_gpt_layers", 2, "frozen layers of gpt", 2),
         ({"freeze_conditioning": True}, "freeze_conditioning", 54, "frozen weights of conditioning", 54),
+        ({"use_compile": True}, "use_compile", 3, "compiled layers of gpt", 3),
         ({"enable_lora": True}, "enable_lora", 12, "adapted layers", 12),
         ({"enable_lora": True, "lora_targets": "attention"}, "enable_lora", 6, "adapted layers", 6),
     ],
@@ -99,10 +100,11 @@ def test_the_gpt_is_found_wherever_it_is(wrap: Callable[[nn.Module], nn.Module])
     assert coqui_gpt(wrap(gpt)) is gpt
 
 
-@pytest.mark.parametrize("pick", [lambda gpt: gpt.gpt, lambda gpt: Holder("other", gpt), lambda _: nn.Linear(1, 1)])
-def test_a_model_without_it_is_refused(pick: Callable[[Any], nn.Module]) -> None:
-    with pytest.raises(SpeedupError, match="coqui's GPT"):
-        coqui_gpt(pick(small_gpt()))
+def test_a_model_without_it_is_refused() -> None:
+    gpt = small_gpt()
+    for model in (gpt.gpt, Holder("other", gpt), nn.Linear(1, 1)):
+        with pytest.raises(SpeedupError, match="coqui's GPT"):
+            coqui_gpt(model)
 
 
 def test_the_number_format_comes_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:

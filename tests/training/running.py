@@ -34,15 +34,15 @@ def settings(project: Path, dataset: Path, **changes: object) -> TrainConfig:
 
 def trained(project: Path, dataset: Path, **changes: object) -> Run:
     """Train in this process."""
-    from utils.gpt_train import train
-
     config = settings(project, dataset, **changes)
     run = create("train", config, Project(project))
-    go_on(run, train, config)
+    resume(run, config)
     return run
 
 
-def go_on(run: Run, train: Any, config: TrainConfig) -> None:
+def resume(run: Run, config: TrainConfig) -> None:
+    from utils.gpt_train import train
+
     failures: list[BaseException] = []
     with Job(run) as job:
         try:
@@ -56,6 +56,10 @@ def go_on(run: Run, train: Any, config: TrainConfig) -> None:
 
 def events(run: Run, kind: str) -> list[Event]:
     return [event for event in read_events(run.events).events if event["kind"] == kind]
+
+
+def figures(run: Run, name: str, kind: str = "train") -> list[float]:
+    return [float(str(event[name])) for event in events(run, kind)]
 
 
 def weights(run: Run) -> dict[str, torch.Tensor]:

@@ -40,16 +40,20 @@ def content(updates: list[Update]) -> list[tuple[object, ...]]:
     return [(*update[1:], *map(values, update.batches)) for update in updates]
 
 
-def test_an_epoch_reads_every_clip_once_and_knows_its_counts() -> None:
-    reading, source = loader(BatchSpec(3))
-    updates = list(reading.run(0, len(reading.plan)))
-    assert sorted(source.read_clips) == list(range(45))
-    assert [update.number for update in updates] == list(range(6))
-    for update in updates:
-        assert update.clips == sum(batch.clips for batch in update.batches)
-        assert update.text_count == sum(batch.text_count for batch in update.batches)
-        assert update.audio_count == sum(batch.audio_count for batch in update.batches)
-        assert max(batch.clips for batch in update.batches) <= 3
+@pytest.mark.parametrize("world", [1, 3])
+def test_an_epoch_reads_every_clip_once_and_knows_its_counts(world: int) -> None:
+    readers = [loader(BatchSpec(3, rank=rank, world=world)) for rank in range(world)]
+    runs = [list(reading.run(0, len(reading.plan))) for reading, _ in readers]
+    assert sorted(clip for _, source in readers for clip in source.read_clips) == list(range(45))
+    assert [[update.number for update in updates] for updates in runs] == [list(range(6))] * world
+    for shared in zip(*runs, strict=True):
+        assert len({len(update.batches) for update in shared}) == 1
+        assert len({update[1:] for update in shared}) == 1
+        batches = [batch for update in shared for batch in update.batches]
+        assert sum(batch.clips for batch in batches) == shared[0].clips
+        assert sum(batch.text_count for batch in batches) == shared[0].text_count
+        assert sum(batch.audio_count for batch in batches) == shared[0].audio_count
+        assert max(batch.clips for batch in batches) <= 3
 
 
 def test_one_update_is_read_ahead_and_no_more() -> None:
@@ -77,18 +81,6 @@ def test_a_resumed_run_reads_the_same_clips_and_draws_no_random_number(workers: 
     assert content(rest) == content(everything[9:])
     assert torch.equal(torch.get_rng_state(), state)
     assert len(source.read_clips) == (0 if workers else sum(update.clips for update in rest))
-
-
-def test_processes_share_the_clips_without_overlap() -> None:
-    readers = [loader(BatchSpec(3, rank=rank, world=3)) for rank in range(3)]
-    runs = [list(reading.run(0, 6)) for reading, _ in readers]
-    assert sorted(clip for _, source in readers for clip in source.read_clips) == list(range(45))
-    for shared in zip(*runs, strict=True):
-        assert len({len(update.batches) for update in shared}) == 1
-        assert len({update[1:] for update in shared}) == 1
-        batches = [batch for update in shared for batch in update.batches]
-        assert sum(batch.audio_count for batch in batches) == shared[0].audio_count
-        assert sum(batch.text_count for batch in batches) == shared[0].text_count
 
 
 def learned(model: PackedGpt, specs: list[BatchSpec]) -> Tensor:

@@ -9,12 +9,13 @@ import psutil
 import pytest
 import torch
 
-from tests.training.running import events, go_on, same, settings, trained, weights
+from tests.training.running import events, figures, resume, same, settings, trained, weights
 from tests.training.trainable import write_dataset
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.runs import Run, Status, create
-from utils.xtts import checkpoints
+from utils.training.step import TrainStep
+from utils.xtts import checkpoints, random_model
 
 pytestmark = pytest.mark.slow
 
@@ -24,22 +25,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory, dataset: Path) -> Run:
     return trained(tmp_path_factory.mktemp("whole"), dataset)
 
 
-def test_a_run_reports_every_update(whole: Run) -> None:
-    updates = events(whole, "train")
+def test_a_run_reports_every_update_learns_and_marks_the_best_checkpoint(whole: Run) -> None:
+    updates, losses = events(whole, "train"), figures(whole, "loss", "evaluation")
     assert [event["step"] for event in updates] == [1, 2, 3, 4, 5, 6]
-    wanted = {"loss", "loss_text", "loss_audio", "learning_rate", "grad_norm", "samples_per_second", "seconds_left"}
-    assert all(wanted <= event.keys() for event in updates)
-
-
-def test_a_run_learns(whole: Run) -> None:
-    losses = [float(str(event["loss"])) for event in events(whole, "evaluation")]
+    expected = {"loss", "loss_text", "loss_audio", "learning_rate", "grad_norm", "samples_per_second", "seconds_left"}
+    assert all(expected <= event.keys() for event in updates)
     assert losses[-1] < 0.75 * losses[0]
-
-
-def test_the_best_checkpoint_is_marked_and_holds_half_precision(whole: Run) -> None:
     best = checkpoints.find(whole.folder, "best")
     assert best.info is not None
-    assert best.info.eval_loss == min(float(str(event["loss"])) for event in events(whole, "evaluation"))
+    assert best.info.eval_loss == min(losses)
     assert {part.dtype for part in checkpoints.read_state(best.folder).values()} == {torch.float16}
 
 
@@ -65,8 +59,8 @@ def test_batch_size_times_accumulation_is_what_counts(tmp_path: Path, dataset: P
         trained(tmp_path / str(size), dataset, dropout=0, batch_size=size, grad_acumm=4 // size, max_steps=4)
         for size in (4, 1)
     ]
-    for kind, name in (("train", "loss"), ("train", "grad_norm"), ("evaluation", "loss")):
-        first, second = ([float(str(event[name])) for event in events(run, kind)] for run in runs)
+    for name, kind in (("loss", "train"), ("grad_norm", "train"), ("loss", "evaluation")):
+        first, second = (figures(run, name, kind) for run in runs)
         assert first == pytest.approx(second, rel=1e-5)
 
 
@@ -74,9 +68,6 @@ def test_batch_size_times_accumulation_is_what_counts(tmp_path: Path, dataset: P
 def test_an_interrupted_run_continues_to_the_same_weights(
     whole: Run, tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
-    from utils.gpt_train import train
-    from utils.training.step import TrainStep
-
     config = settings(tmp_path, dataset)
     run = create("train", config, Project(tmp_path))
     original = TrainStep.run
@@ -88,12 +79,12 @@ def test_an_interrupted_run_continues_to_the_same_weights(
 
     monkeypatch.setattr(TrainStep, "run", breaking)
     with pytest.raises(RuntimeError, match="broken"):
-        go_on(run, train, config)
+        resume(run, config)
     assert run.read_state().status is Status.FAILED
     monkeypatch.undo()
-    go_on(run, train, config)
+    resume(run, config)
     assert same(weights(run), weights(whole))
-    assert [event["step"] for event in events(run, "train")][-1] == 6
+    assert figures(run, "step")[-1] == 6
 
 
 @pytest.mark.parametrize(
@@ -110,12 +101,27 @@ def test_an_error_says_how_to_fix_it(tmp_path: Path, dataset: Path, changes: dic
         trained(tmp_path, dataset, **changes)
 
 
-def test_changed_clips_are_refused_at_a_resume(tmp_path: Path) -> None:
-    from utils.gpt_train import train
-
+def test_a_resumed_run_may_last_longer_but_its_settings_and_clips_may_not_change(tmp_path: Path) -> None:
     own = write_dataset(tmp_path / "dataset")
-    run = trained(tmp_path, own)
+    run = trained(tmp_path, own, max_steps=2, save_step=2)
+    longer = settings(tmp_path, own, max_steps=4)
+    resume(run, longer)
+    assert figures(run, "step") == [1, 2, 3, 4]
+    with pytest.raises(AmharicTtsError, match="settings"):
+        resume(run, settings(tmp_path, own, max_steps=6, learning_rate=1e-4))
     lists = own / "metadata_train.csv"
     lists.write_text("\n".join(lists.read_text().splitlines()[:-1]) + "\n")
     with pytest.raises(AmharicTtsError, match="clips have changed"):
-        go_on(run, train, settings(tmp_path, own))
+        resume(run, longer)
+
+
+@pytest.mark.timeout(600)
+def test_a_model_of_the_full_size_goes_from_the_layout_of_the_hub_to_a_voice(tmp_path: Path) -> None:
+    dataset = write_dataset(tmp_path / "dataset", train=2, held_back=1)
+    model = random_model.build(tmp_path / "model", sizes=random_model.PUBLISHED)
+    options = {"version": "v2.0.2", "custom_model": str(model), "enable_lora": True}
+    run = trained(tmp_path / "project", dataset, **options, batch_size=1, grad_acumm=1, max_steps=1)
+    changed = {event["name"]: event["changed"] for event in events(run, "optimization")}
+    assert (changed["enable_lora"], changed["enable_fused_gelu"]) == (120, 30)
+    assert figures(run, "step") == [1]
+    assert (Project(tmp_path / "project").ready / "model.pth").stat().st_size > 1.7e9

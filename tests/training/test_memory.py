@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.mem_tracker import MemTracker
 
+from tests.training.speedups.lessons import kept_bytes
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError
 from utils.training import memory
@@ -51,19 +51,6 @@ def test_the_longest_clip_is_that_of_the_settings_or_of_the_data() -> None:
     assert ClipSize.longest(lengths) == ClipSize(32 + 1 + 10 + 4 + 44, 173, 31, 48)
 
 
-@pytest.mark.parametrize("settings", [{}, {"enable_grad_checkpoint": True}, {"enable_lora": True}], ids=str)
-def test_what_autograd_keeps_on_a_cpu_is_what_the_trace_counts(settings: dict[str, Any]) -> None:
-    config = TrainConfig.parse({"enable_mixed_precision": False, "batch_size": 2, "grad_acumm": 1, **settings})
-    torch.manual_seed(0)
-    gpt = random_gpt(ModelSize(layers=8, dim=128, heads=4, text_rows=100))
-    set_dropout(gpt, config.dropout)
-    TrainingOptimizer(config, "cpu").apply(gpt)
-    batch = random_batch(SpecialTokens.from_model(gpt), CLIP, 2)
-    kept = kept_bytes(PackedGpt(gpt).train(), batch)
-    estimate = memory.estimate(config, CPU, ModelSize.from_model(gpt), CLIP)
-    assert kept <= estimate.parts["activations"] + estimate.parts["gradients"] <= 1.6 * kept + 2**24
-
-
 @pytest.mark.parametrize(
     ("settings", "frames"),
     [
@@ -71,6 +58,8 @@ def test_what_autograd_keeps_on_a_cpu_is_what_the_trace_counts(settings: dict[st
         ({"enable_sdpa": False}, 516),
         ({"enable_grad_checkpoint": True, "enable_mixed_precision": True}, 516),
         ({"enable_grad_checkpoint": True}, 1500),
+        ({"dropout": 0.1, "enable_sdpa": False}, 516),
+        ({"dropout": 0.1, "enable_byte_dropout": True}, 516),
     ],
     ids=str,
 )
@@ -80,12 +69,13 @@ def test_the_peak_of_a_step_is_what_torch_tracks(settings: dict[str, Any], frame
     size = ModelSize(layers=4, dim=256, heads=4, text_rows=300)
     clip = replace(ClipSize.from_config(config), frames=frames)
     parts = trace_update(config, size, clip, on_gpu=False, half=config.enable_mixed_precision)
-    with FakeTensorMode(allow_non_fake_inputs=True):
+    with torch.device("meta"):
         gpt = random_gpt(size)
         set_dropout(gpt, config.dropout)
         TrainingOptimizer(config, "cpu").apply(gpt)
-        model = PackedGpt(gpt).train()
-        batch = random_batch(SpecialTokens.from_model(gpt), clip, 3)
+    batch = random_batch(SpecialTokens.from_model(gpt), clip, 3)
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        model = PackedGpt(gpt.to_empty(device="cpu")).train()
         batch = replace(batch, mel=torch.empty_like(batch.mel), numbers=torch.empty_like(batch.numbers))
         tracker = MemTracker()
         tracker.track_external(model)
@@ -97,21 +87,15 @@ def test_the_peak_of_a_step_is_what_torch_tracks(settings: dict[str, Any], frame
     assert 0.95 < (parts["weights"] + parts["gradients"] + parts["activations"]) / tracked < 1.15
 
 
-def kept_bytes(model: nn.Module, batch: Any) -> int:
-    """Add up the storages that autograd keeps, parameters aside."""
-    weights = {weight.untyped_storage()._cdata for weight in model.parameters()}
-    kept: dict[int, Any] = {}
-
-    def keep(tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        if storage._cdata not in weights:
-            kept[storage._cdata] = storage
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        sums = model(batch)
-    del sums
-    return sum(storage.nbytes() for storage in kept.values())
+def test_what_autograd_keeps_with_adapters_is_what_the_trace_counts() -> None:
+    config = TrainConfig(enable_mixed_precision=False, batch_size=2, grad_acumm=1, enable_lora=True)
+    gpt = random_gpt(ModelSize(layers=8, dim=128, heads=4, text_rows=100))
+    set_dropout(gpt, config.dropout)
+    TrainingOptimizer(config, "cpu").apply(gpt)
+    model, batch = PackedGpt(gpt).train(), random_batch(SpecialTokens.from_model(gpt), CLIP, 2)
+    kept = kept_bytes(model, lambda: model(batch))
+    parts = memory.estimate(config, CPU, ModelSize.from_model(gpt), CLIP).parts
+    assert kept <= parts["activations"] + parts["gradients"] <= 1.6 * kept + 2**24
 
 
 @pytest.mark.parametrize(
@@ -161,17 +145,16 @@ def test_the_full_model_is_split_for_16_gb() -> None:
     assert estimate.fits
 
 
-@pytest.mark.parametrize(("fitting", "batch_size", "grad_acumm"), [(15, 15, 1), (7, 5, 3)])
-def test_the_same_effective_batch_is_split(fitting: int, batch_size: int, grad_acumm: int) -> None:
-    config = TrainConfig(batch_size=3, grad_acumm=5)
-    fitted, _ = memory.fit_batch(config, gpu_for(batch_size=fitting, grad_acumm=2), SMALL)
-    assert fitted == memory.changed(config, {"batch_size": batch_size, "grad_acumm": grad_acumm})
-
-
-def test_a_token_budget_is_split_instead_of_clips() -> None:
-    config = TrainConfig(batch_tokens=4000, grad_acumm=2)
-    fitted, _ = memory.fit_batch(config, gpu_for(batch_tokens=2500, grad_acumm=2), SMALL)
-    assert (fitted.batch_tokens, fitted.grad_acumm) == (2000, 4)
+@pytest.mark.parametrize(
+    ("name", "size", "grad_acumm", "fitting", "split_size", "split_grad_acumm"),
+    [("batch_size", 3, 5, 15, 15, 1), ("batch_size", 3, 5, 7, 5, 3), ("batch_tokens", 4000, 2, 2500, 2000, 4)],
+)
+def test_the_same_effective_batch_is_split(
+    name: str, size: int, grad_acumm: int, fitting: int, split_size: int, split_grad_acumm: int
+) -> None:
+    config = TrainConfig.parse({name: size, "grad_acumm": grad_acumm})
+    fitted, _ = memory.fit_batch(config, gpu_for(**{name: fitting, "grad_acumm": 2}), SMALL)
+    assert fitted == memory.changed(config, {name: split_size, "grad_acumm": split_grad_acumm})
 
 
 @pytest.mark.parametrize(

@@ -6,33 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.running import QUICK as DEFAULTS
-from tests.training.running import events, trained
+from tests.training import running
+from tests.training.running import figures, trained
 from utils.config.flags import flag
 from utils.core.paths import ROOT, Project
 from utils.runs import Run, Status, list_runs
 from utils.xtts import checkpoints
 
 pytestmark = pytest.mark.slow
-QUICK = DEFAULTS | {"max_steps": 4, "save_step": 2, "dropout": 0}
+QUICK = running.QUICK | {"max_steps": 4, "save_step": 2, "dropout": 0}
 
 
 def train_by_command(project: Path, dataset: Path, *words: str, launcher: tuple[str, ...] = ()) -> Run:
-    values = QUICK | {
-        "train_csv": dataset / "metadata_train.csv",
-        "eval_csv": dataset / "metadata_eval.csv",
-        "output_path": project,
-    }
+    lists = {f"{split}_csv": dataset / f"metadata_{split}.csv" for split in ("train", "eval")}
+    values = QUICK | lists | {"output_path": project}
     flags = [f"{flag(name)}={value}" for name, value in values.items() if not isinstance(value, bool)]
     start = [sys.executable, *(launcher or ("-m",)), "utils", "train", *flags, "--no-enable-mixed-precision", *words]
     done = subprocess.run(start, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
     (run,) = list_runs(Project(project))
     assert run.read_state().status is Status.FINISHED, done.stdout[-1500:] + done.stderr[-1500:]
     return run
-
-
-def curve(run: Run, kind: str) -> list[float]:
-    return [float(str(event["loss"])) for event in events(run, kind)]
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +47,8 @@ def test_two_processes_come_to_the_same_curve(
 ) -> None:
     together = train_by_command(tmp_path, dataset, "--grad-acumm=1", *words, launcher=launcher)
     for kind in ("train", "evaluation"):
-        assert curve(together, kind) == pytest.approx(curve(alone, kind), rel=1e-4)
-    assert [event["step"] for event in events(together, "train")] == [1, 2, 3, 4]
+        assert figures(together, "loss", kind) == pytest.approx(figures(alone, "loss", kind), rel=1e-4)
+    assert figures(together, "step") == [1, 2, 3, 4]
     assert not checkpoints.find(together.folder, "best").error
 
 

@@ -1,6 +1,7 @@
 """A run that is killed at any moment, also in the middle of a save, ends with exactly the same weights."""
 
 import gc
+import importlib
 import multiprocessing
 import os
 import random
@@ -10,8 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
-from tests.training.running import events, go_on, same, settings, weights
+from tests.training.running import events, resume, same, settings, weights
 from utils.amharic import lexicon
 from utils.config import TrainConfig
 from utils.core.paths import Project
@@ -26,13 +28,7 @@ PATIENCE = 120.0  # seconds that a child may take on a busy machine
 
 
 def start_child(run: Run, config: TrainConfig) -> int:
-    """Train in a forked child, which has imported everything already; return its process number."""
-    import torch
-
-    from utils.gpt_train import train
-
-    lexicon.words()
-    gc.freeze()  # no child looks for garbage in what they all share
+    """Train in a forked child and return its process number."""
     if child := os.fork():
         return child
     try:
@@ -40,7 +36,7 @@ def start_child(run: Run, config: TrainConfig) -> int:
         with run.log.open("ab") as log:
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
-            go_on(run, train, config)
+            resume(run, config)
             os._exit(0)
     finally:
         os._exit(1)
@@ -62,6 +58,9 @@ def test_a_run_killed_twenty_times_ends_with_the_weights_of_an_uninterrupted_one
 
 
 def kill_and_compare(folder: Path, dataset: Path) -> None:
+    importlib.import_module("utils.gpt_train")  # each child then has everything
+    lexicon.words()
+    gc.freeze()  # no child looks for garbage in what they all share
     dice = random.Random(0)
     config = settings(folder, dataset, max_steps=UPDATES, save_step=2, save_n_checkpoints=2, eval_step=7)
     run = create("train", config, Project(folder))

@@ -1,9 +1,10 @@
 """One update's worth of work for coqui's small GPT: clips of random text, codes and sound."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 
@@ -42,3 +43,17 @@ def farthest(gpt: Any, other: Any) -> float:
     """Return the largest difference between the weights of two models."""
     pairs = zip(gpt.parameters(), other.parameters(), strict=True)
     return max(float((one - two).detach().abs().max()) for one, two in pairs)
+
+
+def kept_bytes(model: nn.Module, forward: Callable[[], object]) -> int:
+    """Return how much a forward pass keeps for the backward pass, the weights not counted."""
+    weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
+    kept: dict[int, Tensor] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor  # alive, so that no other gets its address
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        forward()
+    return sum(tensor.untyped_storage().nbytes() for address, tensor in kept.items() if address not in weights)

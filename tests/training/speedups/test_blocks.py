@@ -1,16 +1,15 @@
 """How the layers run: fused GELU, gradient checkpointing and torch.compile compute the same and keep less."""
 
 import copy
-from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 import pytest
 import torch
 from torch import Tensor, nn
-from torch._dynamo.testing import CompileCounter
 
 from tests.training.small_gpt import small_gpt
+from tests.training.speedups.lessons import kept_bytes
 from utils.training.speedups import SpeedupError
 from utils.training.speedups.attention import use_sdpa
 from utils.training.speedups.blocks import (
@@ -21,8 +20,6 @@ from utils.training.speedups.blocks import (
     fuse_gelu,
     undo_checkpointing,
 )
-
-LENGTHS = (10, 20)
 
 
 def loss(gpt: Any) -> Tensor:
@@ -39,28 +36,14 @@ def gradients(gpt: Any) -> dict[str, Tensor]:
     return {name: weight.grad.clone() for name, weight in gpt.named_parameters() if weight.grad is not None}
 
 
-def kept_bytes(forward: Callable[[], object]) -> int:
-    """Return how much a forward pass keeps for the backward pass, the weights not counted."""
-    kept: dict[int, Tensor] = {}
-
-    def keep(tensor: Tensor) -> Tensor:
-        if not isinstance(tensor, nn.Parameter):
-            kept[tensor.untyped_storage().data_ptr()] = tensor  # alive, so that no other gets its address
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        forward()
-    return sum(tensor.untyped_storage().nbytes() for tensor in kept.values())
-
-
 def test_the_fused_gelu_computes_the_same_and_keeps_less() -> None:
     gpt = small_gpt().eval()
     hidden = torch.randn(2, 9, 64, requires_grad=True)
     mlp = gpt.get_submodule("gpt.h.0.mlp")
-    plain, plain_bytes = mlp(hidden), kept_bytes(lambda: mlp(hidden))
+    plain, plain_bytes = mlp(hidden), kept_bytes(mlp, lambda: mlp(hidden))
     assert [fuse_gelu(gpt).changed, fuse_gelu(gpt).changed] == [2, 0]
     torch.testing.assert_close(mlp(hidden), plain, rtol=1e-5, atol=1e-6)
-    assert kept_bytes(lambda: mlp(hidden)) < 0.6 * plain_bytes
+    assert kept_bytes(mlp, lambda: mlp(hidden)) < 0.6 * plain_bytes
     assert fuse_gelu(gpt, enabled=False).changed == 2
     gpt.gpt.h[1].mlp.act = nn.ReLU()
     with pytest.raises(SpeedupError, match="enable_fused_gelu"):
@@ -82,7 +65,7 @@ def test_checkpointing_keeps_less_than_a_fifth_and_only_in_training() -> None:
     use_sdpa(gpt)
 
     def kept() -> int:
-        return kept_bytes(lambda: loss(gpt))
+        return kept_bytes(gpt, lambda: loss(gpt))
 
     before = kept()
     gpt.eval()
@@ -122,32 +105,6 @@ def test_a_checkpointed_model_generates_the_same() -> None:
     before = generate()
     checkpoint_blocks(gpt)
     assert torch.equal(generate(), before)
-
-
-def output(gpt: Any, length: int) -> tuple[Tensor, Tensor]:
-    """Return the output and a gradient, with the same dropout each time."""
-    torch.manual_seed(length)
-    gpt.zero_grad()
-    inputs = torch.randn(2, length, gpt.model_dim, requires_grad=True)
-    hidden = gpt.gpt(inputs_embeds=inputs, use_cache=False).last_hidden_state
-    torch.autograd.backward((hidden * torch.randn(gpt.model_dim)).sum())
-    return hidden.detach(), gpt.gpt.h[0].mlp.c_fc.weight.grad
-
-
-@pytest.mark.slow
-def test_all_layers_share_one_graph_for_each_length() -> None:
-    torch.compiler.reset()
-    gpt, counter = small_gpt(layers=3, dim=32).train(), CompileCounter()
-    names = list(gpt.state_dict())
-    expected = [output(gpt, length) for length in LENGTHS]
-    change = compile_blocks(gpt, "cpu", backend=counter)
-    assert (change.name, change.changed, compiled(gpt)) == ("use_compile", 3, 3)
-    for _ in range(2):
-        for length, pair in zip(LENGTHS, expected, strict=True):
-            torch.testing.assert_close(output(gpt, length), pair)
-    assert counter.frame_count == len(LENGTHS)
-    assert counter.op_count > 0
-    assert list(gpt.state_dict()) == names
 
 
 def test_a_missing_compiler_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
