@@ -19,7 +19,7 @@ def test_evaluations_slow_no_rate_but_are_part_of_the_remaining_time() -> None:
         throughput.data_ready()
         now += 1.5
         update.number = number
-        metrics = throughput.metrics(update)
+        metrics: dict[str, Any] = throughput.metrics(update)
         assert metrics.pop("memory_gb") > 0.01
         left = None if number < 3 else 2.0 * (99 - number) + (30 * 8 if number == 10 else 0)  # unknown at first
         assert metrics == rates | {"seconds_left": left}
