@@ -1,12 +1,15 @@
 """Helpers that read the built page: its events and their inputs."""
 
+import asyncio
 import inspect
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import gradio as gr
 from gradio.block_function import BlockFunction
 from gradio.blocks import Block
+from gradio.state_holder import SessionState
 
 
 def handlers(blocks: gr.Blocks) -> list[BlockFunction]:
@@ -55,6 +58,15 @@ def parameters_of(event: BlockFunction) -> Mapping[str, inspect.Parameter]:
 
 def request() -> gr.Request:
     return gr.Request(session_hash="an audit", headers={})
+
+
+def respond(blocks: gr.Blocks, event: BlockFunction, values: list[Any], state: SessionState) -> list[Any]:
+    """Respond to an event as the server does."""
+    clicked = gr.EventData(None, {"clip": "x"})
+    response = blocks.process_api(event, values, state=state, request=request(), event_data=clicked)
+    with ThreadPoolExecutor(1) as thread:  # the browser of other tests has a loop of its own in this thread
+        data: list[Any] = thread.submit(asyncio.run, response).result()["data"]
+    return data
 
 
 def fits(event: BlockFunction, returned: Any) -> bool:

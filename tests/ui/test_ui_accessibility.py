@@ -1,18 +1,14 @@
-"""What axe-core, a checker of accessibility, finds on every tab; and that all words change with the language.
-
-One page is visited once, in both languages, both colours and at two widths; the tests judge what was found.
-"""
+"""What axe-core, a checker of accessibility, finds on every tab; and that all words change with the language."""
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
-from tests.ui.serving import Served, serving, settle
+from tests.ui.serving import Seen, Served, serving, settle
 from utils.runs import Status
 from utils.ui.i18n import phrases
 
@@ -44,26 +40,15 @@ TONES = """names => names.map(name => {
 })"""
 
 
-@dataclass
-class Visit:
-    """What was found on all tabs."""
-
-    violations: list[str] = field(default_factory=list)  # found by axe-core, with tab, width and colours
-    too_wide: list[str] = field(default_factory=list)  # tabs on a narrow screen
-    english: list[str] = field(default_factory=list)  # sentences that were left on the Amharic page
-    tones: list[list[str]] = field(default_factory=list)  # the colours of all states of a run, light and dark
-
-
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving(tmp_path_factory.mktemp("visited") / "output", "--port", "7910") as page:
         yield page
 
 
-@pytest.fixture(scope="module")
-def visit(browser: Browser, served: Served) -> Visit:
-    visit = Visit()
-    page = opened(browser, served, 1440)
+def test_every_tab_is_accessible_in_both_colours_and_widths_and_all_amharic(seen: Seen) -> None:
+    page, problems = seen.page, list[str]()
+    page.set_default_timeout(60_000)
     page.locator("#sample-project").click()
     expect(page.locator("#project input")).to_have_value("sample", timeout=60_000)
     page.add_script_tag(path=AXE)
@@ -73,25 +58,26 @@ def visit(browser: Browser, served: Served) -> Visit:
         for width, height in WIDTHS.items():
             page.set_viewport_size({"width": width, "height": height})
             settle(page)
-            visit.violations += [f"{name} {width}: {violation}" for violation in violations(page)]
+            problems += [f"{name} {width}: {violation}" for violation in violations(page)]
             colour(page, dark=True)
             contrast = violations(page, "runOnly: ['color-contrast']")
-            visit.violations += [f"{name} {width} dark: {violation}" for violation in contrast]
+            problems += [f"{name} {width} dark: {violation}" for violation in contrast]
             colour(page, dark=False)
         if (width := page.evaluate("document.documentElement.scrollWidth")) > min(WIDTHS):
-            visit.too_wide.append(f"{name}: {width}")
+            problems.append(f"{name} is {width} wide on a narrow screen")
         page.set_viewport_size({"width": 1440, "height": WIDTHS[1440]})
+    tones = []
     for dark in (False, True):
         colour(page, dark=dark)
-        visit.tones.append(page.evaluate(TONES, list(Status)))
+        tones.append(page.evaluate(TONES, list(Status)))
+    problems += [f"{state} has one colour" for state, light, dark in zip(Status, *tones, strict=True) if light == dark]
     page.get_by_label("አማርኛ").check()
     expect(page.locator("html")).to_have_attribute("lang", "am", timeout=60_000)
     english = {row.english for row in phrases().values() if row.english not in ("", row.amharic)}
     for name in TABS.values():
         open_tab(page, name)
-        visit.english += left_in_english(page, english)
-    page.close()
-    return visit
+        problems += [f"{name} still says {text}" for text in left_in_english(page, english)]
+    assert problems == []
 
 
 def left_in_english(page: Page, english: set[str]) -> list[str]:
@@ -99,14 +85,6 @@ def left_in_english(page: Page, english: set[str]) -> list[str]:
     with contextlib.suppress(TooLate):
         page.wait_for_function(f"known => !({VISIBLE_WORDS})().some(text => known.includes(text))", arg=sorted(english))
     return sorted(english & set(page.evaluate(VISIBLE_WORDS)))
-
-
-def opened(browser: Browser, served: Served, width: int) -> Page:
-    page = browser.new_page(viewport={"width": width, "height": WIDTHS[width]}, color_scheme="light")
-    page.set_default_timeout(60_000)
-    page.goto(served.url)
-    expect(page.locator("#readings")).to_contain_text("GiB", timeout=60_000)
-    return page
 
 
 def open_tab(page: Page, name: str) -> None:
@@ -131,31 +109,14 @@ def violations(page: Page, options: str = "") -> list[str]:
     ]
 
 
-def test_no_tab_violates_a_rule_seriously(visit: Visit) -> None:
-    assert visit.violations == []
-
-
-def test_every_state_of_a_run_has_a_brighter_colour_in_the_dark(visit: Visit) -> None:
-    light, dark = visit.tones
-    assert [state for state, one, other in zip(Status, light, dark, strict=True) if one == other] == []
-
-
-def test_no_english_sentence_stays_on_the_amharic_page(visit: Visit) -> None:
-    assert visit.english == []
-
-
-def test_nothing_is_wider_than_a_narrow_screen(visit: Visit) -> None:
-    assert visit.too_wide == []
-
-
-def test_all_tabs_are_reached_with_the_keyboard_alone(served: Served, browser: Browser) -> None:
-    page = opened(browser, served, 360)
+def test_all_tabs_are_reached_with_the_keyboard_alone(seen: Seen) -> None:
+    page, reached = seen.page, set[str]()
+    page.set_viewport_size({"width": 360, "height": WIDTHS[360]})
+    settle(page)
     assert page.locator(TAB).all_inner_texts() == list(TABS)
-    reached: set[str] = set()
     for _ in range(60):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.textContent.trim()"))
         if reached >= set(TABS):
             break
-    page.close()
     assert reached >= {"Sample project", *TABS}

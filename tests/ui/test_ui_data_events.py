@@ -1,9 +1,7 @@
 """Whatever a browser or a program sends to the Data tab and to the projects: it gets a result or a readable error."""
 
-import asyncio
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -48,17 +46,9 @@ def event_named(blocks: gr.Blocks, name: str) -> BlockFunction:
 
 
 def send(blocks: gr.Blocks, event: BlockFunction, values: list[Any]) -> str:
-    """Send an event as the server does; return what went wrong, unless a person would see a readable error."""
+    """Send an event; return what went wrong, unless a person would see a readable error."""
     try:
-        response = blocks.process_api(
-            event,
-            values,
-            state=SessionState(blocks),
-            request=auditing.request(),
-            event_data=gr.EventData(None, {"clip": "x"}),
-        )
-        with ThreadPoolExecutor(1) as thread:  # the browser of other tests has a loop of its own in this thread
-            thread.submit(asyncio.run, response).result()
+        auditing.respond(blocks, event, values, SessionState(blocks))
     except gr.Error as error:
         if "internal error" in str(error).lower():
             return str(error)
@@ -76,9 +66,10 @@ def test_leaving_the_box_of_the_inputs_removes_none_of_another_visitor(blocks: g
     assert save("voice", "/mine", "/mine") == ["/mine | /theirs"] * 2
     assert save("voice", "/theirs", "/mine | /theirs") == ["/theirs"] * 2
     text, shown = event.inputs[1:]
-    filling = [one for one in auditing.handlers(blocks) if text in one.outputs and one.api_visibility == "public"]
-    assert [auditing.name_of(one) for one in filling if shown not in one.outputs] == []
-    assert {auditing.name_of(one) for one in filling} >= {"upload_files", "remove_uploads", "add_folder", "save_take"}
+    public = (event for event in auditing.handlers(blocks) if event.api_visibility == "public")
+    filling = {auditing.name_of(event): shown in event.outputs for event in public if text in event.outputs}
+    assert all(filling.values()), filling
+    assert filling.keys() >= {"upload_files", "remove_uploads", "add_folder", "save_take"}
 
 
 def test_clips_stay_as_they_are_while_a_run_uses_them(blocks: gr.Blocks, output: Path) -> None:
