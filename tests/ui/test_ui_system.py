@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +33,12 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
-# settings
-
-
 def test_settings_are_saved_and_invalid_ones_are_the_defaults(tmp_path: Path) -> None:
     assert settings.read(tmp_path) == PageSettings()
     settings.write(PageSettings(colours="dark", kept_days=3), tmp_path)
     assert settings.read(tmp_path) == PageSettings(colours="dark", kept_days=3)
     settings.settings_path(tmp_path).write_text("colours: pink", encoding="utf-8")
     assert settings.read(tmp_path) == PageSettings()
-
-
-# licence
 
 
 def test_consent_by_a_variable_is_withdrawn_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,44 +49,42 @@ def test_consent_by_a_variable_is_withdrawn_there(monkeypatch: pytest.MonkeyPatc
         base_models.withdraw_consent()
 
 
-# base models
+ABSENT, WHOLE = (downloads.BaseModel("v2.0.2", files, 0, is_begun=False) for files in (0, len(HUB_FILES)))
+BEGUN = downloads.BaseModel("v2.0.2", 2, 0, is_begun=True)
 
 
 @pytest.mark.parametrize(
-    ("version", "state", "disabled"),
+    ("model", "state", "disabled"),
     [
-        ("absent", {}, ("", "not_downloading", "not_downloading", "nothing_to_delete")),
-        ("absent", {"consent": False}, ("licence_needed", "not_downloading", "not_downloading", "nothing_to_delete")),
-        ("whole", {}, ("already_installed", "not_downloading", "not_downloading", "")),
-        ("begun", {"unfinished": True}, ("", "not_downloading", "", "")),
-        ("begun", {"busy": True}, ("downloading", "", "", "downloading")),
+        (ABSENT, {}, ["", "not_downloading", "not_downloading", "nothing_to_delete"]),
+        (ABSENT, {"consent": False}, ["licence_needed", "not_downloading", "not_downloading", "nothing_to_delete"]),
+        (WHOLE, {}, ["already_installed", "not_downloading", "not_downloading", ""]),
+        (BEGUN, {"unfinished": True}, ["", "not_downloading", "", ""]),
+        (BEGUN, {"busy": True}, ["downloading", "", "", "downloading"]),
+        (downloads.base_model("tiny"), {}, ["already_installed", "not_downloading", "not_downloading", "built_in"]),
     ],
 )
-def test_each_state_has_its_buttons(version: str, state: dict[str, bool], disabled: tuple[str, ...]) -> None:
-    files = {"absent": 0, "begun": 2, "whole": len(HUB_FILES)}[version]
-    model = downloads.BaseModel("v2.0.2", files, 0, is_begun=version == "begun")
+def test_each_state_has_its_buttons(model: downloads.BaseModel, state: dict[str, bool], disabled: list[str]) -> None:
     reasons = base_models.reasons_disabled(model, **({"busy": False, "unfinished": False, "consent": True} | state))
-    assert tuple(reason.removeprefix("system.") for reason in reasons.values()) == disabled
+    assert [reason.removeprefix("system.") for reason in reasons.values()] == disabled
 
 
-def test_the_built_in_voice_cannot_be_deleted(tmp_path: Path) -> None:
-    model = downloads.base_model("tiny")
-    assert model.is_whole
-    reasons = base_models.reasons_disabled(model, busy=False, unfinished=False, consent=True)
-    assert reasons["system.download"] == "system.already_installed"
-    assert reasons["system.delete_version"] == "system.built_in"
-    with pytest.raises(RunError, match="tiny"):
-        downloads.delete("tiny", tmp_path)
-
-
-def test_nothing_is_downloaded_without_consent(tmp_path: Path) -> None:
-    with pytest.raises(LicenceError, match="License"):
-        downloads.start("v2.0.2", tmp_path)
-    with pytest.raises(ConfigError, match="version"):
-        downloads.start("../v2", tmp_path)
-    for action in (downloads.pause, downloads.cancel):
-        with pytest.raises(RunError, match="No download"):
-            action(tmp_path)
+@pytest.mark.parametrize(
+    ("action", "error", "message"),
+    [
+        (lambda output: downloads.start("v2.0.2", output), LicenceError, "License"),
+        (lambda output: downloads.start("../v2", output), ConfigError, "version"),
+        (lambda output: downloads.delete("tiny", output), RunError, "tiny"),
+        (downloads.pause, RunError, "No download"),
+        (downloads.cancel, RunError, "No download"),
+    ],
+    ids=["no consent", "no version", "built in", "nothing to pause", "nothing to cancel"],
+)
+def test_what_cannot_be_done_is_refused(
+    tmp_path: Path, action: Callable[[Path], object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        action(tmp_path)
 
 
 def test_the_progress_of_a_download_comes_from_its_last_events(tmp_path: Path) -> None:
@@ -153,9 +147,6 @@ def wait_until_over(run: runs.Run) -> None:
         time.sleep(0.1)
 
 
-# disk
-
-
 def test_only_what_can_be_made_again_is_deleted_and_nothing_during_a_run(tmp_path: Path) -> None:
     project = projects.create("voice", tmp_path)
     for name, size in {"dataset/wavs/a.wav": 5, "dataset/features/x": 7, "ready/model.pth": 11, "note": 2}.items():
@@ -168,12 +159,13 @@ def test_only_what_can_be_made_again_is_deleted_and_nothing_during_a_run(tmp_pat
     for step in (1, 2, 3):
         checkpoints.write(run.folder, {"w": torch.zeros(4)}, checkpoints.CheckpointInfo(step))
     checkpoints.mark_best(run.folder, 1)
-    run.write_state(runs.State("train", runs.Status.STARTING, created=time.time(), heartbeat=time.time()))
+    state = runs.State("train", runs.Status.STARTING, created=time.time(), heartbeat=time.time())
+    run.write_state(state)
     with pytest.raises(RunBusyError, match="train"):
         disk_usage.reclaim(project, "features")
     assert disk_usage.reclaimable(project)["resume"] == 0
 
-    run.write_state(runs.State("train", runs.Status.FINISHED, created=time.time(), heartbeat=time.time()))
+    run.write_state(replace(state, status=runs.Status.FINISHED))
     assert disk_usage.reclaim(project, "checkpoints") > 0
     assert [checkpoint.step for checkpoint in checkpoints.list_checkpoints(run.folder)] == [3, 1]
     assert [disk_usage.reclaim(project, kind) for kind in ("features", "resume", "exports")] == [7, 2, 0]
@@ -190,9 +182,6 @@ def test_deleted_projects_are_shown_and_removed(tmp_path: Path) -> None:
     assert all(text in shown for text in ("voice", t("common.deleted_projects", "en"), "3.0 MB"))
     assert disk.free(tmp_path, "voice", disk.TRASH) == 3_000_000
     assert projects.list_deleted(tmp_path) == []
-
-
-# guides
 
 
 def test_every_guide_is_readable_and_links_to_no_other_file() -> None:
