@@ -20,7 +20,6 @@ def usual_patience() -> None:
 
 @pytest.fixture(scope="module")
 def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the projects."""
     return tmp_path_factory.mktemp("output")
 
 
@@ -41,8 +40,8 @@ def served(tmp_path: Path) -> Iterator[Served]:
 def browser() -> Iterator[Browser]:
     if not CHROMIUM.exists():
         pytest.skip("Debian's chromium is not installed")
-    with chromium() as found:
-        yield found
+    with chromium() as browser:
+        yield browser
 
 
 @pytest.fixture

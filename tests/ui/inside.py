@@ -10,14 +10,12 @@ import pytest
 
 from utils.ui import app, gradio_server
 
-SET = ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE", "NO_PROXY")
-
 
 @contextlib.contextmanager
 def environment() -> Iterator[None]:
     """What the page sets in the environment is taken back at the end."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in SET:
+        for name in ("GRADIO_TEMP_DIR", "GRADIO_EXAMPLES_CACHE", "NO_PROXY"):
             patch.setenv(name, os.environ.get(name, ""))
         yield
 

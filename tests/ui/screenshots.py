@@ -3,9 +3,8 @@
 Run it as ``python -m tests.ui.screenshots FOLDER``; it takes some minutes.
 """
 
-import argparse
+import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from playwright.sync_api import Browser, expect
@@ -16,20 +15,11 @@ from utils.ui.i18n import t
 
 SIZES = {1440: 900, 360: 800}
 LANGUAGES = {"en": "English", "am": "አማርኛ"}
-TABS = {
-    "data": "data.tab",
-    "text": "common.text",
-    "training": "training.tab",
-    "inference": "inference.tab",
-    "system": "system.tab",
-}
+TABS = {name: f"{name}.tab" for name in ("data", "training", "inference", "system")} | {"text": "common.text"}
 QUICK = {"num_epochs": "2", "batch_size": "2", "save_step": "4", "eval_step": "4"}  # enough for a curve
 
 
-def main(words: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    folder: Path = parser.parse_args(words).folder
+def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     expect.set_options(timeout=60_000)
     with tempfile.TemporaryDirectory() as scratch, serving(Path(scratch) / "output") as served, chromium() as browser:
@@ -86,4 +76,4 @@ def take(browser: Browser, served: Served, folder: Path, language: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))

@@ -41,19 +41,18 @@ class Served:
     """The page, started as a person starts it; what it prints goes to a file beside the folder of the projects."""
 
     def __init__(self, output: Path, *words: str) -> None:
-        self.output = output
-        self.words = words
-        self.log = output.with_suffix(".log")
+        self.output, self.log = output, output.with_suffix(".log")
+        self.command = self.command_line(*words)
         self.start()
+
+    def command_line(self, *words: str) -> list[str]:
+        return ["xtts_demo.py", "--output", str(self.output), *words]
 
     def start(self) -> None:
         with self.log.open("wb") as log:
-            command = [sys.executable, *self.command()]
+            command = [sys.executable, *self.command]
             self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
         self.url = self.wait_for(r"page is at (\S+)\n")
-
-    def command(self) -> list[str]:
-        return ["xtts_demo.py", "--output", str(self.output), *self.words]
 
     @property
     def lines(self) -> list[str]:
@@ -84,18 +83,17 @@ class Served:
 class OneTab(Served):
     """The page with one tab alone, which starts sooner; its words are the tab, the port and options."""
 
-    def command(self) -> list[str]:
-        tab, *rest = self.words
-        return ["-m", "tests.ui.one_tab", tab, str(self.output), *rest]
+    def command_line(self, tab: str, *words: str) -> list[str]:
+        return ["-m", "tests.ui.one_tab", tab, str(self.output), *words]
 
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
     """Debian's browser; Playwright is never asked to download one."""
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
-        yield found
-        found.close()
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        yield browser
+        browser.close()
 
 
 @contextlib.contextmanager
@@ -134,41 +132,36 @@ class Seen:
     complaints: list[str] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)  # requests that left the origin
 
-    def hear(self, message: ConsoleMessage) -> None:
+    def note_message(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"} and not any(own in message.text for own in GRADIO_WARNINGS):
             self.complaints.append(f"{message.type}: {message.text}")
 
-    def judge(self, request: Request) -> None:
+    def note_request(self, request: Request) -> None:
         if not request.url.startswith((self.origin, "data:", "blob:")):
             self.strangers.append(request.url)
 
 
 @contextlib.contextmanager
 def opened(browser: Browser, served: Served) -> Iterator[Seen]:
-    """The page alive in a browser profile that remembers nothing but its cache, 1440 pixels wide."""
+    """The page in a browser profile that remembers nothing but gradio's scripts, which take seconds to read."""
     idle = (context for context in browser.contexts if not context.pages)
     context = next(idle, None) or browser.new_context(viewport={"width": 1440, "height": 1000})
     page = context.new_page()
-    forget(page, served.url)
+    page.context.clear_cookies()
+    page.context.clear_permissions()
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Storage.clearDataForOrigin", {"origin": served.url, "storageTypes": "all"})
+    devtools.detach()
     page.set_default_timeout(20_000)
     seen = Seen(page, served.url)
-    page.on("console", seen.hear)
+    page.on("console", seen.note_message)
     page.on("pageerror", lambda error: seen.complaints.append(f"exception: {error}"))
-    page.on("request", seen.judge)
+    page.on("request", seen.note_request)
     page.goto(served.url)
     expect(page.locator("#readings")).to_contain_text("GiB free", timeout=60_000)  # the first page of a server is slow
     yield seen
     for tab in context.pages:
         tab.close()
-
-
-def forget(page: Page, origin: str) -> None:
-    """Take away what the page has stored in this profile; the scripts of gradio stay, which take seconds to read."""
-    page.context.clear_cookies()
-    page.context.clear_permissions()
-    devtools = page.context.new_cdp_session(page)
-    devtools.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
-    devtools.detach()
 
 
 def settle(page: Page) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from tests.ui.serving import OneTab, Seen, Served, serving, settle
 from utils import runs
@@ -20,17 +20,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One page for all tests here, because its start takes longer than most of them."""
     with serving(tmp_path_factory.mktemp("page") / "output", "system", "7900", kind=OneTab) as page:
         yield page
-
-
-def open_system(page: Page) -> None:
-    page.get_by_role("tab", name="System").click()
-    expect(page.get_by_role("button", name="Start", exact=True)).to_be_visible()
-
-
-def start_rehearsal(page: Page) -> None:
-    page.get_by_label("Seconds").fill("600")
-    page.get_by_role("button", name="Start", exact=True).click()
-    expect(page.locator("#run-facts")).to_contain_text("running")
 
 
 @pytest.mark.alone
@@ -48,23 +37,22 @@ def test_the_whole_page_paints_within_three_seconds(browser: Browser, tmp_path: 
 
 
 def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served: Served) -> None:
-    page = seen.page
-    open_system(page)
+    page, facts = seen.page, seen.page.locator("#run-facts")
+    page.get_by_role("tab", name="System").click()
     expect(page.locator("#run-reasons")).to_contain_text(t("common.choose_run_first", "en"))
-    start_rehearsal(page)
-    expect(page.locator("#run-facts")).to_contain_text("progress step=")
+    page.get_by_label("Seconds").fill("600")
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(facts).to_contain_text("running")
+    expect(facts).to_contain_text("progress step=")
     expect(page.locator("#delete")).to_be_disabled()
     expect(page.locator("#run-reasons")).to_contain_text(t("common.run_is_running", "en"))
-    page.get_by_role("button", name="Stop and save").click()
-    expect(page.locator("#run-facts")).to_contain_text("Stopped and saved.")
-    page.get_by_role("button", name="Resume").click()
-    expect(page.locator("#run-facts")).to_contain_text("running")
-    page.get_by_role("button", name="Stop now").click()
-    expect(page.locator("#run-facts")).to_contain_text("stopped")
+    for button, state in (("Stop and save", "Stopped and saved."), ("Resume", "running"), ("Stop now", "stopped")):
+        page.get_by_role("button", name=button).click()
+        expect(facts).to_contain_text(state)
     page.locator("#delete").click()
     expect(page.locator("#run-question")).to_be_visible()
     page.locator("#run-question-confirm").click()
-    expect(page.locator("#run-facts")).to_contain_text(t("runs.none_yet", "en"))
+    expect(facts).to_contain_text(t("runs.none_yet", "en"))
     expect(page.locator("#run-question")).to_be_hidden()
     assert runs.list_runs(served.project()) == []
     assert seen.complaints == []
@@ -95,7 +83,7 @@ def test_a_project_is_created_and_a_bad_name_is_refused(seen: Seen, served: Serv
     picker.press("Enter")
     expect(seen.page.get_by_test_id("toast-body").filter(has_text="cannot be a folder name")).to_be_visible()
     expect(picker).to_have_value("../../etc")
-    open_system(seen.page)
+    seen.page.get_by_role("tab", name="System").click()
     expect(seen.page.locator("#run-facts")).to_contain_text("cannot be a folder name")
     assert seen.complaints == []
 
@@ -138,8 +126,7 @@ def test_a_project_is_copied_renamed_deleted_and_restored(seen: Seen, served: Se
 def test_a_text_is_explained_while_it_is_typed(seen: Seen) -> None:
     seen.page.get_by_role("tab", name="Text", exact=True).click()
     expect(seen.page.locator("#explanation")).to_contain_text("səlam")
-    seen.page.locator("#text textarea").fill("3 ልጆች")
-    expect(seen.page.locator("#explanation")).to_contain_text("ሶስት ልጆች")
-    seen.page.locator("#text textarea").fill("")
-    expect(seen.page.locator("#explanation")).to_contain_text(t("common.nothing_to_explain", "en"))
+    for text, explained in (("3 ልጆች", "ሶስት ልጆች"), ("", t("common.nothing_to_explain", "en"))):
+        seen.page.locator("#text textarea").fill(text)
+        expect(seen.page.locator("#explanation")).to_contain_text(explained)
     assert seen.complaints == []

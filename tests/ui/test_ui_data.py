@@ -28,9 +28,6 @@ from utils.workspace import uploads
 HTML = "<img src=x onerror=alert(1)>"
 
 
-# --- a preparation ---
-
-
 def make_run(project: Project, name: str, status: Status = Status.FINISHED) -> Run:
     run = Run(project.runs / name)
     run.folder.mkdir(parents=True)
@@ -57,9 +54,6 @@ def test_progress_and_problems_come_from_the_events(tmp_path: Path) -> None:
     assert "1 of 3 recordings · 38 % · about 0:01:05 left" in shown
     assert "odd.wav: It is odd" in shown
     assert "<img" not in shown
-
-
-# --- uploads and inputs ---
 
 
 def test_uploads_are_saved_under_their_names_and_removed(tmp_path: Path) -> None:
@@ -136,9 +130,6 @@ def test_simultaneous_changes_of_the_inputs_are_all_stored(tmp_path: Path) -> No
     assert sorted(uploads.read_inputs(project)) == sorted(f"/new/{number}" for number in range(20))
 
 
-# --- previews ---
-
-
 def test_a_preview_pairs_subtitles(tmp_path: Path) -> None:
     talks(tmp_path, 2)
     (tmp_path / "lonely.srt").write_text("1\n", encoding="utf-8")
@@ -163,9 +154,6 @@ def test_an_invalid_input_is_refused(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(DataError, match=reason):
         uploads.preview(entered)
-
-
-# --- clips ---
 
 
 def test_nothing_in_a_clip_becomes_html(tmp_path: Path) -> None:

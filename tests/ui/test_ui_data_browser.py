@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import APIResponse, Browser, Page, Route, expect
+from playwright.sync_api import APIResponse, Browser, Route, expect
 
 from tests.dataset.building import built, recordings
 from tests.ui.data_folders import many_clips, talks
@@ -14,14 +14,13 @@ from utils.dataset.store import load_dataset
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-PATIENCE = 30_000.0  # milliseconds; other programs share the machine
 RESPONSE_TIMES = """() => performance.getEntriesByType('resource')
   .filter(entry => entry.name.includes('/run/')).slice(-5).map(entry => entry.duration)"""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def patience() -> None:
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=30_000)  # milliseconds; other programs share the machine
 
 
 @pytest.fixture(scope="module")
@@ -128,25 +127,22 @@ def test_sentences_are_read_into_the_microphone(browser: Browser, served: Served
     with_microphone = browser.browser_type.launch(executable_path=CHROMIUM, headless=True, args=flags)
     emptied(served.output)
     with opened(with_microphone, served) as seen:
-        record_a_sentence(seen.page, served)
+        page = seen.page
+        page.get_by_role("tab", name="Microphone").click()
+        sentence = page.locator("#sentence textarea")
+        expect(sentence).not_to_have_value("")
+        first = sentence.input_value()
+        page.locator("#microphone-audio button.record-button").click()
+        page.wait_for_timeout(2500)
+        page.locator("#microphone-audio button.stop-button").click()
+        expect(page.locator("#take-message")).to_contain_text("Recording saved: take-0001")
+        (take,) = voice_recordings.takes(served.project())
+        assert take.text == first
+        assert take.seconds > 1
+        page.locator("#next-sentence").click()
+        expect(sentence).not_to_have_value(first)
+        expect(page.locator("#takes-progress")).to_contain_text("1 sentences")
+        page.locator("#record-again").click()
+        expect(sentence).to_have_value(first)
+        assert voice_recordings.takes(served.project()) == []
     with_microphone.close()
-
-
-def record_a_sentence(page: Page, served: Served) -> None:
-    page.get_by_role("tab", name="Microphone").click()
-    sentence = page.locator("#sentence textarea")
-    expect(sentence).not_to_have_value("")
-    first = sentence.input_value()
-    page.locator("#microphone-audio button.record-button").click()
-    page.wait_for_timeout(2500)
-    page.locator("#microphone-audio button.stop-button").click()
-    expect(page.locator("#take-message")).to_contain_text("Recording saved: take-0001")
-    (take,) = voice_recordings.takes(served.project())
-    assert take.text == first
-    assert take.seconds > 1
-    page.locator("#next-sentence").click()
-    expect(sentence).not_to_have_value(first)
-    expect(page.locator("#takes-progress")).to_contain_text("1 sentences")
-    page.locator("#record-again").click()
-    expect(sentence).to_have_value(first)
-    assert voice_recordings.takes(served.project()) == []

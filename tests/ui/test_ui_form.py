@@ -25,12 +25,9 @@ def test_an_untouched_form_is_the_default_config_with_titles_and_help(config: ty
         assert (widget.info or "").startswith(field.description or "?")
 
 
-def test_a_form_opens_with_the_values_of_a_saved_config() -> None:
+def test_a_form_opens_with_saved_values_and_reports_all_problems_together() -> None:
     saved = RehearsalConfig(seconds=7, ticks_per_second=3)
     assert read_form(values_of(build_form(RehearsalConfig, values=saved)), RehearsalConfig) == saved
-
-
-def test_all_problems_are_reported_together() -> None:
     with pytest.raises(ConfigError) as caught:
         read_form({"num_epochs": 0, "batch_size": None, "language": "Klingonish!"}, TrainConfig)
     assert all(name in str(caught.value) for name in ("num_epochs", "batch_size", "language"))

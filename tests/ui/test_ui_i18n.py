@@ -24,14 +24,11 @@ ROWS = [row for table in TABLES.glob("*.tsv") for row in read_table(table)]
 CURE = "መፍትሔ፦"
 
 
-def test_every_id_in_the_code_has_its_phrase() -> None:
+def test_every_id_in_the_code_is_defined_once() -> None:
     areas = {row.id.partition(".")[0] for row in ROWS if row.english}
     name = re.compile(rf'"((?:{"|".join(areas)})\.[a-z0-9_.]*[a-z0-9_])"')
     code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "utils" / "ui").rglob("*.py"))
     assert sorted(set(name.findall(code)) - phrases().keys()) == []
-
-
-def test_every_id_is_defined_once() -> None:
     assert len(ROWS) == len({row.id for row in ROWS})
 
 
@@ -49,16 +46,16 @@ def raised(action: Any) -> AmharicTtsError:
 
 
 def test_the_commonest_errors_are_shown_in_amharic_with_their_cure(tmp_path: Path) -> None:
-    place = Project(tmp_path)
+    empty = Project(tmp_path)
     for action in (
         lambda: validate_name("../up"),
-        lambda: find_run(place, "r1"),
+        lambda: find_run(empty, "r1"),
         lambda: tokenizer_of(""),
         lambda: tokenizer_of(str(tmp_path)),
-        lambda: reference_clips.candidates(place),
-        lambda: takes.load(place, "gone"),
-        lambda: takes.restore(place),
-        lambda: comparisons.create_comparison(place, ["a", "b"], ""),
+        lambda: reference_clips.candidates(empty),
+        lambda: takes.load(empty, "gone"),
+        lambda: takes.restore(empty),
+        lambda: comparisons.create_comparison(empty, ["a", "b"], ""),
         lambda: downloads.pause(tmp_path),
         lambda: project("a/../../b", tmp_path),
         lambda: write_atomically(tmp_path, "text"),
@@ -75,23 +72,12 @@ def test_the_problems_of_a_form_are_translated_one_by_one() -> None:
     assert second == "ticks_per_second፦ 'many' ቁጥር አይደለም"
 
 
-@pytest.mark.parametrize(
-    ("error", "amharic"),
-    [
-        (ConfigError("The moon is full.", hint="Wait two weeks."), f"The moon is full. {CURE} Wait two weeks."),
-        (
-            RunBusyError("20260101-train of የአበበ is running.", hint="Stop it first."),
-            f"የየአበበ ሥራ 20260101-train እየሄደ ነው። {CURE} መጀመሪያ ያቁሙት።",
-        ),
-    ],
-    ids=["without a translation", "with names"],
-)
-def test_an_error_is_described_in_both_languages(error: AmharicTtsError, amharic: str) -> None:
-    assert describe_error(error, "am") == amharic
-    assert describe_error(error, "en") == str(error)
-
-
-def test_an_internal_error_is_described_as_one() -> None:
+def test_an_error_is_described_in_both_languages_an_internal_one_as_such() -> None:
+    busy = RunBusyError("20260101-train of የአበበ is running.", hint="Stop it first.")
+    assert describe_error(busy, "en") == str(busy)
+    assert describe_error(busy, "am") == f"የየአበበ ሥራ 20260101-train እየሄደ ነው። {CURE} መጀመሪያ ያቁሙት።"
+    untranslated = ConfigError("The moon is full.", hint="Wait two weeks.")
+    assert describe_error(untranslated, "am") == f"The moon is full. {CURE} Wait two weeks."
     assert "ZeroDivisionError: by zero" in describe_error(ZeroDivisionError("by zero"), "en")
     assert describe_error(ZeroDivisionError("by zero"), "am").startswith("ይህ የፕሮግራሙ ስሕተት ነው")
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.ui.serving import OneTab, Seen, Served, serving
 from tests.xtts import hub_server
@@ -16,13 +16,11 @@ from utils.xtts.files import HUB_FILES
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 TERMS = b"The terms of the licence.\n" * 50
-CONTENT = b"x" * (1 << 20)
-PATIENCE = 60_000  # milliseconds: the child loads torch
 
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    files = {(version, name): CONTENT for version in ("main", "v2.0.2") for name in HUB_FILES}
+    files = {(version, name): b"x" * (1 << 20) for version in ("main", "v2.0.2") for name in HUB_FILES}
     files["main", LICENCE_FILE] = TERMS
     with hub_server.serving(Hub(files)) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
@@ -30,14 +28,10 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
             yield page
 
 
-def choose(page: Page, version: str) -> None:
-    page.locator("#download-version input").click()
-    page.get_by_role("option", name=version).click()
-
-
 def test_a_version_is_fetched_after_consent_and_deleted_again(seen: Seen) -> None:
     page = seen.page
-    choose(page, "v2.0.2")
+    page.locator("#download-version input").click()
+    page.get_by_role("option", name="v2.0.2").click()
     expect(page.locator("#licence-state")).to_contain_text("License")
     expect(page.locator("#download")).to_be_disabled()
     expect(page.locator("#download-reasons")).to_contain_text(t("system.licence_needed", "en"))
@@ -53,7 +47,7 @@ def test_a_version_is_fetched_after_consent_and_deleted_again(seen: Seen) -> Non
     page.locator("#download").click()
     expect(page.locator("#download-reasons")).to_contain_text(t("system.downloading", "en"))
     row = page.locator("#base-models tr", has_text="v2.0.2")
-    expect(row).to_contain_text(t("system.installed", "en"), timeout=PATIENCE)
+    expect(row).to_contain_text(t("system.installed", "en"), timeout=60_000)  # the child loads torch
     expect(page.locator("#download")).to_be_disabled()
     expect(page.locator("#download-reasons")).to_contain_text(t("system.already_installed", "en"))
 
