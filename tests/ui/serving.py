@@ -83,8 +83,9 @@ class Served:
 class OneTab(Served):
     """The page with one tab alone, which starts sooner; its words are the tab, the port and options."""
 
-    def command_line(self, tab: str, *words: str) -> list[str]:
-        return ["-m", "tests.ui.one_tab", tab, str(self.output), *words]
+    def command_line(self, *words: str) -> list[str]:
+        tab, *rest = words
+        return ["-m", "tests.ui.one_tab", tab, str(self.output), *rest]
 
 
 @contextlib.contextmanager
