@@ -18,9 +18,7 @@ SYLLABLES = [chr(code) for code in range(0x1200, 0x1248) if code != 0x1207]
 def make_whisper(folder: Path, *, endless: bool = False) -> Path:
     """Write a model in the layout of transformers, convert it, and return the converted folder.
 
-    Args:
-        folder: Where to.
-        endless: It never comes to an end by itself.
+    The output of an endless one never comes to an end by itself.
     """
     import torch
     import transformers
@@ -57,8 +55,8 @@ def make_whisper(folder: Path, *, endless: bool = False) -> Path:
 
 
 def _name_languages(path: Path) -> None:
-    """Say which symbols are languages, which is what a guess chooses from."""
-    symbols = {f"<|{code}|>": TEXT_SYMBOLS + 2 + place for place, code in enumerate(sorted(LANGUAGES))}
+    """Say which symbols are languages, which is what a detection chooses from."""
+    symbols = {f"<|{code}|>": TEXT_SYMBOLS + 2 + index for index, code in enumerate(sorted(LANGUAGES))}
     settings = json.loads(path.read_text(encoding="utf-8")) | {"lang_to_id": symbols}
     del settings["_from_model_config"]  # else the file is not read
     path.write_text(json.dumps(settings), encoding="utf-8")

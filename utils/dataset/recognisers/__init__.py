@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from utils.core.errors import AmharicTtsError
-from utils.dataset.clip import Span
 
 if TYPE_CHECKING:
     from utils.media.audio import Samples
@@ -25,21 +24,11 @@ class RecognitionError(AmharicTtsError):
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """A recognised word, its times in seconds from the start of the clip, and its confidence from 0 to 1."""
-
-    text: str
-    span: Span
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
 class Transcript:
     """The transcript of one clip; without speech, its text is empty."""
 
     text: str
     confidence: float  # 0 to 1
-    words: tuple[Word, ...] = ()  # in order; empty if the recogniser does not report times
 
 
 class Recogniser(Protocol):
@@ -85,12 +74,6 @@ def model_download(model: str) -> Iterator[None]:
             f"The model {model} is missing or damaged, and could not be downloaded: {reason}.",
             hint="Connect to the internet, or enter the folder of a model on this machine.",
         ) from error
-
-
-def clamped_word(text: str, start: float, end: float, confidence: float, clip: "Samples") -> Word:
-    """Return a word whose times lie within its clip; those of a recogniser may not."""
-    start, end = (round(min(max(0.0, time), clip.size / RATE), 3) for time in (start, end))
-    return Word(text.strip(), Span(start, max(start, end)), confidence)
 
 
 def second_cer(text_a: str, text_b: str) -> float:

@@ -1,23 +1,15 @@
 """CTC models of transformers, such as MMS: a second opinion from another architecture than Whisper."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from utils.core import languages
-from utils.dataset.recognisers import (
-    MIN_SAMPLES,
-    RATE,
-    RecogniserSpec,
-    RecognitionError,
-    Transcript,
-    Word,
-    clamped_word,
-    model_download,
-)
+from utils.dataset.recognisers import MIN_SAMPLES, RATE, RecogniserSpec, RecognitionError, Transcript, model_download
 from utils.media.audio import Samples
 
 Frame = tuple[str, float]  # the most likely symbol of one frame, and its probability
@@ -61,10 +53,7 @@ class Ctc:
             "" if symbol in silent else symbol.replace(tokenizer.word_delimiter_token, " ")
             for symbol in tokenizer.convert_ids_to_tokens(best.indices.tolist())
         )
-        frames = zip(letters, best.values.tolist(), strict=True)
-        words = tuple(ctc_words(frames, padded.size / len(best.indices) / RATE, clip))
-        confidence = float(np.mean([word.confidence for word in words])) if words else 0.0
-        return Transcript(" ".join(word.text for word in words), confidence, words)
+        return merge_frames(zip(letters, best.values.tolist(), strict=True))
 
     def _set_language(self, language: str) -> None:
         """Load the adapter of a language, named by three letters, if the model has adapters."""
@@ -83,19 +72,10 @@ class Ctc:
         self._adapter = code
 
 
-def ctc_words(frames: Iterable[Frame], seconds_per_frame: float, clip: Samples) -> Iterator[Word]:
+def merge_frames(frames: Iterable[Frame]) -> Transcript:
     """Merge repeated symbols, drop blanks, which are empty, and split at spaces."""
-    letters: list[Frame] = []
-    first = last = position = 0
-    for symbol, run in groupby([*frames, (" ", 1.0)], key=lambda frame: frame[0]):
-        probabilities = [probability for _, probability in run]
-        if symbol == " " and letters:
-            text = "".join(letter for letter, _ in letters)
-            confidence = float(np.mean([probability for _, probability in letters]))
-            yield clamped_word(text, first * seconds_per_frame, last * seconds_per_frame, confidence, clip)
-            letters = []
-        elif symbol.strip():
-            first = first if letters else position
-            letters.append((symbol, max(probabilities)))
-            last = position + len(probabilities)
-        position += len(probabilities)
+    runs = [(symbol, max(map(itemgetter(1), run))) for symbol, run in groupby(frames, itemgetter(0)) if symbol]
+    words = [list(run) for is_space, run in groupby(runs, lambda letter: letter[0].isspace()) if not is_space]
+    text = " ".join("".join(symbol for symbol, _ in word) for word in words)
+    by_word = [np.mean([probability for _, probability in word]) for word in words]
+    return Transcript(text, float(np.mean(by_word)) if words else 0.0)

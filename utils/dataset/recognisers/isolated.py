@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import importlib
 import logging
 import os
@@ -59,25 +60,16 @@ class IsolatedRecogniser:
         self._lock = threading.RLock()
 
     @property
-    def device(self) -> str:
-        """Return the device in use; auto until the model is loaded."""
-        return self._process.device if self._process else self.spec.device
-
-    @property
     def pid(self) -> int:
         """Return the id of the child process, 0 if there is none."""
         return self._process.pid if self._process else 0
-
-    def start(self) -> None:
-        """Load the model now, so that a broken one is reported before the work begins."""
-        self._with_restart(lambda _: [])
 
     def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:
         """Transcribe mono clips at 16 kHz."""
         transcripts: list[Transcript] = []
         for batch in batched(clips, self._batch):
-            seconds = self._timeout + SECONDS_PER_SECOND * sum(clip.size for clip in batch) / RATE
-            transcripts += self._with_restart(lambda process: process.request((batch, language), seconds))  # noqa: B023
+            with self._lock:
+                transcripts += self._transcribe(batch, language)
         return transcripts
 
     def close(self) -> None:
@@ -93,31 +85,31 @@ class IsolatedRecogniser:
     def __exit__(self, *_reason: object) -> None:
         self.close()
 
-    def _with_restart(self, action: Callable[["_RecogniserProcess"], list[Transcript]]) -> list[Transcript]:
-        """Do something with the process; if it is lost, once more with a new one."""
-        with self._lock:
-            restarted = False
-            while True:
-                try:
-                    if self._process is None:
-                        logger.info("Loading %s.", self.name)
-                        self._process = _RecogniserProcess(self.spec)
-                    return action(self._process)
-                except (_ProcessLostError, _RecogniserFailedError) as failure:
-                    on_cpu = self.device == "cpu"
-                    is_lost = isinstance(failure, _ProcessLostError)
-                    if not is_lost and (on_cpu or not GPU_ERROR.search(str(failure))):
-                        raise RecognitionError(f"{self.name} failed: {failure}") from failure
-                    self.close()
-                    if on_cpu and restarted:
-                        raise RecognitionError(
-                            f"{self.name}: {failure} It happened twice with the same clips.",
-                            hint="Memory is probably full. Choose a smaller model or close other programs.",
-                        ) from failure
-                    restarted = on_cpu
-                    if on_cpu:
-                        self._warn(f"{self.name}: {failure} Restarting it.")
-                        continue
+    def _transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:
+        """Transcribe one batch; if the process is lost, once more with a new one."""
+        seconds = self._timeout + SECONDS_PER_SECOND * sum(clip.size for clip in clips) / RATE
+        restarted = False
+        while True:
+            try:
+                if self._process is None:
+                    logger.info("Loading %s.", self.name)
+                    self._process = _RecogniserProcess(self.spec)
+                return list(self._process.request((clips, language), seconds))
+            except (_ProcessLostError, _RecogniserFailedError) as failure:
+                on_cpu = (self._process.device if self._process else self.spec.device) == "cpu"
+                is_lost = isinstance(failure, _ProcessLostError)
+                if not is_lost and (on_cpu or not GPU_ERROR.search(str(failure))):
+                    raise RecognitionError(f"{self.name} failed: {failure}") from failure
+                self.close()
+                if on_cpu and restarted:
+                    raise RecognitionError(
+                        f"{self.name}: {failure} It happened twice with the same clips.",
+                        hint="Memory is probably full. Choose a smaller model or close other programs.",
+                    ) from failure
+                if on_cpu:
+                    restarted = True
+                    self._warn(f"{self.name}: {failure} Restarting it.")
+                else:
                     self.spec = dataclasses.replace(self.spec, device="cpu", compute_type="int8")
                     slower = "Continuing on the CPU in int8, which is slower"
                     self._warn(f"{self.name} failed on the GPU. {slower}: {failure}")
@@ -187,14 +179,12 @@ def _serve(pipe: Connection, log: Path) -> None:
     module, _, name = spec.factory.partition(":")
     recogniser, error = _attempt(lambda: getattr(importlib.import_module(module), name)(spec))
     pipe.send((recogniser and recogniser.device, error))
+
+    def transcribe(clips: Sequence[Samples], language: str) -> list[Transcript]:
+        return [transcript for _, transcript in zip(clips, recogniser.transcribe(clips, language), strict=True)]
+
     while True:
-        clips, language = pipe.recv()
-        pipe.send(_attempt(lambda: _transcribe(recogniser, clips, language)))  # noqa: B023
-
-
-def _transcribe(recogniser: Any, clips: Sequence[Samples], language: str) -> list[Transcript]:  # noqa: ANN401
-    transcripts = recogniser.transcribe(clips, language)
-    return [transcript for _, transcript in zip(clips, transcripts, strict=True)]
+        pipe.send(_attempt(functools.partial(transcribe, *pipe.recv())))
 
 
 def _attempt(action: Callable[[], Any]) -> tuple[Any, AmharicTtsError | str]:

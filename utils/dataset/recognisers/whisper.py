@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 
 from utils.core import languages
-from utils.dataset.recognisers import (
-    MIN_SAMPLES,
-    RATE,
-    RecogniserSpec,
-    RecognitionError,
-    Transcript,
-    clamped_word,
-    model_download,
-)
+from utils.dataset.recognisers import MIN_SAMPLES, RATE, RecogniserSpec, RecognitionError, Transcript, model_download
 from utils.media.audio import Samples
 
 WINDOW_SECONDS = 30  # Whisper drops the rest
@@ -88,27 +80,18 @@ class Whisper:
             # half a sample more, because the pipeline rounds down
             clip_timestamps=[{"start": (at + 0.5) / RATE, "end": (at + size + 0.5) / RATE} for at, size in spans],
             batch_size=len(clips),
-            word_timestamps=True,
         )
         by_seek = {seek: list(group) for seek, group in groupby(segments, key=lambda segment: segment.seek)}
         seeks = [int(start / RATE * 100) for start in starts]  # hundredths of a second, rounded as the pipeline does
-        return [
-            self._transcript(by_seek.get(seek, []), seek / 100, clip, code)
-            for seek, clip in zip(seeks, clips, strict=True)
-        ]
+        return [self._transcript(by_seek.get(seek, []), clip, code) for seek, clip in zip(seeks, clips, strict=True)]
 
-    def _transcript(self, segments: Sequence[Any], start: float, clip: Samples, code: str | None) -> Transcript:
+    def _transcript(self, segments: Sequence[Any], clip: Samples, code: str | None) -> Transcript:
         """Join segments; a clip whose text fills the output, as Amharic easily does, is transcribed in halves."""
         full = sum(len(segment.tokens) for segment in segments) >= self._model.max_length // 2 - 1
         if full and clip.size > MIN_SPLIT_SAMPLES:
             return self._in_halves(clip, code)
         text = "".join(segment.text for segment in segments).strip()
-        words = [word for segment in segments for word in segment.words if word.word.strip()]
-        clamped = (
-            clamped_word(word.word, word.start - start, word.end - start, word.probability, clip) for word in words
-        )
-        confidence = 0.0 if full or not text else math.exp(min(0.0, segments[0].avg_logprob))
-        return Transcript(text, confidence, tuple(clamped))
+        return Transcript(text, 0.0 if full or not text else math.exp(min(0.0, segments[0].avg_logprob)))
 
     def _in_halves(self, clip: Samples, code: str | None) -> Transcript:
         """Split a clip in its middle half, where the surroundings are quietest."""
@@ -116,14 +99,7 @@ class Whisper:
         power = np.convolve(np.square(clip[quarter:-quarter]), np.ones(PAUSE_SAMPLES, np.float32), "valid")
         middle = quarter + PAUSE_SAMPLES // 2 + int(power.argmin())
         first, second = self._batch([clip[:middle], clip[middle:]], code)
-        later = (
-            clamped_word(
-                word.text, middle / RATE + word.span.start, middle / RATE + word.span.end, word.confidence, clip
-            )
-            for word in second.words
-        )
-        text = f"{first.text} {second.text}".strip()
-        return Transcript(text, min(first.confidence, second.confidence), (*first.words, *later))
+        return Transcript(f"{first.text} {second.text}".strip(), min(first.confidence, second.confidence))
 
 
 def _model_folder(model: str) -> Path:
