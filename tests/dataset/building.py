@@ -6,12 +6,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.dataset.recordings import generated, recording
 from utils.config import DatasetConfig
 from utils.core.errors import DataError
 from utils.core.paths import Project
-from utils.dataset.build import BuildReport, MadeClips, RecordingTask, build, make_clips
+from utils.dataset.build import BuildReport, MadeClips, Task, build, make_clips
 from utils.dataset.clip import Clip, Cue, Recording, ScanResult, Scores, Span
 from utils.dataset.recognisers import Transcript
 from utils.dataset.workers import ReportShare
@@ -62,10 +63,10 @@ def halfway(task: int, report: ReportShare) -> int:
     return task * 10
 
 
-def die_on_talk1(task: RecordingTask, report: ReportShare) -> MadeClips:
-    if task.recording.path.name == "talk1.wav":
+def die_on_talk1(task: Task, report: ReportShare, **settings: Any) -> MadeClips:
+    if task[0].path.name == "talk1.wav":
         os.kill(os.getpid(), signal.SIGKILL)
-    return make_clips(task, report)
+    return make_clips(task, report, **settings)
 
 
 def clip(number: int, *, recording: str = "r0", **changes: object) -> Clip:

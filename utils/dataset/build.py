@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, DataError, StorageError
@@ -36,23 +35,8 @@ CLIP_FILE = re.compile(r"([0-9a-f]{16})-\d{8,}-\d{8,}\.wav")
 PROGRESS_SECONDS = 0.5  # between two reports of progress
 FATAL = (StopRequested, StorageError, RecognitionError)  # would also stop the next recording
 Emit = Callable[..., None]  # receives events, as ``EventLog.emit`` does
-
-
-class RecordingTask(NamedTuple):
-    """What a worker needs to make the clips of one recording."""
-
-    recording: Recording
-    source: Source  # how the recording will be stored, apart from what is known when it was processed
-    folder: Path
-    settings: DatasetConfig
-
-
-class MadeClips(NamedTuple):
-    """The clips of one recording, whose audio is on disk."""
-
-    seconds: float
-    warnings: tuple[str, ...]
-    clips: list[Clip]
+Task = tuple[Recording, Source]  # the source lacks what is known when the recording was processed
+MadeClips = tuple[Source, list[Clip]]  # the audio of the clips is on disk
 
 
 @dataclass
@@ -95,23 +79,25 @@ def build(
 
 
 def make_clips(
-    task: RecordingTask,
+    task: Task,
     report: ReportShare,
+    folder: Path,
+    settings: DatasetConfig,
     recogniser: Recogniser | None = None,
     second: Recogniser | None = None,
 ) -> MadeClips:
     """Write the clips of one recording; runs in a worker."""
-    processed = process_recording(task.recording, task.source.recording, task.settings, recogniser, second)
+    source, processed = process_recording(*task, settings, recogniser, second)
     clips, reported = [], time.monotonic()
-    for clip, samples in processed.clips:
+    for clip, samples in processed:
         name = f"{WAVS}/{clip.id}.wav" if samples.size else ""
         if name:
-            audio.save(task.folder / name, samples, RATE)
+            audio.save(folder / name, samples, RATE)
         clips.append(dataclasses.replace(clip, audio=name))
         if time.monotonic() - reported > PROGRESS_SECONDS:
-            report(clip.span.end / processed.seconds)
+            report(clip.span.end / source.seconds)
             reported = time.monotonic()
-    return MadeClips(processed.seconds, processed.warnings, clips)
+    return source, clips
 
 
 def content_hash(path: Path) -> str:
@@ -154,7 +140,6 @@ class _Builder:
         self.contents = self.store.read()
         self.report = BuildReport(self.contents)
         self.known_audio = {clip.content for clip in self.contents.kept}
-        self.progress = _Progress(emit, {})
         _remove_unfinished(folder / WAVS, self.contents)
 
     def process(self, scan: ScanResult, recogniser: Recogniser | None, second: Recogniser | None) -> None:
@@ -165,17 +150,17 @@ class _Builder:
         for problem in scan.problems:
             self._bad(problem.path, problem.sentence)
         tasks = self._new_tasks(scan.recordings)
-        self.progress = _Progress(self.emit, {str(task.recording.path): task.source.size for task in tasks})
+        self.progress = _Progress(self.emit, {str(recording.path): source.size for recording, source in tasks})
         with contextlib.closing(self._run(tasks, recogniser, second)) as outcomes:  # ends processes before the lock
-            for task, made, error in outcomes:
+            for (recording, _), made, error in outcomes:
                 if isinstance(error, FATAL):
                     raise error
                 if made is None:
-                    self._bad(task.recording.path, _reason(error))
+                    self._bad(recording.path, _reason(error))
                 else:
-                    self._add(task, made)
+                    self._add(*made)
                 self.check_stop()
-                self.progress.update(str(task.recording.path), 1.0)
+                self.progress.update(str(recording.path), 1.0)
 
     def finish(self) -> None:
         contents = self.contents
@@ -189,9 +174,9 @@ class _Builder:
         write_lists(self.folder, self.settings.language)
         self.report.note = choice.note
 
-    def _new_tasks(self, recordings: Sequence[Recording]) -> list[RecordingTask]:
+    def _new_tasks(self, recordings: Sequence[Recording]) -> list[Task]:
         """Return the tasks of new recordings; a file whose path, size and time are known is not opened."""
-        tasks: dict[str, RecordingTask] = {}
+        tasks: dict[str, Task] = {}
         for recording in recordings:
             self.check_stop()
             path = recording.path.absolute()
@@ -210,40 +195,42 @@ class _Builder:
             if known or source.recording in tasks:
                 self.report.known += 1
             else:
-                tasks[source.recording] = RecordingTask(recording, source, self.folder, self.settings)
+                tasks[source.recording] = recording, source
         return list(tasks.values())
 
     def _run(
-        self, tasks: Sequence[RecordingTask], recogniser: Recogniser | None, second: Recogniser | None
-    ) -> Generator[Outcome[RecordingTask, MadeClips], None, None]:
+        self, tasks: Sequence[Task], recogniser: Recogniser | None, second: Recogniser | None
+    ) -> Generator[Outcome[Task, MadeClips], None, None]:
         """Process recordings with text on all cores, then transcribe the others one by one."""
 
-        def report(task: RecordingTask | None, share: float) -> None:
+        def report(task: Task | None, share: float) -> None:
             self.check_stop()
             if task is not None:
-                self.progress.update(str(task.recording.path), share)
+                self.progress.update(str(task[0].path), share)
 
-        groups: dict[bool, list[RecordingTask]] = {True: [], False: []}
+        groups: dict[bool, list[Task]] = {True: [], False: []}
         for task in tasks:
-            groups[recogniser is not None and needs_transcription(task.recording)].append(task)
+            groups[recogniser is not None and needs_transcription(task[0])].append(task)
         with_text = groups[False]
+        work = functools.partial(make_clips, folder=self.folder, settings=self.settings)
         workers = min(self.settings.workers or available_cores(), len(with_text))
         if self.settings.engine == "ray" and with_text:
-            yield from run_on_ray(make_clips, with_text, self.settings.workers, report)
+            yield from run_on_ray(work, with_text, self.settings.workers, report)
         elif workers > 1:
-            yield from run_in_processes(make_clips, with_text, workers, report)
+            yield from run_in_processes(work, with_text, workers, report)
         else:
-            yield from run_serially(make_clips, with_text, report)
-        transcribe = functools.partial(make_clips, recogniser=recogniser, second=second)
-        yield from run_serially(transcribe, groups[True], report)
+            yield from run_serially(work, with_text, report)
+        yield from run_serially(functools.partial(work, recogniser=recogniser, second=second), groups[True], report)
 
-    def _add(self, task: RecordingTask, made: MadeClips) -> None:
+    def _add(self, source: Source, made: Sequence[Clip]) -> None:
         """Store a recording with its clips; one whose exact audio is in the dataset already is excluded."""
-        if self.settings.engine == "ray":
-            self._require_files(made.clips)
-        source = dataclasses.replace(task.source, seconds=made.seconds, warnings=made.warnings)
         clips = []
-        for clip in made.clips:
+        for clip in made:
+            if self.settings.engine == "ray" and clip.audio and not (self.folder / clip.audio).is_file():
+                raise StorageError(
+                    f"{self.folder / clip.audio} was written on another machine and is not here.",
+                    hint="Keep the recordings and the project in a folder that all machines of the Ray cluster share.",
+                )
             is_copy = clip.status == "kept" and clip.content in self.known_audio
             clips.append(clip.excluded("duplicate") if is_copy else clip)
             if clip.status == "kept":
@@ -252,16 +239,8 @@ class _Builder:
         self.contents.clips.update({clip.id: clip for clip in clips})
         self.contents.recordings[source.recording] = self.contents.files[source.path] = source
         self.report.added += 1
-        for warning in made.warnings:
+        for warning in source.warnings:
             self.emit("warning", path=source.path, message=warning)
-
-    def _require_files(self, clips: Sequence[Clip]) -> None:
-        for clip in clips:
-            if clip.audio and not (self.folder / clip.audio).is_file():
-                raise StorageError(
-                    f"{self.folder / clip.audio} was written on another machine and is not here.",
-                    hint="Keep the recordings and the project in a folder that all machines of the Ray cluster share.",
-                )
 
     def _bad(self, path: Path, reason: str) -> None:
         self.report.bad.append(Problem(path, reason))

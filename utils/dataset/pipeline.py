@@ -6,13 +6,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from utils.config import DatasetConfig
 from utils.dataset import cutting, scores, vad
-from utils.dataset.clip import Clip, Cue, Recording, Scores, Span
+from utils.dataset.clip import Clip, Cue, Recording, Scores, Source, Span
 from utils.dataset.recognisers import RATE as ASR_RATE
 from utils.dataset.recognisers import Recogniser, second_cer
 from utils.media import audio
@@ -24,34 +23,27 @@ BATCH = 16  # clips transcribed at a time: at most three minutes of audio in mem
 ClipAudio = tuple[Clip, Samples]  # a clip and its audio at ``RATE``
 
 
-class ProcessedRecording(NamedTuple):
-    """The clips of one recording after the quality filters, made one by one so that a long one needs little memory."""
-
-    seconds: float
-    warnings: tuple[str, ...]
-    clips: Iterator[ClipAudio]
-
-
 def process_recording(
     recording: Recording,
-    content: str,
+    source: Source,
     settings: DatasetConfig,
     recogniser: Recogniser | None = None,
     second: Recogniser | None = None,
-) -> ProcessedRecording:
+) -> tuple[Source, Iterator[ClipAudio]]:
     """Cut a recording, transcribe it if it has no text, measure and filter its clips.
 
-    The names of the clips begin with ``content``, the hash of the file. A second recogniser is for comparison.
+    Return the source with its length and warnings, and the clips one by one, so that a long recording needs little
+    memory. A second recogniser is for comparison.
     """
     seconds = audio.duration(recording.path)
     speech = vad.speech_segments(recording.path, settings)
     cues, warnings = _cut(recording, speech, seconds, settings)
-    drafts = (_draft(recording, content, cue) for cue in cues)
+    drafts = (_draft(recording, source.recording, cue) for cue in cues)
     clips: Iterator[ClipAudio] = zip(drafts, read_spans(recording.path, [cue.span for cue in cues]), strict=True)
     if recogniser is not None and needs_transcription(recording):
         clips = _transcribed(clips, recogniser, second, settings.language)
-    judged = (_finished(clip, samples, speech, settings) for clip, samples in clips)
-    return ProcessedRecording(seconds, (*recording.warnings, *warnings), judged)
+    source = dataclasses.replace(source, seconds=seconds, warnings=(*recording.warnings, *warnings))
+    return source, (_finished(clip, samples, speech, settings) for clip, samples in clips)
 
 
 def needs_transcription(recording: Recording) -> bool:
