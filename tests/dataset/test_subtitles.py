@@ -12,23 +12,27 @@ GOOD = "1\n00:00:01,000 --> 00:00:02,500\nሰላም ነው?\n\n2\n00:00:03,000 -
 DAMAGED_TTML = (
     '<tt xmlns="http://www.w3.org/ns/ttml"><body><div><p begin="00v00" end="00:00:02.000">ሰላም</p></div></body></tt>'
 )
-GOOD_CUES = [(1.0, 2.5, "ሰላም ነው?"), (3.0, 4.0, "ደህና ነኝ።")]
+GOOD_CUES = "1-2.5 ሰላም ነው? | 3-4 ደህና ነኝ።"
 
 
-def srt(*cues: tuple[str, str, str]) -> str:
-    return "".join(
-        f"{number}\n{start} --> {end}\n{text}\n\n" for number, (start, end, text) in enumerate(cues, start=1)
-    )
+def srt(cues: str) -> str:
+    """Write cues as in ``1-2,5 text | 3-4 text``, in seconds of one minute."""
+    blocks = []
+    for number, cue in enumerate(cues.split(" | "), start=1):
+        times, _, text = cue.partition(" ")
+        start, end = times.split("-")
+        blocks.append(f"{number}\n0:0:{start} --> 0:0:{end}\n{text}\n\n")
+    return "".join(blocks)
 
 
-def reading(folder: Path, text: str | bytes, name: str = "film.am.srt") -> SubtitleCues:
+def read(folder: Path, text: str | bytes, name: str = "film.am.srt") -> SubtitleCues:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return read_cues(path)
 
 
-def plain(found: SubtitleCues) -> list[tuple[float, float, str]]:
-    return [(cue.span.start, cue.span.end, cue.text) for cue in found.cues]
+def plain(result: SubtitleCues) -> str:
+    return " | ".join(f"{cue.span.start:g}-{cue.span.end:g} {cue.text}" for cue in result.cues)
 
 
 def as_cp1252(text: str) -> str:
@@ -49,103 +53,55 @@ def as_cp1252(text: str) -> str:
     ],
 )
 def test_every_encoding_and_style_gives_the_same_cues(tmp_path: Path, raw: bytes) -> None:
-    found = reading(tmp_path, raw)
-    assert plain(found) == GOOD_CUES
-    assert found.warnings == ()
+    result = read(tmp_path, raw)
+    assert plain(result) == GOOD_CUES
+    assert result.warnings == ()
 
 
 @pytest.mark.parametrize("text", [as_cp1252(GOOD), GOOD.encode().decode("latin-1"), as_cp1252(as_cp1252(GOOD))])
 def test_wrongly_decoded_text_is_repaired(tmp_path: Path, text: str) -> None:
-    found = reading(tmp_path, text)
-    assert plain(found) == GOOD_CUES
-    assert ["decoded" in warning for warning in found.warnings] == [True]
+    result = read(tmp_path, text)
+    assert plain(result) == GOOD_CUES
+    assert ["decoded" in warning for warning in result.warnings] == [True]
+
+
+SPOKEN_COLONS = "0-1 እንዲህ አለ፦ ቃል 0 | 1-2 እንዲህ አለ፦ ቃል 1 | 2-3 እንዲህ አለ፦ ቃል 2 | 5-6 ሰዓቱ 3፦ 20"
 
 
 @pytest.mark.parametrize(
-    ("text", "cues", "facts"),
+    ("cues", "expected", "facts"),
     [
-        pytest.param(
-            srt(("0:0:5", "0:0:6", "ሁለት"), ("0:0:1", "0:0:2", "አንድ")),
-            [(1, 2, "አንድ"), (5, 6, "ሁለት")],
-            ["1 cue (0:00:01.0)"],
-            id="out of order",
-        ),
-        pytest.param(
-            srt(("0:0:1", "0:0:3,2", "አንድ"), ("0:0:3", "0:0:5", "ሁለት"), ("0:0:6", "0:0:7", "ሦስት")),
-            [(1, 3, "አንድ"), (3, 5, "ሁለት"), (6, 7, "ሦስት")],
-            ["1 cue (0:00:01.0)"],
-            id="a short overlap is an inexact border",
-        ),
-        pytest.param(
-            srt(("0:0:1", "0:0:5", "አንድ"), ("0:0:3", "0:0:7", "ሁለት"), ("0:0:8", "0:0:9", "ሦስት")),
-            [(1, 7, "አንድ ሁለት"), (8, 9, "ሦስት")],
-            ["1 cue (0:00:03.0)"],
-            id="a long overlap is joined",
-        ),
-        pytest.param(
-            srt(*((f"0:0:{n}", f"0:0:{min(n + 5, 12)}", f"ቃል {n}") for n in (1, 3, 6, 9))),
-            [(1, 3, "ቃል 1"), (3, 6, "ቃል 3"), (6, 9, "ቃል 6"), (9, 12, "ቃል 9")],
-            ["3 cues"],
-            id="overlap throughout is a display that lingers",
-        ),
-        pytest.param(
-            srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:4", "0:0:3", "ሁለት")),
-            [(1, 2, "አንድ")],
-            ["1 cue (0:00:04.0): 'ሁለት'"],
-            id="ends before it begins",
-        ),
-        pytest.param(
-            srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:3", "0:0:xx", "ሁለት ነገር"), ("0:0:5", "0:0:6", "ሦስት")),
-            [(1, 2, "አንድ"), (5, 6, "ሦስት")],
-            ["Line 6", "ሁለት ነገር"],
-            id="damaged times",
-        ),
-        pytest.param(
-            srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:3", "0:0:4", "ሰላ\ufffd"), ("0:0:5", "0:0:6", "???? ??? ????")),
-            [(1, 2, "አንድ")],
-            ["2 cues (0:00:03.0, 0:00:05.0)"],
-            id="lost letters",
-        ),
-        pytest.param(
-            srt(("0:0:1", "0:0:2", "አንድ"), ("0:0:1", "0:0:2", "አንድ"), ("0:0:4", "0:0:5", "አንድ")),
-            [(1, 2, "አንድ"), (4, 5, "አንድ")],
-            ["1 cue (0:00:01.0)"],
-            id="twice in the file",
-        ),
-        pytest.param(
-            srt(("0:0:1", "0:0:2", "[ሙዚቃ]"), ("0:0:3", "0:0:4", "♪ ላላ ♪")),
-            [(3, 4, "ላላ")],
-            ["[ሙዚቃ] (1)", "♪ (2)", "1 cue (0:00:01.0)"],
-            id="notes that nobody says",
-        ),
-        pytest.param(
-            srt(*((f"0:0:{n}", f"0:0:{n + 1}", f"አበበ፦ ቃል {n}") for n in range(3)), ("0:0:5", "0:0:6", "ABEBE: ደግሞ")),
-            [(0, 1, "ቃል 0"), (1, 2, "ቃል 1"), (2, 3, "ቃል 2"), (5, 6, "ደግሞ")],
+        ("5-6 ሁለት | 1-2 አንድ", "1-2 አንድ | 5-6 ሁለት", ["1 cue (0:00:01.0)"]),
+        ("1-3,2 አንድ | 3-5 ሁለት | 6-7 ሦስት", "1-3 አንድ | 3-5 ሁለት | 6-7 ሦስት", ["1 cue (0:00:01.0)"]),
+        ("1-5 አንድ | 3-7 ሁለት | 8-9 ሦስት", "1-7 አንድ ሁለት | 8-9 ሦስት", ["1 cue (0:00:03.0)"]),
+        ("1-6 ሀ | 3-8 ለ | 6-11 ሐ | 9-12 መ", "1-3 ሀ | 3-6 ለ | 6-9 ሐ | 9-12 መ", ["3 cues"]),
+        ("1-2 አንድ | 4-3 ሁለት", "1-2 አንድ", ["1 cue (0:00:04.0): 'ሁለት'"]),
+        ("1-2 አንድ | 3-xx ሁለት ነገር | 5-6 ሦስት", "1-2 አንድ | 5-6 ሦስት", ["Line 6", "ሁለት ነገር"]),
+        ("1-2 አንድ | 3-4 ሰላ\ufffd | 5-6 ???? ??? ????", "1-2 አንድ", ["2 cues (0:00:03.0, 0:00:05.0)"]),
+        ("1-2 አንድ | 1-2 አንድ | 4-5 አንድ", "1-2 አንድ | 4-5 አንድ", ["1 cue (0:00:01.0)"]),
+        ("1-2 [ሙዚቃ] | 3-4 ♪ ላላ ♪", "3-4 ላላ", ["[ሙዚቃ] (1)", "♪ (2)", "1 cue (0:00:01.0)"]),
+        (
+            "0-1 አበበ፦ ሀ | 1-2 አበበ፦ ለ | 2-3 አበበ፦ ሐ | 5-6 ABEBE: ደግሞ",
+            "0-1 ሀ | 1-2 ለ | 2-3 ሐ | 5-6 ደግሞ",
             ["አበበ (3), ABEBE (1)", "2 speakers"],
-            id="names of speakers",
         ),
-        pytest.param(
-            srt(*((f"0:0:{n}", f"0:0:{n + 1}", f"እንዲህ አለ፦ ቃል {n}") for n in range(3)), ("0:0:5", "0:0:6", "ሰዓቱ 3፦ 20")),
-            [*((n, n + 1, f"እንዲህ አለ፦ ቃል {n}") for n in range(3)), (5, 6, "ሰዓቱ 3፦ 20")],
-            [],
-            id="a colon that belongs to the speech",
-        ),
-        pytest.param(
-            srt(("0:0:1", "0:0:2", "በዓመቱ\n1998"), ("0:0:3", "0:0:4", "-5 ዲግሪ"), ("0:0:5", "0:0:6", "1998")),
-            [(1, 2, "በዓመቱ 1998"), (3, 4, "-5 ዲግሪ"), (5, 6, "1998")],
-            [],
-            id="numbers that are spoken",
-        ),
+        (SPOKEN_COLONS, SPOKEN_COLONS, []),
+        ("1-2 በዓመቱ\n1998 | 3-4 -5 ዲግሪ | 5-6 1998", "1-2 በዓመቱ 1998 | 3-4 -5 ዲግሪ | 5-6 1998", []),
     ],
-)  # fmt: skip
+    ids=[
+        *("out of order", "a short overlap is an inexact border", "a long overlap is joined", "lingering display"),
+        *("ends before it begins", "damaged times", "lost letters", "twice in the file", "notes", "names of speakers"),
+        *("a colon that belongs to the speech", "numbers that are spoken"),
+    ],
+)
 def test_a_damaged_file_gives_clean_cues_and_a_warning(
-    tmp_path: Path, text: str, cues: list[tuple[float, float, str]], facts: list[str]
+    tmp_path: Path, cues: str, expected: str, facts: list[str]
 ) -> None:
-    found = reading(tmp_path, text)
-    assert plain(found) == cues
-    assert [piece for piece in facts if not any(piece in warning for warning in found.warnings)] == []
-    assert bool(found.warnings) == bool(facts)
-    assert all(warning.startswith("film.am.srt: ") for warning in found.warnings)
+    result = read(tmp_path, srt(cues))
+    assert plain(result) == expected
+    assert [fact for fact in facts if not any(fact in warning for warning in result.warnings)] == []
+    assert bool(result.warnings) == bool(facts)
+    assert all(warning.startswith("film.am.srt: ") for warning in result.warnings)
 
 
 ROLLING = """WEBVTT
@@ -175,14 +131,13 @@ Language: am
 
 
 def test_rolling_captions_are_read_once_and_repeated_words_stay(tmp_path: Path) -> None:
-    rolling = reading(tmp_path, ROLLING, "talk.am.vtt")
-    assert plain(rolling) == [(0, 2, "ሰላም ለሁላችሁ"), (2.01, 4, "ዛሬ ዛሬ ነው"), (4.01, 6, "ነገ አይደለም")]
+    rolling = read(tmp_path, ROLLING, "talk.am.vtt")
+    assert plain(rolling) == "0-2 ሰላም ለሁላችሁ | 2.01-4 ዛሬ ዛሬ ነው | 4.01-6 ነገ አይደለም"
     assert any("roll" in warning for warning in rolling.warnings)
-    words = "አዎ አዎ ነው ይሁን".split()
-    growing = srt(*((f"0:0:{n}", f"0:0:{n + 1}", " ".join(words[1 : n + 2])) for n in range(3)))
-    assert [cue.text for cue in reading(tmp_path, growing).cues] == words[1:]
-    repeated = srt(*((f"0:0:{n}", f"0:0:{n + 1}", word) for n, word in enumerate(words)))
-    assert [cue.text for cue in reading(tmp_path, repeated).cues] == words
+    growing = srt("0-1 አዎ | 1-2 አዎ ነው | 2-3 አዎ ነው ይሁን")
+    assert plain(read(tmp_path, growing)) == "0-1 አዎ | 1-2 ነው | 2-3 ይሁን"
+    repeated = "0-1 አዎ | 1-2 አዎ | 2-3 ነው | 3-4 ይሁን"
+    assert plain(read(tmp_path, srt(repeated))) == repeated
 
 
 def test_notes_names_and_styles_of_vtt_are_not_text(tmp_path: Path) -> None:
@@ -190,7 +145,7 @@ def test_notes_names_and_styles_of_vtt_are_not_text(tmp_path: Path) -> None:
         "WEBVTT\n\nSTYLE\n::cue { color: white }\n\nintro\n00:01.000 --> 00:02.000 line:0\n<v Abebe>ሰላም</v>\n\n"
         "NOTE checked\nby hand\n\n2nd\n00:03.000 --> 00:04.000\nደህና\n1998\n"
     )
-    assert plain(reading(tmp_path, text, "a.vtt")) == [(1, 2, "ሰላም"), (3, 4, "ደህና 1998")]
+    assert plain(read(tmp_path, text, "a.vtt")) == "1-2 ሰላም | 3-4 ደህና 1998"
 
 
 def test_ass_gives_the_spoken_lines_only(tmp_path: Path) -> None:
@@ -205,9 +160,9 @@ def test_ass_gives_the_spoken_lines_only(tmp_path: Path) -> None:
         "[Script Info]\n\n[V4+ Styles]\nStyle: Default,Arial,no size\n\n[Events]\n"
         "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
     )
-    found = reading(tmp_path, head + "\n".join(lines) + "\n", "a.ass")
-    assert plain(found) == [(1, 2, "ሰላም"), (3, 4.5, "ደህና ነኝ፣ አንተስ?")]
-    assert any("Line 9" in warning for warning in found.warnings)
+    result = read(tmp_path, head + "\n".join(lines) + "\n", "a.ass")
+    assert plain(result) == "1-2 ሰላም | 3-4.5 ደህና ነኝ፣ አንተስ?"
+    assert any("Line 9" in warning for warning in result.warnings)
 
 
 @pytest.mark.parametrize(
@@ -220,25 +175,25 @@ def test_ass_gives_the_spoken_lines_only(tmp_path: Path) -> None:
 )
 def test_a_file_without_cues_is_refused(tmp_path: Path, content: str | bytes, name: str, reason: str) -> None:
     with pytest.raises(DataError, match=reason):
-        reading(tmp_path, content, name)
+        read(tmp_path, content, name)
 
 
 @pytest.mark.parametrize(
     ("starts", "seconds", "fitted", "facts"),
     [
-        pytest.param([3601, 3605], 10, [1, 5], "1 h", id="an hour ahead"),
-        pytest.param([3601, 3605], 5400, [3601, 3605], "", id="an hour of music first"),
-        pytest.param([1, 3605, 8], 10, [1, 5, 8], "1 cue (1:00:05.0)", id="one cue an hour ahead"),
-        pytest.param([1, 50, 60], 10, [1], "2 cues (0:00:50.0, 0:01:00.0), of 3", id="no whole hour"),
-        pytest.param([1, 9.5], 10, [1, 9.5], "", id="half a second beyond"),
+        ([3601, 3605], 10, [1, 5], "1 h"),
+        ([3601, 3605], 5400, [3601, 3605], ""),  # an hour of music first
+        ([1, 3605, 8], 10, [1, 5, 8], "1 cue (1:00:05.0)"),
+        ([1, 50, 60], 10, [1], "2 cues (0:00:50.0, 0:01:00.0), of 3"),
+        ([1, 9.5], 10, [1, 9.5], ""),  # half a second beyond
     ],
 )
 def test_cues_are_fitted_to_the_length_of_the_recording(
     starts: list[float], seconds: float, fitted: list[float], facts: str
 ) -> None:
     cues = tuple(Cue(Span(start, start + 1), f"ቃል {start}") for start in sorted(starts))
-    found = fit_to_recording(SubtitleCues(cues, ("before",)), seconds, "film.srt")
-    assert [cue.span.start for cue in found.cues] == fitted
-    assert all(cue.span.end <= seconds for cue in found.cues)
-    assert found.warnings[0] == "before"
-    assert [facts in warning for warning in found.warnings[1:]] == ([True] if facts else [])
+    result = fit_to_recording(SubtitleCues(cues, ("before",)), seconds, "film.srt")
+    assert [cue.span.start for cue in result.cues] == fitted
+    assert all(cue.span.end <= seconds for cue in result.cues)
+    assert result.warnings[0] == "before"
+    assert [facts in warning for warning in result.warnings[1:]] == ([True] if facts else [])

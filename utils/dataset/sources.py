@@ -58,7 +58,7 @@ def find_recordings(
     ``on_progress`` is called with the name of a download and the share that has arrived.
     """
     scan = _Scan(canonical(language), speaker, workspace, on_progress)
-    for name in dict.fromkeys(map(_normalised, inputs)):
+    for name in dict.fromkeys(map(str, inputs)):
         try:
             scan.add(name)
         except AmharicTtsError as error:
@@ -124,14 +124,6 @@ def _possible_names(path: Path) -> Iterator[tuple[str, str]]:
             yield name_key(KIND.sub("", match[1])), canonical(match[2])
         except UnknownLanguageError:
             return
-
-
-def _normalised(name: Path | str) -> str:
-    """Restore the second slash of a URL that became a path."""
-    if isinstance(name, str):
-        return name.strip() if is_url(name.strip()) else name
-    url = re.sub("^(https?):/(?!/)", r"\1://", name.as_posix())
-    return url if is_url(url) else str(name)
 
 
 class _Scan:

@@ -244,9 +244,11 @@ def _end_overlaps(cues: list[Cue], warn: Warn) -> list[Cue]:
     separate, ended, joined = cues[:1], [], []
     for cue in cues[1:]:
         last = separate[-1]
-        if last.span.end <= cue.span.start:
+        overlap, rest = last.span.end - cue.span.start, cue.span.start - last.span.start
+        is_long_enough = rest >= MIN_CUE if staggered else rest * 2 >= last.span.seconds and overlap <= SHORT_OVERLAP
+        if overlap <= 0:
             separate.append(cue)
-        elif _can_end_early(last, cue, staggered=staggered):
+        elif is_long_enough and last.span.end <= cue.span.end:
             separate[-1:] = [Cue(Span(last.span.start, cue.span.start), last.text), cue]
             ended.append(last)
         else:
@@ -257,16 +259,6 @@ def _end_overlaps(cues: list[Cue], warn: Warn) -> list[Cue]:
     if joined:
         warn(f"Joined with the one before, because they overlap too much: {_describe(joined)}.")
     return separate
-
-
-def _can_end_early(last: Cue, cue: Cue, *, staggered: bool) -> bool:
-    """Return whether a cue stays long enough if it ends where the next one starts."""
-    rest = cue.span.start - last.span.start
-    if cue.span.end < last.span.end:
-        return False
-    if staggered:
-        return rest >= MIN_CUE
-    return rest * 2 >= last.span.seconds and last.span.end - cue.span.start <= SHORT_OVERLAP
 
 
 def _remove_hours(cues: list[Cue], seconds: float, warn: Warn) -> list[Cue]:
