@@ -1,27 +1,42 @@
 """Inject faults for a while: kill processes, fill disks, damage files; count what is lost, which must be 0."""
 
 import argparse
-import dataclasses
+import contextlib
 import json
-import platform
+import random
 import secrets
 import shlex
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import psutil
 
-from tests.soak import campaign, fuzzing, readers, specimens
-from tests.soak.campaign import FaultCount
-from tests.soak.fuzzing import Tally
+from benchmarks import record
+from tests.soak import faults, formats, fuzzing
+from tests.soak.mounting import NotHere
+from tests.soak.subject import Subject, wait_for
 from utils.core.errors import StorageError
 from utils.core.storage import make_folder, write_atomically
 
 FILE = "soak.json"
+
+
+@dataclass
+class FaultCount:
+    """The outcome of one kind of fault."""
+
+    fault: str
+    injected: int = 0
+    survived: int = 0  # nothing was lost
+    losses: list[str] = field(default_factory=list)
+    skipped: str = ""  # why it is impossible on this machine; empty when it is possible
+
+    def lose(self, subject: Subject, error: Exception) -> None:
+        self.losses.append(f"LOST: {self.fault}: {subject.project.root}: {type(error).__name__}: {error}")
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -41,31 +56,28 @@ def main(words: Sequence[str] | None = None) -> int:
         raise StorageError(f"{folder} is not empty.", hint="Choose a new folder.")
     print_line(f"Seed {seed}; all files are in {folder}")
     command = shlex.join(["python", "-m", "tests.soak", *(sys.argv[1:] if words is None else words)])
-    date = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M")
-    machine = f"{platform.system()} {platform.machine()}, {psutil.cpu_count()} cores"
-    machine += f", {psutil.virtual_memory().total / 2**30:.0f} GiB, Python {platform.python_version()}"
-    originals = specimens.write_all(folder / "specimens")
-    fuzzed = fuzzing.fuzz(readers.FORMATS, originals, folder / "failures", arguments.fuzz, seed, print_count)
+    report: dict[str, object] = {"command": command, "seed": seed, "date": record.today()}
+    report |= {"hardware": record.hardware("cpu"), "software": record.software()}
+    formats.write_specimens(folder / "specimens")
+    fuzzed = fuzzing.fuzz(folder / "specimens", folder / "failures", arguments.fuzz, seed, print_line)
     began = time.monotonic()
-    counts = [FaultCount(fault) for fault in campaign.FAULTS]
+    counts = [FaultCount(fault) for fault in faults.FAULTS]
     try:
-        campaign.soak(folder / "projects", arguments.minutes * 60, seed, counts, campaign.FAULTS, print_line)
+        inject_faults(folder / "projects", arguments.minutes * 60, seed, counts)
     finally:  # the counts are reported even after Ctrl-C
-        lost = sum(count.lost for count in counts) + sum(tally.failed for tally in fuzzed)
-        minutes = (time.monotonic() - began) / 60
-        report = {
-            "command": command,
-            "seed": seed,
-            "date": date,
-            "machine": machine,
-            "lost": lost,
-            "minutes": minutes,
-            "counts": [dataclasses.asdict(count) for count in counts],
-            "fuzzed": [dataclasses.asdict(tally) for tally in fuzzed],
-        }
-        write_atomically(folder / FILE, json.dumps(report, ensure_ascii=False, indent=1))
-        print_line(f"`{command}`, seed {seed}, {date}, {machine}\n\n{tables(counts, fuzzed)}\n")
-        print_line(f"{minutes:.1f} minutes, {sum(tally.inputs for tally in fuzzed)} damaged files, {lost} lost.")
+        lost = sum(len(count.losses) for count in counts) + sum(tally.failed for tally in fuzzed)
+        minutes = round((time.monotonic() - began) / 60, 1)
+        summary = {"minutes": minutes, "damaged files": sum(tally.inputs for tally in fuzzed), "lost": lost}
+        tables = {"counts": [asdict(count) for count in counts], "fuzzed": [asdict(tally) for tally in fuzzed]}
+        write_atomically(folder / FILE, json.dumps(report | summary | tables, ensure_ascii=False, indent=1))
+        rows = [[count.fault, count.injected, count.survived, len(count.losses), count.skipped] for count in counts]
+        print_table(["fault", "injected", "survived", "lost", "skipped because"], rows)
+        files = ["damaged files", "inputs", "read anyway", "refused", "no hint", "failed", "slowest (s)"]
+        print_table(files, [list(asdict(tally).values())[:-1] for tally in fuzzed])
+        for loss in [loss for each in (*counts, *fuzzed) for loss in each.losses]:
+            print_line(loss)
+        for name, value in (report | summary).items():
+            print_line(f"{name}: {value}")
         print_line(f"Written to {folder / FILE}")
     return int(lost > 0)
 
@@ -74,34 +86,66 @@ def print_line(line: str) -> None:
     print(line, flush=True)
 
 
-def print_count(done: int) -> None:
-    if done % 1000 == 0:
-        print_line(f"{done} damaged files")
+def print_table(header: list[str], rows: list[list[object]]) -> None:
+    print_line(record.table(header, [list(map(str, row)) for row in rows]))
 
 
-def tables(counts: Sequence[FaultCount], fuzzed: Sequence[Tally]) -> str:
-    """Format both tables and every loss as Markdown."""
-    faults = [[count.fault, count.injected, count.survived, count.lost] for count in counts if not count.skipped]
-    files = [[*dataclasses.astuple(tally)[:6], f"{tally.slowest:.2f} s"] for tally in fuzzed]
-    lines = [f"Skipped: {count.fault}: {count.skipped}" for count in counts if count.skipped]
-    lines += [f"LOST: {count.fault}: {loss}" for count in counts for loss in count.losses]
-    lines += [f"FAILED: {failure.strip()}" for tally in fuzzed for failure in tally.failures]
-    parts = [
-        table(["fault", "injected", "survived", "lost"], faults),
-        table(["damaged files", "inputs", "read anyway", "refused", "no hint", "failed", "slowest"], files),
-        "\n".join(lines),
-    ]
-    return "\n\n".join(filter(None, parts))
+def inject_faults(folder: Path, seconds: float, seed: int, counts: Sequence[FaultCount]) -> None:
+    """Inject faults in random order until the time is over; the last one is finished.
+
+    The counts are filled on the way, so that they are complete whatever ends the campaign.
+    """
+    make_folder(folder)
+    deadline = time.monotonic() + seconds
+    rng, number = random.Random(seed), 0
+    order: list[FaultCount] = []
+    subject: Subject | None = None
+    try:
+        while time.monotonic() < deadline and not all(count.skipped for count in counts):
+            order = order or rng.sample(counts, len(counts))
+            if (count := order.pop(0)).skipped:
+                continue
+            subject = subject or Subject(folder / f"project-{number}")
+            number += 1
+            if not survives(count, subject, random.Random(f"{seed}/{count.fault}/{count.injected}")):
+                close(subject, count)
+                subject = None  # what is left of it would spoil the next faults
+            print_line(count.skipped or f"{count.fault}: {count.injected} injected, {len(count.losses)} lost")
+    finally:
+        if subject is not None:
+            close(subject, count)
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Format a Markdown table with the totals of all columns of numbers."""
-    if not rows:
-        return ""
-    numbers = [[cell for cell in column if isinstance(cell, int)] for column in zip(*rows, strict=True)]
-    totals = [sum(column) if len(column) == len(rows) else "" for column in numbers]
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows, ["total", *totals[1:]]]
-    return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in lines)
+def survives(count: FaultCount, subject: Subject, rng: random.Random) -> bool:
+    """Inject a fault and count it; tell whether the project can be used for the next one."""
+    try:
+        faults.inject(count.fault, subject, rng)
+        wait_for(lambda: not has_zombies(), lambda: "zombies are left", patience=10.0)
+    except NotHere as reason:
+        count.skipped = str(reason)
+        return True
+    except Exception as error:  # noqa: BLE001  # any error is what this campaign looks for
+        count.injected += 1
+        count.lose(subject, error)
+        return False
+    count.injected += 1
+    count.survived += 1
+    return True
+
+
+def close(subject: Subject, count: FaultCount) -> None:
+    try:
+        subject.close()
+    except Exception as error:  # noqa: BLE001  # a run that cannot be stopped is a finding too
+        count.lose(subject, error)
+
+
+def has_zombies() -> bool:
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return True
+    return False
 
 
 if __name__ == "__main__":

@@ -1,55 +1,53 @@
 """Thousands of damaged files: each must be read, or refused with an error of ours, within bounds of time and memory.
 
-They are read by another process, so that a crash or a hang is counted like any other failure.
+They are read by another process, so that a crash or a hang is counted like any other failure. The same seed always does
+the same damage.
 """
 
 import contextlib
+import json
 import multiprocessing
 import os
-import shutil
-import time
-import traceback
-from collections.abc import Callable, Sequence
+import random
+import re
+import signal
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any
 
 import psutil
 
-from tests.soak.mutations import mutant
-from utils.core.errors import AmharicTtsError, RunError
+from tests.soak.formats import FORMATS, Outcome
+from utils.core.errors import RunError
 from utils.core.storage import make_folder
 
-SECONDS = 10.0  # of CPU time that reading one small file may take
-BUSY = 12  # times as long on the clock, on a machine that does other things too
-STARTING = 180.0  # seconds until every library is imported
+SECONDS, CLOCK_SECONDS = 10, 120  # of CPU time that reading a small file may take, and on the clock of a busy machine
+STARTING = 180  # seconds until every library is imported
 MEMORY = 1 << 30  # bytes that reading one small file may take
-INTACT, GARBAGE = -1, -2  # numbers of the undamaged file, and of one that holds nothing of it
 LOG = "reading.log"
-
-
-@dataclass(frozen=True)
-class Format:
-    """A kind of file, and the function by which the product reads it."""
-
-    name: str
-    file: str  # path of an intact one below the specimens
-    read: Callable[[Path], object]
-    needed: tuple[str, ...] = ()  # patterns of other files that the reader needs
-    is_lazy: bool = False  # the reader imports a large library only when a file is damaged
-
-    def damage(self, content: bytes, seed: int, number: int) -> bytes:
-        return mutant(content, f"{seed}/{self.name}/{number}")
-
-
-class Outcome(NamedTuple):
-    """What reading a file led to."""
-
-    kind: Literal["read", "refused", "failed"]
-    reason: str = ""
-    has_hint: bool = True
-    seconds: float = 0.0
+MAX_MUTATIONS = 4  # of one file
+MAX_GROWTH = 1 << 21  # bytes: chunks that double again and again only take time
+NUMBER = re.compile(rb"-?\d+(?:\.\d+)?")
+NUMBERS = (
+    b"0 -1 1e308 -1e308 1e999 NaN -Infinity nan inf 2147483648 4294967295 -9223372036854775809 "
+    b"18446744073709551616 99999999999999999999999999 0x10 00 1_000 .5 5. 1e-400 \xd9\xa3"
+).split()
+BRACKETS = ((b"[", b"]"), (b'{"a":', b"}"), (b"- ", b""), (b"{", b"}"), (b"<", b">"))
+DEPTHS = (100, 1000, 20_000)  # of brackets; the last is too many for a recursive reader
+LENGTHS = (0, 1, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
+ODD = (
+    *(b"\xef\xbb\xbf", b"\xff\xfe", b"\x00", b"\x00" * 512),  # byte order marks and zeros
+    *(b"\xff\xc0\x80", b"\xed\xa0\x80", b"\xe1\x88"),  # no UTF-8, half of a pair, two thirds of an Ethiopic letter
+    *(b"\r", b"\r\n", "\u2028\u0085\u202e".encode(), b"|,;\t", b'"', b"\\u0000\\ud800", b"{{[[", b"&a [*a, *a]"),
+    *(b"!!python/object/apply:os.getcwd []", b"../../../../etc/passwd", b"--> 99:99:99,999", b"A" * 70_000),
+)
+VALUES: tuple[Any, ...] = (
+    *(None, True, False, 0, -1, 1 << 70, 1e308, "", "x", "\ud800", "\x00", "../..", [], {}, [[]], {"": None}),
+    *("9" * 5000, -(1 << 31), 0.5, "NaN", ["a"] * 300),
+)
 
 
 @dataclass
@@ -63,7 +61,7 @@ class Tally:
     without_hint: int = 0
     failed: int = 0
     slowest: float = 0.0  # seconds
-    failures: list[str] = field(default_factory=list)  # the saved files with their reasons
+    losses: list[str] = field(default_factory=list)  # the saved files with their reasons
 
     def count(self, outcome: Outcome) -> None:
         self.inputs += 1
@@ -73,133 +71,178 @@ class Tally:
 
 
 def fuzz(
-    formats: Sequence[Format],
-    specimens: Path,
-    folder: Path,
-    count: int,
-    seed: int,
-    report: Callable[[int], object] = lambda _: None,
+    specimens: Path, folder: Path, count: int, seed: int, report: Callable[[str], object] = lambda _: None
 ) -> list[Tally]:
     """Read damaged files, the formats in turn; those that are neither read nor refused are saved in the folder."""
     make_folder(folder)
-    tallies = [Tally(form.name) for form in formats]
-    with contextlib.closing(Reader(formats, specimens, seed, folder)) as reader:
-        for index, form in enumerate(formats):
-            if (intact := reader.read(index, INTACT)).kind != "read":
-                raise RunError(f"An intact {form.name} is not read: {intact.reason}", hint="Correct the specimen.")
+    tallies = [Tally(form.name) for form in FORMATS]
+    intact = [(specimens / form.file).read_bytes() for form in FORMATS]
+    with contextlib.closing(Reader(specimens, folder)) as reader:
+        for index, form in enumerate(FORMATS):
+            if (outcome := reader.read(index, intact[index])).kind != "read":
+                raise RunError(f"An intact {form.name} is not read: {outcome.reason}", hint=f"See {folder / LOG}.")
         for done in range(count):
-            number, index = divmod(done, len(formats))
-            form, tally, outcome = formats[index], tallies[index], reader.read(index, number)
-            tally.count(outcome)
+            number, index = divmod(done, len(FORMATS))
+            form, tally = FORMATS[index], tallies[index]
+            content = damage(intact[index], f"{seed}/{form.name}/{number}")
+            tally.count(outcome := reader.read(index, content))
             if outcome.kind == "failed":
                 path = folder / f"{form.name.replace(' ', '-')}-{number}{Path(form.file).suffix}"
-                path.write_bytes(form.damage((specimens / form.file).read_bytes(), seed, number))
-                tally.failures.append(f"{path}: {outcome.reason}")
-            report(done + 1)
+                path.write_bytes(content)
+                tally.losses.append(f"FAILED: {path}: {outcome.reason}")
+            if (done + 1) % 1000 == 0:
+                report(f"{done + 1} damaged files")
     return tallies
 
 
 class Reader:
     """A process that reads files; it is replaced after a crash or a hang."""
 
-    def __init__(self, formats: Sequence[Format], specimens: Path, seed: int, folder: Path) -> None:
-        self.formats, self.specimens, self.seed, self.folder = tuple(formats), specimens, seed, folder
+    def __init__(self, specimens: Path, folder: Path) -> None:
+        self.specimens, self.folder = specimens, folder
         self._start()
-
-    def read(self, index: int, number: int) -> Outcome:
-        """Read a damaged file, or the intact one, of the format with this index."""
-        try:
-            self._pipe.send((index, number))
-            if self._has_answer():
-                outcome: Outcome = self._pipe.recv()
-                return outcome
-            self._process.kill()
-            reason = f"it hung: not done after {SECONDS:g} s"
-        except (EOFError, ConnectionError):
-            self._process.join()
-            reason = f"the process died with exit code {self._process.exitcode}"
-        self.close()
-        self._start()
-        return Outcome("failed", reason)
-
-    def _has_answer(self) -> bool:
-        """Wait for an answer, as long as the process may compute for one."""
-        process = psutil.Process(self._process.pid)
-        before, deadline = sum(process.cpu_times()[:2]), time.monotonic() + BUSY * SECONDS
-        while not (answered := self._pipe.poll(SECONDS / 10)) and time.monotonic() < deadline:
-            with contextlib.suppress(psutil.NoSuchProcess):  # then the pipe says so
-                if sum(process.cpu_times()[:2]) - before > SECONDS:
-                    return False
-        return answered
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):  # it has died
-            self._pipe.send(None)
-            self._process.join(STARTING)
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
 
     def _start(self) -> None:
-        """Start a process and wait until it has read an intact file of every format."""
         spawn = multiprocessing.get_context("spawn")  # a fork would inherit what the campaign has open
-        self._pipe, theirs = spawn.Pipe()
-        arguments = (theirs, self.formats, self.specimens, self.seed, self.folder)
-        self._process = spawn.Process(target=serve, args=arguments, daemon=True)
-        self._process.start()
-        theirs.close()
-        with contextlib.suppress(EOFError):  # it has died
-            if self._pipe.poll(STARTING):
-                self._pipe.recv()
-                return
-        self._process.kill()
-        self.close()
-        raise RunError("The reading process does not start.", hint=f"The reason is in {self.folder / LOG}.")
+        self._pool = ProcessPoolExecutor(1, spawn, _prepare, (self.specimens, self.folder))
+
+    def read(self, index: int, content: bytes) -> Outcome:
+        """Read a file of the format with this index."""
+        try:
+            return self._pool.submit(_read_within_limits, index, content, self.specimens, self.folder).result()
+        except BrokenProcessPool:
+            self._start()
+            return Outcome("failed", f"the process crashed, or was not done after {SECONDS} s of CPU time")
+
+    def close(self) -> None:
+        self._pool.shutdown()
 
 
-def serve(pipe: Connection, formats: Sequence[Format], specimens: Path, seed: int, folder: Path) -> None:
-    """Read what is ordered until the orders end; runs in a process of its own."""
+def _prepare(specimens: Path, folder: Path) -> None:
+    """Import every library, by reading an intact and a worthless file of every format, before memory is limited."""
+    import resource  # not on Windows
+
     with (folder / LOG).open("ab") as file:  # what libraries print about damaged files is no outcome
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    for form in formats:  # imports every library before memory is limited
-        for number in (INTACT, GARBAGE) if form.is_lazy else (INTACT,):
-            _read(folder / "copy", specimens, form, seed, number)
-    _limit_memory()
-    pipe.send(None)
-    while order := pipe.recv():
-        index, number = order
-        pipe.send(_read(folder / "copy", specimens, formats[index], seed, number))
-
-
-def _read(copy: Path, specimens: Path, form: Format, seed: int, number: int) -> Outcome:
-    shutil.rmtree(copy, ignore_errors=True)  # a process that died has left its own
-    for pattern in (form.file, *form.needed):
-        for source in filter(Path.is_file, specimens.glob(pattern)):
-            target = copy / source.relative_to(specimens)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
-    path = copy / form.file
-    if number != INTACT:
-        path.write_bytes(b"damaged" if number == GARBAGE else form.damage(path.read_bytes(), seed, number))
-    began = time.process_time()
-    try:
-        form.read(path)
-        outcome = Outcome("read")
-    except AmharicTtsError as error:
-        outcome = Outcome("refused", type(error).__name__, bool(error.hint))
-    except Exception as error:  # noqa: BLE001  # any other error is what this campaign looks for
-        outcome = Outcome("failed", "".join(traceback.format_exception(error)[-4:]))
-    seconds = time.process_time() - began
-    shutil.rmtree(copy)
-    return outcome._replace(seconds=seconds)
-
-
-def _limit_memory() -> None:
-    """Let an allocation of gigabytes fail; Windows has no such limit."""
-    try:
-        import resource
-    except ImportError:
-        return
+    signal.alarm(STARTING)
+    for form in FORMATS:
+        for content in ((specimens / form.file).read_bytes(), b"damaged"):
+            form.outcome(specimens, content, folder / "copy")
     limit = psutil.Process().memory_info().vms + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def _read_within_limits(index: int, content: bytes, specimens: Path, folder: Path) -> Outcome:
+    """Read a file; the system ends this process when that takes too long."""
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.alarm(CLOCK_SECONDS)
+    try:
+        return FORMATS[index].outcome(specimens, content, folder / "copy")
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.alarm(0)
+
+
+def damage(content: bytes, seed: str) -> bytes:
+    """Damage a file with one to four mutations."""
+    rng = random.Random(seed)
+    limit = len(content) + MAX_GROWTH
+    for mutation in rng.choices(MUTATIONS, k=rng.randint(1, MAX_MUTATIONS)):
+        content = mutation(content, rng)[:limit]
+    return content
+
+
+def flip_bits(content: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(content)
+    for _ in range(rng.choice((1, 1, 2, 8, 32)) if changed else 0):
+        changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def cut(content: bytes, rng: random.Random) -> bytes:
+    """Truncate a file at the end or the start, or delete, repeat or move a chunk of it."""
+    start, other = rng.randrange(len(content) + 1), rng.randrange(len(content) + 1)
+    end = start + rng.choice((1, 2, 4, 16, 64, 512, 4096))
+    before, chunk, after = content[:start], content[start:end], content[end:]
+    moved = content[:other] + chunk + content[other + len(chunk) :]  # like a lost cluster of a disk
+    return rng.choice((before, content[start:], before + after, before + chunk * rng.choice((2, 3, 51)) + after, moved))
+
+
+def rewrite(content: bytes, rng: random.Random) -> bytes:
+    """Swap two lines, or write the file with other line ends or in another encoding."""
+    lines = content.split(b"\n")
+    first, second = rng.randrange(len(lines)), rng.randrange(len(lines))
+    encoding = rng.choice(("utf-16", "utf-16-le", "utf-32", "utf-7"))
+    match rng.randrange(3):
+        case 0:
+            lines[first], lines[second] = lines[second], lines[first]
+            return b"\n".join(lines)
+        case 1:
+            return rng.choice((b"\r\n", b"\r", b"\n\n", b"")).join(lines)
+    return content.decode("utf-8", "replace").encode(encoding, "replace")
+
+
+def insert_odd(content: bytes, rng: random.Random) -> bytes:
+    at = rng.choice((0, rng.randrange(len(content) + 1)))
+    return content[:at] + rng.choice(ODD) + content[at:]
+
+
+def strange_number(content: bytes, rng: random.Random) -> bytes:
+    """Replace a number by a huge or negative one, by none, or by many brackets, which are sometimes closed."""
+    opening, closing = rng.choice(BRACKETS)
+    depth = rng.choice(DEPTHS)
+    nested = opening * depth + b"0" + closing * rng.choice((0, depth))
+    match = rng.choice(list(NUMBER.finditer(content[:MAX_GROWTH])) or [None])
+    start, end = match.span() if match else (0, 0)
+    return content[:start] + rng.choice((rng.choice(NUMBERS), nested)) + content[end:]
+
+
+def strange_length(content: bytes, rng: random.Random) -> bytes:
+    """Overwrite bytes with a length, most often in the header, where files store them."""
+    size = rng.choice((1, 2, 4, 8))
+    at = rng.randrange(1 + min(len(content), rng.choice((64, 64, 4096, MAX_GROWTH))))
+    length = (rng.choice(LENGTHS) % (1 << 8 * size)).to_bytes(size, "little")
+    return content[:at] + rng.choice((length, length[::-1])) + content[at + size :]
+
+
+def other_type(content: bytes, rng: random.Random) -> bytes:
+    """Put a value of another type into a JSON file, or into one line of it."""
+    lines = content.split(b"\n")
+    number = rng.randrange(len(lines))
+    for text, before, after in ((content, [], []), (lines[number], lines[:number], lines[number + 1 :])):
+        try:
+            tree = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        return b"\n".join([*before, json.dumps(_replace_value(tree, rng)).encode(), *after])
+    return strange_number(content, rng)
+
+
+def _replace_value(tree: Any, rng: random.Random) -> Any:
+    """Replace or delete a random value of a tree."""
+    items: list[tuple[Any, Any]] = []
+    nodes = [tree]
+    for node in nodes:  # grows on the way
+        keys = list(node) if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else []
+        items += [(node, key) for key in keys]
+        nodes += [node[key] for key in keys]
+    if not items or rng.random() < 0.05:
+        return rng.choice(VALUES)
+    parent, key = rng.choice(items[: rng.choice((10, 1000, len(items)))])
+    if isinstance(parent, dict) and rng.random() < 0.2:
+        del parent[key]
+    else:
+        parent[key] = rng.choice(VALUES)
+    return tree
+
+
+MUTATIONS = (
+    flip_bits,
+    *[cut] * 5,
+    *[rewrite] * 3,
+    *[strange_number] * 2,
+    strange_length,
+    insert_odd,
+    *[other_type] * 2,
+)

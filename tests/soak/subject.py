@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import psutil
 
-from tests.soak.specimens import write_dataset
+from tests.soak.formats import write_dataset
 from utils import runs
 from utils.config import TrainConfig
 from utils.core.events import Event, iter_events, read_tail
@@ -23,19 +23,6 @@ from utils.xtts.files import TINY_RANDOM
 
 T = TypeVar("T")
 PATIENCE = 180.0  # seconds that a start and a save may take on a busy machine
-POLL = 0.05
-SETTINGS: dict[str, object] = {
-    "version": TINY_RANDOM,
-    "language": "am",
-    "batch_size": 2,
-    "grad_acumm": 1,
-    "num_epochs": 1000,
-    "save_step": 2,
-    "save_n_checkpoints": 3,
-    "eval_step": 5,
-    "sample_texts": "-",
-    "enable_mixed_precision": False,
-}
 
 
 class Lost(Exception):  # noqa: N818  # a finding, not an error
@@ -48,7 +35,7 @@ def wait_for(condition: Callable[[], T], otherwise: Callable[[], str], patience:
     while not (value := condition()):
         if time.monotonic() > deadline:
             raise Lost(otherwise())
-        time.sleep(POLL)
+        time.sleep(0.05)
     return value
 
 
@@ -61,10 +48,11 @@ class Subject:
         self.clips = self.read_clips()
         self.run: Run | None = None
         self.processes: list[psutil.Process] = []  # of the training, the parent first
-
-    @property
-    def config(self) -> TrainConfig:
-        return TrainConfig.parse({**SETTINGS, "output_path": str(self.project.root)})
+        settings = {"version": TINY_RANDOM, "language": "am", "batch_size": 2, "grad_acumm": 1, "num_epochs": 1000}
+        saving = {"save_step": 2, "save_n_checkpoints": 3, "eval_step": 5, "sample_texts": "-"}
+        self.config = TrainConfig.parse(
+            {**settings, **saving, "enable_mixed_precision": False, "output_path": str(folder)}
+        )
 
     @property
     def training(self) -> Run:
@@ -79,9 +67,12 @@ class Subject:
     def events(self, kind: str) -> list[Event]:
         return [event for event in iter_events(self.training.events) if event["kind"] == kind]
 
+    def steps(self, kind: str) -> list[int]:
+        return [int(str(event["step"])) for event in self.events(kind)]
+
     def saved(self) -> int:
         """Return the last update that was reported as saved."""
-        return max((int(str(event["step"])) for event in self.events("saved")), default=0)
+        return max(self.steps("saved"), default=0)
 
     def work(self, updates: int = 2) -> Run:
         """Start or resume the training, as the page does, and wait for more updates."""
@@ -94,18 +85,18 @@ class Subject:
         return self.run
 
     def find_run(self) -> None:
-        """Wait for a training that somebody else starts."""
+        """Wait for a training that somebody else starts; one that is still starting has no process to kill."""
 
         def running() -> Run | None:
-            run = runs.active_run(self.project)  # one that is starting has no process to kill yet
+            run = runs.active_run(self.project)
             return run if run and run.current_state().status is Status.RUNNING else None
 
         self.run = wait_for(running, lambda: "no training was started")
 
     def advance(self, updates: int = 2) -> None:
         """Wait for more updates, and for the first save."""
-        before = len(self.events("train"))
-        self.wait_until(lambda: len(self.events("train")) >= before + updates and self.saved() > 0, "no further update")
+        wanted = len(self.events("train")) + updates
+        self.wait_until(lambda: len(self.events("train")) >= wanted and self.saved() > 0, "no further update")
 
     def wait_until(self, condition: Callable[[], bool], otherwise: str) -> None:
         """Wait for something that has to happen while the training is active."""
@@ -114,14 +105,12 @@ class Subject:
             state, tail = self.training.current_state(), read_tail(self.training.log, 1500)
             return f"{otherwise}: the run is {state.status}. {state.message} {tail}"
 
-        def holds() -> bool:
-            if condition():
-                return True
-            if self.training.current_state().status not in runs.ACTIVE:
-                raise Lost(describe())
-            return False
+        def happened_or_ended() -> bool:
+            return condition() or self.training.current_state().status not in runs.ACTIVE
 
-        wait_for(holds, describe)
+        wait_for(happened_or_ended, describe)
+        if not condition():
+            raise Lost(describe())
 
     def wait_for_end(self) -> State:
         """Wait until the training and all its processes have ended; return its last state."""
@@ -153,21 +142,12 @@ class Subject:
                 raise Lost(checkpoint.error)
             checkpoints.read_state(checkpoint.folder)
             steps.add(checkpoint.step)
-        newest = max((int(str(event["step"])) for event in self.events("checkpoint")), default=0)
-        if newest and newest not in steps:
+        newest, best = max(self.steps("checkpoint"), default=None), checkpoints.best_step(folder)
+        if newest not in {None, *steps}:
             raise Lost(f"checkpoint {newest} was reported and is gone")
-        best = checkpoints.best_step(folder)
-        if best is not None and best not in steps:
+        if best not in {None, *steps}:
             raise Lost(f"checkpoint {best} is marked as the best and is gone")
         self.check_clips()
-
-    def kill_and_check(self) -> None:
-        self.kill()
-        self.check()
-
-    def check_and_resume(self) -> None:
-        self.check()
-        self.check_resume()
 
     def check_clips(self) -> None:
         if self.read_clips() != self.clips:
@@ -179,7 +159,7 @@ class Subject:
             last = int(resume_state.read_summary(self.training.folder / checkpoints.RESUME_FOLDER)["update"])
         before = len(self.events("train"))
         self.work()
-        steps = [int(str(event["step"])) for event in self.events("train")[before:]]
+        steps = self.steps("train")[before:]
         if steps != list(range(last + 1, last + 1 + len(steps))):
             raise Lost(f"after update {last} it took {steps}")
 

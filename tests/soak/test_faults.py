@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak import __main__, campaign
-from tests.soak.campaign import FaultCount, soak
-from tests.soak.disks import fill
+from tests.soak import __main__, faults
+from tests.soak.__main__ import FaultCount, inject_faults
+from tests.soak.faults import fill
 from tests.soak.mounting import NotHere
 from tests.soak.subject import Lost, Subject
 from utils.core.errors import StorageError
@@ -19,50 +19,41 @@ from utils.runs import MAX_MESSAGE, Run, State, Status
 from utils.runs.job import Job
 
 
-def survived(subject: Subject, rng: random.Random) -> None:
-    subject.check_clips()
+def pretend(fault: str, subject: Subject, _rng: random.Random) -> None:
+    if fault != "survived":
+        raise {"lost": Lost("update 4 is gone"), "impossible": NotHere("no mount"), "ctrl-c": KeyboardInterrupt}[fault]
 
 
-def losing(subject: Subject, rng: random.Random) -> None:
-    raise Lost("update 4 is gone")
-
-
-def impossible(subject: Subject, rng: random.Random) -> None:
-    raise NotHere("no permission to mount")
-
-
-def interrupted(subject: Subject, rng: random.Random) -> None:
-    raise KeyboardInterrupt
-
-
-def test_losses_survivals_and_skipped_faults_are_counted_even_after_ctrl_c(tmp_path: Path) -> None:
-    faults = {"survived": survived, "losing": losing, "impossible": impossible}
-    counts = [FaultCount(name) for name in faults]
-    soak(tmp_path / "all", 1.0, 1, counts, faults)
-    assert (counts[0].survived, counts[1].survived) == (counts[0].injected, 0)
-    assert counts[1].lost == counts[1].injected > 0
-    assert "update 4 is gone" in counts[1].losses[0]
-    assert (counts[2].injected, counts[2].skipped) == (0, "no permission to mount")
+def test_losses_survivals_and_skipped_faults_are_counted_even_after_ctrl_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "inject", pretend)
+    survived, lost, skipped = counts = [FaultCount(name) for name in ("survived", "lost", "impossible")]
+    inject_faults(tmp_path / "all", 1.0, 1, counts)
+    assert (survived.survived, lost.survived) == (survived.injected, 0)
+    assert len(lost.losses) == lost.injected > 0
+    assert "update 4 is gone" in lost.losses[0]
+    assert (skipped.injected, skipped.skipped) == (0, "no mount")
     before = FaultCount("survived")
     with pytest.raises(KeyboardInterrupt):
-        soak(tmp_path / "some", 1e9, 1, [before, FaultCount("ctrl-c")], {"survived": survived, "ctrl-c": interrupted})
+        inject_faults(tmp_path / "some", 1e9, 1, [before, FaultCount("ctrl-c")])
     assert before.injected == before.survived
 
 
 @pytest.mark.slow
 def test_a_training_survives_the_worst_damage_of_its_files(tmp_path: Path) -> None:
     count = FaultCount("resume state and newest checkpoint damaged")
-    soak(tmp_path, 0.1, 3, [count], campaign.FAULTS)
+    inject_faults(tmp_path, 0.1, 3, [count])
     assert (count.injected, count.losses) == (1, [])
 
 
 @pytest.mark.slow
 def test_the_command_reports_a_loss_and_ends_with_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.soak.readers.FORMATS", ())
-    monkeypatch.setattr("tests.soak.specimens.write_all", lambda folder: folder)
-    for fault, code in ((survived, 0), (losing, 1)):
-        monkeypatch.setattr(campaign, "FAULTS", {"it": fault})
-        folder = tmp_path / fault.__name__
+    monkeypatch.setattr("tests.soak.fuzzing.FORMATS", ())
+    monkeypatch.setattr(faults, "inject", pretend)
+    for fault, code in (("survived", 0), ("lost", 1)):
+        monkeypatch.setattr(faults, "FAULTS", [fault])
+        folder = tmp_path / fault
         assert __main__.main(["--minutes", "0.001", "--fuzz", "0", "--seed", "1", "--output", str(folder)]) == code
         assert (json.loads((folder / __main__.FILE).read_text())["lost"] > 0) == bool(code)
 

@@ -1,0 +1,278 @@
+"""The formats of files: intact specimens, written by the product, and the function by which the product reads each."""
+
+import json
+import shutil
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import soundfile
+import torch
+
+from tests.dataset.test_store import MANIFEST_1_0, RECORDINGS_1_0
+from utils.config import DatasetConfig, TrainConfig
+from utils.core.errors import AmharicTtsError, RunError
+from utils.core.events import EventLog, format_event, iter_events, read_tail
+from utils.core.paths import CONFIGS, Project
+from utils.core.storage import make_folder
+from utils.dataset import editor, metadata, queries, text_files
+from utils.dataset.clip import Clip, Cue, Scores, Source, Span
+from utils.dataset.queries import View
+from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Store, read_1_0
+from utils.dataset.subtitles import fit_to_recording, read_cues
+from utils.media import audio
+from utils.media.rates import RATE
+from utils.runs import Run, State, Status, list_runs
+from utils.runs.job import Job
+from utils.speech import subtitles
+from utils.training import preparation, resume_state
+from utils.training.resume_state import Snapshot
+from utils.workspace import sample_project
+from utils.xtts import checkpoints, model, random_model
+from utils.xtts.checkpoints import CheckpointInfo
+from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SETTINGS_FILE, TINY_RANDOM, VOCABULARY_FILE
+from utils.xtts.tensors import read_tensors, write_tensors
+from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
+from utils.xtts.vocabulary import Vocabulary
+
+RUN, DATASET, OLD_DATASET, MODEL, STEP = "runs/1-train", "dataset", "dataset_1_0", "model", 3
+RESUME, CHECKPOINT = f"{RUN}/{checkpoints.RESUME_FOLDER}", f"{RUN}/{checkpoints.FOLDER}/step_{STEP}"
+CLIPS, FIRST_EVAL = 12, 9  # number of clips, and the first one for evaluation
+APPROVED_CLIPS = ["r-1", "r-2"]
+REASON = "noisy to my ear"  # why clips are excluded
+TEXT = "ሰላም፣ 3 ልጆች ናቸው።"
+ASS = """[Script Info]
+ScriptType: v4.00+
+
+[V4+ Styles]
+Format: Name, Fontname, Fontsize
+Style: Default,Arial,20
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+"""
+
+
+class Outcome(NamedTuple):
+    """What reading a file led to."""
+
+    kind: Literal["read", "refused", "failed"]
+    reason: str = ""
+    has_hint: bool = True
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file, and the function by which the product reads it."""
+
+    name: str
+    file: str  # path of an intact one below the specimens
+    read: Callable[[Path], object]
+
+    def outcome(self, specimens: Path, content: bytes, copy: Path) -> Outcome:
+        """Read a file with this content, in a copy of the specimens around it."""
+        shutil.rmtree(copy, ignore_errors=True)  # a process that died has left its own
+        folder = self.file.partition("/")[0]
+        shutil.copytree(specimens / folder, copy / folder)
+        (copy / self.file).write_bytes(content)
+        began = time.process_time()
+        try:
+            self.read(copy / self.file)
+            outcome = Outcome("read")
+        except AmharicTtsError as error:
+            outcome = Outcome("refused", type(error).__name__, bool(error.hint))
+        except Exception as error:  # noqa: BLE001  # any other error is what this campaign looks for
+            outcome = Outcome("failed", "".join(traceback.format_exception(error)[-4:]))
+        return outcome._replace(seconds=time.process_time() - began)
+
+
+def read_database(path: Path) -> None:
+    store = Store(path.parent)
+    store.read()
+    editor.undo(path.parent)
+    queries.page(store, View(), 1)
+
+
+def read_lists(path: Path) -> None:
+    text_files.read_listing(path)
+    metadata.read_clips(TrainConfig(), Project(path.parent.parent))
+
+
+def read_sound(path: Path) -> None:
+    audio.probe(path)
+    audio.load(path, 16_000)
+    audio.load(path, 24_000, 0.1, 0.2)
+
+
+def read_vocabulary(path: Path) -> None:
+    prepare_tokenizer(Vocabulary.load(path), "am", texts=[TEXT]).tokenize(TEXT, "am")
+
+
+def read_events(path: Path) -> None:
+    for event in iter_events(path):
+        format_event(event)
+    read_tail(path)
+
+
+def read_run_state(path: Path) -> None:
+    """Look at a run as the page does, and read its state as its child does."""
+    run = Run(path.parent)
+    run.current_state()
+    list_runs(Project(path.parents[2]))
+    run.read_state()
+
+
+def read_checkpoints(path: Path) -> None:
+    """List the checkpoints of a run, open the newest, and find the best."""
+    run = path.parents[2] if path.parent.name.startswith(checkpoints.PREFIX) else path.parents[1]
+    for checkpoint in checkpoints.list_checkpoints(run):
+        if checkpoint.error:
+            raise RunError(checkpoint.error, hint="Choose another checkpoint.")
+    checkpoints.read_state(checkpoints.find(run, "newest").folder)
+    checkpoints.find(run, "best")
+
+
+def read_resume_state(path: Path) -> None:
+    resume_state.can_resume(path.parent)
+    resume_state.load(path.parent)
+
+
+def read_text_settings(path: Path) -> None:
+    Tokenizer.load(path.parent).tokenize(TEXT, "am")
+
+
+def read_base(path: Path) -> None:
+    preparation.find_base(Job(Run(path.parent)), TrainConfig(version=TINY_RANDOM))
+
+
+def read_subtitles(path: Path) -> None:
+    fit_to_recording(read_cues(path), 40.0, path.name)
+
+
+FORMATS = (
+    Format("clips.db", f"{DATASET}/{DATABASE}", read_database),
+    Format("manifest of 1.0", f"{OLD_DATASET}/{MANIFEST}", lambda path: read_1_0(path.parent)),
+    Format("recordings of 1.0", f"{OLD_DATASET}/{RECORDINGS}", lambda path: read_1_0(path.parent)),
+    Format("list of clips", f"{DATASET}/{metadata.FILES['train']}", read_lists),
+    Format("settings YAML", "settings/train.yaml", TrainConfig.load),
+    Format("dataset YAML", "settings/dataset.yaml", DatasetConfig.load),
+    Format("preset YAML", "settings/preset.yaml", TrainConfig.load),
+    *(Format(kind.upper(), f"subtitles/a.{kind}", read_subtitles) for kind in ("srt", "vtt", "ass")),
+    Format("wav of floats", "sounds/float.wav", read_sound),
+    *(Format(kind, f"sounds/a.{kind}", read_sound) for kind in ("wav", "flac", "ogg", "mp3")),
+    Format("vocab.json", f"{MODEL}/{VOCABULARY_FILE}", read_vocabulary),
+    Format("text.json", f"{CHECKPOINT}/{SETTINGS_FILE}", read_text_settings),
+    Format("config.json", f"{MODEL}/{CONFIG_FILE}", lambda path: model.read_config(path.parent)),
+    Format("model.pth", f"{MODEL}/{MODEL_FILE}", model.read_state_dict),
+    Format("safetensors", f"{RUN}/loose.safetensors", read_tensors),
+    Format("events.jsonl", f"{RUN}/events.jsonl", read_events),
+    Format("state.json", f"{RUN}/state.json", read_run_state),
+    Format("base.json", f"{RUN}/{preparation.BASE_FILE}", read_base),
+    Format("checkpoint.json", f"{CHECKPOINT}/{checkpoints.MANIFEST}", read_checkpoints),
+    Format("checkpoint weights", f"{CHECKPOINT}/{checkpoints.MODEL}", read_checkpoints),
+    Format("best.json", f"{RUN}/{checkpoints.FOLDER}/{checkpoints.BEST}", read_checkpoints),
+    Format("resume state", f"{RESUME}/{checkpoints.RESUME_STATE}", read_resume_state),
+    Format("resume optimizer", f"{RESUME}/{resume_state.OPTIMIZER_TREE}", read_resume_state),
+    Format("resume weights", f"{RESUME}/{resume_state.WEIGHTS}", read_resume_state),
+)
+
+
+def write_specimens(folder: Path) -> None:
+    """Write an intact file of every format; the folder looks like a project."""
+    write_without_model(folder)
+    base = random_model.build(folder / MODEL)
+    texts = sample_project.sentences()
+    write_run(folder / RUN, base, prepare_tokenizer(Vocabulary.load(base / VOCABULARY_FILE), "am", texts=texts))
+
+
+def write_without_model(folder: Path) -> None:
+    for name in (OLD_DATASET, "subtitles", "sounds", "settings"):
+        make_folder(folder / name)
+    write_dataset(folder / DATASET, seconds=0.01)
+    editor.set_text(folder / DATASET, "r-3", "ሰላም ነው።")
+    editor.undo(folder / DATASET)
+    editor.exclude(folder / DATASET, ["r-4"], REASON)
+    metadata.write_lists(folder / DATASET)
+    sound = random_model.synthetic_speech(0.5, 3)
+    for kind in ("wav", "flac"):
+        audio.save(folder / "sounds" / f"a.{kind}", sound, RATE)
+    soundfile.write(folder / "sounds" / "float.wav", sound, RATE, subtype="FLOAT")
+    soundfile.write(folder / "sounds" / "a.ogg", np.stack([sound, sound], 1), RATE)
+    soundfile.write(folder / "sounds" / "a.mp3", sound, RATE)
+    cues = [Cue(Span(3.0 * n, 3.0 * n + 2.5), text) for n, text in enumerate(sample_project.sentences()[:12])]
+    dialogue = "Dialogue: 0,0:00:{0.span.start:05.2f},0:00:{0.span.end:05.2f},Default,,0,0,0,,{{\\i1}}{0.text}\n"
+    texts = {
+        f"{OLD_DATASET}/{MANIFEST}": MANIFEST_1_0,
+        f"{OLD_DATASET}/{RECORDINGS}": RECORDINGS_1_0,
+        "subtitles/a.srt": subtitles.srt(cues),
+        "subtitles/a.vtt": subtitles.vtt(cues),
+        "subtitles/a.ass": ASS + "".join(map(dialogue.format, cues)),
+        "settings/train.yaml": TrainConfig(language="am", num_epochs=3).to_yaml(),
+        "settings/dataset.yaml": DatasetConfig().to_yaml(),
+        "settings/preset.yaml": sorted(CONFIGS.glob("*.yaml"))[0].read_text(encoding="utf-8"),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def write_dataset(folder: Path, seconds: float = 1.5) -> None:
+    """Write a small dataset of generated audio, with two approved clips."""
+    make_folder(folder / metadata.WAVS)
+    clips = []
+    for number, text in enumerate(sample_project.sentences()[:CLIPS]):
+        start = number * (seconds + 1)
+        clip = Clip(
+            *(f"r-{number}", "r", "in.wav", Span(start, start + seconds), "speaker", text),
+            audio=f"{metadata.WAVS}/r-{number}.wav",
+            content=f"{number:016x}",
+            scores=Scores(0.9, 30.0, 0.0, -20.0, 12.5, 0.9),
+            split="eval" if number >= FIRST_EVAL else "train",
+        )
+        audio.save(folder / clip.audio, random_model.synthetic_speech(seconds, number), RATE)
+        clips.append(clip)
+    length = len(clips) * (seconds + 1)
+    Store(folder).add(Source("r", "in.wav", 1000, 1_700_000_000_000_000_000, length, warnings=("a", "b")), clips)
+    metadata.write_lists(folder, "am")
+    editor.approve(folder, APPROVED_CLIPS)
+
+
+def write_run(folder: Path, base: Path, amharic: Tokenizer) -> None:
+    make_folder(folder)
+    run = Run(folder)
+    run.config.write_text(TrainConfig(version=TINY_RANDOM).to_yaml(), encoding="utf-8")
+    run.write_state(State("train", Status.STOPPED, 1.7e9, 4_194_000, "boot/1", "machine", 1.7e9, "It was stopped."))
+    write_events(run.events)
+    note = {"folder": str(base), "fingerprint": model.fingerprint(base)}
+    (folder / preparation.BASE_FILE).write_text(json.dumps(note), encoding="utf-8")
+    weights = {f"gpt.{name}": torch.full((8, 4), 0.5) for name in "abc"}
+    about = CheckpointInfo(STEP, 0.75, 2.5, 2.0, 1.0, 3.0, 1.7e9, str(base), config_hash="c", vocabulary_hash="v")
+    checkpoints.write(folder, weights, replace(about, settings={"version": TINY_RANDOM}), fill=amharic.save)
+    checkpoints.mark_best(folder, STEP, 2.0)
+    optimizer = {"state": {0: {"step": torch.tensor(3.0), "exp_avg": torch.ones(8, 4)}}, "param_groups": [{"lr": 1e-3}]}
+    random, extra = resume_state.capture_rng(), {"update": STEP, "samples": 12}
+    snapshot = Snapshot(STEP, weights, optimizer, random=random, extra=extra)
+    resume_state.save(folder / checkpoints.RESUME_FOLDER, snapshot)
+    write_tensors(folder / "loose.safetensors", weights | {"turned": torch.ones(3, 5).t(), "same": weights["gpt.a"]})
+
+
+def write_events(path: Path) -> None:
+    """Write one event of each kind that the page shows, and several updates."""
+    with EventLog(path) as events:
+        events.emit("started", pid=1)
+        events.emit("clips", split="train", used=3, aside=0)
+        events.emit("optimization", name="enable_sdpa", changed=2, detail="fast")
+        events.emit("what_is_on", message="sdpa: on", parts={"sdpa": "on"})
+        events.emit("memory_plan", fits=True, message="1 GiB", parts={"weights": 1.0})
+        for step in range(1, 8):
+            rates = {"grad_norm": float("nan"), "learning_rate": 1e-3, "clips_per_second": 3.5}
+            events.emit("train", step=step, epoch=step / 4, loss=1 / step, **rates)
+            events.emit("progress", step=step, total=7, seconds_left=7.0 - step)
+        events.emit("evaluation", step=7, epoch=1.75, loss=0.5, loss_text=0.1, loss_audio=0.4)
+        events.emit("sample", step=7, text="a", file="samples/step_7/1.wav")
+        events.emit("resumed", step=4, epoch=0.9)
+        events.emit("ended", status="stopped", message="Stopped and saved.")
