@@ -50,14 +50,11 @@ def test_a_word_without_a_rule_has_single_consonants(written: str) -> None:
 @pytest.mark.parametrize(
     ("written", "source", "parts"),
     [
-        ("ልብ", "word list", ("test",)),
-        ("ቤቶች", "affixes", ("", "bet", "oc:", "word list", "test")),
-        ("ጠረመ", "shape", ("CəCːəCə",)),
-        ("ጉጉነት", "affixes", ("", "gugu", "n:Et")),
-        ("ጉልባ", "none", ()),
+        ("ልብ", "word list", ("test",)), ("ቤቶች", "affixes", ("", "bet", "oc:", "word list", "test")),
+        ("ጠረመ", "shape", ("CəCːəCə",)), ("ጉጉነት", "affixes", ("", "gugu", "n:Et")), ("ጉልባ", "none", ()),
         ("ጉልባ\u135f", "mark", ("none",)),
     ],
-)
+)  # fmt: skip
 def test_the_decision_names_its_source(written: str, source: str, parts: tuple[str, ...]) -> None:
     assert mark(read(written), WORDS)[1:] == (source, parts)
 

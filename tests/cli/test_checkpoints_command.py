@@ -76,17 +76,14 @@ def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: Capture) -> N
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["delete", RUN], f"delete {RUN} STEP"),
-        (["delete", RUN, "7"], "Existing checkpoints: 5"),
-        (["delete", RUN, "last"], "'last'"),
-        (["delete", "unknown", "5"], "has no run named"),
-        (["compare", RUN, "5"], "two steps"),
-        (["promote", RUN], "no checkpoint best"),
+        (["delete", RUN], f"delete {RUN} STEP"), (["delete", RUN, "7"], "Existing checkpoints: 5"),
+        (["delete", RUN, "last"], "'last'"), (["delete", "unknown", "5"], "has no run named"),
+        (["compare", RUN, "5"], "two steps"), (["promote", RUN], "no checkpoint best"),
         (["promote", RUN, "5", "5"], "Only one"),
         (["promote", RUN, "5"], "no longer the model that this checkpoint was trained from"),
         (["promote", RUN, "5", "--reference", "nowhere.wav"], "There is no clip"),
     ],
-)
+)  # fmt: skip
 def test_a_refusal_says_what_to_do(tmp_path: Path, capsys: Capture, words: list[str], message: str) -> None:
     make_run(tmp_path, 5, base="/nowhere")
     assert checkpoints(tmp_path, *words) == 1

@@ -103,13 +103,10 @@ def test_what_was_spoken_before_ctrl_c_is_written(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "text is empty"),
-        (["ሰላም", "--out", "x.xyz"], "x.xyz"),
-        (["ሰላም", "--model", "nowhere"], "nowhere"),
-        (["--file", "missing.txt"], "missing.txt"),
-        (["ሰላም", "--speed", "9"], "speed"),
+        ([], "text is empty"), (["ሰላም", "--out", "x.xyz"], "x.xyz"), (["ሰላም", "--model", "nowhere"], "nowhere"),
+        (["--file", "missing.txt"], "missing.txt"), (["ሰላም", "--speed", "9"], "speed"),
     ],
-)
+)  # fmt: skip
 def test_an_error_is_one_sentence(
     words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

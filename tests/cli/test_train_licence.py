@@ -12,12 +12,10 @@ from utils.xtts.hub import VARIABLE, LicenceError, accept_licence, licence_accep
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["train", "--detach"], [False]),
-        (["train", "--detach", "--accept-licence"], [True]),
-        (["train", "--show", "--accept-licence"], []),
-        (["download-model", "--detach", "--accept-licence"], [True]),
+        (["train", "--detach"], [False]), (["train", "--detach", "--accept-licence"], [True]),
+        (["train", "--show", "--accept-licence"], []), (["download-model", "--detach", "--accept-licence"], [True]),
     ],
-)
+)  # fmt: skip
 def test_consent_is_there_when_the_run_begins(
     words: list[str], expected: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

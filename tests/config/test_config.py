@@ -82,17 +82,13 @@ def test_any_settings_survive_yaml(config: TrainConfig) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a: [", "is not valid YAML"),
-        (b"seed: 1\n\tbatch_size: 4\n", "line 2"),
+        (b"a: [", "is not valid YAML"), (b"seed: 1\n\tbatch_size: 4\n", "line 2"),
         (b"batch_size: 4\nseed: 1\nbatch_size: 8\n", "line 3: duplicate setting batch_size"),
-        (b"seed: 2026-99-99\n", "month must be in 1..12"),
-        (b"train_csv: " + b"[" * 20_000, "is not valid YAML"),
-        (b"5: 3\n", "'setting: value' lines"),
-        (b"\xff\xfe\x00", "is not valid YAML"),
-        (b"? {a: 1}\n: 2\n", "odd.yaml"),
+        (b"seed: 2026-99-99\n", "month must be in 1..12"), (b"train_csv: " + b"[" * 20_000, "is not valid YAML"),
+        (b"5: 3\n", "'setting: value' lines"), (b"\xff\xfe\x00", "is not valid YAML"), (b"? {a: 1}\n: 2\n", "odd.yaml"),
         (b"a: !!python/object/apply:os.system [echo]", "is not valid YAML"),
     ],
-)
+)  # fmt: skip
 def test_a_file_that_holds_no_settings_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "odd.yaml"
     path.write_bytes(content)

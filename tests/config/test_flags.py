@@ -19,12 +19,10 @@ def parse(words: list[str], config: type[Config] = TrainConfig) -> Config:
 @pytest.mark.parametrize(
     ("words", "name", "value"),
     [
-        (["--num-epochs", "5"], "num_epochs", 5),
-        (["--no-enable-sdpa"], "enable_sdpa", False),
-        (["--learning-rate", "5e-5"], "learning_rate", 5e-5),
-        (["--tracker", "wandb"], "tracker", "wandb"),
+        (["--num-epochs", "5"], "num_epochs", 5), (["--no-enable-sdpa"], "enable_sdpa", False),
+        (["--learning-rate", "5e-5"], "learning_rate", 5e-5), (["--tracker", "wandb"], "tracker", "wandb"),
     ],
-)
+)  # fmt: skip
 def test_a_flag_sets_its_field(words: list[str], name: str, value: object) -> None:
     assert getattr(parse(words), name) == value
 

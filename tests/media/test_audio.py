@@ -243,14 +243,12 @@ def write_film_without_index(path: Path) -> None:
         (partial(write, []), "contains no audio"),
         (partial(write, [0.0] * 4000 + [float("nan")]), "an invalid sample at 0.500 s"),
         (partial(write, [0.0] * 4000 + [float("inf")]), "an invalid sample at 0.500 s"),
-        (write_film_without_sound, "contains no audio"),
-        (write_film_without_index, "truncated or damaged"),
+        (write_film_without_sound, "contains no audio"), (write_film_without_index, "truncated or damaged"),
         (partial(write_playlist, HLS), "cannot be decoded"),
         (partial(write_playlist, "ffconcat version 1.0\nfile secret.wav\n"), "cannot be decoded"),
-        (Path.mkdir, "is a folder"),
-        (lambda path: path, "does not exist"),
+        (Path.mkdir, "is a folder"), (lambda path: path, "does not exist"),
     ],
-)
+)  # fmt: skip
 def test_an_unreadable_file_is_reported_with_a_hint(
     make: Callable[[Path], object], complaint: str, tmp_path: Path
 ) -> None:
@@ -286,12 +284,10 @@ def test_what_is_saved_comes_back_and_stays_the_same_ever_after(name: str, tmp_p
 @pytest.mark.parametrize(
     ("name", "samples", "rate", "error"),
     [
-        ("a.mp3", np.zeros(10), 8000, AudioError),
-        ("a.wav", np.array([0.0, np.nan]), 8000, AudioError),
-        ("a.flac", np.zeros(10), 0, AudioError),
-        ("no/folder/a.wav", np.zeros(10), 8000, StorageError),
+        ("a.mp3", np.zeros(10), 8000, AudioError), ("a.wav", np.array([0.0, np.nan]), 8000, AudioError),
+        ("a.flac", np.zeros(10), 0, AudioError), ("no/folder/a.wav", np.zeros(10), 8000, StorageError),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_saved_is_refused_and_leaves_nothing(
     name: str, samples: Samples, rate: int, error: type[Exception], tmp_path: Path
 ) -> None:

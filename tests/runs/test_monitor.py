@@ -20,16 +20,11 @@ class RefusedError(Exception):
 
 
 ANSWERS: dict[str, Any] = {
-    "nvmlInit": None,
-    "nvmlShutdown": None,
-    "nvmlDeviceGetHandleByIndex": "card",
-    "nvmlDeviceGetHandleByUUID": "card",
-    "nvmlDeviceGetName": b"Test card",
-    "nvmlDeviceGetMemoryInfo": SimpleNamespace(used=2 * GIB, total=8 * GIB),
-    "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=40, memory=10),
-    "nvmlDeviceGetTemperature": 55,
+    "nvmlInit": None, "nvmlShutdown": None, "nvmlDeviceGetHandleByIndex": "card", "nvmlDeviceGetHandleByUUID": "card",
+    "nvmlDeviceGetName": b"Test card", "nvmlDeviceGetMemoryInfo": SimpleNamespace(used=2 * GIB, total=8 * GIB),
+    "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=40, memory=10), "nvmlDeviceGetTemperature": 55,
     "nvmlDeviceGetPowerUsage": 123_000,
-}
+}  # fmt: skip
 FIELDS = {
     "gpu_name": ("nvmlDeviceGetName", "Test card"),
     "gpu_memory_used_gib": ("nvmlDeviceGetMemoryInfo", 2.0),
@@ -79,11 +74,9 @@ def test_what_the_driver_refuses_is_none_and_the_rest_is_read(refused: str, tmp_
 @pytest.mark.parametrize(
     ("visible", "handle"),
     [
-        ("1", ("nvmlDeviceGetHandleByIndex", 1)),
-        ("", None),
-        ("GPU-1234,0", ("nvmlDeviceGetHandleByUUID", "GPU-1234")),
+        ("1", ("nvmlDeviceGetHandleByIndex", 1)), ("", None), ("GPU-1234,0", ("nvmlDeviceGetHandleByUUID", "GPU-1234")),
     ],
-)
+)  # fmt: skip
 def test_the_card_that_cuda_would_use_is_read(
     visible: str, handle: tuple[str, object] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

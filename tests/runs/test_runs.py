@@ -172,16 +172,14 @@ def running(**changes: object) -> State:
 @pytest.mark.parametrize(
     ("changes", "status"),
     [
-        ({}, Status.RUNNING),
-        ({"identity": "another-boot/1"}, Status.LOST),
-        ({"pid": 2**22 + 1}, Status.LOST),
+        ({}, Status.RUNNING), ({"identity": "another-boot/1"}, Status.LOST), ({"pid": 2**22 + 1}, Status.LOST),
         ({"machine": "elsewhere"}, Status.RUNNING),
         ({"machine": "elsewhere", "heartbeat": time.time() - 1000}, Status.LOST),
         ({"pid": 0, "status": Status.STARTING}, Status.STARTING),
         ({"pid": 0, "status": Status.STARTING, "heartbeat": time.time() - 1000}, Status.LOST),
         ({"status": Status.FAILED, "pid": 0}, Status.FAILED),
     ],
-)
+)  # fmt: skip
 def test_a_state_is_believed_only_as_far_as_the_process(
     project: Project, changes: dict[str, object], status: Status
 ) -> None:
@@ -207,15 +205,10 @@ def with_fields(**changes: object) -> str:
 @pytest.mark.parametrize(
     "content",
     [
-        "",
-        "[]",
-        '{"status": "failed"}',
-        "[" * 100_000,
-        with_fields(created=1e300),
-        with_fields(pid=[1]),
+        "", "[]", '{"status": "failed"}', "[" * 100_000, with_fields(created=1e300), with_fields(pid=[1]),
         with_fields(verb="../../x"),
     ],
-)
+)  # fmt: skip
 def test_an_unreadable_state_is_shown_and_can_be_deleted(project: Project, content: str) -> None:
     run = fake(project, running())
     run.state_file.write_text(content, encoding="utf-8")

@@ -8,23 +8,13 @@ from utils.core.addresses import check_public, public_connections_only
 from utils.core.errors import DownloadError
 
 INSIDE = {
-    "an old way of writing 127.0.0.1": "::127.0.0.1",
-    "a translated one": "::ffff:0:7f00:1",
-    "a network's own translation": "64:ff9b:1::7f00:1",
-    "NAT64 of 127.0.0.1": "64:ff9b::7f00:1",
-    "NAT64 of 169.254.169.254": "64:ff9b::a9fe:a9fe",
-    "NAT64 of 10.0.0.5": "64:ff9b::a00:5",
-    "6to4 of 127.0.0.1": "2002:7f00:1::1",
-    "6to4 of 192.168.1.1": "2002:c0a8:101::1",
-    "Teredo": "2001:0:7f00:1::",
-    "this link": "fe80::1",
-    "this site": "fec0::1",
-    "a private network": "fc00::1",
-    "many at once": "ff02::1",
-    "nowhere": "::",
-    "for examples": "2001:db8::1",
-    "routers": "5f00::1",
-}
+    "an old way of writing 127.0.0.1": "::127.0.0.1", "a translated one": "::ffff:0:7f00:1",
+    "a network's own translation": "64:ff9b:1::7f00:1", "NAT64 of 127.0.0.1": "64:ff9b::7f00:1",
+    "NAT64 of 169.254.169.254": "64:ff9b::a9fe:a9fe", "NAT64 of 10.0.0.5": "64:ff9b::a00:5",
+    "6to4 of 127.0.0.1": "2002:7f00:1::1", "6to4 of 192.168.1.1": "2002:c0a8:101::1", "Teredo": "2001:0:7f00:1::",
+    "this link": "fe80::1", "this site": "fec0::1", "a private network": "fc00::1", "many at once": "ff02::1",
+    "nowhere": "::", "for examples": "2001:db8::1", "routers": "5f00::1",
+}  # fmt: skip
 NUMBERS = ["0x7f000001", "0177.0.0.1", "127.1", "2130706433"]  # systems read them as this machine
 OUTSIDE = ["2606:4700:4700::1111", "2a00:1450::1", "64:ff9b::808:808", "::ffff:8.8.8.8"]
 

@@ -27,31 +27,16 @@ CONFIGS: list[type[Config]] = [
 
 # Paths that are read: whoever may fill in the setting may read the file, so a page with a password gives that away.
 READ = {
-    "DatasetConfig.inputs",
-    "DatasetConfig.whisper_model",
-    "DatasetConfig.second_model",
-    "FeaturesConfig.model",
-    "ServeConfig.api_key_file",
-    "ServeConfig.model",
-    "ServeConfig.speech",
-    "ServeConfig.voices",
-    "SpeechConfig.model",
-    "SpeechConfig.reference",
-    "TrainConfig.custom_model",
-    "TrainConfig.eval_csv",
-    "TrainConfig.train_csv",
-}
+    "DatasetConfig.inputs", "DatasetConfig.whisper_model", "DatasetConfig.second_model", "FeaturesConfig.model",
+    "ServeConfig.api_key_file", "ServeConfig.model", "ServeConfig.speech", "ServeConfig.voices", "SpeechConfig.model",
+    "SpeechConfig.reference", "TrainConfig.custom_model", "TrainConfig.eval_csv", "TrainConfig.train_csv",
+}  # fmt: skip
 # Paths that are written: the page fills them in itself, and whatever it was sent instead is not used.
 WRITTEN = {"DownloadConfig.models", "TrainConfig.output_path"}
 WORDS = {
-    "DatasetConfig.language",
-    "DatasetConfig.speaker",
-    "ServeConfig.host",
-    "ServeConfig.name",
-    "SpeechConfig.language",
-    "TrainConfig.language",
-    "TrainConfig.sample_texts",
-}
+    "DatasetConfig.language", "DatasetConfig.speaker", "ServeConfig.host", "ServeConfig.name", "SpeechConfig.language",
+    "TrainConfig.language", "TrainConfig.sample_texts",
+}  # fmt: skip
 
 
 def test_every_free_text_of_every_kind_of_settings_is_classified() -> None:

@@ -238,11 +238,5 @@ def _replace_value(tree: Any, rng: random.Random) -> Any:
 
 
 MUTATIONS = (
-    flip_bits,
-    *[cut] * 5,
-    *[rewrite] * 3,
-    *[strange_number] * 2,
-    strange_length,
-    insert_odd,
-    *[other_type] * 2,
-)
+    flip_bits, *[cut] * 5, *[rewrite] * 3, *[strange_number] * 2, strange_length, insert_odd, *[other_type] * 2,
+)  # fmt: skip

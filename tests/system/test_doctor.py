@@ -49,12 +49,10 @@ def make_model(folder: Path, *, leave_out: str = "", cut: str = "") -> None:
 @pytest.mark.parametrize(
     ("leave_out", "cut", "verdict", "said"),
     [
-        ("", "", "pass", "v2.0.2 is complete"),
-        ("vocab.json", "", "fail", "vocab.json is missing"),
-        ("", "model.pth", "fail", "model.pth is truncated"),
-        ("", "vocab.json", "fail", "vocab.json is truncated"),
+        ("", "", "pass", "v2.0.2 is complete"), ("vocab.json", "", "fail", "vocab.json is missing"),
+        ("", "model.pth", "fail", "model.pth is truncated"), ("", "vocab.json", "fail", "vocab.json is truncated"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_base_model_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leave_out: str, cut: str, verdict: str, said: str
 ) -> None:
