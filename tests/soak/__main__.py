@@ -74,8 +74,9 @@ def main(words: Sequence[str] | None = None) -> int:
         print_table(["fault", "injected", "survived", "lost", "skipped because"], rows)
         files = ["damaged files", "inputs", "read anyway", "refused", "no hint", "failed", "slowest (s)"]
         print_table(files, [list(asdict(tally).values())[:-1] for tally in fuzzed])
-        for loss in [loss for each in (*counts, *fuzzed) for loss in each.losses]:
-            print_line(loss)
+        for losses in [*(count.losses for count in counts), *(tally.losses for tally in fuzzed)]:
+            for loss in losses:
+                print_line(loss)
         for name, value in (report | summary).items():
             print_line(f"{name}: {value}")
         print_line(f"Written to {folder / FILE}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utils.amharic.alphabet import VOWEL_CODES, WORD, PronunciationError, encode_loosely, read
-from utils.amharic.tables import DATA, TableError
+from utils.amharic.tables import DATA, TableError, numbered_cells
 from utils.amharic.verbs import TABLE, all_forms
 
 FOLDER = DATA / "lexicon"
@@ -74,10 +74,7 @@ def _key(marked: str) -> str:
 
 
 def _read_list(path: Path) -> Iterator[tuple[str, Entry]]:
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), start=1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        cells = [cell.strip() for cell in line.split("\t")]
+    for number, cells in numbered_cells(path):
         if not 3 <= len(cells) <= 4 or not WORD.fullmatch(cells[0]):
             expected = "an Amharic word, its kind, its meaning and perhaps its phones, between tabs"
             raise TableError(f"{path}:{number}: expected {expected}; found {cells!r}")

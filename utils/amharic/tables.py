@@ -1,5 +1,6 @@
 """Reads the tables of the language, `data/*.tsv`: tab-separated, with `#` comments. Word lists: see `lexicon`."""
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -29,12 +30,15 @@ def mapping(name: str) -> dict[str, str]:
 
 def numbered_rows(path: Path, columns: int) -> list[tuple[int, tuple[str, ...]]]:
     """Read the rows of one file with their line numbers, for callers that report errors in single rows."""
-    numbered = []
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), start=1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        cells = tuple(cell.strip() for cell in line.split("\t"))
+    numbered = list(numbered_cells(path))
+    for number, cells in numbered:
         if len(cells) != columns or not all(cells):
             raise TableError(f"{path}:{number}: expected {columns} tab-separated cells, found {cells!r}")
-        numbered.append((number, cells))
     return numbered
+
+
+def numbered_cells(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Read the cells of each line that is neither empty nor a comment, with its number."""
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").split("\n"), start=1):
+        if line.strip() and not line.startswith("#"):
+            yield number, tuple(cell.strip() for cell in line.split("\t"))
