@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import queue
 import re
 import socket
 import subprocess
@@ -10,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
@@ -34,13 +33,6 @@ SPEECH = "/v1/audio/speech"
 SLOW, ENDLESS, UNREADABLE, BROKEN = "slow", "endless", "☃", "broken"
 
 
-@dataclass
-class FakeSentence:
-    samples: Samples
-    pause: float = 0.5
-    flags: tuple[str, ...] = ()
-
-
 class FakeModel:
     """Speaks one tone per word, as loud as it is fast."""
 
@@ -62,9 +54,10 @@ class FakeModel:
                 raise ZeroDivisionError(f"while speaking {word}")
             yield CHUNK * np.float32(config.speed / 2)
 
-    def utterances(self, text: str | SpeechPlan, config: SpeechConfig) -> Iterator[FakeSentence]:
+    def utterances(self, text: str | SpeechPlan, config: SpeechConfig) -> Iterator[SimpleNamespace]:
         for chunk in self.stream(text, config):
-            yield FakeSentence(chunk, flags=("too short",) if "doubtful" in str(text) else ())
+            flags = ("too short",) if "doubtful" in str(text) else ()
+            yield SimpleNamespace(samples=chunk, pause=0.5, flags=flags)
 
 
 class Served:
@@ -76,24 +69,28 @@ class Served:
             command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
         )
         self.lines: list[str] = []
-        self._arrived: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
         self.url = self.wait_for(r"served at (\S+)/v1/audio/speech")
         self.http = httpx.Client(base_url=self.url, timeout=120, trust_env=False)
 
     def wait_for(self, pattern: str) -> str:
-        while True:
-            line = self._arrived.get(timeout=START_SECONDS)
-            self.lines.append(line)
-            assert line, f"the server has ended: {''.join(self.lines)}"
-            if found := re.search(pattern, line):
-                return found[1]
+        """Wait until the output has a pattern, and return its group."""
+        deadline = time.monotonic() + START_SECONDS
+        while not (match := re.search(pattern, output := "".join(self.lines))):
+            assert time.monotonic() < deadline, output
+            time.sleep(0.01)
+        return match[1]
+
+    def exit_code(self, within: float) -> int:
+        code = self.process.wait(within)
+        self._listener.join()  # then ``lines`` has the whole output
+        return code
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self._arrived.put(line)
-        self._arrived.put("")
+            self.lines.append(line)
 
     def speak(self, text: str = "one two", **more: object) -> httpx.Response:
         return self.http.post(SPEECH, json={"input": text, **more})

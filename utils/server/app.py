@@ -94,6 +94,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for open responses for a while, then cancel the rest."""
         await super().shutdown(sockets)
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # cancelling is no error that needs a traceback
         self.session.close()
 
 
