@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 
 from benchmarks.speech_options import conclude, parser
-from tests.speech.small_decoder import COQUI, prepared
+from tests.speech.small_decoder import prepared
 from utils.config import SpeechConfig
 from utils.speech.decoder import Decoder
 from utils.speech.layers import Precision
@@ -26,6 +26,16 @@ from utils.xtts.modules import GPT
 from utils.xtts.tokenizer import TokenizedText
 
 TOKENS = 60  # of the text: a sentence of six seconds
+COQUI: dict[str, Any] = {  # the settings of coqui's Xtts.inference
+    "do_sample": True,
+    "temperature": 0.75,
+    "length_penalty": 1.0,
+    "repetition_penalty": 10.0,
+    "top_k": 50,
+    "top_p": 0.85,
+    "num_return_sequences": 1,
+    "num_beams": 1,
+}
 UNSAID = -1e4  # the score of the code that ends a sentence
 PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "int8")
 HEAD = [

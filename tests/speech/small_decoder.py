@@ -15,16 +15,6 @@ from utils.xtts.tokenizer import TokenizedText
 TEXTS = ([5, 6, 7, 8, 9, 10, 11], [20, 21, 22], [40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52], [60])
 GREEDY = SpeechConfig(top_k=1)
 SAMPLED = SpeechConfig(temperature=1.0, repetition_penalty=2.0)
-COQUI: dict[str, Any] = {  # the settings of coqui's Xtts.inference
-    "do_sample": True,
-    "temperature": 0.75,
-    "length_penalty": 1.0,
-    "repetition_penalty": 10.0,
-    "top_k": 50,
-    "top_p": 0.85,
-    "num_return_sequences": 1,
-    "num_beams": 1,
-}
 
 
 def talking_gpt(layers: int = 2, *, end: float = 0.0, **changes: Any) -> Any:

@@ -75,11 +75,18 @@ def test_beam_search_finds_the_codes_of_transformers(beams: int, length_penalty:
 
 
 @SAMPLED_AND_BEAMS
-def test_latents_are_those_of_coquis_second_pass(gpt: Any, decoder: Decoder, config: SpeechConfig) -> None:
+def test_latents_are_those_of_coquis_second_pass_and_of_scoring(
+    gpt: Any, decoder: Decoder, config: SpeechConfig
+) -> None:
     generation = generate_alone(decoder, sentence(limit=25), config)
     wanted = second_pass(gpt, TEXTS[0], generation.codes)
     torch.testing.assert_close(latents_of(generation), wanted, atol=1e-3, rtol=0)
     assert wanted.abs().max() > 1  # a thousandth of it is little
+    codes = torch.tensor(generation.codes)
+    scores, latents = decoder.score(sentence(), prompt(), codes)
+    torch.testing.assert_close(latents[:-1], latents_of(generation), atol=1e-4, rtol=0)
+    logprobs = scores[:-1].log_softmax(1).gather(1, codes[:, None])
+    assert sum(generation.logprobs) == pytest.approx(float(logprobs.sum()), abs=1e-3)
 
 
 def test_code_1_is_not_penalized_before_it_was_used() -> None:
@@ -109,16 +116,6 @@ def test_a_cache_that_grows_and_shrinks_changes_nothing(gpt: Any, monkeypatch: p
     assert [each.codes for each in Decoder(gpt).generate(sentences(), prompt(), SAMPLED)] == wanted
 
 
-@SAMPLED_AND_BEAMS
-def test_scoring_the_codes_gives_the_same_latents_and_logprob(decoder: Decoder, config: SpeechConfig) -> None:
-    generation = generate_alone(decoder, sentence(limit=12), config)
-    codes = torch.tensor(generation.codes)
-    scores, latents = decoder.score(sentence(), prompt(), codes)
-    torch.testing.assert_close(latents[:-1], latents_of(generation), atol=1e-4, rtol=0)
-    wanted = scores[:-1].log_softmax(1).gather(1, codes[:, None]).sum()
-    assert sum(generation.logprobs) == pytest.approx(float(wanted), abs=1e-3)
-
-
 @pytest.mark.parametrize(
     ("precision", "near"), [("fp32", 1e-4), ("int8", 0.5), pytest.param("bf16", 0.1, marks=needs_bf16)]
 )
@@ -131,15 +128,19 @@ def test_the_scores_of_given_codes_are_those_of_coqui(gpt: Any, precision: Any, 
     assert scores.std() > 1  # the tolerances are small beside it
 
 
-def test_the_gpt_is_unchanged_or_consumed(gpt: Any) -> None:
+def test_the_gpt_is_unchanged_and_may_be_changed_or_consumed(gpt: Any) -> None:
     before = {name: weight.clone() for name, weight in gpt.state_dict().items()}
     wanted = generate_alone(Decoder(gpt)).codes
     assert all(torch.equal(weight, before[name]) for name, weight in gpt.state_dict().items())
-    given = talking_gpt(3, end=3.0)
-    weights = [weakref.ref(weight) for weight in given.gpt.h.parameters()]
-    decoder = Decoder(given, consume=True)
-    assert [weight() for weight in weights] == [None] * len(weights)
-    assert generate_alone(decoder).codes == wanted
+    for consume in (False, True):
+        given = talking_gpt(3, end=3.0)
+        layers = [weakref.ref(weight) for weight in given.gpt.h.parameters()]
+        decoder = Decoder(given, consume=consume)
+        assert {layer() is None for layer in layers} == {consume}
+        with torch.no_grad():
+            for weight in given.parameters():
+                weight.zero_()
+        assert generate_alone(decoder).codes == wanted
 
 
 def test_a_step_of_fixed_shape_is_the_same_step(decoder: Decoder) -> None:

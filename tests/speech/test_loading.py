@@ -22,8 +22,7 @@ from utils.xtts.checkpoints import CheckpointInfo, mark_best, write
 from utils.xtts.export import write_ready
 from utils.xtts.model import fingerprint, gpt_state, load_gpt
 from utils.xtts.tensors import write_tensors
-from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
-from utils.xtts.vocabulary import Vocabulary
+from utils.xtts.tokenizer import Tokenizer
 
 State = dict[str, Tensor]
 PEAK = """
@@ -41,31 +40,19 @@ SETTINGS = {"lora_rank": 4, "lora_alpha": 8.0, "lora_dropout": 0.0, "lora_target
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return random_model.build(
-        tmp_path_factory.mktemp("models") / "tiny-random", sizes=random_model.RandomModelSize(layers=1)
-    )
-
-
-@pytest.fixture(scope="module")
-def amharic(base: Path) -> Tokenizer:
-    return prepare_tokenizer(Vocabulary.load(base / "vocab.json"), "am")
-
-
-@pytest.fixture(scope="module")
-def state(base: Path, amharic: Tokenizer) -> State:
+def state(tiny_folder: Path, amharic: Tokenizer) -> State:
     """Weights that are not those of the base, in numbers that half precision keeps."""
-    return {name: (weight + 0.5).half().float() for name, weight in load_gpt(base, amharic).state_dict().items()}
+    return {name: (weight + 0.5).half().float() for name, weight in load_gpt(tiny_folder, amharic).state_dict().items()}
 
 
 @pytest.fixture(scope="module")
-def output(base: Path, amharic: Tokenizer, state: State, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def output(tiny_folder: Path, amharic: Tokenizer, state: State, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two projects: one finished, one with two runs; in the newer run nothing is saved yet."""
     output = tmp_path_factory.mktemp("output")
-    write_ready(output / "done" / "ready", base, state, amharic, None, {"run": "r", "step": 7, "eval_loss": 2.5})
+    write_ready(output / "done" / "ready", tiny_folder, state, amharic, None, {"run": "r", "step": 7, "eval_loss": 2.5})
     run = output / RUN
     for step in (3, 6, 9):
-        write(run, state, about(base, amharic, step), amharic.save)
+        write(run, state, about(tiny_folder, amharic, step), amharic.save)
     mark_best(run, 6)
     (output / "going" / "runs" / "20260102-120000-train" / "checkpoints").mkdir(parents=True)
     return output
@@ -108,15 +95,17 @@ def test_without_a_best_checkpoint_the_newest_is_taken(output: Path, tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_base_version_is_opened_by_its_name(base: Path) -> None:
-    opened = open_model("tiny-random", source=ModelSource(models=base.parent / "made"))
+def test_a_base_version_is_opened_by_its_name(tmp_path: Path) -> None:
+    opened = open_model("tiny-random", source=ModelSource(models=tmp_path))
     assert (opened.name, opened.checkpoint, opened.notices) == ("tiny-random", None, ())
     assert {"en", "zh-cn"} <= set(opened.languages)
     assert "am" not in opened.languages
     assert opened.reference == opened.folder / "reference.wav"
 
 
-def test_a_finished_model_is_opened_with_its_vocoder_and_its_origin(output: Path, base: Path, state: State) -> None:
+def test_a_finished_model_is_opened_with_its_vocoder_and_its_origin(
+    output: Path, tiny_folder: Path, state: State
+) -> None:
     chance = torch.get_rng_state()
     opened = open_model(output=output)
     assert torch.equal(torch.get_rng_state(), chance)
@@ -126,24 +115,26 @@ def test_a_finished_model_is_opened_with_its_vocoder_and_its_origin(output: Path
     assert opened.name == "done"
     assert opened.tokenizer.settings
     assert opened.languages[-1] == "am"
-    assert (opened.about["run"], opened.about["step"], opened.about["eval_loss"]) == ("r", 7, 2.5)
+    assert opened.about.items() >= {"run": "r", "step": 7, "eval_loss": 2.5}.items()
     assert opened.fingerprint == fingerprint(output / "done" / "ready")
-    plain = plain_model(base)
+    plain = plain_model(tiny_folder)
     assert torch.equal(opened.mel_stats, plain.mel_stats)
     voice = opened.vocoder.state_dict()
     assert all(torch.equal(weight, voice[name]) for name, weight in plain.hifigan_decoder.state_dict().items())
 
 
-def test_a_checkpoint_is_its_own_gpt_on_the_base_that_it_came_from(output: Path, base: Path, state: State) -> None:
+def test_a_checkpoint_is_its_own_gpt_on_the_base_that_it_came_from(
+    output: Path, tiny_folder: Path, state: State
+) -> None:
     opened = open_model(output / "going")
     assert same(opened, state)
     assert next(opened.gpt.parameters()).dtype == torch.float32
     assert opened.name == f"{Path(RUN).name} step 6"
-    assert (opened.folder, opened.reference) == (base, base / "reference.wav")
-    assert (opened.about["run"], opened.about["step"], opened.about["eval_loss"]) == (Path(RUN).name, 6, 1.5)
+    assert (opened.folder, opened.reference) == (tiny_folder, tiny_folder / "reference.wav")
+    assert opened.about.items() >= {"run": Path(RUN).name, "step": 6, "eval_loss": 1.5}.items()
     assert opened.checkpoint
     assert opened.checkpoint.run == output / RUN
-    assert opened.fingerprint not in {fingerprint(base), ""}
+    assert opened.fingerprint not in {fingerprint(tiny_folder), ""}
 
 
 @pytest.mark.slow
@@ -168,24 +159,24 @@ def test_opening_the_published_size_takes_hardly_more_memory_than_the_model(
     assert peak - before < share * model
 
 
-def test_a_run_of_coquis_trainer_is_opened_without_changing_it(base: Path, tmp_path: Path) -> None:
-    content = torch.load(base / "model.pth", weights_only=True)["model"]
+def test_a_run_of_coquis_trainer_is_opened_without_changing_it(tiny_folder: Path, tmp_path: Path) -> None:
+    content = torch.load(tiny_folder / "model.pth", weights_only=True)["model"]
     folder = tmp_path / "GPT_XTTS-run"
     folder.mkdir()
     weights = {f"xtts.{name}": weight for name, weight in content.items()} | {"dvae.codebook": torch.ones(1)}
     torch.save({"model": weights, "step": 5, "optimizer": {"state": {}}}, folder / "best_model.pth")
     for name in ("config.json", "vocab.json"):
-        shutil.copy(base / name, folder)
+        shutil.copy(tiny_folder / name, folder)
     opened = open_model(folder, source=ModelSource(models=tmp_path / "m"))
-    assert same(opened, {name: weight.float() for name, weight in gpt_state(base).items()})
+    assert same(opened, {name: weight.float() for name, weight in gpt_state(tiny_folder).items()})
     assert (opened.name, opened.reference) == ("GPT_XTTS-run", None)
     assert sorted(path.name for path in folder.iterdir()) == ["best_model.pth", "config.json", "vocab.json"]
 
 
-def adapted(base: Path, tokenizer: Tokenizer, folder: Path, *, dora: bool = False) -> State:
+def adapted(tiny_folder: Path, tokenizer: Tokenizer, folder: Path, *, dora: bool = False) -> State:
     """Write a checkpoint as a run with LoRA does, and return the weights that it speaks with."""
     torch.manual_seed(0)
-    gpt = load_gpt(base, tokenizer).eval()
+    gpt = load_gpt(tiny_folder, tokenizer).eval()
     adapters.add_lora(gpt, 4, 8.0, dora=dora)
     for name, weight in gpt.named_parameters():
         if "lora_" in name and "magnitude" not in name:
@@ -198,47 +189,43 @@ def adapted(base: Path, tokenizer: Tokenizer, folder: Path, *, dora: bool = Fals
         settings = adapters.adapter_settings(gpt) | SETTINGS | {"use_dora": dora}
         (new / checkpoints.ADAPTER_CONFIG).write_text(json.dumps(settings))
 
-    write(folder, merged, about(base, tokenizer, 3, settings={**SETTINGS, "use_dora": dora}), fill)
+    write(folder, merged, about(tiny_folder, tokenizer, 3, settings={**SETTINGS, "use_dora": dora}), fill)
     return merged
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dora", [False, True])
-def test_an_adapter_is_merged_into_its_base(base: Path, amharic: Tokenizer, tmp_path: Path, dora: bool) -> None:
-    merged = adapted(base, amharic, tmp_path / "run", dora=dora)
-    assert not torch.equal(merged["gpt.h.0.attn.c_attn.weight"], gpt_state(base)["gpt.h.0.attn.c_attn.weight"].float())
-    rounded = open_model(tmp_path / "run")
-    exact = open_model(tmp_path / "run", merge=True)
+def test_an_adapter_is_merged_into_its_base(tiny_folder: Path, amharic: Tokenizer, tmp_path: Path, dora: bool) -> None:
+    merged = adapted(tiny_folder, amharic, tmp_path / "run", dora=dora)
+    name = "gpt.h.0.attn.c_attn.weight"
+    assert not torch.equal(merged[name], gpt_state(tiny_folder)[name].float())
+    rounded, exact = open_model(tmp_path / "run"), open_model(tmp_path / "run", merge=True)
     assert same(exact, merged, 1e-6)
     assert same(rounded, merged, 1e-3)
     assert not same(rounded, merged, 1e-6)
     assert exact.fingerprint != rounded.fingerprint
 
-
-@pytest.mark.slow
-def test_an_adapter_alone_is_opened_with_a_base_that_is_named(base: Path, amharic: Tokenizer, tmp_path: Path) -> None:
-    merged = adapted(base, amharic, tmp_path / "run")
     alone = tmp_path / "adapter"
     alone.mkdir()
     for name in (checkpoints.ADAPTER, checkpoints.ADAPTER_CONFIG, "vocab.json", "text.json"):
         shutil.copy(checkpoints.checkpoint_folder(tmp_path / "run", 3) / name, alone)
-    opened = open_model(alone, base=base)
+    opened = open_model(alone, base=tiny_folder)
     assert same(opened, merged, 1e-6)
     assert (opened.name, opened.tokenizer.vocabulary.hash) == ("adapter", amharic.vocabulary.hash)
     with pytest.raises(AmharicTtsError, match="which model"):
         open_model(alone)
-    other = random_model.build(tmp_path / "models" / "other", sizes=random_model.RandomModelSize(layers=2))
+    other = random_model.build(tmp_path / "models" / "other", sizes=random_model.RandomModelSize(layers=1))
     with pytest.raises(AmharicTtsError, match="does not fit"):
         open_model(alone, base=other)
 
 
 @pytest.mark.slow
-def test_a_moved_base_is_searched_for_among_the_models(output: Path, base: Path, tmp_path: Path) -> None:
+def test_a_moved_base_is_searched_for_among_the_models(output: Path, tiny_folder: Path, tmp_path: Path) -> None:
     run = shutil.copytree(output / RUN, tmp_path / "run")
     manifest = run / "checkpoints" / "step_6" / "checkpoint.json"
-    manifest.write_text(manifest.read_text().replace(str(base), "/elsewhere/tiny-random"))
-    assert open_model(run, source=ModelSource(models=base.parent)).folder == base
-    assert open_model(run, base=base).folder == base
+    manifest.write_text(manifest.read_text().replace(str(tiny_folder), "/elsewhere/tiny-random"))
+    assert open_model(run, source=ModelSource(models=tiny_folder.parent)).folder == tiny_folder
+    assert open_model(run, base=tiny_folder).folder == tiny_folder
     with pytest.raises(AmharicTtsError, match="/elsewhere/tiny-random"):
         open_model(run, source=ModelSource(models=tmp_path))
 
@@ -307,39 +294,35 @@ def test_a_damaged_model_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("known", "message"),
-    [({"vocabulary_hash": "0" * 64}, "vocabulary"), ({"base_fingerprint": "0" * 32}, "no longer")],
+    ("known", "changes", "message"),
+    [
+        ({"vocabulary_hash": "0" * 64}, {}, "vocabulary"),
+        ({"base_fingerprint": "0" * 32}, {}, "no longer"),
+        ({}, {"mel_head.bias": None}, "1 missing"),
+        ({}, {"text_embedding.weight": slice(-1)}, "text rows"),
+        ({}, {"mel_head.bias": slice(1, None)}, "1 wrong shape"),
+    ],
 )
 def test_a_checkpoint_of_other_parts_is_refused(
-    base: Path, amharic: Tokenizer, state: State, tmp_path: Path, known: dict[str, Any], message: str
+    tiny_folder: Path,
+    amharic: Tokenizer,
+    state: State,
+    tmp_path: Path,
+    known: dict[str, Any],
+    changes: dict[str, slice | None],
+    message: str,
 ) -> None:
-    write(tmp_path, state, about(base, amharic, **known), amharic.save)
+    changed = {name: state[name][part] for name, part in changes.items() if part}
+    weights = {name: weight for name, weight in state.items() if name not in changes} | changed
+    write(tmp_path, weights, about(tiny_folder, amharic, **known), amharic.save)
     with pytest.raises(AmharicTtsError, match=message) as caught:
         open_model(tmp_path, source=ModelSource(models=tmp_path))
     assert caught.value.hint
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda state: state.pop("mel_head.bias"), "1 missing"),
-        (lambda state: state.update({name: state[name][:-1] for name in state if "text_emb" in name}), "text rows"),
-        (lambda state: state.update({"mel_head.bias": state["mel_head.bias"][1:]}), "1 wrong shape"),
-    ],
-)
-def test_weights_that_do_not_fit_are_refused(
-    base: Path, amharic: Tokenizer, state: State, tmp_path: Path, change: Callable[[State], object], message: str
-) -> None:
-    changed = dict(state)
-    change(changed)
-    write(tmp_path, changed, about(base, amharic), amharic.save)
-    with pytest.raises(AmharicTtsError, match=message):
-        open_model(tmp_path)
-
-
-def test_models_are_listed_with_finished_ones_first(output: Path, base: Path, tmp_path: Path) -> None:
+def test_models_are_listed_with_finished_ones_first(output: Path, tiny_folder: Path, tmp_path: Path) -> None:
     output = shutil.copytree(output, tmp_path / "output")
-    (output / MODELS.name).symlink_to(base.parent)
+    (output / MODELS.name).symlink_to(tiny_folder.parent)
     models = list_models(output)
     assert [(each.kind, each.name, each.eval_loss) for each in models[:1] + models[4:]] == [
         ("ready", "done", 2.5), ("base", "tiny-random", None), ("base", "tiny", None),

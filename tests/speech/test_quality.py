@@ -30,11 +30,6 @@ PROMPT = 0.1 * torch.randn(1, 32, DIM, generator=torch.Generator().manual_seed(0
 VOICE = Voice(PROMPT, voice(), "voice", "key")
 
 
-@pytest.fixture(scope="module")
-def exact() -> tuple[Decoder, Vocoder]:
-    return Decoder(small_gpt(dim=DIM).eval()), Vocoder(small_vocoder(DIM))
-
-
 def spoken(count: int = 3, codes: int = 20) -> Spoken:
     chance = torch.Generator().manual_seed(0)
     return [(sentence([3 + n, 9, 7]), torch.randint(1024, (codes,), generator=chance)) for n in range(count)]
@@ -44,19 +39,16 @@ def tone(hertz: float, seconds: float = 0.5) -> Samples:
     return np.sin(2 * np.pi * hertz * np.arange(round(seconds * OUTPUT_RATE)) / OUTPUT_RATE).astype(np.float32)
 
 
-def test_a_precision_agrees_with_itself(exact: tuple[Decoder, Vocoder]) -> None:
-    same = agreement(exact[0], exact[0], spoken(), PROMPT)
-    assert same == Agreement(63, 1.0, 0.0)  # 20 codes and what follows them, three times
-    assert sound_distance(exact, exact, spoken(), VOICE) == 0
-
-
-def test_a_coarser_model_agrees_less(exact: tuple[Decoder, Vocoder]) -> None:
+def test_a_model_agrees_with_itself_and_less_with_a_coarser_one() -> None:
+    exact, vocoder = Decoder(small_gpt(dim=DIM).eval()), Vocoder(small_vocoder(DIM))
     int8, other = Decoder(small_gpt(dim=DIM).eval(), "int8"), Decoder(small_gpt(dim=DIM, seed=1).eval())
-    near, far = (agreement(exact[0], each, spoken(), PROMPT) for each in (int8, other))
+    same, near, far = (agreement(exact, each, spoken(), PROMPT) for each in (exact, int8, other))
+    assert same == Agreement(63, 1.0, 0.0)  # 20 codes and what follows them, three times
     assert far.share < near.share <= 1
-    assert 0 < near.divergence < far.divergence
-    assert near.divergence < 0.01
-    assert 0 < sound_distance(exact, (int8, exact[1]), spoken(), VOICE) < 1
+    assert 0 < near.divergence < 0.01
+    assert near.divergence < far.divergence
+    assert sound_distance((exact, vocoder), (exact, vocoder), spoken(), VOICE) == 0
+    assert 0 < sound_distance((exact, vocoder), (int8, vocoder), spoken(), VOICE) < 1
 
 
 @pytest.mark.parametrize(

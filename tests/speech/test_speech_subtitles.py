@@ -3,6 +3,7 @@
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,16 +11,20 @@ import pytest
 from tests.speech.made_speech import speech, tone, utterance
 from utils.core.errors import TextError
 from utils.dataset.clip import Cue, Span
-from utils.dataset.subtitles import read_cues
 from utils.media.audio import faded
 from utils.media.encoding import Chapter
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.subtitles import captions, chapters, fit_to_cues, srt, vtt, write_captions, write_chapters
+from utils.speech.subtitles import captions, chapters, fit_to_cues, write_captions, write_chapters
 from utils.speech.types import join, start_times
 
 LONG = "ልጆቹ ሜዳ ላይ ኳስ ሲጫወቱ ዋሉ፤ ከዚያም ሁሉም ወደ ቤት ሄደው እራት በሉና ተኙ፤ በማግስቱም እንደገና ወደ ሜዳ ሄዱ፣ ኳሱ ግን አልነበረም።"
-CUES = [Cue(Span(0.0, 1.5), "ሰላም።\nደህና?"), Cue(Span(3661.2504, 3662.9996), "አዎ።")]
+CUES = [Cue(Span(0.0, 1.5), "ሰላም & ደህና\n3 < 4 --> 5?"), Cue(Span(3661.2504, 3662.9996), "አዎ።")]
+SRT = "1\n00:00:00,000 --> 00:00:01,500\nሰላም & ደህና\n3 < 4 -> 5?\n\n2\n01:01:01,250 --> 01:01:03,000\nአዎ።\n"
+VTT = (
+    "WEBVTT\n\n00:00:00.000 --> 00:00:01.500\nሰላም &amp; ደህና\n3 &lt; 4 --&gt; 5?\n\n01:01:01.250 --> 01:01:03.000\nአዎ።\n"
+)
 CHAPTERS = [Chapter("ምዕራፍ 1", 0.0, 61.5), Chapter("The\tend", 61.5, 70.0)]
+PODCAST = {"version": "1.2.0", "chapters": [{"startTime": 0.0, "endTime": 61.5, "title": "ምዕራፍ 1"}]}
 
 
 def cues(*spans: tuple[float, float]) -> list[Cue]:
@@ -43,34 +48,16 @@ def test_no_joint_clicks() -> None:
     assert np.abs(np.diff(np.concatenate([part.samples for part in close]))).max() > 0.9
 
 
-def test_each_sentence_is_a_cue_at_its_time() -> None:
-    spoken = speech(utterance("ሰላም።", 1.0, pause=0.5), utterance("ደህና  ነህ?", 0.5))
-    assert captions(spoken) == [Cue(Span(0.0, 1.0), "ሰላም።"), Cue(Span(1.5, 2.0), "ደህና ነህ?")]
-
-
-def test_a_long_sentence_becomes_cues_of_two_short_lines() -> None:
-    parts = captions(speech(utterance("ሀ", 1.0), utterance(LONG, 9.0)))[1:]
+def test_each_sentence_is_a_cue_or_several_of_two_short_lines() -> None:
+    first, *parts = captions(speech(utterance("ደህና  ነህ?", 1.0, pause=0.5), utterance(LONG, 9.0)))
+    assert first == Cue(Span(0.0, 1.0), "ደህና ነህ?")
     assert " ".join(" ".join(cue.text.split()) for cue in parts) == LONG
     assert all(len(line) <= 42 for cue in parts for line in cue.text.split("\n"))
     assert all(cue.text.count("\n") <= 1 for cue in parts)
-    assert [parts[0].span.start, parts[-1].span.end] == pytest.approx([1.0, 10.0])
+    assert [parts[0].span.start, parts[-1].span.end] == pytest.approx([1.5, 10.5])
     assert all(first.span.end == pytest.approx(second.span.start) for first, second in pairwise(parts))
     shares = [cue.span.seconds / len(cue.text) for cue in parts]
     assert max(shares) < 1.1 * min(shares)
-
-
-def test_subtitles_are_written_as_players_expect_them() -> None:
-    assert srt(CUES) == "1\n00:00:00,000 --> 00:00:01,500\nሰላም።\nደህና?\n\n2\n01:01:01,250 --> 01:01:03,000\nአዎ።\n"
-    assert vtt(CUES[:1]) == "WEBVTT\n\n00:00:00.000 --> 00:00:01.500\nሰላም።\nደህና?\n"
-
-
-@pytest.mark.parametrize("ending", [".SRT", ".vtt"])
-def test_written_subtitles_can_be_read(ending: str, tmp_path: Path) -> None:
-    spoken = captions(speech(utterance("ሰላም & ደህና", 1.0, pause=0.5), utterance("3 < 4 --> 5", 0.5)))
-    write_captions(tmp_path / f"a{ending}", spoken)
-    read = read_cues(tmp_path / f"a{ending}").cues
-    arrow = "-->" if ending == ".vtt" else "->"
-    assert [cue.text for cue in read] == [" ".join(cue.text.split()).replace("-->", arrow) for cue in spoken]
 
 
 def test_chapters_begin_with_their_sentences_and_end_where_the_next_begins() -> None:
@@ -80,21 +67,22 @@ def test_chapters_begin_with_their_sentences_and_end_where_the_next_begins() -> 
     assert chapters(speech(utterance("ሀ", 1.0))) == ()
 
 
-def test_chapters_are_written_for_audacity_and_for_podcast_players(tmp_path: Path) -> None:
-    write_chapters(tmp_path / "a.txt", CHAPTERS)
-    labels = "0.000000\t61.500000\tምዕራፍ 1\n61.500000\t70.000000\tThe end\n"
-    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == labels
-    write_chapters(tmp_path / "a.json", CHAPTERS)
-    entries = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["chapters"]
-    assert entries[0] == {"startTime": 0.0, "endTime": 61.5, "title": "ምዕራፍ 1"}
-
-
-def test_another_extension_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TextError, match=r"a\.sub"):
-        write_captions(tmp_path / "a.sub", CUES)
-    with pytest.raises(TextError, match="extension"):
-        write_chapters(tmp_path / "a", CHAPTERS)
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize(
+    ("write", "items", "name", "content"),
+    [
+        (write_captions, CUES, "a.SRT", SRT),
+        (write_captions, CUES, "a.vtt", VTT),
+        (write_chapters, CHAPTERS, "a.txt", "0.000000\t61.500000\tምዕራፍ 1\n61.500000\t70.000000\tThe end\n"),
+        (write_chapters, CHAPTERS[:1], "a.json", json.dumps(PODCAST, ensure_ascii=False, indent=2) + "\n"),
+    ],
+)
+def test_files_are_as_players_expect_them(tmp_path: Path, write: Any, items: Any, name: str, content: str) -> None:
+    write(tmp_path / name, items)
+    assert (tmp_path / name).read_text(encoding="utf-8") == content
+    for other, message in (("a.sub", r"a\.sub"), ("a", "extension")):
+        with pytest.raises(TextError, match=message):
+            write(tmp_path / other, items)
+        assert not (tmp_path / other).exists()
 
 
 @pytest.mark.parametrize(
@@ -112,6 +100,8 @@ def test_another_extension_is_refused(tmp_path: Path) -> None:
             [4.05, 1.2, 1.0],
             [(0, 3, 1.35, "delays"), (3.1, 3.1 + 0.9, 1.2 / 0.9, "1.10 s late"), (4, 5, 1.0, "")],
         ),
+        # longer than the whole
+        ([(0, 1)], [2.7], [(0, 2, 1.35, "1.00 s late")]),
         # nothing is spoken
         ([(0, 2), (3, 4)], [0, 1], [(0, 0, 1.0, "Nothing"), (3, 4, 1.0, "")]),
     ],
@@ -119,11 +109,14 @@ def test_another_extension_is_refused(tmp_path: Path) -> None:
 def test_sounds_are_fitted_into_their_time(
     spans: list[tuple[float, float]], seconds: list[float], placed: list[tuple[float, float, float, str]]
 ) -> None:
-    timeline = fit_to_cues(cues(*spans), [tone(length) for length in seconds])
+    sounds = [tone(length) for length in seconds]
+    timeline = fit_to_cues(cues(*spans), sounds)
     for cue, (*timing, note) in zip(timeline.cues, placed, strict=True):
         assert cue[:3] == pytest.approx(timing, abs=1e-3)
         assert (note in cue.note) if note else not cue.note
     assert len(timeline.notes) == sum(bool(note) for *_, note in placed)
+    assert timeline.samples.size == pytest.approx(max(spans[-1][1], placed[-1][1]) * OUTPUT_RATE, abs=1)
+    assert fit_to_cues(cues(*spans), sounds, seconds=10.0).samples.size == 10 * OUTPUT_RATE
 
 
 def test_the_sound_is_where_the_timeline_says() -> None:
@@ -134,17 +127,6 @@ def test_the_sound_is_where_the_timeline_says() -> None:
         expected[round(cue.start * OUTPUT_RATE) : round(cue.end * OUTPUT_RATE)] = True
     assert (loud != expected).mean() < 0.02
     assert np.abs(np.diff(timeline.samples)).max() < 0.05  # no clicks
-
-
-@pytest.mark.parametrize(
-    ("spans", "spoken", "whole", "total"),
-    [([(1, 3), (4, 6)], [1, 1], None, 6.0), ([(0, 1)], [2.7], None, 2.0), ([(0, 3)], [2], 10.0, 10.0)],
-)
-def test_the_timeline_is_as_long_as_the_subtitles_or_longer(
-    spans: list[tuple[float, float]], spoken: list[float], whole: float | None, total: float
-) -> None:
-    timeline = fit_to_cues(cues(*spans), [tone(length) for length in spoken], seconds=whole)
-    assert timeline.samples.size == pytest.approx(total * OUTPUT_RATE, abs=1)
 
 
 def test_no_two_sounds_overlap_and_none_is_cut() -> None:
