@@ -18,7 +18,7 @@ from utils.core.storage import make_folder
 from utils.runs import monitor
 from utils.ui import views
 from utils.ui.gradio_server import Credentials, FrontPage, RequestGuard, free_port
-from utils.ui.i18n import LANGUAGES, Phrase, heading, t, translate
+from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, PageContext, show_errors
 from utils.ui.projects import build_panel, build_picker, connect_picker, project_names
 from utils.ui.tabs import pronunciation
@@ -132,15 +132,15 @@ def connect_state(
 
     Only the clock of the visible tab ticks: updating all tabs takes the browser a second.
     """
-    phrases = {
-        block: {name: value for name, value in block.constructor_args.items() if isinstance(value, Phrase)}
+    texts = {
+        block: {name: value for name, value in block.constructor_args.items() if isinstance(value, Phrase | Choices)}
         for block in page.blocks.blocks.values()
     }
-    widgets = [block for block, texts in phrases.items() if texts]
+    widgets = [block for block, translated in texts.items() if translated]
 
     def in_language(language: str) -> list[Update]:
         return [
-            gr.update() | {name: phrase.in_language(language) for name, phrase in phrases[widget].items()}
+            gr.update() | {name: text.in_language(language) for name, text in texts[widget].items()}
             for widget in widgets
         ]
 

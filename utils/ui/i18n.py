@@ -7,7 +7,7 @@ numbers left open, and the others are shown in English.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -51,6 +51,19 @@ def phrase(in_language: Callable[[str], str]) -> Phrase:
     made = Phrase(in_language("en"))
     made.in_language = in_language
     return made
+
+
+class Choices(list[tuple[str, str]]):
+    """The choices of a widget, as (label, value), that know their translations."""
+
+    def __init__(self, in_language: Callable[[str], list[tuple[str, str]]]) -> None:
+        super().__init__(in_language("en"))
+        self.in_language = in_language
+
+
+def choices(keys: Mapping[str, str]) -> Choices:
+    """Return choices from the ids of their phrases by value."""
+    return Choices(lambda language: [(t(key, language), value) for value, key in keys.items()])
 
 
 def t(key: str, language: str = "", **values: object) -> str:

@@ -13,9 +13,9 @@ from utils.dataset.clip import Clip
 from utils.dataset.editor import Edit
 from utils.dataset.store import Store
 from utils.ui.form import read_form
-from utils.ui.i18n import labels, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, show_errors
-from utils.ui.tabs.data.clip_widgets import AUDIBLE_REASONS, choices_in, reason_picker, reasons_in
+from utils.ui.i18n import choices, labels, t
+from utils.ui.page import RAW_INPUTS, show_errors
+from utils.ui.tabs.data.clip_widgets import AUDIBLE_REASONS, reason_picker
 from utils.ui.tabs.data.clips import ClipPanel, Values, refuse_while_busy
 from utils.ui.tabs.data.settings_form import DataForm
 from utils.ui.views import error_box, message_box
@@ -55,15 +55,9 @@ def build_bulk(panel: ClipPanel, form: DataForm) -> None:
     gr.Markdown(t("data.selected_on_page"))
     _build_selected(panel, reason)
     gr.Markdown(t("data.exclude_by_limit"))
-    measure = _build_limit(panel)
+    _build_limit(panel)
     gr.Markdown(t("data.filter_again"))
     _build_filters(form)
-
-    def translate_choices(language: str) -> list[Any]:
-        return [gr.update(choices=choices_in(MEASURES, language)), gr.update(choices=reasons_in(REASONS, language))]
-
-    events, language = [panel.page.blocks.load, panel.page.language.change], panel.page.language
-    gr.on(events, translate_choices, language, [measure, reason], **PRIVATE_EVENT)
 
 
 def _build_selected(panel: ClipPanel, reason: gr.Dropdown) -> None:
@@ -88,11 +82,11 @@ def _build_selected(panel: ClipPanel, reason: gr.Dropdown) -> None:
             panel.connect(button, act, {"why": reason, "ticked": panel.ticked}, f"{name}_ticked", insert_ticked)
 
 
-def _build_limit(panel: ClipPanel) -> gr.Dropdown:
-    """Exclude all clips beyond a limit; return the picker of the measure."""
+def _build_limit(panel: ClipPanel) -> None:
+    """Exclude all clips beyond a limit."""
     with gr.Row(elem_classes="fields"):
         measure = gr.Dropdown(
-            choices_in(MEASURES, "en"), value="snr", interactive=True, elem_id="bulk-measure", **labels("data.measure")
+            choices(MEASURES), value="snr", interactive=True, elem_id="bulk-measure", **labels("data.measure")
         )
         limit = gr.Number(15, elem_id="bulk-limit", interactive=True, **labels("data.limit"))
     button = gr.Button(t("data.exclude_all"), elem_id="bulk-limit-aside")
@@ -107,7 +101,6 @@ def _build_limit(panel: ClipPanel) -> gr.Dropdown:
         return editor.exclude(folder, names, BEYOND_LIMIT)
 
     panel.connect(button, act, {"measure": measure, "limit": limit}, "set_aside_beyond")
-    return measure
 
 
 def _build_filters(form: DataForm) -> None:

@@ -21,15 +21,10 @@ from utils.ui.tabs.data import clip_render
 from utils.ui.tabs.data.clip_widgets import (
     AUDIBLE_REASONS,
     MARKS,
-    ORDERS,
-    STATUSES,
     build_buttons,
     build_filters,
-    choices_in,
-    mark_slider,
     mark_updates,
     reason_picker,
-    reasons_in,
 )
 from utils.ui.views import disabled_reasons, note
 
@@ -84,7 +79,10 @@ class ClipPanel:
             self.reason = reason_picker(AUDIBLE_REASONS, "aside-reason", **labels("data.exclude_reason"))
             buttons |= build_buttons("data.exclude")
         with gr.Row(elem_classes="fields"):
-            self.marks = {name: mark_slider(name, label) for name, label in MARKS.items()}
+            self.marks = {
+                name: gr.Slider(0, 12, value=0, step=0.01, interactive=False, elem_id=f"mark-{name}", **labels(key))
+                for name, key in MARKS.items()
+            }
         with gr.Row():
             self.play = gr.Button(t("data.play_selection"), elem_id="play-part", min_width=120, interactive=False)
             buttons |= build_buttons("data.trim", "data.split")
@@ -94,25 +92,15 @@ class ClipPanel:
             self.explanation = gr.HTML(elem_id="clip-explained")
         self.seen = gr.State(None)  # what this visitor was shown last
 
-    @property
-    def inputs(self) -> dict[str, Any]:
-        """The widgets that ``TableInputs`` is read from."""
-        frame = {"project": self.page.project, "page_language": self.page.language}
-        return {**frame, **self.filters, "clip": self.chosen}
-
-    @property
-    def table_outputs(self) -> list[Any]:
+        # What ``TableInputs`` is read from, and where the results of ``show_table`` and ``show_clip`` go.
+        frame = {"project": page.project, "page_language": page.language}
+        self.inputs: dict[str, Any] = {**frame, **self.filters, "clip": self.chosen}
+        turning = [self.earlier, self.later, self.undo]
         filters = [self.filters["reason"], self.filters["page"]]
-        return [self.seen, self.table, self.pager, *filters, self.earlier, self.later, self.undo]
-
-    @property
-    def clip_outputs(self) -> list[Any]:
-        widgets = [self.chosen, self.clip, self.text, self.reasons_disabled]
-        return [*widgets, *self.buttons.values(), self.play, *self.marks.values()]
-
-    @property
-    def outputs(self) -> list[Any]:
-        return [*self.table_outputs, *self.clip_outputs]
+        self.table_outputs: list[Any] = [self.seen, self.table, self.pager, *filters, *turning]
+        widgets = [self.chosen, self.clip, self.text, self.reasons_disabled, *self.buttons.values(), self.play]
+        self.clip_outputs: list[Any] = [*widgets, *self.marks.values()]
+        self.outputs: list[Any] = [*self.table_outputs, *self.clip_outputs]
 
     def show(self, inputs: TableInputs) -> list[Any]:
         return [*self.show_table(inputs), *self.show_clip(inputs)]
@@ -166,7 +154,7 @@ class ClipPanel:
             store = self._store(inputs)
             clip = store.find([name]).get(name) if name and store.exists else None
             following = editor.next_clip(store, clip) if clip else None
-            is_busy = clip is not None and _writer(self.page.open(inputs.project)) is not None
+            is_busy = clip is not None and runs.active_run(self.page.open(inputs.project), *WRITERS) is not None
             message = t("data.choose_clip_first", language)
         except AmharicTtsError as error:
             clip = following = None
@@ -207,13 +195,8 @@ class ClipPanel:
         )
 
 
-def _writer(project: Project) -> runs.Run | None:
-    """Return an active run that uses the clips."""
-    return runs.active_run(project, *WRITERS)
-
-
 def refuse_while_busy(project: Project) -> None:
-    if run := _writer(project):
+    if run := runs.active_run(project, *WRITERS):
         raise RunBusyError(
             f"{run.name} is running, so clips cannot be changed now.", hint="Stop it first, or wait until it ends."
         )
@@ -233,7 +216,7 @@ def _undo_update(folder: Path, language: str) -> dict[str, Any]:
 
 def build_clips(page: PageContext) -> ClipPanel:
     panel = ClipPanel(page)
-    for bind in (_bind_table, _bind_choice, _bind_actions, _bind_texts):
+    for bind in (_bind_table, _bind_choice, _bind_actions, _bind_explanation):
         bind(panel)
     return panel
 
@@ -269,29 +252,26 @@ def _bind_table(panel: ClipPanel) -> None:
 def _bind_choice(panel: ClipPanel) -> None:
     """Show the clip that is selected in the table; none is selected after the project has changed."""
 
+    def shown_by(show: Callable[[TableInputs], list[Any]], *, chosen: bool = True) -> Callable[..., list[Any]]:
+        @show_errors
+        def shown(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
+            inputs = TableInputs.read(values)
+            return show(inputs if chosen else inputs._replace(clip=""))
+
+        return shown
+
     @show_errors
     def choose(event: gr.EventData, *values: Any) -> list[Any]:  # noqa: ANN401  # positional beside an event
         inputs = TableInputs.read(dict(zip(panel.inputs, values, strict=True)))
         return panel.show(inputs._replace(clip=str(getattr(event, "clip", inputs.clip))))
 
-    @show_errors
-    def show(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
-        return panel.show(TableInputs.read(values))
-
-    @show_errors
-    def refresh(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
-        return panel.show_clip(TableInputs.read(values))
-
-    @show_errors
-    def clear(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
-        return panel.show_clip(TableInputs.read(values)._replace(clip=""))
-
-    page, marks, outputs = panel.page, list(panel.marks.values()), panel.outputs
-    panel.table.select(choose, list(panel.inputs.values()), outputs, **RAW_INPUTS, **PRIVATE_EVENT)
-    panel.chosen.submit(show, inputs_kwargs=panel.inputs, outputs=outputs, api_name="clip", **RAW_INPUTS, **QUIET_EVENT)
-    options: dict[str, Any] = {"inputs_kwargs": panel.inputs, "outputs": panel.clip_outputs}
-    gr.on([page.blocks.load, page.language.change], refresh, **options, **RAW_INPUTS, **PRIVATE_EVENT)
-    page.project.change(clear, **options, **RAW_INPUTS, **PRIVATE_EVENT)
+    page, marks = panel.page, list(panel.marks.values())
+    panel.table.select(choose, list(panel.inputs.values()), panel.outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+    options: dict[str, Any] = {"inputs_kwargs": panel.inputs, **RAW_INPUTS}
+    panel.chosen.submit(shown_by(panel.show), outputs=panel.outputs, api_name="clip", **options, **QUIET_EVENT)
+    options |= {"outputs": panel.clip_outputs, **PRIVATE_EVENT}
+    gr.on([page.blocks.load, page.language.change], shown_by(panel.show_clip), **options)
+    page.project.change(shown_by(panel.show_clip, chosen=False), **options)
     gr.on([mark.change for mark in marks], None, marks, None, js=_script("marks.js"), api_visibility="private")
     panel.play.click(None, marks[:2], None, js=_script("play_selection.js"), api_visibility="private")
 
@@ -322,25 +302,17 @@ def _seconds(value: object) -> float:
     return value
 
 
-def _bind_texts(panel: ClipPanel) -> None:
-    """Update the explanation with the text, and the choices with the language of the page."""
-
+def _bind_explanation(panel: ClipPanel) -> None:
+    @show_errors
     def show_explanation(text: str, language: str) -> str:
         return pronunciation.show(explain(text), language) if text else ""
 
-    def translate_choices(language: str) -> list[Any]:
-        choices = (choices_in(STATUSES, language), choices_in(ORDERS, language), reasons_in(AUDIBLE_REASONS, language))
-        return [gr.update(choices=translated) for translated in choices]
-
-    page = panel.page
     gr.on(
-        [panel.text.change, page.language.change],
-        show_errors(show_explanation),
-        [panel.text, page.language],
+        [panel.text.change, panel.page.language.change],
+        show_explanation,
+        [panel.text, panel.page.language],
         panel.explanation,
         trigger_mode="always_last",
         **RAW_INPUTS,
         **PRIVATE_EVENT,
     )
-    outputs = [panel.filters["status"], panel.filters["order"], panel.reason]
-    gr.on([page.blocks.load, page.language.change], translate_choices, page.language, outputs, **PRIVATE_EVENT)

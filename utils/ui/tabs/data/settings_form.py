@@ -19,18 +19,14 @@ from utils.workspace import uploads
 VERB = "prepare"
 BASIC = ("language", "speaker", "whisper_model")
 GROUPS = {
-    "data.transcription": "transcribe second_model device".split(),
-    "data.segmentation": (
-        "segmenter vad_threshold energy_threshold_db min_seconds max_seconds padding_seconds min_pause_seconds "
-        "min_speech_seconds merge_pause_seconds"
-    ).split(),
-    "data.quality_filters": (
-        "min_speech_ratio min_snr_db max_clipping min_chars_per_second max_chars_per_second min_confidence "
-        "max_second_cer"
-    ).split(),
-    "data.loudness_and_evaluation": "normalise_loudness eval_share split_by workers engine".split(),
-}
-FIELDS = (*BASIC, *(name for names in GROUPS.values() for name in names))  # all but the inputs
+    "data.transcription": "transcribe second_model device",
+    "data.segmentation": "segmenter vad_threshold energy_threshold_db min_seconds max_seconds padding_seconds "
+    "min_pause_seconds min_speech_seconds merge_pause_seconds",
+    "data.quality_filters": "min_speech_ratio min_snr_db max_clipping min_chars_per_second max_chars_per_second "
+    "min_confidence max_second_cer",
+    "data.loudness_and_evaluation": "normalise_loudness eval_share split_by workers engine",
+}  # names of fields by the title of their group
+FIELDS = (*BASIC, *" ".join(GROUPS.values()).split())  # all but the inputs
 WHISPER_SIZES = ["tiny", "base", "small", "medium", "large-v3", "large-v3-turbo"]
 
 
@@ -77,7 +73,7 @@ def build_settings(form: DataForm) -> None:
     form.lay_out(BASIC)
     for title, names in GROUPS.items():
         with gr.Accordion(t(title), open=False):
-            form.lay_out(names)
+            form.lay_out(names.split())
     page = form.page
 
     def restore(project: str) -> list[Any]:

@@ -8,7 +8,7 @@ import gradio as gr
 from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import list_projects, project
-from utils.ui.i18n import labels, t
+from utils.ui.i18n import choices, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, build_confirmation, notify, refuse_other, show_errors
 from utils.ui.views import cell, note, table
 from utils.workspace import disk_usage, projects
@@ -35,7 +35,7 @@ def build_disk(page: PageContext, tab: gr.Tab) -> None:
     """Lay out the table, the files that can be deleted, and the confirmation."""
     measure = gr.Button(t("system.measure"), elem_id="measure-disk", min_width=130)
     usage = gr.HTML(elem_id="disk-use")
-    kind = gr.Radio(_kinds("en"), interactive=True, elem_id="spare-kind", **labels("system.free_up_space"))
+    kind = gr.Radio(choices(KINDS), interactive=True, elem_id="spare-kind", **labels("system.free_up_space"))
     delete = gr.Button(t("system.delete_files"), variant="stop", interactive=False, min_width=150, elem_id="free-space")
     reason = gr.HTML(elem_id="free-reason")
     confirmation = build_confirmation("free-question", "system.confirm_delete_files", "system.cancel_delete_files")
@@ -64,22 +64,14 @@ def build_disk(page: PageContext, tab: gr.Tab) -> None:
         notify(t("system.freed", language, size=f"{size / 1e6:,.0f}"))
         return usage_tables(page.output, project_name, language), *available(chosen, project_name, language)
 
-    def translate_kinds(language: str) -> dict[str, Any]:
-        return gr.update(choices=_kinds(language))
-
     inputs, subject = [page.project, page.language], [kind, page.project]
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden", **RAW_INPUTS}
     measure.click(show, inputs, usage, api_name="disk_use", **RAW_INPUTS)
     gr.on([tab.select, page.language.change], show, inputs, usage, **options)
-    gr.on([page.blocks.load, page.language.change], translate_kinds, page.language, kind, **PRIVATE_EVENT)
     changes = [page.blocks.load, kind.change, page.project.change, page.language.change]
     gr.on(changes, available, [*subject, page.language], [delete, reason], **RAW_INPUTS, **PRIVATE_EVENT)
     outputs, options = [usage, delete, reason], {"api_name": "free_space", **RAW_INPUTS}
     confirmation.connect(delete, subject, page.language, ask, delete_files, outputs, **options)
-
-
-def _kinds(language: str) -> list[tuple[str, str]]:
-    return [(t(key, language), name) for name, key in KINDS.items()]
 
 
 def usage_tables(output: Path, project_name: str, language: str) -> str:

@@ -15,7 +15,6 @@ from utils.ui.i18n import LANGUAGES, t
 from utils.ui.page import PRIVATE_EVENT, PageContext, notify, show_errors
 from utils.workspace.projects import TRASH_DAYS
 
-FOLDER, FILE = SETTINGS.name, "page.yaml"
 THEMES = ("system", "light", "dark")
 SET_THEME = """colours => {
   const dark = colours === "dark" || (colours === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
@@ -42,7 +41,7 @@ class PageSettings(Config):
 
 
 def settings_path(output: Path) -> Path:
-    return output / FOLDER / FILE
+    return output / SETTINGS.name / "page.yaml"
 
 
 def read(output: Path) -> PageSettings:
