@@ -191,7 +191,7 @@ def build_loop(
         throughput=Throughput(total, processes=ranks.count, device=device),
         tokenizer=data.tokenizer,
         per_epoch=len(plan),
-        samples=CheckpointSamples.of(job, config, data.clips, device),
+        samples=CheckpointSamples(job, config, data.clips, device),
     )
     loader = UpdateLoader(train_clips, plan, tokens, spec, workers=config.num_workers, pin=device.type == "cuda")
     eval_batch = partial(eval_batches, eval_clips, tokens, spec)

@@ -74,7 +74,8 @@ class TrainingOptimizer:
             yield freezing.freeze_first_layers(gpt, config.freeze_first_n_gpt_layers)
         if config.freeze_conditioning:
             yield freezing.freeze_conditioning(gpt)
-        yield blocks.fuse_gelu(gpt, enabled=config.enable_fused_gelu)
+        if config.enable_fused_gelu:
+            yield blocks.fuse_gelu(gpt)
         yield self.configure_sdpa(gpt)
         if config.enable_byte_dropout and config.enable_sdpa and self.device.type == "cpu" and not config.use_compile:
             yield dropout.use_byte_dropout(gpt)
@@ -96,12 +97,9 @@ class TrainingOptimizer:
 
     def configure_sdpa(self, model: nn.Module) -> Change:
         """Use fused attention in GPT, conditioning encoder and perceiver, or unfused if it is off."""
-        gpt, config = coqui_gpt(model), self.config
-        if not config.enable_sdpa:
-            return attention.use_eager(gpt)
-        if config.attention_kernel == attention.FLASH_2:
-            return attention.use_flash_attention_2(gpt, self.device, self.precision.torch_dtype)
-        return attention.use_sdpa(gpt)
+        kernel = attention.FLASH_2 if self.config.attention_kernel == attention.FLASH_2 else attention.FUSED
+        implementation = kernel if self.config.enable_sdpa else attention.EAGER
+        return attention.use_attention(coqui_gpt(model), implementation, self.device, self.precision.torch_dtype)
 
     def configure_kernel(self, model: nn.Module) -> Change:
         """Allow only the chosen attention kernel, or raise an error if it is not supported."""

@@ -11,6 +11,7 @@ import psutil
 from tests.soak.formats import write_dataset
 from utils import runs
 from utils.config import TrainConfig
+from utils.core import storage
 from utils.core.events import Event, iter_events, read_tail
 from utils.core.paths import Project
 from utils.dataset.clip import Clip
@@ -156,7 +157,8 @@ class Subject:
     def check_resume(self, last: int | None = None) -> None:
         """Resume the run, and check that it continues after ``last``, by default the update of its resume state."""
         if last is None:
-            last = int(resume_state.read_summary(self.training.folder / checkpoints.RESUME_FOLDER)["update"])
+            newest = storage.newest_complete(self.training.folder / checkpoints.RESUME_FOLDER, checkpoints.RESUME_STATE)
+            last = int(storage.read_manifest(newest, checkpoints.RESUME_STATE)["update"]) if newest else 0
         before = len(self.events("train"))
         self.work()
         steps = self.steps("train")[before:]

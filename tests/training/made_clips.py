@@ -1,10 +1,8 @@
 """Clips that exist in memory alone, for tests of everything that reads clips."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
-from utils.training.clips import ClipLengths
+from utils.training.clips import ClipLengths, FeatureSource
 from utils.training.packing import Example
 
 
@@ -17,12 +15,12 @@ def made_lengths(count: int, *, seed: int = 0, seconds: tuple[float, float] = (0
     return ClipLengths(samples, -(-samples // 1024), samples // 256 + 1, ids)
 
 
-@dataclass
-class MadeClips:
-    """A source that notes what is read of it; each number of a clip tells which clip it is of."""
+class MadeClips(FeatureSource):
+    """Clips of random content, which depends on their number; notes which are read."""
 
-    lengths: ClipLengths
-    read_clips: list[int] = field(default_factory=list)
+    def __init__(self, lengths: ClipLengths) -> None:
+        self.lengths = lengths
+        self.read_clips: list[int] = []
 
     def read(self, clip: int, start: int, frames: int) -> Example:
         self.read_clips.append(clip)

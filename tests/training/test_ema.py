@@ -73,9 +73,6 @@ def test_the_model_has_the_average_for_a_while_and_then_its_own_weights(gpt: Any
         assert same({name: gpt.get_parameter(name).detach() for name in averages}, averages)
         assert torch.equal(gpt.mel_head.weight, raw["mel_head.weight"])
         assert gpt.text_head.weight.data_ptr() == address
-        for refused in (ema.update, ema.state_dict):
-            with pytest.raises(RuntimeError, match="leave swapped"):
-                refused()
     with pytest.raises(KeyError), ema.swapped():
         raise KeyError
     assert same(state(gpt), raw)

@@ -80,19 +80,12 @@ def test_a_saved_state_does_not_bring_the_kernel_of_its_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("switches", "device", "words"),
-    [
-        ({}, "xla", "enable_fused_optimizer"),
-        ({"optimizer": "adamw_8bit"}, "cpu", "needs a CUDA GPU, and this is cpu"),
-        ({"optimizer": "adamw_8bit"}, "cuda", "pip install bitsandbytes"),
-    ],
+    ("device", "words"), [("cpu", "needs a CUDA GPU, and this is cpu"), ("cuda", "pip install bitsandbytes")]
 )
-def test_an_optimizer_that_cannot_run_is_refused(
-    switches: dict[str, Any], device: str, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_optimizer_that_cannot_run_is_refused(device: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "bitsandbytes", None)
     with pytest.raises(SpeedupError, match=words):
-        make_optimizer(small_gpt(), config(**switches), torch.device(device))
+        make_optimizer(small_gpt(), config(optimizer="adamw_8bit"), torch.device(device))
 
 
 def test_8_bits_spare_the_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:

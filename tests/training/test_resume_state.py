@@ -90,7 +90,6 @@ def test_every_field_comes_back_from_files_without_pickles(tmp_path: Path) -> No
     save(tmp_path / "resume", written)
     folder = tmp_path / "resume"
     assert same(vars(load(folder)), vars(written))
-    assert resume_state.read_summary(folder) == {name: getattr(written, name) for name in resume_state.SCALARS}
     names = {path.name for path in folder.iterdir()}
     tensors = {name for name in names if name.endswith(".safetensors")}
     assert len(tensors) == 4
@@ -172,7 +171,6 @@ def test_the_newest_complete_state_is_loaded(tmp_path: Path, folders: dict[str, 
         if number < 0:
             (tmp_path / name / resume_state.WEIGHTS).write_bytes(b"")
     (tmp_path / "made").rmdir()
-    assert resume_state.read_summary(tmp_path / "resume")["update"] == update
     assert load(tmp_path / "resume").update == update
     assert [path.name for path in tmp_path.iterdir()] == ["resume"]
 

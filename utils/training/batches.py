@@ -18,7 +18,7 @@ from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
 from utils.training.packing import AUDIO_EXTRA, PROMPT, TEXT_EXTRA, Integers
 
 REFERENCE = (6, 12)  # half seconds: coqui draws references of 3 to 6 s
-WINDOW = 20  # updates whose clips are sorted by length together
+WINDOW = 20  # updates whose clips are sorted by length together; more means less padding and less shuffling
 FILL = 0.93  # share of a token budget for clips; the rest is padding, so that no extra batch is needed
 CODE_FRAMES = CODE_SAMPLES // FRAME_SAMPLES
 GRID, GRID_STEP = 6, 8  # fixed lengths for torch.compile, and what they are multiples of
@@ -69,7 +69,6 @@ class UpdatePlan:
         clips: Clips per update, over all processes and accumulated batches.
         positions: Positions per update instead of clips; 0 to use clips.
         seed: Random seed.
-        window: Updates whose clips are sorted together; more means less padding and less shuffling.
         mask_reference: Exclude the reference from the loss.
     """
 
@@ -80,13 +79,12 @@ class UpdatePlan:
         *,
         positions: int = 0,
         seed: int = 0,
-        window: int = WINDOW,
         mask_reference: bool = True,
     ) -> None:
         if not lengths.samples.size:
             raise DataError("There are no clips to train on.", hint="See the reason given for each clip.")
         self.lengths, self.clips, self.positions, self.seed = lengths, clips, positions, seed
-        self.window, self.mask_reference = window, mask_reference
+        self.mask_reference = mask_reference
         self._planned = lru_cache(maxsize=2)(self._plan)
 
     @classmethod
@@ -142,18 +140,15 @@ class UpdatePlan:
 
     def _ordered(self, shuffled: Integers) -> tuple[Integers, Integers]:
         """Sort shuffled clips by length within windows, and return them with the bounds of the updates."""
-        size = shuffled.size
-        if self.positions:
-            windows = self._update_of(shuffled) // self.window
-        else:
-            windows = np.arange(size) // (self.window * self.clips)
+        updates = self._update_of(shuffled) if self.positions else np.arange(shuffled.size) // self.clips
+        windows = updates // WINDOW
         # Every second window is sorted in reverse, so that updates on the border have clips of similar length.
         lengths = self.lengths.positions[shuffled] * (1 - 2 * (windows % 2))
         clips = shuffled[np.lexsort((lengths, windows))]
         edges = np.arange(len(self) + 1)
         if self.positions:
             return clips, np.searchsorted(self._update_of(clips), edges)
-        return clips, np.minimum(edges * self.clips, size)
+        return clips, np.minimum(edges * self.clips, clips.size)
 
     def _update_of(self, clips: Integers) -> Integers:
         """Distribute clips over the updates of an epoch by their positions."""

@@ -4,10 +4,6 @@ The samples come from the checkpoint on disk through the same engine as all spee
 that checkpoint and seed, and neither the model in training nor its random state is touched.
 """
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
-
 import torch
 
 from utils.config import SEPARATOR, SpeechConfig, TrainConfig
@@ -25,27 +21,21 @@ NO_SAMPLES = "-"
 SENTENCES = 3
 
 
-@dataclass(frozen=True)
 class CheckpointSamples:
-    """The sample sentences of a run."""
+    """The sample sentences of a run: those of the settings, or the first ones of the evaluation list.
 
-    job: Job  # receives the audio files and events
-    texts: tuple[str, ...]
-    reference: Path  # audio file of the voice: a clip of the evaluation list
-    language: str
-    seed: int
-    device: str  # where to speak; a GPU without free memory is replaced by the CPU
+    They are spoken with the voice of a clip of that list, on the device of the training if it has free memory.
+    """
 
-    @classmethod
-    def of(cls, job: Job, config: TrainConfig, clips: ClipLists, device: torch.device) -> Self:
-        """Take the sentences of the settings, or the first ones of the evaluation list."""
-        texts = [text.strip() for text in config.sample_texts.split(SEPARATOR) if text.strip()]
-        if texts == [NO_SAMPLES]:
-            texts = []
-        elif not texts:
-            texts = list(dict.fromkeys(clip.text for clip in clips.eval))[:SENTENCES]
-        where = "cuda" if device.type == "cuda" else "cpu"
-        return cls(job, tuple(texts), clips.voice, config.language, config.seed, where)
+    def __init__(self, job: Job, config: TrainConfig, clips: ClipLists, device: torch.device) -> None:
+        self.job = job  # receives the audio files and events
+        self.texts = [text.strip() for text in config.sample_texts.split(SEPARATOR) if text.strip()]
+        if self.texts == [NO_SAMPLES]:
+            self.texts = []
+        elif not self.texts:
+            self.texts = list(dict.fromkeys(clip.text for clip in clips.eval))[:SENTENCES]
+        self.device = "cuda" if device.type == "cuda" else "cpu"
+        self.speech = SpeechConfig(reference=str(clips.voice), language=config.language, seed=config.seed, tries=1)
 
     def speak(self, step: int) -> None:
         """Speak all sentences with a checkpoint; a failure is reported and does not stop the run."""
@@ -72,13 +62,12 @@ class CheckpointSamples:
             cache=output / VOICES.relative_to(OUTPUT),
             output=output,
         )
-        config = SpeechConfig(reference=str(self.reference), language=self.language, seed=self.seed, tries=1)
         folder = run / SAMPLES / f"{PREFIX}{step}"
         make_folder(folder)
         for number, text in enumerate(self.texts, 1):
             path = folder / f"{number}.wav"
             try:
-                synthesizer.speak(text, config).save(path, title=text, model=synthesizer.model.name)
+                synthesizer.speak(text, self.speech).save(path, title=text, model=synthesizer.model.name)
             except AmharicTtsError as error:
                 self.job.events.emit("warning", message=f"A sample could not be spoken: {error}", text=text)
             else:

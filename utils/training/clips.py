@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from torch import nn
@@ -32,17 +32,6 @@ class ClipLengths(NamedTuple):
 
     def select(self, clips: Integers) -> "ClipLengths":
         return ClipLengths(*(part[clips] for part in self))
-
-
-class ClipSource(Protocol):
-    """Provides clips by number."""
-
-    @property
-    def lengths(self) -> ClipLengths: ...
-
-    def read(self, clip: int, start: int, frames: int) -> Example:
-        """Read a clip with a reference of ``frames`` frames from frame ``start``."""
-        ...
 
 
 @dataclass(frozen=True)

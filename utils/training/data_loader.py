@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from utils.core.batching import prefetch
 from utils.training.batches import BatchSpec, ClipGroup, UpdatePlan, split_batches
-from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths, ClipSource
+from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths, FeatureSource
 from utils.training.packing import PackedBatch, SpecialTokens, pack
 
 EVAL_REFERENCE = 9  # half seconds: coqui evaluates with 4.5 s from the start of each clip
@@ -49,7 +49,7 @@ class UpdateLoader:
 
     def __init__(
         self,
-        source: ClipSource,
+        source: FeatureSource,
         plan: UpdatePlan,
         tokens: SpecialTokens,
         spec: BatchSpec,
@@ -70,7 +70,6 @@ class UpdateLoader:
                 batch_size=None,
                 sampler=requests,
                 num_workers=self.workers,
-                collate_fn=_identity,
                 pin_memory=self.pin,
                 prefetch_factor=AHEAD,
                 generator=torch.Generator(),  # otherwise each start would use the random numbers of the training
@@ -91,7 +90,7 @@ class UpdateLoader:
 class UpdateReader(Dataset[Update]):
     """Reads requested updates; this is all that a worker process holds."""
 
-    def __init__(self, source: ClipSource, tokens: SpecialTokens) -> None:
+    def __init__(self, source: FeatureSource, tokens: SpecialTokens) -> None:
         self.source, self.tokens = source, tokens
 
     def __getitem__(self, request: LoadRequest) -> Update:
@@ -102,10 +101,6 @@ class UpdateReader(Dataset[Update]):
         clips = zip(group.clips.tolist(), group.starts.tolist(), strict=True)
         examples = [self.source.read(clip, start, group.frames) for clip, start in clips]
         return pack(examples, self.tokens, masked=group.masked, length=length, rows=rows)
-
-
-def _identity(update: Any) -> Any:  # noqa: ANN401  # typed by the dataset
-    return update
 
 
 def eval_groups(lengths: ClipLengths, spec: BatchSpec) -> list[ClipGroup]:
@@ -126,7 +121,7 @@ def eval_groups(lengths: ClipLengths, spec: BatchSpec) -> list[ClipGroup]:
     return [*groups, *[empty] * (-len(groups) % spec.world)][spec.rank :: spec.world]
 
 
-def eval_batches(source: ClipSource, tokens: SpecialTokens, spec: BatchSpec) -> Iterator[PackedBatch]:
+def eval_batches(source: FeatureSource, tokens: SpecialTokens, spec: BatchSpec) -> Iterator[PackedBatch]:
     """Load the evaluation batches; every process gets the same number."""
     reader = UpdateReader(source, tokens)
     return (reader.read_batch(group, *spec.shape(group)) for group in eval_groups(source.lengths, spec))

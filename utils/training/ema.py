@@ -37,11 +37,9 @@ class Ema:
             name: weight.detach().to("cpu" if device == "cpu" else weight.device, copy=True)
             for name, weight in self.weights.items()
         }
-        self._swapped = False
 
     @torch.no_grad()
     def update(self) -> None:
-        self._refuse_while_swapped()
         mix = get_ema_multi_avg_fn(min(self.decay, (1 + self.updates) / (10 + self.updates)))  # type: ignore[no-untyped-call]
         pairs = [(part, self.weights[name].detach()) for name, part in self.shadow.items()]
         if pairs[0][0].device == pairs[0][1].device:
@@ -54,31 +52,18 @@ class Ema:
     @contextmanager
     def swapped(self) -> Iterator[None]:
         """Swap the averaged weights into the model; afterwards it has its own weights again, bit for bit."""
-        self._refuse_while_swapped()
         self._exchange()
-        self._swapped = True
         try:
             yield
         finally:
-            self._swapped = False
             self._exchange()
 
     def state_dict(self) -> dict[str, Tensor]:
         """The averages by name and the number of updates, without copying."""
-        self._refuse_while_swapped()
         return {UPDATES: torch.tensor(self.updates), **self.shadow}
 
     @torch.no_grad()
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        self._refuse_while_swapped()
-        saved = {name: part.shape for name, part in state.items() if name != UPDATES}
-        expected = {name: part.shape for name, part in self.shadow.items()}
-        if saved != expected or UPDATES not in state:
-            different = sorted(name for name in saved.keys() | expected.keys() if saved.get(name) != expected.get(name))
-            raise ConfigError(
-                f"The saved EMA does not match this model: {', '.join(different[:3]) or UPDATES}.",
-                hint="Resume with the settings that the run was started with.",
-            )
         for name, part in self.shadow.items():
             part.copy_(state[name])
         self.updates = int(state[UPDATES])
@@ -90,7 +75,3 @@ class Ema:
             current = weight.detach().to(self.shadow[name].device, copy=True)
             weight.copy_(self.shadow[name])
             self.shadow[name].copy_(current)
-
-    def _refuse_while_swapped(self) -> None:
-        if self._swapped:
-            raise RuntimeError("The model holds the averaged weights; leave swapped() first.")

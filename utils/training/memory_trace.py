@@ -9,7 +9,6 @@ import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
-from unittest import mock
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -83,12 +82,15 @@ def cuda_kernels() -> Iterator[None]:
     def pow_in_fp32(tensor: Tensor, exponent: float) -> Tensor:  # as autocast on a GPU computes it
         return power(tensor.float() if torch.is_autocast_enabled("cpu") else tensor, exponent)
 
-    with (
-        mock.patch.object(F, "scaled_dot_product_attention", attention),
-        mock.patch.object(F, "dropout", dropout),
-        mock.patch.object(torch, "pow", pow_in_fp32),
-    ):
+    functions = ((F, "scaled_dot_product_attention", attention), (F, "dropout", dropout), (torch, "pow", pow_in_fp32))
+    originals = [(module, name, getattr(module, name)) for module, name, _ in functions]
+    for replacement in functions:
+        setattr(*replacement)
+    try:
         yield
+    finally:
+        for original in originals:
+            setattr(*original)
 
 
 class _FusedAttention(torch.autograd.Function):

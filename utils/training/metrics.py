@@ -78,14 +78,13 @@ class Throughput:
 
     def metrics(self, update: "Update") -> dict[str, float | None]:
         self._record(update)
-        seconds = sum(timing.seconds for timing in self.window) or 1e-9
-        padded = sum(timing.padded for timing in self.window) or 1
-        positions = sum(timing.positions for timing in self.window)
+        total = UpdateTiming(*map(sum, zip(*self.window, strict=True)))
+        seconds = total.seconds or 1e-9
         return {
-            "samples_per_second": round(sum(timing.clips for timing in self.window) / seconds, 3),
-            "tokens_per_second": round(self.processes * positions / seconds, 1),
-            "padding": round(1 - positions / padded, 4),
-            "data_share": round(sum(timing.data_wait for timing in self.window) / seconds, 4),
+            "samples_per_second": round(total.clips / seconds, 3),
+            "tokens_per_second": round(self.processes * total.positions / seconds, 1),
+            "padding": round(1 - total.positions / (total.padded or 1), 4),
+            "data_share": round(total.data_wait / seconds, 4),
             "memory_gb": round(self._peak_memory(), 3),
             "seconds_left": self._seconds_left(update.number + 1),
         }

@@ -134,12 +134,7 @@ class PackedBatch:
         return replace(self, mel=self.mel.pin_memory(), numbers=self.numbers.pin_memory())
 
     def halves(self) -> tuple["PackedBatch", "PackedBatch"]:
-        """Split the batch in two; their losses and gradients add up to those of this one."""
-        if self.clips < 2:
-            raise RunError(
-                f"A batch of one clip with {self.length} positions cannot be split.",
-                hint="Lower max_audio_length, or turn on enable_grad_checkpoint or enable_lora.",
-            )
+        """Split a batch of two or more clips; the losses and gradients of both parts add up to those of this one."""
         middle = (self.clips + 1) // 2
         return self._slice(0, middle), self._slice(middle, self.clips)
 

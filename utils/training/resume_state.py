@@ -78,7 +78,8 @@ def save(folder: Path, snapshot: Snapshot) -> None:
 
 def load(folder: Path) -> Snapshot:
     """Load the newest complete state, verify every byte, and remove leftovers of an interrupted save."""
-    read_summary(folder)
+    if not can_resume(folder):
+        raise DamagedError(f"{folder} holds no complete resume state.", hint="Start a new run.")
     repair(folder, RESUME_STATE)
     about = read_manifest(folder, RESUME_STATE)
     try:
@@ -101,17 +102,6 @@ def load(folder: Path) -> Snapshot:
 def can_resume(folder: Path) -> bool:
     """Tell whether there is a state to resume from, without reading or changing it."""
     return newest_complete(folder, RESUME_STATE) is not None
-
-
-def read_summary(folder: Path) -> Tree:
-    """Return the scalar values of the newest complete state, such as update and hashes."""
-    newest = newest_complete(folder, RESUME_STATE)
-    if newest is None:
-        raise DamagedError(f"{folder} holds no complete resume state.", hint="Start a new run.")
-    about = read_manifest(newest, RESUME_STATE)
-    if absent := [name for name in SCALARS if name not in about]:
-        raise DamagedError(f"{newest / RESUME_STATE} does not contain {', '.join(absent)}.", hint=HINT)
-    return {name: about[name] for name in SCALARS}
 
 
 def capture_rng() -> Tree:

@@ -22,7 +22,6 @@ def loss(gpt: Any, seed: int = 0) -> Tensor:
 
 
 def learn(gpt: Any, optimizer: Optimizer, updates: int = 3, *, first: int = 0) -> None:
-    """Take a few updates."""
     for seed in range(first, first + updates):
         optimizer.zero_grad()
         torch.autograd.backward(loss(gpt, seed))
@@ -30,12 +29,10 @@ def learn(gpt: Any, optimizer: Optimizer, updates: int = 3, *, first: int = 0) -
 
 
 def weights(gpt: Any) -> dict[str, Tensor]:
-    """Copy all weights."""
     return {name: weight.detach().clone() for name, weight in gpt.named_parameters()}
 
 
 def changed(gpt: Any, before: dict[str, Tensor]) -> set[str]:
-    """Name the weights that are no longer as they were."""
     return {name for name, weight in gpt.named_parameters() if not torch.equal(weight, before[name])}
 
 

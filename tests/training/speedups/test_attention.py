@@ -17,9 +17,7 @@ from utils.training.speedups.attention import (
     every_kernel,
     report,
     selected_kernel,
-    use_eager,
-    use_flash_attention_2,
-    use_sdpa,
+    use_attention,
 )
 from utils.xtts import modules
 from utils.xtts.modules import AttentionBlock
@@ -59,10 +57,10 @@ def result(gpt: Any, forward: Forward) -> tuple[Tensor, dict[str, Tensor]]:
 @pytest.mark.parametrize("forward", [encoder, conditioning_output, perceiver_with_mask, gpt2])
 def test_fused_and_eager_attention_compute_the_same(forward: Forward) -> None:
     gpt = small_gpt().eval()
-    use_eager(gpt)
+    use_attention(gpt, "eager")
     expected, slopes = result(gpt, forward)
     names = list(gpt.state_dict())
-    use_sdpa(gpt)
+    use_attention(gpt, "sdpa")
     assert list(gpt.state_dict()) == names
     fused, fused_slopes = result(gpt, forward)
     torch.testing.assert_close(fused, expected, rtol=0, atol=3e-6)
@@ -85,11 +83,11 @@ def test_a_fused_block_supports_the_shapes_and_masks_of_coqui(shape: tuple[int, 
 def test_every_part_is_switched_counted_and_reported() -> None:
     gpt = small_gpt(layers=3)
     assert [part.implementation for part in report(gpt).values()] == ["sdpa", "eager", "eager"]  # as coqui builds it
-    change = use_sdpa(gpt)
+    change = use_attention(gpt, "sdpa")
     assert (change.name, change.changed) == ("enable_sdpa", 6 + 2)
-    assert use_sdpa(gpt).changed == 0
+    assert use_attention(gpt, "sdpa").changed == 0
     assert {part.implementation for part in report(gpt).values()} == {"sdpa"}
-    assert use_eager(gpt).changed == 3 + 6 + 2
+    assert use_attention(gpt, "eager").changed == 3 + 6 + 2
     assert {(part.implementation, part.kernel) for part in report(gpt).values()} == {("eager", "none")}
 
 
@@ -97,7 +95,7 @@ def test_fused_attention_follows_autocast() -> None:
     gpt = small_gpt().eval()
     with torch.autocast("cpu", torch.bfloat16):
         eager = conditioning_output(gpt)
-        use_sdpa(gpt)
+        use_attention(gpt, "sdpa")
         fused = conditioning_output(gpt)
     assert fused.dtype == eager.dtype
     torch.testing.assert_close(fused.float(), eager.float(), rtol=0, atol=0.05)
@@ -110,7 +108,7 @@ def test_an_unknown_attention_class_is_refused() -> None:
     gpt = small_gpt()
     gpt.conditioning_encoder.attn[0].__class__ = Sharded
     with pytest.raises(SpeedupError, match="Sharded"):
-        use_sdpa(gpt)
+        use_attention(gpt, "sdpa")
 
 
 @pytest.mark.parametrize(("installed", "words"), [(False, "flash-attn"), (True, "needs a CUDA GPU")])
@@ -119,7 +117,7 @@ def test_flash_attention_2_is_refused_where_it_cannot_work(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: object() if installed else None)
     with pytest.raises(SpeedupError, match=words):
-        use_flash_attention_2(small_gpt(), "cpu", torch.bfloat16)
+        use_attention(small_gpt(), "flash_attention_2", "cpu", torch.bfloat16)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ gradient exists, so that two gradients never exist at the same time. Both apply 
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import torch
 from torch import Tensor
@@ -19,6 +19,19 @@ from utils.core.errors import SpeedupError
 State = dict[str, Tensor]
 Group = dict[str, Any]
 CPU = torch.device("cpu")
+
+
+class AdamWSettings(TypedDict, total=False):
+    """Keywords of torch.optim.AdamW."""
+
+    lr: float
+    betas: tuple[float, float]
+    eps: float
+    weight_decay: float
+    fused: bool
+
+
+DEFAULTS: AdamWSettings = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 1e-2, "fused": True}
 
 
 def new_state(weight: Tensor, device: torch.device) -> State:
@@ -69,25 +82,15 @@ def apply_adamw(
 
 
 class OffloadedAdamW(Optimizer):
-    """AdamW with its state in RAM; arguments as for torch.optim.AdamW.
+    """AdamW with its state in RAM.
 
     Each update copies one weight and its gradient to the CPU, updates the weight there and copies it back, while the
     next one is being transferred. No copy of the weights stays in RAM. On a CPU, weights are updated in place, bit for
     bit as by torch.optim.AdamW. ``staged`` forces the copies, for tests.
     """
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        *,
-        fused: bool = True,
-        staged: bool | None = None,
-    ) -> None:
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "fused": fused})
+    def __init__(self, params: Iterable[Any], *, staged: bool | None = None, **settings: Unpack[AdamWSettings]) -> None:
+        super().__init__(params, {**DEFAULTS, **settings})
         if any(weight.dtype != torch.float32 for group in self.param_groups for weight in group["params"]):
             raise SpeedupError(
                 "offload_optimizer: a weight is not float32.", hint="Load the model in float32 and use mixed precision."
@@ -177,18 +180,8 @@ class StepInBackward(Optimizer):
     ``clip / sqrt(n)``; together they never exceed the limit. A weight whose gradient is not finite is not changed.
     """
 
-    def __init__(
-        self,
-        params: Iterable[Any],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        *,
-        clip: float = math.inf,
-        fused: bool = True,
-    ) -> None:
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "fused": fused})
+    def __init__(self, params: Iterable[Any], *, clip: float = math.inf, **settings: Unpack[AdamWSettings]) -> None:
+        super().__init__(params, {**DEFAULTS, **settings})
         indexed = [(number, weight) for number, group in enumerate(self.param_groups) for weight in group["params"]]
         self.limit = clip / math.sqrt(len(indexed))
         self._squares: list[Tensor] = []

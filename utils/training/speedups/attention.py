@@ -48,20 +48,21 @@ class AttentionReport(NamedTuple):
     kernel: str  # of torch, "byte dropout" for our own on a CPU, or "none" if torch selects none
 
 
-def use_sdpa(gpt: nn.Module) -> Change:
-    """Use fused attention (SDPA) in all three parts of coqui's GPT."""
-    return _use(gpt, FUSED, modules.fuse)
+def use_attention(
+    gpt: nn.Module, implementation: str, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
+) -> Change:
+    """Use SDPA, eager attention as coqui-tts, or the flash_attn package in the GPT-2.
 
-
-def use_eager(gpt: nn.Module) -> Change:
-    """Use unfused attention in all three parts, as coqui-tts does in two of them."""
-    return _use(gpt, EAGER, modules.unfuse)
-
-
-def use_flash_attention_2(gpt: nn.Module, device: torch.device | str, dtype: torch.dtype) -> Change:
-    """Use the flash_attn package in the GPT-2 and SDPA in the other two parts; it supports 16-bit types only."""
-    _check_flash_attention_2(device, dtype)
-    return _use(gpt, FLASH_2, modules.fuse)
+    The conditioning encoder and the perceiver use SDPA unless attention is eager.
+    """
+    if implementation == FLASH_2:
+        _check_flash_attention_2(device, dtype)
+    switch = modules.unfuse if implementation == EAGER else modules.fuse
+    changed = {"GPT": (len(_gpt2_attentions(gpt)), _switch_gpt2(gpt, implementation))}
+    for name, part in _conditioning_parts(gpt).items():
+        changed[name.replace("_", " ")] = modules.count_fused(part)[0], switch(part)
+    details = [f"{layers} layers of the {name}{'' if now else ' (already)'}" for name, (layers, now) in changed.items()]
+    return Change("enable_sdpa", sum(now for _, now in changed.values()), f"{implementation}: {' + '.join(details)}")
 
 
 def dropout(gpt: nn.Module) -> float:
@@ -86,14 +87,6 @@ def report(
         kernel = selected_kernel(device, dtype, modules.head_width(part), causal=False)
         parts[name] = AttentionReport(layers, FUSED, kernel) if fused else AttentionReport(layers, EAGER, "none")
     return parts
-
-
-def _use(gpt: nn.Module, implementation: str, change: Callable[[nn.Module], int]) -> Change:
-    changed = {"GPT": (len(_gpt2_attentions(gpt)), _switch_gpt2(gpt, implementation))}
-    for name, part in _conditioning_parts(gpt).items():
-        changed[name.replace("_", " ")] = modules.count_fused(part)[0], change(part)
-    details = [f"{layers} layers of the {name}{'' if now else ' (already)'}" for name, (layers, now) in changed.items()]
-    return Change("enable_sdpa", sum(now for _, now in changed.values()), f"{implementation}: {' + '.join(details)}")
 
 
 def _switch_gpt2(gpt: nn.Module, implementation: str) -> int:

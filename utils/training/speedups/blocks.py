@@ -29,27 +29,20 @@ SHAPES = 64  # by default, torch silently stops compiling after 8 shapes
 Backend = str | Callable[..., Any]
 
 
-class FusedGelu(nn.GELU):
-    """torch's kernel for the formula that transformers computes in eight steps."""
+def fuse_gelu(gpt: nn.Module) -> Change:
+    """Use torch's kernel in every layer, which keeps fewer results for the backward pass.
 
-    def __init__(self) -> None:
-        super().__init__(approximate="tanh")
-
-
-def fuse_gelu(gpt: nn.Module, *, enabled: bool = True) -> Change:
-    """Use the fused kernel in every layer, which keeps fewer results for the backward pass, or undo it."""
-    kinds: tuple[type[nn.Module], type[nn.Module]] = (NewGELUActivation, FusedGelu)
-    old, new = kinds if enabled else kinds[::-1]
+    transformers computes the same formula in eight steps.
+    """
     layers = [module for module in gpt.get_submodule("gpt.h").modules() if hasattr(module, "act")]
-    if not layers or not all(isinstance(layer.act, kinds) for layer in layers):
+    if not layers or not all(isinstance(layer.act, NewGELUActivation | nn.GELU) for layer in layers):
         raise SpeedupError(
             "enable_fused_gelu: this GPT has a different activation.", hint="Turn off enable_fused_gelu."
         )
-    changed = [layer for layer in layers if isinstance(layer.act, old)]
+    changed = [layer for layer in layers if isinstance(layer.act, NewGELUActivation)]
     for layer in changed:
-        layer.act = new()
-    how = "fused" if enabled else "not fused"
-    return Change("enable_fused_gelu", len(changed), f"{how} in {len(layers)} layers")
+        layer.act = nn.GELU(approximate="tanh")
+    return Change("enable_fused_gelu", len(changed), f"fused in {len(layers)} layers")
 
 
 class CheckpointedSequence(nn.Sequential):
@@ -68,14 +61,13 @@ def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Change:
     """Checkpoint every n-th layer of the GPT-2 and of the conditioning encoder, replacing an earlier choice."""
     if every < 1:
         raise SpeedupError(f"checkpoint_every: {every} is below 1.", hint="1 checkpoints every layer.")
-    undo_checkpointing(gpt)
     gpt2: Any = gpt.get_submodule("gpt")
     gpt2.gradient_checkpointing = True  # disables the cache, which the recomputation would fill again
-    for block in list(gpt2.h)[::every]:
-        block.gradient_checkpointing = True
+    for number, block in enumerate(gpt2.h):
+        block.gradient_checkpointing = number % every == 0
         block._gradient_checkpointing_func = functools.partial(checkpoint, use_reentrant=False)  # noqa: SLF001
     encoder: Any = gpt.get_submodule(ENCODER)
-    if (kind := encoder.__class__) is not nn.Sequential:
+    if (kind := encoder.__class__) not in {nn.Sequential, CheckpointedSequence}:
         raise SpeedupError(
             f"enable_grad_checkpoint: {ENCODER} is a {kind.__name__}, not a plain sequence.",
             hint="Turn on checkpointing before the model is sharded or wrapped.",
@@ -85,18 +77,6 @@ def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Change:
     layers, encoder_layers = checkpointed(gpt)
     detail = f"{layers} layers of the GPT and {encoder_layers} of the conditioning encoder"
     return Change("enable_grad_checkpoint", layers + encoder_layers, detail)
-
-
-def undo_checkpointing(gpt: nn.Module) -> None:
-    gpt2: Any = gpt.get_submodule("gpt")
-    gpt2.gradient_checkpointing = False
-    for block in gpt2.h:
-        for name in ("gradient_checkpointing", "_gradient_checkpointing_func"):
-            block.__dict__.pop(name, None)
-    encoder: Any = gpt.get_submodule(ENCODER)
-    if hasattr(encoder, "every"):
-        del encoder.every
-        encoder.__class__ = nn.Sequential
 
 
 def checkpointed(gpt: nn.Module) -> tuple[int, int]:
