@@ -17,8 +17,9 @@ from tests.dataset.building import SETTINGS, built, recordings
 from utils.core.errors import DataError
 from utils.core.paths import Project
 from utils.dataset.clip import ScanResult, Source
-from utils.dataset.metadata import list_files, read_list
+from utils.dataset.metadata import HEADER, list_files, read_list
 from utils.dataset.store import Store
+from utils.dataset.text_files import read_listing
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and fork")]
 TOUCHES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree")
@@ -66,9 +67,10 @@ def read_whole(project: Project) -> dict[str, Source]:
         lists = list_files(project.dataset)
     except DataError:  # killed before the first list
         return contents.recordings
-    for row in (row for path in lists for row in read_list(path)):
-        assert not row.problem
-        assert row.path.is_file()
+    for path in lists:
+        assert path.read_text(encoding="utf-8").startswith(f"{HEADER}\n")
+        assert read_listing(path).problems == []
+        assert all(row.path.is_file() for row in read_list(path))
     return contents.recordings
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -128,12 +128,11 @@ COLUMNS = (  # of a clip in the store
 )
 
 
-def row_of_clip(clip: Clip) -> list[Any]:
-    """Return the values of a clip in the order of ``COLUMNS``."""
-    start = [clip.id, clip.recording, clip.source, float(clip.span.start), float(clip.span.end)]
-    scores = [None if (value := getattr(clip.scores, name)) is None else float(value) for name in SCORES]
-    end = [clip.status, clip.reason, clip.content, clip.split, clip.audio]
-    return [*start, clip.speaker, clip.text, *scores, *end]
+def columns_of(clip: Clip) -> dict[str, Any]:
+    """Return the values of a clip by their columns in the store."""
+    values = dataclasses.asdict(clip)
+    values |= values.pop("span") | values.pop("scores")
+    return values
 
 
 def clip_of_row(row: Sequence[Any]) -> Clip:
@@ -146,10 +145,10 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
         raise DataError(f"Clip {name!r} is damaged: {error}.", hint=RESTORE) from error
     status, reason, content, split, audio = rest[len(SCORES) :]
     texts = (name, recording, source, speaker, text, reason, content, audio)
-    if status not in {"kept", "excluded"} or split not in {"train", "eval", ""} or None in texts:
+    if status not in {"kept", "excluded"} or split not in {"train", "eval", ""}:
         raise DataError(f"Clip {name!r} is damaged: status {status!r}, split {split!r}.", hint=RESTORE)
     if not all(isinstance(value, str) for value in texts):
-        raise DataError(f"Clip {name!r} is damaged: a text is a number.", hint=RESTORE)
+        raise DataError(f"Clip {name!r} is damaged: a text is missing or a number.", hint=RESTORE)
     leads_out = audio.startswith("/") or ".." in audio.split("/") or "\\" in audio or ":" in audio
     if leads_out or any(sign in name for sign in "/\\:"):  # ids become file names
         raise DataError(f"Clip {name!r} is outside the dataset: {audio!r}.", hint="Do not use this dataset.")
@@ -158,10 +157,10 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
 
 def changed_fields(old: Clip | None, new: Clip) -> tuple[str | None, str]:
     """Return the columns that differ, before and after, as JSON; of an added clip all of them."""
-    after = dict(zip(COLUMNS, row_of_clip(new), strict=True))
+    after = columns_of(new)
     if old is None:
         return None, json.dumps(after, ensure_ascii=False)
-    before = dict(zip(COLUMNS, row_of_clip(old), strict=True))
+    before = columns_of(old)
     names = [name for name in COLUMNS if before[name] != after[name]]
     written = (json.dumps({name: row[name] for name in names}, ensure_ascii=False) for row in (before, after))
     return next(written), next(written)
@@ -170,9 +169,7 @@ def changed_fields(old: Clip | None, new: Clip) -> tuple[str | None, str]:
 def with_fields(clip: Clip | None, written: str) -> Clip:
     """Return a clip with the columns that ``changed_fields`` wrote; without a clip they are all of them."""
     try:
-        columns: Mapping[str, Any] = json.loads(written)
-        row = dict(zip(COLUMNS, row_of_clip(clip), strict=True)) if clip else {}
-        row |= {name: columns[name] for name in COLUMNS if name in columns}
+        row = (columns_of(clip) if clip else {}) | json.loads(written)
         return clip_of_row([row[name] for name in COLUMNS])
     except (ValueError, TypeError, KeyError, AmharicTtsError) as error:
         raise DataError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -88,13 +88,13 @@ class Features:
         return clip.content in self.audio and text_hash(clip.text) in self.text
 
     def __getitem__(self, clip: Clip) -> ClipFeatures:
-        samples, codes, mel = (self.audio.row(clip.content, name) for name in AUDIO)
-        ids = self.text.row(text_hash(clip.text), "ids")
-        return ClipFeatures(int(samples[0]), codes, mel.reshape(-1, BANDS), ids)
+        codes, mel = (self.audio.row(clip.content, name) for name in ("codes", "mel"))
+        samples, ids = self.audio.number(clip.content, "samples"), self.text.row(text_hash(clip.text), "ids")
+        return ClipFeatures(samples, codes, mel.reshape(-1, BANDS), ids)
 
     def lengths(self, clip: Clip) -> tuple[int, int, int, int]:
         """Return the samples, codes, mel frames and token ids of a clip, without reading the last three."""
-        samples = int(self.audio.row(clip.content, "samples")[0])
+        samples = self.audio.number(clip.content, "samples")
         codes, mel = (self.audio.length(clip.content, name) for name in ("codes", "mel"))
         return samples, codes, mel // BANDS, self.text.length(text_hash(clip.text), "ids")
 
@@ -231,19 +231,6 @@ class DamagedShardError(DataError):
     """A shard does not hold what was written."""
 
 
-class _Column(NamedTuple):
-    """The numbers of one column of one shard; a row of a list lies between two offsets."""
-
-    values: Array
-    offsets: Array | None
-
-    def digest(self) -> str:
-        digest = hashlib.blake2b(np.ascontiguousarray(self.values).data, digest_size=16)
-        if self.offsets is not None:
-            digest.update(np.ascontiguousarray(self.offsets).data)
-        return digest.hexdigest()
-
-
 class Shards:
     """A table of arrays that only grows: Arrow files, each written whole or not at all, and mapped into memory.
 
@@ -255,7 +242,7 @@ class Shards:
     def __init__(self, folder: Path, columns: Mapping[str, pa.DataType], bulky: Collection[str] = ()) -> None:
         self.folder, self.columns, self.bulky = folder, columns, bulky
         self.schema = pa.schema([(KEY, pa.string()), *columns.items()])
-        self._shards: list[Mapping[str, _Column]] = []
+        self._shards: list[pa.RecordBatch] = []
         self._positions: dict[str, int] = {}  # shard and row in one number: a tuple takes three times the memory
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -269,22 +256,23 @@ class Shards:
         return key in self._positions
 
     def row(self, key: str, name: str) -> Array:
-        """Return a view of one row of a column: an array of one number where the column holds no lists."""
-        column, number = self._find(key, name)
-        if column.offsets is None:
-            return column.values[number : number + 1]
-        return column.values[column.offsets[number] : column.offsets[number + 1]]
+        """Return a view of one row of a column with lists."""
+        row: Array = self._find(key, name).values.to_numpy()
+        return row
 
     def length(self, key: str, name: str) -> int:
         """Return how many numbers a row of a column with lists has, without reading them."""
-        column, number = self._find(key, name)
-        return 1 if column.offsets is None else int(column.offsets[number + 1] - column.offsets[number])
+        return len(self._find(key, name))
 
-    def _find(self, key: str, name: str) -> tuple[_Column, int]:
+    def number(self, key: str, name: str) -> int:
+        """Return one number of a column without lists."""
+        return int(self._find(key, name).as_py())
+
+    def _find(self, key: str, name: str) -> pa.Scalar:
         if (position := self._positions.get(key)) is None:
             raise DataError(f"{self.folder} has no features for {key}.", hint=HINT)
         shard, number = divmod(position, 1 << 32)
-        return self._shards[shard][name], number
+        return self._shards[shard].column(name)[number]
 
     def open(self) -> Self:
         """Map every shard; one that is damaged is an error."""
@@ -310,10 +298,10 @@ class Shards:
         arrays = [pa.array(keys, pa.string())]
         arrays += [_arrow(columns[name], kind) for name, kind in self.columns.items()]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-        digests = {name: column.digest() for name, column in _columns(batch).items()}
+        digests = {name: _digest(batch.column(name)) for name in self.columns}
         batch = batch.replace_schema_metadata(digests | {"rows": str(len(keys)), KEY: _key_digest(keys)})
-        last = self._paths()[-1:]
-        path = self.folder / f"{1 + (int(last[0].stem) if last else -1):06d}{SUFFIX}"
+        number = 1 + max((int(path.stem) for path in self._paths()), default=-1)
+        path = self.folder / f"{number:06d}{SUFFIX}"
         make_folder(self.folder)
         with atomic_writer(path) as file, pa.ipc.new_file(file, batch.schema) as writer:
             writer.write_batch(batch)
@@ -335,12 +323,11 @@ class Shards:
             is_whole = is_whole and noted.get(KEY) == _key_digest(keys)
         except (pa.ArrowException, OSError, ValueError, IndexError) as error:
             raise DamagedShardError(f"{path} is damaged: {error}.", hint=HINT) from error
-        columns = _columns(batch) if is_whole else {}
-        checked = (name for name in columns if thorough or name not in self.bulky)
-        if not is_whole or any(noted.get(name) != columns[name].digest() for name in checked):
+        checked = (name for name in self.columns if thorough or name not in self.bulky)
+        if not is_whole or any(noted.get(name) != _digest(batch.column(name)) for name in checked):
             raise DamagedShardError(f"{path} is damaged: its content has changed.", hint=HINT)
         first = len(self._shards) << 32
-        self._shards.append(columns)
+        self._shards.append(batch)
         self._positions.update((key, first + row) for row, key in enumerate(keys))
 
 
@@ -348,15 +335,11 @@ def _open_shards(folder: Path, columns: Mapping[str, pa.DataType], bulky: Collec
     return Shards(folder, columns, bulky).open()
 
 
-def _columns(batch: pa.RecordBatch) -> dict[str, _Column]:
-    """Return the columns without the key as views of the batch's memory."""
-    arrays = {field.name: array for field, array in zip(batch.schema, batch.columns, strict=True) if field.name != KEY}
-    return {
-        name: _Column(array.values.to_numpy(), array.offsets.to_numpy())
-        if pa.types.is_list(array.type)
-        else _Column(array.to_numpy(), None)
-        for name, array in arrays.items()
-    }
+def _digest(column: pa.Array) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (column.values, column.offsets) if pa.types.is_list(column.type) else (column,):
+        digest.update(part.to_numpy().data)
+    return digest.hexdigest()
 
 
 def _arrow(rows: Sequence[Array] | Array, kind: pa.DataType) -> pa.Array:

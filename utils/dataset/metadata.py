@@ -36,14 +36,13 @@ _timers_lock = threading.Lock()
 
 
 class Row(NamedTuple):
-    """A line of a metadata list."""
+    """A usable line of a metadata list."""
 
     list: Path
     line: int  # from 1
     audio: str  # as written; relative paths start at the folder of the list
     text: str
     speaker: str
-    problem: str = ""  # empty if the line has three cells
 
     @property
     def path(self) -> Path:
@@ -120,23 +119,9 @@ def list_files(path: Path) -> list[Path]:
     return lists
 
 
-def read_list(path: Path) -> Iterator[Row]:
-    """Yield the rows of a list with the header ``audio_file|text|speaker_name``."""
-    try:
-        lines = path.read_bytes().decode("utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read as UTF-8 text: {error}.") from error
-    if lines[0].strip() != HEADER:
-        raise DataError(
-            f"{path}:1: the header is {lines[0][:60]!r} instead of {HEADER!r}.",
-            hint="Import other lists with: python -m utils prepare.",
-        )
-    for number, line in enumerate(lines[1:], 2):
-        cells = line.rstrip("\r").split("|")
-        if line.strip():
-            audio, text, speaker, *_ = [*cells, "", ""]
-            problem = "" if len(cells) == 3 else f"{len(cells)} cells instead of 3"
-            yield Row(path, number, audio, text, speaker, problem)
+def read_list(path: Path) -> list[Row]:
+    """Return the usable rows of a list."""
+    return [Row(path, *clip) for clip in read_listing(path).clips]
 
 
 def header_seconds(path: Path) -> float | None:
@@ -214,7 +199,7 @@ def _listed_clips(path: Path, split: Split, known: dict[str, Clip], problems: li
         clip = known.get(name) or _unknown_clip(path.parent, name)
         if clip is None:
             problems.append(f"{path.name}, line {row.line}: {name} cannot be read.")
-        elif not row.text.strip():
+        elif not row.text:
             problems.append(f"{path.name}, line {row.line}: {name} has no text.")
         else:
             # the list may have been corrected by hand; where it was not, the store has the text as it was written
@@ -238,10 +223,11 @@ def check(path: Path, max_seconds: float, language: str, tokenizer: "Tokenizer |
     files: dict[str, Row] = {}
     texts: dict[tuple[str, str], Row] = {}
     for file in list_files(path):
-        rows = list(read_list(file))
-        if not rows:
+        listing = read_listing(file)
+        yield from (f"{file}: {problem.rstrip('.')}." for problem in listing.problems)
+        if not listing.clips:
             yield f"{file}:1: The list is empty."
-        for row in rows:
+        for row in (Row(file, *clip) for clip in listing.clips):
             sentences = [
                 *_line_problems(row, files, texts),
                 *_audio_problems(row, max_seconds, seconds.get(row.audio)),
@@ -251,16 +237,14 @@ def check(path: Path, max_seconds: float, language: str, tokenizer: "Tokenizer |
 
 
 def _line_problems(row: Row, files: dict[str, Row], texts: dict[tuple[str, str], Row]) -> Iterator[str]:
-    """Find damaged and repeated lines, and texts of a speaker in both lists, which make the evaluation unfair."""
-    if row.problem:
-        yield f"{row.problem}."
-    if not row.text.strip():
+    """Find repeated lines, and texts of a speaker in both lists, which make the evaluation unfair."""
+    if not row.text:
         yield "The text is empty."
     first = files.setdefault(row.audio, row)
     if first is not row:
         yield f"{row.audio} is already in {first.list.name}:{first.line}."
     same = texts.setdefault((row.speaker, row.text), row)
-    if same.list != row.list and row.text.strip() and first is row:
+    if same.list != row.list and row.text and first is row:
         yield f"The same text is in {same.list.name}:{same.line}."
 
 

@@ -6,7 +6,7 @@ Lengths are read from the headers of the files; nothing is decoded.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -262,20 +262,20 @@ def _divide(recording: Source, clips: Iterable[Clip]) -> Entry:
     groups: dict[str | None, list[Span]] = {None: []}  # None: kept
     for clip in sorted(clips, key=lambda clip: clip.span.start):
         groups.setdefault(clip.reason if clip.status == "excluded" else None, []).append(clip.span)
-    covered: list[Span] = []
+    spans: list[Span] = []
     seconds: dict[str | None, float] = {}
-    for reason, spans in groups.items():
-        before = sum(span.seconds for span in covered)
-        covered = list(_union([*covered, *spans], recording.seconds))
-        seconds[reason] = sum(span.seconds for span in covered) - before
+    for reason, others in groups.items():
+        before = _covered(spans, recording.seconds)
+        spans += others
+        seconds[reason] = _covered(spans, recording.seconds) - before
     excluded = {reason: share for reason, share in seconds.items() if reason is not None}
     return Entry(recording.path, recording.seconds, seconds[None], excluded)
 
 
-def _union(spans: Iterable[Span], seconds: float) -> Iterator[Span]:
-    """Join spans that overlap, within the recording."""
-    reached = 0.0
+def _covered(spans: Iterable[Span], seconds: float) -> float:
+    """Return how much of a recording some spans cover; where they overlap counts once."""
+    total = reached = 0.0
     for start, end in sorted((max(0.0, span.start), min(seconds, span.end)) for span in spans):
-        if end > reached:
-            yield Span(max(start, reached), end)
-            reached = end
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total

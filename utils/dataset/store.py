@@ -21,17 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from utils.core.errors import AmharicTtsError, DataError, StorageError
 from utils.core.storage import NO_SPACE_HINT, atomic_writer, file_lock, make_folder
-from utils.dataset.clip import (
-    APPROVED,
-    COLUMNS,
-    REPLACED,
-    SCORES,
-    Clip,
-    Source,
-    clip_of_row,
-    row_of_clip,
-    source_of_row,
-)
+from utils.dataset.clip import APPROVED, COLUMNS, REPLACED, SCORES, Clip, Source, clip_of_row, columns_of, source_of_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +35,7 @@ TYPES = dict.fromkeys(["start", "end", *SCORES], "REAL")
 QUOTED = [f'"{name}"' for name in COLUMNS]
 SELECT = f"SELECT {', '.join(QUOTED)} FROM clips"
 UPSERT = (
-    f"INSERT INTO clips ({', '.join(QUOTED)}) VALUES ({', '.join('?' * len(COLUMNS))}) "
+    f"INSERT INTO clips ({', '.join(QUOTED)}) VALUES ({', '.join(f':{name}' for name in COLUMNS)}) "
     f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in QUOTED[1:])}"
 )
 SCHEMA = f"""
@@ -184,10 +174,10 @@ class Store:
 
     def put(self, clips: Iterable[Clip]) -> None:
         """Add clips, or replace those with the same id."""
-        rows = [row_of_clip(clip) for clip in clips]
+        rows = [columns_of(clip) for clip in clips]
         with self.transaction() as db:
             db.executemany(UPSERT, rows)
-            db.executemany(f"UPDATE clips SET doubt = {DOUBT} WHERE id = ?", [row[:1] for row in rows])
+            db.executemany(f"UPDATE clips SET doubt = {DOUBT} WHERE id = :id", rows)
 
     def delete(self, ids: Iterable[str]) -> None:
         """Remove clips; their audio stays on disk."""

@@ -70,12 +70,12 @@ def sentences_from_clips(path: Path, language: str, count: int = 10_000) -> list
     """
     if not path.is_file():
         raise DataError(f"{path} does not exist.", hint="Create a dataset with: python -m utils prepare.")
-    usable = [row for row in read_list(path) if not row.problem and row.text.strip() and row.path.is_file()]
+    usable = [row for row in read_list(path) if row.text and row.path.is_file()]
     rows = evenly_spaced(usable, count)
     if not rows:
         raise DataError(f"{path} has no usable clips.", hint="Check it with: python -m utils dataset validate.")
     train = path.parent / FILES["train"]
-    others = list(read_list(train)) if train.is_file() and train != path else []
+    others = read_list(train) if train.is_file() and train != path else []
     references = {speaker: _references(speaker, [*others, *rows]) for speaker in {row.speaker for row in rows}}
     code = languages.canonical(language)
     sentences = []
@@ -88,7 +88,7 @@ def sentences_from_clips(path: Path, language: str, count: int = 10_000) -> list
 
 def _references(speaker: str, rows: Sequence[Row]) -> list[str]:
     """Return the two best reference clips of a speaker; one of them may be the sentence itself."""
-    paths = [row.path for row in rows if row.speaker == speaker and not row.problem][:MAX_MEASURED]
+    paths = [row.path for row in rows if row.speaker == speaker][:MAX_MEASURED]
     measured = [(seconds, path.resolve()) for path in paths if (seconds := header_seconds(path))]
     measured.sort(reverse=True)
     shortest, longest = REFERENCE_SECONDS

@@ -67,7 +67,7 @@ def candidates(project: Project) -> list[tuple[Path, str]]:
     write_lists(project.dataset)
     if not path.is_file():
         raise DataError("This project has no dataset yet.", hint="Create one in the Data tab, or upload a clip.")
-    rows = evenly_spaced([row for row in read_list(path) if not row.problem], MAX_MEASURED)
+    rows = evenly_spaced(read_list(path), MAX_MEASURED)
     durations = [(row, header_seconds(row.path) or 0.0) for row in rows]
     suitable = [row for row, seconds in durations if MIN_SECONDS <= seconds <= MAX_SECONDS]
     readable = suitable or [row for row, seconds in durations if seconds]
