@@ -30,18 +30,13 @@ def test_an_error_names_the_field_the_value_and_the_rule(name: str, value: objec
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [[[["x"] * 9] * 99] * 999, "\n" * 100_000, {"a": {"b": {"c": 1}}}])
-def test_a_large_value_is_shown_in_one_line(value: object) -> None:
-    with pytest.raises(ConfigError) as caught:
-        TrainConfig.parse({"train_csv": value})
-    assert len(str(caught.value)) < 400
-
-
 def test_all_errors_are_reported_together_each_in_a_short_line() -> None:
-    values = {"num_epochs": 0, "batch_size": -1, "old_name": 3, "train_csv": [[["x"] * 9] * 99] * 999, "seed": 16**5000}
+    large = {"train_csv": [[["x"] * 9] * 99] * 999, "eval_csv": "\n" * 100_000, "custom_model": {"a": {"b": {"c": 1}}}}
+    values = {"num_epochs": 0, "batch_size": -1, "old_name": 3, "seed": 16**5000, **large}
     with pytest.raises(ConfigError) as caught:
         TrainConfig.parse(values, source="run.yaml")
     assert all(part in str(caught.value) for part in ("run.yaml", *values))
+    assert max(map(len, str(caught.value).split("; "))) < 400
     assert len(str(caught.value)) < 1200
 
 

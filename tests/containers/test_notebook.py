@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import xtts_demo
+from tests.soak.subject import wait_for
 from utils import runs
 from utils.__main__ import known_verbs
 from utils.config import RehearsalConfig
@@ -72,32 +74,32 @@ def program(tmp_path: Path) -> Path:
     return folder
 
 
-def provide(program: Path, kind: str) -> str:
-    """Return what a user fills in for CODE."""
-    if kind == "folder":
-        return str(program)
-    if kind == "zip":
-        (program / "utils").unlink()  # a zip has no links
-        return shutil.make_archive(str(program), "zip", program.parent, program.name)
+def as_zip(program: Path) -> str:
+    (program / "utils").unlink()  # a zip has no links
+    return shutil.make_archive(str(program), "zip", program.parent, program.name)
+
+
+def as_repository(program: Path) -> str:
     git = ["git", "-C", str(program), "-c", "user.name=A", "-c", "user.email=a@b"]
     for words in (["init", "-q"], ["add", "start.sh"], ["commit", "-qm", "first"]):
         subprocess.run([*git, *words], check=True)
     return program.as_uri()
 
 
-def call(cell: str, values: dict[str, Any], **filled: object) -> None:
-    """Run a cell with some of its boxes filled in."""
+def call(cell: str, values: dict[str, Any], **filled: object) -> dict[str, Any]:
+    """Run a cell with some of its boxes filled in; return its variables."""
     for name, value in filled.items():
         cell, count = re.subn(rf"^{name} = \S+", f"{name} = {value!r}", cell, flags=re.MULTILINE)
         assert count == 1
     exec(compile(cell, NOTEBOOK.name, "exec"), values)
+    return values
 
 
-@pytest.mark.parametrize("kind", ["folder", "zip", "repository"])
+@pytest.mark.parametrize("provide", [str, as_zip, as_repository])
 def test_the_first_cell_brings_the_program_from_wherever_it_lies(
-    machine: Path, program: Path, kind: str, capsys: pytest.CaptureFixture[str]
+    machine: Path, program: Path, provide: Callable[[Path], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    call(SET_UP, {}, CODE=provide(program, kind))
+    call(SET_UP, {}, CODE=provide(program))
     assert (machine / "program" / "start.sh").is_file()
     assert (machine / "program" / ".venv" / "bin" / "python").is_file()
     assert "start.sh doctor as <>" in capsys.readouterr().out
@@ -135,12 +137,12 @@ def test_a_cell_without_the_program_or_with_one_that_fails_stops(machine: Path, 
         call(SET_UP, {}, CODE=str(program))
 
 
+@pytest.mark.usefixtures("machine")
 @pytest.mark.parametrize(("password", "given"), [("s3cret", "amharic:s3cret"), ("", "")])
 def test_the_second_cell_opens_a_shared_page_with_its_password_off_the_command_line(
-    machine: Path, program: Path, password: str, given: str, capsys: pytest.CaptureFixture[str]
+    program: Path, password: str, given: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    values: dict[str, Any] = {}
-    call(SET_UP, values, CODE=str(program))
+    values = call(SET_UP, {}, CODE=str(program))
     capsys.readouterr()
     call(LAUNCH, values, PASSWORD=password, RESUME=False)
     assert capsys.readouterr().out == f"start.sh --share as <{given}>\n"
@@ -150,8 +152,7 @@ def test_the_second_cell_opens_a_shared_page_with_its_password_off_the_command_l
 def test_the_last_run_that_was_cut_off_goes_on(
     machine: Path, program: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    values: dict[str, Any] = {}
-    call(SET_UP, values, CODE=str(program))
+    values = call(SET_UP, {}, CODE=str(program))
     long_ago = time.time() - 3600
     lost = runs.State("rehearse", runs.Status.RUNNING, long_ago, 7, "x", "elsewhere", long_ago)
     mine = project("mine", machine / "amharic-xtts")
@@ -162,10 +163,7 @@ def test_the_last_run_that_was_cut_off_goes_on(
     old, cut_off = interrupted
     call(LAUNCH, values, RESUME=True)
     assert f"mine: {cut_off.name} goes on." in capsys.readouterr().out
-    deadline = time.monotonic() + 60
-    while cut_off.current_state().status in runs.ACTIVE:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(lambda: cut_off.current_state().status not in runs.ACTIVE, lambda: "the run goes on", 60)
     assert (cut_off.current_state().status, old.current_state().status) == (runs.Status.FINISHED, runs.Status.LOST)
 
 

@@ -300,15 +300,12 @@ def delete(run: Run) -> None:
         try:
             run.folder.rename(deleted)
         except OSError as error:
-            raise RunBusyError(
-                f"{run.name} is in use: {error.strerror}.", hint="Close the programs that use it."
-            ) from error
+            hint = "Close the programs that use it."
+            raise RunBusyError(f"{run.name} is in use: {error.strerror}.", hint=hint) from error
     _remove_deleted(run.folder.parent)
     if deleted.exists():
-        raise RunBusyError(
-            f"Some files of {run.name} are left in {deleted}.",
-            hint="Close the programs that use them, then start a run.",
-        )
+        hint = "Close the programs that use them, then start a run."
+        raise RunBusyError(f"Some files of {run.name} are left in {deleted}.", hint=hint)
 
 
 def _remove_deleted(folder: Path) -> None:
