@@ -1,6 +1,5 @@
 """What is done with a finished dataset: merge, filter, export, check, count."""
 
-import csv
 import dataclasses
 import json
 import random
@@ -24,7 +23,7 @@ from utils.dataset import editor, statistics
 from utils.dataset.bulk_edits import LIMITS, merge, refilter
 from utils.dataset.clip import APPROVED, Clip, Scores, Source, Span
 from utils.dataset.export import export
-from utils.dataset.metadata import check, write_lists
+from utils.dataset.metadata import check, read_list, write_lists
 from utils.dataset.store import Dataset, Store, load_dataset
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
@@ -48,11 +47,6 @@ def dataset(folder: Path, names: tuple[str, ...] = ("r0", "r1"), each: int = 3) 
     return folder
 
 
-def texts(folder: Path, side: str) -> list[str]:
-    with (folder / f"metadata_{side}.csv").open(newline="", encoding="utf-8") as file:
-        return [row["text"] for row in csv.DictReader(file, delimiter="|")]
-
-
 def test_a_merge_adds_new_recordings_with_their_split_and_a_dry_run_changes_nothing(tmp_path: Path) -> None:
     mine, other = dataset(tmp_path / "a"), dataset(tmp_path / "b", ("r1", "r2", "r3"))
     Store(other).put([dataclasses.replace(load_dataset(other).clips["r3-0"], content="c-r0-0")])
@@ -69,7 +63,12 @@ def test_a_merge_adds_new_recordings_with_their_split_and_a_dry_run_changes_noth
     assert merged.pop("r3-0").reason == "duplicate"
     assert merged == expected
     assert all((mine / row.audio).is_file() for row in merged.values())
-    assert texts(mine, "eval") == ["ሰላም r1 0", "ሰላም r1 1", "ሰላም r2 0", "ሰላም r2 1"]
+    assert [row.text for row in read_list(mine / "metadata_eval.csv")] == [
+        "ሰላም r1 0",
+        "ሰላም r1 1",
+        "ሰላም r2 0",
+        "ሰላም r2 1",
+    ]
     assert merge(mine, other, dry_run=False).recordings == ()
     (other / "lang.txt").write_text("om\n", encoding="utf-8")
     with pytest.raises(DataError, match="'am'"):

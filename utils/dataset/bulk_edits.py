@@ -112,7 +112,7 @@ class MergePlan:
 
     def __str__(self) -> str:
         clips = [clip for _, group in self.recordings for clip in group]
-        minutes = sum(clip.span.seconds for clip in clips if clip.status == "kept") / 60
+        minutes = _seconds([clip for clip in clips if clip.status == "kept"]) / 60
         sentences = [f"{len(self.recordings)} new recordings with {len(clips)} clips ({minutes:.1f} min in use)."]
         if self.known:
             sentences.append(f"{self.known} recordings already exist and stay unchanged.")

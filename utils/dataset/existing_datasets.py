@@ -8,7 +8,6 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +60,10 @@ def read_hub(name: str, workspace: Path, *, speaker: str = "speaker") -> ScanRes
     except (OSError, ValueError, RuntimeError) as error:  # everything that the package raises
         hint = "Check the name and your connection. To select a configuration, add it after a colon."
         raise DataError(f"hf:{name} cannot be loaded: {error}", hint=hint) from error
-    reader = _TableReader(Path(f"hf:{name}"), workspace, _downloaded_file, speaker)
     tables = (split.with_format("arrow").iter(ROWS_PER_BATCH) for split in splits.values())  # audio is not decoded
-    return _without_repeats(reader.read(batch for part in table for batch in part.to_batches()) for table in tables)
+    batches = ((batch for part in table for batch in part.to_batches()) for table in tables)
+    source = Path(f"hf:{name}")
+    return _without_repeats(_read_table(source, part, workspace, _downloaded_file, speaker) for part in batches)
 
 
 def _lists(folder: Path) -> list[Path]:
@@ -89,17 +89,26 @@ def _tables(folder: Path) -> list[Path]:
 def _read_file(path: Path, speaker: str, workspace: Path | None) -> ScanResult:
     finder = AudioFinder(path.parent)
     if path.suffix.lower() in TABLES:
-        return _TableReader(path, workspace, finder.find, speaker).read(_file_batches(path))
+        return _read_table(path, _file_batches(path), workspace, finder.find, speaker)
     listing = read_listing(path)
-    recordings, problems = [], [Problem(path, problem) for problem in listing.problems]
-    for clip in listing.clips:
+    result = _find_recordings(path, "line", listing.clips, finder.find, speaker)
+    unusable = (Problem(path, problem) for problem in listing.problems)
+    return ScanResult(result.recordings, (*unusable, *result.problems))
+
+
+def _find_recordings(
+    path: Path, unit: str, rows: Iterable[tuple[int, Any, str, str]], find_audio: Callable[[Any], Path], speaker: str
+) -> ScanResult:
+    """Make a recording of each number, audio, text and speaker; without its audio it is a problem."""
+    recordings, problems = [], []
+    for number, audio, text, name in rows:
         try:
-            file = finder.find(clip.audio)
+            file = find_audio(audio)
         except AmharicTtsError as error:
-            problems.append(Problem(path, f"line {clip.line}: {error}"))
+            problems.append(Problem(path, f"{unit} {number}: {error}"))
             continue
-        warnings = () if clip.text else (f"{path.name}, line {clip.line}: no text is given.",)
-        recordings.append(Recording(file, clip.speaker or speaker, clip.text, warnings=warnings))
+        warnings = () if text else (f"{path.name}, {unit} {number}: no text is given.",)
+        recordings.append(Recording(file, name or speaker, text, warnings=warnings))
     return ScanResult(tuple(recordings), tuple(problems))
 
 
@@ -158,51 +167,38 @@ def _downloaded_file(name: str) -> Path:
     return Path(name).resolve()
 
 
-@dataclass(frozen=True)
-class _TableReader:
-    """Turns rows into recordings; audio inside a table is stored in the workspace."""
-
-    source: Path
-    workspace: Path | None
-    find_file: Callable[[str], Path]
-    speaker: str
-
-    def read(self, batches: Iterable[Any]) -> ScanResult:
-        recordings: list[Recording] = []
-        problems: list[Problem] = []
-        number = 0
-        for batch in batches:
-            names = list(batch.schema.names)
-            if (columns := find_columns(names)) is None:
-                hint = "One must be named audio or audio_file, and one text, sentence or transcription."
-                raise DataError(f"{self.source} has the columns {', '.join(names)}.", hint=hint)
-            for index in range(batch.num_rows):
-                number += 1
-                audio, text, other, speaker = (
-                    None if at is None else batch.column(at)[index].as_py()
-                    for at in (columns.audio, columns.text, columns.other_text, columns.speaker)
-                )
-                try:
-                    path = self._audio_file(audio)
-                except AmharicTtsError as error:
-                    problems.append(Problem(self.source, f"row {number}: {error}"))
-                    continue
-                text = _plain(text) or _plain(other)
-                warnings = () if text else (f"{self.source.name}, row {number}: no text is given.",)
-                recordings.append(Recording(path, _plain(speaker) or self.speaker, text, warnings=warnings))
-        return ScanResult(tuple(recordings), tuple(problems))
-
-    def _audio_file(self, cell: object) -> Path:
+def _read_table(
+    source: Path, batches: Iterable[Any], workspace: Path | None, find_file: Callable[[str], Path], speaker: str
+) -> ScanResult:
+    def find_audio(cell: object) -> Path:
         """Return the file that a cell names, or its bytes as a file."""
         raw, name = (cell.get("bytes"), cell.get("path")) if isinstance(cell, dict) else (cell, None)
         if isinstance(raw, bytes) and raw:
-            if self.workspace is None:
+            if workspace is None:
                 raise DataError("its audio is inside the table, and no folder to unpack it into was given.")
-            return _store(raw, Path(str(name or "")).suffix, self.workspace)
+            return _store(raw, Path(str(name or "")).suffix, workspace)
         written = name or raw
         if not isinstance(written, str):
             raise DataError("it has no audio.", hint="A cell must contain a path, the bytes of a file, or both.")
-        return self.find_file(written)
+        return find_file(written)
+
+    return _find_recordings(source, "row", _table_rows(source, batches), find_audio, speaker)
+
+
+def _table_rows(source: Path, batches: Iterable[Any]) -> Iterator[tuple[int, object, str, str]]:
+    number = 0
+    for batch in batches:
+        names = list(batch.schema.names)
+        if (columns := find_columns(names)) is None:
+            hint = "One must be named audio or audio_file, and one text, sentence or transcription."
+            raise DataError(f"{source} has the columns {', '.join(names)}.", hint=hint)
+        for index in range(batch.num_rows):
+            number += 1
+            audio, text, other, speaker = (
+                None if at is None else batch.column(at)[index].as_py()
+                for at in (columns.audio, columns.text, columns.other_text, columns.speaker)
+            )
+            yield number, audio, _plain(text) or _plain(other), _plain(speaker)
 
 
 def _plain(value: object) -> str:
