@@ -1,4 +1,4 @@
-"""Small datasets for tests: recordings with known utterances, and a recogniser that says what it is told."""
+"""Small datasets for tests: recordings with known utterances, fake recognisers and workers."""
 
 import os
 import signal
@@ -23,15 +23,15 @@ WORDS = ("ሰላም ለሁላችሁም ዛሬ", "እናቴ ገበያ ሄደች",
 
 
 @dataclass
-class Says:
-    """A recogniser that hears the same in every clip, and counts them."""
+class SaysTheSame:
+    """A recogniser with the same transcript for every clip; it counts them."""
 
     text: str = "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን"
-    name: str = "says"
-    heard: int = 0
+    name: str = "says the same"
+    count: int = 0
 
     def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:  # noqa: ARG002
-        self.heard += len(clips)
+        self.count += len(clips)
         return [Transcript(self.text, 0.9) for _ in clips]
 
 
@@ -47,15 +47,15 @@ def recordings(folder: Path, count: int, *, seconds: float = 8.0, first: int = 0
 
 
 def built(scan: ScanResult, project: Project, settings: DatasetConfig = SETTINGS) -> BuildReport:
-    return build(scan, project, settings, silent)
+    return build(scan, project, settings, ignore)
 
 
-def silent(kind: str, **fields: object) -> None:
-    """Hear nothing."""
+def ignore(kind: str, **fields: object) -> None:
+    """Receive an event."""
 
 
-def halfway(task: int, report: ReportShare) -> int:
-    """Work of which half is reported, and whose third task fails; Ray imports it by name."""
+def half_done(task: int, report: ReportShare) -> int:
+    """Report half of the work, and fail at the third task; Ray imports it by name."""
     report(0.5)
     time.sleep(1.5)
     if task == 3:

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.dataset.building import SETTINGS, built, die_on_talk1, halfway, recordings, silent
+from tests.dataset.building import SETTINGS, built, half_done, recordings
 from utils.core.errors import ConfigError
 from utils.core.paths import Project
 from utils.dataset.build import build
 from utils.dataset.clip import ScanResult
 from utils.dataset.store import Store
 from utils.dataset.workers import run_on_ray
-from utils.runs.job import StopRequested
 
 pytestmark = pytest.mark.slow
 
@@ -59,39 +58,13 @@ def test_ray_makes_the_same_dataset_and_reports_progress(project: Project, tmp_p
     assert signal.getsignal(signal.SIGTERM) is handler
 
 
-def test_a_build_that_was_stopped_on_ray_continues(project: Project, tmp_path: Path) -> None:
-    scan = recordings(tmp_path / "in", 4)
-
-    def stop_after_the_first() -> None:
-        if Store(project.dataset).read().recordings:
-            raise StopRequested("save")
-
-    with pytest.raises(StopRequested):
-        build(scan, project, RAY, silent, check_stop=stop_after_the_first)
-    finished = len(Store(project.dataset).read().recordings)
-    assert 0 < finished < 4
-    report = built(scan, project, RAY)
-    assert (report.added, report.known) == (4 - finished, finished)
-
-
 def test_tasks_on_ray_report_their_progress_and_errors_with_a_hint(project: Project) -> None:
     reports: list[tuple[int | None, float]] = []
-    outcomes = list(run_on_ray(halfway, [1, 2, 3], 2, lambda task, share: reports.append((task, share))))
+    outcomes = list(run_on_ray(half_done, [1, 2, 3], 2, lambda task, share: reports.append((task, share))))
     assert sorted(outcome.result for outcome in outcomes if outcome.result) == [10, 20]
     (error,) = [outcome.error for outcome in outcomes if outcome.task == 3]
     assert (str(error), getattr(error, "hint", "")) == ("odd cure", "cure")
     assert {(1, 0.5), (2, 0.5), (None, 0.0)} <= set(reports)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_ray_worker_that_dies_loses_only_its_recording(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("utils.dataset.build.make_clips", die_on_talk1)
-    report = built(recordings(tmp_path / "in", 3), project, RAY)
-    ((path, sentence),) = [(problem.path.name, problem.sentence) for problem in report.bad]
-    assert (report.added, path) == (2, "talk1.wav")
-    assert "crashed" in sentence
 
 
 def test_a_missing_ray_is_an_error_with_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,4 +80,4 @@ def test_a_cluster_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch
         deaf.bind(("127.0.0.1", 0))  # bound and not listening: refused at once
         monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{deaf.getsockname()[1]}")
         with pytest.raises(ConfigError, match=r"Ray does not start \(127\.0\.0\.1:"):
-            list(run_on_ray(halfway, [1], 1, lambda *_: None))
+            list(run_on_ray(half_done, [1], 1, lambda *_: None))
