@@ -11,8 +11,9 @@ from torch import nn
 
 from tests.training.small_gpt import small_gpt
 from utils.config import TrainConfig
+from utils.core.errors import SpeedupError
 from utils.training.packing import PackedGpt
-from utils.training.speedups import SpeedupError, blocks, gpu
+from utils.training.speedups import blocks, gpu
 from utils.training.speedups.attention import choose_kernel
 from utils.training.speedups.gpu import cap_memory, tf32_state, use_tf32
 from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations, coqui_gpt

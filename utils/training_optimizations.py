@@ -12,7 +12,9 @@ import torch
 from torch import nn
 
 from utils.config import TrainConfig
-from utils.training.speedups import Change, SpeedupError, attention, blocks, dropout, freezing, gpu
+from utils.core.errors import SpeedupError
+from utils.core.events import Change
+from utils.training.speedups import attention, blocks, dropout, freezing, gpu
 from utils.xtts import adapters
 from utils.xtts.device import Precision, choose_precision
 from utils.xtts.modules import GPT

@@ -14,8 +14,8 @@ from torch.optim.lr_scheduler import LRScheduler
 from tests.training.small_gpt import small_gpt
 from tests.training.speedups.lessons import learn
 from utils.config import TrainConfig
+from utils.core.errors import SpeedupError
 from utils.training.optimizers import make_optimizer, make_schedule, parameter_groups, scale_rates
-from utils.training.speedups import SpeedupError
 from utils.training.speedups.adamw import OffloadedAdamW, StepInBackward
 
 CPU = torch.device("cpu")

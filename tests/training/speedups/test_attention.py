@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.training.small_gpt import small_gpt
-from utils.training.speedups import SpeedupError
+from utils.core.errors import SpeedupError
 from utils.training.speedups.attention import (
     EVERY,
     allowed_kernels,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from tests.training.small_gpt import small_gpt
 from tests.training.speedups.lessons import kept_bytes
-from utils.training.speedups import SpeedupError
+from utils.core.errors import SpeedupError
 from utils.training.speedups.attention import use_attention
 from utils.training.speedups.blocks import checkpoint_blocks, checkpointed, compile_blocks, compiled, fuse_gelu
 

@@ -8,7 +8,7 @@ import torch
 
 from tests.training.small_gpt import small_gpt
 from tests.training.speedups.lessons import changed, learn, loss, weights
-from utils.training.speedups import SpeedupError
+from utils.core.errors import SpeedupError
 from utils.training.speedups.freezing import TextRowsOnly, freeze_conditioning, freeze_first_layers
 from utils.xtts.adapters import TEXT_ROWS
 
