@@ -85,10 +85,11 @@ class is a flag too, and `--config FILE.yaml` reads them from a file; flags win 
 def python() -> Iterator[str]:
     """Describe what other programs may call."""
     for file, names in PYTHON.items():
-        tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+        source = (ROOT / file).read_text(encoding="utf-8")
+        tree, lines = ast.parse(source), source.splitlines()
         found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
         for name in names:
-            yield f"### {name}\n\n`from {offered(file, name)} import {name}`\n\n{described(found[name])}"
+            yield f"### {name}\n\n`from {offered(file, name)} import {name}`\n\n{described(found[name], lines)}"
 
 
 def offered(file: str, name: str) -> str:
@@ -99,15 +100,24 @@ def offered(file: str, name: str) -> str:
     return module.rpartition(".")[0] if name in offers else module
 
 
-def described(node: Definition) -> str:
-    """Describe a function, or a class with its public methods and properties."""
+def described(node: Definition, lines: Sequence[str]) -> str:
+    """Describe a function, or a class with its fields, public methods and properties."""
     told = documented(node)
     if isinstance(node, ast.FunctionDef):
         return f"`{signature(node)}`\n\n{told}\n"
     methods = [member for member in node.body if isinstance(member, ast.FunctionDef)]
     made = [f"`{signature(method, node.name)}`" for method in methods if method.name == "__init__"]
     calls = [f"- `{signature(method)}`: {first_line(method)}" for method in methods if method.name[0] != "_"]
-    return "\n\n".join(part for part in (*made, told, "\n".join(calls)) if part) + "\n"
+    parts = (*made, told, attributes(node, lines), "\n".join(calls))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def attributes(node: ast.ClassDef, lines: Sequence[str]) -> str:
+    """List the fields of a class that have a remark."""
+    fields = [member for member in node.body if isinstance(member, ast.AnnAssign)]
+    remarks = [(ast.unparse(field.target), lines[field.lineno - 1].partition("  # ")[2]) for field in fields]
+    items = [f"- `{name}`: {remark[0].upper()}{remark[1:]}." for name, remark in remarks if remark]
+    return "\n".join(["Attributes:\n", *items]) if items else ""
 
 
 def signature(node: ast.FunctionDef, name: str = "") -> str:

@@ -32,25 +32,15 @@ class Voice:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A part of a text that is spoken in one go.
+    """A part of a text that is spoken in one go."""
 
-    Attributes:
-        tokenized: Its text, phonemes and token ids.
-        seed: Seed for sampling.
-        max_codes: Maximum number of audio codes.
-        pause: Seconds of silence after it.
-        paragraph: Number of its paragraph, from 0.
-        chapter: Title of the chapter that begins with it.
-        line: Line number in the text, from 1.
-    """
-
-    tokenized: TokenizedText
-    seed: int = 0
-    max_codes: int = 10_000
-    pause: float = 0.0
-    paragraph: int = 0
-    chapter: str | None = None
-    line: int = 1
+    tokenized: TokenizedText  # its text, phonemes and token ids
+    seed: int = 0  # seed for sampling
+    max_codes: int = 10_000  # maximum number of audio codes
+    pause: float = 0.0  # seconds of silence after it
+    paragraph: int = 0  # number of its paragraph, from 0
+    chapter: str | None = None  # title of the chapter that begins with it
+    line: int = 1  # line number in the text, from 1
 
     @property
     def text(self) -> str:
@@ -60,25 +50,15 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Utterance:
-    """A spoken sentence.
+    """A spoken sentence."""
 
-    Attributes:
-        sentence: What was spoken, with the seed that produced it.
-        samples: Audio at 24 kHz, without the pause.
-        codes: Audio codes, without the stop code.
-        ended: Whether the model ended the sentence itself.
-        flags: What the guards found wrong with it.
-        tries: How many times it was spoken.
-        start: Second at which it starts in the speech.
-    """
-
-    sentence: Sentence
-    samples: Samples
-    codes: npt.NDArray[np.int64]
-    ended: bool
-    flags: tuple[str, ...] = ()
-    tries: int = 1
-    start: float = 0.0
+    sentence: Sentence  # what was spoken, with the seed that produced it
+    samples: Samples  # audio at 24 kHz, without the pause
+    codes: npt.NDArray[np.int64]  # audio codes, without the stop code
+    ended: bool  # whether the model ended the sentence itself
+    flags: tuple[str, ...] = ()  # what the guards found wrong with it
+    tries: int = 1  # how many times it was spoken
+    start: float = 0.0  # second at which it starts in the speech
 
     @property
     def pause(self) -> float:
@@ -93,23 +73,14 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Speech:
-    """A spoken text.
+    """A spoken text."""
 
-    Attributes:
-        utterances: Its sentences, in order.
-        samples: Audio at 24 kHz, pauses included.
-        voice: Name of the voice.
-        seed: Seed of the request.
-        timings: Seconds of work by stage: planning, decoding, vocoding, total.
-        notes: What was left out of the text.
-    """
-
-    utterances: tuple[Utterance, ...]
-    samples: Samples
-    voice: str
-    seed: int
-    timings: dict[str, float] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    utterances: tuple[Utterance, ...]  # its sentences, in order
+    samples: Samples  # audio at 24 kHz, pauses included
+    voice: str  # name of the voice
+    seed: int  # seed of the request
+    timings: dict[str, float] = field(default_factory=dict)  # seconds of planning, decoding, vocoding, total
+    notes: tuple[str, ...] = ()  # what was left out of the text
 
     @property
     def seconds(self) -> float:
