@@ -28,15 +28,6 @@ from utils.xtts.tokenizer import TokenizedText
 HTML = "<img src=x onerror=alert(1)>"
 
 
-def new_context(output: Path) -> Context:
-    """A context without widgets."""
-    page = SimpleNamespace(open=lambda name: Project(output / name))
-    return Context(page, inference.new_session(output), BackgroundJobs())  # type: ignore[arg-type]
-
-
-# --- jobs ---
-
-
 @pytest.mark.parametrize(
     ("result", "error", "box"),
     [("file.zip", None, "success"), (None, None, "warning"), (None, RunError("It broke.", hint="Fix it."), "error")],
@@ -66,21 +57,14 @@ def test_status_of_a_job(result: object, error: Exception | None, box: str) -> N
     assert button == {"interactive": False}
 
 
-# --- takes ---
-
-
 def test_a_stopped_take_says_so() -> None:
     recorder = TakeRecorder("speech", "ሰላም። ዛሬ።", SpeechConfig())
     assert recorder.take() is None
-    for event in (Started(2, "m", "v"), spoken("ሰላም።"), None):
+    for event in (Started(2, "m", "v"), spoken("ሰላም።")):
         recorder.add(event)
     recorded = recorder.take()
     assert recorded is not None
-    assert recorded.take.unfinished
     assert t("inference.stopped_early_note", "en") in take_html(recorded.take, "en")
-
-
-# --- what is shown ---
 
 
 def test_texts_do_not_become_html() -> None:
@@ -98,7 +82,9 @@ def test_the_model_of_the_open_project_is_preferred(tmp_path: Path) -> None:
     (tmp_path / "damaged" / "ready").mkdir(parents=True)
     models = list_models(tmp_path)
     assert [(model.name, model.kind) for model in models] == [("p", "ready"), ("v2.0.3", "base"), ("tiny", "base")]
-    context, project = new_context(tmp_path), Project(tmp_path / "p")
+    project = Project(tmp_path / "p")
+    page = SimpleNamespace(open=lambda _: project)
+    context = Context(page, inference.new_session(tmp_path), BackgroundJobs())  # type: ignore[arg-type]
 
     def selected(model: str, seen: dict[str, Any]) -> object:
         return model_state(context, Snapshot("p", project, models, "en"), model, seen)["model"].get("value")

@@ -45,10 +45,6 @@ def tab(browser: Browser, speaking: Served) -> Iterator[Seen]:
 def open_inference(page: Page) -> None:
     page.get_by_role("tab", name="Inference").click()
     expect(page.locator("#model input")).to_have_value(re.compile("default"), timeout=PATIENCE)
-    set_tries(page)
-
-
-def set_tries(page: Page) -> None:
     tries = page.get_by_label(f"number input for {SpeechConfig.model_fields['tries'].title}")
     tries.fill("1")  # a model of random weights never ends by itself
     tries.press("Tab")
@@ -57,14 +53,6 @@ def set_tries(page: Page) -> None:
 def speak(page: Page, text: str) -> None:
     page.locator("#speech-text textarea").fill(text)
     page.locator("#speak").click()
-
-
-def loudness(page: Page) -> float:
-    """Fetch the WAV of the take in the browser and return its loudest sample."""
-    source = page.locator("#take-files a", has_text="WAV").get_attribute("href") or ""
-    script = """async url => { const bytes = await (await fetch(url)).arrayBuffer();
-        return Math.max(...new Int16Array(bytes.slice(44, 44 + (bytes.byteLength - 44 & ~1))).slice(0, 100000)); }"""
-    return float(page.evaluate(script, source))
 
 
 def test_amharic_is_spoken_corrected_downloaded_deleted_and_restored(tab: Seen, speaking: Served) -> None:
@@ -76,7 +64,6 @@ def test_amharic_is_spoken_corrected_downloaded_deleted_and_restored(tab: Seen, 
     expect(page.locator("#speak-status")).to_contain_text("s of audio", timeout=PATIENCE)
     expect(page.locator("#take-sound").get_by_test_id("waveform-Result")).to_be_visible()
     expect(page.locator("#take-files")).to_contain_text("WAV")
-    assert loudness(page) > 100
     page.locator("#sentences input").first.check()
     expect(page.locator("#sentence-text textarea")).to_have_value("ሰላም ለዓለም።")
     page.locator("#sentence-text textarea").fill("ሰላም ለሁሉም ሰው።")

@@ -13,11 +13,7 @@ from utils.ui.tabs.training.run_history import MAX_POINTS, EventReader, HistoryC
 
 
 def train(step: int, audio: object = 1.0, **more: object) -> dict[str, object]:
-    return {"kind": "train", "step": step, "loss_audio": audio, "loss_text": 0.5, "learning_rate": 1e-5, **more}
-
-
-def evaluation(step: int, loss: float) -> dict[str, object]:
-    return {"kind": "evaluation", "step": step, "loss": loss, "loss_audio": loss, "loss_text": loss}
+    return {"kind": "train", "step": step, "loss_audio": audio, **more}
 
 
 def history_of(*events: dict[str, object]) -> RunHistory:
@@ -50,9 +46,8 @@ def test_a_curve_has_each_step_once(events: list[dict[str, object]], expected: l
 
 
 def test_a_resumed_run_repeats_its_evaluations() -> None:
-    history = history_of(
-        evaluation(0, 1), evaluation(10, 2), evaluation(20, 1), {"kind": "resumed", "step": 10}, evaluation(20, 1.5)
-    )
+    evaluations = [{"kind": "evaluation", "step": 10 * number, "loss": loss} for number, loss in enumerate((1, 2, 1))]
+    history = history_of(*evaluations, {"kind": "resumed", "step": 10}, evaluations[2] | {"loss": 1.5})
     assert history.points("eval") == [(0, 1), (10, 2), (20, 1.5)]
     assert history.best == (1.5, 20)  # the base model, at step 0, does not count
 
@@ -113,9 +108,8 @@ def test_a_damaged_value_does_not_block_the_view(tmp_path: Path, value: str) -> 
 
 
 def test_a_snapshot_does_not_change(tmp_path: Path) -> None:
-    run = Run(tmp_path)
+    run, cache = Run(tmp_path), HistoryCache()
     write(run.events, train(1), {"kind": "warning", "message": "a"})
-    cache = HistoryCache()
     shown = cache.read(run)
     write(run.events, train(2), {"kind": "warning", "message": "b"})
     assert steps(cache.read(run)) == [1, 2]

@@ -24,7 +24,7 @@ def open_training(page: Page) -> None:
 
 
 def field(page: Page, name: str) -> Locator:
-    """By its id: looking for labels among so many widgets takes seconds."""
+    """Found by its id: looking for labels among so many widgets takes seconds."""
     return page.locator(f"#training-{name}").locator("input, textarea").first
 
 
@@ -37,7 +37,7 @@ def facts(page: Page) -> Locator:
 
 
 def choose_tiny(page: Page, **changes: str) -> None:
-    """Take the preset for trials, and change some of its fields."""
+    """Choose the preset for trials, and change some of its fields."""
     page.locator("#preset input").click()
     page.locator("#preset").get_by_text(t("preset.tiny_cpu.title", "en")).click()
     expect(page.locator("#preset-about")).to_contain_text("tiny_cpu.yaml")
