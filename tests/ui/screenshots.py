@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from tests.ui.serving import Served, chromium, opened, serving, settle
-from tests.ui.training_tab import PATIENCE, choose_tiny, facts, open_tab, open_training
+from tests.ui.test_ui_whole_way import PATIENCE, choose_tiny, facts, open_tab, open_training
 from utils.ui.i18n import t
 
 SIZES = {1440: 900, 360: 800}

@@ -134,7 +134,8 @@ def test_an_uploaded_voice_is_saved_in_the_project(
     assert "s of audio" in client.predict(text="ሰላም።", reference=picked["value"], api_name="/speak", **inputs)[0]
     bad = tmp_path / "bad.wav"
     bad.write_text("no sound", encoding="utf-8")
-    assert "alert" in client.predict([handle_file(bad)], "default", "en", api_name="/use_voice")[1]
+    with pytest.raises(Exception, match=r"bad\.wav"):
+        client.predict([handle_file(bad)], "default", "en", api_name="/use_voice")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from utils.ui.i18n import field_text, field_title, phrase
 
 C = TypeVar("C", bound=Config)
 
+MULTISELECT: dict[str, Any] = {"multiselect": True, "interactive": True}
 MAX_SLIDER_STEPS = 64  # more is too fine for a finger
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 

@@ -1,6 +1,7 @@
 """What takes longer and runs in the background: many texts, comparisons of models, and exports."""
 
 import contextlib
+import functools
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,13 +14,15 @@ from utils.core.errors import ConfigError, RunError
 from utils.core.paths import Project
 from utils.core.storage import make_folder
 from utils.evaluation.blind_test import CHOICES, Choice
-from utils.evaluation.report import EvaluationReport
+from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
 from utils.runs.background_jobs import BackgroundJob
 from utils.runs.processes import read_lines
+from utils.ui.form import MULTISELECT
 from utils.ui.i18n import labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, show_errors
 from utils.ui.tabs.inference.context import (
+    OWN_PROGRESS,
     SAMPLES,
     Context,
     Snapshot,
@@ -27,7 +30,6 @@ from utils.ui.tabs.inference.context import (
     flag_text,
     progress_html,
     settings,
-    shown_error,
     uploaded_file,
 )
 from utils.ui.tabs.inference.model import model_choices
@@ -51,14 +53,8 @@ def stop_button(context: Context, kind: str) -> gr.Button:
     return button
 
 
-def start_job(
-    context: Context, project: str, kind: str, language: str, prepare: Callable[[], Callable[[BackgroundJob], object]]
-) -> str:
-    """Start a job and say so, or show why not; ``prepare`` checks what the visitor entered and returns the task."""
-    try:
-        context.jobs.start(project, kind, prepare())
-    except Exception as error:  # noqa: BLE001  # shown
-        return shown_error(error, language)
+def start_job(context: Context, project: str, kind: str, task: Callable[[BackgroundJob], object], language: str) -> str:
+    context.jobs.start(project, kind, task)
     return message_box("success", t("inference.job_started", language))
 
 
@@ -97,19 +93,20 @@ def build_batch(context: Context) -> dict[str, Any]:
         stop = stop_button(context, BATCH)
     status = gr.HTML(elem_id="batch-status")
 
+    @show_errors
     def speak_lines(file: object, ending: str, page_language: str, project: str, **values: object) -> str:
-        def prepare() -> Callable[[BackgroundJob], object]:
-            path = uploaded_file(context, file, t("inference.text_file_missing", page_language))
-            lines, config, opened = batch_speech.read_lines(path), settings(values), context.project(project)
-            if ending not in FORMATS:
-                raise ConfigError(f"Unknown audio format {ending}.", hint=f"Choose {', '.join(FORMATS)}.")
-            return lambda job: batch_speech.speak_lines(job, context.session, opened, lines, ending, config)
+        path = uploaded_file(context, file, t("inference.text_file_missing", page_language))
+        lines, config, opened = batch_speech.read_lines(path), settings(values), context.project(project)
+        if ending not in FORMATS:
+            raise ConfigError(f"Unknown audio format {ending}.", hint=f"Choose {', '.join(FORMATS)}.")
 
-        return start_job(context, project, BATCH, page_language, prepare)
+        def task(job: BackgroundJob) -> object:
+            return batch_speech.speak_lines(job, context.session, opened, lines, ending, config)
+
+        return start_job(context, project, BATCH, task, page_language)
 
     inputs = {**context.inputs, "file": file, "ending": suffix}
-    options: dict[str, Any] = {"api_name": "speak_lines", "show_progress": "hidden", **RAW_INPUTS}
-    button.click(speak_lines, inputs_kwargs=inputs, outputs=status, **options)
+    button.click(speak_lines, inputs_kwargs=inputs, outputs=status, api_name="speak_lines", **OWN_PROGRESS)
     return {"batch": status, "batch_stop": stop}
 
 
@@ -128,16 +125,9 @@ def batch_state(context: Context, snapshot: Snapshot) -> dict[str, Any]:
 
 def build_compare(context: Context) -> dict[str, Any]:
     """Speak the same sentences with several models; return the widgets that the timer updates."""
-    page = context.page
+    page, texts = context.page, labels("inference.models_to_compare")
     with gr.Row():
-        models = gr.Dropdown(
-            [],
-            multiselect=True,
-            max_choices=comparisons.MAX_MODELS,
-            interactive=True,
-            elem_id="compare-models",
-            **labels("inference.models_to_compare"),
-        )
+        models = gr.Dropdown([], max_choices=comparisons.MAX_MODELS, elem_id="compare-models", **MULTISELECT, **texts)
         text = gr.Textbox(
             "\n".join(SAMPLES),
             lines=4,
@@ -152,14 +142,14 @@ def build_compare(context: Context) -> dict[str, Any]:
     chosen = gr.Dropdown([], interactive=True, elem_id="comparisons", **labels("inference.comparison"))
     report = gr.HTML(elem_id="compare-table")
 
-    def compare(
-        models: list[str] | None, sentences: str | None, page_language: str, project: str, **values: object
-    ) -> str:
-        def prepare() -> Callable[[BackgroundJob], str]:
-            opened, config, paths = context.project(project), settings(values), list(models or [])
-            return lambda job: comparisons.compare(job, opened, paths, sentences or "", config, page.output)
+    @show_errors
+    def compare(models: list[str] | None, sentences: str, page_language: str, project: str, **values: object) -> str:
+        opened, config, paths = context.project(project), settings(values), list(models or [])
 
-        return start_job(context, project, COMPARISON, page_language, prepare)
+        def task(job: BackgroundJob) -> str:
+            return comparisons.compare(job, opened, paths, sentences, config, page.output)
+
+        return start_job(context, project, COMPARISON, task, page_language)
 
     @show_errors
     def show(project: str, name: str | None, language: str) -> str:
@@ -168,8 +158,7 @@ def build_compare(context: Context) -> dict[str, Any]:
         return report_html(comparisons.load_report(context.project(project), name), language)
 
     inputs = {**context.inputs, "models": models, "sentences": text}
-    options: dict[str, Any] = {"api_name": "compare", "show_progress": "hidden", **RAW_INPUTS}
-    button.click(compare, inputs_kwargs=inputs, outputs=status, **options)
+    button.click(compare, inputs_kwargs=inputs, outputs=status, api_name="compare", **OWN_PROGRESS)
     events: list[Any] = [chosen.change, page.language.change]
     shown = [page.project, chosen, page.language]
     gr.on(events, show, shown, report, api_name="show_comparison", **RAW_INPUTS, **QUIET_EVENT)
@@ -203,9 +192,7 @@ def report_html(report: EvaluationReport, language: str) -> str:
         for text in texts
     ]
     medians = [cell(t("inference.real_time_factor", language), classes="mark")]
-    for name in report.checkpoints:
-        factors = sorted(one.real_time_factor for one in report.of(name) if one.real_time_factor)
-        medians.append(cell(f"{factors[len(factors) // 2]:.2f}" if factors else "–"))
+    medians += [cell(_factor(summary(report.of(name))["real_time_factor"])) for name in report.checkpoints]
     titles = [t("inference.sentence", language), *report.checkpoints]
     return table(titles, [*rows, medians]) + "".join(note(text) for text in report.notes)
 
@@ -213,9 +200,13 @@ def report_html(report: EvaluationReport, language: str) -> str:
 def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str, language: str) -> str:
     if utterance is None or not utterance.wav:
         return cell((utterance and utterance.error) or "–")
-    factor = f"{utterance.real_time_factor:.2f}" if utterance.real_time_factor else "–"
-    flags = "".join(message_box("warning", flag_text(flag.partition(": ")[2], language)) for flag in utterance.flags)
-    return f"<td>{audio_player(folder / utterance.wav, f'{name}: {utterance.text}')}{note(factor)}{flags}</td>"
+    flags = [message_box("warning", flag_text(flag.partition(": ")[2], language)) for flag in utterance.flags]
+    sound = audio_player(folder / utterance.wav, f"{name}: {utterance.text}")
+    return f"<td>{sound}{note(_factor(utterance.real_time_factor))}{''.join(flags)}</td>"
+
+
+def _factor(value: float | None) -> str:
+    return f"{value:.2f}" if value else "–"
 
 
 def _build_blind_test(context: Context, chosen: gr.Dropdown) -> None:
@@ -237,26 +228,21 @@ def _build_blind_test(context: Context, chosen: gr.Dropdown) -> None:
     result, token = gr.HTML(elem_id="tally"), gr.State("")
     outputs = [token, text, first, second, result, *buttons]
 
-    @show_errors
-    def next_pair(project: str, name: str | None, voter: str | None, language: str) -> tuple[Any, ...]:
-        return _next_pair(context.project(project), name, voter or "", language)
+    def next_pair(project: str, name: str, voter: str, language: str) -> tuple[Any, ...]:
+        return _next_pair(context.project(project), name, voter, language)
 
-    def vote(choice: Choice) -> Callable[..., Any]:
-        def voted(token: str, project: str, name: str | None, voter: str | None, language: str) -> tuple[Any, ...]:
-            opened = context.project(project)
-            comparisons.save_vote(opened, name, token, choice, voter or "")
-            return _next_pair(opened, name, voter or "", language)
-
-        return show_errors(voted)
+    def vote(choice: Choice, token: str, project: str, name: str, voter: str, language: str) -> tuple[Any, ...]:
+        comparisons.save_vote(context.project(project), name, token, choice, voter)
+        return next_pair(project, name, voter, language)
 
     inputs = [context.page.project, chosen, voter, context.page.language]
-    start.click(next_pair, inputs, outputs, api_name="next_pair", **RAW_INPUTS, **QUIET_EVENT)
+    start.click(show_errors(next_pair), inputs, outputs, api_name="next_pair", **RAW_INPUTS, **QUIET_EVENT)
     for button, choice in zip(buttons, CHOICES, strict=True):
-        handler = vote(cast("Choice", choice))
+        handler = show_errors(functools.partial(vote, cast("Choice", choice)))
         button.click(handler, [token, *inputs], outputs, trigger_mode="once", **RAW_INPUTS, **PRIVATE_EVENT)
 
 
-def _next_pair(project: Project, name: str | None, voter: str, language: str) -> tuple[Any, ...]:
+def _next_pair(project: Project, name: str, voter: str, language: str) -> tuple[Any, ...]:
     disabled = [gr.update(interactive=False)] * len(VOTES)
     if not name:
         return "", note(t("inference.compare_models_first", language)), None, None, "", *disabled
@@ -283,38 +269,35 @@ def build_export(context: Context) -> dict[str, Any]:
         stop = stop_button(context, EXPORT)
     status, page = gr.HTML(elem_id="pack-status"), context.page
 
-    def target(project: str, name: str) -> Path:
+    def new_archive(project: str, name: str) -> Path:
         folder = context.project(project).exports
         make_folder(folder)
-        return folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+        return folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}.zip"
 
-    def run(job: BackgroundJob, arguments: Sequence[str], archive: Path) -> Path:
-        for line in read_lines(["-m", "utils", *arguments, "--output", str(page.output)], check=job.check):
-            job.report(message=line)
-        return archive
+    def start(project: str, archive: Path, command: Sequence[str], language: str) -> str:
+        def task(job: BackgroundJob) -> Path:
+            for line in read_lines(["-m", "utils", *command, "--output", str(page.output)], check=job.check):
+                job.report(message=line)
+            return archive
 
-    def pack_model(project: str, model: str | None, half: bool, language: str) -> str:  # noqa: FBT001  # by position
-        def prepare() -> Callable[[BackgroundJob], Path]:
-            if not model:
-                raise RunError("No model is selected.", hint="Select one at the top of this tab.")
-            folder = target(project, _archive_name(Path(model)))
-            arguments = ["export", model, "--out", str(folder), "--zip", "--half" if half else "--no-half"]
-            return lambda job: run(job, arguments, folder.with_name(f"{folder.name}.zip"))
+        return start_job(context, project, EXPORT, task, language)
 
-        return start_job(context, project, EXPORT, language, prepare)
+    @show_errors
+    def pack_model(project: str, model: str, half: bool, language: str) -> str:  # noqa: FBT001  # by position
+        if not model:
+            raise RunError("No model is selected.", hint="Select one at the top of this tab.")
+        archive = new_archive(project, _archive_name(Path(model)))
+        flags = ["--zip", "--half" if half else "--no-half"]
+        return start(project, archive, ["export", model, "--out", str(archive.with_suffix("")), *flags], language)
 
+    @show_errors
     def pack_dataset(project: str, language: str) -> str:
-        def prepare() -> Callable[[BackgroundJob], Path]:
-            archive = target(project, "dataset").with_suffix(".zip")
-            arguments = ["dataset", "export", "zip", str(archive), "--project", project]
-            return lambda job: run(job, arguments, archive)
+        archive = new_archive(project, "dataset")
+        return start(project, archive, ["dataset", "export", "zip", str(archive), "--project", project], language)
 
-        return start_job(context, project, EXPORT, language, prepare)
-
-    options: dict[str, Any] = {"show_progress": "hidden", **RAW_INPUTS}
     inputs = [page.project, context.form["model"], half, page.language]
-    model.click(pack_model, inputs, status, api_name="pack_model", **options)
-    dataset.click(pack_dataset, [page.project, page.language], status, api_name="pack_dataset", **options)
+    model.click(pack_model, inputs, status, api_name="pack_model", **OWN_PROGRESS)
+    dataset.click(pack_dataset, [page.project, page.language], status, api_name="pack_dataset", **OWN_PROGRESS)
     return {"pack": status, "pack_stop": stop}
 
 

@@ -19,8 +19,10 @@ from utils.speech.models import ListedModel
 from utils.speech.session import SpeechRequest, SpeechSession, Task
 from utils.ui.form import build_form, read_form
 from utils.ui.i18n import phrases, t
-from utils.ui.page import PageContext
+from utils.ui.page import RAW_INPUTS, PageContext
 from utils.ui.views import error_box, file_url, progress_bar
+
+OWN_PROGRESS: dict[str, Any] = {"show_progress": "hidden", **RAW_INPUTS}  # of events that show progress themselves
 
 logger = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from utils.core.languages import find
 from utils.core.paths import Project
 from utils.speech.models import ListedModel
 from utils.speech.session import ActiveModel, SpeechSession
-from utils.ui.form import editable_dropdown
+from utils.ui.form import MULTISELECT, editable_dropdown
 from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, show_errors
-from utils.ui.tabs.inference.context import Context, Snapshot, progress_html, shown_error
+from utils.ui.tabs.inference.context import OWN_PROGRESS, Context, Snapshot, progress_html, shown_error
 from utils.ui.tabs.inference.text import tokenizer_of
 from utils.ui.views import audio_player, cards, error_box, message_box, note
 from utils.workspace import reference_clips
@@ -45,17 +45,15 @@ def build_model(context: Context) -> dict[str, Any]:
         except Exception as error:  # noqa: BLE001  # shown
             yield shown_error(error, language)
 
-    def unload_model(model: str | None, language: str) -> str:
-        try:
-            session.unload()
-        except AmharicTtsError as error:
-            return shown_error(error, language)
-        return model_html(session, model or "", language)
+    @show_errors
+    def unload_model(model: str, language: str) -> str:
+        session.unload()
+        return model_html(session, model, language)
 
     inputs = [picker, context.form["device"], context.form["precision"], context.page.language]
-    options: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": None, **RAW_INPUTS}
+    options: dict[str, Any] = {"concurrency_limit": None, **OWN_PROGRESS}
     load.click(load_model, inputs, card, api_name="load_model", **options)
-    unload.click(show_errors(unload_model), [inputs[0], inputs[-1]], card, api_name="unload_model", **options)
+    unload.click(unload_model, [inputs[0], inputs[-1]], card, api_name="unload_model", **options)
     return {"model": picker, "load": load, "unload": unload, "model_reason": reason, "card": card}
 
 
@@ -205,29 +203,21 @@ def build_voice(context: Context) -> gr.Dropdown:
         with gr.Column(min_width=260):
             _build_dataset_clips(context, picker)
 
+    @show_errors
     def add_clips(paths: Sequence[str] | str | None, project: str, language: str) -> tuple[Any, str]:
-        paths = [paths] if isinstance(paths, str) else paths or []
-        try:
-            opened = context.project(project)
-            added = [reference_clips.add(opened, Path(path)) for path in paths]
-        except AmharicTtsError as error:
-            return gr.skip(), shown_error(error, language)
-        if not added:
-            return gr.skip(), ""
-        choices = voice_choices(context, opened, language)
-        return gr.update(choices=choices, value=reference_clips.join_reference(added)), ""
+        opened, paths = context.project(project), [paths] if isinstance(paths, str) else paths or []
+        added = [reference_clips.add(opened, Path(path)) for path in paths]
+        value: dict[str, Any] = {"value": reference_clips.join_reference(added)} if added else {}
+        return gr.update(choices=voice_choices(context, opened, language), **value), ""
 
-    def describe_voice(reference: str | None, language: str) -> Iterator[str]:
+    @show_errors
+    def describe_voice(reference: str, language: str) -> Iterator[str]:  # noqa: ARG001  # of its errors
         """Offer the selected clips for listening, and then say how good they are."""
-        paths = [Path(part.strip()) for part in (reference or "").split(SEPARATOR) if part.strip()]
+        paths = [Path(part.strip()) for part in reference.split(SEPARATOR) if part.strip()]
         files = [path for path in paths if path.is_absolute() and path.is_file()]
         players = [audio_player(path, path.name) if path.is_relative_to(context.page.output) else "" for path in files]
         yield "".join(players)
-        try:
-            facts = [message_box("success", f"{path.name}: {reference_clips.describe(path)}") for path in files]
-        except AmharicTtsError as error:
-            yield shown_error(error, language)
-            return
+        facts = [message_box("success", f"{path.name}: {reference_clips.describe(path)}") for path in files]
         if files:
             yield "".join(html for pair in zip(players, facts, strict=True) for html in pair)
 
@@ -250,14 +240,8 @@ def build_voice(context: Context) -> gr.Dropdown:
 
 def _build_dataset_clips(context: Context, picker: gr.Dropdown) -> None:
     find = gr.Button(t("inference.find_clips"), elem_id="score-clips")
-    clips = gr.Dropdown(
-        [],
-        multiselect=True,
-        max_choices=5,
-        interactive=True,
-        elem_id="dataset-clips",
-        **labels("inference.dataset_clips"),
-    )
+    texts = labels("inference.dataset_clips")
+    clips = gr.Dropdown([], max_choices=5, elem_id="dataset-clips", **MULTISELECT, **texts)
     progress = gr.HTML(elem_id="score-progress")
 
     def score_clips(project: str, language: str) -> Iterator[tuple[Any, str]]:

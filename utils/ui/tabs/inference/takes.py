@@ -145,21 +145,21 @@ def take_html(take: Take, language: str) -> str:
 
 def _sentence_title(number: int, sentence: TakeSentence, language: str) -> str:
     tries = t("inference.tries", language, count=sentence.tries) if sentence.tries > 1 else ""
-    text = f"{number + 1} · {_shorten(sentence.reading.written)}"
-    return _join([text], sentence.seconds, sentence.seed, tries, sentence.flags, language)
+    parts = f"{number + 1} · {_shorten(sentence.reading.written)}", tries
+    return _title(*parts, sentence.seconds, sentence.seed, sentence.flags, language)
 
 
 def _take_title(take: Take, language: str) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(take.made))
     stopped = t("inference.stopped_early", language) if take.unfinished else ""
-    seed = take.settings.get("seed", 0)
-    return _join([when, _shorten(take.text)], take.seconds, seed, stopped, take.flags, language)
+    parts = f"{when} · {_shorten(take.text)}", stopped
+    return _title(*parts, take.seconds, take.settings.get("seed", 0), take.flags, language)
 
 
-def _join(parts: Sequence[str], seconds: float, seed: object, note: str, flags: Sequence[object], language: str) -> str:
-    facts = (f"{seconds:.1f} s", f"{t('inference.seed', language)} {seed}")
+def _title(text: str, remark: str, seconds: float, seed: object, flags: Sequence[object], language: str) -> str:
     warnings = f"! {t('inference.warnings', language, count=len(flags))}" if flags else ""
-    return " · ".join(part for part in (*parts, *facts, note, warnings) if part)
+    parts = (text, f"{seconds:.1f} s", f"{t('inference.seed', language)} {seed}", remark, warnings)
+    return " · ".join(part for part in parts if part)
 
 
 def _shorten(text: str) -> str:

@@ -11,6 +11,7 @@ from utils import runs
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
+from utils.ui.form import MULTISELECT
 from utils.ui.i18n import describe_error, heading, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, notify, show_errors
 from utils.ui.run_panel import RunPanel
@@ -152,14 +153,8 @@ def build_live(form: TrainForm, panel: RunPanel) -> dict[str, Any]:
 
 def build_comparison(page: PageContext, histories: HistoryCache) -> gr.Dropdown:
     with gr.Accordion(t("training.compare_runs"), open=False, elem_id="comparison"):
-        chosen = gr.Dropdown(
-            [],
-            multiselect=True,
-            max_choices=render.MAX_COMPARED,
-            **labels("training.runs_to_compare"),
-            interactive=True,
-            elem_id="compared-runs",
-        )
+        texts = labels("training.runs_to_compare")
+        chosen = gr.Dropdown([], max_choices=render.MAX_COMPARED, elem_id="compared-runs", **MULTISELECT, **texts)
         chart = line_plot("training.evaluation_loss", "compared-chart")
         table = gr.HTML(elem_id="compared")
 

@@ -15,7 +15,7 @@ from utils.core.errors import AmharicTtsError, RunBusyError
 from utils.core.languages import canonical
 from utils.core.paths import Project
 from utils.dataset import metadata
-from utils.system.doctor import Finding
+from utils.system.doctor import Finding, Verdict
 from utils.ui import views
 from utils.ui.i18n import describe_error, t, translate
 from utils.ui.page import QUIET_EVENT, RAW_INPUTS, show_errors
@@ -58,13 +58,21 @@ def build_dataset_check(form: TrainForm) -> None:
 def dataset_findings(result: Result, language: str, *, chosen: str) -> list[Finding]:
     """Return what is wrong with a dataset, from the query "check" and the language on the form."""
 
-    def finding(title: str, detail: str, cure: str = "") -> Finding:
-        return Finding(t(title, language), "warn" if cure else "pass", detail, cure and t(cure, language))
+    def finding(title: str, detail: str, cure: str = "", verdict: Verdict = "warn") -> Finding:
+        return Finding(t(title, language), verdict if cure else "pass", detail, cure and t(cure, language))
 
     def counted(title: str, clips: Result, cure: str) -> Finding:
         if not clips["count"]:
             return finding(title, t("common.none", language))
         return finding(title, f"{clips['count']}: {', '.join(clips['named'])}", cure)
+
+    def symbols(tokens: Result) -> Finding:
+        if not (count := tokens["lacking"]["count"]):
+            detail = t("training.no_unknown_symbols", language, count=tokens["most"])
+            return finding("training.unknown_symbols", detail)
+        detail = t("training.symbols_in_clips", language, symbols=" ".join(tokens["unknown"]), count=count)
+        detail += f": {', '.join(tokens['lacking']['named'])}"
+        return finding("training.unknown_symbols", detail, "training.unknown_symbols_cure", "fail")
 
     figures = {"count": result["train"], "hours": f"{result['hours']:.2f}", "longest": f"{result['longest']:.1f}"}
     summary = t("training.clips_summary", language, **figures)
@@ -79,10 +87,7 @@ def dataset_findings(result: Result, language: str, *, chosen: str) -> list[Find
         detail = t("training.vocabulary_missing", language, name=result["missing_vocabulary"])
         findings.append(finding("training.unknown_symbols", detail, "training.vocabulary_missing_cure"))
     else:
-        findings += [
-            _symbols(tokens, language),
-            counted("training.long_texts", tokens["long"], "training.long_texts_cure"),
-        ]
+        findings += [symbols(tokens), counted("training.long_texts", tokens["long"], "training.long_texts_cure")]
     if result["problem_count"]:
         detail = f"{result['problem_count']}: {' '.join(result['problems'])}"
         findings.append(finding("training.invalid_lines", detail, "training.invalid_lines_cure"))
@@ -90,16 +95,6 @@ def dataset_findings(result: Result, language: str, *, chosen: str) -> list[Find
         detail = t("training.language_mismatch", language, there=result["language"], here=chosen)
         findings.append(finding("training.language", detail, "training.language_mismatch_cure"))
     return findings
-
-
-def _symbols(tokens: Result, language: str) -> Finding:
-    title, clips = t("training.unknown_symbols", language), tokens["lacking"]
-    if not clips["count"]:
-        return Finding(title, "pass", t("training.no_unknown_symbols", language, count=tokens["most"]))
-    symbols = " ".join(tokens["unknown"])
-    detail = t("training.symbols_in_clips", language, symbols=symbols, count=clips["count"])
-    cure = t("training.unknown_symbols_cure", language)
-    return Finding(title, "fail", f"{detail}: {', '.join(clips['named'])}", cure)
 
 
 def build_forecast(form: TrainForm) -> None:

@@ -23,6 +23,7 @@ from utils.config.flags import command_line
 from utils.core import paths
 from utils.core.errors import AmharicTtsError, RunBusyError
 from utils.core.paths import Project
+from utils.runs.background_jobs import JobStoppedError
 from utils.runs.processes import ChildError, query, read_lines
 from utils.xtts.files import SETTINGS_FILE, TINY, TINY_RANDOM, VOCABULARY_FILE
 
@@ -59,8 +60,7 @@ def read_result(output: str) -> Result:
 def preset_peaks(names: tuple[str, ...], version: str, custom_model: str, max_audio_length: float) -> list[PresetPeak]:
     """Ask for the memory of presets with this model and these clips, which takes many seconds."""
     same = {"version": version, "custom_model": custom_model, "max_audio_length": max_audio_length}
-    result = ask("presets", names=names, same=same)
-    return [(name, batch, steps, peak) for name, batch, steps, peak in result["peaks"]]
+    return list(map(tuple, ask("presets", names=names, same=same)["peaks"]))
 
 
 class CachedQuery:
@@ -88,10 +88,6 @@ class CachedQuery:
             self.error, self._next = error, time.monotonic() + RETRY_SECONDS
 
 
-class Cancelled(Exception):  # noqa: N818  # not an error
-    """The memory test was cancelled."""
-
-
 class MemoryTest:
     """The memory test; only one runs at a time, since two would measure each other."""
 
@@ -109,7 +105,7 @@ class MemoryTest:
             for line in read_lines(shlex.split(command_line("memory-test", config))[1:], check=self._check):
                 text += f"{line}\n"
                 yield text
-        except (Cancelled, ChildError):  # the output says why it failed
+        except (JobStoppedError, ChildError):  # the output says why it failed
             return
         finally:
             self._running.release()
@@ -119,7 +115,7 @@ class MemoryTest:
 
     def _check(self) -> None:
         if self._cancelled.is_set():
-            raise Cancelled
+            raise JobStoppedError
 
 
 # In the child
@@ -182,7 +178,6 @@ def presets(names: list[str], same: dict[str, object]) -> Result:
 
 def check(config: dict[str, object], project: str) -> Result:
     from utils.dataset import metadata
-    from utils.dataset.metadata import read_language
 
     settings = TrainConfig.parse(config, source="The form")
     clips = metadata.read_clips(settings, Project(Path(project)))
@@ -193,7 +188,7 @@ def check(config: dict[str, object], project: str) -> Result:
         "hours": sum(clip.span.seconds for clip in clips.train) / 3600,
         "eval_minutes": sum(clip.span.seconds for clip in clips.eval) / 60,
         "longest": max(clip.span.seconds for clip in clips.clips),
-        "language": read_language(clips.folder),
+        "language": metadata.read_language(clips.folder),
         "problems": list(clips.problems[:MAX_NAMED]),
         "problem_count": len(clips.problems),
         "too_long": _named(clip for clip in clips.clips if clip.span.seconds > settings.max_audio_length),
@@ -226,15 +221,12 @@ def _tokenizer(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer
 
 
 def _tokens(config: TrainConfig, clips: Iterable["Clip"], tokenizer: "Tokenizer") -> Result:
-    tokens = []
-    for clip in clips:
-        text = tokenizer.tokenize(clip.text, config.language)
-        tokens.append((clip, len(text.ids), text.unknown))
+    texts = [(clip, tokenizer.tokenize(clip.text, config.language)) for clip in clips]
     return {
-        "unknown": list(dict.fromkeys(symbol for *_, unknown in tokens for symbol in unknown)),
-        "lacking": _named(clip for clip, _, unknown in tokens if unknown),
-        "long": _named(clip for clip, count, _ in tokens if count > config.max_text_length),
-        "most": max((count for _, count, _ in tokens), default=0),
+        "unknown": list(dict.fromkeys(symbol for _, text in texts for symbol in text.unknown)),
+        "lacking": _named(clip for clip, text in texts if text.unknown),
+        "long": _named(clip for clip, text in texts if len(text.ids) > config.max_text_length),
+        "most": max((len(text.ids) for _, text in texts), default=0),
     }
 
 
@@ -255,13 +247,7 @@ def export(run: str, step: int, ready: str, *, half: bool) -> Result:
     return {"folder": str(folder), "size": size, "voice": str(voice or "")}
 
 
-QUERIES: dict[str, Callable[..., Result]] = {
-    "device": device,
-    "plan": plan,
-    "presets": presets,
-    "check": check,
-    "export": export,
-}
+QUERIES: dict[str, Callable[..., Result]] = {query.__name__: query for query in (device, plan, presets, check, export)}
 
 
 def main(arguments: list[str]) -> int:

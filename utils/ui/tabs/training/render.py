@@ -114,14 +114,11 @@ def active_optimizations(run: Run, history: RunHistory, language: str) -> str:
     if not history.active and not history.switches:
         return files
 
-    def titles(*names: str) -> list[str]:
-        return [t(name, language) for name in names]
-
     switches = [(cell(name), cell(str(changed)), cell(detail)) for name, (changed, detail) in history.switches.items()]
-    columns = titles("training.switch", "training.changed", "training.effect")
-    changed = table(columns, switches, classes="stack") if switches else ""
+    titles = [t(key, language) for key in ("training.switch", "training.changed", "training.effect")]
+    changed = table(titles, switches, classes="stack") if switches else ""
     parts = [(cell(name), cell(state)) for name, state in history.active.items()]
-    active = table(titles("training.model_part", "common.state"), parts, classes="stack")
+    active = table([t(key, language) for key in ("training.model_part", "common.state")], parts, classes="stack")
     memory = note(f"{t('training.memory_estimate', language)}: {history.memory}") if history.memory else ""
     return details(t("training.active_optimizations", language), changed + active + memory) + files
 

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from utils.core.events import BLOCK, Event, as_integer, as_number, parse_line, read_block, tail_offset
 from utils.runs import Run
@@ -46,6 +47,9 @@ class Curve:
             pairs = zip(self.points[::2], self.points[1::2], strict=False)
             self.points = [_mean(list(pair)) for pair in pairs]
             self.per_point *= 2
+
+    def copy(self) -> "Curve":
+        return Curve([*self.points], self.per_point, [*self.waiting])
 
     def cut(self, last: float) -> None:
         """Remove the points after a step."""
@@ -95,18 +99,10 @@ class RunHistory:
 
     def snapshot(self) -> "RunHistory":
         """Return a copy that does not change while more is read."""
-        curves = {
-            name: Curve([*curve.points], curve.per_point, [*curve.waiting]) for name, curve in self.curves.items()
-        }
-        return replace(
-            self,
-            curves=curves,
-            switches=dict(self.switches),
-            used=dict(self.used),
-            samples=[*self.samples],
-            warnings=self.warnings.copy(),
-            problems=self.problems.copy(),
-        )
+        containers = {name: value for name, value in vars(self).items() if isinstance(value, dict | list | deque)}
+        copies: dict[str, Any] = {name: value.copy() for name, value in containers.items()}
+        copies["curves"] = {name: curve.copy() for name, curve in self.curves.items()}
+        return replace(self, **copies)
 
     def add(self, event: Event) -> None:
         """Add an event; unknown and damaged ones are ignored."""

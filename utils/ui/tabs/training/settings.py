@@ -131,9 +131,8 @@ def start_blocked(project: Project, values: Mapping[str, str], language: str) ->
     """Return why no run can be started with version, custom_model, train_csv and eval_csv of the form, or nothing."""
     if run := runs.active_run(project, VERB):
         return t("common.name_is_running", language, name=run.name)
-    lists = {"train": values.get("train_csv"), "eval": values.get("eval_csv")}
     for split, name in metadata.FILES.items():
-        path = Path(given) if (given := lists[split]) else project.dataset / name
+        path = Path(values.get(f"{split}_csv") or project.dataset / name)
         if not path.is_file():
             return t("training.dataset_missing", language, name=path)
     if needs_licence(values.get("version") or "", values.get("custom_model") or ""):
