@@ -16,17 +16,12 @@ from utils.media import audio
 HEADER = "audio_file|text|speaker_name\n"
 
 
-def sound(path: Path, seconds: float = 0.1) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    audio.save(path, np.linspace(-0.1, 0.1, round(seconds * 8000), dtype=np.float32), 8000)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with wavs/a.wav, wavs/b.wav, wavs/c.wav, and a file outside of it."""
-    for number, name in enumerate("abc", start=1):
-        sound(tmp_path / "set" / "wavs" / f"{name}.wav", number / 10)
-    sound(tmp_path / "outside.wav")
+    (tmp_path / "set" / "wavs").mkdir(parents=True)
+    for size, path in enumerate(("outside.wav", "set/wavs/a.wav", "set/wavs/b.wav", "set/wavs/c.wav"), start=800):
+        audio.save(tmp_path / path, np.linspace(-0.1, 0.1, size, dtype=np.float32), 8000)
     return tmp_path / "set"
 
 
@@ -76,11 +71,8 @@ def test_every_format_of_a_list_is_read(
     [
         *[("x|ደህና", "line 2: no such audio file: x"), ("../outside.wav|ደህና", "line 2: ../outside.wav is outside")],
         *[("/etc/passwd|ደህና", "line 2: /etc/passwd is outside"), ("link.wav|ደህና", "line 2: link.wav is outside")],
-        *[
-            ("b|ደህና|x|y\nc|አዎ", "line 2: 4 cells instead of 2"),
-            ("a|ሰላም ነው", "1 repeated"),
-            ("a|ደህና", "different texts"),
-        ],
+        *[("b|ደህና|x|y\nc|አዎ", "line 2: 4 cells instead of 2"), ("a|ሰላም ነው", "1 repeated")],
+        ("a|ደህና", "different texts"),
     ],
 )
 def test_an_unusable_line_is_reported_with_its_number(folder: Path, line: str, problem: str) -> None:
@@ -99,8 +91,8 @@ def test_damaged_characters_and_quotation_marks_are_reported(folder: Path) -> No
 
 
 def test_all_lists_of_a_folder_are_read_and_unlisted_audio_is_reported(folder: Path) -> None:
-    (folder / "metadata_train.csv").write_text(HEADER + "wavs/a.wav|ሰላም|አበበ\n", encoding="utf-8")
-    (folder / "metadata_eval.csv").write_text(HEADER + "wavs/b.wav|ደህና|አበበ\n", encoding="utf-8")
+    listed(folder, HEADER + "wavs/a.wav|ሰላም|አበበ\n", "metadata_train.csv")
+    listed(folder, HEADER + "wavs/b.wav|ደህና|አበበ\n", "metadata_eval.csv")
     scan = read_dataset(folder)
     assert {recording.path.name for recording in scan.recordings} == {"a.wav", "b.wav"}
     assert [problem.sentence for problem in scan.problems] == ["1 audio files are not in the list: c.wav."]
@@ -121,10 +113,8 @@ def test_a_table_is_read_with_audio_inside_or_beside(folder: Path, tmp_path: Pat
 def table(path: Path, folder: Path, *, inside: bool) -> None:
     """Write a table of two sounds and a row without one; their files move beside it unless they are inside."""
     path.parent.mkdir()
-    sounds: list[dict[str, object] | None] = [
-        {"bytes": (folder / "wavs" / name).read_bytes(), "path": f"../wavs/{name}"}
-        if inside
-        else {"bytes": None, "path": name}
+    sounds = [
+        {"bytes": (folder / "wavs" / name).read_bytes() if inside else None, "path": name}
         for name in ("a.wav", "b.wav")
     ]
     if not inside:
@@ -142,15 +132,12 @@ def test_what_is_no_table_or_no_list_of_sounds_is_refused(folder: Path, tmp_path
     table(folder / "data" / "train.parquet", folder, inside=True)
     assert "inside the table" in read_dataset(folder).problems[0].sentence  # without a workspace
     parquet.write_table(pa.table({"x": [1], "y": [2]}), tmp_path / "other.parquet")
-    (tmp_path / "broken.parquet").write_bytes(b"PAR1 no table at all")
-    (tmp_path / "words.csv").write_text("only one cell\nand another\n", encoding="utf-8")
-    for name, reason in (
-        ("other.parquet", "has the columns x, y"),
-        ("broken.parquet", "cannot be read as a table"),
-        ("words.csv", "no line with two or more columns"),
-    ):
-        with pytest.raises(DataError, match=reason):
-            read_dataset(tmp_path / name)
+    with pytest.raises(DataError, match="has the columns x, y"):
+        read_dataset(tmp_path / "other.parquet")
+    with pytest.raises(DataError, match="cannot be read as a table"):
+        listed(folder, b"PAR1 no table at all", "broken.parquet")
+    with pytest.raises(DataError, match="no line with two or more columns"):
+        listed(folder, "only one cell\nand another\n", "words.csv")
 
 
 def test_the_hub_needs_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

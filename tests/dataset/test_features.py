@@ -7,7 +7,6 @@ import pickle
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -24,7 +23,6 @@ from tests.xtts.small_vocabulary import write_vocabulary
 from utils.__main__ import main
 from utils.core.errors import DataError
 from utils.core.events import read_events
-from utils.core.paths import ROOT
 from utils.dataset import features
 from utils.dataset.clip import Clip, Source, Span
 from utils.dataset.features import Features, Shards, build, text_fingerprint
@@ -247,45 +245,6 @@ def test_the_command_encodes_a_project_as_a_run(setting: Setting, tmp_path: Path
     (run,) = (path for path in (tmp_path / "runs").iterdir() if path.is_dir())
     kinds = [event["kind"] for event in read_events(run / "events.jsonl").events]
     assert kinds == ["started", "progress", "progress", "features", "ended"]
-
-
-PASS = """
-import sys, random
-from pathlib import Path
-from utils.dataset import features
-def anonymous():
-    (line,) = (line for line in open("/proc/self/status") if line.startswith("RssAnon"))
-    return int(line.split()[1]) / 1024
-store = features.Shards(Path(sys.argv[1]), features.AUDIO, ["mel"]).open()
-keys = [f"{number:032x}" for number in range(len(store))]
-random.Random(0).shuffle(keys)
-peak, total = 0.0, 0.0
-for number, key in enumerate(keys):
-    total += float(store.row(key, "mel")[:80 * 250].sum(dtype="f4")) + int(store.row(key, "codes").sum())
-    if number % 100 == 0:
-        peak = max(peak, anonymous())
-print(len(keys), max(peak, anonymous()))
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="anonymous memory is counted by /proc")
-def test_a_pass_over_25_000_clips_takes_little_memory(tmp_path: Path) -> None:
-    """Anonymous memory, as the kernel counts it: pages of the mapped files can be dropped at any time."""
-    random = np.random.default_rng(0)
-    noise = random.standard_normal(80 * 400).astype(np.float16)
-    store = Shards(tmp_path / "large", features.AUDIO, ["mel"])
-    for first in range(0, 25_000, 500):  # clips of 2 to 4 s
-        keys = [f"{number:032x}" for number in range(first, first + 500)]
-        frames = random.integers(172, 345, len(keys))
-        codes = [np.arange(-(-count // 4), dtype=np.int16) for count in frames]
-        store.append(keys, {"samples": frames * 256, "codes": codes, "mel": [noise[: 80 * count] for count in frames]})
-    size = sum(path.stat().st_size for path in store.folder.iterdir())
-    command = [sys.executable, "-c", PASS, str(store.folder)]
-    clips, megabytes = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    shutil.rmtree(store.folder)
-    assert int(clips) == 25_000
-    assert size > 1e9
-    assert float(megabytes) < 150, f"{megabytes} MB"
 
 
 @pytest.mark.alone

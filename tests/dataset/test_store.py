@@ -74,21 +74,21 @@ def test_every_file_has_its_latest_state_and_a_copy_is_the_same_recording(tmp_pa
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        *[
-            ("UPDATE clips SET status = 'lost' WHERE id = 'r0-0'", "status 'lost'"),
-            ("DROP TABLE sources", "is damaged"),
-        ],
-        *[("UPDATE clips SET start = 'ten'", "is damaged"), ("PRAGMA user_version = 99", "format 99")],
+        ("UPDATE clips SET status = 'lost' WHERE id = 'r0-0'", "status 'lost'"),
+        ("UPDATE clips SET start = 'ten'", "is damaged"),
+        ("DROP TABLE sources", "is damaged"),
+        ("PRAGMA user_version = 99", "format 99"),
+        (b"no database" * 1000, "is damaged"),
     ],
 )
-def test_damage_is_reported(tmp_path: Path, damage: str, reason: str) -> None:
-    two_recordings(tmp_path)
-    with contextlib.closing(sqlite3.connect(tmp_path / DATABASE, isolation_level=None)) as db:
-        db.execute(damage)
+def test_damage_is_reported(tmp_path: Path, damage: str | bytes, reason: str) -> None:
+    store = two_recordings(tmp_path)
+    if isinstance(damage, bytes):
+        store.path.write_bytes(damage)
+    else:
+        with contextlib.closing(sqlite3.connect(store.path, isolation_level=None)) as db:
+            db.execute(damage)
     with pytest.raises(DataError, match=reason):
-        load_dataset(tmp_path)
-    (tmp_path / DATABASE).write_bytes(b"no database" * 1000)
-    with pytest.raises(DataError, match="is damaged"):
         load_dataset(tmp_path)
 
 
@@ -106,7 +106,6 @@ WRITE_FOREVER = """
 import sys
 from pathlib import Path
 from tests.dataset.building import clip
-from tests.ui.data_folders import example_clip
 from utils.dataset.store import Store
 store = Store(Path(sys.argv[1]))
 for count in range(1, 1_000_000):
@@ -150,13 +149,8 @@ def stored(folder: Path, clips: list[Clip]) -> Store:
     return store
 
 
-@pytest.fixture
-def fifty(tmp_path: Path) -> Store:
-    """Fifty clips, of which every tenth is excluded."""
-    return stored(tmp_path, [example_clip(number) for number in range(50)])
-
-
-def test_clips_are_filtered_ordered_and_each_is_on_one_page(fifty: Store) -> None:
+def test_clips_are_filtered_ordered_counted_and_each_is_on_one_page(tmp_path: Path) -> None:
+    fifty = stored(tmp_path, [example_clip(number) for number in range(50)])  # every tenth is excluded
     totals = {View(): 45, View("all"): 50, View("excluded"): 5, View("all", "noisy"): 5}
     totals |= {View("all", search="ቡና"): 10, View("all", search="0000"): 50, View("all", search="%"): 0}
     assert {view: queries.page(fifty, view, 1).total for view in totals} == totals
@@ -166,34 +160,30 @@ def test_clips_are_filtered_ordered_and_each_is_on_one_page(fifty: Store) -> Non
     assert [page.number for page in pages] == [1, 2, 3]
     assert len({clip.id for page in pages for clip in page.clips}) == 50
     assert queries.page(fifty, View("all"), 99).number == pages[0].pages == -(-50 // PAGE_SIZE)
+    editor.exclude(fifty.folder, [example_clip(0).id], "a cough")
+    assert queries.reasons(fifty) == {"noisy": 5, "a cough": 1}
+    assert (queries.totals(fifty)["excluded"], queries.totals(fifty)["train"].clips) == (Total(6, 24.0), 44)
+    assert queries.count_recordings(fifty) == 1
 
 
 @pytest.mark.parametrize(
-    ("score", "better", "worse"),
+    ("better", "worse"),
     [
-        *[("snr_db", 40, 12), ("confidence", 0.9, 0.4), ("chars_per_second", 12, 23)],
-        *[("second_cer", 0.0, 0.4), ("speech_ratio", 0.9, 0.35)],
+        *[(Scores(snr_db=40), Scores(snr_db=12)), (Scores(confidence=0.9), Scores(confidence=0.4))],
+        *[(Scores(second_cer=0.0), Scores(second_cer=0.4)), (Scores(speech_ratio=0.9), Scores(speech_ratio=0.35))],
+        (Scores(chars_per_second=12), Scores(chars_per_second=23)),
     ],
 )
-def test_suspicious_clips_come_first(tmp_path: Path, score: str, better: float, worse: float) -> None:
-    scores = [Scores(**{score: better}), Scores(**{score: worse}), *[Scores(chars_per_second=12)] * 3]
-    clips = [dataclasses.replace(example_clip(number), scores=each) for number, each in enumerate(scores)]
-    assert queries.page(stored(tmp_path, clips), View(), 1).clips[0].id == example_clip(1).id
+def test_suspicious_clips_come_first(tmp_path: Path, better: Scores, worse: Scores) -> None:
+    scores = [better, worse, *[Scores(chars_per_second=12)] * 3]
+    store = stored(tmp_path, [clip(number, scores=each) for number, each in enumerate(scores)])
+    assert queries.page(store, View(), 1).clips[0].id == "r0-1"
 
 
 def test_excluded_clips_are_most_suspicious_and_replaced_and_approved_ones_least(tmp_path: Path) -> None:
-    approved = dataclasses.replace(example_clip(1), reason=APPROVED)
-    clips = [example_clip(0), approved, example_clip(2).excluded("noise"), example_clip(3).excluded(SPLIT)]
+    clips = [clip(0), clip(1, reason=APPROVED), clip(2).excluded("noise"), clip(3).excluded(SPLIT)]
     page = queries.page(stored(tmp_path, clips), View("all"), 1)
-    assert [clip.id[-1] for clip in page.clips] == ["2", "0", "1", "3"]
-
-
-def test_counts_follow_an_edit(fifty: Store) -> None:
-    editor.exclude(fifty.folder, [example_clip(0).id], "a cough")
-    assert queries.reasons(fifty) == {"noisy": 5, "a cough": 1}
-    assert queries.totals(fifty)["excluded"] == Total(6, 24.0)
-    assert queries.totals(fifty)["train"].clips == 44
-    assert queries.count_recordings(fifty) == 1
+    assert [clip.id for clip in page.clips] == ["r0-2", "r0-0", "r0-1", "r0-3"]
 
 
 # Version 1.0. The lines were written by its code: two versions of one clip, an excluded one, one of a recording that
@@ -253,10 +243,8 @@ def test_a_read_only_dataset_of_1_0_is_read(old: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
     [
-        ("id,recording", "name,recording", "manifest.csv:1"),
-        (",kept,", ",lost,", "status 'lost'"),
-        (",0.0,4.0,", ",ten,4.0,", "is damaged"),
-        (",c1,train,", ",train,", "manifest.csv:2"),
+        *[("id,recording", "name,recording", "manifest.csv:1"), (",kept,", ",lost,", "status 'lost'")],
+        *[(",0.0,4.0,", ",ten,4.0,", "is damaged"), (",c1,train,", ",train,", "manifest.csv:2")],
         ('"ሰላም ""', '"ሰላም "', "manifest.csv:2"),
     ],
 )
