@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.__main__ import main
+from utils.cli.check_text import read_rows
 from utils.core import paths
+from utils.core.errors import DataError
 from utils.dataset.existing_datasets import is_dataset
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
@@ -34,6 +38,21 @@ def test_a_good_text_passes(clip_list: str, tmp_path: Path, mode: str, capsys: C
     vocabulary = str(write_vocabulary(tmp_path / "base"))
     assert main(["check-text", clip_list, "--vocab", vocabulary, "--language", "amh_ET", "--text-mode", mode]) == 0
     assert "unknown ([UNK])      0 (0.00%)" in capsys.readouterr().out
+
+
+def test_lists_and_plain_texts_are_read_with_lines_and_lengths(tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes('\ufeffaudio_file|text\r\na.wav|ሰላም "ኳ"\r\nb.wav|ቡና\r\n'.encode())
+    soundfile.write(tmp_path / "a.wav", np.zeros(44_100, dtype=np.float32), 22_050)
+    assert read_rows(tmp_path / "text") == [(2, 'ሰላም "ኳ"', 2.0), (3, "ቡና", None)]
+    (tmp_path / "text").write_text("ሰላም\n\nቡና\n", encoding="utf-8")
+    assert read_rows(tmp_path / "text") == [(1, "ሰላም", None), (3, "ቡና", None)]
+
+
+@pytest.mark.parametrize(("line", "problem"), [("b.wav||x", "line 3: no text"), ("b.wav|ሰላም", "line 3: 2 cells")])
+def test_a_line_that_training_would_skip_is_named(tmp_path: Path, line: str, problem: str) -> None:
+    (tmp_path / "metadata.csv").write_text(f"audio_file|text|speaker_name\na.wav|ሰላም|x\n{line}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=problem):
+        read_rows(tmp_path / "metadata.csv")
 
 
 def test_an_unknown_symbol_fails_and_is_named(clip_list: str, tmp_path: Path, capsys: Capture) -> None:

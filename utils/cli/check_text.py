@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils.core import paths
-from utils.core.errors import VocabularyError
+from utils.core.errors import DataError, VocabularyError
 from utils.xtts.files import BUILT_IN
 
 if TYPE_CHECKING:
+    from utils.xtts.coverage import TextRow
     from utils.xtts.tokenizer import Tokenizer
 
 
@@ -30,9 +31,9 @@ def add_vocabulary(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from utils.xtts.coverage import measure_coverage, read_rows
+    from utils.xtts.coverage import measure_coverage
 
-    rows = list(read_rows(arguments.text))
+    rows = read_rows(arguments.text)
     tokenizer = open_tokenizer(arguments, (row.text for row in rows))
     coverage = measure_coverage(tokenizer, rows, arguments.language)
     print(f"vocabulary           {tokenizer.vocabulary.source}")
@@ -41,6 +42,22 @@ def run(arguments: argparse.Namespace) -> int:
     if missing:
         print(f"missing letters      {' '.join(missing)} (this text mode does not work with this vocabulary)")
     return int(bool(coverage.missing or missing))
+
+
+def read_rows(path: Path) -> "list[TextRow]":
+    """Read a clip list, or a text with one sentence per line; a line that training would skip is an error."""
+    from utils.dataset.metadata import header_seconds
+    from utils.dataset.text_files import find_columns, read_any_encoding, read_listing
+    from utils.xtts.coverage import TextRow
+
+    lines = read_any_encoding(path).text.split("\n")
+    if not find_columns(lines[0].split("|")):
+        return [TextRow(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    clips, problems = read_listing(path)
+    problems += [f"line {clip.line}: no text" for clip in clips if not clip.text]
+    if problems:
+        raise DataError(f"{path}: {problems[0].rstrip('.')}.", hint="Correct the list.")
+    return [TextRow(clip.line, clip.text, header_seconds(path.parent / clip.audio)) for clip in clips]
 
 
 def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> "Tokenizer":

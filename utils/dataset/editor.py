@@ -27,6 +27,7 @@ from utils.media.audio import Samples
 from utils.media.rates import RATE
 
 SHORTEST = 0.3  # seconds, the shortest clip that any setting allows
+UNDO = "SELECT number, name FROM edits WHERE NOT undone ORDER BY number DESC"
 
 
 @dataclass(frozen=True)
@@ -280,41 +281,34 @@ def revert(folder: Path, name: str) -> Edit:
 
 
 def undo(folder: Path) -> Edit:
-    return _step(folder, back=True)
+    return _step(folder, "undo", UNDO)
 
 
 def redo(folder: Path) -> Edit:
     """Make the edit again that was undone last."""
-    return _step(folder, back=False)
+    return _step(folder, "redo", "SELECT number, name FROM edits WHERE undone ORDER BY number")
 
 
-def _step(folder: Path, *, back: bool) -> Edit:
+def _step(folder: Path, action: str, query: str) -> Edit:
     store = open_store(folder)
     with file_lock(folder / LOCK), store.transaction() as db:
-        step = _next_step(store, back=back)
+        step = db.execute(query).fetchone()
         if step is None:
-            raise DataError(f"There is nothing to {'undo' if back else 'redo'}.")
+            raise DataError(f"There is nothing to {action}.")
         number, name = step
-        changes = db.execute("SELECT clip, before, after FROM changes WHERE edit = ?", [number]).fetchall()
-        wanted = {clip: before if back else after for clip, before, after in changes}
+        side = "before" if action == "undo" else "after"
+        wanted = dict(db.execute(f"SELECT clip, {side} FROM changes WHERE edit = ?", [number]).fetchall())
         clips = store.find(wanted)
         changed = [with_fields(clips.get(clip), fields) for clip, fields in wanted.items() if fields]
         store.put(changed)
         store.delete(clip for clip, fields in wanted.items() if not fields)
-        db.execute("UPDATE edits SET undone = ? WHERE number = ?", [back, number])
+        db.execute("UPDATE edits SET undone = ? WHERE number = ?", [action == "undo", number])
     write_lists_later(folder)
     return Edit(name, tuple(changed))
 
 
-def last_edit(folder: Path, *, undone: bool = False) -> str:
-    """Return the name of the edit that undo (or redo) is about; empty if there is none."""
-    store = Store(folder)
-    step = _next_step(store, back=not undone) if store.exists else None
+def last_edit(folder: Path) -> str:
+    """Return the name of the edit that would be undone; empty if there is none."""
+    with open_store(folder).reading() as db:
+        step = db.execute(UNDO).fetchone()
     return step[1] if step else ""
-
-
-def _next_step(store: Store, *, back: bool) -> tuple[int, str] | None:
-    condition = "NOT undone ORDER BY number DESC" if back else "undone ORDER BY number"
-    with store.reading() as db:
-        row: tuple[int, str] | None = db.execute(f"SELECT number, name FROM edits WHERE {condition}").fetchone()
-    return row

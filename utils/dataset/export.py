@@ -3,13 +3,13 @@
 import json
 import shutil
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from utils.core.batching import batched
 from utils.core.errors import DataError, StorageError
-from utils.core.storage import retry_while_in_use, storage_error, write_atomically
+from utils.core.storage import replace_folder, replacing, storage_errors, write_atomically
 from utils.dataset.clip import COLUMNS, Clip
 from utils.dataset.metadata import FILES, LANGUAGE_FILE, WAVS, plain, write_lists
 from utils.dataset.store import DATABASE, load_dataset, open_store
@@ -31,27 +31,13 @@ def export(folder: Path, target: Path, shape: Shape) -> Path:
         raise DataError(f"{folder} has no clips in use.", hint="See why with: python -m utils dataset stats.")
     if target.exists():
         raise StorageError(f"{target} already exists.", hint="Choose another path; existing files are not overwritten.")
-    writers: dict[Shape, Callable[[Path, Sequence[Clip], Path], None]] = {
-        "zip": _write_zip,
-        "ljspeech": _write_ljspeech,
-        "parquet": _write_parquet,
-    }
-    partial = target.with_name(f".{target.name}.partial")
-    _remove(partial)
-    try:
-        writers[shape](folder, kept, partial)
-        retry_while_in_use(lambda: partial.replace(target))
-    except OSError as error:
-        _remove(partial)
-        raise storage_error(target, error) from error
+    if shape == "zip":
+        with storage_errors(target), replacing(target) as partial:
+            _write_zip(folder, kept, partial)
+        return target
+    with replace_folder(target) as partial:
+        (_write_ljspeech if shape == "ljspeech" else _write_parquet)(folder, kept, partial)
     return target
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _write_zip(folder: Path, kept: Sequence[Clip], target: Path) -> None:
@@ -67,7 +53,7 @@ def _write_zip(folder: Path, kept: Sequence[Clip], target: Path) -> None:
 
 def _write_ljspeech(folder: Path, kept: Sequence[Clip], target: Path) -> None:
     """Write metadata.csv without header, ``id|text|text``, and wavs/."""
-    (target / WAVS).mkdir(parents=True)
+    (target / WAVS).mkdir()
     for clip in kept:
         shutil.copyfile(folder / clip.audio, target / WAVS / f"{clip.id}.wav")
     lines = ["|".join([clip.id, plain(clip.text), plain(clip.text)]) for clip in kept]
@@ -80,7 +66,7 @@ def _write_parquet(folder: Path, kept: Sequence[Clip], target: Path) -> None:
     import pyarrow.parquet as pq
 
     schema = _parquet_schema()
-    (target / "data").mkdir(parents=True)
+    (target / "data").mkdir()
     for split, name in HF_SPLITS.items():
         files = list(batched([clip for clip in kept if clip.split == split], ROWS_PER_FILE))
         for number, clips in enumerate(files):

@@ -71,10 +71,9 @@ def count(store: Store, language: str) -> Statistics:
 
 def split_counts(store: Store) -> dict[str, str]:
     """Describe each side of the split: its clips, recordings and duration."""
-    table = store.table()
-    sides = {}
+    table, sides = store.table().query("status == 'kept'"), {}
     for side in ("train", "eval"):
-        clips = table[(table["status"] == "kept") & (table["split"] == side)]
+        clips = table[table["split"] == side]
         minutes = clips["seconds"].sum() / 60
         sides[side] = f"{len(clips)} clips of {clips['recording'].nunique()} recordings, {minutes:.1f} min"
     return sides
@@ -259,17 +258,16 @@ def account(dataset: Dataset) -> Ledger:
 
 def _divide(recording: Source, clips: Iterable[Clip]) -> Entry:
     """Divide a recording among its clips; a second that lies in two clips counts once, for the one that is kept."""
-    groups: dict[str | None, list[Span]] = {None: []}  # None: kept
+    groups: dict[str, list[Span]] = {"": []}  # by reason; those without one are kept
     for clip in sorted(clips, key=lambda clip: clip.span.start):
-        groups.setdefault(clip.reason if clip.status == "excluded" else None, []).append(clip.span)
+        groups.setdefault(clip.reason if clip.status == "excluded" else "", []).append(clip.span)
     spans: list[Span] = []
-    seconds: dict[str | None, float] = {}
+    covered, seconds = 0.0, {}
     for reason, others in groups.items():
-        before = _covered(spans, recording.seconds)
         spans += others
-        seconds[reason] = _covered(spans, recording.seconds) - before
-    excluded = {reason: share for reason, share in seconds.items() if reason is not None}
-    return Entry(recording.path, recording.seconds, seconds[None], excluded)
+        before, covered = covered, _covered(spans, recording.seconds)
+        seconds[reason] = covered - before
+    return Entry(recording.path, recording.seconds, seconds.pop(""), seconds)
 
 
 def _covered(spans: Iterable[Span], seconds: float) -> float:

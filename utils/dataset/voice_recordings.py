@@ -12,12 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from utils.amharic.alphabet import PHONES
+from utils.config import DatasetConfig
 from utils.core.errors import AudioError, DataError
 from utils.core.paths import Project
 from utils.core.storage import file_lock, make_folder, read_text, storage_error, write_atomically
 from utils.dataset import prompts
 from utils.dataset.clip import MAX_SECONDS
 from utils.dataset.metadata import header_seconds
+from utils.dataset.scores import FULL_SCALE
 from utils.media import audio
 from utils.media.audio import Samples
 
@@ -27,7 +29,6 @@ MIN_SECONDS = 0.5  # of sound; a cough is shorter
 MIN_PEAK = 0.01  # of full scale: what stays below is a muted microphone
 FRAME_SECONDS = 0.02
 SOUND = 0.03  # of the loudest frame (-30 dB): where a take begins and ends
-FULL_SCALE, MAX_CLIPPED = 0.99, 0.002  # what a preparation excludes as clipped by default
 TOO_LOUD = "The recording is too loud and clipped. Speak more softly or move away from the microphone."
 MAX_COMPARED = 500  # texts; more hardly change which sentence adds most
 
@@ -125,7 +126,7 @@ def _examine(samples: Samples, rate: int) -> str:
         raise AudioError(
             f"It lasts {seconds:.1f} s; the maximum is {MAX_SECONDS:g} s.", hint="Read faster, or skip this sentence."
         )
-    return TOO_LOUD if float(np.mean(np.abs(samples) >= FULL_SCALE)) > MAX_CLIPPED else ""
+    return TOO_LOUD if float(np.mean(np.abs(samples) >= FULL_SCALE)) > DatasetConfig().max_clipping else ""
 
 
 def _files(parent: Path) -> dict[int, Path]:

@@ -1,14 +1,11 @@
 """How well a vocabulary covers a text: unknown symbols, token counts and lengths."""
 
-import csv
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
-from utils.core.errors import DataError
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import UNKNOWN
 
@@ -89,32 +86,3 @@ def _list_lines(numbers: list[int]) -> str:
 def _describe(symbol: str, lines: int) -> str:
     codes = " ".join(f"U+{ord(letter):04X}" for letter in symbol)
     return f"{symbol} {codes} in {lines} {'line' if lines == 1 else 'lines'}"
-
-
-def read_rows(path: Path) -> Iterator[TextRow]:
-    """Read a metadata list (``audio_file|text|speaker_name``) or a text with one sentence per line."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read as UTF-8 text: {error}.") from error
-    if "text" not in lines[0].split("|"):
-        yield from (TextRow(number, line) for number, line in enumerate(lines, 1) if line.strip())
-        return
-    rows = csv.DictReader(lines, delimiter="|", quoting=csv.QUOTE_NONE)
-    for number, row in enumerate(rows, 2):
-        if not (row.get("text") or "").strip():
-            raise DataError(f"{path}:{number}: no text in {'|'.join(map(str, row.values()))!r}.")
-        yield TextRow(number, row["text"], _seconds(path.parent / (row.get("audio_file") or "")))
-
-
-def _seconds(path: Path) -> float | None:
-    """Return the length of a recording, or None where the file does not exist."""
-    if not path.is_file():
-        return None
-    import soundfile
-
-    try:
-        return float(soundfile.info(path).duration)
-    except soundfile.LibsndfileError as error:
-        hint = "Replace it or remove its line."
-        raise DataError(f"{path} is not a readable recording: {error}.", hint=hint) from error
