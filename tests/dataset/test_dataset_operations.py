@@ -171,8 +171,8 @@ def test_parquet_holds_the_audio_and_says_so(folder: Path, tmp_path: Path) -> No
 
 
 def test_each_problem_is_named_with_its_line(folder: Path) -> None:
-    for path, seconds in (("../outside.wav", 1), ("wavs/long.wav", 12), ("wavs/new.wav", 1)):
-        soundfile.write(folder / path, np.zeros(seconds * RATE), RATE)
+    for name, seconds in (("../outside.wav", 1), ("wavs/long.wav", 12), ("wavs/new.wav", 1)):
+        soundfile.write(folder / name, np.zeros(seconds * RATE), RATE)
     (folder / "wavs" / "broken.wav").write_bytes(b"RIFF")
     problems = {
         "wavs/gone.wav|ሰላም|s": "train.csv:4: No such audio file: wavs/gone.wav.",
