@@ -1,9 +1,9 @@
 """Behind the Inference tab: batches, job status, previews, what is shown, and the layout."""
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -12,7 +12,7 @@ from utils.config import SpeechConfig
 from utils.core.errors import RunError
 from utils.core.paths import TINY_MODEL, Project
 from utils.runs.background_jobs import BackgroundJob, BackgroundJobs
-from utils.speech.models import list_models
+from utils.speech.models import ListedModel, list_models
 from utils.speech.session import Started
 from utils.ui.i18n import t
 from utils.ui.tabs.inference import tab as inference
@@ -85,12 +85,20 @@ def test_the_model_of_the_open_project_is_preferred(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
     page = SimpleNamespace(open=lambda _: project)
     context = Context(page, inference.new_session(tmp_path), BackgroundJobs())  # type: ignore[arg-type]
+    checkpoints = [
+        replace(models[0], kind="checkpoint", path=project.runs / name, is_best=name == "best")
+        for name in ("newest", "best")
+    ]
 
-    def selected(model: str, seen: dict[str, Any]) -> object:
+    def selected(model: str, by_page: str, models: list[ListedModel]) -> object:
+        seen = {"model": {"value": by_page}}
         return model_state(context, Snapshot("p", project, models, "en"), model, seen)["model"].get("value")
 
-    own, base = str(project.ready), str(TINY_MODEL)
-    assert selected("", {}) == own
-    assert selected(base, {"model": {"value": base}}) == own
-    assert selected(own, {"model": {"value": own}}) == own
-    assert selected(base, {"model": {"value": own}}) is None  # the visitor selected it
+    own, base, best = str(project.ready), str(TINY_MODEL), str(project.runs / "best")
+    newest = str(project.runs / "newest")
+    training = [*checkpoints, *models[1:]]
+    assert selected("", "", models) == selected(base, base, models) == selected(own, own, models) == own
+    assert selected(base, own, models) is None  # the visitor selected it
+    assert selected(base, base, training) == best
+    assert selected(newest, newest, training) == newest  # somebody may be listening to it
+    assert selected(newest, newest, [*models, *checkpoints]) == own  # the run has ended

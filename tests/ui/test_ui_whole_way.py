@@ -7,7 +7,7 @@ import pytest
 import soundfile
 from playwright.sync_api import Locator, Page, expect
 
-from tests.ui.serving import Seen, Served
+from tests.ui.serving import Seen, Served, settle
 from utils import runs
 from utils.config import SpeechConfig, TrainConfig
 from utils.core.paths import Project
@@ -30,8 +30,6 @@ REACHED = """minimum => {
 
 
 def open_tab(page: Page, name: str) -> None:
-    """Open a tab once the page has remembered which one it was: that would take the place of this choice."""
-    page.wait_for_function("() => window.amharicRestored")
     page.locator('#tabs > .tab-wrapper [role="tab"]').get_by_text(name, exact=True).click()
 
 
@@ -158,12 +156,16 @@ def reopen(seen: Seen, served: Served, run: Run) -> None:
     page.reload()
     expect(facts(page)).to_contain_text("running")
     expect(field(page, "num_epochs")).to_have_value("1000")
-    page.wait_for_function("() => window.amharicRestored")  # else the second tab restores what a new page opens with
     second = page.context.new_page()
     second.goto(seen.origin)
     expect(facts(second)).to_contain_text("running")  # the tab that was open last is open again
     expect(button(second, "Delete")).to_be_disabled()
     expect(second.locator("#training-run-reasons")).to_contain_text(t("common.run_is_running", "en"))
+    second.reload()
+    open_tab(second, t("system.tab", "en"))  # at once: the tab that was open must not take its place
+    settle(second)
+    expect(second.locator("#run-facts")).to_be_visible()
+    open_tab(second, t("training.tab", "en"))
     second.close()
     assert seen.complaints == []
     served.restart(page)
@@ -199,7 +201,6 @@ def optimise(page: Page, project: Project) -> None:
 
 def speak(page: Page) -> None:
     """Step 3: the finished model is selected by itself and speaks; its sound is downloaded."""
-    page.reload()  # until now a checkpoint was the best model
     open_tab(page, t("inference.tab", "en"))
     expect(page.locator("#model input")).to_have_value(re.compile(f"{NAME} · finished model"))
     tries = page.get_by_label(f"number input for {SpeechConfig.model_fields['tries'].title}")

@@ -34,7 +34,16 @@ if TYPE_CHECKING:
 
 TICK_SECONDS = 2.0
 TABS = (data, pronunciation, training, inference, system)  # in the order of work
-RESTORED = "window.amharicRestored"  # set in the browser once project, language and tab are restored
+# The open tab, by hand: a visitor may choose one before a BrowserState is read and the server has answered.
+# The first tab is also selected when the page is built, which is no choice.
+SAVE_TAB = """() => {
+  window.amharicTabChosen ||= %s;
+  if (window.amharicTabChosen) localStorage.setItem("amharic-tab", "%s");
+}"""
+RESTORE_TAB = """() => {
+  const saved = localStorage.getItem("amharic-tab");
+  return {__type__: "update", ...(!window.amharicTabChosen && %s.includes(saved) && {selected: saved})};
+}"""
 
 CSS, SCRIPT = (Path(__file__).with_name(name) for name in ("page.css", "page.js"))
 GRADIO_WORDS = ("Drop File Here", "Drop Audio Here", "- or -", "Click to Upload", "Error", "Warning", "Info")
@@ -105,7 +114,7 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
             elem_id="language",
         )
     # The key is fixed, so what the browser saves outlives the page; it hides nothing.
-    names = ("project", "language", "tab")
+    names = ("project", "language")
     saved = [gr.BrowserState("", storage_key=f"amharic-{name}", secret="open") for name in names]  # noqa: S106
     # These events must come first: a browser handles the events of one widget in order, and a change of language
     # updates the whole page.
@@ -144,27 +153,23 @@ def connect_state(
             for widget in widgets
         ]
 
-    def restore(project: str, language: str, tab: str) -> list[Any]:
+    def restore(project: str, language: str) -> list[Any]:
         names = project_names(page.output)
         opened = gr.update(choices=names, value=project if project in names else names[0])
-        # The first tab is visible already; a quick visitor may have left it by now.
-        is_other = tab in {item.id for item in built[1:]}
-        shown = [gr.update(selected=tab), *ticking(tab)] if is_other else [gr.skip()] * (1 + len(clocks))
         language = language if language in LANGUAGES else settings.read(page.output).language
         if language == page.language.value:
-            return [opened, *shown, *[gr.skip()] * (1 + len(widgets))]
-        return [opened, *shown, language, *in_language(language)]
+            return [opened, *[gr.skip()] * (1 + len(widgets))]
+        return [opened, language, *in_language(language)]
 
     def ticking(tab: object) -> list[Update]:
         return [gr.update(active=item.id == tab) for item in built]
 
-    page.blocks.load(restore, saved, [page.project, tabs, *clocks, page.language, *widgets], **PRIVATE_EVENT).then(
-        None, js=f"() => {{ {RESTORED} = true; }}"
-    )
+    first, *others = (tab.id for tab in built)
+    page.blocks.load(None, None, tabs, js=RESTORE_TAB % json.dumps(others))
+    page.blocks.load(restore, saved, [page.project, page.language, *widgets], **PRIVATE_EVENT)
     page.language.input(in_language, page.language, widgets, **PRIVATE_EVENT)
     for tab in built:
-        # The first tab is also selected when the page is built, which is no choice of the visitor.
-        tab.select(None, saved[2], saved[2], js=f"before => {RESTORED} ? '{tab.id}' : before")
+        tab.select(None, None, None, js=SAVE_TAB % (json.dumps(tab.id != first), tab.id))
         tab.select(partial(ticking, tab.id), None, list(clocks), **PRIVATE_EVENT)
 
 

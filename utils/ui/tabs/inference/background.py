@@ -96,7 +96,7 @@ def build_batch(context: Context) -> dict[str, Any]:
     @show_errors
     def speak_lines(file: object, ending: str, page_language: str, project: str, **values: object) -> str:
         path = uploaded_file(context, file, t("inference.text_file_missing", page_language))
-        lines, config, opened = batch_speech.read_lines(path), settings(values), context.project(project)
+        lines, config, opened = batch_speech.read_lines(path), settings(values), context.page.open(project)
         if ending not in FORMATS:
             raise ConfigError(f"Unknown audio format {ending}.", hint=f"Choose {', '.join(FORMATS)}.")
 
@@ -144,7 +144,7 @@ def build_compare(context: Context) -> dict[str, Any]:
 
     @show_errors
     def compare(models: list[str] | None, sentences: str, page_language: str, project: str, **values: object) -> str:
-        opened, config, paths = context.project(project), settings(values), list(models or [])
+        opened, config, paths = context.page.open(project), settings(values), list(models or [])
 
         def task(job: BackgroundJob) -> str:
             return comparisons.compare(job, opened, paths, sentences, config, page.output)
@@ -155,7 +155,7 @@ def build_compare(context: Context) -> dict[str, Any]:
     def show(project: str, name: str | None, language: str) -> str:
         if not name:
             return note(t("inference.no_comparison", language))
-        return report_html(comparisons.load_report(context.project(project), name), language)
+        return report_html(comparisons.load_report(context.page.open(project), name), language)
 
     inputs = {**context.inputs, "models": models, "sentences": text}
     button.click(compare, inputs_kwargs=inputs, outputs=status, api_name="compare", **OWN_PROGRESS)
@@ -229,10 +229,10 @@ def _build_blind_test(context: Context, chosen: gr.Dropdown) -> None:
     outputs = [token, text, first, second, result, *buttons]
 
     def next_pair(project: str, name: str, voter: str, language: str) -> tuple[Any, ...]:
-        return _next_pair(context.project(project), name, voter, language)
+        return _next_pair(context.page.open(project), name, voter, language)
 
     def vote(choice: Choice, token: str, project: str, name: str, voter: str, language: str) -> tuple[Any, ...]:
-        comparisons.save_vote(context.project(project), name, token, choice, voter)
+        comparisons.save_vote(context.page.open(project), name, token, choice, voter)
         return next_pair(project, name, voter, language)
 
     inputs = [context.page.project, chosen, voter, context.page.language]
@@ -270,7 +270,7 @@ def build_export(context: Context) -> dict[str, Any]:
     status, page = gr.HTML(elem_id="pack-status"), context.page
 
     def new_archive(project: str, name: str) -> Path:
-        folder = context.project(project).exports
+        folder = context.page.open(project).exports
         make_folder(folder)
         return folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}.zip"
 

@@ -43,9 +43,6 @@ class Context:
     jobs: BackgroundJobs  # continue when the visitor leaves
     form: dict[str, Component] = field(default_factory=dict)  # the widget of each setting of speech
 
-    def project(self, name: str) -> Project:
-        return self.page.open(name)
-
     def build_fields(self, *names: str) -> None:
         """Lay out the widgets of some settings; without names, of all that are not laid out yet."""
         rest = [name for name in SpeechConfig.model_fields if name not in self.form]

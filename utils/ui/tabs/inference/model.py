@@ -60,13 +60,12 @@ def build_model(context: Context) -> dict[str, Any]:
 def model_state(context: Context, snapshot: Snapshot, model: str, seen: Mapping[str, Any]) -> dict[str, Any]:
     """Return updates for models, memory and voices.
 
-    A model that the page selected itself gives way to one of the open project.
+    A model that the page selected itself gives way to one of the open project, and that one to the finished model.
     """
     session, language, root = context.session, snapshot.language, snapshot.project.root
     picker: dict[str, Any] = {"choices": model_choices(snapshot.models, language)}
     if not model or seen.get("model", {}).get("value") == model:
-        is_own = bool(model) and Path(model).is_relative_to(root)
-        model = picker["value"] = model if is_own else preferred_model(snapshot.models, root)
+        model = picker["value"] = preferred_model(snapshot.models, root, model)
     reason, preview = t("inference.no_model", language), ""
     if model:
         try:
@@ -104,11 +103,14 @@ def _title(model: ListedModel, language: str) -> str:
     return " · ".join([*parts, *(["★"] if model.is_best else [])])
 
 
-def preferred_model(models: list[ListedModel], project: Path) -> str:
-    """Return the model that a visitor most likely wants: one of the project first."""
-    own = [model for model in models if model.path.is_relative_to(project)]
-    best = [model for model in own if model.kind == "ready" or model.is_best]
-    return str(next(iter([*best, *own, *models])).path) if models else ""
+def preferred_model(models: Sequence[ListedModel], project: Path, selected: str) -> str:
+    """Return the model that a visitor most likely wants, of the project first: finished, else selected, else best."""
+
+    def rank(model: ListedModel) -> tuple[bool, ...]:
+        is_own = model.path.is_relative_to(project)
+        return is_own, model.kind == "ready", is_own and str(model.path) == selected, model.is_best
+
+    return str(max(models, key=rank).path) if models else ""
 
 
 def model_html(session: SpeechSession, selected: str, language: str, preview: str = "") -> str:
@@ -205,7 +207,7 @@ def build_voice(context: Context) -> gr.Dropdown:
 
     @show_errors
     def add_clips(paths: Sequence[str] | str | None, project: str, language: str) -> tuple[Any, str]:
-        opened, paths = context.project(project), [paths] if isinstance(paths, str) else paths or []
+        opened, paths = context.page.open(project), [paths] if isinstance(paths, str) else paths or []
         added = [reference_clips.add(opened, Path(path)) for path in paths]
         value: dict[str, Any] = {"value": reference_clips.join_reference(added)} if added else {}
         return gr.update(choices=voice_choices(context, opened, language), **value), ""
@@ -247,7 +249,7 @@ def _build_dataset_clips(context: Context, picker: gr.Dropdown) -> None:
     def score_clips(project: str, language: str) -> Iterator[tuple[Any, str]]:
         scored: list[reference_clips.ScoredClip] = []
         try:
-            candidates = reference_clips.candidates(context.project(project))
+            candidates = reference_clips.candidates(context.page.open(project))
             yield gr.skip(), progress_html(t("inference.getting_ready", language))
             for clip in reference_clips.score_clips(candidates):
                 scored.append(clip)

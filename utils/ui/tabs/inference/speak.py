@@ -200,7 +200,7 @@ def follow(
     """Follow a request until it ends or is stopped, and save what was spoken as a take."""
     yield _update(progress_html(t("inference.waiting", language)), "")
     try:
-        opened = context.project(project)
+        opened = context.page.open(project)
         recorder, request = start(settings(values))
         sent = 0
         for event in request.events():

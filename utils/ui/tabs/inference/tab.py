@@ -86,7 +86,7 @@ def _bind_timer(context: Context, widgets: dict[str, Any]) -> None:
         seen: dict[str, Any], project: str, model: str | None, take: str | None, comparison: str | None, language: str
     ) -> list[Any]:
         try:
-            snapshot = Snapshot(project, context.project(project), list_models(context.page.output), language)
+            snapshot = Snapshot(project, context.page.open(project), list_models(context.page.output), language)
             state = {
                 **model_state(context, snapshot, model or "", seen),
                 **history_state(snapshot.project, take, language),

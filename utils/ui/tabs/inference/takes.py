@@ -57,7 +57,7 @@ class TakeWidgets:
 
     def show(self, project: str, name: str | None, language: str) -> tuple[Any, ...]:
         """Show a take."""
-        opened = self.context.project(project)
+        opened = self.context.page.open(project)
         if not name:
             return None, note(t("inference.no_takes", language)), gr.update(choices=[], value=None), ""
         take = takes.load(opened, name)
@@ -81,7 +81,7 @@ def build_take(context: Context, chosen: gr.Radio, audio: gr.Audio) -> TakeWidge
 
     @show_errors
     def make_file(project: str, name: str | None, suffix: str, language: str) -> str:  # noqa: ARG001  # of its errors
-        opened = context.project(project)
+        opened = context.page.open(project)
         take = takes.load(opened, name)
         convert_take(opened, take, suffix)
         return files_html(opened, take)
@@ -190,7 +190,7 @@ def build_history(widgets: TakeWidgets, text: gr.Textbox) -> dict[str, gr.Button
 
     def change(action: Callable[[Project, str | None], str], sentence: str) -> Callable[..., Any]:
         def changed(project: str, name: str | None, language: str) -> tuple[Any, Any]:
-            opened = context.project(project)
+            opened = context.page.open(project)
             changed_name = action(opened, name)
             choices = take_choices(opened, language)
             value = changed_name if changed_name != name else next((value for _, value in choices), None)
@@ -200,7 +200,7 @@ def build_history(widgets: TakeWidgets, text: gr.Textbox) -> dict[str, gr.Button
 
     @show_errors
     def reuse(project: str, name: str | None, language: str) -> list[Any]:
-        take = takes.load(context.project(project), name)
+        take = takes.load(context.page.open(project), name)
         done = message_box("success", t("inference.take_reused", language))
         return [done, take.text, *(take.settings.get(field, gr.skip()) for field in form)]
 
@@ -250,7 +250,7 @@ def _build_sentence(widgets: TakeWidgets) -> None:
         if number is None or not name:
             hint = note(t("inference.choose_sentence", language)) if name else ""
             return None, "", None, "", *[gr.update(interactive=False)] * 2, hint, None
-        opened = context.project(project)
+        opened = context.page.open(project)
         take = takes.load(opened, name)
         sentence = takes.load_sentences(opened, take)[_sentence_number(take, number)]
         can_repeat = take.kind != "subtitles"
@@ -263,7 +263,7 @@ def _build_sentence(widgets: TakeWidgets) -> None:
     def replace_sentence(project: str, name: str | None, new: NewSentence | None, language: str) -> tuple[Any, ...]:
         if new is None or new[0] != name:
             raise ConfigError("No sentence has been spoken again yet.", hint="Select one and speak it again first.")
-        opened = context.project(project)
+        opened = context.page.open(project)
         take = takes.replace_sentence(opened, takes.load(opened, name), *new[1:])
         for path in takes.take_folder(opened, take.name).iterdir():  # made from the old audio
             if path.name not in (takes.AUDIO, takes.METADATA):
@@ -302,7 +302,7 @@ def _speak_again(context: Context) -> Callable[..., Iterator[tuple[Any, ...]]]:
     ) -> Iterator[tuple[Any, ...]]:
         unchanged = (gr.update(interactive=False), None)
         try:
-            old = takes.load(context.project(project), take)
+            old = takes.load(context.page.open(project), take)
             number = _sentence_number(old, sentence)
             seed = (old.pieces[number].seed + 1 + secrets.randbelow(2**32 - 1)) % 2**32  # any other than before
             config = settings(values).model_copy(update={"seed": seed})

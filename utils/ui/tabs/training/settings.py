@@ -17,7 +17,7 @@ from utils.core.paths import CONFIGS, UPLOADS, Project
 from utils.core.storage import make_folder, write_atomically
 from utils.dataset import metadata
 from utils.ui.form import build_form
-from utils.ui.i18n import describe_problems, field_title, heading, labels, t
+from utils.ui.i18n import choices, describe_problems, field_title, heading, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, notify, show_errors
 from utils.ui.run_panel import command_box
 from utils.ui.views import error_box, message_box, message_list, note
@@ -68,10 +68,6 @@ SAVE = """(value) => {
   const saved = JSON.parse(localStorage.getItem("amharic-training-form") ?? "{}");
   localStorage.setItem("amharic-training-form", JSON.stringify({ ...saved, %s: value }));
 }"""
-
-
-def preset_choices(language: str) -> list[tuple[str, str]]:
-    return [(t(f"preset.{name}.title", language), name) for name in PRESETS]
 
 
 def load_preset(name: str) -> TrainConfig:
@@ -219,10 +215,8 @@ def build_model(form: TrainForm) -> None:
 
 
 def build_presets(form: TrainForm) -> None:
-    language = form.page.language
-    preset = gr.Dropdown(
-        preset_choices("en"), value=None, elem_id="preset", interactive=True, **labels("training.preset")
-    )
+    titles = choices({name: f"preset.{name}.title" for name in PRESETS})
+    preset = gr.Dropdown(titles, value=None, elem_id="preset", interactive=True, **labels("training.preset"))
     about = gr.HTML(elem_id="preset-about")
 
     @show_errors
@@ -231,13 +225,9 @@ def build_presets(form: TrainForm) -> None:
         description = f"{t(f'preset.{name}.about', page_language)} (configs/{name}.yaml)"
         return [note(description), *form_values(config, keep_paths=True)]
 
-    def translate(chosen: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
-        return gr.update(choices=preset_choices(chosen))
-
     # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.
-    outputs = [about, *form.outputs]
-    preset.change(choose, [preset, language], outputs, api_name="preset", show_progress_on=about, **RAW_INPUTS)
-    language.change(translate, language, preset, **PRIVATE_EVENT)
+    inputs, outputs = [preset, form.page.language], [about, *form.outputs]
+    preset.change(choose, inputs, outputs, api_name="preset", show_progress_on=about, **RAW_INPUTS)
 
 
 def build_settings(form: TrainForm) -> None:
@@ -288,13 +278,8 @@ def build_files(form: TrainForm) -> None:
     write = form.handler(write_command, hide)
     show.click(write, outputs=[message, command], api_name="train_command", **options)
     save.click(form.handler(write_file, hide), outputs=[message, file], api_name="save_settings", **options)
-    load.upload(
-        read_file,
-        [load, page.language],
-        [message, *form.outputs],
-        api_name="load_settings",
-        show_progress_on=message,
-    )
+    inputs, outputs = [load, page.language], [message, *form.outputs]
+    load.upload(read_file, inputs, outputs, api_name="load_settings", show_progress_on=message)
 
 
 def save_form_in_browser(form: TrainForm) -> None:
