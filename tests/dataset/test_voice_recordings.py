@@ -29,10 +29,8 @@ def test_a_preparation_makes_a_clip_of_each_take_with_its_text(tmp_path: Path) -
     for number, sentence in enumerate(SENTENCES):
         voice_recordings.save_take(project, f" {sentence} ", spoken(2 + number), RATE)
     scan = sources.find_recordings([voice_recordings.folder(project)], language="am")
-    assert [(recording.path.name, recording.text) for recording in scan.recordings] == [
-        ("take-0001.flac", SENTENCES[0]),
-        ("take-0002.flac", SENTENCES[1]),
-    ]
+    named = {recording.path.name: recording.text for recording in scan.recordings}
+    assert named == {"take-0001.flac": SENTENCES[0], "take-0002.flac": SENTENCES[1]}
     report = built(scan, project, SETTINGS.model_copy(update={"min_snr_db": -20}))
     assert sorted(clip.text for clip in report.contents.kept) == sorted(SENTENCES)
 
@@ -40,10 +38,8 @@ def test_a_preparation_makes_a_clip_of_each_take_with_its_text(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("samples", "reason"),
     [
-        (np.zeros(RATE, np.float32), "recording is silent"),
-        (np.zeros(0, np.float32), "recording is silent"),
-        (spoken(0.2), "too short"),
-        (spoken(13.0), "the maximum is"),
+        *[(np.zeros(size, np.float32), "recording is silent") for size in (RATE, 0)],
+        *[(spoken(0.2), "too short"), (spoken(13.0), "the maximum is")],
     ],
 )
 def test_a_take_of_which_no_clip_would_come_is_refused(tmp_path: Path, samples: Samples, reason: str) -> None:
@@ -74,13 +70,11 @@ def test_the_shipped_sentences_have_every_sound_and_so_do_the_first_ten_chosen()
     assert prompts.missing_sounds(shipped) == prompts.missing_sounds(first[:10]) == ()
     assert first == prompts.choose(20)
     assert set(prompts.choose(300, read=first)) == set(shipped) - set(first)
-
-
-def test_chosen_sentences_have_more_pairs_than_as_many_from_the_start_of_the_list() -> None:
-    def pairs(texts: list[str]) -> int:
-        return len({unit for text in texts for unit in prompts._units(text) if len(unit) == 2})
-
-    assert pairs(prompts.choose(40)) > 1.2 * pairs(list(prompts.shipped()[:40]))
+    chosen, listed = (
+        {unit for text in texts for unit in prompts._units(text) if len(unit) == 2}
+        for texts in (prompts.choose(40), shipped[:40])
+    )
+    assert len(chosen) > 1.2 * len(listed)
 
 
 @pytest.mark.parametrize(("text", "sounds"), [("ሰላም", set("səlam")), ("…", set()), ("3", set("sost"))])

@@ -283,9 +283,9 @@ def _new_database(folder: Path) -> sqlite3.Connection:
 
 def read_1_0(folder: Path) -> tuple[list[Source], list[Clip]]:
     """Read a dataset of version 1.0, whose files stay; clips of unfinished recordings do not count."""
-    columns = [column.name for column in fields(Source)]
+    entries = list(_rows_1_0(folder / RECORDINGS, [column.name for column in fields(Source)]))
     with _line_of(folder / RECORDINGS):
-        sources = [source_of_row(cells) for cells in _rows_1_0(folder / RECORDINGS, columns)]
+        sources = [source_of_row(cells) for cells in entries]
     finished = {source.recording for source in sources if source.recording and not source.reason}
     latest = {cells[0]: cells for cells in _rows_1_0(folder / MANIFEST, COLUMNS) if cells[1] in finished}
     first_score, status = COLUMNS.index(SCORES[0]), COLUMNS.index("status")
@@ -302,8 +302,6 @@ def _line_of(path: Path) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        if str(path) in error.message:
-            raise
         raise DataError(f"{path}: {error.message}", hint="Remove its line.") from error
 
 
