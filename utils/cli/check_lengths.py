@@ -7,6 +7,7 @@ from pathlib import Path
 from utils.cli.check_text import add_vocabulary, open_tokenizer
 from utils.cli.runs import add_project
 from utils.core.paths import project
+from utils.dataset.statistics import measure_lengths
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,8 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from utils.dataset.statistics import measure_lengths
-
     rows, measured = measure_lengths(arguments.path or project(arguments.project, arguments.output).dataset)
     if arguments.vocab or arguments.model:
         tokenizer = open_tokenizer(arguments, (row.text for row in rows))

@@ -3,15 +3,15 @@
 import argparse
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from utils.core import paths
 from utils.core.errors import DataError, VocabularyError
+from utils.dataset.metadata import header_seconds
+from utils.dataset.text_files import find_columns, read_any_encoding, read_listing
+from utils.xtts.coverage import TextRow, measure_coverage
 from utils.xtts.files import BUILT_IN
-
-if TYPE_CHECKING:
-    from utils.xtts.coverage import TextRow
-    from utils.xtts.tokenizer import Tokenizer
+from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
+from utils.xtts.vocabulary import Vocabulary
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +31,6 @@ def add_vocabulary(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from utils.xtts.coverage import measure_coverage
-
     rows = read_rows(arguments.text)
     tokenizer = open_tokenizer(arguments, (row.text for row in rows))
     coverage = measure_coverage(tokenizer, rows, arguments.language)
@@ -44,12 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     return int(bool(coverage.missing or missing))
 
 
-def read_rows(path: Path) -> "list[TextRow]":
+def read_rows(path: Path) -> list[TextRow]:
     """Read a clip list, or a text with one sentence per line; a line that training would skip is an error."""
-    from utils.dataset.metadata import header_seconds
-    from utils.dataset.text_files import find_columns, read_any_encoding, read_listing
-    from utils.xtts.coverage import TextRow
-
     lines = read_any_encoding(path).text.split("\n")
     if not find_columns(lines[0].split("|")):
         return [TextRow(number, line) for number, line in enumerate(lines, 1) if line.strip()]
@@ -60,11 +54,8 @@ def read_rows(path: Path) -> "list[TextRow]":
     return [TextRow(clip.line, clip.text, header_seconds(path.parent / clip.audio)) for clip in clips]
 
 
-def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> "Tokenizer":
+def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> Tokenizer:
     """Open the tokenizer of a model, or the one that training would create from a published vocabulary."""
-    from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
-    from utils.xtts.vocabulary import Vocabulary
-
     if arguments.model:
         return Tokenizer.load(arguments.model)
     base = Vocabulary.load(arguments.vocab or published_vocabulary())

@@ -3,15 +3,15 @@
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from utils import runs
 from utils.cli.runs import add_project
 from utils.core.errors import RunError
 from utils.core.paths import Project, project
-
-if TYPE_CHECKING:
-    from utils.xtts.checkpoints import Checkpoint, Which
+from utils.training import checkpoint_diff
+from utils.xtts import checkpoints
+from utils.xtts.checkpoints import Checkpoint, Which
 
 HEADER = ("run", "step", "epoch", "train", "eval", "MB", "best", "samples", "")
 SETTINGS_SHOWN = 40  # characters of a value
@@ -38,10 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def show_list(opened: Project, name: str) -> int:
     """Print a table of the checkpoints, newest first."""
-    from utils.xtts.checkpoints import list_checkpoints
-
     shown = [runs.find_run(opened, name)] if name else runs.list_runs(opened)
-    rows = [_row(run.name, checkpoint) for run in shown for checkpoint in list_checkpoints(run.folder)]
+    rows = [_row(run.name, checkpoint) for run in shown for checkpoint in checkpoints.list_checkpoints(run.folder)]
     if not rows:
         print(f"There are no checkpoints in {opened.runs / name if name else opened.root}.")
         return 0
@@ -53,8 +51,6 @@ def show_list(opened: Project, name: str) -> int:
 
 def compare(opened: Project, arguments: argparse.Namespace) -> int:
     """Print the differences of two checkpoints."""
-    from utils.training import checkpoint_diff
-
     if len(arguments.steps) != 2:
         raise RunError("compare needs two steps.", hint="Usage: checkpoints compare RUN STEP STEP.")
     first = _find(opened, arguments.name, arguments.steps[0])
@@ -74,8 +70,6 @@ def compare(opened: Project, arguments: argparse.Namespace) -> int:
 
 def delete(opened: Project, arguments: argparse.Namespace) -> int:
     """Delete checkpoints, damaged ones too."""
-    from utils.xtts import checkpoints
-
     folder = runs.find_run(opened, arguments.name).folder
     known = {checkpoint.step: checkpoint for checkpoint in checkpoints.list_checkpoints(folder)}
     wanted = [_which(step) for step in arguments.steps]
@@ -104,13 +98,11 @@ def promote(opened: Project, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _find(opened: Project, name: str, step: str) -> "Checkpoint":
-    from utils.xtts.checkpoints import find
-
-    return find(runs.find_run(opened, name).folder, _which(step))
+def _find(opened: Project, name: str, step: str) -> Checkpoint:
+    return checkpoints.find(runs.find_run(opened, name).folder, _which(step))
 
 
-def _which(step: str) -> "Which":
+def _which(step: str) -> Which:
     step = step.removeprefix("step_")
     if step.isdecimal():
         return int(step)
@@ -119,7 +111,7 @@ def _which(step: str) -> "Which":
     raise RunError(f"{step!r} is not a step.", hint="Use a number, best or newest.")
 
 
-def _row(name: str, checkpoint: "Checkpoint") -> tuple[str, ...]:
+def _row(name: str, checkpoint: Checkpoint) -> tuple[str, ...]:
     info = checkpoint.info
     mark, size, samples = "*" * checkpoint.is_best, f"{checkpoint.size / 1e6:.1f}", str(len(checkpoint.samples) or "")
     if info is None:
@@ -132,7 +124,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _title(checkpoint: "Checkpoint") -> str:
+def _title(checkpoint: Checkpoint) -> str:
     return f"{checkpoint.run.name} step {checkpoint.step}"
 
 

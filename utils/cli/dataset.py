@@ -11,6 +11,9 @@ from utils.config import DatasetConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.errors import ConfigError
 from utils.core.paths import project
+from utils.dataset import bulk_edits, editor, metadata, statistics
+from utils.dataset.export import export as export_dataset
+from utils.dataset.store import load_dataset, open_store
 
 SHOWN = 200  # problems and clips printed; the rest is only counted
 FILE_NAMES = "Audio files keep their names."
@@ -79,8 +82,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_filter_arguments(action: argparse.ArgumentParser) -> None:
-    from utils.dataset.bulk_edits import LIMITS
-
     action.description = (
         f"{action.description} Clips outside the limits are excluded; clips that a filter had excluded and that are"
         " now within the limits are restored. Clips excluded by hand, and duplicates, stay excluded."
@@ -91,7 +92,7 @@ def _add_filter_arguments(action: argparse.ArgumentParser) -> None:
         " To undo, filter again with the earlier limits, or use dataset edit --undo for a single clip."
     )
     action.add_argument("--apply", action="store_true", help="apply the changes")
-    add_flags(action, DatasetConfig, LIMITS)
+    add_flags(action, DatasetConfig, bulk_edits.LIMITS)
 
 
 def _share(written: str) -> float:
@@ -109,27 +110,23 @@ def _names(written: str) -> tuple[str, str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from utils.dataset.metadata import write_lists
-
     folder = project(arguments.project, arguments.output).dataset
     code: int = arguments.act(folder, arguments)
-    write_lists(folder)
+    metadata.write_lists(folder)
     return code
 
 
 def validate(folder: Path, arguments: argparse.Namespace) -> int:
     """Print every problem with its file and line; exit code 1 if there is one."""
-    from utils.dataset.metadata import check, list_files, read_language, read_list
-
     path = arguments.path or folder
     language = arguments.language
     tokenizer = None
     if arguments.vocab or arguments.model:
-        rows = [row for file in list_files(path) for row in read_list(file)]
+        rows = [row for file in metadata.list_files(path) for row in metadata.read_list(file)]
         tokenizer = open_tokenizer(arguments, (row.text for row in rows))
     elif path.is_dir():
-        language = read_language(path)
-    problems = list(check(path, arguments.max_seconds, language, tokenizer))
+        language = metadata.read_language(path)
+    problems = list(metadata.check(path, arguments.max_seconds, language, tokenizer))
     for problem in problems[:SHOWN]:
         print(problem)
     print(f"{len(problems)} problems" + (f", the first {SHOWN} are shown" if len(problems) > SHOWN else "") + ".")
@@ -138,12 +135,8 @@ def validate(folder: Path, arguments: argparse.Namespace) -> int:
 
 def stats(folder: Path, arguments: argparse.Namespace) -> int:
     """Show hours, speakers, lengths, speech rate, noise, phonemes, and audio usage."""
-    from utils.dataset import statistics
-    from utils.dataset.metadata import read_language
-    from utils.dataset.store import open_store
-
     store = open_store(folder)
-    counts = statistics.count(store, read_language(folder))
+    counts = statistics.count(store, metadata.read_language(folder))
     print(statistics.report(counts))
     print(statistics.account(store.read()).render())
     if message := store.meta("migration"):
@@ -156,36 +149,26 @@ def stats(folder: Path, arguments: argparse.Namespace) -> int:
 
 def merge(folder: Path, arguments: argparse.Namespace) -> int:
     """Add the clips and the split of another dataset; existing clips are unchanged."""
-    from utils.dataset.bulk_edits import merge as join
-
-    print(join(folder, arguments.other, dry_run=arguments.dry_run))
+    print(bulk_edits.merge(folder, arguments.other, dry_run=arguments.dry_run))
     return 0
 
 
 def resplit(folder: Path, arguments: argparse.Namespace) -> int:
     """Choose new evaluation clips; do not do this between two runs that train the same model."""
-    from utils.dataset import editor
-    from utils.dataset.statistics import split_counts
-    from utils.dataset.store import open_store
-
     note = editor.resplit(folder, arguments.eval_share, arguments.by)
-    print(" ".join(f"{name} {value}" for name, value in split_counts(open_store(folder)).items()), note)
+    counts = statistics.split_counts(open_store(folder))
+    print(*(f"{name} {value}" for name, value in counts.items()), note)
     return 0
 
 
 def export(folder: Path, arguments: argparse.Namespace) -> int:
     """Write the dataset in a format for other programs."""
-    from utils.dataset.export import export as write
-
-    print(f"Written: {write(folder, arguments.target, arguments.shape)}")
+    print(f"Written: {export_dataset(folder, arguments.target, arguments.shape)}")
     return 0
 
 
 def restore(folder: Path, arguments: argparse.Namespace) -> int:
     """Restore excluded clips; without ids, list them."""
-    from utils.dataset import editor
-    from utils.dataset.store import load_dataset
-
     excluded = load_dataset(folder).excluded
     chosen = [clip.id for clip in excluded if clip.reason == arguments.reason] if arguments.reason else []
     if names := [*arguments.clips, *chosen]:
@@ -199,18 +182,13 @@ def restore(folder: Path, arguments: argparse.Namespace) -> int:
 
 def filter_again(folder: Path, arguments: argparse.Namespace) -> int:
     """Re-run the quality filters with other limits; only shows the changes without --apply."""
-    from utils.dataset.bulk_edits import refilter
-
-    print(refilter(folder, read_flags(arguments, DatasetConfig), apply=arguments.apply))
+    print(bulk_edits.refilter(folder, read_flags(arguments, DatasetConfig), apply=arguments.apply))
     print("Changes applied." if arguments.apply else "Nothing was changed. Add --apply to apply the changes.")
     return 0
 
 
 def rename(folder: Path, arguments: argparse.Namespace) -> int:
     """Rename or merge speakers; without names, list them."""
-    from utils.dataset.editor import rename_speakers
-    from utils.dataset.store import load_dataset
-
     if not arguments.speaker:
         clips = load_dataset(folder).clips.values()
         for speaker, count in Counter(clip.speaker for clip in clips).most_common():
@@ -220,15 +198,13 @@ def rename(folder: Path, arguments: argparse.Namespace) -> int:
     names = dict(arguments.speaker)
     if len(names) < len(arguments.speaker):
         raise ConfigError("A speaker is renamed twice.", hint="Give each old name once.")
-    for old, count in rename_speakers(folder, names).items():
+    for old, count in editor.rename_speakers(folder, names).items():
         print(f"{old} renamed to {names[old]}: {count} clips.")
     return 0
 
 
 def edit(folder: Path, arguments: argparse.Namespace) -> int:
     """Correct the text of a clip, exclude it, or undo its last change."""
-    from utils.dataset import editor
-
     if arguments.text is not None:
         change = editor.set_text(folder, arguments.clip, arguments.text)
     elif arguments.exclude is not None:
@@ -242,8 +218,6 @@ def edit(folder: Path, arguments: argparse.Namespace) -> int:
 
 def undo(folder: Path, _arguments: argparse.Namespace) -> int:
     """Undo the last edit, made here or on the page."""
-    from utils.dataset import editor
-
     change = editor.undo(folder)
     print(f"Undone: {change.name}, {len(change.clips)} clips.")
     return 0
@@ -251,8 +225,6 @@ def undo(folder: Path, _arguments: argparse.Namespace) -> int:
 
 def redo(folder: Path, _arguments: argparse.Namespace) -> int:
     """Make the edit again that was undone last."""
-    from utils.dataset import editor
-
     change = editor.redo(folder)
     print(f"Redone: {change.name}, {len(change.clips)} clips.")
     return 0

@@ -17,9 +17,11 @@ from utils.config.flags import EXIT_INTERRUPTED, add_flags, read_flags
 from utils.core.batching import evenly_spaced
 from utils.core.errors import ConfigError
 from utils.core.paths import project
+from utils.dataset import recognisers
+from utils.dataset.metadata import FILES, read_language, write_lists
+from utils.dataset.recognisers.isolated import IsolatedRecogniser
 
 if TYPE_CHECKING:
-    from utils.dataset.recognisers import Recogniser
     from utils.evaluation.evaluate import EvaluationProgress
     from utils.evaluation.sentences import EvaluationSentence
 
@@ -71,7 +73,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def select_sentences(arguments: argparse.Namespace, config: SpeechConfig) -> "list[EvaluationSentence]":
     """Return the sentences of a file, of a project's held-out clips, or the built-in ones."""
-    from utils.dataset.metadata import FILES, read_language, write_lists
     from utils.evaluation import sentences
 
     if arguments.sentences:
@@ -87,16 +88,12 @@ def select_sentences(arguments: argparse.Namespace, config: SpeechConfig) -> "li
     return [dataclasses.replace(sentence, reference=config.reference or sentence.reference) for sentence in selected]
 
 
-def load_recogniser(model: str, config: SpeechConfig, stack: ExitStack) -> "Recogniser | None":
+def load_recogniser(model: str, config: SpeechConfig, stack: ExitStack) -> IsolatedRecogniser | None:
     """Return the recogniser, which starts in its own process once all models have spoken."""
-    from utils.dataset.recognisers import CTC as CTC_FACTORY
-    from utils.dataset.recognisers import WHISPER, RecogniserSpec
-    from utils.dataset.recognisers.isolated import IsolatedRecogniser
-
     if not model:
         return None
-    factory = CTC_FACTORY if model.startswith(CTC) else WHISPER
-    spec = RecogniserSpec(model.removeprefix(CTC), config.device, factory=factory)
+    factory = recognisers.CTC if model.startswith(CTC) else recognisers.WHISPER
+    spec = recognisers.RecogniserSpec(model.removeprefix(CTC), config.device, factory=factory)
     return stack.enter_context(IsolatedRecogniser(spec, warn=lambda message: print(message, file=sys.stderr)))
 
 

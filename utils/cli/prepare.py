@@ -7,17 +7,18 @@ use another project.
 import argparse
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from utils.cli.runs import add_detach, add_project, start_and_follow
 from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.errors import ConfigError, DataError
 from utils.core.paths import project
+from utils.dataset import build, sources, statistics
+from utils.dataset.pipeline import needs_transcription
+from utils.dataset.recognisers import CTC, RecogniserSpec
+from utils.dataset.recognisers.isolated import IsolatedRecogniser
+from utils.dataset.store import Store
 from utils.runs.job import Job
-
-if TYPE_CHECKING:
-    from utils.dataset.recognisers import Recogniser, RecogniserSpec
 
 CONFIG = DatasetConfig
 
@@ -49,10 +50,6 @@ def _absolute(recording: str) -> str:
 
 def work(job: Job, config: DatasetConfig) -> None:
     """Find the recordings and create their clips."""
-    from utils.dataset import build, sources, statistics
-    from utils.dataset.pipeline import needs_transcription
-    from utils.dataset.recognisers import CTC, RecogniserSpec
-    from utils.dataset.store import Store
 
     def report_download(name: str, share: float) -> None:
         job.stop_if_requested()
@@ -91,10 +88,8 @@ def work(job: Job, config: DatasetConfig) -> None:
     job.events.emit("prepared", added=report.added, known=report.known, bad=len(report.bad), clips=len(contents.kept))
 
 
-def _recogniser(job: Job, spec: "RecogniserSpec", stack: ExitStack) -> "Recogniser":
+def _recogniser(job: Job, spec: RecogniserSpec, stack: ExitStack) -> IsolatedRecogniser:
     """Return a recogniser in its own process, which loads its model for the first clip."""
-    from utils.dataset.recognisers.isolated import IsolatedRecogniser
-
     return stack.enter_context(
         IsolatedRecogniser(spec, warn=lambda message: job.events.emit("warning", message=message))
     )

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from utils.cli.runs import add_project
 from utils.core.paths import project
+from utils.core.storage import write_atomically
+from utils.dataset import prompts
+from utils.dataset.store import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,10 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from utils.core.storage import write_atomically
-    from utils.dataset import prompts
-    from utils.dataset.store import Store
-
     dataset = project(arguments.project, arguments.output).dataset
     read = [clip.text for clip in Store(dataset).read().kept]
     sentences = prompts.choose(arguments.count, read=read)

@@ -3,9 +3,11 @@
 import argparse
 from collections.abc import Mapping
 
+from utils.amharic import explain
 from utils.cli.check_text import add_vocabulary, open_tokenizer, published_vocabulary
 from utils.core.errors import VocabularyError
 from utils.core.languages import AMHARIC, canonical
+from utils.xtts.language_packs import pack_for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,8 +43,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _steps_without_vocabulary(text: str, arguments: argparse.Namespace) -> dict[str, str]:
-    from utils.xtts.language_packs import pack_for
-
     pack = pack_for(arguments.language, backend=arguments.backend)
     normalised = pack.normalise(text)
     phones = pack.phonemise(normalised)
@@ -54,8 +54,6 @@ def _explain_words(text: str, arguments: argparse.Namespace, overrides: Mapping[
     """Print the source of gemination for each Amharic word, and characters that were not read."""
     if canonical(arguments.language) != AMHARIC.code or arguments.backend != "rules":
         return
-    from utils.amharic import explain
-
     explanation = explain(text, overrides)
     print()
     for word in explanation.words:

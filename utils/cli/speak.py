@@ -8,17 +8,21 @@ speak "ሰላም" --stream | aplay
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from utils.config import SpeechConfig
 from utils.config.flags import EXIT_INTERRUPTED, add_flags, read_flags
 from utils.core.errors import TextError
+from utils.dataset.subtitles import read_cues
+from utils.dataset.text_files import read_any_encoding
+from utils.media.audio import Samples
+from utils.media.encoding import format_of, to_pcm16, wav_header, write_audio
+from utils.media.rates import OUTPUT_RATE
+from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from utils.media.audio import Samples
     from utils.speech.synthesizer import Synthesizer
     from utils.speech.types import Utterance
 
@@ -49,8 +53,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def read_input(arguments: argparse.Namespace) -> str:
     """Read the text from the arguments, a file or standard input."""
-    from utils.dataset.text_files import read_any_encoding
-
     if arguments.file:
         return read_any_encoding(arguments.file).text
     text: str = sys.stdin.read() if arguments.text == "-" else arguments.text
@@ -73,9 +75,6 @@ def load(config: SpeechConfig) -> "Synthesizer":
 
 def speak(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int:
     """Speak a text into a file, sentence by sentence; after Ctrl-C, what is finished is written."""
-    from utils.media.encoding import format_of
-    from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
-
     format_of(arguments.out)  # before the long work
     synthesizer = load(config)
     plan = synthesizer.plan(text, config)
@@ -105,10 +104,6 @@ def speak(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int
 
 def dub(subtitles: Path, out: Path, config: SpeechConfig) -> int:
     """Speak subtitles, each at its time."""
-    from utils.dataset.subtitles import read_cues
-    from utils.media.encoding import format_of, write_audio
-    from utils.media.rates import OUTPUT_RATE
-
     format_of(out)
     cues = read_cues(subtitles)
     for warning in cues.warnings:
@@ -121,10 +116,8 @@ def dub(subtitles: Path, out: Path, config: SpeechConfig) -> int:
     return 0
 
 
-def stream(chunks: "Iterable[Samples]", pipe: BinaryIO, *, raw: bool) -> int:
+def stream(chunks: Iterable[Samples], pipe: BinaryIO, *, raw: bool) -> int:
     """Write audio into a pipe as it comes; the reader may close it at any time."""
-    from utils.media.encoding import to_pcm16, wav_header
-
     try:
         if not raw:
             pipe.write(wav_header())
