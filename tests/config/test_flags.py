@@ -17,17 +17,6 @@ def parse(words: list[str], config: type[Config] = TrainConfig) -> Config:
 
 
 @pytest.mark.parametrize(
-    ("words", "name", "value"),
-    [
-        (["--num-epochs", "5"], "num_epochs", 5), (["--no-enable-sdpa"], "enable_sdpa", False),
-        (["--learning-rate", "5e-5"], "learning_rate", 5e-5), (["--tracker", "wandb"], "tracker", "wandb"),
-    ],
-)  # fmt: skip
-def test_a_flag_sets_its_field(words: list[str], name: str, value: object) -> None:
-    assert getattr(parse(words), name) == value
-
-
-@pytest.mark.parametrize(
     ("words", "epochs"),
     [([], 3), (["--num-epochs", "7"], 7), (["--num-epochs", "10"], 10)],
     ids=["yaml", "flag", "default"],
@@ -43,7 +32,7 @@ def test_a_flag_wins_over_the_file(tmp_path: Path, words: list[str], epochs: int
 @pytest.mark.parametrize(
     "config",
     [
-        TrainConfig(num_epochs=3, enable_sdpa=False, enable_ema=True, learning_rate=1e-5),
+        TrainConfig(num_epochs=3, enable_sdpa=False, enable_ema=True, learning_rate=1e-5, tracker="wandb"),
         TrainConfig(custom_model="/my models/it's here", train_csv="ዳታ/metadata.csv"),
         TrainConfig(custom_model="-odd"),
     ],

@@ -1,6 +1,5 @@
 """Runs are real child processes that survive whatever happens to the page."""
 
-import contextlib
 import dataclasses
 import json
 import os
@@ -15,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.soak.faults import fill
 from utils import runs
 from utils.config import RehearsalConfig
 from utils.core.errors import RunBusyError, RunError, StorageError
@@ -272,16 +272,10 @@ def test_a_child_that_cannot_start_is_an_error_that_names_the_log(project: Proje
     assert "no_such_verb" in run.log.read_text(encoding="utf-8")
 
 
-def fill(disk: Path) -> None:
-    with (disk / "ballast").open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while file.write(b"x" * 512):
-            pass
-
-
 def test_nothing_is_started_on_a_full_disk(small_disk: Path) -> None:
     project = Project(small_disk / "project")
     project.runs.mkdir(parents=True)
-    fill(small_disk)
+    fill(small_disk, 0)
     with pytest.raises(StorageError, match="No space left"):
         runs.start("rehearse", SHORT, project)
     assert runs.list_runs(project) == []
@@ -291,7 +285,7 @@ def test_nothing_is_started_on_a_full_disk(small_disk: Path) -> None:
 def test_a_full_disk_keeps_no_run_alive_and_its_state_readable(small_disk: Path) -> None:
     run = runs.start("rehearse", RehearsalConfig(seconds=60, ticks_per_second=2), Project(small_disk / "project"))
     pid = run.current_state().pid
-    fill(small_disk)
+    fill(small_disk, 0)
     assert runs.stop_now(run).status not in runs.ACTIVE
     assert identity(pid) == ""
     assert run.read_state().verb == "rehearse"
