@@ -98,7 +98,7 @@ def test_a_command_is_understood(line: str, monkeypatch: pytest.MonkeyPatch) -> 
         check_ours(rest)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=named)
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"], ids=named)
 def test_links_lead_somewhere_in_the_repository(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     targets = [target for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in target]

@@ -23,14 +23,16 @@ from utils.core.events import iter_events
 from utils.core.languages import AMHARIC
 from utils.core.paths import CONFIGS, Project
 from utils.core.storage import write_atomically
+from utils.dataset.metadata import FILES
+from utils.evaluation.report import EvaluationReport, summary
+from utils.evaluation.results import METRICS, EvaluatedUtterance
+from utils.media import audio
+from utils.media.rates import OUTPUT_RATE
 from utils.workspace import projects, sample_project
 from utils.xtts.files import TINY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from utils.evaluation.report import EvaluationReport
-    from utils.evaluation.results import EvaluatedUtterance
 
 NAME, PAGE = "demo", "demo.html"
 DISCLAIMER = (
@@ -106,7 +108,7 @@ def prepare_and_train(project: Project, config: TrainConfig) -> runs.Run | None:
     return run
 
 
-def speak(project: Project, output: Path) -> "tuple[EvaluationReport, Path]":
+def speak(project: Project, output: Path) -> tuple[EvaluationReport, Path]:
     """Let the fine-tuned model and its base speak the sentences in the voice of a clip."""
     from utils.evaluation.evaluate import candidates, evaluate
     from utils.evaluation.sentences import EvaluationSentence
@@ -119,20 +121,16 @@ def speak(project: Project, output: Path) -> "tuple[EvaluationReport, Path]":
 
 def reference_clip(project: Project) -> Path:
     """Choose a clip of the recording as the reference."""
-    from utils.dataset.metadata import FILES
     from utils.evaluation.sentences import sentences_from_clips
 
     return Path(sentences_from_clips(project.dataset / FILES["train"], AMHARIC.code)[0].reference)
 
 
 def write_page(
-    project: Project, training: runs.Run, report: "EvaluationReport", reference: Path, notes: Sequence[str]
+    project: Project, training: runs.Run, report: EvaluationReport, reference: Path, notes: Sequence[str]
 ) -> Path:
     """Write demo.html with all audio and images embedded; the report is of the new model, then of its base."""
     import pandas as pd
-
-    from utils.evaluation.report import summary
-    from utils.evaluation.results import METRICS
 
     tuned, base = report.checkpoints
     parts = [
@@ -165,7 +163,7 @@ def write_page(
     return path
 
 
-def _recording(report: "EvaluationReport", result: "EvaluatedUtterance") -> str:
+def _recording(report: EvaluationReport, result: EvaluatedUtterance) -> str:
     if not result.wav:
         return f'<p class="note">{escape(result.error or "; ".join(result.flags) or "no audio")}</p>'
     path = report.folder / result.wav
@@ -189,9 +187,6 @@ def _loss_curve(events: Iterable[dict[str, object]]) -> "Figure":
 def _spectrogram(path: Path) -> "Figure":
     import torch
     from matplotlib.figure import Figure
-
-    from utils.media import audio
-    from utils.media.rates import OUTPUT_RATE
 
     samples, window = torch.from_numpy(audio.load(path, OUTPUT_RATE)), torch.hann_window(1024)
     magnitude = torch.stft(samples, 1024, 256, window=window, pad_mode="constant", return_complex=True).abs()

@@ -20,17 +20,11 @@ MAX_INTEGER = 2**53  # floats beyond it skip integers; no event counts that far
 
 @dataclass(frozen=True)
 class Change:
-    """What an optimization changed, counted while it was changed.
+    """What an optimization changed, counted while it was changed."""
 
-    Attributes:
-        name: The setting that asked for it.
-        changed: How many live objects are different now; 0 when there was nothing to do.
-        detail: What they are, or why there were none.
-    """
-
-    name: str
-    changed: int
-    detail: str = ""
+    name: str  # the setting that asked for it
+    changed: int  # how many live objects are different now; 0 when there was nothing to do
+    detail: str = ""  # what they are, or why there were none
 
 
 class EventLog:
