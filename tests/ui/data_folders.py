@@ -1,9 +1,12 @@
-"""Projects with recordings and clips for the tests of the Data tab."""
+"""Projects with recordings, clips and runs."""
 
+import time
 from pathlib import Path
 
 from tests.dataset.building import WORDS, clip
 from tests.dataset.recordings import generated, recording
+from utils import runs
+from utils.core.paths import Project
 from utils.dataset.clip import Clip, Cue, Scores, Source
 from utils.dataset.metadata import write_lists
 from utils.dataset.store import Store
@@ -21,6 +24,14 @@ def talks(folder: Path, count: int = 2, seconds: float = 12.0) -> list[Path]:
         subtitles.write_text(srt(cues), encoding="utf-8")
         files += [talk.save(folder / f"talk{number}.wav"), subtitles]
     return files
+
+
+def add_run(project: Project, name: str, status: runs.Status = runs.Status.STARTING) -> runs.Run:
+    """Write a run as if it was started now; the end of its name is its verb."""
+    run = runs.Run(project.runs / name)
+    run.folder.mkdir(parents=True, exist_ok=True)
+    run.write_state(runs.State(name.split("-")[2], status, created=time.time(), heartbeat=time.time()))
+    return run
 
 
 def many_clips(folder: Path, count: int, each: int = 250, first: int = 0) -> list[Clip]:

@@ -3,7 +3,6 @@
 import errno
 import os
 import shutil
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from tests.ui.data_folders import example_clip, talks
+from tests.ui.data_folders import add_run, example_clip, talks
 from utils.config import DatasetConfig
 from utils.core.errors import DataError
 from utils.core.events import EventLog
 from utils.core.paths import Project
 from utils.dataset.clip import APPROVED, Span
 from utils.dataset.queries import ClipPage
-from utils.runs import Run, State, Status
 from utils.ui.i18n import t
 from utils.ui.tabs.data import clip_render, render, settings_form
 from utils.ui.views import disabled_reasons
@@ -28,25 +26,18 @@ from utils.workspace import uploads
 HTML = "<img src=x onerror=alert(1)>"
 
 
-def make_run(project: Project, name: str, status: Status = Status.FINISHED) -> Run:
-    run = Run(project.runs / name)
-    run.folder.mkdir(parents=True)
-    run.write_state(State(verb=name.split("-")[2], status=status, created=time.time(), heartbeat=time.time()))
-    return run
-
-
 def test_the_form_has_every_setting_once_and_starts_with_those_of_the_newest_run(tmp_path: Path) -> None:
     assert sorted(["inputs", *settings_form.FIELDS]) == sorted(DatasetConfig.model_fields)
     project = Project(tmp_path)
     assert settings_form.last_settings(project) == DatasetConfig()
     for name, seconds in (("20260101-000000-prepare", 2.0), ("20260102-000000-prepare", 3.0)):
-        make_run(project, name).config.write_text(DatasetConfig(min_seconds=seconds).to_yaml(), encoding="utf-8")
-    make_run(project, "20260103-000000-train").config.write_text("num_epochs: 3\n", encoding="utf-8")
+        add_run(project, name).config.write_text(DatasetConfig(min_seconds=seconds).to_yaml(), encoding="utf-8")
+    add_run(project, "20260103-000000-train").config.write_text("num_epochs: 3\n", encoding="utf-8")
     assert settings_form.last_settings(project).min_seconds == 3.0
 
 
 def test_progress_and_problems_come_from_the_events(tmp_path: Path) -> None:
-    run = make_run(Project(tmp_path), "20260101-000000-prepare", Status.STARTING)
+    run = add_run(Project(tmp_path), "20260101-000000-prepare")
     with EventLog(run.events) as log:
         log.emit("bad", path="/in/odd.wav", reason=f"It is odd {HTML}.")
         log.emit("progress", step=1, total=3, percent=37.5, seconds_left=65)

@@ -1,6 +1,5 @@
 """Whatever a browser or a program sends to the Data tab and to the projects: it gets a result or a readable error."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,9 @@ import gradio as gr
 import pytest
 from gradio.block_function import BlockFunction
 from gradio.blocks import Block
-from gradio.state_holder import SessionState
 
 from tests.ui import auditing, inside
-from tests.ui.data_folders import many_clips
-from utils import runs
+from tests.ui.data_folders import add_run, many_clips
 from utils.core.paths import Project
 from utils.dataset.store import load_dataset
 from utils.ui import app
@@ -48,7 +45,7 @@ def event_named(blocks: gr.Blocks, name: str) -> BlockFunction:
 def send(blocks: gr.Blocks, event: BlockFunction, values: list[Any]) -> str:
     """Send an event; return what went wrong, unless a person would see a readable error."""
     try:
-        auditing.respond(blocks, event, values, SessionState(blocks))
+        auditing.respond(blocks, event, values)
     except gr.Error as error:
         if "internal error" in str(error).lower():
             return str(error)
@@ -74,12 +71,10 @@ def test_leaving_the_box_of_the_inputs_removes_none_of_another_visitor(blocks: g
 
 def test_clips_stay_as_they_are_while_a_run_uses_them(blocks: gr.Blocks, output: Path) -> None:
     project = Project(output / "voice")
-    run = runs.Run(project.runs / "20260101-000000-prepare")
-    run.folder.mkdir(parents=True)
-    run.write_state(runs.State("prepare", runs.Status.STARTING, created=time.time(), heartbeat=time.time()))
+    add_run(project, "20260101-000000-prepare")
     clip = next(iter(load_dataset(project.dataset).kept))
     event = event_named(blocks, "set_clip_aside")
-    _, named = auditing.called_with(event)
+    named = dict(zip(event.input_keyword_names or [], map(auditing.value_of, event.inputs), strict=True))
     with pytest.raises(gr.Error, match="cannot be changed now"):
         auditing.function_of(event)(**named | {"project": "voice", "clip": clip.id})
     assert load_dataset(project.dataset).clips[clip.id].status == "kept"

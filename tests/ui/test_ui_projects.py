@@ -14,6 +14,7 @@ from gradio.blocks import Block
 from gradio.state_holder import SessionState
 
 from tests.ui import auditing
+from tests.ui.data_folders import add_run
 from tests.ui.serving import emptied
 from utils import runs
 from utils.core.errors import RunBusyError, StorageError
@@ -35,16 +36,9 @@ def project(tmp_path: Path) -> Project:
     (project.root / SOUND).write_bytes(b"sound")
     (project.root / LIST).write_text("id\n", encoding="utf-8")
     (project.dataset / ".lock").touch()
-    run = add_run(project, runs.Status.FINISHED)
+    run = add_run(project, "20260101-000000-train", runs.Status.FINISHED)
     (run.folder / "base.json").write_text(json.dumps({"folder": f"{run.folder}/start"}), encoding="utf-8")
     return project
-
-
-def add_run(project: Project, status: runs.Status, name: str = "20260101-000000-train") -> runs.Run:
-    run = runs.Run(project.runs / name)
-    run.folder.mkdir(parents=True)
-    run.write_state(runs.State("train", status, created=time.time(), heartbeat=time.time()))
-    return run
 
 
 def base_of(project: Project) -> Path:
@@ -85,7 +79,7 @@ def test_a_failed_copy_leaves_nothing_and_a_name_is_used_once(
 
 
 def test_a_project_with_an_active_run_is_not_changed(project: Project, tmp_path: Path) -> None:
-    add_run(project, runs.Status.STARTING, "20260102-000000-train")
+    add_run(project, "20260102-000000-train")
     for action in (
         lambda: projects.duplicate(project, "copy", tmp_path),
         lambda: projects.rename(project, "copy", tmp_path),
@@ -96,7 +90,7 @@ def test_a_project_with_an_active_run_is_not_changed(project: Project, tmp_path:
     assert list_projects(tmp_path) == ["voice"]
     actions = panel.available_actions(tmp_path, "voice", "copy", "en")
     enabled = [name for name, update in actions.items() if isinstance(update, dict) and update.get("interactive")]
-    assert enabled == ["create"]
+    assert enabled == ["project.new"]
     assert actions["reasons"].count(t("project.is_running", "en")) == 1
 
 

@@ -3,13 +3,13 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from tests.ui.data_folders import add_run
 from tests.xtts.hub_server import Hub, serving
 from utils import runs
 from utils.core import paths
@@ -43,7 +43,7 @@ def test_settings_are_saved_and_invalid_ones_are_the_defaults(tmp_path: Path) ->
 
 def test_consent_by_a_variable_is_withdrawn_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "1")
-    state, *_ = base_models.licence_state("en")
+    state = base_models.licence_state("en")
     assert [state[name]["interactive"] for name in ("agree", "withdraw")] == [False, False]
     with pytest.raises(LicenceError, match=VARIABLE):
         base_models.withdraw_consent()
@@ -153,19 +153,17 @@ def test_only_what_can_be_made_again_is_deleted_and_nothing_during_a_run(tmp_pat
         (project.root / name).parent.mkdir(parents=True, exist_ok=True)
         (project.root / name).write_bytes(b"x" * size)
     assert disk_usage.measure(project) == DiskUsage(dataset=5, features=7, ready=11, other=2)
-    run = runs.Run(project.runs / "20260101-000000-train")
-    (run.folder / "resume").mkdir(parents=True)
+    run = add_run(project, "20260101-000000-train")
+    (run.folder / "resume").mkdir()
     (run.folder / "resume" / "state.json").write_text("{}", encoding="utf-8")
     for step in (1, 2, 3):
         checkpoints.write(run.folder, {"w": torch.zeros(4)}, checkpoints.CheckpointInfo(step))
     checkpoints.mark_best(run.folder, 1)
-    state = runs.State("train", runs.Status.STARTING, created=time.time(), heartbeat=time.time())
-    run.write_state(state)
     with pytest.raises(RunBusyError, match="train"):
         disk_usage.reclaim(project, "features")
     assert disk_usage.reclaimable(project)["resume"] == 0
 
-    run.write_state(replace(state, status=runs.Status.FINISHED))
+    add_run(project, run.name, runs.Status.FINISHED)
     assert disk_usage.reclaim(project, "checkpoints") > 0
     assert [checkpoint.step for checkpoint in checkpoints.list_checkpoints(run.folder)] == [3, 1]
     assert [disk_usage.reclaim(project, kind) for kind in ("features", "resume", "exports")] == [7, 2, 0]

@@ -16,6 +16,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from utils.core.addresses import foreign_header
@@ -128,9 +129,7 @@ class RequestGuard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
         elif reason := refusal(scope, local=self.local):
-            head = [(b"content-type", b"text/plain; charset=utf-8")]
-            await send({"type": "http.response.start", "status": 403, "headers": head})
-            await send({"type": "http.response.body", "body": reason.encode()})
+            await PlainTextResponse(reason, 403)(scope, receive, send)
         else:
             await self.app(scope, receive, send_with_headers)
 

@@ -109,6 +109,27 @@ def changed_updates(before: Mapping[str, Any], after: Mapping[str, Any], names: 
     return [{**before, **fresh}, *(by_name.get(name, gr.skip()) for name in names)]
 
 
+def connect_live(
+    page: PageContext,
+    state: Callable[..., Mapping[str, Any]],
+    inputs: Sequence[Any],
+    widgets: Mapping[str, Any],
+    changes: Sequence[Any] = (),
+) -> list[Any]:
+    """Refresh widgets with what ``state`` returns for them; a visitor is sent only what differs from the last time.
+
+    Other events that return ``changed_updates`` of this state have the same outputs, which are returned.
+    """
+    seen, checked_state = gr.State({}), show_errors(state)
+
+    def refresh(before: Mapping[str, Any], *values: object) -> list[Any]:
+        return changed_updates(before, checked_state(*values), widgets)
+
+    outputs = [seen, *widgets.values()]
+    gr.on([*page.refresh, *changes], refresh, [seen, *inputs], outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+    return outputs
+
+
 @dataclass(frozen=True)
 class Confirmation:
     """A question with two buttons before something is deleted; hidden until it is asked."""

@@ -22,7 +22,7 @@ from utils.ui.page import (
     RAW_INPUTS,
     PageContext,
     build_confirmation,
-    changed_updates,
+    connect_live,
     notify,
     refuse_other,
     show_errors,
@@ -46,8 +46,7 @@ def project_names(output: Path) -> list[str]:
 
 
 def open_update(page: PageContext, name: str) -> Update:
-    update: Update = gr.update(choices=project_names(page.output), value=name)
-    return update
+    return {**gr.update(choices=project_names(page.output), value=name)}
 
 
 def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
@@ -100,27 +99,29 @@ def connect_picker(page: PageContext, sample: gr.Button) -> None:
 def build_panel(page: PageContext) -> None:
     """Lay out the project management, collapsed, and connect it."""
 
-    def button(key: str, elem_id: str, variant: Any = "secondary") -> gr.Button:  # noqa: ANN401  # gradio's literal
+    def button(key: str, variant: Any = "secondary") -> gr.Button:  # noqa: ANN401  # gradio's literal
+        elem_id = f"{key.removeprefix('project.')}-project"
         return gr.Button(t(key), variant=variant, interactive=False, min_width=140, elem_id=elem_id)
 
     with gr.Accordion(t("project.manage"), open=False, elem_id="manage-projects"):
         name = gr.Textbox(max_lines=1, interactive=True, elem_id="project-name", **labels("project.name"))
         with gr.Row():
-            live: dict[str, Any] = {
-                "create": button("project.new", "new-project"),
-                "duplicate": button("project.duplicate", "duplicate-project"),
-                "rename": button("project.rename", "rename-project"),
-                "delete": button("project.delete", "delete-project", "stop"),
-            }
+            keys = ("project.new", "project.duplicate", "project.rename")
+            live: dict[str, Any] = {key: button(key) for key in keys}
+            live["project.delete"] = button("project.delete", "stop")
         live["reasons"] = gr.HTML(elem_id="project-reasons")
         copying = gr.HTML(elem_id="project-progress")
         confirmation = build_confirmation("project-question", "project.confirm_delete", "project.cancel_delete")
         with gr.Row(elem_classes="beside"):
             hints = labels("common.deleted_projects", "project.deleted_hint")
             live["deleted"] = gr.Dropdown([], interactive=True, elem_id="deleted-projects", **hints)
-            live["restore"] = button("project.restore", "restore-project")
-    connect_live(page, name, live)
+            live["restore"] = button("project.restore")
     connect_create_and_copy(page, name, copying, live)
+
+    def state(project: str, name: str, language: str) -> dict[str, Any]:
+        return available_actions(page.output, project, name, language)
+
+    connect_live(page, state, [page.project, name, page.language], live, [name.input])
 
     def ask(project: str, language: str) -> str:
         return t("project.ask_delete", language, name=project)
@@ -139,39 +140,15 @@ def build_panel(page: PageContext) -> None:
         notify(t("project.restored", language, name=restored))
         return open_update(page, restored)
 
+    event: dict[str, Any] = {"outputs": page.project, **RAW_INPUTS}
     confirmation.connect(
-        live["delete"],
-        [page.project],
-        page.language,
-        ask,
-        delete,
-        page.project,
-        api_name="delete_project",
-        **RAW_INPUTS,
+        live["project.delete"], [page.project], page.language, ask, delete, api_name="delete_project", **event
     )
-    which = [live["deleted"], page.language]
-    live["restore"].click(restore, which, page.project, api_name="restore_project", **RAW_INPUTS)
-
-
-def connect_live(page: PageContext, name: gr.Textbox, live: Mapping[str, Any]) -> None:
-    """Follow the disk; only what has changed is sent, so that the selection of a deleted project stays."""
-    shown = gr.State({})
-
-    def refresh(project: str, name: str, language: str, before: Mapping[str, Any]) -> list[Any]:
-        return changed_updates(before, available_actions(page.output, project, name, language), live)
-
-    gr.on(
-        [*page.refresh, name.input],
-        show_errors(refresh),
-        [page.project, name, page.language, shown],
-        [shown, *live.values()],
-        **RAW_INPUTS,
-        **PRIVATE_EVENT,
-    )
+    live["restore"].click(restore, [live["deleted"], page.language], api_name="restore_project", **event)
 
 
 def available_actions(output: Path, project: str, name: str, language: str) -> dict[str, Any]:
-    """Return updates of the buttons for the open project, and why some are disabled."""
+    """Return updates of the buttons, by the ids of their labels, and why some are disabled."""
     try:
         opened = paths.project(project, output)
         exists, busy = opened.root.is_dir(), runs.active_run(opened) is not None
@@ -190,9 +167,8 @@ def available_actions(output: Path, project: str, name: str, language: str) -> d
         (f"{item.name} · {datetime.fromtimestamp(item.time).astimezone():%Y-%m-%d %H:%M}", item.id)
         for item in projects.list_deleted(output)
     ]
-    buttons = ({"interactive": not reason} for reason in why.values())
     return {
-        **dict(zip(("create", "duplicate", "rename", "delete"), buttons, strict=True)),
+        **{key: {"interactive": not reason} for key, reason in why.items()},
         "deleted": {"choices": choices, "value": choices[0][1] if choices else None},
         "restore": {"interactive": bool(choices)},
         "reasons": disabled_reasons(why, language) + note("" if choices else t("project.none_deleted", language)),
@@ -230,8 +206,7 @@ def connect_create_and_copy(page: PageContext, name: gr.Textbox, copying: gr.HTM
 
     outputs = [page.project, name]
     named = [page.project, name, page.language]
-    buttons["create"].click(create, [name, page.language], outputs, api_name="create_project", **RAW_INPUTS)
-    buttons["rename"].click(rename, named, outputs, api_name="rename_project", **RAW_INPUTS)
-    buttons["duplicate"].click(
-        duplicate, named, [*outputs, copying], api_name="duplicate_project", concurrency_limit=None, **RAW_INPUTS
-    )
+    buttons["project.new"].click(create, [name, page.language], outputs, api_name="create_project", **RAW_INPUTS)
+    buttons["project.rename"].click(rename, named, outputs, api_name="rename_project", **RAW_INPUTS)
+    options: dict[str, Any] = {"api_name": "duplicate_project", "concurrency_limit": None, **RAW_INPUTS}
+    buttons["project.duplicate"].click(duplicate, named, [*outputs, copying], **options)

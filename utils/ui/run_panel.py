@@ -69,39 +69,24 @@ class RunPanel:
     def _connect(self, prefix: str, confirmation: Confirmation) -> None:
         page = self.page
         stop_and_save, stop_now, resume, delete = self.outputs[-4:]
-        gr.on(
-            [*page.refresh, self.chosen.input],
-            show_errors(self.show),
-            self.inputs,
-            self.outputs,
-            api_name=f"{prefix}show_run",
-            **RAW_INPUTS,
-            **QUIET_EVENT,
-        )
-        clicked = RAW_INPUTS | {"show_progress_on": self.facts}  # one status widget: each costs time at every event
+        frame: dict[str, Any] = {"inputs": self.inputs, "outputs": self.outputs, **RAW_INPUTS}
+        events = [*page.refresh, self.chosen.input]
+        gr.on(events, show_errors(self.show), api_name=f"{prefix}show_run", **frame, **QUIET_EVENT)
+        # Progress is shown on one widget alone: each costs time at every event.
         for button, action, phrase, event in (
             (stop_and_save, runs.stop_and_save, "runs.stopping", "stop_and_save"),
             (stop_now, runs.stop_now, "runs.stopped", "stop_now"),
             (resume, runs.resume, "runs.started", "resume_run"),
         ):
-            button.click(
-                self._handler(action, phrase),
-                self.inputs,
-                self.outputs,
-                api_name=f"{prefix}{event}",
-                concurrency_limit=None,
-                **clicked,
-            )
-        confirmation.connect(
-            delete,
-            [page.project, self.chosen],
-            page.language,
-            lambda _, run, language: t("runs.ask_delete", language, name=run),
-            self._handler(runs.delete, "runs.deleted"),
-            self.outputs,
-            api_name=f"{prefix}delete_run",
-            **clicked,
-        )
+            options = {"api_name": f"{prefix}{event}", "concurrency_limit": None, "show_progress_on": self.facts}
+            button.click(self._handler(action, phrase), **frame, **options)
+
+        def ask(_: str, run: str, language: str) -> str:
+            return t("runs.ask_delete", language, name=run)
+
+        options = {"api_name": f"{prefix}delete_run", "show_progress_on": self.facts, **RAW_INPUTS}
+        act = self._handler(runs.delete, "runs.deleted")
+        confirmation.connect(delete, [page.project, self.chosen], page.language, ask, act, self.outputs, **options)
 
     def show(self, project: str, run: str | None, language: str) -> tuple[Any, ...]:
         """Read the runs from disk; called on every tick, so an error is shown in the panel."""

@@ -1,6 +1,7 @@
 """Many clips at once: the selected ones, all beyond a limit, or all that other filters would exclude."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from operator import attrgetter, gt, lt
 from pathlib import Path
 from typing import Any
 
@@ -20,34 +21,26 @@ from utils.ui.tabs.data.clips import ClipPanel, Values, refuse_while_busy
 from utils.ui.tabs.data.settings_form import DataForm
 from utils.ui.views import error_box, message_box
 
-MEASURES = {
-    "snr": "data.snr_db_below",
-    "confidence": "data.confidence_below",
-    "speech": "data.speech_below",
-    "short": "data.seconds_below",
-    "long": "data.seconds_above",
-    "slow": "data.rate_below",
-    "fast": "data.rate_above",
-}
+MEASURES: dict[str, tuple[str, Callable[[Clip], float | None], Callable[[float, float], bool]]] = {
+    "snr": ("data.snr_db_below", attrgetter("scores.snr_db"), lt),
+    "confidence": ("data.confidence_below", attrgetter("scores.confidence"), lt),
+    "speech": ("data.speech_below", attrgetter("scores.speech_ratio"), lt),
+    "short": ("data.seconds_below", attrgetter("span.seconds"), lt),
+    "long": ("data.seconds_above", attrgetter("span.seconds"), gt),
+    "slow": ("data.rate_below", attrgetter("scores.chars_per_second"), lt),
+    "fast": ("data.rate_above", attrgetter("scores.chars_per_second"), gt),
+}  # label, value of a clip, and how it compares with the limit
 REASONS = ("reviewed", *AUDIBLE_REASONS)
 BEYOND_LIMIT = "beyond a limit"
 
 
 def beyond(clips: list[Clip], measure: str, limit: float) -> list[str]:
     """Name the clips in use that lie beyond a limit; what was not measured is not judged."""
-    measured: Mapping[str, Callable[[Clip], float | None]] = {
-        "snr": lambda clip: clip.scores.snr_db,
-        "confidence": lambda clip: clip.scores.confidence,
-        "speech": lambda clip: clip.scores.speech_ratio,
-        **dict.fromkeys(("short", "long"), lambda clip: clip.span.seconds),
-        **dict.fromkeys(("slow", "fast"), lambda clip: clip.scores.chars_per_second),
-    }
     if measure not in MEASURES:
         raise DataError("No measure is selected.", hint="Select a measure.")
-    values = {clip.id: measured[measure](clip) for clip in clips if clip.status == "kept"}
-    if measure in {"long", "fast"}:
-        return [name for name, value in values.items() if value is not None and value > limit]
-    return [name for name, value in values.items() if value is not None and value < limit]
+    _, measured, is_beyond = MEASURES[measure]
+    values = ((clip.id, measured(clip)) for clip in clips if clip.status == "kept")
+    return [name for name, value in values if value is not None and is_beyond(value, limit)]
 
 
 def build_bulk(panel: ClipPanel, form: DataForm) -> None:
@@ -85,9 +78,8 @@ def _build_selected(panel: ClipPanel, reason: gr.Dropdown) -> None:
 def _build_limit(panel: ClipPanel) -> None:
     """Exclude all clips beyond a limit."""
     with gr.Row(elem_classes="fields"):
-        measure = gr.Dropdown(
-            choices(MEASURES), value="snr", interactive=True, elem_id="bulk-measure", **labels("data.measure")
-        )
+        offered = choices({name: label for name, (label, *_) in MEASURES.items()})
+        measure = gr.Dropdown(offered, value="snr", interactive=True, elem_id="bulk-measure", **labels("data.measure"))
         limit = gr.Number(15, elem_id="bulk-limit", interactive=True, **labels("data.limit"))
     button = gr.Button(t("data.exclude_all"), elem_id="bulk-limit-aside")
 

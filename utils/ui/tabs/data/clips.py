@@ -221,22 +221,25 @@ def build_clips(page: PageContext) -> ClipPanel:
     return panel
 
 
+def _handler(show: Callable[[TableInputs], list[Any]]) -> Callable[..., list[Any]]:
+    @show_errors
+    def handle(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
+        return show(TableInputs.read(values))
+
+    return handle
+
+
 def _bind_table(panel: ClipPanel) -> None:
     """Show a page when the filter, the page or the dataset changes."""
 
     def turn(by: int) -> Callable[..., list[Any]]:
-        @show_errors
-        def turn(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
-            inputs = TableInputs.read(values)
-            return panel.show_table(inputs._replace(page=inputs.page + by))
-
-        return turn
+        return _handler(lambda inputs: panel.show_table(inputs._replace(page=inputs.page + by)))
 
     @show_errors
-    def refresh(seen: object, **values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
+    def refresh(seen: object, **values: Any) -> list[Any] | dict[str, Any]:  # noqa: ANN401  # of many kinds
         """Show the page again when the dataset has changed since this visitor saw it."""
         inputs = TableInputs.read(values)
-        return [gr.skip()] * len(panel.table_outputs) if panel.version(inputs) == seen else panel.show_table(inputs)
+        return gr.skip() if panel.version(inputs) == seen else panel.show_table(inputs)
 
     options: dict[str, Any] = {"outputs": panel.table_outputs, **RAW_INPUTS}
     turned: dict[str, Any] = {"inputs_kwargs": panel.inputs, "trigger_mode": "always_last", **QUIET_EVENT, **options}
@@ -252,14 +255,6 @@ def _bind_table(panel: ClipPanel) -> None:
 def _bind_choice(panel: ClipPanel) -> None:
     """Show the clip that is selected in the table; none is selected after the project has changed."""
 
-    def shown_by(show: Callable[[TableInputs], list[Any]], *, chosen: bool = True) -> Callable[..., list[Any]]:
-        @show_errors
-        def shown(**values: Any) -> list[Any]:  # noqa: ANN401  # of many kinds
-            inputs = TableInputs.read(values)
-            return show(inputs if chosen else inputs._replace(clip=""))
-
-        return shown
-
     @show_errors
     def choose(event: gr.EventData, *values: Any) -> list[Any]:  # noqa: ANN401  # positional beside an event
         inputs = TableInputs.read(dict(zip(panel.inputs, values, strict=True)))
@@ -268,10 +263,10 @@ def _bind_choice(panel: ClipPanel) -> None:
     page, marks = panel.page, list(panel.marks.values())
     panel.table.select(choose, list(panel.inputs.values()), panel.outputs, **RAW_INPUTS, **PRIVATE_EVENT)
     options: dict[str, Any] = {"inputs_kwargs": panel.inputs, **RAW_INPUTS}
-    panel.chosen.submit(shown_by(panel.show), outputs=panel.outputs, api_name="clip", **options, **QUIET_EVENT)
+    panel.chosen.submit(_handler(panel.show), outputs=panel.outputs, api_name="clip", **options, **QUIET_EVENT)
     options |= {"outputs": panel.clip_outputs, **PRIVATE_EVENT}
-    gr.on([page.blocks.load, page.language.change], shown_by(panel.show_clip), **options)
-    page.project.change(shown_by(panel.show_clip, chosen=False), **options)
+    gr.on([page.blocks.load, page.language.change], _handler(panel.show_clip), **options)
+    page.project.change(_handler(lambda inputs: panel.show_clip(inputs._replace(clip=""))), **options)
     gr.on([mark.change for mark in marks], None, marks, None, js=_script("marks.js"), api_visibility="private")
     panel.play.click(None, marks[:2], None, js=_script("play_selection.js"), api_visibility="private")
 
@@ -307,12 +302,6 @@ def _bind_explanation(panel: ClipPanel) -> None:
     def show_explanation(text: str, language: str) -> str:
         return pronunciation.show(explain(text), language) if text else ""
 
-    gr.on(
-        [panel.text.change, panel.page.language.change],
-        show_explanation,
-        [panel.text, panel.page.language],
-        panel.explanation,
-        trigger_mode="always_last",
-        **RAW_INPUTS,
-        **PRIVATE_EVENT,
-    )
+    text, language = panel.text, panel.page.language
+    options: dict[str, Any] = {"trigger_mode": "always_last", **RAW_INPUTS, **PRIVATE_EVENT}
+    gr.on([text.change, language.change], show_explanation, [text, language], panel.explanation, **options)

@@ -118,13 +118,13 @@ def _run_progress(events: Sequence[Event], *, is_active: bool, language: str) ->
 
 
 def _warning(event: Event) -> str:
-    name = _file_name(str(event.get("path") or ""))
+    name = file_name(str(event.get("path") or ""))
     sentence = str(event.get("reason") or event.get("message") or "")
     return sentence if not name or name in sentence else f"{name}: {sentence}"
 
 
-def _file_name(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
+def file_name(path: str) -> str:
+    return path.replace("\\", "/").rpartition("/")[2] or path
 
 
 # --- the dataset ---
@@ -159,7 +159,7 @@ def ledger(found: Ledger, language: str) -> str:
     rows.append((total, cell(minutes(found.seconds, language)), cell("100 %")))
     keys = (("kept", "common.in_use"), ("between", "data.pauses"), ("aside", "data.not_in_use"))
     key = "".join(f'<span class="{kind}">{escape(t(name, language))}</span>' for kind, name in keys)
-    unused = [f"{_source_name(source.path)}: {source.reason}" for source in found.failed]
+    unused = [f"{file_name(source.path)}: {source.reason}" for source in found.failed]
     return (
         f'<div class="share" aria-hidden="true">{bar}</div><div class="key">{key}</div>'
         + _table(("data.outcome", "common.length", "data.share"), rows, language)
@@ -173,13 +173,9 @@ def _recordings(found: Ledger, language: str) -> str:
     for entry in found.entries[:MAX_ROWS]:
         why = (f"{translate(why, language)} {minutes(seconds, language)}" for why, seconds in entry.excluded.items())
         times = [minutes(time, language) for time in (entry.seconds, entry.kept, sum(entry.excluded.values()))]
-        rows.append([cell(text) for text in (_source_name(entry.source), *times, ", ".join(why))])
+        rows.append([cell(text) for text in (file_name(entry.source), *times, ", ".join(why))])
     titles = ("data.recording", "common.length", "common.in_use", "data.not_in_use", "data.why")
     return _table(titles, rows, language, "stack") + _rows_left_out(len(found.entries), language)
-
-
-def _source_name(path: str) -> str:
-    return _file_name(path) or path
 
 
 def statistics(found: Statistics, language: str) -> str:

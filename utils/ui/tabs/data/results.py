@@ -94,14 +94,8 @@ def build_result(page: PageContext) -> None:
         first, *updates = changed_updates(before, dict(zip(names, shown, strict=True)), names)
         return [{**first, "charts": version}, *updates, *charted]
 
-    gr.on(
-        page.refresh,
-        show_errors(refresh),
-        [page.project, page.language, seen],
-        [seen, summary, ledger, statistics_html, *charts],
-        **RAW_INPUTS,
-        **PRIVATE_EVENT,
-    )
+    inputs, outputs = [page.project, page.language, seen], [seen, summary, ledger, statistics_html, *charts]
+    gr.on(page.refresh, show_errors(refresh), inputs, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 def _result(store: Store, counts: Counts | None, language: str) -> tuple[str, str, str]:

@@ -52,6 +52,9 @@ class DataForm:
         """Show the inputs of a project, and remember what was shown."""
         return [uploads.join_inputs(uploads.read_inputs(project))] * 2
 
+    def inputs_update(self, project: Project) -> dict[Any, str]:
+        return dict(zip(self.input_widgets, self.show_inputs(project), strict=True))
+
     def reload_inputs(self, project: str) -> list[Any]:
         try:
             return list(self.show_inputs(self.page.open(project)))

@@ -66,7 +66,8 @@ def _upload(label: str, suffixes: list[str], elem_id: str) -> gr.File:
 
 def _bind_inputs(form: DataForm) -> None:
     """Show the inputs of Step 1 as an editable text; the project stores them."""
-    page, widget = form.page, form.widgets["inputs"]
+    page = form.page
+    widget: Any = form.widgets["inputs"]
 
     @show_errors
     def save(project: str, text: str, shown: str | None) -> list[str]:
@@ -74,17 +75,10 @@ def _bind_inputs(form: DataForm) -> None:
         uploads.write_inputs(opened, text, shown)
         return form.show_inputs(opened)
 
-    events = [page.blocks.load, page.project.change]
-    gr.on(events, form.reload_inputs, page.project, form.input_widgets, **RAW_INPUTS, **PRIVATE_EVENT)
-    gr.on(
-        [widget.blur, widget.submit],  # type: ignore[attr-defined]
-        save,
-        [page.project, *form.input_widgets],
-        form.input_widgets,
-        api_name="set_inputs",
-        show_progress="hidden",
-        **RAW_INPUTS,
-    )
+    widgets, events = form.input_widgets, [page.blocks.load, page.project.change]
+    gr.on(events, form.reload_inputs, page.project, widgets, **RAW_INPUTS, **PRIVATE_EVENT)
+    options: dict[str, Any] = {"api_name": "set_inputs", "show_progress": "hidden", **RAW_INPUTS}
+    gr.on([widget.blur, widget.submit], save, [page.project, *widgets], widgets, **options)
 
 
 # --- paths and URLs ---
@@ -133,25 +127,20 @@ def _build_add_buttons(
             return error_box(error, language)
 
     @show_errors
-    def add_input(project: str, text: str, language: str) -> tuple[Any, ...]:
+    def add_input(project: str, text: str, language: str) -> dict[Any, Any]:
         try:
             shown, opened = render_contents(text, language), page.open(project)
             uploads.add_input(opened, text)
         except AmharicTtsError as error:
-            return gr.skip(), error_box(error, language), *[gr.skip()] * len(form.input_widgets)
+            return {contents: error_box(error, language)}
         added = message_box("success", t("data.read_by_step_1", language))
-        return "", added + shown, *form.show_inputs(opened)
+        return {textbox: "", contents: added + shown, **form.inputs_update(opened)}
 
     events: list[Any] = [preview.click, textbox.submit]
     gr.on(events, show_contents, [textbox, page.language], contents, api_name=f"preview_{name}")
-    add.click(
-        add_input,
-        [page.project, textbox, page.language],
-        [textbox, contents, *form.input_widgets],
-        api_name=f"add_{name}",
-        show_progress_on=contents,
-        **RAW_INPUTS,
-    ).then(form.reload_inputs, page.project, form.input_widgets, **RAW_INPUTS, **PRIVATE_EVENT)
+    inputs, outputs = [page.project, textbox, page.language], [textbox, contents, *form.input_widgets]
+    added = add.click(add_input, inputs, outputs, api_name=f"add_{name}", show_progress_on=contents, **RAW_INPUTS)
+    added.then(form.reload_inputs, page.project, form.input_widgets, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 # --- uploads ---
@@ -259,23 +248,21 @@ def _build_recording(form: DataForm, tab: gr.Tab) -> None:
             return "", None, error_box(error, language), "", *[gr.update(interactive=False)] * 3
 
     @show_errors
-    def save(project: str, text: str, path: str | None, language: str) -> tuple[Any, ...]:
+    def save(project: str, text: str, path: str | None, language: str) -> dict[Any, Any]:
         opened = page.open(project)
         if not path:
-            return (gr.skip(),) * (len(outputs) + len(form.input_widgets))
+            return {message: gr.skip()}
         try:
             rate = audio.probe(Path(path)).rate
             take = voice_recordings.save_take(opened, text, audio.load(path, rate), rate)
             uploads.add_input(opened, uploads.project_input(uploads.TAKES))
         except AmharicTtsError as error:  # the sentence stays for another try
             reason = t("data.take_rejected", language, reason=describe_error(error, language))
-            progress_shown, *_ = state(opened, language)
-            unchanged = [gr.skip()] * (3 + len(form.input_widgets))
-            return gr.skip(), None, message_box("error", reason), progress_shown, *unchanged
+            return {microphone: None, message: message_box("error", reason), progress: state(opened, language)[0]}
         saved = t("data.take_saved", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
         messages = message_box("success", saved) + message_box("warning", translate(take.warning, language))
-        shown = state(opened, language, can_continue=True)
-        return gr.skip(), gr.skip(), messages, *shown, *form.show_inputs(opened)
+        shown = dict(zip(outputs[3:], state(opened, language, can_continue=True), strict=True))
+        return {message: messages, **shown, **form.inputs_update(opened)}
 
     @show_errors
     def skip_sentence(project: str, text: str, passed: list[str], language: str) -> tuple[Any, ...]:

@@ -1,6 +1,5 @@
 """The Data tab: recordings, settings, Step 1, and the clips that it made."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.ui.i18n import describe_error, describe_problems, heading, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
+from utils.ui.page import RAW_INPUTS, PageContext, connect_live, show_errors
 from utils.ui.run_panel import RunPanel, command_box
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.bulk_edit import build_bulk
@@ -56,13 +55,12 @@ def build_step(form: DataForm) -> None:
         command = command_box("prepare-command")
 
     @show_errors
-    def prepare(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
+    def prepare(project: str, page_language: str, **values: object) -> dict[Any, Any] | tuple[Any, ...]:
         try:
             config = read_settings(values, page.open(project))
             started = panel.started(lambda opened: runs.start(VERB, config, opened), project, page_language)
         except AmharicTtsError as error:  # names every field that is wrong, next to the button
-            problems = message_box("error", *describe_problems(error, page_language))
-            return *[gr.skip()] * len(panel.outputs), problems
+            return {message: message_box("error", *describe_problems(error, page_language))}
         return *started, ""
 
     @show_errors
@@ -73,40 +71,21 @@ def build_step(form: DataForm) -> None:
         except AmharicTtsError as error:
             return "", message_box("error", *describe_problems(error, page_language))
 
-    button.click(
-        prepare,
-        inputs_kwargs=form.event_inputs,
-        outputs=[*panel.outputs, message],
-        api_name="prepare",
-        show_progress_on=panel.facts,
-        concurrency_limit=None,
-        **RAW_INPUTS,
-    )
-    options: dict[str, Any] = {"inputs_kwargs": form.event_inputs, "outputs": [command, message], **RAW_INPUTS}
-    show.click(show_command, api_name="prepare_command", **options)
-    _bind_reason(form, panel.chosen, button, reason)
+    frame: dict[str, Any] = {"inputs_kwargs": form.event_inputs, **RAW_INPUTS}
+    options: dict[str, Any] = {"api_name": "prepare", "show_progress_on": panel.facts, "concurrency_limit": None}
+    button.click(prepare, outputs=[*panel.outputs, message], **options, **frame)
+    show.click(show_command, outputs=[command, message], api_name="prepare_command", **frame)
 
-
-def _bind_reason(form: DataForm, chosen_run: gr.Radio, button: gr.Button, reason: gr.HTML) -> None:
-    """Show why Step 1 cannot be started now; on every tick, so errors are shown here and not as pop-ups."""
-    page, inputs, seen = form.page, form.widgets["inputs"], gr.State({})
-
-    def update(project: str, inputs_text: str, language: str, before: Mapping[str, Any]) -> list[Any]:
+    def state(project: str, inputs: str, language: str) -> dict[str, Any]:
         try:
-            obstacle = reason_disabled(page.open(project), inputs_text, language)
-        except AmharicTtsError as error:
+            obstacle = reason_disabled(page.open(project), inputs, language)
+        except AmharicTtsError as error:  # on every tick, so it is shown here and not as a pop-up
             obstacle = describe_error(error, language)
-        state = {"button": {"interactive": not obstacle}, "reason": note(obstacle)}
-        return changed_updates(before, state, state)
+        return {"button": {"interactive": not obstacle}, "reason": note(obstacle)}
 
-    gr.on(
-        [*page.refresh, inputs.change, chosen_run.change],  # type: ignore[attr-defined]
-        show_errors(update),
-        [page.project, inputs, page.language, seen],
-        [seen, button, reason],
-        **RAW_INPUTS,
-        **PRIVATE_EVENT,
-    )
+    inputs: Any = form.widgets["inputs"]
+    live = {"button": button, "reason": reason}
+    connect_live(page, state, [page.project, inputs, page.language], live, [inputs.change, panel.chosen.change])
 
 
 def reason_disabled(project: Project, inputs: str, language: str) -> str:

@@ -1,7 +1,7 @@
 """The base models on disk, their downloads, and the licence of the published ones."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,17 @@ from utils.core.storage import make_folder, read_json, read_text, storage_error
 from utils.ui.form import build_form
 from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import (
-    PRIVATE_EVENT,
     RAW_INPUTS,
     PageContext,
     build_confirmation,
     changed_updates,
+    connect_live,
     notify,
     refuse_other,
     show_errors,
 )
 from utils.ui.tabs.system import downloads
-from utils.ui.tabs.system.downloads import BaseModel, DownloadProgress
+from utils.ui.tabs.system.downloads import BaseModel
 from utils.ui.views import cell, disabled_reasons, note, progress, table, time_left
 from utils.xtts.files import BUILT_IN, TINY
 from utils.xtts.hub import LICENCE, VARIABLE, LicenceError, accept_licence, download, file_info, licence_accepted
@@ -53,28 +53,27 @@ def build_licence(page: PageContext) -> None:
     def consent(person: str, language: str) -> list[Any]:
         accept_licence(person, paths.LICENCE_CONSENT)
         notify(t("common.consent_saved", language))
-        return licence_state(language)
+        return changed_updates({}, licence_state(language), live)
 
     @show_errors
     def withdraw_and_show(language: str) -> list[Any]:
         withdraw_consent()
         notify(t("system.consent_withdrawn", language))
-        return licence_state(language)
+        return changed_updates({}, licence_state(language), live)
 
     @show_errors
     def read() -> dict[str, Any]:
         return gr.update(value=licence_text(), visible=True)
 
-    seen = gr.State({})
-    outputs = [seen, state, agree, withdraw]
-    gr.on(page.refresh, show_errors(licence_state), [page.language, seen], outputs, **PRIVATE_EVENT)
+    live = {"state": state, "agree": agree, "withdraw": withdraw}
+    outputs = connect_live(page, licence_state, [page.language], live)
     agree.click(consent, [name, page.language], outputs, api_name="agree_to_licence")
     withdraw.click(withdraw_and_show, page.language, outputs, api_name="withdraw_consent")
     show.click(read, None, text, api_name="licence_text")
 
 
-def licence_state(language: str, before: Mapping[str, Any] | None = None) -> list[Any]:
-    """Return updates of the state and the buttons; only what differs from ``before``."""
+def licence_state(language: str) -> dict[str, Any]:
+    """Return updates of the state and the buttons."""
     agreed, by_variable = licence_accepted(paths.LICENCE_CONSENT), os.environ.get(VARIABLE) == "1"
     if by_variable:
         sentence = t("system.accepted_by_variable", language, name=VARIABLE)
@@ -84,12 +83,11 @@ def licence_state(language: str, before: Mapping[str, Any] | None = None) -> lis
         sentence = t("system.accepted", language, licence=LICENCE, who=who, when=when)
     else:
         sentence = t("system.not_accepted", language, licence=LICENCE)
-    after = {
+    return {
         "state": note(sentence),
         "agree": {"interactive": not agreed},
         "withdraw": {"interactive": agreed and not by_variable},
     }
-    return changed_updates(before or {}, after, after)
 
 
 def withdraw_consent() -> None:
@@ -122,27 +120,35 @@ def build_downloads(page: PageContext) -> None:
     models = gr.HTML(elem_id="base-models")
     version: Any = build_form(DownloadConfig, only=["version"])["version"]
     version.elem_id = "download-version"
-    state = gr.HTML(elem_id="download-progress")
+    progress_html = gr.HTML(elem_id="download-progress")
     options: dict[str, Any] = {"interactive": False, "min_width": 130}
     with gr.Row():
         start = gr.Button(t("system.download"), variant="primary", elem_id="download", **options)
         pause = gr.Button(t("system.pause"), elem_id="pause-download", **options)
         cancel = gr.Button(t("system.cancel_download"), variant="stop", elem_id="cancel-download", **options)
         delete = gr.Button(t("system.delete_version"), variant="stop", elem_id="delete-version", **options)
-    reasons, seen = gr.HTML(elem_id="download-reasons"), gr.State({})
+    reasons = gr.HTML(elem_id="download-reasons")
     confirmation = build_confirmation(
         "download-question", "system.confirm_delete_version", "system.cancel_delete_version"
     )
-    outputs = [seen, models, state, start, pause, cancel, delete, reasons]
+    live = {
+        "models": models,
+        "progress": progress_html,
+        "system.download": start,
+        "system.pause": pause,
+        "system.cancel_download": cancel,
+        "system.delete_version": delete,
+        "reasons": reasons,
+    }
 
-    def refresh(chosen: str | None, language: str, before: Mapping[str, Any]) -> list[Any]:
-        return download_updates(page.output, chosen, language, before)
+    def state(chosen: str | None, language: str) -> dict[str, Any]:
+        return download_state(page.output, chosen, language)
 
     def act(action: Callable[[str], object], phrase: str) -> Callable[..., list[Any]]:
         def acted(chosen: str, language: str) -> list[Any]:
             action(chosen)
             notify(t(phrase, language))
-            return download_updates(page.output, chosen, language)
+            return changed_updates({}, state(chosen, language), live)
 
         return show_errors(acted)
 
@@ -154,11 +160,10 @@ def build_downloads(page: PageContext) -> None:
         refuse_other(asked, chosen)
         size = downloads.delete(chosen, page.output)
         notify(t("system.freed", language, size=f"{size / 1e6:,.0f}"))
-        return download_updates(page.output, chosen, language)
+        return changed_updates({}, state(chosen, language), live)
 
     inputs = [version, page.language]
-    changes = [*page.refresh, version.change]
-    gr.on(changes, show_errors(refresh), [*inputs, seen], outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+    outputs = connect_live(page, state, inputs, live, [version.change])
     for button, action, phrase, name in (
         (start, lambda chosen: downloads.start(chosen, page.output), "system.download_started", "download_model"),
         (pause, lambda _: downloads.pause(page.output), "system.download_paused", "pause_download"),
@@ -169,10 +174,8 @@ def build_downloads(page: PageContext) -> None:
     confirmation.connect(delete, [version], page.language, ask, delete_version, outputs, **options)
 
 
-def download_updates(
-    output: Path, version: str | None, language: str, before: Mapping[str, Any] | None = None
-) -> list[Any]:
-    """Return updates of the table and the buttons; only what differs from ``before``."""
+def download_state(output: Path, version: str | None, language: str) -> dict[str, Any]:
+    """Return updates of the table and the buttons, whose keys are the ids of their labels."""
     models = [downloads.base_model(name) for name in downloads.VERSIONS]
     chosen = next((model for model in models if model.version == version), None)
     run = downloads.current(output)
@@ -182,13 +185,12 @@ def download_updates(
         unfinished=run is not None and any(model.is_begun for model in models),
         consent=version in BUILT_IN or not downloads.needs_consent(),
     )
-    after = {
+    return {
         "models": models_table(models, language),
         "progress": _run_html(run, language) if run else "",
         **{button: {"interactive": not reason} for button, reason in why.items()},
         "reasons": disabled_reasons(why, language),
     }
-    return changed_updates(before or {}, after, after)
 
 
 def reasons_disabled(model: BaseModel | None, *, busy: bool, unfinished: bool, consent: bool) -> dict[str, str]:
@@ -224,11 +226,7 @@ def _run_html(run: runs.Run, language: str) -> str:
     status = f"{version} · {t(f'status.{state.status}', language)} {state.message}"
     if current is None or state.status is runs.Status.FINISHED:
         return note(status)
-    return progress(f"{status} · {progress_label(current, language)}", current.done, current.total)
-
-
-def progress_label(current: DownloadProgress, language: str) -> str:
     done, total = f"{current.done / 1e6:,.0f}", f"{current.total / 1e6:,.0f}"
     label = t("system.download_progress", language, done=done, total=total, part=current.part)
     left = time_left(current.seconds_left, language) if current.done < current.total else ""
-    return f"{label} · {left}" if left else label
+    return progress(" · ".join(filter(None, (status, label, left))), current.done, current.total)
