@@ -11,10 +11,9 @@ from playwright.sync_api import Browser, expect
 
 from tests.ui.serving import Served, chromium, opened, serving, settle
 from tests.ui.test_ui_whole_way import PATIENCE, choose_tiny, facts, open_tab, open_training
-from utils.ui.i18n import t
+from utils.ui.i18n import LANGUAGES, t
 
 SIZES = {1440: 900, 360: 800}
-LANGUAGES = {"en": "English", "am": "አማርኛ"}
 TABS = {name: f"{name}.tab" for name in ("data", "training", "inference", "system")} | {"text": "common.text"}
 QUICK = {"num_epochs": "2", "batch_size": "2", "save_step": "4", "eval_step": "4"}  # enough for a curve
 
@@ -59,7 +58,6 @@ def take(browser: Browser, served: Served, folder: Path, language: str) -> None:
         expect(page.locator("html")).to_have_attribute("lang", language)
         for name, title in TABS.items():
             open_tab(page, t(title, language))
-            settle(page)
             if name == "data":
                 page.locator("#clips [data-clip]").first.click()
                 expect(page.locator("#clip-view audio")).to_be_visible()

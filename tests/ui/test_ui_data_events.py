@@ -46,12 +46,10 @@ def send(blocks: gr.Blocks, event: BlockFunction, values: list[Any]) -> str:
     """Send an event; return what went wrong, unless a person would see a readable error."""
     try:
         auditing.respond(blocks, event, values)
-    except gr.Error as error:
-        if "internal error" in str(error).lower():
-            return str(error)
-        return f"HTTP 500: {error}" if event.queue is False else ""
     except Exception as error:  # noqa: BLE001  # whatever it is, no handler may let it out
-        return f"{type(error).__name__}: {error}"
+        if not isinstance(error, gr.Error) or "internal error" in str(error).lower():
+            return f"{type(error).__name__}: {error}"
+        return f"HTTP 500: {error}" if event.queue is False else ""
     return ""
 
 
