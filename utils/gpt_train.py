@@ -28,7 +28,6 @@ from utils.training.clips import ClipLimits
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator, shard
 from utils.training.ema import Ema
-from utils.training.guards import EarlyStopping, OverfittingGuard
 from utils.training.launcher import is_member
 from utils.training.loop import TrainingLoop
 from utils.training.metrics import Throughput, Tracker
@@ -186,8 +185,6 @@ def build_loop(
         dataset_hash=metadata.fingerprint(list(train_clips.clips)),
         gpt=gpt,
         step=step,
-        stopping=EarlyStopping(config.early_stopping_patience),
-        overfitting=OverfittingGuard(),
         throughput=Throughput(total, processes=ranks.count, device=device),
         tokenizer=data.tokenizer,
         per_epoch=len(plan),

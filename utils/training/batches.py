@@ -64,27 +64,16 @@ class _Epoch(NamedTuple):
 class UpdatePlan:
     """The updates of a run.
 
-    Args:
-        lengths: Lengths of the clips.
-        clips: Clips per update, over all processes and accumulated batches.
-        positions: Positions per update instead of clips; 0 to use clips.
-        seed: Random seed.
-        mask_reference: Exclude the reference from the loss.
+    Each has a number of clips or, if ``positions`` is not 0, of positions, over all processes and accumulated batches.
     """
 
     def __init__(
-        self,
-        lengths: ClipLengths,
-        clips: int,
-        *,
-        positions: int = 0,
-        seed: int = 0,
-        mask_reference: bool = True,
+        self, lengths: ClipLengths, clips: int, *, positions: int = 0, seed: int = 0, mask_reference: bool = True
     ) -> None:
         if not lengths.samples.size:
             raise DataError("There are no clips to train on.", hint="See the reason given for each clip.")
-        self.lengths, self.clips, self.positions, self.seed = lengths, clips, positions, seed
-        self.mask_reference = mask_reference
+        self.lengths, self.clips, self.positions = lengths, clips, positions
+        self.seed, self.mask_reference = seed, mask_reference
         self._planned = lru_cache(maxsize=2)(self._plan)
 
     @classmethod
@@ -95,13 +84,8 @@ class UpdatePlan:
                 f"batch_tokens: the longest clip takes {longest} positions, more than {config.batch_tokens}.",
                 hint="Raise batch_tokens, or lower max_audio_length.",
             )
-        return cls(
-            lengths,
-            config.batch_size * times,
-            positions=config.batch_tokens * times,
-            seed=config.seed,
-            mask_reference=config.mask_reference,
-        )
+        clips, positions = config.batch_size * times, config.batch_tokens * times
+        return cls(lengths, clips, positions=positions, seed=config.seed, mask_reference=config.mask_reference)
 
     def __len__(self) -> int:
         if self.positions:  # rounded down: an update is then longer than any clip, so none is empty

@@ -9,7 +9,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from utils.core.batching import prefetch
-from utils.training.batches import BatchSpec, ClipGroup, UpdatePlan, split_batches
+from utils.training.batches import BatchSpec, ClipGroup, PlannedUpdate, UpdatePlan, split_batches
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths, FeatureSource
 from utils.training.packing import PackedBatch, SpecialTokens, pack
 
@@ -27,25 +27,8 @@ class Update(NamedTuple):
     number: int  # in the run, from 0
 
 
-class LoadRequest(NamedTuple):
-    """An update before it is read."""
-
-    groups: list[ClipGroup]
-    shapes: list[tuple[int, int]]  # minimum length and rows of each batch
-    update: Update
-
-
 class UpdateLoader:
-    """Reads the updates of a plan for one process.
-
-    Args:
-        source: Provides the clips.
-        plan: The updates.
-        tokens: Start and stop tokens.
-        spec: Size of the batches; may be changed, and applies to updates that are not read yet.
-        workers: Worker processes; 0 for a thread.
-        pin: Use pinned memory.
-    """
+    """Reads the updates of a plan for one process, in worker processes or, with 0 ``workers``, in a thread."""
 
     def __init__(
         self,
@@ -57,11 +40,11 @@ class UpdateLoader:
         workers: int = 0,
         pin: bool = False,
     ) -> None:
-        self.plan, self.spec, self.reader = plan, spec, UpdateReader(source, tokens)
+        self.plan, self.reader = plan, UpdateReader(source, tokens, spec)
         self.workers, self.pin = workers, pin
 
     def run(self, first: int, last: int) -> Iterator[Update]:
-        requests = map(self._request, range(first, last))
+        requests = ((number, self.plan[number]) for number in range(first, last))
         if not self.workers:
             return prefetch(self._read, requests)
         return iter(
@@ -76,30 +59,26 @@ class UpdateLoader:
             )
         )
 
-    def _request(self, number: int) -> LoadRequest:
-        planned = self.plan[number]
-        groups = split_batches(planned, self.spec)
-        update = Update([], planned.text_count, planned.audio_count, planned.clips.size, number)
-        return LoadRequest(groups, [self.spec.shape(group) for group in groups], update)
-
-    def _read(self, request: LoadRequest) -> Update:
+    def _read(self, request: tuple[int, PlannedUpdate]) -> Update:
         update = self.reader[request]
         return update._replace(batches=[batch.pin_memory() for batch in update.batches]) if self.pin else update
 
 
 class UpdateReader(Dataset[Update]):
-    """Reads requested updates; this is all that a worker process holds."""
+    """Reads updates by number and plan; this is all that a worker process holds."""
 
-    def __init__(self, source: FeatureSource, tokens: SpecialTokens) -> None:
-        self.source, self.tokens = source, tokens
+    def __init__(self, source: FeatureSource, tokens: SpecialTokens, spec: BatchSpec) -> None:
+        self.source, self.tokens, self.spec = source, tokens, spec
 
-    def __getitem__(self, request: LoadRequest) -> Update:
-        batches = [self.read_batch(group, *shape) for group, shape in zip(request.groups, request.shapes, strict=True)]
-        return request.update._replace(batches=batches)
+    def __getitem__(self, request: tuple[int, PlannedUpdate]) -> Update:
+        number, planned = request
+        batches = [self.read_batch(group) for group in split_batches(planned, self.spec)]
+        return Update(batches, planned.text_count, planned.audio_count, planned.clips.size, number)
 
-    def read_batch(self, group: ClipGroup, length: int, rows: int) -> PackedBatch:
+    def read_batch(self, group: ClipGroup) -> PackedBatch:
         clips = zip(group.clips.tolist(), group.starts.tolist(), strict=True)
         examples = [self.source.read(clip, start, group.frames) for clip, start in clips]
+        length, rows = self.spec.shape(group)
         return pack(examples, self.tokens, masked=group.masked, length=length, rows=rows)
 
 
@@ -123,5 +102,4 @@ def eval_groups(lengths: ClipLengths, spec: BatchSpec) -> list[ClipGroup]:
 
 def eval_batches(source: FeatureSource, tokens: SpecialTokens, spec: BatchSpec) -> Iterator[PackedBatch]:
     """Load the evaluation batches; every process gets the same number."""
-    reader = UpdateReader(source, tokens)
-    return (reader.read_batch(group, *spec.shape(group)) for group in eval_groups(source.lengths, spec))
+    return map(UpdateReader(source, tokens, spec).read_batch, eval_groups(source.lengths, spec))

@@ -57,8 +57,7 @@ class Ranks:
         """Wrap both for several processes and mixed precision. A sharded model is returned as it is."""
         if is_sharded(model):
             return model, optimizer
-        prepared: tuple[nn.Module, Optimizer] = self.accelerator.prepare(model, optimizer)
-        return prepared
+        return self.accelerator.prepare(model, optimizer)  # type: ignore[no-any-return]
 
     def accumulate(self, model: nn.Module, *, last: bool) -> contextlib.AbstractContextManager[object]:
         """Synchronize gradients in the last batch of an update only."""
@@ -79,8 +78,8 @@ class Ranks:
 
     def agree_on_stop(self, request: str) -> str:
         """Return the stop request that the first process received, so that all stop after the same update."""
-        number = {"": 0.0, "save": 1.0, "now": 2.0}[request] if self.is_first else 0.0
-        return ("", "save", "now")[round(self.sum([number])[0])] if self.count > 1 else request
+        requests = ("", "save", "now")
+        return requests[round(self.sum([requests.index(request) if self.is_first else 0])[0])]
 
 
 def make_accelerator(config: TrainConfig, precision: str, run: Run) -> "Accelerator":

@@ -59,13 +59,9 @@ class NonFiniteGuard(Stateful):
     def check(
         self, loss: float, grad_norm: float, *, scale: float | None = None, clips: Iterable[str] = ()
     ) -> StepStatus:
-        """Check an update before it is applied.
+        """Check an update by its loss and the norm of its gradient; the message names its clips.
 
-        Args:
-            loss: Its loss.
-            grad_norm: Norm of its gradient before clipping.
-            scale: Loss scale of fp16. Above 1, an infinite gradient only means that the scale is still too high.
-            clips: Names of its clips, for the message.
+        Above a loss scale of 1 in fp16, an infinite gradient only means that the scale is still too high.
         """
         bad = {name: value for name, value in {"loss": loss, "gradient": grad_norm}.items() if not math.isfinite(value)}
         if not bad:

@@ -6,6 +6,7 @@ The estimate traces an update of the real model (``memory_trace``) and measures 
 
 import bisect
 import contextlib
+import functools
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -131,18 +132,17 @@ def fit_batch(
     Only batch_size, batch_tokens and grad_acumm are changed.
     """
     splits = list(_splits(config, clip or ClipSize.from_config(config)))
-    estimates = {0: estimate(splits[0], device, size, clip)}  # a single batch needs no gradients of earlier ones
 
-    def fits(number: int) -> bool:
-        estimates[number] = estimate(splits[number], device, size, clip)
-        return estimates[number].fits
+    @functools.cache
+    def estimated(number: int) -> MemoryEstimate:
+        return estimate(splits[number], device, size, clip)
 
-    number = 0
-    if not estimates[0].fits:
-        number = bisect.bisect_left(range(len(splits)), x=True, lo=1, key=fits)
+    number = 0  # a single batch needs no gradients of earlier ones, so the search starts after it
+    if not estimated(0).fits:
+        number = bisect.bisect_left(range(len(splits)), x=True, lo=1, key=lambda number: estimated(number).fits)
     if number < len(splits):
-        return splits[number], estimates[number]
-    smallest = estimates[len(splits) - 1]
+        return splits[number], estimated(number)
+    smallest = estimated(len(splits) - 1)
     raise NotEnoughMemoryError(smallest.summary, hint=_advice(splits[-1], device, smallest.peak, size, clip))
 
 
@@ -185,14 +185,9 @@ def _advice(config: TrainConfig, device: Device, peak: int, size: ModelSize | No
 
 
 class MemoryTest:
-    """Runs updates on random data as a run with these settings would.
+    """Runs updates of an optimized GPT on random clips of one size, as a run with these settings would.
 
-    Args:
-        gpt: coqui's GPT with all optimizations applied.
-        config: Settings of the run.
-        clip: Size of every clip.
-        device: Device to compute on.
-        dtype: Type of matrix products; float32 disables autocast.
+    ``dtype`` is that of matrix products; float32 disables autocast.
     """
 
     def __init__(

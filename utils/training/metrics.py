@@ -33,13 +33,9 @@ class UpdateTiming(NamedTuple):
 
 
 class Throughput:
-    """Measures the updates of this session.
+    """Measures the updates of this session; ``total`` counts those of the whole run.
 
-    Args:
-        total: Updates of the whole run.
-        processes: Number of processes; this one sees its own share of the positions.
-        device: Device of the model, whose memory is reported.
-        clock: Returns the time in seconds.
+    Each of several processes sees its own share of the positions. The memory is that of ``device``.
     """
 
     def __init__(
@@ -55,17 +51,14 @@ class Throughput:
         self.window: deque[UpdateTiming] = deque(maxlen=WINDOW)
         self.updates = 0  # of this session
         self.pauses: dict[str, tuple[float, int]] = {}  # seconds of an interruption, and updates between two of them
-        self._earlier, self._start = 0.0, clock()
+        self.earlier_seconds, self._start = 0.0, clock()
         self._last_end = self._start  # of the last update
         self._data_wait = self._paused = self._memory = 0.0
 
     @property
     def seconds(self) -> float:
         """Seconds trained, over all sessions."""
-        return self._earlier + self.clock() - self._start
-
-    def add_earlier(self, seconds: float) -> None:
-        self._earlier += seconds
+        return self.earlier_seconds + self.clock() - self._start
 
     def data_ready(self) -> None:
         """Record that the clips of the next update have been loaded."""

@@ -84,9 +84,6 @@ def load(folder: Path) -> Snapshot:
     about = read_manifest(folder, RESUME_STATE)
     try:
         verify_hashes(folder, RESUME_STATE)
-    except DamagedError as error:
-        raise DamagedError(error.message, hint=HINT) from error
-    try:
         optimizer = read_json(folder / OPTIMIZER_TREE)
         return Snapshot(
             weights=read_tensors(folder / WEIGHTS),
@@ -95,6 +92,8 @@ def load(folder: Path) -> Snapshot:
             **{name: about[name] for name in SCALARS},
             **unflatten_tree(about["trees"], read_tensors(folder / RANDOM)),
         )
+    except DamagedError as error:
+        raise DamagedError(error.message, hint=HINT) from error
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise DamagedError(f"{folder / RESUME_STATE} is damaged: {error!r}.", hint=HINT) from error
 

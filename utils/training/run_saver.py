@@ -4,9 +4,8 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -67,8 +66,6 @@ class RunSaver:
     dataset_hash: str  # of the training clips
     gpt: nn.Module  # coqui's GPT, without wrappers
     step: TrainStep  # holds model, optimizer, schedule and guards
-    stopping: EarlyStopping
-    overfitting: OverfittingGuard
     throughput: Throughput
     tokenizer: Tokenizer
     per_epoch: int  # updates
@@ -77,6 +74,7 @@ class RunSaver:
     def __post_init__(self) -> None:
         self.folder = self.job.run.folder
         self.resume_folder = self.folder / checkpoints.RESUME_FOLDER
+        self.stopping, self.overfitting = EarlyStopping(self.config.early_stopping_patience), OverfittingGuard()
         guards = {"guard": self.step.guard, "micro": self.step.micro}
         self.guards: dict[str, Stateful] = {**guards, "stopping": self.stopping, "overfitting": self.overfitting}
 
@@ -105,10 +103,8 @@ class RunSaver:
                 "The settings of this run were changed after it was saved.",
                 hint=f"Restore them. Only these may change: {', '.join(sorted(MAY_CHANGE))}.",
             )
-        for name, part in self.guards.items():
-            part.load_state_dict(snapshot.guards[name])
-        self.throughput.add_earlier(snapshot.seconds)
-        return self._apply(snapshot)
+        self.throughput.earlier_seconds += snapshot.seconds
+        return self._apply(snapshot, self.guards)
 
     def _recover(self, error: DamagedError) -> TrainState:
         """Continue from the newest checkpoint because the resume state is damaged.
@@ -119,8 +115,8 @@ class RunSaver:
         if is_sharded(step.model):
             raise error
         info = load_newest_checkpoint(self.folder, self.gpt, config_hash(self.config))
-        earlier = (one for one in checkpoints.list_checkpoints(self.folder) if one.step <= info.step)
-        best = next((one.info for one in earlier if one.is_best), None)
+        known_best = (one for one in checkpoints.list_checkpoints(self.folder) if one.is_best and one.step <= info.step)
+        best = next((one.info for one in known_best), None)
         losses = {"text": info.eval_text, "audio": info.eval_audio, "loss": info.eval_loss}
         known = {name: value for name, value in losses.items() if value is not None}
         state = TrainState(
@@ -148,10 +144,7 @@ class RunSaver:
         """Return to the last save; guards that count failures and splits keep counting."""
         if not resume_state.can_resume(self.resume_folder):
             return None
-        snapshot = self._load()
-        for name in ("stopping", "overfitting"):
-            self.guards[name].load_state_dict(snapshot.guards[name])
-        state = self._apply(snapshot)
+        state = self._apply(self._load(), ("stopping", "overfitting"))
         self._delete_later_checkpoints(state)
         return state
 
@@ -164,18 +157,20 @@ class RunSaver:
 
     def write_checkpoint(self, state: TrainState, *, best: bool, speak: bool) -> None:
         """Write a checkpoint, speak its samples, and delete old checkpoints."""
-        run = self.folder
-        with self._export_weights() as weights:
-            if self.step.ranks.is_first and not checkpoints.checkpoint_folder(run, state.update).exists():
-                folder = checkpoints.write(run, weights(), self._info(state), self._write_extras)
+        run, step = self.folder, self.step
+        with step.ema.swapped() if step.ema is not None else contextlib.nullcontext():
+            gathered = gather_states(step.model, step.optimizer)[0] if is_sharded(step.model) else {}
+            if step.ranks.is_first and not checkpoints.checkpoint_folder(run, state.update).exists():
+                weights = {name.removeprefix("gpt."): part for name, part in gathered.items()} or merged_state(self.gpt)
+                folder = checkpoints.write(run, weights, self._info(state), self._write_extras)
                 self.job.events.emit("checkpoint", step=state.update, folder=str(folder), best=best)
-        if self.step.ranks.is_first:
+        if step.ranks.is_first:
             if speak:
                 self.samples.speak(state.update)
             if best:
                 checkpoints.mark_best(run, state.update, state.best_loss)
             checkpoints.prune(run, keep=self.config.save_n_checkpoints)
-        self.step.ranks.wait()
+        step.ranks.wait()
 
     def _write_extras(self, folder: Path) -> None:
         self.tokenizer.save(folder)
@@ -189,17 +184,6 @@ class RunSaver:
         """Load on the first process while the others wait, because loading also removes leftovers of a killed save."""
         with self.step.ranks.accelerator.main_process_first():
             return resume_state.load(self.resume_folder)
-
-    @contextlib.contextmanager
-    def _export_weights(self) -> Iterator[Callable[[], dict[str, Tensor]]]:
-        """Swap in the averaged weights, if there are any, and yield a function that returns the merged weights."""
-        ema, model = self.step.ema, self.step.model
-        with ema.swapped() if ema is not None else contextlib.nullcontext():
-            if is_sharded(model):
-                weights, _ = gather_states(model, self.step.optimizer)
-                yield lambda: {name.removeprefix("gpt."): part for name, part in weights.items()}
-            else:
-                yield partial(merged_state, self.gpt)
 
     def _snapshot(self, state: TrainState) -> Snapshot:
         step = self.step
@@ -223,8 +207,10 @@ class RunSaver:
             extra=dataclasses.asdict(state),
         )
 
-    def _apply(self, snapshot: Snapshot) -> TrainState:
+    def _apply(self, snapshot: Snapshot, guards: Iterable[str]) -> TrainState:
         step = self.step
+        for name in guards:
+            self.guards[name].load_state_dict(snapshot.guards[name])
         if is_sharded(step.model):
             load_states(step.model, step.optimizer, snapshot.weights, snapshot.optimizer)
         else:

@@ -36,10 +36,8 @@ DEFAULTS: AdamWSettings = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weig
 
 def new_state(weight: Tensor, device: torch.device) -> State:
     """Return zero moments with the names of torch.optim.AdamW, so that their checkpoints are interchangeable."""
-    moments = {
-        name: torch.zeros(weight.shape, dtype=torch.float32, device=device) for name in ("exp_avg", "exp_avg_sq")
-    }
-    return {"step": torch.zeros((), device=device), **moments}
+    shapes = {"step": torch.Size(), "exp_avg": weight.shape, "exp_avg_sq": weight.shape}
+    return {name: torch.zeros(shape, dtype=torch.float32, device=device) for name, shape in shapes.items()}
 
 
 def apply_adamw(

@@ -97,8 +97,7 @@ class _Drop(torch.autograd.Function):
 
 def dropped(numbers: Tensor, limit: int) -> Tensor:
     """Drop elements whose byte is below a limit, and scale the others up."""
-    result: Tensor = _Drop.apply(numbers, limit)  # type: ignore[no-untyped-call]
-    return result
+    return _Drop.apply(numbers, limit)  # type: ignore[no-untyped-call, no-any-return]
 
 
 class _Attend(torch.autograd.Function):
@@ -137,5 +136,4 @@ class _Attend(torch.autograd.Function):
 
 def attended(query: Tensor, key: Tensor, value: Tensor, limit: int) -> Tensor:
     """Causal attention with dropout of its weights; shapes are [clips, heads, positions, width]."""
-    result: Tensor = _Attend.apply(query, key, value, limit)  # type: ignore[no-untyped-call]
-    return result
+    return _Attend.apply(query, key, value, limit)  # type: ignore[no-untyped-call, no-any-return]
