@@ -18,8 +18,7 @@ from utils.core.errors import SpeedupError
 from utils.core.events import Change
 from utils.training.speedups.adamw import OffloadedAdamW, StepInBackward
 
-BETAS = (0.9, 0.96)
-EPS = 1e-8
+ADAMW = {"betas": (0.9, 0.96), "eps": 1e-8}
 OWN_KERNELS = ("fused", "foreach", "capturable")  # implementation choices, which a checkpoint must not decide
 
 Groups = list[dict[str, Any]]
@@ -29,12 +28,7 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
     """Create the optimizer for all weights that require gradients; the model is already on its device."""
     groups = parameter_groups(model, config.weight_decay)
     fused = config.enable_fused_optimizer
-    settings: dict[str, Any] = {
-        "lr": config.learning_rate,
-        "betas": BETAS,
-        "eps": EPS,
-        "weight_decay": config.weight_decay,
-    }
+    settings: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay, **ADAMW}
     optimizer: Optimizer
     if config.optimizer == "adamw_8bit":
         name, kernel, optimizer = "optimizer", "8-bit AdamW", _adamw_8bit(model, groups, settings, device)

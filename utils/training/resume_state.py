@@ -14,17 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from utils.core.storage import (
-    DamagedError,
-    Digests,
-    newest_complete,
-    read_json,
-    read_manifest,
-    repair,
-    verify_hashes,
-    write_atomically,
-    write_folder,
-)
+from utils.core import storage
+from utils.core.storage import DamagedError
 from utils.xtts.checkpoints import RESUME_STATE
 from utils.xtts.tensors import flatten_tree, read_tensors, unflatten_tree, write_tensors
 
@@ -67,24 +58,24 @@ def save(folder: Path, snapshot: Snapshot) -> None:
     if snapshot.ema is not None:
         parts[EMA] = snapshot.ema
 
-    def fill(new: Path) -> Digests:
-        write_atomically(new / OPTIMIZER_TREE, json.dumps(optimizer))
+    def fill(new: Path) -> storage.Digests:
+        storage.write_atomically(new / OPTIMIZER_TREE, json.dumps(optimizer))
         return {name: write_tensors(new / name, tensors) for name, tensors in parts.items()}
 
     needed = sum(tensor.nbytes + HEADER_BYTES for part in parts.values() for tensor in part.values())
     about = {name: getattr(snapshot, name) for name in SCALARS} | {"trees": trees}
-    write_folder(folder, RESUME_STATE, fill, about, needed=needed)
+    storage.write_folder(folder, RESUME_STATE, fill, about, needed=needed)
 
 
 def load(folder: Path) -> Snapshot:
     """Load the newest complete state, verify every byte, and remove leftovers of an interrupted save."""
     if not can_resume(folder):
         raise DamagedError(f"{folder} holds no complete resume state.", hint="Start a new run.")
-    repair(folder, RESUME_STATE)
-    about = read_manifest(folder, RESUME_STATE)
+    storage.repair(folder, RESUME_STATE)
+    about = storage.read_manifest(folder, RESUME_STATE)
     try:
-        verify_hashes(folder, RESUME_STATE)
-        optimizer = read_json(folder / OPTIMIZER_TREE)
+        storage.verify_hashes(folder, RESUME_STATE)
+        optimizer = storage.read_json(folder / OPTIMIZER_TREE)
         return Snapshot(
             weights=read_tensors(folder / WEIGHTS),
             optimizer=unflatten_tree(optimizer, read_tensors(folder / OPTIMIZER)),
@@ -100,7 +91,7 @@ def load(folder: Path) -> Snapshot:
 
 def can_resume(folder: Path) -> bool:
     """Tell whether there is a state to resume from, without reading or changing it."""
-    return newest_complete(folder, RESUME_STATE) is not None
+    return storage.newest_complete(folder, RESUME_STATE) is not None
 
 
 def capture_rng() -> Tree:
