@@ -161,7 +161,7 @@ def test_a_text_that_is_too_long_is_refused_before_the_first_step(decoder: Decod
 
 
 def test_a_limit_beyond_the_model_is_the_models() -> None:
-    short = talking_gpt(end=-1e4, max_mel_tokens=20)
+    short = talking_gpt(end=-1e4, audio_positions=23)
     generation = generate_alone(Decoder(short), sentence(limit=10_000))
     assert len(generation.codes) == short.max_gen_mel_tokens
     assert not generation.ended

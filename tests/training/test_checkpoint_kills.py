@@ -109,19 +109,18 @@ class HalfWriting(io.FileIO):
         return super().write(content) or 0
 
 
-def run_until_kill(run: Path, work: Work, kill_at: int, counted: Path | None = None) -> None:
+def run_until_kill(run: Path, work: Work, kill_at: int) -> None:
     torch.set_num_threads(1)  # the threads of the parent did not come along
     killer = Killer(run, kill_at)
     sys.addaudithook(killer.watch)
     io.open = killer.open_file  # type: ignore[assignment]  # this process ends here
     os.fsync = killer.flush  # type: ignore[assignment]
     work(run)
-    if counted:
-        counted.write_text(str(killer.touched))
+    (run / "points").write_text(str(killer.touched))
 
 
-def in_child(work: Callable[..., None], *arguments: Any) -> int | None:
-    child = multiprocessing.get_context("fork").Process(target=work, args=arguments)
+def exit_code_of_child(run: Path, work: Work, kill_at: int) -> int | None:
+    child = multiprocessing.get_context("fork").Process(target=run_until_kill, args=(run, work, kill_at))
     child.start()
     child.join()
     return child.exitcode
@@ -131,13 +130,13 @@ def kill_everywhere(folder: Path, prepare: Work, work: Work, minimum: int = 30) 
     """Prepare a run and kill the work on it at each touch of the disk, one after the other; yield what is left."""
     counting = folder / "counting"
     prepare(counting)
-    assert in_child(run_until_kill, counting, work, 0, counting / "points") == 0
+    assert exit_code_of_child(counting, work, 0) == 0
     points = int((counting / "points").read_text())
     assert points > minimum
     for point in range(1, points + 1):
         run = folder / f"killed-{point}"
         prepare(run)
-        assert in_child(run_until_kill, run, work, point) == -signal.SIGKILL, point
+        assert exit_code_of_child(run, work, point) == -signal.SIGKILL, point
         yield run
 
 

@@ -1,13 +1,16 @@
 """The running average of the weights."""
 
 import copy
+import math
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from tests.training.running import same
 from tests.training.small_gpt import small_gpt
+from tests.training.speedups.lessons import weights
 from utils.core.errors import ConfigError
 from utils.training.ema import Ema
 
@@ -21,29 +24,18 @@ class One(nn.Module):
         self.frozen = nn.Parameter(torch.tensor([7.0]), requires_grad=False)
 
 
-def average_of(ema: Ema, model: One, values: list[float]) -> float:
-    for value in values:
-        with torch.no_grad():
-            model.value.fill_(value)
+def average_of_zeros(ema: Ema, model: One, updates: int) -> float:
+    with torch.no_grad():
+        model.value.zero_()
+    for _ in range(updates):
         ema.update()
     return float(ema.shadow["value"])
 
 
-@pytest.mark.parametrize("device", ["auto", "cpu"])
-def test_the_average_has_its_closed_form(device: Any) -> None:
-    model, expected = One(1.0), 1.0
-    average = average_of(Ema(model, 0.5, device), model, [0.0] * 12)
-    for update in range(12):
-        expected *= min(0.5, (1 + update) / (10 + update))
-    assert average == pytest.approx(expected, rel=1e-5)
-
-
-def state(model: nn.Module) -> dict[str, Tensor]:
-    return {name: part.clone() for name, part in model.state_dict().items()}
-
-
-def same(one: dict[str, Tensor], two: dict[str, Tensor]) -> bool:
-    return one.keys() == two.keys() and all(torch.equal(part, two[name]) for name, part in one.items())
+def test_the_average_has_its_closed_form() -> None:
+    model = One(1.0)
+    expected = math.prod(min(0.5, (1 + update) / (10 + update)) for update in range(12))
+    assert average_of_zeros(Ema(model, 0.5), model, 12) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.fixture
@@ -67,7 +59,7 @@ def ema(gpt: Any) -> Ema:
 
 
 def test_the_model_has_the_average_for_a_while_and_then_its_own_weights(gpt: Any, ema: Ema) -> None:
-    raw, averages = state(gpt), {name: part.clone() for name, part in ema.shadow.items()}
+    raw, averages = weights(gpt), {name: part.clone() for name, part in ema.shadow.items()}
     address = gpt.text_head.weight.data_ptr()
     with ema.swapped():
         assert same({name: gpt.get_parameter(name).detach() for name in averages}, averages)
@@ -75,7 +67,7 @@ def test_the_model_has_the_average_for_a_while_and_then_its_own_weights(gpt: Any
         assert gpt.text_head.weight.data_ptr() == address
     with pytest.raises(KeyError), ema.swapped():
         raise KeyError
-    assert same(state(gpt), raw)
+    assert same(weights(gpt), raw)
     assert same(ema.shadow, averages)
     ema.update()
 
@@ -100,7 +92,7 @@ def test_a_model_whose_average_would_not_change_is_refused() -> None:
 def test_the_average_of_a_gpus_weights_may_be_on_the_cpu() -> None:
     model = One(1.0).cuda()
     ema = Ema(model, 0.9, "cpu")
-    assert average_of(ema, model, [0.0]) == pytest.approx(0.1)
+    assert average_of_zeros(ema, model, 1) == pytest.approx(0.1)
     assert ema.shadow["value"].device.type == "cpu"
     with ema.swapped():
         assert float(model.value) == pytest.approx(0.1)

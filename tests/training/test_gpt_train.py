@@ -49,10 +49,6 @@ def test_a_save_returns_free_memory(whole: Run, tmp_path: Path, dataset: Path) -
     assert last.all()
 
 
-def test_the_same_seed_gives_the_same_weights(whole: Run, tmp_path: Path, dataset: Path) -> None:
-    assert same(weights(trained(tmp_path, dataset)), weights(whole))
-
-
 def test_batch_size_times_accumulation_is_what_counts(tmp_path: Path, dataset: Path) -> None:
     """Without dropout, which would fall elsewhere in batches of another size."""
     runs = [
@@ -64,7 +60,7 @@ def test_batch_size_times_accumulation_is_what_counts(tmp_path: Path, dataset: P
         assert first == pytest.approx(second, rel=1e-5)
 
 
-@pytest.mark.parametrize("at", [2, 4])
+@pytest.mark.parametrize("at", [2, 4])  # before the first save, so from the start with the same seed, and after it
 def test_an_interrupted_run_continues_to_the_same_weights(
     whole: Run, tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:

@@ -20,16 +20,10 @@ from utils.xtts.tensors import read_tensors
 from utils.xtts.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.slow
-MUST_CHANGE = {
-    "enable_grad_checkpoint",
-    "enable_sdpa",
-    "enable_lora",
-    "freeze_first_n_gpt_layers",
-    "freeze_conditioning",
-    "optimizer",
-    "offload_optimizer",
-    "step_in_backward",
-}
+MUST_CHANGE = set(
+    "enable_grad_checkpoint enable_sdpa enable_lora freeze_first_n_gpt_layers freeze_conditioning "
+    "optimizer offload_optimizer step_in_backward".split()
+)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from utils.training.speedups.attention import (
     allowed_kernels,
     choose_kernel,
     every_kernel,
-    report,
     selected_kernel,
     use_attention,
 )
@@ -78,17 +77,6 @@ def test_a_fused_block_supports_the_shapes_and_masks_of_coqui(shape: tuple[int, 
     assert modules.fuse(block) == 1
     torch.testing.assert_close(block(random(*shape)), expected, rtol=0, atol=3e-6)
     torch.testing.assert_close(block(random(*shape), mask), masked)
-
-
-def test_every_part_is_switched_counted_and_reported() -> None:
-    gpt = small_gpt(layers=3)
-    assert [part.implementation for part in report(gpt).values()] == ["sdpa", "eager", "eager"]  # as coqui builds it
-    change = use_attention(gpt, "sdpa")
-    assert (change.name, change.changed) == ("enable_sdpa", 6 + 2)
-    assert use_attention(gpt, "sdpa").changed == 0
-    assert {part.implementation for part in report(gpt).values()} == {"sdpa"}
-    assert use_attention(gpt, "eager").changed == 3 + 6 + 2
-    assert {(part.implementation, part.kernel) for part in report(gpt).values()} == {("eager", "none")}
 
 
 def test_fused_attention_follows_autocast() -> None:
