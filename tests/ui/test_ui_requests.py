@@ -52,18 +52,9 @@ def test_files_of_a_project_are_served_and_responses_have_security_headers(
 @pytest.mark.parametrize(
     "path",
     [
-        "/etc/passwd",
-        "../../../../etc/passwd",
-        "{output}/../../../../../../etc/passwd",
-        "{root}/xtts_demo.py",
-        "utils/config/train.py",
-        "requirements.txt",
-        "{stranger}",
-        "{temp}/gradio",
-        "{output}/link",
-        "file:///etc/passwd",
-        "https://example.org/x",
-        "/proc/self/environ",
+        *("/etc/passwd", "../../../../etc/passwd", "{output}/../../../../../../etc/passwd", "{output}/link"),
+        *("{root}/xtts_demo.py", "utils/config/train.py", "requirements.txt", "{stranger}", "{temp}/gradio"),
+        *("file:///etc/passwd", "https://example.org/x", "/proc/self/environ"),
     ],
 )
 @pytest.mark.parametrize("coded", [False, True])

@@ -134,13 +134,11 @@ def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:
 
 
 def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:
-    run = make_run(Project(tmp_path / "የእኔ ድምፅ"), "a")
-    history = RunHistory()
+    run, history = make_run(Project(tmp_path / "የእኔ ድምፅ"), "a"), RunHistory()
     for step in (5, 10, 15, 20):
         history.add({"kind": "sample", "step": step, "text": "ሰላም", "file": f"/moved/step_{step}/1.wav"})
     shown = render.samples(run, history, "en")
-    assert shown.index("step_20") < shown.index("step_5")
-    assert "/samples/step_20/1.wav" in shown
+    assert shown.index("/samples/step_20/1.wav") < shown.index("/samples/step_5/1.wav")
     assert "/moved" not in shown
     assert (shown.count("<audio"), shown.count("<details")) == (4, 2)
 

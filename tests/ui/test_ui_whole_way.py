@@ -44,10 +44,6 @@ def field(page: Page, name: str) -> Locator:
     return page.locator(f"#training-{name}").locator("input, textarea").first
 
 
-def button(page: Page, name: str) -> Locator:
-    return page.locator(f"#training-{name.lower().replace(' ', '-')}")
-
-
 def facts(page: Page) -> Locator:
     return page.locator("#training-run-facts")
 
@@ -159,7 +155,7 @@ def reopen(seen: Seen, served: Served, run: Run) -> None:
     second = page.context.new_page()
     second.goto(seen.origin)
     expect(facts(second)).to_contain_text("running")  # the tab that was open last is open again
-    expect(button(second, "Delete")).to_be_disabled()
+    expect(second.locator("#training-delete")).to_be_disabled()
     expect(second.locator("#training-run-reasons")).to_contain_text(t("common.run_is_running", "en"))
     second.reload()
     open_tab(second, t("system.tab", "en"))  # at once: the tab that was open must not take its place
@@ -179,14 +175,14 @@ def reopen(seen: Seen, served: Served, run: Run) -> None:
 
 def stop_and_resume(page: Page) -> None:
     """What was learnt is saved, and the same run goes on from there."""
-    button(page, "Stop and save").click()
+    page.locator("#training-stop-and-save").click()
     expect(facts(page)).to_contain_text("Stopped and saved.", timeout=PATIENCE)
     stopped = wait_for_step(page, 1)
-    button(page, "Resume").click()
+    page.locator("#training-resume").click()
     expect(facts(page)).to_contain_text("running", timeout=PATIENCE)
     wait_for_step(page, stopped + 1)
     expect(page.locator("#training-run-log textarea")).to_have_value(re.compile(rf"resumed step={stopped}\b"))
-    button(page, "Stop now").click()
+    page.locator("#training-stop-now").click()
     expect(facts(page)).to_contain_text("stopped", timeout=PATIENCE)
 
 

@@ -11,7 +11,6 @@ from typing import Any, cast
 import gradio as gr
 
 from utils.core.errors import ConfigError, RunError
-from utils.core.paths import Project
 from utils.core.storage import make_folder
 from utils.evaluation.blind_test import CHOICES, Choice
 from utils.evaluation.report import EvaluationReport, summary
@@ -229,7 +228,18 @@ def _build_blind_test(context: Context, chosen: gr.Dropdown) -> None:
     outputs = [token, text, first, second, result, *buttons]
 
     def next_pair(project: str, name: str, voter: str, language: str) -> tuple[Any, ...]:
-        return _next_pair(context.page.open(project), name, voter, language)
+        disabled = [gr.update(interactive=False)] * len(VOTES)
+        if not name:
+            return "", note(t("inference.compare_models_first", language)), None, None, "", *disabled
+        opened = context.page.open(project)
+        pair, remaining, total = comparisons.next_pair(opened, name, voter)
+        if pair is None:
+            done = note(t("inference.all_pairs_judged", language, total=total))
+            tally = message_box("success", *map(str, comparisons.tally(opened, name)))
+            return "", done, None, None, tally, *disabled
+        files = map(str, comparisons.anonymous_files(opened, name, pair))
+        title = t("inference.pair_of", language, number=total - remaining + 1, total=total, sentence=pair.text)
+        return pair.token, note(title), *files, "", *[gr.update(interactive=True)] * len(VOTES)
 
     def vote(choice: Choice, token: str, project: str, name: str, voter: str, language: str) -> tuple[Any, ...]:
         comparisons.save_vote(context.page.open(project), name, token, choice, voter)
@@ -240,20 +250,6 @@ def _build_blind_test(context: Context, chosen: gr.Dropdown) -> None:
     for button, choice in zip(buttons, CHOICES, strict=True):
         handler = show_errors(functools.partial(vote, cast("Choice", choice)))
         button.click(handler, [token, *inputs], outputs, trigger_mode="once", **RAW_INPUTS, **PRIVATE_EVENT)
-
-
-def _next_pair(project: Project, name: str, voter: str, language: str) -> tuple[Any, ...]:
-    disabled = [gr.update(interactive=False)] * len(VOTES)
-    if not name:
-        return "", note(t("inference.compare_models_first", language)), None, None, "", *disabled
-    pair, remaining, total = comparisons.next_pair(project, name, voter)
-    if pair is None:
-        done = note(t("inference.all_pairs_judged", language, total=total))
-        tally = message_box("success", *map(str, comparisons.tally(project, name)))
-        return "", done, None, None, tally, *disabled
-    first, second = comparisons.anonymous_files(project, name, pair)
-    title = t("inference.pair_of", language, number=total - remaining + 1, total=total, sentence=pair.text)
-    return pair.token, note(title), str(first), str(second), "", *[gr.update(interactive=True)] * len(VOTES)
 
 
 # --- exports ---

@@ -83,7 +83,11 @@ def build_take(context: Context, chosen: gr.Radio, audio: gr.Audio) -> TakeWidge
     def make_file(project: str, name: str | None, suffix: str, language: str) -> str:  # noqa: ARG001  # of its errors
         opened = context.page.open(project)
         take = takes.load(opened, name)
-        convert_take(opened, take, suffix)
+        if suffix not in AUDIO_FORMATS:
+            raise ConfigError(f"Unknown audio format {suffix}.", hint=f"Choose {', '.join(FORMATS)}.")
+        if suffix != ".wav":
+            path, tags = audio_path(opened, take).with_suffix(suffix), Tags(take.text[:80], take.model, take.voice)
+            write_audio(path, takes.load_audio(opened, take), OUTPUT_RATE, tags=tags)
         return files_html(opened, take)
 
     page, options = context.page, RAW_INPUTS | QUIET_EVENT
@@ -100,15 +104,6 @@ def format_picker(value: str, elem_id: str) -> gr.Dropdown:
 
 def audio_path(project: Project, take: Take) -> Path:
     return takes.take_folder(project, take.name) / takes.AUDIO
-
-
-def convert_take(project: Project, take: Take, suffix: str) -> None:
-    if suffix not in AUDIO_FORMATS:
-        raise ConfigError(f"Unknown audio format {suffix}.", hint=f"Choose {', '.join(FORMATS)}.")
-    if suffix != ".wav":
-        path = audio_path(project, take).with_suffix(suffix)
-        tags = Tags(take.text[:80], take.model, take.voice)
-        write_audio(path, takes.load_audio(project, take), OUTPUT_RATE, tags=tags)
 
 
 def files_html(project: Project, take: Take) -> str:
