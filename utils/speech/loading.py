@@ -40,7 +40,6 @@ from utils.xtts.files import ModelFileError
 from utils.xtts.model import (
     GPT_PREFIX,
     compare,
-    fingerprint,
     load_gpt,
     load_vocoder,
     meta_gpt,
@@ -50,6 +49,7 @@ from utils.xtts.model import (
     require_vocoder,
     strip_prefix,
 )
+from utils.xtts.model import fingerprint as model_fingerprint
 from utils.xtts.modules import fuse
 from utils.xtts.tensors import read_tensors
 from utils.xtts.tokenizer import Tokenizer
@@ -134,10 +134,12 @@ def open_model(
     return _load_folder(path, source, as_stored=as_stored)
 
 
-def _with_vocoder(base: Path, gpt: nn.Module, tokenizer: Tokenizer, **known: Any) -> LoadedModel:  # noqa: ANN401  # fields of LoadedModel
+def _with_vocoder(
+    base: Path, gpt: nn.Module, tokenizer: Tokenizer, name: str, fingerprint: str, about: Mapping[str, Any]
+) -> LoadedModel:
     """Add the vocoder of a base to a GPT, and the languages that the vocabulary has a token for."""
-    for name in CONDITIONING:
-        fuse(gpt.get_submodule(name))  # the same numbers, faster
+    for part in CONDITIONING:
+        fuse(gpt.get_submodule(part))  # the same numbers, faster
     vocoder, mel_stats = load_vocoder(base)
     added = [tokenizer.settings.language] if tokenizer.settings else []
     languages = dict.fromkeys(map(find, [*read_config(base).languages, *added]))
@@ -147,9 +149,11 @@ def _with_vocoder(base: Path, gpt: nn.Module, tokenizer: Tokenizer, **known: Any
         vocoder=vocoder.requires_grad_(requires_grad=False),
         mel_stats=mel_stats,
         tokenizer=tokenizer,
+        name=name,
+        fingerprint=fingerprint,
         languages=tuple(each.code for each in languages if each.token in tokenizer.vocabulary.ids),
-        notices=(*known.pop("notices", ()), *tokenizer.notices),
-        **known,
+        about=about,
+        notices=tokenizer.notices,
     )
 
 
@@ -214,15 +218,10 @@ def _load_folder(path: Path, source: ModelSource, *, as_stored: bool) -> LoadedM
     else:
         _fill(gpt, read_from_file(folder / files.MODEL_FILE), as_stored=as_stored)
     named = path.parent if path.name == "ready" else path
-    return _with_vocoder(
-        folder,
-        gpt,
-        tokenizer,
-        name=path.stem if path.is_file() else named.name,
-        fingerprint=fingerprint(folder),
-        about=files.read_about(folder),
-        notices=[f"{folder} has no weights {name}; random numbers are used instead." for name in missing],
-    )
+    name = path.stem if path.is_file() else named.name
+    opened = _with_vocoder(folder, gpt, tokenizer, name, model_fingerprint(folder), files.read_about(folder))
+    notices = [f"{folder} has no weights {name}; random numbers are used instead." for name in missing]
+    return dataclasses.replace(opened, notices=(*notices, *opened.notices))
 
 
 def _with_usual_names(path: Path, source: ModelSource) -> Path:
@@ -282,20 +281,15 @@ def _load_checkpoint(
         gpt = meta_gpt(read_config(origin).model_args, tokenizer.vocabulary)
         require_match(compare(gpt, state), str(folder), min_share=1.0)
         _fill(gpt, lambda names: {name: state.pop(name) for name in names}, as_stored=as_stored)
-    key = f"{hashes[file]} {fingerprint(origin)} {tokenizer.vocabulary.hash}"
+    key = f"{hashes[file]} {model_fingerprint(origin)} {tokenizer.vocabulary.hash}"
     digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
     if checkpoints.MODEL not in hashes:
-        return _with_vocoder(origin, gpt, tokenizer, name=folder.name, fingerprint=digest, about={"base": origin.name})
+        return _with_vocoder(origin, gpt, tokenizer, folder.name, digest, {"base": origin.name})
     checkpoint = Checkpoint(folder, info.step, info, size=0)
-    return _with_vocoder(
-        origin,
-        gpt,
-        tokenizer,
-        name=f"{checkpoint.run.name} step {info.step}",
-        fingerprint=digest,
-        about={"run": checkpoint.run.name, **dataclasses.asdict(info)},
-        checkpoint=checkpoint,
-    )
+    run = checkpoint.run.name
+    about = {"run": run, **dataclasses.asdict(info)}
+    opened = _with_vocoder(origin, gpt, tokenizer, f"{run} step {info.step}", digest, about)
+    return dataclasses.replace(opened, checkpoint=checkpoint)
 
 
 def _read_info(folder: Path) -> tuple[CheckpointInfo, Mapping[str, str]]:
@@ -323,7 +317,7 @@ def _find_base(folder: Path, info: CheckpointInfo, base: str | Path | None, sour
     recorded = files.current_base_path(Path(info.base))
     paths = [recorded, source.models / recorded.name] if base is None else [find_model(base, source=source)]
     for path in paths:
-        if (path / files.MODEL_FILE).is_file() and info.base_fingerprint in {"", fingerprint(path)}:
+        if (path / files.MODEL_FILE).is_file() and info.base_fingerprint in {"", model_fingerprint(path)}:
             return path
     raise RunError(
         f"{paths[0]} is no longer the model that {folder.name} was trained from.",

@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, cast
+from typing import Annotated, Literal, cast
 
 import torch
+from pydantic import Field, TypeAdapter
 from torch.nn import functional
 
 from utils.core.errors import SpeedupError, StorageError
@@ -28,7 +29,7 @@ from utils.xtts.device import BF16_FLAGS, choose_precision, processor_flags
 logger = logging.getLogger(__name__)
 
 Part = Literal["gpt", "vocoder"]
-Seconds = Mapping[str, float]  # of the same work in each precision
+Seconds = Mapping[Precision, Annotated[float, Field(gt=0)]]  # of the same work in each precision
 FORMAT = 2  # of the measurements
 MIN_GAIN = 1.15  # times faster than fp32; less is not worth any inexactness
 EMULATED = 0.5  # of fp32's speed; slower bf16 is not done by the processor itself
@@ -166,9 +167,9 @@ def multiplies_bf16() -> bool:
 def _fastest(seconds: Seconds, date: str) -> tuple[Precision, str]:
     """Return the fastest precision, which is fp32 unless another one is clearly faster, and the reason."""
     gains = {name: seconds["fp32"] / each for name, each in seconds.items() if name != "fp32"}
-    best = max(gains, key=lambda name: gains[name], default="")
+    best = max(gains, key=lambda name: gains[name], default=None)
     if best and gains[best] >= MIN_GAIN:
-        return cast("Precision", best), f"{best}: {gains[best]:.1f}x faster than fp32 here, measured {date}"
+        return best, f"{best}: {gains[best]:.1f}x faster than fp32 here, measured {date}"
     others = ", ".join(f"{name} {gain:.1f}x" for name, gain in gains.items()) or "no other precision"
     return "fp32", f"fp32: nothing else is clearly faster here ({others}), measured {date}"
 
@@ -186,7 +187,7 @@ def _convolution(precision: Precision, channels: int = 128, samples: int = 3000)
     return lambda: functional.conv2d(sound, weight, padding=(0, 3))
 
 
-def _time(works: Mapping[Precision, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, float]:
+def _time(works: Mapping[Precision, Callable[[], object]], rounds: int = ROUNDS) -> dict[Precision, float]:
     """Return the shortest time of each work; they take turns, so that a disturbance affects all."""
     for work in works.values():
         work()
@@ -196,23 +197,15 @@ def _time(works: Mapping[Precision, Callable[[], object]], rounds: int = ROUNDS)
             start = time.perf_counter()
             work()
             best[name] = min(best[name], time.perf_counter() - start)
-    return {str(name): seconds for name, seconds in best.items()}
+    return best
 
 
 def _read(path: Path) -> dict[str, Measurement]:
     """Read earlier measurements; a damaged file counts as empty."""
     try:
-        return {key: _validated(each) for key, each in dict(read_json(path)).items()}
+        return TypeAdapter(dict[str, Measurement]).validate_python(read_json(path))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, TypeError, LookupError) as error:
+    except (OSError, ValueError) as error:
         logger.warning("%s is damaged and will be written again: %s", path, error)
         return {}
-
-
-def _validated(values: Mapping[str, object]) -> Measurement:
-    result = Measurement(**values)  # type: ignore[arg-type]  # checked below
-    for seconds in (result.gpt, result.vocoder):
-        if "fp32" not in seconds or not all(name in DTYPES and float(each) > 0 for name, each in seconds.items()):
-            raise ValueError(f"not a measurement: {seconds}")
-    return result

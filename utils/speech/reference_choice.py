@@ -1,6 +1,5 @@
 """Scores clips as references: clean, long enough, lively, and neither clipped nor mostly silence."""
 
-import functools
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from utils.config import DatasetConfig
-from utils.core.errors import AmharicTtsError, AudioError, DataError
-from utils.dataset.clip import Scores, Span
+from utils.core.errors import AmharicTtsError, AudioError
+from utils.dataset.clip import Scores
 from utils.dataset.scores import measure
 from utils.dataset.vad import RATE as SPEECH_RATE
-from utils.dataset.vad import WINDOW, segments_from, track_speech
+from utils.dataset.vad import segments_from, track_speech
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.speech.voices import MIN_SECONDS, SILENT
@@ -65,7 +64,8 @@ def score(path: Path) -> ReferenceScore:
             raise AudioError(f"{path} is silent.")
     except AmharicTtsError as error:
         return ReferenceScore(path, sentence=error.message, fault=error.message)
-    measured = measure(samples, rate, _speech(audio.resample(samples, rate, SPEECH_RATE)), "")
+    speech = segments_from(track_speech(iter([audio.resample(samples, rate, SPEECH_RATE)])), DatasetConfig())
+    measured = measure(samples, rate, speech, "")
     pitch = pitches(audio.resample(samples, rate, PITCH_RATE), PITCH_RATE)
     spread = None
     if pitch.size >= MIN_VOICED:
@@ -118,22 +118,6 @@ def _vertex(left: Floats, middle: Floats, right: Floats) -> Floats:
     """Return the vertex of a parabola through three points, relative to the middle one."""
     bend = left - 2 * middle + right
     return np.clip(np.where(bend < 0, 0.5 * (left - right) / np.minimum(bend, -1e-12), 0.0), -0.5, 0.5)
-
-
-def _speech(samples: Samples) -> list[Span]:
-    """Find the speech in audio at 16 kHz; by loudness where the detector is not installed."""
-    if _has_detector():
-        return segments_from(track_speech(iter([samples])), DatasetConfig())
-    return segments_from(track_speech(iter([samples]), detect=False), DatasetConfig(segmenter="energy"))
-
-
-@functools.cache
-def _has_detector() -> bool:
-    try:
-        track_speech(iter([np.zeros(WINDOW, np.float32)]))
-    except DataError:
-        return False
-    return True
 
 
 def _sentence(seconds: float, measured: Scores, spread: float | None) -> str:

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Self
@@ -35,30 +35,17 @@ from utils.xtts.device import free_memory
 EXTRA = 1.5  # times the longest time a text should take: whatever goes on after that has lost its way
 
 
+@dataclass(eq=False, repr=False)
 class Synthesizer:
-    """A model that is loaded and ready to speak.
+    """A model that is loaded and ready to speak."""
 
-    Args:
-        model: The loaded model.
-        decoder: Its GPT, prepared for generating.
-        vocoder: Turns latents into audio.
-        precision: What both compute with, and why.
-        cache: Folder of cached voices; None: output/.cache/voices.
-    """
+    model: LoadedModel  # the loaded model
+    decoder: Decoder  # its GPT, prepared for generating
+    vocoder: Vocoder  # turns latents into audio
+    precision: PrecisionChoice  # what both compute with, and why
+    cache: Path | None = None  # folder of cached voices; None: output/.cache/voices
 
-    def __init__(
-        self,
-        model: LoadedModel,
-        decoder: Decoder,
-        vocoder: Vocoder,
-        precision: PrecisionChoice,
-        cache: Path | None = None,
-    ) -> None:
-        self.model = model
-        self.decoder = decoder
-        self.vocoder = vocoder
-        self.precision = precision
-        self.cache = cache
+    def __post_init__(self) -> None:
         self._lock = threading.Lock()  # one caller at a time uses the model
 
     @classmethod
@@ -110,10 +97,7 @@ class Synthesizer:
     def speak(self, text: str | SpeechPlan, config: SpeechConfig = DEFAULTS, **settings: object) -> Speech:
         """Speak a text of any length.
 
-        Args:
-            text: The text, or its plan.
-            config: Speech settings.
-            settings: Single settings to override, as in ``speak("ሰላም", reference="me.wav", speed=1.1)``.
+        ``settings`` override those of the config, as in ``speak("ሰላም", reference="me.wav", speed=1.1)``.
         """
         return self.speak_many([text], config, **settings)[0]
 
@@ -142,10 +126,8 @@ class Synthesizer:
     def dub(self, cues: Sequence[Cue], config: SpeechConfig = DEFAULTS, seconds: float | None = None) -> Timeline:
         """Speak subtitles, each in its time; cues without letters stay silent.
 
-        Args:
-            cues: In order of time, as ``read_cues`` returns them.
-            config: Speech settings.
-            seconds: Duration of the whole; None: until the last cue ends.
+        The cues are in order of time, as ``read_cues`` returns them. ``seconds``: duration of the whole; None: until
+        the last cue ends.
         """
         return fit_to_cues(cues, list(self.speak_cues(cues, config)), seconds=seconds)
 
@@ -176,11 +158,9 @@ class Synthesizer:
             sound = self.vocoder.stream(voice.embedding)
             sent, due = 0, config.first_codes
             for (generation,) in steps:
-                if len(generation.latents) - sent >= due:
+                if generation.finished or len(generation.latents) - sent >= due:
                     yield stretcher.push(sound.push(torch.stack(generation.latents[sent:])))
                     sent, due = len(generation.latents), config.chunk_codes
-            if len(generation.latents) > sent:
-                yield stretcher.push(sound.push(torch.stack(generation.latents[sent:])))
             yield stretcher.push(sound.finish())
         yield stretcher.finish()
 

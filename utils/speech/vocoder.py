@@ -158,19 +158,15 @@ class VocoderStream:
             self.biases = vocoder.network.biases(embedding)
         self.latents: Tensor | None = None  # those that coming frames need
         self.dropped = self.done = 0  # latents that were dropped again, frames that were returned
-        self.finished = False
 
     def push(self, latents: Tensor) -> Samples:
         """Add latents and return the audio that is certain by now, which may be empty."""
-        if self.finished:
-            raise ValueError("The sentence is finished.")
         latents = latents.to(self.vocoder.device, torch.float32)
         self.latents = latents if self.latents is None else torch.cat((self.latents, latents))
         certain = self.vocoder.upsampling.settled(self.dropped + len(self.latents))
         return self._sound(certain - self.vocoder.network.reach, certain)
 
     def finish(self) -> Samples:
-        self.finished = True
         end = self.vocoder.upsampling.count(self.dropped + (0 if self.latents is None else len(self.latents)))
         return self._sound(end, end)
 

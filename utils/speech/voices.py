@@ -39,7 +39,7 @@ MIN_CHUNK_SECONDS = 0.33  # coqui leaves out a shorter tail
 EMBEDDING_RATE, EMBEDDING_WIDTH = 16_000, 512
 TAIL = 1.0  # seconds that are read beyond what is used, for the resampling filter
 MAX_SHOWN = 8  # names in a message
-MAX_VOICES, MAX_BYTES = 512, 128 << 20  # of the cache; a voice of the published model takes 133 KB
+MAX_BYTES = 128 << 20  # of the cache; a voice of the published model takes 133 KB
 STALE_SECONDS = 3600.0  # after which nobody writes a half-written file any more
 SUFFIX = ".safetensors"
 
@@ -226,9 +226,8 @@ def _embedding(model: LoadedModel, clips: Sequence[Tensor]) -> Tensor:
 class VoiceCache:
     """A folder of voices that may be deleted at any time; those used longest ago go first."""
 
-    def __init__(self, folder: Path | None = None, max_voices: int = MAX_VOICES, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, folder: Path | None = None, max_bytes: int = MAX_BYTES) -> None:
         self.folder = folder or VOICES
-        self.max_voices = max_voices
         self.max_bytes = max_bytes
 
     def get(self, key: str, shapes: Shapes) -> dict[str, Tensor] | None:
@@ -274,7 +273,7 @@ class VoiceCache:
         total = 0
         for number, (_, size, path) in enumerate(sorted(files, reverse=True)):
             total += size
-            if number and (number >= self.max_voices or total > self.max_bytes):  # the newest always stays
+            if number and total > self.max_bytes:  # the newest always stays
                 with contextlib.suppress(OSError):  # Windows has it open: the next sweep deletes it
                     path.unlink(missing_ok=True)
         for path in self.folder.glob(f".*{PARTIAL}"):
