@@ -12,10 +12,13 @@ from utils.core.errors import SpeedupError
 from utils.speech import precision
 from utils.speech.precision import Measurement, choose, measurement, require
 
-FAST = Measurement(
-    {"fp32": 0.3, "bf16": 0.2, "int8": 0.1}, {"fp32": 0.2, "bf16": 0.1}, "2026-11-21", precision.OCCASIONS
-)
+FAST = Measurement({"fp32": 0.3, "bf16": 0.2, "int8": 0.1}, {"fp32": 0.2, "bf16": 0.1}, "2026-11-21", 3)
 PLAIN = Measurement({"fp32": 0.3, "int8": 0.28}, {"fp32": 0.2}, "2026-11-21", 3)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "precision.json"
 
 
 @pytest.mark.parametrize(
@@ -28,17 +31,16 @@ PLAIN = Measurement({"fp32": 0.3, "int8": 0.28}, {"fp32": 0.2}, "2026-11-21", 3)
     ],
 )
 def test_a_clearly_faster_precision_is_chosen(
-    measured: Measurement, wanted: str, gpt: str, vocoder: str, tmp_path: Path
+    measured: Measurement, wanted: str, gpt: str, vocoder: str, path: Path
 ) -> None:
-    (tmp_path / "p.json").write_text(json.dumps({precision.machine(): vars(measured)}))
-    choice = choose("cpu", wanted, tmp_path / "p.json")
+    path.write_text(json.dumps({precision.machine(): vars(measured)}))
+    choice = choose("cpu", wanted, path)
     assert (choice.device, choice.gpt, choice.vocoder) == ("cpu", gpt, vocoder)
 
 
 def test_a_machine_is_measured_on_a_few_occasions_of_which_the_best_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "precision.json"
     disturbed = Measurement({"fp32": 0.4, "int8": 0.4}, {"fp32": 0.2, "bf16": 0.3}, "2026-11-20")
     quiet = Measurement({"fp32": 0.3, "int8": 0.1}, {"fp32": 0.2, "bf16": 0.1}, "2026-11-21")
     occasions = [disturbed, quiet, disturbed]
@@ -52,11 +54,10 @@ def test_a_machine_is_measured_on_a_few_occasions_of_which_the_best_counts(
     "damage", ["", "[1]", '{"%s": 3}', '{"%s": {"gpt": {"fp32": "x"}, "vocoder": {"fp32": 1}, "date": ""}}']
 )
 def test_without_a_usable_measurement_a_machine_is_measured_once(
-    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    damage: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measure = Mock(return_value=FAST)
     monkeypatch.setattr(precision, "measure", measure)
-    path = tmp_path / "precision.json"
     path.write_text(damage.replace("%s", precision.machine()))
     assert [measurement(path), measurement(path)] == [FAST, FAST]
     assert measure.call_count == 1

@@ -31,7 +31,7 @@ def cues(*spans: tuple[float, float]) -> list[Cue]:
     return [Cue(Span(start, end), "ሰላም") for start, end in spans]
 
 
-def test_utterances_are_joined_with_their_pauses_where_their_start_times_say() -> None:
+def test_utterances_are_joined_without_clicks_where_their_start_times_say() -> None:
     parts = [utterance("ሰላም።", 1.0, pause=0.35), utterance("ደህና?", 0.5, pause=0.8), utterance("አዎ።", 0.25)]
     sound, starts = join(parts), list(start_times(parts))
     assert sound.size == round((1.0 + 0.35 + 0.5 + 0.8 + 0.25) * OUTPUT_RATE)
@@ -40,9 +40,6 @@ def test_utterances_are_joined_with_their_pauses_where_their_start_times_say() -
         begin = round(start * OUTPUT_RATE)
         assert np.array_equal(sound[begin : begin + part.samples.size], faded(part.samples, OUTPUT_RATE))
     assert join([]).size == 0
-
-
-def test_no_joint_clicks() -> None:
     close = [utterance("ሰላም", 0.3 + 1 / 440) for _ in range(5)]  # they begin and end at full loudness, without a pause
     assert np.abs(np.diff(join(close))).max() < 1.5 * np.abs(np.diff(tone(0.3))).max()
     assert np.abs(np.diff(np.concatenate([part.samples for part in close]))).max() > 0.9
