@@ -231,7 +231,11 @@ def test_a_moved_base_is_searched_for_among_the_models(output: Path, tiny_folder
 
 
 def without(*names: str) -> Callable[[Path], object]:
-    return lambda folder: [(folder / name).unlink() for name in names]
+    def remove(folder: Path) -> None:
+        for name in names:
+            (folder / name).unlink()
+
+    return remove
 
 
 def replaced(name: str, text: str) -> Callable[[Path], object]:
