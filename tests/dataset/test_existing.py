@@ -114,8 +114,8 @@ def table(path: Path, folder: Path, *, inside: bool) -> None:
     """Write a table of two sounds and a row without one; their files move beside it unless they are inside."""
     path.parent.mkdir()
     sounds = [
-        {"bytes": (folder / "wavs" / name).read_bytes() if inside else None, "path": name}
-        for name in ("a.wav", "b.wav")
+        {"bytes": wav.read_bytes(), "path": f"../wavs/{wav.name}"} if inside else {"bytes": None, "path": wav.name}
+        for wav in (folder / "wavs" / "a.wav", folder / "wavs" / "b.wav")
     ]
     if not inside:
         (folder / "wavs").rename(path.parent / "wavs")
