@@ -4,7 +4,7 @@ import functools
 import io
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,19 +24,13 @@ VOWELS = (
     (570, 840, 2410),
     (490, 1350, 1690),
 )
+SYLLABLE = 0.19  # seconds
 WIDTHS = (80, 100, 140)  # Hz, of the formants
 SENTENCES = (
-    "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው",
-    "እናቴ ገበያ ሄዳ ቲማቲም ገዛች",
-    "ልጆቹ በትምህርት ቤት ይማራሉ",
-    "ውሃው በጣም ቀዝቃዛ ነው",
-    "ነገ ጠዋት ወደ ከተማ እንሄዳለን ብለው ነገሩኝ",
-    "መጽሐፉን ጠረጴዛው ላይ አስቀምጠው",
-    "ቡና እንጠጣ ከዚያ ሥራ እንጀምራለን",
-    "ዝናቡ ሌሊቱን ሙሉ ሲዘንብ አደረ",
-)
+    "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው|እናቴ ገበያ ሄዳ ቲማቲም ገዛች|ልጆቹ በትምህርት ቤት ይማራሉ|ውሃው በጣም ቀዝቃዛ ነው|"
+    "ነገ ጠዋት ወደ ከተማ እንሄዳለን ብለው ነገሩኝ|መጽሐፉን ጠረጴዛው ላይ አስቀምጠው|ቡና እንጠጣ ከዚያ ሥራ እንጀምራለን|ዝናቡ ሌሊቱን ሙሉ ሲዘንብ አደረ"
+).split("|")
 VOICES = ("am", "am+f2", "am+m3")
-Voice = Callable[[], tuple[Samples, ...]]
 
 
 @dataclass(frozen=True)
@@ -65,25 +59,22 @@ def recording(
 ) -> Known:
     """Lay utterances out until the time is full, beginning with a pause and ending in the middle of nothing."""
     random = np.random.default_rng(seed)
-    spoken = utterances() if speech is None else speech
+    speech = utterances() if speech is None else speech
     samples = (random.standard_normal(round(seconds * RATE)) * 10 ** (noise_db / 20)).astype(np.float32)
     spans: list[Span] = []
     at = random.uniform(*pauses)
     while True:
-        one = spoken[int(random.integers(len(spoken)))]
+        utterance = speech[int(random.integers(len(speech)))]
         begin = round(at * RATE)
-        if begin + one.size > samples.size:
+        if (end := begin + utterance.size) > samples.size:
             return Known(samples, tuple(spans))
-        samples[begin : begin + one.size] += one
-        spans.append(Span(begin / RATE, (begin + one.size) / RATE))
+        samples[begin:end] += utterance
+        spans.append(Span(begin / RATE, end / RATE))
         at = spans[-1].end + random.uniform(*pauses)
 
 
 @functools.cache
-def utterances() -> tuple[Samples, ...]:
-    """Return spoken sentences: by espeak-ng where it is installed, else by the generator below."""
-    if not shutil.which("espeak-ng"):
-        return generated()
+def spoken() -> tuple[Samples, ...]:
     return tuple(_espeak(sentence, voice) for sentence in SENTENCES for voice in VOICES)
 
 
@@ -102,28 +93,24 @@ def generated() -> tuple[Samples, ...]:
     return tuple(babble(seconds, seed=seed) for seed, seconds in enumerate(np.linspace(1.2, 5.5, 16)))
 
 
-def babble(seconds: float, *, seed: int = 0, syllable: float = 0.19) -> Samples:
+utterances = spoken if shutil.which("espeak-ng") else generated
+
+
+def babble(seconds: float, *, seed: int = 0) -> Samples:
     """Say vowels and fricatives in the rhythm of syllables: pulses through formants, as a voice does it."""
     random = np.random.default_rng(seed)
     size, pitch = round(seconds * RATE), random.uniform(95, 200)
-    parts = list(_syllables(size, pitch, random, syllable))
-    samples = np.concatenate(parts)[:size]
-    ramp = np.minimum(1, np.arange(size) / 80)
-    return np.asarray(samples / np.abs(samples).max() * 0.4 * np.minimum(ramp, ramp[::-1]), np.float32)
-
-
-def _syllables(
-    size: int, pitch: float, random: np.random.Generator, syllable: float
-) -> Iterator[npt.NDArray[np.float64]]:
-    done = 0
-    while done < size:
-        length = round(random.uniform(0.8, 1.2) * syllable * RATE)
+    parts: list[npt.NDArray[np.float64]] = []
+    while sum(part.size for part in parts) < size:
+        length = round(random.uniform(0.8, 1.2) * SYLLABLE * RATE)
         onset = round(random.uniform(0.15, 0.3) * length)
         hiss = np.diff(random.standard_normal(onset), prepend=0) * 0.03
         tone = _vowel(length - onset, pitch * random.uniform(0.9, 1.15), random)
         envelope = 0.25 + 0.75 * np.sin(np.linspace(0.3, np.pi - 0.3, tone.size))
-        yield np.concatenate([hiss, tone * envelope])
-        done += length
+        parts += [hiss, tone * envelope]
+    samples = np.concatenate(parts)[:size]
+    ramp = np.minimum(1, np.arange(size) / 80)
+    return np.asarray(samples / np.abs(samples).max() * 0.4 * np.minimum(ramp, ramp[::-1]), np.float32)
 
 
 def _vowel(size: int, pitch: float, random: np.random.Generator) -> npt.NDArray[np.float64]:
