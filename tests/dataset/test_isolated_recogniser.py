@@ -1,5 +1,6 @@
 """Recognisers in a child process: transcripts arrive, and the caller survives whatever happens to the process."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -7,7 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -35,18 +38,13 @@ def warnings() -> list[str]:
 @pytest.fixture
 def fake(warnings: list[str]) -> Iterator[Fake]:
     """Isolate a fake recogniser by its class name, and close it after the test."""
-    opened: list[IsolatedRecogniser] = []
+    with contextlib.ExitStack() as opened:
 
-    def isolate(
-        kind: str, model: object = "fake", device: Device = "auto", batch: int = 8, timeout: float = 60.0
-    ) -> IsolatedRecogniser:
-        spec = RecogniserSpec(str(model), device, factory=f"tests.dataset.fake_recognisers:{kind}")
-        opened.append(IsolatedRecogniser(spec, warn=warnings.append, batch=batch, timeout=timeout))
-        return opened[-1]
+        def isolate(kind: str, model: object = "fake", device: Device = "auto", **more: Any) -> IsolatedRecogniser:
+            spec = RecogniserSpec(str(model), device, factory=f"tests.dataset.fake_recognisers:{kind}")
+            return opened.enter_context(IsolatedRecogniser(spec, warn=warnings.append, **more))
 
-    yield isolate
-    for recogniser in opened:
-        recogniser.close()
+        yield isolate
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -88,45 +86,37 @@ def test_after_a_gpu_failure_it_continues_on_the_cpu(fake: Fake, warnings: list[
     assert reason in warning
 
 
-def test_a_killed_process_is_restarted(fake: Fake, warnings: list[str], tmp_path: Path) -> None:
-    recogniser = fake("Sleeping", tmp_path / "seen")
-    run_when_created(tmp_path / "seen", lambda: psutil.Process(recogniser.pid).kill())
+@pytest.mark.parametrize(("timeout", "reason"), [(60.0, "SIGKILL"), (1.0, "1 s")])
+def test_a_process_that_is_killed_or_does_not_reply_is_restarted(
+    fake: Fake, warnings: list[str], tmp_path: Path, timeout: float, reason: str
+) -> None:
+    recogniser = fake("Sleeping", tmp_path / "seen", timeout=timeout)
+    if reason == "SIGKILL":
+        run_when_created(tmp_path / "seen", lambda: psutil.Process(recogniser.pid).kill())
     assert texts(recogniser, 9) == ["9 am cpu auto"]
     (warning,) = warnings
-    assert "SIGKILL" in warning
-
-
-def test_a_process_that_does_not_reply_is_restarted(fake: Fake, warnings: list[str], tmp_path: Path) -> None:
-    assert texts(fake("Sleeping", tmp_path / "seen", timeout=1.0), 2) == ["2 am cpu auto"]
-    assert "1 s" in warnings[0]
+    assert reason in warning
 
 
 @pytest.mark.parametrize(
     ("language", "message"),
     [
-        ("ours", "It knows only English. Choose another."),
+        ("ours", r"It knows only English\. Choose another\."),
         ("theirs", "Failing fake failed: IndexError: list index out of range"),
         ("few", "Failing fake failed: ValueError"),
+        ("crash", "exit code 3.*twice"),
     ],
 )
-def test_an_error_is_reported_and_the_process_lives_on(
+def test_an_error_is_reported_and_other_clips_are_transcribed(
     fake: Fake, warnings: list[str], language: str, message: str
 ) -> None:
     recogniser = fake("Failing")
-    assert len(texts(recogniser, 1)) == 1
+    assert texts(recogniser, 13) == ["13 am cpu auto"]
     pid = recogniser.pid
-    with pytest.raises(RecognitionError) as caught:
+    with pytest.raises(RecognitionError, match=message):
         texts(recogniser, 1, 2, language=language)
-    assert message in str(caught.value)
-    assert len(texts(recogniser, 1)) == 1
-    assert (recogniser.pid, warnings) == (pid, [])
-
-
-def test_clips_that_kill_it_twice_are_refused_and_others_transcribed(fake: Fake) -> None:
-    recogniser = fake("Failing")
-    with pytest.raises(RecognitionError, match=r"exit code 3.*twice"):
-        texts(recogniser, 13, language="crash")
     assert texts(recogniser, 14) == ["14 am cpu auto"]
+    assert (recogniser.pid != pid) == bool(warnings) == (language == "crash")
 
 
 def test_an_interrupted_call_leaves_no_stale_reply(fake: Fake, tmp_path: Path) -> None:
@@ -142,30 +132,20 @@ def test_an_interrupted_call_leaves_no_stale_reply(fake: Fake, tmp_path: Path) -
 
 
 def test_threads_share_one_process_and_closing_ends_it(fake: Fake) -> None:
-    results = {}
-    with fake("Counting") as recogniser:
+    with fake("Counting") as recogniser, ThreadPoolExecutor(4) as pool:
         texts(recogniser, 0)
         process = psutil.Process(recogniser.pid)
-
-        def transcribe(size: int) -> None:
-            results[size] = texts(recogniser, *[size] * 20)
-
-        threads = [threading.Thread(target=transcribe, args=(size,)) for size in range(1, 5)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        results = list(pool.map(lambda size: texts(recogniser, *[size] * 20), range(4)))
+        assert results == [[f"{size} am cpu auto"] * 20 for size in range(4)]
         assert recogniser.pid == process.pid
-    assert results == {size: [f"{size} am cpu auto"] * 20 for size in range(1, 5)}
     assert not process.is_running()
     assert recogniser.pid == 0
 
 
 PARENT = """
 import os, sys, threading, time
-from utils.dataset.recognisers.isolated import IsolatedRecogniser
-from utils.dataset.recognisers import RecogniserSpec
 import numpy as np
+from tests.dataset.test_isolated_recogniser import IsolatedRecogniser, RecogniserSpec
 recogniser = IsolatedRecogniser(RecogniserSpec(sys.argv[1], factory="tests.dataset.fake_recognisers:Sleeping"))
 threading.Thread(target=recogniser.transcribe, args=([np.zeros(1, np.float32)], "am"), daemon=True).start()
 while not os.path.exists(sys.argv[1]):
