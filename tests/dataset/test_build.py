@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import os
 import shutil
-import sys
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -13,9 +12,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.dataset.building import SETTINGS, SaysTheSame, built, die_on_talk1, ignore, recordings
+from tests.dataset.building import SETTINGS, SaysTheSame, built, ignore, recordings
 from tests.dataset.recordings import generated, recording
-from utils.config import DatasetConfig
 from utils.core.errors import DataError, StorageError
 from utils.core.paths import Project
 from utils.dataset.build import BuildReport, build
@@ -23,10 +21,6 @@ from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.metadata import HEADER
 from utils.dataset.statistics import account
 from utils.dataset.store import Store
-from utils.runs.job import StopRequested
-
-TWO_WORKERS = SETTINGS.model_copy(update={"workers": 2})
-RAY = SETTINGS.model_copy(update={"workers": 2, "engine": "ray"})
 
 
 class Built(NamedTuple):
@@ -44,14 +38,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "project")
-
-
-def require_engine(settings: DatasetConfig) -> None:
-    if settings.engine == "ray":
-        pytest.importorskip("ray", reason="ray is optional: pip install ray")
 
 
 def without_text(folder: Path, number: int = 0) -> Recording:
@@ -83,38 +71,31 @@ def test_recordings_become_a_standard_dataset_of_quiet_edges_and_all_audio_is_ac
     assert ledger.kept > 30
 
 
-def test_adding_a_recording_twice_adds_nothing(done: Built) -> None:
+def test_adding_a_recording_again_or_in_another_language_changes_nothing(done: Built) -> None:
     def files() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in done.project.dataset.rglob("*") if path.is_file()}
 
     before = files()
     report = built(done.scan, done.project)
-    assert (report.added, report.known) == (0, 3)
-    assert files() == before
-
-
-def test_another_language_is_refused(done: Built) -> None:
     with pytest.raises(DataError, match="'am', not 'om'"):
         built(done.scan, done.project, SETTINGS.model_copy(update={"language": "om"}))
-
-
-@pytest.mark.slow
-def test_worker_processes_make_the_same_dataset(done: Built, project: Project) -> None:
-    built(done.scan, project, TWO_WORKERS)
-    assert Store(project.dataset).read().clips == Store(done.project.dataset).read().clips
+    assert (report.added, report.known, files()) == (0, 3, before)
 
 
 def test_a_dataset_grows_by_what_is_new_and_a_copy_is_not(project: Project, tmp_path: Path) -> None:
     scan = recordings(tmp_path / "in", 2)
     clips = built(scan, project).contents.clips
-    copy = Path(shutil.copy(scan.recordings[0].path, tmp_path / "copy.wav"))
-    again = dataclasses.replace(scan.recordings[0], path=copy)
+    first = scan.recordings[0]
+    copy = dataclasses.replace(first, path=Path(shutil.copy(first.path, tmp_path / "copy.wav")))
     for _ in range(2):
-        report = built(ScanResult((again, again)), project)
+        report = built(ScanResult((copy, copy)), project)
         assert (report.added, report.known, report.contents.clips) == (0, 2, clips)
-    grown = built(recordings(tmp_path / "in", 4), project)
-    assert grown.added == 2
+    soundfile.write(tmp_path / "again.flac", *soundfile.read(first.path), subtype="PCM_16")
+    same_audio = dataclasses.replace(first, path=tmp_path / "again.flac")
+    grown = built(ScanResult((*recordings(tmp_path / "in", 4).recordings, same_audio)), project)
+    assert grown.added == 3
     assert {name: grown.contents.clips[name] for name in clips} == clips
+    assert {clip.reason for clip in grown.contents.clips.values() if clip.source.endswith("flac")} == {"duplicate"}
 
 
 @pytest.mark.slow
@@ -168,46 +149,6 @@ def test_a_recording_with_a_known_text_is_one_clip_without_its_silence(project: 
     (clip,) = built(ScanResult((Recording(path, "s", "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው"),)), project).contents.clips.values()
     assert clip.span.start == pytest.approx(2 - SETTINGS.padding_seconds, abs=0.1)
     assert clip.status == "kept"
-
-
-def test_the_same_audio_in_another_recording_is_a_duplicate(project: Project, tmp_path: Path) -> None:
-    (first,) = recordings(tmp_path / "in", 1).recordings
-    soundfile.write(tmp_path / "again.flac", *soundfile.read(first.path), subtype="PCM_16")
-    again = dataclasses.replace(first, path=tmp_path / "again.flac")
-    clips = built(ScanResult((first, again)), project).contents.clips.values()
-    assert {clip.reason for clip in clips if clip.source.endswith("again.flac")} == {"duplicate"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("settings", [SETTINGS, TWO_WORKERS, RAY], ids=["serial", "processes", "ray"])
-def test_a_stopped_build_continues(project: Project, tmp_path: Path, settings: DatasetConfig) -> None:
-    require_engine(settings)
-    scan = recordings(tmp_path / "in", 4)
-
-    def stop_after_the_first() -> None:
-        if Store(project.dataset).read().recordings:
-            raise StopRequested("save")
-
-    with pytest.raises(StopRequested):
-        build(scan, project, settings, ignore, check_stop=stop_after_the_first)
-    finished = len(Store(project.dataset).read().recordings)
-    assert 0 < finished < 4
-    report = built(scan, project, settings)
-    assert (report.added, report.known) == (4 - finished, finished)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-@pytest.mark.parametrize("settings", [TWO_WORKERS, RAY], ids=["processes", "ray"])
-def test_a_worker_that_dies_loses_only_its_recording(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: DatasetConfig
-) -> None:
-    require_engine(settings)
-    monkeypatch.setattr("utils.dataset.build.make_clips", die_on_talk1)
-    report = built(recordings(tmp_path / "in", 3), project, settings)
-    (problem,) = report.bad
-    assert (report.added, problem.path.name) == (2, "talk1.wav")
-    assert "crashed" in problem.sentence
 
 
 def test_bad_files_are_in_the_ledger_with_their_reason_and_the_others_are_finished(

@@ -28,23 +28,15 @@ def make_whisper(folder: Path, *, endless: bool = False) -> Path:
     original.mkdir(parents=True)
     _write_tokenizer(original)
     torch.manual_seed(0)
+    # fmt: off
     config = transformers.WhisperConfig(
-        vocab_size=SYMBOLS,
-        d_model=16,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=16,
-        decoder_ffn_dim=16,
-        bos_token_id=TEXT_SYMBOLS,
-        eos_token_id=TEXT_SYMBOLS,
-        pad_token_id=TEXT_SYMBOLS,
-        decoder_start_token_id=TEXT_SYMBOLS + 1,
-        init_std=0.5,  # enough for what is heard to matter
-        suppress_tokens=[],
-        begin_suppress_tokens=[],
+        vocab_size=SYMBOLS, d_model=16, encoder_layers=1, decoder_layers=1,
+        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16,
+        bos_token_id=TEXT_SYMBOLS, eos_token_id=TEXT_SYMBOLS, pad_token_id=TEXT_SYMBOLS,
+        decoder_start_token_id=TEXT_SYMBOLS + 1, suppress_tokens=[], begin_suppress_tokens=[],
+        init_std=0.5,  # enough for the audio to matter
     )
+    # fmt: on
     model = transformers.WhisperForConditionalGeneration(config)
     with torch.no_grad():
         model.proj_out.weight[TEXT_SYMBOLS] = 0 if endless else 8 * model.proj_out.weight[0]

@@ -1,6 +1,5 @@
-"""The Ray engine makes what the local one makes, on a Ray of this machine with two workers."""
+"""Worker processes, and a Ray of this machine with two workers, make what one process makes."""
 
-import dataclasses
 import signal
 import socket
 import sys
@@ -8,17 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.dataset.building import SETTINGS, built, half_done, recordings
+from tests.dataset.building import SETTINGS, built, die_on_talk1, half_done, ignore, recordings
+from utils.config import DatasetConfig
 from utils.core.errors import ConfigError
 from utils.core.paths import Project
 from utils.dataset.build import build
-from utils.dataset.clip import ScanResult
+from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.store import Store
 from utils.dataset.workers import run_on_ray
+from utils.runs.job import StopRequested
 
 pytestmark = pytest.mark.slow
 
-RAY = SETTINGS.model_copy(update={"engine": "ray", "workers": 2})
+PROCESSES = SETTINGS.model_copy(update={"workers": 2})
+RAY = SETTINGS.model_copy(update={"workers": 2, "engine": "ray"})
 
 
 @pytest.fixture
@@ -36,11 +38,13 @@ def dataset(project: Project) -> tuple[object, ...]:
     return Store(folder).read().clips, lists, wavs, (folder / "lang.txt").read_bytes()
 
 
-def test_ray_makes_the_same_dataset_and_reports_progress(project: Project, tmp_path: Path) -> None:
-    scan = recordings(tmp_path / "in", 4)
-    broken = tmp_path / "in" / "broken.wav"
-    broken.write_bytes(b"no sound")
-    scan = ScanResult((*scan.recordings, dataclasses.replace(scan.recordings[0], path=broken)))
+@pytest.mark.parametrize("settings", [PROCESSES, RAY], ids=["processes", "ray"])
+def test_every_engine_makes_the_same_dataset_and_reports_progress(
+    project: Project, tmp_path: Path, settings: DatasetConfig
+) -> None:
+    broken = Recording(tmp_path / "broken.wav", "s", "ሰላም")
+    broken.path.write_bytes(b"no sound")
+    scan = ScanResult((*recordings(tmp_path / "in", 4).recordings, broken))
     other, shares = Project(tmp_path / "other"), []
 
     def emit(kind: str, **fields: object) -> None:
@@ -49,13 +53,40 @@ def test_ray_makes_the_same_dataset_and_reports_progress(project: Project, tmp_p
 
     local = built(scan, other, SETTINGS.model_copy(update={"segmenter": "vad"}))
     handler = signal.getsignal(signal.SIGTERM)
-    report = build(scan, project, RAY.model_copy(update={"segmenter": "vad"}), emit)
-    for ours, theirs in zip(dataset(project), dataset(other), strict=True):
-        assert ours == theirs
+    report = build(scan, project, settings.model_copy(update={"segmenter": "vad"}), emit)
+    assert dataset(project) == dataset(other)
     assert len(report.contents.kept) >= 4
     assert (report.added, report.bad) == (4, local.bad)
     assert shares[-1] == 100.0
     assert signal.getsignal(signal.SIGTERM) is handler
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, PROCESSES, RAY], ids=["serial", "processes", "ray"])
+def test_a_stopped_build_continues(project: Project, tmp_path: Path, settings: DatasetConfig) -> None:
+    scan = recordings(tmp_path / "in", 4)
+
+    def stop_after_the_first() -> None:
+        if Store(project.dataset).read().recordings:
+            raise StopRequested("save")
+
+    with pytest.raises(StopRequested):
+        build(scan, project, settings, ignore, check_stop=stop_after_the_first)
+    finished = len(Store(project.dataset).read().recordings)
+    assert 0 < finished < 4
+    report = built(scan, project, settings)
+    assert (report.added, report.known) == (4 - finished, finished)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+@pytest.mark.parametrize("settings", [PROCESSES, RAY], ids=["processes", "ray"])
+def test_a_worker_that_dies_loses_only_its_recording(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: DatasetConfig
+) -> None:
+    monkeypatch.setattr("utils.dataset.build.make_clips", die_on_talk1)
+    report = built(recordings(tmp_path / "in", 3), project, settings)
+    (problem,) = report.bad
+    assert (report.added, problem.path.name) == (2, "talk1.wav")
+    assert "crashed" in problem.sentence
 
 
 def test_tasks_on_ray_report_their_progress_and_errors_with_a_hint(project: Project) -> None:
