@@ -22,7 +22,7 @@ from utils.workspace.sample_project import AUDIO_FILE, DATA, SUBTITLE_FILE
 
 
 def test_the_recording_is_three_minutes_of_training_sentences_and_the_demo_speaks_others() -> None:
-    cues, training = read_cues(DATA / SUBTITLE_FILE).cues, set(read_sentences()["train"])
+    cues, training = read_cues(DATA / SUBTITLE_FILE)[0], set(read_sentences()["train"])
     assert {cue.text for cue in cues} <= training
     assert not set(demo.SENTENCES) & training
     assert 170 < audio.duration(DATA / AUDIO_FILE) < 181

@@ -13,32 +13,36 @@ from utils.dataset.cutting import cut_cues, cut_speech
 SETTINGS = DatasetConfig()
 
 
-def spans(*times: tuple[float, float]) -> list[Span]:
-    return [Span(*time) for time in times]
+def cues(written: str) -> list[Cue]:
+    """Read cues from ``1-2.5 text | 3-4 text``, in seconds."""
+    parts = (cue.partition(" ") for cue in written.split(" | "))
+    return [Cue(Span(*map(float, times.split("-"))), text) for times, _, text in parts]
+
+
+def spans(written: str) -> list[Span]:
+    return [cue.span for cue in cues(written)]
+
+
+def write(clips: list[Cue]) -> str:
+    return " | ".join(f"{clip.span.start:.4g}-{clip.span.end:.4g} {clip.text}".strip() for clip in clips)
 
 
 @pytest.mark.parametrize(
     ("speech", "seconds", "expected"),
     [
-        pytest.param([(0, 3)], 3.05, [(0, 3.05)], id="padding ends with the recording"),
-        pytest.param([(1, 3), (3.2, 5)], 10, [(0.85, 5.15)], id="short neighbours are merged"),
-        pytest.param([(1, 3), (4, 6)], 10, [(0.85, 3.15), (3.85, 6.15)], id="a long pause separates"),
-        pytest.param([(1, 7), (7.2, 13)], 20, [(0.85, 7.1), (7.1, 13.15)], id="padding never reaches a neighbour"),
-        pytest.param(
-            [(1, 5), (5.2, 9), (9.4, 13)],
-            20,
-            [(0.85, 9.15), (9.25, 13.15)],
-            id="long speech is split at the deepest pause",
-        ),
-        pytest.param([(1, 3), (4.2, 4.6)], 10, [(0.85, 4.75)], id="a clip that is too short joins its neighbour"),
-        pytest.param([(1, 3), (8, 8.4)], 10, [(0.85, 3.15), (7.85, 8.55)], id="but not over a long pause"),
-        pytest.param([(1, 12.5)], 20, [(0.95, 12.55)], id="padding yields to the limit"),
-        pytest.param([(1, 14)], 20, [(1, 14)], id="speech that is too long stays whole, for the filters to exclude"),
+        ("0-3", 3.05, "0-3.05"),  # padding ends with the recording
+        ("1-3 | 3.2-5", 10, "0.85-5.15"),  # short neighbours are merged
+        ("1-3 | 4-6", 10, "0.85-3.15 | 3.85-6.15"),  # a long pause separates
+        ("1-7 | 7.2-13", 20, "0.85-7.1 | 7.1-13.15"),  # padding never reaches a neighbour
+        ("1-5 | 5.2-9 | 9.4-13", 20, "0.85-9.15 | 9.25-13.15"),  # long speech is split at the deepest pause
+        ("1-3 | 4.2-4.6", 10, "0.85-4.75"),  # a clip that is too short joins its neighbour
+        ("1-3 | 8-8.4", 10, "0.85-3.15 | 7.85-8.55"),  # but not over a long pause
+        ("1-12.5", 20, "0.95-12.55"),  # padding yields to the limit
+        ("1-14", 20, "1-14"),  # speech that is too long stays whole, for the filters to exclude
     ],
 )
-def test_speech_is_cut(speech: list[tuple[float, float]], seconds: float, expected: list[tuple[float, float]]) -> None:
-    clips = cut_speech(spans(*speech), seconds, SETTINGS)
-    assert [(round(clip.start, 3), round(clip.end, 3)) for clip in clips] == expected
+def test_speech_is_cut(speech: str, seconds: float, expected: str) -> None:
+    assert write([Cue(clip, "") for clip in cut_speech(spans(speech), seconds, SETTINGS)]) == expected
 
 
 def random_speech(seed: int) -> tuple[list[Span], float]:
@@ -60,66 +64,58 @@ def test_every_segment_is_in_one_clip_and_no_limit_is_broken() -> None:
         assert all(clip.start >= 0 and clip.end <= seconds and clip.seconds <= 11.6 + 1e-6 for clip in clips)
 
 
-def cues(*subtitles: tuple[float, float, str]) -> list[Cue]:
-    return [Cue(Span(start, end), text) for start, end, text in subtitles]
-
-
-SPEECH = spans((1, 3), (3.3, 5), (8, 10), (10.2, 12), (20, 22))
+SPEECH = spans("1-3 | 3.3-5 | 8-10 | 10.2-12 | 20-22")
 MERGED = "0.85-5.15 a b | 7.85-12.15 c | 19.85-22.15 d"  # over short pauses, not over long ones
 
 
 @pytest.mark.parametrize(
     ("subtitles", "expected", "warned"),
     [
-        ([(1, 3, "a")], "0.85-3.15 a | 3.15-5.15 | 7.85-12.15 | 19.85-22.15", 0),
-        ([(1, 3, "a"), (3.3, 5, "b"), (8, 12, "c"), (20, 22, "d")], MERGED, 0),
-        ([(0.7, 3.2, "a"), (3.2, 5.3, "b"), (7.6, 12.4, "c"), (20.3, 21.6, "d")], MERGED, 0),
-        ([(1, 5, "a"), (8, 11, "c"), (9, 12, "d")], "0.85-5.15 a | 7.85-12.15 c d | 19.85-22.15", 0),
-        ([(1, 5, "a"), (14, 16, "x")], "0.85-5.15 a | 7.85-12.15 | 13.85-16.15 x | 19.85-22.15", 0),
-        ([(1, 5, "a"), (6, 6, "y"), (7, 7.5, " "), (3600, 3602, "z")], "0.85-5.15 a | 7.85-12.15 | 19.85-22.15", 3),
-        ([(1, 5, "a"), (8, 12, "c"), (20, 20.7, "e")], "0.85-5.15 a | 7.85-12.15 c | 19.85-22.15", 1),
+        ("1-3 a", "0.85-3.15 a | 3.15-5.15 | 7.85-12.15 | 19.85-22.15", 0),
+        ("1-3 a | 3.3-5 b | 8-12 c | 20-22 d", MERGED, 0),
+        ("0.7-3.2 a | 3.2-5.3 b | 7.6-12.4 c | 20.3-21.6 d", MERGED, 0),
+        ("1-5 a | 8-11 c | 9-12 d", "0.85-5.15 a | 7.85-12.15 c d | 19.85-22.15", 0),
+        ("1-5 a | 14-16 x", "0.85-5.15 a | 7.85-12.15 | 13.85-16.15 x | 19.85-22.15", 0),
+        ("1-5 a | 6-6 y | 7-7.5   | 3600-3602 z", "0.85-5.15 a | 7.85-12.15 | 19.85-22.15", 3),
+        ("1-5 a | 8-12 c | 20-20.7 e", "0.85-5.15 a | 7.85-12.15 c | 19.85-22.15", 1),
     ],
     ids=[
-        "speech without a subtitle comes back without text",
-        "merged over short pauses, not over long ones",
-        "inexact times are snapped to the pauses",
-        "overlapping ones stay together",
-        "a subtitle over silence keeps its times",
-        "cues without text or time are reported",
-        "a subtitle that ends within speech",
+        *(
+            "speech without a subtitle has no text",
+            "merged over short pauses",
+            "inexact times are snapped to the pauses",
+        ),
+        *("overlapping ones stay together", "a subtitle over silence keeps its times"),
+        *("cues without text or time are reported", "a subtitle that ends within speech"),
     ],
 )
-def test_subtitles_are_joined_with_their_speech(
-    subtitles: list[tuple[float, float, str]], expected: str, warned: int
-) -> None:
-    clips, warnings = cut_cues(cues(*subtitles), SPEECH, 30, SETTINGS)
-    assert " | ".join(f"{clip.span.start:.4g}-{clip.span.end:.4g} {clip.text}".strip() for clip in clips) == expected
-    assert len(warnings) == warned
+def test_subtitles_are_joined_with_their_speech(subtitles: str, expected: str, warned: int) -> None:
+    clips, warnings = cut_cues(cues(subtitles), SPEECH, 30, SETTINGS)
+    assert (write(clips), len(warnings)) == (expected, warned)
 
 
 def test_subtitles_that_cannot_be_parted_and_are_too_long_leave_their_speech_without_text() -> None:
-    speech = spans((0, 6), (6.2, 12), (12.2, 18))
-    subtitles = cues((0, 4, "a"), (4, 9, "b"), (9, 15, "c"), (15, 18, "d"))
-    clips, (warning,) = cut_cues(subtitles, speech, 18, SETTINGS)
+    subtitles = cues("0-4 a | 4-9 b | 9-15 c | 15-18 d")
+    clips, (warning,) = cut_cues(subtitles, spans("0-6 | 6.2-12 | 12.2-18"), 18, SETTINGS)
     assert {clip.text for clip in clips} == {""}
     assert all(clip.span.seconds <= 11.6 for clip in clips)
     assert warning.endswith("a b c d")
 
 
-def random_cues(speech: list[Span], chance: random.Random) -> Iterator[tuple[float, float, str]]:
+def random_cues(speech: list[Span], chance: random.Random) -> Iterator[Cue]:
     for number, span in enumerate(speech):
         for part in range(chance.choice([0, 1, 1, 1, 2])):
             start = span.start + part * span.seconds / 2 + chance.uniform(-0.6, 0.6)
-            yield start, start + chance.uniform(-0.2, 1.5) * span.seconds, f"<{number}/{part}>"
+            yield Cue(Span(start, start + chance.uniform(-0.2, 1.5) * span.seconds), f"<{number}/{part}>")
 
 
 def test_every_subtitle_is_in_one_clip_or_in_a_warning() -> None:
     for seed in range(100):
         speech, seconds = random_speech(seed)
         subtitles = list(random_cues(speech, random.Random(1000 + seed)))
-        clips, warnings = cut_cues(cues(*subtitles), speech, seconds, SETTINGS)
-        for *_, text in subtitles:
-            assert sum(text in clip.text for clip in clips) + sum(text in warning for warning in warnings) == 1
+        clips, warnings = cut_cues(subtitles, speech, seconds, SETTINGS)
+        texts = [*(clip.text for clip in clips), *warnings]
+        assert all(sum(cue.text in text for text in texts) == 1 for cue in subtitles)
         for span in speech:
             assert sum(clip.span.start <= span.start and span.end <= clip.span.end for clip in clips) == 1
         for clip in clips:

@@ -6,7 +6,7 @@ import pytest
 
 from utils.core.errors import DataError
 from utils.dataset.clip import Cue, Span
-from utils.dataset.subtitles import SubtitleCues, fit_to_recording, read_cues
+from utils.dataset.subtitles import fit_to_recording, read_cues
 
 GOOD = "1\n00:00:01,000 --> 00:00:02,500\nሰላም ነው?\n\n2\n00:00:03,000 --> 00:00:04,000\nደህና\nነኝ።\n"
 DAMAGED_TTML = (
@@ -25,14 +25,12 @@ def srt(cues: str) -> str:
     return "".join(blocks)
 
 
-def read(folder: Path, text: str | bytes, name: str = "film.am.srt") -> SubtitleCues:
+def read(folder: Path, text: str | bytes, name: str = "film.am.srt") -> tuple[str, list[str]]:
+    """Read subtitles; return the cues in the same notation, with decimal points, and the warnings."""
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return read_cues(path)
-
-
-def plain(result: SubtitleCues) -> str:
-    return " | ".join(f"{cue.span.start:g}-{cue.span.end:g} {cue.text}" for cue in result.cues)
+    cues, warnings = read_cues(path)
+    return " | ".join(f"{cue.span.start:g}-{cue.span.end:g} {cue.text}" for cue in cues), warnings
 
 
 def as_cp1252(text: str) -> str:
@@ -53,16 +51,14 @@ def as_cp1252(text: str) -> str:
     ],
 )
 def test_every_encoding_and_style_gives_the_same_cues(tmp_path: Path, raw: bytes) -> None:
-    result = read(tmp_path, raw)
-    assert plain(result) == GOOD_CUES
-    assert result.warnings == ()
+    assert read(tmp_path, raw) == (GOOD_CUES, [])
 
 
 @pytest.mark.parametrize("text", [as_cp1252(GOOD), GOOD.encode().decode("latin-1"), as_cp1252(as_cp1252(GOOD))])
 def test_wrongly_decoded_text_is_repaired(tmp_path: Path, text: str) -> None:
-    result = read(tmp_path, text)
-    assert plain(result) == GOOD_CUES
-    assert ["decoded" in warning for warning in result.warnings] == [True]
+    cues, (warning,) = read(tmp_path, text)
+    assert cues == GOOD_CUES
+    assert "decoded" in warning
 
 
 SPOKEN_COLONS = "0-1 እንዲህ አለ፦ ቃል 0 | 1-2 እንዲህ አለ፦ ቃል 1 | 2-3 እንዲህ አለ፦ ቃል 2 | 5-6 ሰዓቱ 3፦ 20"
@@ -97,11 +93,11 @@ SPOKEN_COLONS = "0-1 እንዲህ አለ፦ ቃል 0 | 1-2 እንዲህ አለ�
 def test_a_damaged_file_gives_clean_cues_and_a_warning(
     tmp_path: Path, cues: str, expected: str, facts: list[str]
 ) -> None:
-    result = read(tmp_path, srt(cues))
-    assert plain(result) == expected
-    assert [fact for fact in facts if not any(fact in warning for warning in result.warnings)] == []
-    assert bool(result.warnings) == bool(facts)
-    assert all(warning.startswith("film.am.srt: ") for warning in result.warnings)
+    clean, warnings = read(tmp_path, srt(cues))
+    assert clean == expected
+    assert [fact for fact in facts if not any(fact in warning for warning in warnings)] == []
+    assert bool(warnings) == bool(facts)
+    assert all(warning.startswith("film.am.srt: ") for warning in warnings)
 
 
 ROLLING = """WEBVTT
@@ -131,13 +127,13 @@ Language: am
 
 
 def test_rolling_captions_are_read_once_and_repeated_words_stay(tmp_path: Path) -> None:
-    rolling = read(tmp_path, ROLLING, "talk.am.vtt")
-    assert plain(rolling) == "0-2 ሰላም ለሁላችሁ | 2.01-4 ዛሬ ዛሬ ነው | 4.01-6 ነገ አይደለም"
-    assert any("roll" in warning for warning in rolling.warnings)
+    cues, warnings = read(tmp_path, ROLLING, "talk.am.vtt")
+    assert cues == "0-2 ሰላም ለሁላችሁ | 2.01-4 ዛሬ ዛሬ ነው | 4.01-6 ነገ አይደለም"
+    assert any("roll" in warning for warning in warnings)
     growing = srt("0-1 አዎ | 1-2 አዎ ነው | 2-3 አዎ ነው ይሁን")
-    assert plain(read(tmp_path, growing)) == "0-1 አዎ | 1-2 ነው | 2-3 ይሁን"
+    assert read(tmp_path, growing)[0] == "0-1 አዎ | 1-2 ነው | 2-3 ይሁን"
     repeated = "0-1 አዎ | 1-2 አዎ | 2-3 ነው | 3-4 ይሁን"
-    assert plain(read(tmp_path, srt(repeated))) == repeated
+    assert read(tmp_path, srt(repeated)) == (repeated, [])
 
 
 def test_notes_names_and_styles_of_vtt_are_not_text(tmp_path: Path) -> None:
@@ -145,7 +141,7 @@ def test_notes_names_and_styles_of_vtt_are_not_text(tmp_path: Path) -> None:
         "WEBVTT\n\nSTYLE\n::cue { color: white }\n\nintro\n00:01.000 --> 00:02.000 line:0\n<v Abebe>ሰላም</v>\n\n"
         "NOTE checked\nby hand\n\n2nd\n00:03.000 --> 00:04.000\nደህና\n1998\n"
     )
-    assert plain(read(tmp_path, text, "a.vtt")) == "1-2 ሰላም | 3-4 ደህና 1998"
+    assert read(tmp_path, text, "a.vtt")[0] == "1-2 ሰላም | 3-4 ደህና 1998"
 
 
 def test_ass_gives_the_spoken_lines_only(tmp_path: Path) -> None:
@@ -160,9 +156,9 @@ def test_ass_gives_the_spoken_lines_only(tmp_path: Path) -> None:
         "[Script Info]\n\n[V4+ Styles]\nStyle: Default,Arial,no size\n\n[Events]\n"
         "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
     )
-    result = read(tmp_path, head + "\n".join(lines) + "\n", "a.ass")
-    assert plain(result) == "1-2 ሰላም | 3-4.5 ደህና ነኝ፣ አንተስ?"
-    assert any("Line 9" in warning for warning in result.warnings)
+    cues, warnings = read(tmp_path, head + "\n".join(lines) + "\n", "a.ass")
+    assert cues == "1-2 ሰላም | 3-4.5 ደህና ነኝ፣ አንተስ?"
+    assert any("Line 9" in warning for warning in warnings)
 
 
 @pytest.mark.parametrize(
@@ -191,9 +187,7 @@ def test_a_file_without_cues_is_refused(tmp_path: Path, content: str | bytes, na
 def test_cues_are_fitted_to_the_length_of_the_recording(
     starts: list[float], seconds: float, fitted: list[float], facts: str
 ) -> None:
-    cues = tuple(Cue(Span(start, start + 1), f"ቃል {start}") for start in sorted(starts))
-    result = fit_to_recording(SubtitleCues(cues, ("before",)), seconds, "film.srt")
-    assert [cue.span.start for cue in result.cues] == fitted
-    assert all(cue.span.end <= seconds for cue in result.cues)
-    assert result.warnings[0] == "before"
-    assert [facts in warning for warning in result.warnings[1:]] == ([True] if facts else [])
+    cues, warnings = fit_to_recording([Cue(Span(start, start + 1), f"ቃል {start}") for start in sorted(starts)], seconds)
+    assert [cue.span.start for cue in cues] == fitted
+    assert all(cue.span.end <= seconds for cue in cues)
+    assert [facts in warning for warning in warnings] == ([True] if facts else [])

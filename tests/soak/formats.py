@@ -151,7 +151,7 @@ def read_base(path: Path) -> None:
 
 
 def read_subtitles(path: Path) -> None:
-    fit_to_recording(read_cues(path), 40.0, path.name)
+    fit_to_recording(read_cues(path)[0], 40.0)
 
 
 FORMATS = (

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def read_rows(path: Path) -> list[TextRow]:
     """Read a clip list, or a text with one sentence per line; a line that training would skip is an error."""
-    lines = read_any_encoding(path).text.split("\n")
+    lines = read_any_encoding(path)[0].split("\n")
     if not find_columns(lines[0].split("|")):
         return [TextRow(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     clips, problems = read_listing(path)

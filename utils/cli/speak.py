@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 def read_input(arguments: argparse.Namespace) -> str:
     """Read the text from the arguments, a file or standard input."""
     if arguments.file:
-        return read_any_encoding(arguments.file).text
+        return read_any_encoding(arguments.file)[0]
     text: str = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
         raise TextError("The text is empty.", hint='Add the text: python -m utils speak "ሰላም".')
@@ -105,14 +105,14 @@ def speak(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int
 def dub(subtitles: Path, out: Path, config: SpeechConfig) -> int:
     """Speak subtitles, each at its time."""
     format_of(out)
-    cues = read_cues(subtitles)
-    for warning in cues.warnings:
+    cues, warnings = read_cues(subtitles)
+    for warning in warnings:
         log(warning)
-    timeline = load(config).dub(cues.cues, config)
+    timeline = load(config).dub(cues, config)
     write_audio(out, timeline.samples, OUTPUT_RATE)
     for note in timeline.notes:
         log(note)
-    print(f"{out}: {len(timeline.samples) / OUTPUT_RATE:.1f} s, {len(cues.cues)} cues")
+    print(f"{out}: {len(timeline.samples) / OUTPUT_RATE:.1f} s, {len(cues)} cues")
     return 0
 
 

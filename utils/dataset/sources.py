@@ -4,6 +4,7 @@ Subtitles belong to a recording by name, without suffix and language. What canno
 other inputs are still read.
 """
 
+import contextlib
 import os
 import re
 from collections import defaultdict
@@ -14,10 +15,10 @@ from typing import NamedTuple
 from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, AudioError, DataError, UnknownLanguageError
 from utils.core.languages import canonical
-from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
+from utils.dataset.clip import Cue, Problem, Recording, ScanResult, abbreviate
 from utils.dataset.download import download
 from utils.dataset.existing_datasets import is_dataset, read_dataset, read_hub
-from utils.dataset.subtitles import SUFFIXES, SubtitleCues, fit_to_recording, read_cues
+from utils.dataset.subtitles import SUFFIXES, fit_to_recording, read_cues
 from utils.dataset.text_files import is_garbled, name_key, read_any_encoding
 from utils.media import audio
 
@@ -210,12 +211,12 @@ class _Scan:
         warnings = [f"{other.path.name} is in another language ({other.language}); ignored." for other in foreign]
         usable = [subtitle for subtitle in subtitles if subtitle not in foreign]
         for subtitle in sorted(usable, key=self._preference):
-            read = self._read_cues(subtitle.path, path)
-            if read.cues:
+            cues, more = self._read_cues(subtitle.path, path)
+            if cues:
                 if unused := [other.path.name for other in usable if other != subtitle]:
                     warnings.append(f"{subtitle.path.name} was used instead of: {abbreviate(unused)}.")
-                return Recording(path, self.speaker, cues=read.cues, warnings=(*warnings, *read.warnings))
-            warnings += read.warnings
+                return Recording(path, self.speaker, cues=tuple(cues), warnings=(*warnings, *more))
+            warnings += more
         text, more = _read_transcript(path)
         return Recording(path, self.speaker, text, warnings=(*warnings, *more))
 
@@ -225,30 +226,30 @@ class _Scan:
         rank = PREFERRED.index(suffix) if suffix in PREFERRED else len(PREFERRED)
         return subtitle.language != self.language, rank, subtitle.path.name
 
-    def _read_cues(self, path: Path, media: Path) -> SubtitleCues:
+    def _read_cues(self, path: Path, media: Path) -> tuple[list[Cue], list[str]]:
         try:
-            read = read_cues(path)
+            cues, warnings = read_cues(path)
         except DataError as error:
             self.problems.append(Problem(path, str(error)))
-            return SubtitleCues(())
-        letters = [letter for cue in read.cues for letter in cue.text if letter.isalpha()]
+            return [], []
+        letters = [letter for cue in cues for letter in cue.text if letter.isalpha()]
         ethiopic = sum("\u1200" <= letter <= "\u137f" for letter in letters)
         if self.language == "am" and len(letters) >= MIN_LETTERS and ethiopic * 2 < len(letters):
             script = f"only {ethiopic} of {len(letters)} letters are Ethiopic. Are these subtitles in Amharic?"
-            read = SubtitleCues(read.cues, (*read.warnings, f"{path.name}: {script}"))
-        try:
-            return fit_to_recording(read, audio.duration(media), path.name)
-        except AudioError:  # reported when the audio itself is needed
-            return read
+            warnings.append(f"{path.name}: {script}")
+        with contextlib.suppress(AudioError):  # reported when the audio itself is needed
+            cues, more = fit_to_recording(cues, audio.duration(media))
+            warnings += [f"{path.name}: {warning}" for warning in more]
+        return cues, warnings
 
 
-def _read_transcript(media: Path) -> tuple[str, tuple[str, ...]]:
+def _read_transcript(media: Path) -> tuple[str, list[str]]:
     """Read the text of a whole recording from the text file of the same name; return it with warnings."""
     for path in map(media.with_suffix, TRANSCRIPTS):
         if not path.is_file():
             continue
-        read = read_any_encoding(path)
-        if is_garbled(read.text):
-            return "", (f"{path.name}: some characters are damaged; its text was ignored.",)
-        return " ".join(read.text.split()), tuple(f"{path.name}: {warning}" for warning in read.warnings)
-    return "", ()
+        text, warnings = read_any_encoding(path)
+        if is_garbled(text):
+            return "", [f"{path.name}: some characters are damaged; its text was ignored."]
+        return " ".join(text.split()), [f"{path.name}: {warning}" for warning in warnings]
+    return "", []

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
 
 from utils.core.errors import DataError
 from utils.dataset.clip import Cue, Span, abbreviate
@@ -45,24 +44,16 @@ Warn = Callable[[str], None]
 Parsed = tuple[list[Cue], list[tuple[int, str]]]  # cues with all their lines, and the lines that cannot be parsed
 
 
-class SubtitleCues(NamedTuple):
-    """The cues of a file, and a warning for every repair or omission."""
-
-    cues: tuple[Cue, ...]
-    warnings: tuple[str, ...] = ()
-
-
-def read_cues(path: Path) -> SubtitleCues:
-    """Read a subtitle file: cues in order that do not overlap."""
-    text = read_any_encoding(path)
+def read_cues(path: Path) -> tuple[list[Cue], list[str]]:
+    """Read a subtitle file: cues in order that do not overlap, and a warning for every repair or omission."""
+    text, warned = read_any_encoding(path)
     try:
-        cues, unreadable = _parse(text.text, path.suffix.lower())
+        cues, unreadable = _parse(text, path.suffix.lower())
     except DataError as error:
         hint = "Save the subtitles as SRT, for example with Subtitle Edit."
         raise DataError(f"{path}: {error}", hint=hint) from error
     if not cues:
         raise DataError(f"{path} contains no timed cues.", hint="Check that it is a subtitle file and not empty.")
-    warned = list(text.warnings)
     warned += [f"Line {line} has no readable times and was skipped: {text[:80]!r}." for line, text in unreadable]
     warn = warned.append
     cues = _sort(_clean_text(cues, warn), warn)
@@ -72,16 +63,13 @@ def read_cues(path: Path) -> SubtitleCues:
     cues = _drop_repeated(cues, warn)
     cues = _drop(cues, lambda cue: is_garbled(cue.text), "Skipped, because characters are damaged", warn)
     cues = _end_overlaps([Cue(cue.span, cue.text.replace("\n", " ")) for cue in cues], warn)
-    return SubtitleCues(tuple(cues), tuple(f"{path.name}: {warning}" for warning in warned))
+    return cues, [f"{path.name}: {warning}" for warning in warned]
 
 
-def fit_to_recording(subtitles: SubtitleCues, seconds: float, name: str) -> SubtitleCues:
-    """Shift cues by whole hours where that fits, and drop those after the end of the recording.
-
-    The name of the subtitle file is for the warnings.
-    """
+def fit_to_recording(cues: list[Cue], seconds: float) -> tuple[list[Cue], list[str]]:
+    """Shift cues by whole hours where that fits, and drop those after the end of the recording, with a warning."""
     warned: list[str] = []
-    cues = _remove_hours(list(subtitles.cues), seconds, warned.append)
+    cues = _remove_hours(cues, seconds, warned.append)
     if late := [cue for cue in cues if cue.span.start >= seconds]:
         warned.append(
             f"Skipped, after the end of the recording ({seconds:.1f} s): {_describe(late)}, of {len(cues)}. "
@@ -90,10 +78,7 @@ def fit_to_recording(subtitles: SubtitleCues, seconds: float, name: str) -> Subt
     inside = [cue for cue in cues if cue.span.start < seconds]
     if long := [cue for cue in inside if seconds < cue.span.end - SLACK]:
         warned.append(f"Cut at the end of the recording ({seconds:.1f} s): {_describe(long)}.")
-    return SubtitleCues(
-        tuple(Cue(Span(cue.span.start, min(cue.span.end, seconds)), cue.text) for cue in inside),
-        subtitles.warnings + tuple(f"{name}: {warning}" for warning in warned),
-    )
+    return [Cue(Span(cue.span.start, min(cue.span.end, seconds)), cue.text) for cue in inside], warned
 
 
 def _parse(text: str, suffix: str) -> Parsed:
@@ -188,8 +173,8 @@ def _remove_tags(line: str) -> str:
 
 
 def _speech(lines: Iterable[str], labels: Counter[str]) -> str:
-    stripped = (NOTE.sub(" ", line) for line in lines)
-    unnamed = (LABEL.sub("", line) if _label(line) in labels else line for line in stripped)
+    spoken = (NOTE.sub(" ", line) for line in lines)
+    unnamed = (LABEL.sub("", line) if _label(line) in labels else line for line in spoken)
     return _strip(" ".join(line.split()) for line in unnamed)
 
 

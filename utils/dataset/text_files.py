@@ -48,28 +48,24 @@ AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".webm")  # 
 FOLDERS = ("", "wavs", "wav", "clips", "audio", "audios", "data")  # where the files of a list may be
 
 
-class DecodedText(NamedTuple):
-    """The text of a file, and a warning for everything that was repaired or lost."""
+def read_any_encoding(path: Path) -> tuple[str, list[str]]:
+    """Read a text file with newlines as line ends, and repair wrongly decoded text.
 
-    text: str
-    warnings: tuple[str, ...] = ()
-
-
-def read_any_encoding(path: Path) -> DecodedText:
-    """Read a text file with newlines as line ends, and repair wrongly decoded text."""
+    Return the text, and a warning for everything that was repaired or lost.
+    """
     try:
         if path.stat().st_size > MAX_BYTES:
             raise DataError(f"{path} is larger than {MAX_BYTES // 1_000_000} MB, too large for a list or subtitles.")
         raw = path.read_bytes()
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.", hint="Check its name and permissions.") from error
-    decoded = _decode(raw)
-    text, warnings = decoded.text, decoded.warnings
+    decoded, warnings = _decode(raw)
+    text = decoded
     for _ in range(3):  # text can be decoded wrongly several times in a row
         text = CP1252_RUN.sub(_repair_run, text)
-    if text != decoded.text:
-        warnings += ("The characters had been decoded wrongly (such as áˆ° for ሰ) and were repaired.",)
-    return DecodedText(text.replace("\r\n", "\n").replace("\r", "\n"), warnings)
+    if text != decoded:
+        warnings.append("The characters had been decoded wrongly (such as áˆ° for ሰ) and were repaired.")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), warnings
 
 
 def name_key(name: str) -> str:
@@ -84,7 +80,7 @@ def is_garbled(text: str) -> bool:
     return bool(lost) or (questions >= 3 and questions * 2 > len("".join(text.split())))
 
 
-def _decode(raw: bytes) -> DecodedText:
+def _decode(raw: bytes) -> tuple[str, list[str]]:
     """Decode by the byte order mark, as UTF-8, as UTF-16 without a mark, or else as cp1252."""
     for mark, name in BOMS:
         if raw.startswith(mark):
@@ -93,18 +89,18 @@ def _decode(raw: bytes) -> DecodedText:
         # the zero bytes of ASCII characters, which every list and subtitle file has, show the byte order
         even = raw[0:4096:2].count(0)
         return _decode_lossy(raw, "utf-16-be" if even > raw[1:4096:2].count(0) else "utf-16-le")
-    decoded = _decode_lossy(raw, "utf-8")
-    is_utf8 = decoded.text.encode() == raw
-    if is_utf8 or decoded.text.count(REPLACEMENT) < len(UTF8_CHARACTER.findall(raw)):  # apart from a few damaged bytes
-        return decoded
+    text, warnings = _decode_lossy(raw, "utf-8")
+    # apart from a few damaged bytes
+    if text.encode() == raw or text.count(REPLACEMENT) < len(UTF8_CHARACTER.findall(raw)):
+        return text, warnings
     text = "".join(CP1252.get(byte, chr(byte)) for byte in raw)
-    return DecodedText(text, ("It is not UTF-8 and was read as Windows-1252. Save it as UTF-8 to be sure.",))
+    return text, ["It is not UTF-8 and was read as Windows-1252. Save it as UTF-8 to be sure."]
 
 
-def _decode_lossy(raw: bytes, encoding: str) -> DecodedText:
+def _decode_lossy(raw: bytes, encoding: str) -> tuple[str, list[str]]:
     text = raw.decode(encoding, "replace").removeprefix("\ufeff")
     lost = text.count(REPLACEMENT)
-    return DecodedText(text, (f"{lost} damaged characters could not be read as {encoding.upper()}.",) if lost else ())
+    return text, [f"{lost} damaged characters could not be read as {encoding.upper()}."] if lost else []
 
 
 def _repair_run(run: re.Match[str]) -> str:
@@ -150,8 +146,8 @@ Line = tuple[int, list[str]]  # its number and its cells
 
 def read_listing(path: Path) -> Listing:
     """Read a list; a line with another number of cells than the rest is a problem and left out."""
-    text = read_any_encoding(path)
-    lines, problems = _split_cells(text.text)
+    text, warnings = read_any_encoding(path)
+    lines, problems = _split_cells(text)
     if max((len(cells) for _, cells in lines), default=0) < 2:
         raise DataError(f"{path} has no line with two or more columns.", hint="Each line is: file|text|speaker.")
     columns = find_columns(lines[0][1])
@@ -169,7 +165,7 @@ def read_listing(path: Path) -> Listing:
             written = cells[columns.other_text]
         speaker = "" if columns.speaker is None else cells[columns.speaker].strip()
         clips.append(ListedClip(line, cells[columns.audio].strip(), " ".join(written.split()), speaker))
-    return Listing(clips, [*text.warnings, *problems])
+    return Listing(clips, [*warnings, *problems])
 
 
 def find_columns(header: Sequence[str]) -> Columns | None:

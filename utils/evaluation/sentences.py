@@ -54,7 +54,7 @@ def sentences_from_file(path: Path, language: str) -> list[EvaluationSentence]:
     code = languages.canonical(language)
     if not path.is_file():
         raise DataError(f"{path} does not exist.", hint="Give a text file with one sentence per line.")
-    lines = [line.strip() for line in read_any_encoding(path).text.split("\n")]
+    lines = [line.strip() for line in read_any_encoding(path)[0].split("\n")]
     if lines[0] == HEADER:
         return sentences_from_clips(path, code)
     texts = dict.fromkeys(line for line in lines if line and not line.startswith("#"))

@@ -45,15 +45,15 @@ def dub(
     model: "Synthesizer", subtitles: Path, config: SpeechConfig
 ) -> Iterator[Started | JobProgress | RecordedTake | None]:
     """Speak subtitles, each cue at its time; a task for ``SpeechSession`` whose last event is the take."""
-    parsed = read_cues(subtitles)
+    cues, warnings = read_cues(subtitles)
     voice = model.voice(config.reference).name
-    yield Started(len(parsed.cues), model.model.name, voice)
+    yield Started(len(cues), model.model.name, voice)
     sounds = []
-    for sound in model.speak_cues(parsed.cues, config):
+    for sound in model.speak_cues(cues, config):
         sounds.append(sound)
-        yield JobProgress(len(sounds), len(parsed.cues))
+        yield JobProgress(len(sounds), len(cues))
         yield None
-    timeline = fit_to_cues(parsed.cues, sounds)
+    timeline = fit_to_cues(cues, sounds)
     sentences = tuple(
         TakeSentence(
             TokenizedText(cue.text, "", "", "", (), (), ()),
@@ -62,16 +62,16 @@ def dub(
             start=dubbed.start,
             seconds=dubbed.end - dubbed.start,
         )
-        for cue, dubbed in zip(parsed.cues, timeline.cues, strict=True)
+        for cue, dubbed in zip(cues, timeline.cues, strict=True)
     )
-    settings, notes = config.model_dump(mode="json"), (*parsed.warnings, *timeline.notes)
+    settings, notes = config.model_dump(mode="json"), (*warnings, *timeline.notes)
     take = Take("subtitles", subtitles.stem, model.model.name, voice, settings, sentences, notes)
     yield RecordedTake(take, timeline.samples)
 
 
 def read_lines(path: Path) -> list[str]:
     """Read a text file with one text per line."""
-    lines = [line.strip() for line in read_any_encoding(path).text.splitlines() if line.strip()]
+    lines = [line.strip() for line in read_any_encoding(path)[0].splitlines() if line.strip()]
     if not lines:
         raise DataError(f"{path.name} contains no text.", hint="Write one text per line.")
     if len(lines) > MAX_LINES:
