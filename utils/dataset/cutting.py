@@ -8,7 +8,7 @@ pauses always separate clips; and a clip that would be too short joins a near ne
 import bisect
 import math
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Literal, NamedTuple
 
 from utils.config import DatasetConfig
@@ -55,12 +55,11 @@ def cut_cues(
     segments = _align(usable, speech, settings, warnings)
     padded = _pad([segment.span for segment in segments], seconds, settings)
     clips: list[Cue] = []
-    for _, run in groupby(range(len(segments)), key=lambda number: segments[number].kind):
-        numbers = list(run)
-        for first, end in _choose_clips([padded[number] for number in numbers], settings):
-            joined = numbers[first:end]
-            text = " ".join(segments[number].text for number in joined if segments[number].text)
-            clips.append(Cue(Span(padded[joined[0]].start, padded[joined[-1]].end), text))
+    for _, run in groupby(zip(segments, padded, strict=True), key=lambda pair: pair[0].kind):
+        texts, stretches = zip(*((segment.text, stretch) for segment, stretch in run), strict=True)
+        for first, end in _choose_clips(stretches, settings):
+            text = " ".join(filter(None, texts[first:end]))
+            clips.append(Cue(Span(stretches[first].start, stretches[end - 1].end), text))
     return clips, warnings
 
 
@@ -73,15 +72,13 @@ def format_time(seconds: float) -> str:
 
 def _pad(spans: Sequence[Span], seconds: float, settings: DatasetConfig) -> list[_Padded]:
     """Pad each span up to the middle of the pause, or up to the edge of the recording."""
-    ends = [span.end for span in spans]
-    starts = [span.start for span in spans]
-    middles = [0.0, *((end + start) / 2 for end, start in zip(ends, starts[1:], strict=False)), seconds]
+    middles = [0.0, *((before.end + after.start) / 2 for before, after in pairwise(spans)), seconds]
+    pauses = [0.0, *(max(0.0, after.start - before.end) for before, after in pairwise(spans))]
     padded = []
-    for number, span in enumerate(spans):
+    for span, pause, left, right in zip(spans, pauses, middles[:-1], middles[1:], strict=False):  # no span, one middle
         padding = min(settings.padding_seconds, max(0.0, settings.max_seconds - span.seconds) / 2)
-        start = max(middles[number], span.start - padding)
-        end = max(span.start, min(middles[number + 1], span.end + padding))
-        padded.append(_Padded(start, end, max(0.0, span.start - ends[number - 1]) if number else 0.0))
+        start, end = max(left, span.start - padding), max(span.start, min(right, span.end + padding))
+        padded.append(_Padded(start, end, pause))
     return padded
 
 
@@ -99,8 +96,7 @@ def _choose_clips(padded: Sequence[_Padded], settings: DatasetConfig) -> list[tu
             total -= SHORT_PENALTY if length < settings.min_seconds - EPSILON else 0.0
             if total > worth[end]:
                 worth[end], begins[end] = total, first
-    clips = []
-    end = len(padded)
+    clips, end = [], len(padded)
     while end:
         clips.append((begins[end], end))
         end = begins[end]
@@ -186,11 +182,8 @@ def _claim(cue: Span, speech: Sequence[Span]) -> tuple[int, int]:
     """Return the segments that a cue overlaps by more than subtitles are usually off."""
     first = bisect.bisect_right(speech, cue.start, key=lambda span: span.end)
     end = bisect.bisect_left(speech, cue.end, key=lambda span: span.start)
-    claimed = [
-        number
-        for number in range(first, end)
-        if -_distance(cue, speech[number]) >= min(SLACK, speech[number].seconds / 2, cue.seconds / 2)
-    ]
+    overlaps = ((number, -_distance(cue, speech[number])) for number in range(first, end))
+    claimed = [at for at, overlap in overlaps if overlap >= min(SLACK, speech[at].seconds / 2, cue.seconds / 2)]
     return (claimed[0], claimed[-1] + 1) if claimed else (first, first)
 
 

@@ -35,11 +35,7 @@ class DownloadedFiles(NamedTuple):
 
 
 def download(
-    url: str,
-    folder: Path,
-    *,
-    language: str,
-    on_progress: OnProgress = lambda _name, _share: None,
+    url: str, folder: Path, *, language: str, on_progress: OnProgress = lambda _name, _share: None
 ) -> DownloadedFiles:
     """Download the audio of a page or of each entry of a playlist, and its captions in the spoken language.
 
@@ -60,9 +56,12 @@ class _Downloader:
             info: Info = loader.extract_info(url, download=False)
             if "entries" not in info:
                 return self._download_one(loader, info)
-            entries = [entry for entry in info["entries"] if entry]
-            links = [str(entry["url"]) for entry in entries if _is_link(entry)]
-            parts = [_attempt(self._download_one, loader, entry) for entry in entries if not _is_link(entry)]
+            links, parts = [], []
+            for entry in filter(None, info["entries"]):
+                if str(entry.get("_type", "")).startswith("url"):
+                    links.append(str(entry["url"]))
+                else:
+                    parts.append(_attempt(self._download_one, loader, entry))
         if links and not depth:
             raise DownloadError(f"{url} nests playlists too deeply.", hint="Enter the URL of a single playlist.")
         parts += [_attempt(self.download, link, depth - 1) for link in links]
@@ -79,9 +78,8 @@ class _Downloader:
         loader.process_info(info)
         media = Path(str(info.get("filepath") or loader.prepare_filename(info)))
         if not media.is_file():
-            raise DownloadError(
-                f"{title} was downloaded only in part.", hint="Try again; the download resumes where it stopped."
-            )
+            hint = "Try again; the download resumes where it stopped."
+            raise DownloadError(f"{title} was downloaded only in part.", hint=hint)
         files = (Path(str(file["filepath"])) for file in info["requested_subtitles"].values() if file.get("filepath"))
         warnings = () if name else (f"{title} has no captions in {self.language}.",)
         return DownloadedFiles((media,), tuple(file for file in files if file.is_file()), warnings)
@@ -122,10 +120,6 @@ class _Downloader:
         if total := status.get("total_bytes") or status.get("total_bytes_estimate"):
             share = min(1.0, status.get("downloaded_bytes", 0) / total)
             self.on_progress(Path(str(status.get("filename", ""))).name, share)
-
-
-def _is_link(entry: Info) -> bool:
-    return str(entry.get("_type", "")).startswith("url")
 
 
 def _attempt(action: Callable[..., DownloadedFiles], *arguments: object) -> DownloadedFiles:

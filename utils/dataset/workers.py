@@ -137,10 +137,8 @@ def _serve_tasks(pipe: Connection, work: Callable[[Any, ReportShare], Any]) -> N
         pipe.send(_attempt(work, pipe.recv(), lambda share: pipe.send(float(share))))
 
 
-def _attempt(
-    work: Callable[[T, ReportShare], R], task: T, report: ReportShare
-) -> tuple[R, None] | tuple[None, Exception]:
-    """Return the result of a task, or its error; the caller decides what it means."""
+def _attempt(work: Callable[[T, ReportShare], R], task: T, report: ReportShare) -> tuple[R | None, Exception | None]:
+    """Return the result of a task, or its error."""
     try:
         return work(task, report), None
     except Exception as error:  # noqa: BLE001
@@ -173,7 +171,13 @@ def run_on_ray(
                     for task_id, share in reports.get_nowait_batch(reports.qsize()):
                         on_progress(by_id.get(task_id), share)
                 for reference in done:
-                    yield _ray_outcome(ray, reference, busy.pop(reference))
+                    try:
+                        outcome = ray.get(reference)
+                    except ray.exceptions.RayTaskError as failure:  # the result could not be sent
+                        outcome = None, failure
+                    except ray.exceptions.RayError as failure:
+                        outcome = None, WorkerDiedError(type(failure).__name__)
+                    yield Outcome(busy.pop(reference), *outcome)
                 on_progress(None, 0.0)
         finally:
             for reference in busy:
@@ -212,15 +216,6 @@ def _ray_cluster(workers: int) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
-
-
-def _ray_outcome(ray: Any, reference: Any, task: T) -> Outcome[T, Any]:  # noqa: ANN401
-    try:
-        return Outcome(task, *ray.get(reference))
-    except ray.exceptions.RayTaskError as failure:  # the result could not be sent
-        return Outcome(task, None, failure)
-    except ray.exceptions.RayError as failure:
-        return Outcome(task, None, WorkerDiedError(type(failure).__name__))
 
 
 def _run_ray_task(work: Callable[[T, ReportShare], R], task: T, reports: Any) -> tuple[R | None, Exception | None]:  # noqa: ANN401

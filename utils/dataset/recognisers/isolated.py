@@ -101,18 +101,17 @@ class IsolatedRecogniser:
                 if not is_lost and (on_cpu or not GPU_ERROR.search(str(failure))):
                     raise RecognitionError(f"{self.name} failed: {failure}") from failure
                 self.close()
-                if on_cpu and restarted:
-                    raise RecognitionError(
-                        f"{self.name}: {failure} It happened twice with the same clips.",
-                        hint="Memory is probably full. Choose a smaller model or close other programs.",
-                    ) from failure
-                if on_cpu:
-                    restarted = True
-                    self._warn(f"{self.name}: {failure} Restarting it.")
-                else:
+                if not on_cpu:
                     self.spec = dataclasses.replace(self.spec, device="cpu", compute_type="int8")
                     slower = "Continuing on the CPU in int8, which is slower"
                     self._warn(f"{self.name} failed on the GPU. {slower}: {failure}")
+                elif restarted:
+                    message = f"{self.name}: {failure} It happened twice with the same clips."
+                    hint = "Memory is probably full. Choose a smaller model or close other programs."
+                    raise RecognitionError(message, hint=hint) from failure
+                else:
+                    restarted = True
+                    self._warn(f"{self.name}: {failure} Restarting it.")
 
 
 class _RecogniserProcess:
@@ -158,10 +157,7 @@ class _RecogniserProcess:
     def _exit_reason(self) -> str:
         self._worker.process.join()
         code = self._worker.process.exitcode or 0
-        try:
-            status = signal.Signals(-code).name
-        except ValueError:
-            status = f"exit code {code}"
+        status = signal.Signals(-code).name if -code in set(signal.Signals) else f"exit code {code}"
         self._log.seek(0)
         printed = self._log.read()[-LOG_BYTES:].decode("utf-8", "replace").split("\n")
         last = next((line.strip() for line in reversed(printed) if line.strip()), "no output")
