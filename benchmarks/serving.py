@@ -20,8 +20,8 @@ import numpy as np
 import psutil
 
 from benchmarks.record import hardware, save_table, table, today
+from tools import random_model
 from utils.core.paths import ROOT
-from utils.xtts import random_model
 
 TEXT = "go"
 TITLE = "The speech server under load, tiny model"

@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.speech_options import conclude, parser
 from benchmarks.speech_sides import Conditions, Side
+from tools import random_model
 from utils.media.rates import CODE_SECONDS
-from utils.xtts import random_model
 
 HEAD = [
     "",

@@ -51,7 +51,7 @@ class Material:
 
 def make(folder: Path, plan: Plan) -> Material:
     """Write the clips and the model of a plan into an empty folder."""
-    from utils.xtts import random_model
+    from tools import random_model
 
     material = Material(folder)
     write_clips(material.dataset, plan.clips, plan.seed)

@@ -39,7 +39,7 @@ class OurSide:
     reads_with = "the feature store"
 
     def __init__(self, plan: Plan, material: Material) -> None:
-        self.config = config = config_of(plan)
+        self.config = config = config_of(plan, material)
         switches = TrainingOptimizer.from_config(config)
         self.ranks = Ranks(make_accelerator(config, switches.get_mixed_precision_config().dtype, Run(material.folder)))
         device = self.ranks.accelerator.device
@@ -104,10 +104,10 @@ class OurSide:
         return [*self.acted, *self.warnings]
 
 
-def config_of(plan: Plan) -> TrainConfig:
+def config_of(plan: Plan, material: Material) -> TrainConfig:
     """Return our configuration under a plan: fp32, the batch and rate of coqui, then the plan's own settings."""
     settings: dict[str, object] = {
-        "version": "tiny-random",
+        "custom_model": str(material.model),
         "language": LANGUAGE,
         "batch_size": plan.batch,
         "grad_acumm": plan.accumulation,

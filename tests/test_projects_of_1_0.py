@@ -12,8 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from utils.__main__ import main
+from utils.config import TrainConfig
+from utils.core import paths
+from utils.core.errors import ConfigError
 from utils.media import audio
 
 STORED = Path(__file__).parent / "data" / "project_1_0"
@@ -85,3 +89,17 @@ def test_what_was_spoken_is_in_the_history(project: Path) -> None:
     assert take.text == TEXT
     assert len(take.pieces) == 2
     assert takes.load_audio(Project(project), take).size / 24_000 > 1
+
+
+def test_a_run_of_the_retired_base_opens_while_the_folder_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = tmp_path / "config.yaml"
+    stored.write_text("version: tiny-random\n")
+    monkeypatch.setattr(paths, "MODELS", tmp_path)
+    with pytest.raises(ConfigError, match="tiny-random"):
+        TrainConfig.load(stored)
+    (tmp_path / "tiny-random").mkdir()
+    config = TrainConfig.load(stored)
+    assert config.model_dump()["version"] == "tiny-random"
+    assert TrainConfig.parse(yaml.safe_load(config.to_yaml())) == config

@@ -32,7 +32,7 @@ def test_clips_are_2_to_9_seconds_long_in_the_list_and_in_the_manifest(tmp_path:
 def test_both_sides_read_the_same_ids(tmp_path: Path) -> None:
     from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
 
-    from utils.xtts.random_model import small_vocabulary
+    from tools.random_model import small_vocabulary
     from utils.xtts.tokenizer import Tokenizer
 
     small_vocabulary(TEXT_ROWS).save(tmp_path)

@@ -9,9 +9,9 @@ import pytest
 import soundfile
 import torch
 
+from tools import random_model
 from utils.__main__ import main
 from utils.speech.loading import training_reference
-from utils.xtts import random_model
 from utils.xtts.checkpoints import CheckpointInfo, find, list_checkpoints, mark_best, write
 from utils.xtts.files import ABOUT_FILE, REFERENCE_FILE
 from utils.xtts.model import fingerprint, gpt_state

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.xtts.exporting import RUN, finished_run, trained_state, with_adapter
+from tools import random_model
 from utils.__main__ import main
-from utils.xtts import random_model
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 

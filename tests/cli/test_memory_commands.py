@@ -13,7 +13,7 @@ from utils.training.memory import Device
 pytestmark = pytest.mark.slow
 
 Capture = pytest.CaptureFixture[str]
-TINY = ["--version", "tiny-random", "--max-audio-length", "1", "--max-text-length", "10", "--batch-size", "2"]
+TINY = ["--version", "tiny", "--max-audio-length", "1", "--max-text-length", "10", "--batch-size", "2"]
 
 
 def test_a_plan_needs_neither_weights_nor_a_gpu(tmp_path: Path, capsys: Capture) -> None:
@@ -33,7 +33,7 @@ def test_a_plan_needs_neither_weights_nor_a_gpu(tmp_path: Path, capsys: Capture)
 
 def test_where_nothing_fits_nothing_is_written(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "tuned.yaml"
-    assert main(["memory-plan", "--version", "tiny-random", "--memory-gb", "0.5", "--output", str(path)]) == 1
+    assert main(["memory-plan", "--version", "tiny", "--memory-gb", "0.5", "--output", str(path)]) == 1
     assert "enable_grad_checkpoint" in capsys.readouterr().err
     assert not path.exists()
 

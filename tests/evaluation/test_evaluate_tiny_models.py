@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.dataset.recordings import babble
+from tools import random_model
 from utils.__main__ import main
 from utils.config import SpeechConfig
 from utils.evaluation.blind_test import blind_pairs
@@ -12,7 +13,6 @@ from utils.evaluation.evaluate import LoadedModel, candidates, unique_names
 from utils.evaluation.report import load
 from utils.media import audio
 from utils.speech.synthesizer import Synthesizer
-from utils.xtts import random_model
 
 pytestmark = pytest.mark.slow
 

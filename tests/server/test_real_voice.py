@@ -8,7 +8,7 @@ import pytest
 
 from tests.server.fake_server import SPEECH, served
 from tests.speech import amharic_model
-from utils.xtts import random_model
+from tools import random_model
 
 SENTENCE = "ሰላም።"
 DISCONNECT_SECONDS = 10  # until the request of a client that disconnected has ended

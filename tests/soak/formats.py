@@ -14,6 +14,7 @@ import soundfile
 import torch
 
 from tests.dataset.test_store import MANIFEST_1_0, RECORDINGS_1_0
+from tools import random_model
 from utils.config import DatasetConfig, TrainConfig
 from utils.core.errors import AmharicTtsError, RunError
 from utils.core.events import EventLog, format_event, iter_events, read_tail
@@ -32,9 +33,9 @@ from utils.speech import subtitles
 from utils.training import preparation, resume_state
 from utils.training.resume_state import Snapshot
 from utils.workspace import sample_project
-from utils.xtts import checkpoints, model, random_model
+from utils.xtts import checkpoints, model
 from utils.xtts.checkpoints import CheckpointInfo
-from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SETTINGS_FILE, TINY_RANDOM, VOCABULARY_FILE
+from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SETTINGS_FILE, TINY, VOCABULARY_FILE
 from utils.xtts.tensors import read_tensors, write_tensors
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
@@ -147,7 +148,7 @@ def read_text_settings(path: Path) -> None:
 
 
 def read_base(path: Path) -> None:
-    preparation.find_base(Job(Run(path.parent)), TrainConfig(version=TINY_RANDOM))
+    preparation.find_base(Job(Run(path.parent)), TrainConfig(version=TINY))
 
 
 def read_subtitles(path: Path) -> None:
@@ -244,14 +245,14 @@ def write_dataset(folder: Path, seconds: float = 1.5) -> None:
 def write_run(folder: Path, base: Path, amharic: Tokenizer) -> None:
     make_folder(folder)
     run = Run(folder)
-    run.config.write_text(TrainConfig(version=TINY_RANDOM).to_yaml(), encoding="utf-8")
+    run.config.write_text(TrainConfig(version=TINY).to_yaml(), encoding="utf-8")
     run.write_state(State("train", Status.STOPPED, 1.7e9, 4_194_000, "boot/1", "machine", 1.7e9, "It was stopped."))
     write_events(run.events)
     note = {"folder": str(base), "fingerprint": model.fingerprint(base)}
     (folder / preparation.BASE_FILE).write_text(json.dumps(note), encoding="utf-8")
     weights = {f"gpt.{name}": torch.full((8, 4), 0.5) for name in "abc"}
     about = CheckpointInfo(STEP, 0.75, 2.5, 2.0, 1.0, 3.0, 1.7e9, str(base), config_hash="c", vocabulary_hash="v")
-    checkpoints.write(folder, weights, replace(about, settings={"version": TINY_RANDOM}), fill=amharic.save)
+    checkpoints.write(folder, weights, replace(about, settings={"version": TINY}), fill=amharic.save)
     checkpoints.mark_best(folder, STEP, 2.0)
     optimizer = {"state": {0: {"step": torch.tensor(3.0), "exp_avg": torch.ones(8, 4)}}, "param_groups": [{"lr": 1e-3}]}
     random, extra = resume_state.capture_rng(), {"update": STEP, "samples": 12}

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import psutil
 
+from tests.random_base import random_base
 from tests.soak.formats import write_dataset
 from utils import runs
 from utils.config import TrainConfig
@@ -20,7 +21,6 @@ from utils.runs import Run, State, Status
 from utils.runs.processes import is_alive
 from utils.training import resume_state
 from utils.xtts import checkpoints
-from utils.xtts.files import TINY_RANDOM
 
 T = TypeVar("T")
 PATIENCE = 180.0  # seconds that a start and a save may take on a busy machine
@@ -49,7 +49,13 @@ class Subject:
         self.clips = self.read_clips()
         self.run: Run | None = None
         self.processes: list[psutil.Process] = []  # of the training, the parent first
-        settings = {"version": TINY_RANDOM, "language": "am", "batch_size": 2, "grad_acumm": 1, "num_epochs": 1000}
+        settings = {
+            "custom_model": random_base(),
+            "language": "am",
+            "batch_size": 2,
+            "grad_acumm": 1,
+            "num_epochs": 1000,
+        }
         saving = {"save_step": 2, "save_n_checkpoints": 3, "eval_step": 5, "sample_texts": "-"}
         self.config = TrainConfig.parse(
             {**settings, **saving, "enable_mixed_precision": False, "output_path": str(folder)}

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import torch
 
+from tools import random_model
 from tools.tiny_voice.widen import widen
-from utils.xtts import random_model
+from tools.untrained import MIN_FILTERS, VocoderSize, new_vocoder
 from utils.xtts.export import write_ready
 from utils.xtts.files import MODEL_FILE
-from utils.xtts.from_scratch import MIN_FILTERS, VocoderSize, new_vocoder
 from utils.xtts.model import VOCODER_PREFIX, load_gpt
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary

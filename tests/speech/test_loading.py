@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from tests.xtts.exporting import plain_model
+from tools import random_model
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import MODELS, ROOT
 from utils.speech.loading import LoadedModel, open_model
 from utils.speech.models import find_model, list_models
-from utils.xtts import adapters, checkpoints, random_model
+from utils.xtts import adapters, checkpoints
 from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import CheckpointInfo, mark_best, write
 from utils.xtts.export import write_ready
@@ -95,9 +96,10 @@ def test_without_a_best_checkpoint_the_newest_is_taken(output: Path, tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_base_version_is_opened_by_its_name(tmp_path: Path) -> None:
-    opened = open_model("tiny-random", source=ModelSource(models=tmp_path))
-    assert (opened.name, opened.checkpoint, opened.notices) == ("tiny-random", None, ())
+def test_a_base_version_is_opened_by_its_name(tiny_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_folder, tmp_path / "v2.0.2")
+    opened = open_model("v2.0.2", source=ModelSource(models=tmp_path, endpoint="http://127.0.0.1:1"))
+    assert (opened.name, opened.checkpoint, opened.notices) == ("v2.0.2", None, ())
     assert {"en", "zh-cn"} <= set(opened.languages)
     assert "am" not in opened.languages
     assert opened.reference == opened.folder / "reference.wav"

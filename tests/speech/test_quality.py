@@ -11,6 +11,7 @@ from tests.speech.small_vocoder import small_vocoder, voice
 from tests.training.running import events, trained
 from tests.training.small_gpt import small_gpt
 from tests.training.trainable import WORDS, write_dataset
+from tools import random_model
 from utils.config import SpeechConfig
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
@@ -21,7 +22,6 @@ from utils.speech.quality import Agreement, Spoken, agreement, distance, sound_d
 from utils.speech.types import Voice
 from utils.speech.vocoder import Vocoder
 from utils.speech.voices import voice_from
-from utils.xtts import random_model
 
 DIM = 64
 STEPS, LEARNED = 80, 0.6  # updates, and what they have to make of the loss

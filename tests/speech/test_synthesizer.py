@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.speech import amharic_model
+from tools.random_model import synthetic_speech
 from utils.config import SpeechConfig
 from utils.core.errors import ConfigError
 from utils.dataset.clip import Cue, Span
@@ -20,7 +21,6 @@ from utils.speech.guards import SpeechLimits, next_seed
 from utils.speech.layers import KeyValueCache
 from utils.speech.synthesizer import Synthesizer, max_codes, spoken_in_batches
 from utils.speech.types import Sentence, Utterance
-from utils.xtts.random_model import synthetic_speech
 from utils.xtts.tokenizer import TokenizedText
 
 PLAIN = SpeechConfig(tries=1, trim=False)  # what the model generates, and nothing done to it

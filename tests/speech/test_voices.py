@@ -14,13 +14,13 @@ from safetensors.torch import save
 
 from tests.training.small_gpt import liven
 from tests.xtts.exporting import plain_model
+from tools import random_model
 from utils.config import DEFAULT_VOICE
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import PARTIAL
 from utils.media import audio
 from utils.speech.loading import LoadedModel, open_model
 from utils.speech.voices import STALE_SECONDS, ConditioningSettings, VoiceCache, own_names, voice_from, voice_named
-from utils.xtts import random_model
 
 PUBLISHED: dict[str, Any] = {"gpt_cond_len": 30, "gpt_cond_chunk_len": 4, "max_ref_len": 30, "sound_norm_refs": False}
 

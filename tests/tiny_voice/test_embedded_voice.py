@@ -15,7 +15,7 @@ from tools.tiny_voice.speakers import PROGRAM
 from tools.tiny_voice.stages import Progress
 from utils.cli import demo
 from utils.core.paths import TINY_MODEL
-from utils.ui.tabs.training.preflight import SMALL
+from utils.ui.tabs.training.preflight import EMBEDDED
 from utils.xtts.model import read_state_dict
 
 pytestmark = [
@@ -34,7 +34,7 @@ def test_it_is_small_and_says_what_it_is() -> None:
     assert about["licence"] == "Apache-2.0"
     assert "espeak-ng" in (TINY_MODEL / "LICENCE.txt").read_text(encoding="utf-8")
     weights = read_state_dict(TINY_MODEL / "model.pth")
-    assert sum(weight.numel() for name, weight in weights.items() if name.startswith("gpt.")) == SMALL["tiny"]
+    assert sum(weight.numel() for name, weight in weights.items() if name.startswith("gpt.")) == EMBEDDED
 
 
 def test_sentences_that_it_never_learnt_are_spoken() -> None:

@@ -7,10 +7,11 @@ import pytest
 import torch
 from torch import nn
 
+from tools.random_model import small_vocabulary
 from tools.tiny_voice.gpt import POSITIONS, SCALE, TOKENS, initial_gpt, position_waves
 from tools.tiny_voice.widen import widen
-from utils.xtts.from_scratch import GptSize, VocoderSize, new_config, new_vocoder, without_silent_channels
-from utils.xtts.random_model import small_vocabulary
+from tools.untrained import GptSize, VocoderSize, new_config, new_vocoder
+from utils.xtts.narrow_vocoder import without_silent_channels
 
 SIZE = VocoderSize(dim=24, channels=64, filters=(8, 16, 32, 64))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from tests.random_base import random_base
 from utils.config import TrainConfig
 from utils.core.events import Event, read_events
 from utils.core.paths import Project
@@ -15,7 +16,6 @@ from utils.xtts import checkpoints
 from utils.xtts.tensors import read_tensors
 
 QUICK: dict[str, Any] = {
-    "version": "tiny-random",
     "batch_size": 2,
     "grad_acumm": 2,
     "learning_rate": 1e-3,
@@ -29,7 +29,7 @@ QUICK: dict[str, Any] = {
 
 def settings(project: Path, dataset: Path, **changes: object) -> TrainConfig:
     lists = {"train_csv": str(dataset / "metadata_train.csv"), "eval_csv": str(dataset / "metadata_eval.csv")}
-    return TrainConfig.parse({**QUICK, **lists, "output_path": str(project), **changes})
+    return TrainConfig.parse({**QUICK, **lists, "custom_model": random_base(), "output_path": str(project), **changes})
 
 
 def trained(project: Path, dataset: Path, **changes: object) -> Run:

@@ -11,11 +11,12 @@ import torch
 
 from tests.training.running import events, figures, resume, same, settings, trained, weights
 from tests.training.trainable import write_dataset
+from tools import random_model
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.runs import Run, Status, create
 from utils.training.step import TrainStep
-from utils.xtts import checkpoints, random_model
+from utils.xtts import checkpoints
 
 pytestmark = pytest.mark.slow
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.random_base import random_base
 from tests.training import running
 from tests.training.running import figures, trained
 from utils.config.flags import flag
@@ -19,7 +20,7 @@ QUICK = running.QUICK | {"max_steps": 4, "save_step": 2, "dropout": 0}
 
 def train_by_command(project: Path, dataset: Path, *words: str, launcher: tuple[str, ...] = ()) -> Run:
     lists = {f"{split}_csv": dataset / f"metadata_{split}.csv" for split in ("train", "eval")}
-    values = QUICK | lists | {"output_path": project}
+    values = QUICK | lists | {"custom_model": random_base(), "output_path": project}
     flags = [f"{flag(name)}={value}" for name, value in values.items() if not isinstance(value, bool)]
     start = [sys.executable, *(launcher or ("-m",)), "utils", "train", *flags, "--no-enable-mixed-precision", *words]
     done = subprocess.run(start, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)

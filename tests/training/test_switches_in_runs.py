@@ -9,12 +9,13 @@ import torch
 from torch._dynamo.utils import counters
 
 from tests.training.running import events, figures, trained, weights
+from tools import random_model
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.training.data_loader import Update
 from utils.training.packing import PackedBatch, PackedGpt
 from utils.training.step import TrainStep
-from utils.xtts import checkpoints, model, random_model
+from utils.xtts import checkpoints, model
 from utils.xtts.adapters import add_lora, load_adapter, merged_state
 from utils.xtts.tensors import read_tensors
 from utils.xtts.tokenizer import Tokenizer

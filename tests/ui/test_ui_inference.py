@@ -75,7 +75,7 @@ def test_texts_do_not_become_html() -> None:
 
 @pytest.mark.slow
 def test_the_model_of_the_open_project_is_preferred(tmp_path: Path) -> None:
-    from utils.xtts import random_model
+    from tools import random_model
 
     random_model.build(tmp_path / ".models" / "v2.0.3")
     random_model.build(tmp_path / "p" / "ready")

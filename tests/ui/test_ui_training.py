@@ -20,10 +20,9 @@ from utils.ui.tabs.training.run_history import RunHistory
 from utils.ui.tabs.training.settings import form_values
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import CheckpointInfo
-from utils.xtts.files import BUILT_IN
 
 HTML = "<img src=x onerror=alert(1)>"
-TINY = {"version": "tiny-random", "custom_model": "", "train_csv": "", "eval_csv": ""}
+TINY = {"version": "tiny", "custom_model": "", "train_csv": "", "eval_csv": ""}
 
 
 def make_run(project: Project, name: str, status: runs.Status = runs.Status.FINISHED, **values: object) -> runs.Run:
@@ -69,23 +68,23 @@ def test_a_blocked_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "r-1-train" in reason()
 
 
-@pytest.mark.parametrize("version", ["v2.0.2", *BUILT_IN])
-def test_the_forecast_knows_the_size_of_the_model(version: str) -> None:
+@pytest.mark.parametrize(("version", "parameters"), [("v2.0.2", preflight.PUBLISHED), ("tiny", preflight.EMBEDDED)])
+def test_the_forecast_knows_the_size_of_the_model(version: str, parameters: int) -> None:
     with torch.device("meta"):
         gpt = random_gpt(ModelSize.from_config(TrainConfig.parse({"version": version})))
-    assert sum(weight.numel() for weight in gpt.parameters()) == preflight.SMALL.get(version, preflight.PUBLISHED)
+    assert sum(weight.numel() for weight in gpt.parameters()) == parameters
 
 
 def test_the_forecast_counts_steps_saves_and_bytes(tmp_path: Path) -> None:
     project = Project(tmp_path)
     write_dataset(project.dataset, train=9, held_back=1, seconds=0.3)
     values = TrainConfig.parse(
-        {"version": "tiny-random", "batch_size": 2, "grad_acumm": 2, "num_epochs": 4, "save_step": 5}
+        {"version": "tiny", "batch_size": 2, "grad_acumm": 2, "num_epochs": 4, "save_step": 5}
     ).model_dump()
     result = preflight.forecast(values, project)
     assert (result.updates, result.saves) == (12, 3)
-    assert result.checkpoint == 2 * preflight.SMALL["tiny-random"]
-    assert result.resume == 12 * preflight.SMALL["tiny-random"]
+    assert result.checkpoint == 2 * preflight.EMBEDDED
+    assert result.resume == 12 * preflight.EMBEDDED
     assert result.most == 3 * result.checkpoint + 2 * result.resume
     assert preflight.forecast(values | {"max_steps": 7}, project).updates == 7
     for odd in (None, "", 0, "many"):

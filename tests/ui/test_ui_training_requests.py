@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from gradio_client import Client, handle_file  # type: ignore[import-untyped]
 
+from tests.random_base import random_base
 from tests.training.trainable import write_dataset
 from tests.ui import inside
 from utils import runs
@@ -36,7 +37,7 @@ def client(output: Path) -> Iterator[Client]:
 
 
 def form(**changes: object) -> dict[str, object]:
-    quick: dict[str, object] = {"version": "tiny-random", "enable_mixed_precision": False, "sample_texts": "ሰላም"}
+    quick: dict[str, object] = {"custom_model": random_base(), "enable_mixed_precision": False, "sample_texts": "ሰላም"}
     quick |= {"batch_size": 2, "grad_acumm": 1, "num_epochs": 1000, "learning_rate": 1e-3}
     quick |= {"save_step": 4, "eval_step": 4}
     values = TrainConfig.parse(quick).model_dump(include=set(settings.SHOWN))

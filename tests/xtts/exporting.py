@@ -33,9 +33,7 @@ def trained_state(base: Path, tokenizer: Tokenizer) -> State:
 
 
 def checkpoint_info(base: Path, tokenizer: Tokenizer, **known: Any) -> CheckpointInfo:
-    known.setdefault(
-        "settings", {"version": "tiny-random", "learning_rate": 3e-5, "num_epochs": 10, "train_csv": SECRET}
-    )
+    known.setdefault("settings", {"version": "tiny", "learning_rate": 3e-5, "num_epochs": 10, "train_csv": SECRET})
     known |= {"base": str(base), "base_fingerprint": fingerprint(base), "vocabulary_hash": tokenizer.vocabulary.hash}
     return CheckpointInfo(STEP, 1.5, 2.25, 2.5, is_average=True, **known)
 

@@ -14,7 +14,7 @@ from tests.xtts.hub_server import Hub, serving
 from utils.core.errors import DownloadError
 from utils.xtts import base_models
 from utils.xtts.base_models import DownloadProgress, ModelSource, base_folder
-from utils.xtts.files import BUILT_IN, HUB_FILES, ModelFileError
+from utils.xtts.files import HUB_FILES, TINY, ModelFileError
 from utils.xtts.hub import LICENCE, VARIABLE, LicenceError, UnreachableError, accept_licence, licence_accepted
 from utils.xtts.model import match_gpt, read_state_dict, require_match
 
@@ -173,11 +173,10 @@ def test_without_a_connection_files_that_look_complete_are_used(
         base_folder("v2.0.3", source=offline)
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_built_in_models_need_neither_consent_nor_connection(offline: ModelSource, name: str) -> None:
-    folder = base_folder(name, source=offline)
+def test_the_embedded_voice_needs_neither_consent_nor_connection(offline: ModelSource) -> None:
+    folder = base_folder(TINY, source=offline)
     assert {path.name for path in folder.iterdir()} > set(HUB_FILES)
-    assert require_match(match_gpt(folder), name).complete
+    assert require_match(match_gpt(folder), TINY).complete
 
 
 def test_a_complete_folder_of_a_user_is_used_in_place(offline: ModelSource, tiny_folder: Path) -> None:

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from tests.xtts.exporting import plain_model
+from tools import random_model
+from tools.random_model import small_vocabulary
 from utils.core import languages
-from utils.xtts import random_model
 from utils.xtts.model import load_gpt, match_gpt
-from utils.xtts.random_model import small_vocabulary
 
 pytestmark = pytest.mark.slow
 

@@ -6,10 +6,11 @@ import soundfile
 import torch
 
 from tests.xtts.exporting import plain_model
+from tools import random_model
 from utils.core import storage
 from utils.core.errors import StorageError
 from utils.media import audio
-from utils.xtts import export, random_model
+from utils.xtts import export
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.export import write_ready
 from utils.xtts.files import ModelFileError

@@ -13,12 +13,12 @@ from tools.tiny_voice.corpus import read_takes
 from tools.tiny_voice.recipe import Dvae
 from tools.tiny_voice.stages import BuildContext
 from tools.tiny_voice.training_loop import Figures, TrainingLoop, crops
+from tools.untrained import new_dvae
 from utils.core.batching import evenly_spaced
 from utils.core.storage import atomic_writer
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.xtts.files import DVAE_FILE, MEL_FILE
-from utils.xtts.from_scratch import new_dvae
 
 TRACK = "mel.npy"
 HEARD = 4_000  # clips, spread over all: two hours say enough of the sounds of a language

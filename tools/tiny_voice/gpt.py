@@ -9,11 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tools.random_model import small_vocabulary
 from tools.tiny_voice.codes import LISTS, read_clips, store_key
 from tools.tiny_voice.recipe import Gpt, GptTraining
 from tools.tiny_voice.stages import BuildContext, Progress
 from tools.tiny_voice.training_loop import CURVE
 from tools.tiny_voice.widen import widen
+from tools.untrained import GptSize, VocoderSize, new_config, new_vocoder, write_config, write_speakers, write_weights
 from utils import runs
 from utils.config import TrainConfig
 from utils.core.errors import RunError
@@ -26,17 +28,7 @@ from utils.runs import Run, Status
 from utils.runs.job import Job
 from utils.training.checkpoint_samples import NO_SAMPLES
 from utils.xtts.files import DVAE_FILE, MEL_FILE
-from utils.xtts.from_scratch import (
-    GptSize,
-    VocoderSize,
-    new_config,
-    new_vocoder,
-    write_config,
-    write_speakers,
-    write_weights,
-)
 from utils.xtts.model import new_gpt
-from utils.xtts.random_model import small_vocabulary
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 

@@ -14,9 +14,9 @@ from tools.tiny_voice.corpus import Take, read_takes
 from tools.tiny_voice.speakers import SPEAKERS
 from tools.tiny_voice.stages import BuildContext
 from tools.tiny_voice.training_loop import Figures, TrainingLoop, crops, load_trained
+from tools.untrained import EMBEDDING, new_speaker_encoder
 from utils.core.storage import atomic_writer
 from utils.media import audio
-from utils.xtts.from_scratch import EMBEDDING, new_speaker_encoder
 
 RATE = 16_000  # what coqui's encoder hears
 HEARD = 60  # sentences of each voice, three minutes

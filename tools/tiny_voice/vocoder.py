@@ -14,8 +14,8 @@ from tools.tiny_voice.latents import CODE_OUTPUT, FULL, Pairs, gather, vocoder_c
 from tools.tiny_voice.speaker_encoder import load_speaker_encoder
 from tools.tiny_voice.stages import BuildContext
 from tools.tiny_voice.training_loop import Figures, TrainingLoop, load_trained
+from tools.untrained import VocoderSize, new_vocoder
 from utils.evaluation.metrics import mel_cepstral_distance
-from utils.xtts.from_scratch import VocoderSize, new_vocoder
 
 WINDOWS = (256, 512, 1024, 2048)  # samples of the spectra that are compared
 QUIETEST = 1e-4  # magnitudes below it count as silence

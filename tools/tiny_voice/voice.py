@@ -17,6 +17,7 @@ from tools.tiny_voice.speakers import SPEAKERS
 from tools.tiny_voice.stages import BuildContext
 from tools.tiny_voice.vocoder import load_vocoder
 from tools.tiny_voice.widen import widen
+from tools.untrained import VocoderSize, write_speakers, write_weights
 from utils.core.storage import replace_folder, write_atomically
 from utils.dataset.metadata import header_seconds
 from utils.media import audio
@@ -25,7 +26,6 @@ from utils.speech.loading import open_model
 from utils.speech.voices import MIN_SECONDS, ConditioningSettings, encode_speaker
 from utils.workspace import sample_project
 from utils.xtts.files import ABOUT_FILE, CONFIG_FILE, DVAE_FILE, MEL_FILE, REFERENCE_FILE, TINY
-from utils.xtts.from_scratch import VocoderSize, write_speakers, write_weights
 from utils.xtts.model import gpt_state
 from utils.xtts.tensors import half_dtype
 from utils.xtts.tokenizer import Tokenizer

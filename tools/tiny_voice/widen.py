@@ -3,7 +3,7 @@
 ``Xtts`` builds its ``HifiDecoder`` with fixed widths, 23 million parameters. A network of a quarter of that width is
 the same function as one of full width whose other channels are silent. Weights of silent inputs may have any value, so
 the rows of a stored weight overlap and the file is hardly larger than the narrow network. Plain coqui loads such a file
-as any other; ``utils.xtts.from_scratch`` finds the narrow network in it again.
+as any other; ``utils.xtts.narrow_vocoder`` finds the narrow network in it again.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from utils.xtts.from_scratch import VocoderSize, new_vocoder
+from tools.untrained import VocoderSize, new_vocoder
 
 LENGTH, DIRECTION = ".parametrizations.weight.original0", ".parametrizations.weight.original1"
 SPECTRUM = ".torch_spec."

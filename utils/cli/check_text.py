@@ -4,12 +4,12 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
+from utils.config.train import RETIRED
 from utils.core import paths
 from utils.core.errors import DataError, VocabularyError
 from utils.dataset.metadata import header_seconds
 from utils.dataset.text_files import find_columns, read_any_encoding, read_listing
 from utils.xtts.coverage import TextRow, measure_coverage
-from utils.xtts.files import BUILT_IN
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
@@ -65,7 +65,7 @@ def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> Token
 
 def published_vocabulary() -> Path:
     """Return the vocab.json of a downloaded base model."""
-    files = sorted(path for path in paths.MODELS.glob("*/vocab.json") if path.parent.name not in BUILT_IN)
+    files = sorted(path for path in paths.MODELS.glob("*/vocab.json") if path.parent.name != RETIRED)
     if not files:
         raise VocabularyError(
             f"vocab.json is missing from {paths.MODELS}.",

@@ -1,12 +1,21 @@
 """Settings of a fine-tuning run, of downloading its base model, and of a test run."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from utils.config.base import Config, Language, Text, setting
+from utils.core import paths
 
-Version = Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny", "tiny-random"]
+RETIRED = "tiny-random"  # a base version of 1.0
+
+
+def allow_retired(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+    """Accept the retired version while its folder is there, so that runs of 1.0 still open and resume."""
+    return value if value == RETIRED and (paths.MODELS / RETIRED).is_dir() else validate(value)
+
+
+Version = Annotated[Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"], WrapValidator(allow_retired)]
 
 
 class TrainConfig(Config):
@@ -18,7 +27,7 @@ class TrainConfig(Config):
     version: Version = setting(
         "v2.0.2",
         "Base version",
-        "Published XTTS version to start from; tiny is the small built-in voice, tiny-random is for tests.",
+        "Published XTTS version to start from; tiny is the small built-in voice.",
     )
     language: Language = setting("am", "Language", "Language spoken in the clips.")
     use_amharic_g2p: bool = setting(True, "Amharic G2P", "Convert Amharic to phonetic Latin letters before training.")
@@ -217,7 +226,7 @@ class DownloadConfig(Config):
     version: Version = setting(
         "v2.0.2",
         "Base version",
-        "XTTS version to download; tiny is the small built-in voice, tiny-random is for tests.",
+        "XTTS version to download; tiny is the small built-in voice.",
     )
     models: Text = setting("", "Models folder", "Where to save the model; blank = the default folder.")
 

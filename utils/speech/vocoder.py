@@ -21,7 +21,7 @@ from utils.media.audio import Samples
 from utils.speech.hifigan import HifiGan
 from utils.speech.layers import DTYPES, Precision
 from utils.speech.precision import require
-from utils.xtts.from_scratch import without_silent_channels
+from utils.xtts.narrow_vocoder import without_silent_channels
 
 MAX_FRAMES_CPU = 1024  # computed at once, 11 seconds: shorter parts spend more on margins, longer ones memory
 MAX_FRAMES_GPU = 1 << 14

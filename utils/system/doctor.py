@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Literal
 
 import psutil
 
+from utils.config.train import RETIRED
 from utils.core import paths
 from utils.system import packages as pinned
-from utils.xtts.files import BUILT_IN, HUB_FILES, looks_complete
+from utils.xtts.files import HUB_FILES, looks_complete
 
 if TYPE_CHECKING:
     import torch
@@ -172,7 +173,7 @@ def browser(_output: Path) -> Iterator[Finding]:
 
 def base_model(_output: Path) -> Iterator[Finding]:
     """A base model is installed and complete, and its licence was accepted."""
-    folders = sorted(path for path in paths.MODELS.glob("*/") if path.name not in BUILT_IN)
+    folders = sorted(path for path in paths.MODELS.glob("*/") if path.name != RETIRED)
     if not folders:
         cure = "Download it in the System tab, or with: python -m utils download-model."
         yield Finding("Base model", "warn", "not installed", cure)

@@ -15,7 +15,7 @@ from utils.core.storage import read_json
 from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES, RATE
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
 from utils.training.packing import AUDIO_EXTRA, MEL_BANDS, PROMPT, TEXT_EXTRA, Example, PackedBatch, SpecialTokens, pack
-from utils.xtts.files import CONFIG_FILE, TINY, TINY_RANDOM
+from utils.xtts.files import CONFIG_FILE, TINY
 
 MAX_REFERENCE_FRAMES = 12 * HALF_SECOND_FRAMES  # references are at most six seconds long
 
@@ -51,15 +51,7 @@ class ModelSize:
         if config.custom_model:
             path = Path(config.custom_model)
             return cls.from_folder(path if path.is_dir() else path.parent)
-        if config.version == TINY:
-            return cls.from_folder(TINY_MODEL)
-        if config.version == TINY_RANDOM:
-            from utils.xtts.random_model import RandomModelSize, small_vocabulary
-
-            tiny = RandomModelSize()
-            rows = small_vocabulary(tiny.tokens).size
-            return cls(layers=tiny.layers, dim=tiny.dim, heads=tiny.heads, text_rows=rows)
-        return cls()
+        return cls.from_folder(TINY_MODEL) if config.version == TINY else cls()
 
     @classmethod
     def from_folder(cls, folder: Path) -> Self:

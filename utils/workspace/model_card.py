@@ -14,14 +14,13 @@ from utils.dataset import metadata
 from utils.runs import Run
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
-from utils.xtts.files import TINY, TINY_RANDOM, read_about
+from utils.xtts.files import TINY, read_about
 from utils.xtts.hub import LICENCE
-from utils.xtts.random_model import RECIPE_FILE
 
 if TYPE_CHECKING:
     from utils.speech.loading import LoadedModel
 
-BUILT_IN = {TINY: "the embedded voice of this project", TINY_RANDOM: "a tiny model with random weights"}
+EMBEDDED = "the embedded voice of this project"
 METRICS = {
     "cer": "character error rate",
     "wer": "word error rate",
@@ -113,9 +112,9 @@ def write_card(opened: "LoadedModel", name: str, *, adapter: bool = False, repor
         adapter: Whether only the adapter is published.
         report: report.json of an evaluation of this model.
     """
-    base = _base_name(opened)
-    base_title = BUILT_IN.get(base, f"XTTS v2 ({base})")
-    if base in BUILT_IN:
+    base = Path(str(read_about(opened.folder).get("base") or opened.about.get("base", ""))).name  # "" when unknown
+    base_title = EMBEDDED if base == TINY else f"XTTS v2 ({base})"
+    if base == TINY:
         licence, terms = "license: apache-2.0", f"Its base is {base_title}: Apache License 2.0."
     else:
         licence, terms = "license: other\nlicense_name: coqui-public-model-license", COQUI_LICENCE
@@ -129,13 +128,6 @@ def write_card(opened: "LoadedModel", name: str, *, adapter: bool = False, repor
         LIMITATIONS.format(languages=", ".join(find(code).name for code in opened.languages)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _base_name(opened: "LoadedModel") -> str:
-    """Return the name of the model it was originally trained from; "" when unknown."""
-    if (opened.folder / RECIPE_FILE).is_file():
-        return TINY_RANDOM
-    return Path(str(read_about(opened.folder).get("base") or opened.about.get("base", ""))).name
 
 
 def _description(opened: "LoadedModel", base: str, base_title: str, *, adapter: bool) -> str:

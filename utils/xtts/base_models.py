@@ -11,7 +11,6 @@ from pathlib import Path
 
 from utils.core.paths import LICENCE_CONSENT, MODELS, TINY_MODEL
 from utils.core.storage import file_lock, make_folder, read_json, require_space, symlink_or_copy, write_atomically
-from utils.xtts import random_model
 from utils.xtts.files import (
     DVAE_FILE,
     HUB_FILES,
@@ -23,7 +22,6 @@ from utils.xtts.files import (
     SETTINGS_FILE,
     SPEAKERS_FILE,
     TINY,
-    TINY_RANDOM,
     ModelFileError,
     looks_complete,
 )
@@ -55,10 +53,10 @@ class ModelSource:
 
 
 def base_folder(version: str, custom_model: str = "", source: ModelSource | None = None) -> Path:
-    """Return the folder of a base model; missing files are downloaded, built, or linked.
+    """Return the folder of a base model; missing files are downloaded or linked.
 
     Args:
-        version: A published version, tiny or tiny-random; for a custom model, where its missing files come from.
+        version: A published version, or tiny; for a custom model, where its missing files come from.
         custom_model: A folder or .pth to use instead.
         source: Where published models come from.
     """
@@ -72,8 +70,6 @@ def _version_folder(version: str, names: Sequence[str], source: ModelSource) -> 
     folder = source.models / version
     if version == TINY:
         return TINY_MODEL
-    if version == TINY_RANDOM:
-        return random_model.build(folder)
     make_folder(folder)
     with file_lock(source.models / f".{version}.lock"):
         verified = VerifiedFiles(folder)

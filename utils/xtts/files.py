@@ -18,9 +18,7 @@ REQUIRED_FILES = (CONFIG_FILE, VOCABULARY_FILE)  # needed beside the weights
 HUB_FILES = (MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE, DVAE_FILE, MEL_FILE, SPEAKERS_FILE)
 MODEL_FILE_NAMES = (MODEL_FILE, "best_model.pth")  # coqui's Trainer writes the second
 
-TINY = "tiny"  # the embedded voice
-TINY_RANDOM = "tiny-random"  # random weights, built in a second
-BUILT_IN = (TINY, TINY_RANDOM)  # base models that need no download and no licence
+TINY = "tiny"  # the embedded voice, which needs no download and no licence
 PICKLE = b"\x80"  # first byte of torch's older file format
 
 

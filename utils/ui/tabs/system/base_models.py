@@ -27,7 +27,7 @@ from utils.ui.page import (
 from utils.ui.tabs.system import downloads
 from utils.ui.tabs.system.downloads import BaseModel
 from utils.ui.views import cell, disabled_reasons, note, progress, table, time_left
-from utils.xtts.files import BUILT_IN, TINY
+from utils.xtts.files import TINY
 from utils.xtts.hub import LICENCE, VARIABLE, LicenceError, accept_licence, download, file_info, licence_accepted
 
 LICENCE_FILE = "LICENSE.txt"  # beside the model on the hub
@@ -183,7 +183,7 @@ def download_state(output: Path, version: str | None, language: str) -> dict[str
         chosen,
         busy=run is not None and run.current_state().status in runs.ACTIVE,
         unfinished=run is not None and any(model.is_begun for model in models),
-        consent=version in BUILT_IN or not downloads.needs_consent(),
+        consent=version == TINY or not downloads.needs_consent(),
     )
     return {
         "models": models_table(models, language),

@@ -13,7 +13,7 @@ from utils.core.storage import PARTIAL, remove_folder
 from utils.ui.views import newest_events
 from utils.workspace.disk_usage import size_of
 from utils.workspace.projects import downloads_project
-from utils.xtts.files import BUILT_IN, HUB_FILES, TINY
+from utils.xtts.files import HUB_FILES, TINY
 from utils.xtts.hub import LICENCE, LicenceError, licence_accepted
 
 VERB = "download-model"
@@ -69,7 +69,7 @@ def version_of(run: runs.Run) -> str:
 def start(version: str, output: Path) -> runs.Run:
     """Download a version; an earlier download is continued."""
     config = DownloadConfig.parse({"version": version, "models": str(paths.MODELS)}, source="The form")
-    if version not in BUILT_IN and needs_consent():
+    if version != TINY and needs_consent():
         raise LicenceError(f"The {LICENCE} of the base model has not been accepted yet.", hint="Accept it above.")
     project = downloads_project(output)
     if active := runs.active_run(project):

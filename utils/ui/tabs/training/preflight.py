@@ -23,13 +23,13 @@ from utils.ui.tabs.training import queries, settings
 from utils.ui.tabs.training.queries import PresetPeak, Result
 from utils.ui.tabs.training.settings import TrainForm, settings_error
 from utils.ui.views import cell, note, table
-from utils.xtts.files import TINY, TINY_RANDOM
+from utils.xtts.files import TINY
 
 LITTLE_HOURS = 2.0  # below it, configs/small_dataset.yaml is recommended
 
 HALF, WIDE = 2, 4  # bytes of a number in checkpoints and in the resume state
 PUBLISHED = 441_018_563  # parameters of XTTS v2's GPT
-SMALL = {TINY: 9_118_662, TINY_RANDOM: 869_957}  # of the built-in base models
+EMBEDDED = 9_118_662  # of the tiny base model's
 MOMENTS = {"adamw": 2 * WIDE, "adamw_8bit": 2, "adafactor": 0}  # bytes per weight
 FORECAST_FIELDS = (
     *("version", "custom_model", "train_csv", "num_epochs", "batch_size", "grad_acumm", "max_steps"),
@@ -143,7 +143,7 @@ def forecast(values: Mapping[str, object], project: Project) -> Forecast:
         value = values.get(name)
         return max(minimum, int(value)) if isinstance(value, int | float) and not isinstance(value, bool) else minimum
 
-    parameters = PUBLISHED if values.get("custom_model") else SMALL.get(str(values.get("version")), PUBLISHED)
+    parameters = EMBEDDED if values.get("version") == TINY and not values.get("custom_model") else PUBLISHED
     train_csv = values.get("train_csv") or project.dataset / metadata.FILES["train"]
     clips = count_clips(Path(str(train_csv)))
     updates = math.ceil(clips / (number("batch_size") * number("grad_acumm"))) * number("num_epochs")

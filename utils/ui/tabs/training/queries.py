@@ -25,7 +25,7 @@ from utils.core.errors import AmharicTtsError, RunBusyError
 from utils.core.paths import Project
 from utils.runs.background_jobs import JobStoppedError
 from utils.runs.processes import ChildError, query, read_lines
-from utils.xtts.files import SETTINGS_FILE, TINY, TINY_RANDOM, VOCABULARY_FILE
+from utils.xtts.files import SETTINGS_FILE, TINY, VOCABULARY_FILE
 
 if TYPE_CHECKING:
     from utils.dataset.clip import Clip
@@ -200,7 +200,6 @@ def check(config: dict[str, object], project: str) -> Result:
 def _tokenizer(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer | None", str]:
     """Return the tokenizer as training would make it, or the path of the missing vocabulary."""
     from utils.training.preparation import text_mode, tokenizer_for
-    from utils.xtts.random_model import RandomModelSize, small_vocabulary
     from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
     from utils.xtts.vocabulary import Vocabulary
 
@@ -211,12 +210,9 @@ def _tokenizer(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer
         return Tokenizer.load(folder), ""
     if not own and config.version == TINY:
         return tokenizer_for(paths.TINY_MODEL, config.language, texts, text_mode(config)), ""
-    if not own and config.version == TINY_RANDOM:
-        base = small_vocabulary(RandomModelSize().tokens)
-    elif (folder / VOCABULARY_FILE).is_file():
-        base = Vocabulary.load(folder / VOCABULARY_FILE)
-    else:
+    if not (folder / VOCABULARY_FILE).is_file():
         return None, str(folder / VOCABULARY_FILE)
+    base = Vocabulary.load(folder / VOCABULARY_FILE)
     return prepare_tokenizer(base, config.language, mode=text_mode(config), texts=texts, allow_missing=True), ""
 
 

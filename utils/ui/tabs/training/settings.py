@@ -21,7 +21,7 @@ from utils.ui.i18n import choices, describe_problems, field_title, heading, labe
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, notify, show_errors
 from utils.ui.run_panel import command_box
 from utils.ui.views import error_box, message_box, message_list, note
-from utils.xtts.files import BUILT_IN
+from utils.xtts.files import TINY
 from utils.xtts.hub import LICENCE, LicenceError, accept_licence, licence_accepted
 
 VERB = "train"
@@ -106,7 +106,7 @@ def settings_error(error: AmharicTtsError, language: str) -> str:
 
 def needs_licence(version: str, custom_model: str = "") -> bool:
     """Tell whether the licence of the published model still has to be accepted."""
-    return version not in BUILT_IN and not custom_model.strip() and not licence_accepted()
+    return version != TINY and not custom_model.strip() and not licence_accepted()
 
 
 def start(config: TrainConfig, project: Project) -> runs.Run:

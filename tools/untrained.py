@@ -1,8 +1,4 @@
-"""Build XTTS models of any size from coqui's classes, write them in the layout of the hub, and narrow their vocoder.
-
-coqui builds its vocoder with fixed widths. ``tools.tiny_voice`` trains a narrow one and stores it in coqui's shapes
-with silent channels; computing only the others gives the same audio several times faster.
-"""
+"""Build untrained XTTS models of any size from coqui's classes, and write them in the layout of the hub."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.parametrize import is_parametrized
 
 from utils.xtts.files import CONFIG_FILE, MEL_FILE, MODEL_FILE, SPEAKERS_FILE
 from utils.xtts.model import GPT_PREFIX, VOCODER_PREFIX
@@ -24,7 +19,6 @@ if TYPE_CHECKING:
 CHANNELS = 512  # of the vocoder's first layer, fixed by coqui
 FILTERS = (32, 64, 128, 256)  # of the speaker encoder, fixed by coqui
 MIN_FILTERS = (8, 8, 8, 8)  # where the speaker encoder is not used
-STEP = 16  # of a narrow vocoder's channels: four halvings must come out even
 ENCODER_BLOCKS = (3, 4, 6, 3)
 ENCODER_MELS, EMBEDDING = 64, 512
 ENCODER_AUDIO = {  # as in HifiDecoder
@@ -131,46 +125,3 @@ def write_speakers(folder: Path, speakers: Mapping[str, Mapping[str, Tensor]]) -
 def write_config(folder: Path, config: "XttsConfig", vocabulary: Vocabulary) -> None:
     config.save_json(folder / CONFIG_FILE)
     vocabulary.save(folder)
-
-
-def without_silent_channels(decoder: nn.Module) -> nn.Module:
-    """Return the generator of a HifiDecoder without its silent channels, or unchanged when there are none."""
-    generator: Any = decoder.get_submodule("waveform_decoder")
-    used = _used_channels(generator)
-    if used >= generator.conv_pre.out_channels:
-        return decoder.get_submodule("waveform_decoder")
-    size = VocoderSize(generator.conv_pre.in_channels, used, MIN_FILTERS)
-    narrow = new_vocoder(size).get_submodule("waveform_decoder")
-    with torch.no_grad():
-        for name, layer in narrow.named_modules():
-            if isinstance(layer, nn.Conv1d | nn.ConvTranspose1d):
-                _copy_weights(generator.get_submodule(name), layer)
-    return narrow.to(next(generator.parameters()).device)
-
-
-def _used_channels(generator: nn.Module) -> int:
-    parts: Any = generator
-    needed = _count_used(parts.conv_pre.weight, parts.conv_pre.bias, parts.cond_layer.weight, parts.cond_layer.bias)
-    for index, (up, condition) in enumerate(zip(parts.ups, parts.conds, strict=True)):
-        weight = up.weight.transpose(0, 1)[:, : needed >> index]
-        needed = max(needed, _count_used(weight, up.bias, condition.weight, condition.bias) << (index + 1))
-    return -(-needed // STEP) * STEP
-
-
-def _count_used(*weights: Tensor) -> int:
-    """Return the number of outputs up to the last one that is not silent."""
-    used = torch.stack([weight.detach().flatten(1).any(1) if weight.ndim > 1 else weight != 0 for weight in weights])
-    indices = used.any(0).nonzero()
-    return int(indices.max()) + 1 if len(indices) else 1
-
-
-def _copy_weights(wide: nn.Module, narrow: nn.Module) -> None:
-    source: Any = wide
-    target: Any = narrow
-    weight = source.weight[tuple(slice(size) for size in target.weight.shape)]
-    if is_parametrized(narrow):
-        target.weight = weight  # the parametrization splits it
-    else:
-        target.weight.copy_(weight)
-    if target.bias is not None:
-        target.bias.copy_(source.bias[: len(target.bias)])

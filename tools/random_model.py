@@ -1,4 +1,4 @@
-"""A small XTTS v2 with random weights, for tests and dry runs without a download.
+"""A small XTTS v2 with random weights, for tests and benchmarks.
 
 coqui fixes the sizes of its vocoder and speaker encoder, 23 million parameters. Their large weights are stored as
 overlapping views of one short run of random numbers, which torch.save keeps: the files are small, and loading them
@@ -17,13 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from utils.core import languages
-from utils.core.storage import file_lock, make_folder, read_text, replace_folder
-from utils.media import audio
-from utils.media.audio import Samples
-from utils.media.rates import RATE
-from utils.xtts.files import DVAE_FILE, HUB_FILES, REFERENCE_FILE
-from utils.xtts.from_scratch import (
+from tools.untrained import (
     GptSize,
     VocoderSize,
     new_config,
@@ -33,6 +27,12 @@ from utils.xtts.from_scratch import (
     write_speakers,
     write_weights,
 )
+from utils.core import languages
+from utils.core.storage import file_lock, make_folder, read_text, replace_folder
+from utils.media import audio
+from utils.media.audio import Samples
+from utils.media.rates import RATE
+from utils.xtts.files import DVAE_FILE, HUB_FILES, REFERENCE_FILE
 from utils.xtts.model import meta_gpt, new_gpt
 from utils.xtts.vocabulary import SPACE, START, STOP, UNKNOWN, Vocabulary
 
