@@ -248,17 +248,21 @@ class SpeechSession:
         """Run a request until others may have a turn; return whether it continues after that."""
         if request.steps is None:
             request.steps = request.task(self._model_for(request))
-        for event in request.steps:
-            self._check()
-            if event is None:
-                return True
-            request.deliver(event)
+        continues = False
+        try:
+            for event in request.steps:
+                self._check()
+                if event is None:
+                    continues = True
+                    return True
+                request.deliver(event)
+        finally:
+            if not continues:
+                request.close_steps()  # an error while closing reaches the caller too
         request.deliver(None)
         return False
 
     def _finish_turn(self, request: SpeechRequest[object], *, continues: bool, seconds: float) -> None:
-        if not continues:
-            request.close_steps()  # while the model is still in use
         with self._changed:
             self._current = None
             is_queued = request in self._queue  # unless it was cancelled
