@@ -162,6 +162,7 @@ def reopen(seen: Seen, served: Served, run: Run) -> None:
     settle(second)
     expect(second.locator("#run-facts")).to_be_visible()
     open_tab(second, t("training.tab", "en"))
+    second.wait_for_function("localStorage.getItem('amharic-tab') === 'training'")
     second.close()
     assert seen.complaints == []
     served.restart(page)
