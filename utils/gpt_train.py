@@ -126,6 +126,7 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
     # 5. The first run that finishes becomes the voice of the project.
     if ranks.is_first:
         publish_first_voice(job, data.clips.voice)
+    ranks.close()
     best = loop.state.best_update
     best_folder = checkpoints.checkpoint_folder(job.run.folder, best) if best else None
     losses = loop.state.train_loss, loop.state.eval_losses

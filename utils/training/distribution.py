@@ -76,6 +76,11 @@ class Ranks:
     def wait(self) -> None:
         self.accelerator.wait_for_everyone()
 
+    def close(self) -> None:
+        """Leave the process group together: a process that exits while others still need it makes them fail."""
+        self.wait()
+        self.accelerator.state.destroy_process_group()
+
     def agree_on_stop(self, request: str) -> str:
         """Return the stop request that the first process received, so that all stop after the same update."""
         requests = ("", "save", "now")
