@@ -37,11 +37,11 @@ def alone(tmp_path_factory: pytest.TempPathFactory, dataset: Path) -> Run:
 @pytest.mark.parametrize(
     ("words", "launcher"),
     [
-        (("--num-processes=2",), ()),
+        (("--num-processes=2", "--tracker=tensorboard"), ()),
         (("--num-processes=2", "--sharding=fsdp"), ()),
         ((), ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m")),
     ],
-    ids=["num_processes", "fsdp", "torchrun"],
+    ids=["tracker", "fsdp", "torchrun"],
 )
 def test_two_processes_come_to_the_same_curve(
     tmp_path: Path, dataset: Path, alone: Run, words: tuple[str, ...], launcher: tuple[str, ...]

@@ -77,7 +77,7 @@ class Ranks:
         self.accelerator.wait_for_everyone()
 
     def close(self) -> None:
-        """Leave the process group together: a process that exits while others still need it makes them fail."""
+        """Leave the process group together, before any process exits."""
         self.wait()
         self.accelerator.state.destroy_process_group()
 

@@ -133,7 +133,8 @@ class Tracker:
 
     def close(self) -> None:
         if self.enabled:
-            self._try(self.accelerator.end_training)
+            for tracker in self.accelerator.trackers:  # end_training() would leave the process group as well
+                self._try(tracker.finish)
 
     def _try(self, action: Callable[[], object]) -> None:
         try:
