@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.soak.faults import fill
+from tests.soak.mounting import fill
 from utils import runs
 from utils.config import RehearsalConfig
 from utils.core.errors import RunBusyError, RunError, StorageError

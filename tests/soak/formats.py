@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -64,7 +63,6 @@ class Outcome(NamedTuple):
     kind: Literal["read", "refused", "failed"]
     reason: str = ""
     has_hint: bool = True
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -81,15 +79,13 @@ class Format:
         folder = self.file.partition("/")[0]
         shutil.copytree(specimens / folder, copy / folder)
         (copy / self.file).write_bytes(content)
-        began = time.process_time()
         try:
             self.read(copy / self.file)
-            outcome = Outcome("read")
         except AmharicTtsError as error:
-            outcome = Outcome("refused", type(error).__name__, bool(error.hint))
-        except Exception as error:  # noqa: BLE001  # any other error is what this campaign looks for
-            outcome = Outcome("failed", "".join(traceback.format_exception(error)[-4:]))
-        return outcome._replace(seconds=time.process_time() - began)
+            return Outcome("refused", type(error).__name__, bool(error.hint))
+        except Exception as error:  # noqa: BLE001  # any other error is what these tests look for
+            return Outcome("failed", "".join(traceback.format_exception(error)[-4:]))
+        return Outcome("read")
 
 
 def read_database(path: Path) -> None:

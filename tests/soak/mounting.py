@@ -1,4 +1,4 @@
-"""Disks and folders that are made small or read-only for a while."""
+"""Disks that are small or full, and folders that are read-only for a while."""
 
 import contextlib
 import os
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from utils.core.errors import RunError
+
+BLOCK = 1 << 16
 
 
 class NotHere(RunError):  # noqa: N818  # a reason, not an error
@@ -51,3 +53,12 @@ def read_only(folder: Path) -> Iterator[None]:
                 yield
     finally:
         beside.rmdir()
+
+
+def fill(folder: Path, left: int) -> Path:
+    """Write a file that leaves this many bytes free."""
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while (free := shutil.disk_usage(folder).free) > left:
+            file.write(bytes(min(BLOCK, free - left)))
+    return filler
