@@ -28,7 +28,8 @@ from tools.untrained import (
     write_weights,
 )
 from utils.core import languages
-from utils.core.storage import file_lock, make_folder, read_text, replace_folder
+from utils.core.folders import replace_folder
+from utils.core.storage import file_lock, make_folder, read_text
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE

@@ -12,7 +12,7 @@ from tests.random_base import random_base
 from tests.soak.formats import write_dataset
 from utils import runs
 from utils.config import TrainConfig
-from utils.core import storage
+from utils.core import folders
 from utils.core.events import Event, iter_events, read_tail
 from utils.core.paths import Project
 from utils.dataset.clip import Clip
@@ -163,8 +163,8 @@ class Subject:
     def check_resume(self, last: int | None = None) -> None:
         """Resume the run, and check that it continues after ``last``, by default the update of its resume state."""
         if last is None:
-            newest = storage.newest_complete(self.training.folder / checkpoints.RESUME_FOLDER, checkpoints.RESUME_STATE)
-            last = int(storage.read_manifest(newest, checkpoints.RESUME_STATE)["update"]) if newest else 0
+            newest = folders.newest_complete(self.training.folder / checkpoints.RESUME_FOLDER, checkpoints.RESUME_STATE)
+            last = int(folders.read_manifest(newest, checkpoints.RESUME_STATE)["update"]) if newest else 0
         before = len(self.events("train"))
         self.work()
         steps = self.steps("train")[before:]

@@ -29,8 +29,8 @@ from tests.soak.subject import PATIENCE, Lost, Subject, wait_for
 from utils import runs
 from utils.core.errors import RunBusyError, StorageError
 from utils.core.events import iter_events, read_tail
+from utils.core.folders import DamagedError
 from utils.core.paths import ROOT
-from utils.core.storage import DamagedError
 from utils.dataset.clip import APPROVED
 from utils.dataset.editor import approve, exclude, restore
 from utils.dataset.store import load_dataset

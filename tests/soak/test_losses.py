@@ -9,7 +9,8 @@ import torch
 
 from tests.soak.subject import Lost, Subject
 from utils.core.events import EventLog
-from utils.core.storage import DamagedError, make_folder
+from utils.core.folders import DamagedError
+from utils.core.storage import make_folder
 from utils.dataset import editor
 from utils.runs import Run, State, Status
 from utils.training import resume_state

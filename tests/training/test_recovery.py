@@ -9,7 +9,7 @@ import torch
 
 from tests.training.running import events, figures, resume, trained, weights
 from utils.config import TrainConfig
-from utils.core.storage import DamagedError
+from utils.core.folders import DamagedError
 from utils.runs import Run
 from utils.training import resume_state
 from utils.training.preparation import BASE_FILE

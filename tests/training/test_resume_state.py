@@ -13,9 +13,9 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from utils.core import storage
+from utils.core import folders
 from utils.core.errors import StorageError
-from utils.core.storage import DamagedError
+from utils.core.folders import DamagedError
 from utils.training import resume_state
 from utils.training.resume_state import Snapshot, capture_rng, load, restore_rng, save
 from utils.xtts import checkpoints
@@ -139,7 +139,7 @@ def test_a_disk_that_fills_up_during_a_save_leaves_the_old_state(
     small_disk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(small_disk / "resume", snapshot(weights={"w": torch.ones(1000)}))
-    monkeypatch.setattr(storage, "require_space", lambda *_: None)
+    monkeypatch.setattr(folders, "require_space", lambda *_: None)
     with pytest.raises(StorageError, match="No space left"):
         save(small_disk / "resume", snapshot(update=4, weights={"w": torch.ones(200_000)}))
     assert load(small_disk / "resume").update == 3
@@ -199,7 +199,7 @@ def test_a_damaged_state_is_refused_with_a_hint(tmp_path: Path, change: dict[str
 def test_a_file_that_the_manifest_does_not_name_is_refused(tmp_path: Path) -> None:
     save(tmp_path / "resume", snapshot())
     with pytest.raises(DamagedError, match="has changed since it was written"):
-        storage.verify_hashes(tmp_path / "resume", checkpoints.RESUME_STATE, [checkpoints.RESUME_STATE])
+        folders.verify_hashes(tmp_path / "resume", checkpoints.RESUME_STATE, [checkpoints.RESUME_STATE])
 
 
 def test_weights_that_half_precision_cannot_hold_stay_wide(tmp_path: Path) -> None:

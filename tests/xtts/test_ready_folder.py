@@ -7,7 +7,7 @@ import torch
 
 from tests.xtts.exporting import plain_model
 from tools import random_model
-from utils.core import storage
+from utils.core import folders
 from utils.core.errors import StorageError
 from utils.media import audio
 from utils.xtts import export
@@ -136,7 +136,7 @@ def test_a_kill_between_the_two_renames_is_repaired_by_the_next_call(tmp_path: P
     if after == "both there":
         folder.mkdir()
         (folder / "model.pth").write_text("new")
-    with pytest.raises(RuntimeError), storage.replace_folder(folder, ours=["model.pth"]):
+    with pytest.raises(RuntimeError), folders.replace_folder(folder, ours=["model.pth"]):
         raise RuntimeError
     assert (folder / "model.pth").read_text() == ("old" if after == "old gone" else "new")
     assert (folder / "mine.txt").read_text() == "mine"

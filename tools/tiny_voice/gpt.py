@@ -20,9 +20,10 @@ from utils import runs
 from utils.config import TrainConfig
 from utils.core.errors import RunError
 from utils.core.events import Event, EventLog, iter_events
+from utils.core.folders import replace_folder
 from utils.core.languages import AMHARIC
 from utils.core.paths import Project
-from utils.core.storage import link_or_copy, replace_folder, write_atomically
+from utils.core.storage import link_or_copy, write_atomically
 from utils.dataset.features import AUDIO, FOLDER, Shards
 from utils.runs import Run, Status
 from utils.runs.job import Job

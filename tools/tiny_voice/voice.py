@@ -18,7 +18,8 @@ from tools.tiny_voice.stages import BuildContext
 from tools.tiny_voice.vocoder import load_vocoder
 from tools.tiny_voice.widen import widen
 from tools.untrained import VocoderSize, write_speakers, write_weights
-from utils.core.storage import replace_folder, write_atomically
+from utils.core.folders import replace_folder
+from utils.core.storage import write_atomically
 from utils.dataset.metadata import header_seconds
 from utils.media import audio
 from utils.media.rates import RATE

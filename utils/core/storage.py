@@ -1,24 +1,15 @@
-"""Crash-safe files and folders: written completely or not at all. Locks that the system frees when their holder dies.
-
-Everything is written under a hidden name, then renamed. A kill can leave hidden folders beside ``step_5``:
-``.step_5.new-TIME`` was being written, ``.step_5.old-TIME`` was being replaced, ``.step_5.gone-TIME`` was being
-deleted. There are two ways to write a folder. ``replace_folder`` suits any folder: its next call restores the old one
-where a kill came between the renames. ``write_folder`` also writes a manifest with the size and hash of every file, so
-that ``newest_complete`` always finds the newest complete version.
-"""
+"""Files that are written completely or not at all, and locks that the system frees when their holder dies."""
 
 import contextlib
 import errno
-import hashlib
 import json
 import math
 import os
-import re
 import secrets
 import shutil
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -26,25 +17,13 @@ from utils.core.errors import StorageError
 from utils.core.paths import TINY_MODEL
 
 T = TypeVar("T")
-Digests = dict[str, str]
 
 PARTIAL = ".partial"
-LEFTOVER = re.compile(r"\.(?P<name>.+)\.((?P<kind>new|old|gone)-\d+|before)")  # .before was written by version 1.0
 RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # virus scanners close a file within this time
-FORMAT = 1  # of manifests
 RESERVE = 1.01  # file systems need a little for themselves
 JSON_RESERVE = 1 << 18  # bytes for the JSON files beside the tensors
 
 NO_SPACE_HINT = "Free some space or choose another folder. Existing files are unchanged."
-FREE_SPACE_HINT = (
-    "Free some space, delete checkpoints (python -m utils checkpoints delete) or set a smaller save_n_checkpoints. "
-    "What was saved before is unchanged."
-)
-CHOOSE_ANOTHER = "Choose another one; this one cannot be repaired."
-
-
-class DamagedError(StorageError):
-    """A folder does not contain what was written to it."""
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
@@ -169,149 +148,6 @@ def timestamp_name(seconds: float) -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(seconds))}-{int(seconds % 1 * 1000):03}"
 
 
-@contextlib.contextmanager
-def replace_folder(path: Path, ours: Collection[str] | None = None) -> Iterator[Path]:
-    """Give an empty folder to fill, which then replaces another; on failure the old one is unchanged.
-
-    Args:
-        path: The folder to replace.
-        ours: Names that are replaced or deleted; all other files belong to the user and move over. None: no file does.
-    """
-    make_folder(path.parent)
-    new = _beside(path, "new")
-    with storage_errors(path):
-        try:
-            _restore(path, ours)
-            new.mkdir()
-            yield new
-            _flush(new)
-            _swap(new, path)
-            _restore(path, ours)
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
-
-
-def _restore(path: Path, ours: Collection[str] | None) -> None:
-    """Put the old folder back where no new one took its place; otherwise delete it, except for the user's files."""
-    for old in (leftover for leftover, kind in _leftovers(path) if kind == "old"):
-        if not path.exists():
-            old.rename(path)
-            continue
-        for entry in list(old.iterdir()) if ours is not None else []:
-            if entry.name not in (ours or ()) and not (path / entry.name).exists():
-                entry.rename(path / entry.name)
-        shutil.rmtree(old, ignore_errors=True)  # the next call deletes what cannot be deleted now
-
-
-def write_folder(
-    target: Path, manifest: str, fill: Callable[[Path], Digests], about: Mapping[str, Any], *, needed: int
-) -> Path:
-    """Write a folder with a manifest, which replaces the one that is there; on failure that one is unchanged.
-
-    Args:
-        target: The folder.
-        manifest: Name of its manifest, a JSON file.
-        fill: Writes the files; returns the SHA-256 of those that it has hashed while writing.
-        about: What else the manifest contains.
-        needed: Bytes that will be written.
-    """
-    make_folder(target.parent)
-    has_previous = repair(target, manifest)
-    require_space(target, needed, FREE_SPACE_HINT)
-    serial = 1 + int(read_manifest(target, manifest)["serial"]) if has_previous else 1
-    with replace_folder(target) as new:
-        digests, files = fill(new), {}
-        for path in _flush(new):  # before the manifest, which says that they are complete
-            name = path.relative_to(new).as_posix()
-            files[name] = {"size": path.stat().st_size, "sha256": digests.get(name) or hash_file(path)}
-        content = {"format": FORMAT, "serial": serial, **about, "files": files}
-        write_atomically(new / manifest, json.dumps(content, indent=1, ensure_ascii=False))
-    return target
-
-
-def remove_folder(target: Path) -> None:
-    """Delete a folder; its name is free at once, even if some files cannot be deleted yet."""
-    gone = _beside(target, "gone")
-    try:
-        retry_while_in_use(lambda: target.rename(gone))
-    except FileNotFoundError:
-        return  # another process was faster
-    except OSError as error:
-        hint = "Close the programs that use it."
-        raise StorageError(f"{target} cannot be deleted: {error.strerror}.", hint=hint) from error
-    shutil.rmtree(gone, ignore_errors=True)
-
-
-def repair(target: Path, manifest: str) -> bool:
-    """Put the newest complete version in place and delete what a kill has left; only the writer may call this.
-
-    Returns whether there is a complete version.
-    """
-    newest = newest_complete(target, manifest)
-    if newest is not None and newest != target:
-        _swap(newest, target)
-    for path, _ in _leftovers(target):
-        shutil.rmtree(path, ignore_errors=True)  # Windows cannot delete what is open; the next call does
-    return newest is not None
-
-
-def repair_all(parent: Path, manifest: str) -> None:
-    """Repair every folder in a parent, and delete half-written files."""
-    matches = (LEFTOVER.fullmatch(path.name) for path in parent.glob(".*"))
-    for name in {match["name"] for match in matches if match}:
-        repair(parent / name, manifest)
-    for path in parent.glob(f".*{PARTIAL}"):
-        path.unlink(missing_ok=True)
-
-
-def newest_complete(target: Path, manifest: str) -> Path | None:
-    """Find the newest complete version of a folder, in place or beside it, without changing anything."""
-    serials = {}
-    for path in (target, *(path for path, kind in _leftovers(target) if kind != "gone")):
-        with contextlib.suppress(DamagedError):
-            serials[path] = int(read_manifest(path, manifest)["serial"])
-    return max(serials, key=serials.__getitem__, default=None)
-
-
-def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
-    """Read the manifest of a folder and check the sizes of its files."""
-    path = folder / manifest
-    try:
-        about = read_json(path)
-        version, files = about["format"], about["files"].items()
-        sizes = {name: int(file["size"]) for name, file in files if file["sha256"]}
-        int(about["serial"])
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise DamagedError(f"{path} cannot be read: {type(error).__name__} {error}.", hint=CHOOSE_ANOTHER) from error
-    if version != FORMAT:
-        raise DamagedError(f"{path} has format {version}; this version reads {FORMAT}.", hint="Use the same version.")
-    for name, size in sizes.items():
-        try:
-            actual = (folder / name).stat().st_size
-        except OSError as error:
-            raise DamagedError(f"{folder / name} is missing.", hint=CHOOSE_ANOTHER) from error
-        if actual != size:
-            raise DamagedError(f"{folder / name} has {actual} bytes instead of {size}.", hint=CHOOSE_ANOTHER)
-    return dict(about)
-
-
-def verify_hashes(folder: Path, manifest: str, names: Iterable[str] = ()) -> None:
-    """Compare the content of files with the manifest; all files unless some are named."""
-    files = read_manifest(folder, manifest)["files"]
-    for name in names or files:
-        if name not in files or hash_file(folder / name) != files[name]["sha256"]:
-            hint = "Choose another one and check the disk."
-            raise DamagedError(f"{folder / name} has changed since it was written.", hint=hint)
-
-
-def hash_file(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DamagedError(f"{path} cannot be read: {error.strerror}.", hint=CHOOSE_ANOTHER) from error
-
-
 def require_space(target: Path, needed: int, hint: str = NO_SPACE_HINT) -> None:
     """Refuse to start writing what does not fit on the disk."""
     make_folder(target.parent)
@@ -355,49 +191,3 @@ def symlink_or_copy(source: Path, target: Path) -> None:
         target.symlink_to(source.resolve())
     except OSError:
         shutil.copy2(source, target)
-
-
-def _swap(new: Path, target: Path) -> None:
-    """Put a complete folder in the place of another, which stays beside it; one of them can always be found."""
-    old = _beside(target, "old")
-    if target.exists():
-        retry_while_in_use(lambda: target.rename(old))
-    try:
-        retry_while_in_use(lambda: new.rename(target))
-    except OSError:
-        if old.exists():
-            old.rename(target)
-        raise
-    _sync_folder(target.parent)
-
-
-def _flush(folder: Path) -> list[Path]:
-    """Wait until every file of a folder is on the disk itself; return the files."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    for path in files:
-        with path.open("rb" if os.name == "posix" else "rb+") as file:  # a link to a read-only file is read-only too
-            os.fsync(file.fileno())
-    _sync_folder(folder)
-    return files
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make renames in a folder survive a power cut; Windows does so itself."""
-    if sys.platform != "win32":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _beside(target: Path, kind: str) -> Path:
-    """Name a hidden folder beside a target; by time, because containers reuse process ids."""
-    return target.with_name(f".{target.name}.{kind}-{time.time_ns()}")
-
-
-def _leftovers(target: Path) -> list[tuple[Path, str]]:
-    if not target.parent.is_dir():
-        return []
-    matches = ((path, LEFTOVER.fullmatch(path.name)) for path in sorted(target.parent.iterdir()))
-    return [(path, match["kind"] or "old") for path, match in matches if match and match["name"] == target.name]

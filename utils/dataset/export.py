@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 
 from utils.core.batching import batched
 from utils.core.errors import DataError, StorageError
-from utils.core.storage import replace_folder, replacing, storage_errors, write_atomically
+from utils.core.folders import replace_folder
+from utils.core.storage import replacing, storage_errors, write_atomically
 from utils.dataset.clip import COLUMNS, Clip
 from utils.dataset.metadata import FILES, LANGUAGE_FILE, WAVS, plain, write_lists
 from utils.dataset.store import DATABASE, load_dataset, open_store

@@ -21,17 +21,10 @@ from torch import Tensor, nn
 
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, RunError, SpeedupError, VocabularyError
+from utils.core.folders import DamagedError, hash_file, read_manifest, verify_hashes
 from utils.core.languages import find
 from utils.core.paths import OUTPUT, Project
-from utils.core.storage import (
-    DamagedError,
-    hash_file,
-    make_folder,
-    read_json,
-    read_manifest,
-    symlink_or_copy,
-    verify_hashes,
-)
+from utils.core.storage import make_folder, read_json, symlink_or_copy
 from utils.speech.models import TRAINED_FILES, find_model, missing_files
 from utils.xtts import checkpoints, files
 from utils.xtts.base_models import ModelSource

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from utils.config import TrainConfig
 from utils.core.errors import RunError
+from utils.core.folders import DamagedError
 from utils.core.paths import MODELS, OUTPUT, TINY_MODEL, Project, list_projects
-from utils.core.storage import DamagedError
 from utils.runs import list_runs
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, Checkpoint

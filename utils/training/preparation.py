@@ -9,8 +9,9 @@ from pathlib import Path
 
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError, DataError, RunError
+from utils.core.folders import DamagedError
 from utils.core.languages import AMHARIC
-from utils.core.storage import DamagedError, link_or_copy, make_folder, read_json, write_atomically
+from utils.core.storage import link_or_copy, make_folder, read_json, write_atomically
 from utils.dataset import features
 from utils.dataset.clip import Clip
 from utils.dataset.features import Features

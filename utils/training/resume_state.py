@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from utils.core import storage
-from utils.core.storage import DamagedError
+from utils.core import folders, storage
+from utils.core.folders import DamagedError
 from utils.xtts.checkpoints import RESUME_STATE
 from utils.xtts.tensors import flatten_tree, read_tensors, unflatten_tree, write_tensors
 
@@ -58,23 +58,23 @@ def save(folder: Path, snapshot: Snapshot) -> None:
     if snapshot.ema is not None:
         parts[EMA] = snapshot.ema
 
-    def fill(new: Path) -> storage.Digests:
+    def fill(new: Path) -> folders.Digests:
         storage.write_atomically(new / OPTIMIZER_TREE, json.dumps(optimizer))
         return {name: write_tensors(new / name, tensors) for name, tensors in parts.items()}
 
     needed = sum(tensor.nbytes + HEADER_BYTES for part in parts.values() for tensor in part.values())
     about = {name: getattr(snapshot, name) for name in SCALARS} | {"trees": trees}
-    storage.write_folder(folder, RESUME_STATE, fill, about, needed=needed)
+    folders.write_folder(folder, RESUME_STATE, fill, about, needed=needed)
 
 
 def load(folder: Path) -> Snapshot:
     """Load the newest complete state, verify every byte, and remove leftovers of an interrupted save."""
     if not can_resume(folder):
         raise DamagedError(f"{folder} holds no complete resume state.", hint="Start a new run.")
-    storage.repair(folder, RESUME_STATE)
-    about = storage.read_manifest(folder, RESUME_STATE)
+    folders.repair(folder, RESUME_STATE)
+    about = folders.read_manifest(folder, RESUME_STATE)
     try:
-        storage.verify_hashes(folder, RESUME_STATE)
+        folders.verify_hashes(folder, RESUME_STATE)
         optimizer = storage.read_json(folder / OPTIMIZER_TREE)
         return Snapshot(
             weights=read_tensors(folder / WEIGHTS),
@@ -91,7 +91,7 @@ def load(folder: Path) -> Snapshot:
 
 def can_resume(folder: Path) -> bool:
     """Tell whether there is a state to resume from, without reading or changing it."""
-    return storage.newest_complete(folder, RESUME_STATE) is not None
+    return folders.newest_complete(folder, RESUME_STATE) is not None
 
 
 def capture_rng() -> Tree:

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, RunError
-from utils.core.storage import DamagedError, verify_hashes, write_atomically
+from utils.core.folders import DamagedError, verify_hashes
+from utils.core.storage import write_atomically
 from utils.runs.job import Job
 from utils.training import resume_state
 from utils.training.checkpoint_samples import CheckpointSamples

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from utils import runs
 from utils.core.errors import ConfigError, RunBusyError
+from utils.core.folders import remove_folder
 from utils.core.paths import Project
-from utils.core.storage import remove_folder
 from utils.dataset.features import FOLDER as FEATURES
 from utils.xtts import checkpoints
 

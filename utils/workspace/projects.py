@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from utils import runs
 from utils.core.errors import RunBusyError, StorageError
+from utils.core.folders import remove_folder
 from utils.core.paths import OUTPUT, Project, list_projects, project, resolve_inside
 from utils.core.storage import (
     file_lock,
     link_or_copy,
     make_folder,
-    remove_folder,
     require_space,
     retry_while_in_use,
     storage_error,

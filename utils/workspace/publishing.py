@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from utils.core.errors import ConfigError, DownloadError, RunError, StorageError
-from utils.core.storage import atomic_writer, make_folder, replace_folder, require_space
+from utils.core.folders import replace_folder
+from utils.core.storage import atomic_writer, make_folder, require_space
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
 from utils.xtts.export import EXPORTED_FILES, write_ready
 from utils.xtts.files import DVAE_FILE, MEL_FILE, MODEL_FILE, ModelFileError

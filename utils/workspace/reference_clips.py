@@ -9,8 +9,9 @@ from typing import NamedTuple
 from utils.config import SEPARATOR
 from utils.core.batching import evenly_spaced
 from utils.core.errors import AudioError, DataError
+from utils.core.folders import hash_file
 from utils.core.paths import Project
-from utils.core.storage import hash_file, link_or_copy_atomically, make_folder
+from utils.core.storage import link_or_copy_atomically, make_folder
 from utils.dataset.metadata import FILES, header_seconds, read_list, write_lists
 from utils.media import audio
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from utils.config import SEPARATOR
 from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, DataError
+from utils.core.folders import hash_file
 from utils.core.paths import RECORDINGS, Project, resolve_inside
 from utils.core.storage import (
     file_lock,
-    hash_file,
     link_or_copy_atomically,
     make_folder,
     read_text,

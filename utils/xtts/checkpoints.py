@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from utils.core import storage
+from utils.core import folders, storage
 from utils.core.errors import RunError, StorageError
-from utils.core.storage import DamagedError, Digests
+from utils.core.folders import DamagedError, Digests
 
 if TYPE_CHECKING:
     import torch
@@ -101,7 +101,7 @@ def write(
     needed = sum(tensor.numel() for tensor in state.values()) * HALF_BYTES + OTHER_FILES
     about = dataclasses.asdict(info) | {"time": info.time or time.time()}
     target = checkpoint_folder(run, info.step)
-    return storage.write_folder(target, MANIFEST, fill_all, {"about": about}, needed=needed)
+    return folders.write_folder(target, MANIFEST, fill_all, {"about": about}, needed=needed)
 
 
 def list_checkpoints(run: Path) -> list[Checkpoint]:
@@ -145,7 +145,7 @@ def prune(run: Path, keep: int) -> list[int]:
 
     Damaged checkpoints do not count and are not deleted.
     """
-    storage.repair_all(run / FOLDER, MANIFEST)
+    folders.repair_all(run / FOLDER, MANIFEST)
     intact = [checkpoint for checkpoint in list_checkpoints(run) if not checkpoint.error]
     deleted = []
     for checkpoint in intact[max(1, keep) :]:
@@ -158,14 +158,14 @@ def prune(run: Path, keep: int) -> list[int]:
 
 def delete(checkpoint: Checkpoint) -> None:
     """Delete a checkpoint; its samples are kept."""
-    storage.remove_folder(checkpoint.folder)
+    folders.remove_folder(checkpoint.folder)
 
 
 def read_state(folder: Path, kind: "torch.dtype | None" = None) -> "dict[str, Tensor]":
     """Read the weights of a checkpoint after verifying their hash, optionally converted to a dtype."""
     from utils.xtts.tensors import read_tensors
 
-    storage.verify_hashes(folder, MANIFEST, [MODEL])
+    folders.verify_hashes(folder, MANIFEST, [MODEL])
     state = read_tensors(folder / MODEL)
     if kind is not None:
         for name, tensor in state.items():
@@ -177,7 +177,7 @@ def read_state(folder: Path, kind: "torch.dtype | None" = None) -> "dict[str, Te
 def _read_checkpoint(folder: Path, step: int, *, is_best: bool) -> Checkpoint:
     info, error = None, ""
     try:
-        info = _validator().validate_python(storage.read_manifest(folder, MANIFEST).get("about"))
+        info = _validator().validate_python(folders.read_manifest(folder, MANIFEST).get("about"))
     except DamagedError as damage:
         error = damage.message
     except ValidationError as invalid:

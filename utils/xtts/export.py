@@ -12,7 +12,8 @@ from torch import Tensor
 
 from utils.core import languages
 from utils.core.errors import RunError, StorageError
-from utils.core.storage import NO_SPACE_HINT, DamagedError, link_or_copy, read_json, replace_folder, require_space
+from utils.core.folders import DamagedError, replace_folder
+from utils.core.storage import NO_SPACE_HINT, link_or_copy, read_json, require_space
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.xtts.checkpoints import Checkpoint, read_state

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from utils.core.storage import DamagedError, storage_errors
+from utils.core.folders import DamagedError
+from utils.core.storage import storage_errors
 
 ALIASES = "aliases"  # names of tensors that share memory, so that they share it again
 ORDERS = "orders"  # order of the dimensions in memory if not contiguous; fused optimizers depend on it

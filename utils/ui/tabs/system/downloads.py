@@ -9,7 +9,8 @@ from utils.config import DownloadConfig
 from utils.core import paths
 from utils.core.errors import RunBusyError, RunError
 from utils.core.events import as_integer, as_number
-from utils.core.storage import PARTIAL, remove_folder
+from utils.core.folders import remove_folder
+from utils.core.storage import PARTIAL
 from utils.ui.views import newest_events
 from utils.workspace.disk_usage import size_of
 from utils.workspace.projects import downloads_project
